@@ -1,0 +1,46 @@
+# The developer's commands; `make` alone lists them. All but test-gpu use the .venv of this checkout,
+# which is made when it is missing and updated when setup.cfg or pyproject.toml changed.
+NP ?= 4
+GPUS ?= 2
+ARGS ?=
+OPENMPI := $(shell sed '/^\#/d' tools/openmpi.env)
+IN_VENV = env $(OPENMPI) PATH="$(CURDIR)/.venv/bin:$$PATH"
+TESTS = tools/run_tests.py
+
+.PHONY: help dev demo test test-gpu lint bench clean
+.NOTPARALLEL:
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-zA-Z%-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+
+.venv/.ready-%: setup.cfg pyproject.toml tools/setup.sh
+	@bash tools/setup.sh $*
+	@touch $@
+
+dev: .venv/.ready-demo,test,lint  ## set up everything
+
+demo: .venv/.ready-demo  ## solve a Laplace problem on NP=4 ranks; report, demo/jacobi.h5 and demo/jacobi.png
+	@mkdir -p demo
+	$(IN_VENV) mpirun -np $(NP) python -m apps.jacobi --plot demo/jacobi.png --output demo/jacobi.h5
+
+test: .venv/.ready-test  ## the whole suite, in one process and at 1, 2, 3, 4, 5, 7, 8 and 16 ranks
+	.venv/bin/python $(TESTS) -- $(ARGS)
+
+test-gpu:  ## the suite with this shell's python3 and mpirun at 1 to GPUS=2 ranks
+	python3 $(TESTS) --ranks $$(seq -s, 1 $(GPUS)) -- $(ARGS)
+
+test-%: .venv/.ready-test  ## every test under mpirun at that many ranks: make test-4 ARGS="-k ring"
+	.venv/bin/python $(TESTS) --ranks $* --with-mpi -- $(ARGS)
+
+lint: .venv/.ready-lint  ## ruff and mypy
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+bench: .venv/.ready-demo  ## the solver on 1, 2 and NP=4 ranks, one csv line each
+	@for n in 1 2 $(NP); do \
+	    $(IN_VENV) mpirun -np $$n python -m apps.jacobi --nx 1024 --ny 1024 --niter 500 --nccheck 100 --csv || exit 1; done
+
+clean:  ## remove what was built (remove .venv by hand)
+	rm -rf build dist demo *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	find apps kernels pennympi tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
