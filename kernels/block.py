@@ -1,0 +1,186 @@
+"""The primitives that every kernel text is written over.
+
+A kernel text is a plain Python function.  It calls the names below and nothing
+else that needs a device.  Called from Python they raise; each backend puts its
+own body in their place, by name, when it compiles a text (``pennympi/bind.py``).
+
+All addresses, byte counts and element counts are int64.  An address is that of
+*this* PE's memory: where a primitive writes to a peer it is given the local
+address of the symmetric object and the number of the PE, as in OpenSHMEM.
+``here`` is the handle of this PE; texts only pass it on.
+
+Every primitive is collective over the threads of one block, but for ``lanes``,
+``first``, ``load``, ``store`` and ``add_shared``, which each thread calls for
+itself.  Four rules keep the same text right on both devices:
+
+1. a block waits only for the block of the same index on a peer, so that a CPU
+   PE may run its blocks one after another;
+2. every wait ends in data or in ``PeerTimeout``;
+3. every array line states its shape and unit;
+4. no text knows its backend.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+_Stub = Callable[..., Any]
+
+
+def _primitive(function: _Stub) -> _Stub:
+    """Mark a stub so that ``bind`` replaces it, and make a direct call an error."""
+
+    def stub(*args: Any) -> Any:
+        raise NotImplementedError(
+            f"{function.__name__}() is a kernel primitive: it runs inside a kernel text "
+            "compiled by a team (team.kernel, team.allreduce, ...), not in plain Python"
+        )
+
+    stub.__name__ = function.__name__
+    stub.__doc__ = function.__doc__
+    stub.primitive = True  # type: ignore[attr-defined]
+    return stub
+
+
+# Where am I ---------------------------------------------------------------------------
+
+
+@_primitive
+def block():
+    """Index of this block in the grid."""
+
+
+@_primitive
+def blocks():
+    """Number of blocks in the grid."""
+
+
+@_primitive
+def lanes(start, stop):
+    """Indices of this thread in start..stop, strided by the block's threads."""
+
+
+@_primitive
+def first():
+    """True in exactly one thread of the block."""
+
+
+@_primitive
+def sync():
+    """Barrier of the block's threads; orders their memory accesses."""
+
+
+@_primitive
+def arrive_last(counter):
+    """True in the whole block that reaches ``counter`` (an int32 word, zero between
+    launches) last of the grid; all writes of the grid's blocks are then visible."""
+
+
+# This PE's memory ---------------------------------------------------------------------
+
+
+@_primitive
+def load(base, index):
+    """Element ``index`` of the kernel's dtype at address ``base``."""
+
+
+@_primitive
+def store(base, index, value):
+    """Write element ``index`` of the kernel's dtype at address ``base``."""
+
+
+@_primitive
+def real(x):
+    """``x`` in the kernel's dtype (Python literals are float64)."""
+
+
+@_primitive
+def add_shared(base, index, value):
+    """Atomically add an int64 to word ``index`` at ``base`` (memory of this PE)."""
+
+
+@_primitive
+def block_sum(x):
+    """Sum of the threads' float64 ``x`` in a fixed order, in every thread."""
+
+
+@_primitive
+def copy(dst, src, nbytes):
+    """Copy bytes inside this PE's memory; 16 bytes a thread where aligned."""
+
+
+# Partial results ----------------------------------------------------------------------
+# A partial is what travels while a reduction is under way: float32 for the 16-bit
+# floats, the element's own type for all others ("acc" in acc_bytes).
+
+
+@_primitive
+def widen(here, dst, src, count):
+    """dst (count,) partials = src (count,) elements."""
+
+
+@_primitive
+def reduce(here, dst, part, src, count):
+    """dst (count,) partials = op(part (count,) partials, src (count,) elements)."""
+
+
+@_primitive
+def finish(here, dst, part, src, count):
+    """dst (count,) elements = op(part (count,) partials, src (count,) elements),
+    divided by the number of PEs for ``avg``, rounded once to the element's type."""
+
+
+# Peers --------------------------------------------------------------------------------
+
+
+@_primitive
+def put(here, dst, src, nbytes, pe):
+    """Write ``nbytes`` from local ``src`` to the instance of ``dst`` on ``pe``."""
+
+
+@_primitive
+def get(here, dst, src, nbytes, pe):
+    """Read ``nbytes`` from the instance of ``src`` on ``pe`` to local ``dst``."""
+
+
+@_primitive
+def put_signal(here, dst, src, nbytes, signal, value, pe):
+    """``put``, then set ``signal`` on ``pe``: whoever sees the value sees the data."""
+
+
+@_primitive
+def fence(here):
+    """Order this block's earlier puts before its later signals, for every PE."""
+
+
+@_primitive
+def signal(here, signal, value, pe):
+    """Set the 64-bit word ``signal`` on ``pe`` (release: after the block's writes)."""
+
+
+@_primitive
+def wait(here, signal, value, source):
+    """Wait until the local word ``signal`` is at least ``value`` (acquire).  One
+    thread polls.  ``source`` is the PE that an error names (-1: unknown)."""
+
+
+@_primitive
+def signal_all(here, signals, value, me, n_pes):
+    """Set word ``me`` of ``signals`` (n_pes,) on every PE but this one."""
+
+
+@_primitive
+def wait_all(here, signals, value, me, n_pes):
+    """Wait until every word but ``me`` of ``signals`` (n_pes,) is at least ``value``."""
+
+
+# Epochs -------------------------------------------------------------------------------
+
+
+@_primitive
+def read_epoch(epochs, index):
+    """Last finished epoch: word ``index`` of this PE's ``epochs`` (int64)."""
+
+
+@_primitive
+def write_epoch(epochs, index, epoch):
+    """Record a finished epoch, once every thread of the block is done."""

@@ -1,0 +1,35 @@
+"""GPU-to-GPU communication for MPI programs in Python.
+
+    from mpi4py import MPI
+    import pennympi
+
+    with pennympi.init(MPI.COMM_WORLD) as team:
+        x = team.full(1 << 20, team.me, "float16")
+        team.allreduce(x, op="sum")
+
+``python -m pennympi`` prints what it runs on.
+"""
+
+from .errors import (
+    CollectiveMismatchError,
+    NotInitialized,
+    PeerTimeout,
+    PennympiError,
+    SymmetricHeapExhausted,
+    Unsupported,
+)
+from .start import init
+from .team import Team
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CollectiveMismatchError",
+    "NotInitialized",
+    "PeerTimeout",
+    "PennympiError",
+    "SymmetricHeapExhausted",
+    "Team",
+    "Unsupported",
+    "init",
+]

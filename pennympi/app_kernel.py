@@ -1,0 +1,39 @@
+"""Kernels of applications: texts of the user's own, compiled for the team's device."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .backend import Backend, Kernel
+from .bind import parameters
+from .dtypes import DType
+
+
+class AppKernel:
+    """A text compiled on its first call, once for each kind of arguments."""
+
+    def __init__(self, backend: Backend, text: Callable[..., Any], dtype: DType):
+        self._backend, self._text, self._dtype = backend, text, dtype
+        self._name = getattr(text, "__name__", "kernel")
+        self._wanted = len(parameters(text)) - 1
+        self._compiled: dict[str, Kernel] = {}
+
+    def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int = 256) -> None:
+        """Launch in stream order.
+
+        args: ints, floats, or arrays (their address is passed);  threads: of a block, on a GPU
+        """
+        if len(args) != self._wanted:
+            raise TypeError(f"kernel {self._name} takes {self._wanted} arguments after blocks, not {len(args)}")
+        values, kinds = [], ""
+        for arg in args:
+            if isinstance(arg, float):
+                values.append(arg)
+                kinds += "f"
+                continue
+            values.append(int(arg) if hasattr(arg, "__index__") and not hasattr(arg, "shape") else self._backend.span(arg, False).address)
+            kinds += "i"
+        kernel = self._compiled.get(kinds)
+        if kernel is None:
+            kernel = self._backend.kernel(self._text, self._name, kinds, elements=self._dtype)
+            self._compiled[kinds] = kernel
+        kernel.launch(blocks, values, stream, threads)

@@ -1,0 +1,123 @@
+"""What a backend gives the library: the same for a CPU and for a GPU."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from .dtypes import DType
+from .errors import PeerTimeout
+from .span import Span
+
+
+Run = Callable[[int, int, Any], None]  # (argument, argument, stream)
+
+
+class Kernel(Protocol):
+    """A compiled text, ready to launch."""
+
+    def launch(self, blocks: int, args: Sequence[int | float], stream: Any, threads: int = 0) -> None:
+        """Run in stream order.  args: all of the text's parameters after ``here``."""
+
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int]) -> Run:
+        """The launch with two of its arguments, by index, left open: the fast path."""
+
+
+class Backend(Protocol):
+    """One device's side of a team.
+
+    max_blocks:  blocks of one launch;  half_bytes: of one parity of a block's inbox
+    can_capture: streams can be captured in graphs
+    """
+
+    name: str
+    device_name: str
+    max_blocks: int
+    half_bytes: int
+    threads: int
+    can_capture: bool
+
+    def allocate(self, nbytes: int) -> int:
+        """Address of symmetric memory.  Collective; raises SymmetricHeapExhausted."""
+
+    def release(self, address: int) -> None:
+        """Give an allocation back.  Collective."""
+
+    def local_words(self, words: Sequence[int]) -> int:
+        """Address of int64 words in memory of this PE, kept for the team's life."""
+
+    def zero(self, address: int, nbytes: int) -> None:
+        """Clear memory of this PE and wait until it is done."""
+
+    def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
+        """An array over memory that this process can reach."""
+
+    def copy_in(self, address: int, data: Any) -> None:
+        """Copy a NumPy or device array to memory of this PE and wait."""
+
+    def fill(self, view: Any, value: Any) -> None:
+        """Set every element of an array made by ``view``."""
+
+    def in_heap(self, address: int) -> bool:
+        """True for an address that is, or was, in the symmetric heap."""
+
+    def delta(self, pe: int) -> int | None:
+        """What to add to a symmetric address to get PE pe's instance, or None."""
+
+    def span(self, x: Any, writable: bool) -> Span:
+        """Describe a user's array.  Raises TypeError or ValueError."""
+
+    def kernel(
+        self,
+        text: Callable[..., Any],
+        name: str,
+        kinds: str | None = None,
+        elements: DType | None = None,
+        reduction: tuple[DType, str] | None = None,
+        constants: dict[str, int] | None = None,
+    ) -> Kernel:
+        """Compile a text, or find it compiled.
+
+        name:      what a PeerTimeout calls it
+        kinds:     a letter per parameter after ``here``: "i" int64 (all, when None), "f" float64
+        elements:  dtype of ``load``, ``store`` and ``real``
+        reduction: dtype and op of ``widen``, ``reduce`` and ``finish``
+        constants: parameters whose value the machine code may hold
+        """
+
+    def stream(self, priority: str) -> Any:
+        """A new stream of priority "normal" or "high"."""
+
+    def stream_key(self, stream: Any) -> int:
+        """A number that names the stream.  Raises TypeError for what is none."""
+
+    def capture_id(self, stream: Any) -> int:
+        """A number that names the graph capture under way on the stream, or 0."""
+
+    def order(self, before: Any, after: Any) -> None:
+        """Make stream ``after`` wait for what is in stream ``before`` now."""
+
+    def synchronize(self, stream: Any) -> None:
+        """Wait until the stream (None: the whole device) has run."""
+
+    def failure(self) -> PeerTimeout | None:
+        """The first wait on this PE that gave up, or None."""
+
+    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: Any, signal: int, value: int) -> bool:
+        """Put by the device's copy engine (and signal, unless 0); False if it has none."""
+
+    def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: Any) -> bool:
+        """Get by the device's copy engine; False if it has none."""
+
+    def quiet(self, stream: Any) -> None:
+        """Complete all earlier puts, in stream order."""
+
+    def register(self, span: Span) -> None:
+        """Make an array usable as the source of a put to any PE."""
+
+    def unregister(self, span: Span) -> None:
+        """Undo ``register``."""
+
+    def describe(self) -> list[tuple[str, str]]:
+        """(what, value) lines for the environment report."""
+
+    def close(self) -> None:
+        """Give everything back.  Collective."""

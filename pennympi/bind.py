@@ -1,0 +1,50 @@
+"""From a kernel text to a function that a backend can compile.
+
+A text names primitives; a backend has a body for each.  ``bind`` clones the
+text with its globals rebound: a name that holds a primitive's stub becomes the
+backend's compiled body, a plain function that the text calls is bound and
+compiled along with it, and numbers stay the constants they are.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any
+
+# Parameters that a backend may turn into constants of the compiled kernel.
+CONSTANTS = ("n_pes", "item_bytes", "acc_bytes")
+
+
+def bind(text: Callable[..., Any], bodies: Mapping[str, Any], compile_helper: Callable[..., Any]) -> FunctionType:
+    """Return ``text`` with every primitive replaced by ``bodies[name]``.
+
+    compile_helper: makes a device function of a plain function that the text calls.
+    Raises KeyError (naming the primitive) when the backend has no body for it.
+    """
+    assert isinstance(text, FunctionType)
+    rebound: dict[str, Any] = dict(text.__globals__)
+    for name in text.__code__.co_names:
+        value = text.__globals__.get(name)
+        if getattr(value, "primitive", False):
+            if value.__name__ not in bodies:
+                raise KeyError(f"this backend has no body for the primitive {value.__name__!r}")
+            rebound[name] = bodies[value.__name__]
+        elif isinstance(value, FunctionType):
+            rebound[name] = compile_helper(bind(value, bodies, compile_helper))
+    clone = FunctionType(text.__code__, rebound, text.__name__, text.__defaults__, text.__closure__)
+    clone.__module__, clone.__qualname__ = text.__module__, text.__qualname__
+    return clone
+
+
+def parameters(text: Callable[..., Any]) -> list[str]:
+    """Names of the text's parameters, in order."""
+    return list(inspect.signature(text).parameters)
+
+
+def text_hash(text: Callable[..., Any]) -> str:
+    """Digest of the text's file: it changes whenever the text may have changed."""
+    source = inspect.getsourcefile(text)
+    assert source is not None
+    with open(source, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:16]

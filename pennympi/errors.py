@@ -1,0 +1,61 @@
+"""What the library raises.  Every message names the remedy."""
+
+
+class PennympiError(Exception):
+    """Base of all errors of this library that are not a wrong argument."""
+
+
+class NotInitialized(PennympiError):
+    """The team is finalized, or was never made."""
+
+
+class Unsupported(PennympiError):
+    """Right in form, but not possible here; ``reason`` says why and what is."""
+
+    def __init__(self, reason: str):
+        super().__init__(reason)
+        self.reason = reason
+
+
+class SymmetricHeapExhausted(PennympiError, MemoryError):
+    """The symmetric heap has no room for a request."""
+
+    def __init__(self, requested_bytes: int, free_bytes: int, remedy: str):
+        super().__init__(
+            f"the symmetric heap cannot give {requested_bytes} bytes on every PE: {free_bytes} are free; {remedy}"
+        )
+        self.requested_bytes = requested_bytes
+        self.free_bytes = free_bytes
+
+
+class CollectiveMismatchError(PennympiError):
+    """The PEs of a team called different collectives, or the same with other arguments."""
+
+
+class PeerTimeout(PennympiError):
+    """A wait passed its deadline (``PENNYMPI_TIMEOUT_S``).
+
+    me:         the PE that waited
+    peer:       the PE that it waited for (-1: not known)
+    collective: what it was in
+    epoch:      the epoch that it waited for (-1: none); ``found`` is what it saw
+    """
+
+    def __init__(
+        self,
+        me: int,
+        peer: int,
+        collective: str,
+        epoch: int = -1,
+        found: int = -1,
+        timeout_s: float = 0.0,
+        detail: str = "",
+    ):
+        whom = f"PE {peer}" if peer >= 0 else "a peer"
+        text = f"PE {me} waited {timeout_s:g} s for {whom} in {collective}"
+        if epoch >= 0:
+            text += f", epoch {epoch} (last seen: {found})"
+        text += detail or ": is that PE alive, and did it make the same call?"
+        super().__init__(text + " The deadline is PENNYMPI_TIMEOUT_S.")
+        self.me, self.peer, self.collective, self.epoch, self.found = me, peer, collective, epoch, found
+        self.timeout_s = timeout_s

@@ -1,0 +1,56 @@
+"""Pairwise swap of two PEs' arrays."""
+
+from typing import Any
+
+from .backend import Backend, Kernel
+from .job import Job
+from .kernels.exchange import TABLE
+from .lane import Lane, make_lane
+from .rma import OneSided
+from .symmetric import SymmetricArrays
+
+PIECE_BYTES = 65536  # of one message of one block
+MAX_BLOCKS = 32
+
+
+class Exchange:
+    """The exchanges of one team; calls run in the order in which they were issued."""
+
+    def __init__(self, backend: Backend, job: Job, arrays: SymmetricArrays, rma: OneSided):
+        self._backend, self._job, self._arrays, self._rma = backend, job, arrays, rma
+        self._blocks = min(MAX_BLOCKS, backend.max_blocks)
+        n, blocks = job.n_pes, self._blocks
+        # The pairwise forms may be called by two PEs alone, so nothing can be allocated later.
+        self._pair: Lane = make_lane(backend, job, n * blocks * 2 * PIECE_BYTES, 0, n * blocks, n * blocks)
+        self._team: Lane = make_lane(backend, job, blocks * 2 * PIECE_BYTES, 0, blocks * n, blocks)
+        self._kernels: dict[str, Kernel] = {}
+
+    def call(self, recv: Any, send: Any, pe: int, form: str, stream: Any) -> None:
+        row = TABLE.get(form)
+        if row is None:
+            raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
+        self._rma.check_pe(pe)
+        to, source = self._backend.span(recv, True), self._backend.span(send, False)
+        self._arrays.holds(to), self._arrays.holds(source)
+        if to.nbytes != source.nbytes or to.dtype is not source.dtype:
+            raise ValueError(
+                f"recv has {to.count} elements of {to.dtype.name} and send has {source.count} of {source.dtype.name}: "
+                "they must be alike"
+            )
+        kernel = self._kernels.get(form) or self._compile(form)
+        me, n = self._job.me, self._job.n_pes
+        blocks = max(1, min(self._blocks, -(-to.nbytes // PIECE_BYTES)))
+        if row.collective:
+            lane = self._team
+            args = (me, n, pe, to.address, source.address, to.nbytes, PIECE_BYTES)
+        else:
+            lane = self._pair
+            args = (me, pe, to.address, source.address, to.nbytes, self._blocks, PIECE_BYTES)
+        kernel.launch(blocks, (*args, lane.inbox, lane.signals, lane.epochs), stream)
+
+    def _compile(self, form: str) -> Kernel:
+        row = TABLE[form]
+        constants = {"n_pes": self._job.n_pes} if row.collective else {}
+        kernel = self._backend.kernel(row.kernel, f"exchange ({form})", constants=constants)
+        self._kernels[form] = kernel
+        return kernel

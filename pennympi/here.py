@@ -1,0 +1,22 @@
+"""Layout of ``here``, the block of int64 words that tells a kernel where it runs.
+
+It lives in memory of this PE (device memory on a GPU).  The words up to DELTAS
+are scalars; then comes one word a PE: what to add to a local symmetric address
+to get the address of that PE's instance, or UNREACHABLE.
+"""
+
+ME = 0  # this PE
+N_PES = 1  # PEs of the team
+TIMEOUT_NS = 2  # deadline of a wait, 0: none
+ABORT = 3  # address of the abort word (int64): not 0 ends every wait
+RECORD = 4  # address of the record of the first wait that gave up
+CALL = 5  # host backend: number of the running kernel, for the record
+WIDEN, REDUCE, FINISH = 6, 7, 8  # host backend: addresses of the compiled element loops
+DELTAS = 9
+
+UNREACHABLE = -(1 << 62)  # a delta that no address can have
+
+# The record: int64 words, written once, by the first wait of a PE that gives up.
+RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND = range(5)
+RECORD_WORDS = 8
+SPINS_BETWEEN_LOOKS = 1024  # polls of a signal between two looks at clock and abort word

@@ -1,0 +1,35 @@
+"""Which objects the host backend takes as arrays."""
+
+from typing import Any
+
+import numpy as np
+
+from .. import dlpack
+from ..dtypes import dtype_of
+from ..span import Span
+
+
+def span(x: Any, writable: bool) -> Span:
+    """Describe an array in host memory: NumPy, a buffer, or DLPack on the CPU.
+
+    Raises TypeError (not an array), ValueError (device memory, not contiguous, read-only).
+    """
+    if not isinstance(x, np.ndarray):
+        if hasattr(x, "__cuda_array_interface__"):
+            raise ValueError(
+                f"{type(x).__name__} lies in device memory and this team runs on the host backend: "
+                "copy it with cupy.asnumpy, or init(backend='cuda')"
+            )
+        if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+            return Span(*dlpack.read(x, (dlpack.CPU,)), x)
+        try:
+            x = np.asarray(memoryview(x))
+        except TypeError:
+            raise TypeError(
+                f"{type(x).__name__} is not an array: give a NumPy array, a buffer, or an object with __dlpack__"
+            ) from None
+    if not x.flags.c_contiguous:
+        raise ValueError("the array is not contiguous: pass numpy.ascontiguousarray(x)")
+    if writable and not x.flags.writeable:
+        raise ValueError("the array is read-only, and the call writes to it: pass a copy")
+    return Span(x.ctypes.data, x.size, dtype_of(x.dtype), x)

@@ -1,0 +1,141 @@
+"""The host backend: PEs of one node, shared memory, NumPy arrays."""
+
+import platform
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import here as h
+from ..bind import parameters
+from ..dtypes import TABLE, DType
+from ..errors import PeerTimeout
+from ..settings import setting
+from ..span import Span
+from . import arrays, streams
+from .compile import compile_text
+from .heap import Heap
+from .launch import HostKernel
+
+BYTE = TABLE["uint8"]
+
+
+class HostBackend:
+    """See ``pennympi.backend.Backend`` for the meaning of each member."""
+
+    name = "host"
+    max_blocks = 1  # blocks run one after another: more of them only cost
+    half_bytes = 1 << 20
+    threads = 1
+    can_capture = False
+
+    def __init__(self, job: Any, heap_bytes: int | None):
+        self.comm = job.comm
+        self.device_name = platform.processor() or platform.machine()
+        self._heap = Heap(self.comm, heap_bytes)
+        self._kept: list[np.ndarray] = []
+        self.call_names: dict[int, str] = {}
+        self.abort = np.zeros(1, np.int64)
+        self._record = np.zeros(h.RECORD_WORDS, np.int64)
+        self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
+        self.here = np.zeros(h.DELTAS + self.comm.size, np.int64)
+        self.here[h.ME], self.here[h.N_PES] = self.comm.rank, self.comm.size
+        self.here[h.TIMEOUT_NS] = int(self.timeout_s * 1e9)
+        self.here[h.ABORT], self.here[h.RECORD] = self.abort.ctypes.data, self._record.ctypes.data
+        self.here[h.DELTAS :] = self._heap.deltas
+        self.here_address = self.here.ctypes.data
+
+    # memory
+    def allocate(self, nbytes: int) -> int:
+        return self._heap.allocate(nbytes)
+
+    def release(self, address: int) -> None:
+        self._heap.release(address)
+
+    def local_words(self, words: Sequence[int]) -> int:
+        self._kept.append(np.array(words, np.int64))
+        return self._kept[-1].ctypes.data
+
+    def zero(self, address: int, nbytes: int) -> None:
+        self._heap.view(address, (nbytes,), BYTE)[:] = 0
+
+    def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
+        return self._heap.view(address, shape, dtype)
+
+    def copy_in(self, address: int, data: Any) -> None:
+        flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        self._heap.view(address, (flat.size,), BYTE)[:] = flat
+
+    def fill(self, view: np.ndarray, value: Any) -> None:
+        view[...] = value
+
+    def in_heap(self, address: int) -> bool:
+        return self._heap.base <= address < self._heap.base + self._heap.size_bytes
+
+    def delta(self, pe: int) -> int | None:
+        return self._heap.deltas[pe]
+
+    def span(self, x: Any, writable: bool) -> Span:
+        return arrays.span(x, writable)
+
+    # kernels
+    def kernel(
+        self,
+        text: Callable[..., Any],
+        name: str,
+        kinds: str | None = None,
+        elements: DType | None = None,
+        reduction: tuple[DType, str] | None = None,
+        constants: dict[str, int] | None = None,
+    ) -> HostKernel:
+        # Constants stay arguments, and a reduction is a call through ``here``: one machine code serves all.
+        kinds = kinds or "i" * (len(parameters(text)) - 1)
+        unique = "_".join((text.__module__, text.__qualname__, elements.name if elements else "bytes", kinds))
+        unique = "".join(c if c.isalnum() else "_" for c in unique)
+        return HostKernel(self, compile_text(text, unique, elements, "i" + kinds), name, reduction)
+
+    # streams
+    def stream(self, priority: str) -> streams.Stream:
+        return streams.Stream(priority)
+
+    def stream_key(self, stream: Any) -> int:
+        streams.check(stream)
+        return 0
+
+    def capture_id(self, stream: Any) -> int:
+        return 0
+
+    def order(self, before: Any, after: Any) -> None:
+        pass
+
+    def synchronize(self, stream: Any) -> None:
+        streams.check(stream)
+
+    def failure(self) -> PeerTimeout | None:
+        if not self._record[h.RECORD_TAKEN]:
+            return None
+        source, call, epoch, found = (int(self._record[i]) for i in range(h.RECORD_SOURCE, h.RECORD_FOUND + 1))
+        name = self.call_names.get(call, "a kernel")
+        return PeerTimeout(self.comm.rank, source, name, epoch, found, self.timeout_s)
+
+    # transfers: a store is all there is
+    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: Any, signal: int, value: int) -> bool:
+        return False
+
+    def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: Any) -> bool:
+        return False
+
+    def quiet(self, stream: Any) -> None:
+        streams.check(stream)
+
+    def register(self, span: Span) -> None:
+        pass
+
+    def unregister(self, span: Span) -> None:
+        pass
+
+    def describe(self) -> list[tuple[str, str]]:
+        return [("heap", f"{self._heap.size_bytes} bytes a PE in one shared-memory window"), ("links", "shared memory, all to all")]
+
+    def close(self) -> None:
+        self._heap.close()

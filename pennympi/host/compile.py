@@ -1,0 +1,98 @@
+"""From a bound text to machine code on a CPU, cached on disk."""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.ccallback import CFunc
+
+from ..bind import bind, parameters, text_hash
+from ..cache import folder, one_at_a_time
+from ..dtypes import DType
+from .elements import LOOP_SIGNATURE, accessors, loop
+from .intrinsics import set_block
+from .primitives import BODIES, OPTIONS
+
+device_function = partial(numba.njit, **OPTIONS)
+
+
+class _Folder(_CacheLocator):
+    """Where Numba keeps a kernel: our folder, whose name changes with our sources."""
+
+    def __init__(self, function: Any, source: str):
+        self._stamp = getattr(function, "source_stamp", "")
+        self._line = 0
+
+    @classmethod
+    def from_function(cls, function, source):
+        return cls(function, source)
+
+    def get_cache_path(self):
+        return str(folder(numba.__version__))
+
+    def get_source_stamp(self):
+        return self._stamp
+
+    def get_disambiguator(self):
+        return self._stamp
+
+
+class _CacheImpl(CompileResultCacheImpl):
+    _locator_classes = [_Folder]
+
+
+class _Cache(FunctionCache):
+    _impl_class = _CacheImpl
+
+
+def bodies(dtype: DType | None) -> dict[str, Any]:
+    """The bodies to bind a text with; ``load``, ``store`` and ``real`` if a dtype is given."""
+    return BODIES | (accessors(dtype) if dtype else {})
+
+
+def compile_text(text: Callable[..., Any], name: str, dtype: DType | None, kinds: str) -> Callable[..., None]:
+    """A callable (blocks, here, ...) that runs the text block after block.
+
+    name:  unique for text and dtype;  kinds: a letter per parameter, "i" int64 or "f" float64
+    """
+    body = device_function(bind(text, bodies(dtype), device_function))
+    names = parameters(text)
+    source = (
+        f"def {name}(n_blocks, {', '.join(names)}):\n"
+        f"    for b in range(n_blocks):\n"
+        f"        set_block(b, n_blocks)\n"
+        f"        body({', '.join(names)})\n"
+    )
+    scope: dict[str, Any] = {"set_block": set_block, "body": body, "__name__": __name__}
+    exec(compile(source, __file__, "exec"), scope)  # only a parameter list differs
+    launcher = scope[name]
+    launcher.source_stamp = text_hash(text)
+    letters = {"i": numba.int64, "f": numba.float64}
+    signature = numba.void(numba.int64, *(letters[kind] for kind in kinds))
+    dispatcher = numba.njit(launcher, **OPTIONS)
+    dispatcher._cache = _Cache(launcher)
+    with one_at_a_time(name, folder(numba.__version__)):
+        dispatcher.compile(signature)
+    return dispatcher
+
+
+@cache
+def loop_address(step: str, dtype: DType, op: str) -> int:
+    """Address of the compiled element loop of one step of a reduction."""
+    if step != "finish" and op == "avg":
+        op = "sum"  # avg differs in its last step only
+    if step == "widen":
+        op = "sum"
+    return _loop(step, dtype, op).address
+
+
+@cache
+def _loop(step: str, dtype: DType, op: str) -> CFunc:
+    function = loop(step, dtype, op)
+    compiled = CFunc(function, (LOOP_SIGNATURE.args, LOOP_SIGNATURE.return_type), {}, {})
+    compiled._cache = _Cache(function)
+    with one_at_a_time(function.__name__, folder(numba.__version__)):
+        compiled.compile()
+    return compiled

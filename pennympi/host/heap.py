@@ -1,0 +1,71 @@
+"""The symmetric heap of a node: one MPI shared-memory window, mapped by every PE."""
+
+import ctypes
+import os
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from ..dtypes import DType
+from ..errors import SymmetricHeapExhausted, Unsupported
+from ..freelist import ALIGN_BYTES, FreeList
+from ..settings import setting
+
+PAGE_BYTES = 4096
+
+
+def default_bytes(n_local: int) -> int:
+    """Heap of one PE when nobody said: 1 GiB, less where shared memory is small."""
+    room = os.statvfs("/dev/shm")
+    return min(1 << 30, room.f_bavail * room.f_frsize // 2 // n_local)
+
+
+class Heap:
+    """Symmetric memory by shared window.
+
+    base:   address of this PE's part;  deltas: what to add for each PE's part
+    """
+
+    def __init__(self, comm: MPI.Comm, heap_bytes: int | None):
+        node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        if node.size != comm.size:
+            node.Free()
+            raise Unsupported(
+                f"the host backend joins PEs of one node, and this communicator's {comm.size} PEs are on several; "
+                "use the cuda backend there, or split the communicator by node"
+            )
+        asked = heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE") or default_bytes(node.size)
+        self.size_bytes = -(-asked // PAGE_BYTES) * PAGE_BYTES
+        self._window = MPI.Win.Allocate_shared(self.size_bytes + PAGE_BYTES, 1, comm=node)
+        node.Free()
+        starts = [self._window.Shared_query(pe)[0].address for pe in range(comm.size)]
+        pad = -starts[comm.rank] % ALIGN_BYTES
+        self.base = starts[comm.rank] + pad
+        self.deltas = [start - starts[comm.rank] for start in starts]
+        self._free = FreeList(self.size_bytes)
+
+    def allocate(self, nbytes: int) -> int:
+        """Address of ``nbytes`` symmetric bytes.  Raises SymmetricHeapExhausted."""
+        offset = self._free.take(nbytes)
+        if offset is None:
+            raise SymmetricHeapExhausted(
+                nbytes, self._free.free_bytes, "free arrays, or give more by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE"
+            )
+        return self.base + offset
+
+    def release(self, address: int) -> None:
+        """Give an allocation back."""
+        self._free.give(address - self.base)
+
+    def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
+        """The memory at an address of this process as an array."""
+        count = int(np.prod(shape, dtype=np.int64))
+        if count == 0:
+            return np.empty(shape, dtype.numpy)
+        memory: Any = (ctypes.c_byte * (count * dtype.item_bytes)).from_address(address)
+        return np.frombuffer(memory, dtype=np.uint8).view(dtype.numpy).reshape(shape)
+
+    def close(self) -> None:
+        """Unmap.  Collective."""
+        self._window.Free()

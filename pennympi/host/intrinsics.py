@@ -1,0 +1,139 @@
+"""The few instructions that NumPy and Numba have no word for, on a CPU."""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_I64 = ir.IntType(64)
+_WORD = ir.PointerType(_I64)
+_BYTE = ir.PointerType(ir.IntType(8))
+
+
+@intrinsic
+def load_acquire(typing, address):
+    """The int64 at ``address``; later reads see what its writer wrote before."""
+
+    def code(context, b, signature, args):
+        return b.load_atomic(b.inttoptr(args[0], _WORD), "acquire", 8)
+
+    return types.int64(types.int64), code
+
+
+@intrinsic
+def store_release(typing, address, value):
+    """Write an int64 after all earlier writes of this thread."""
+
+    def code(context, b, signature, args):
+        b.store_atomic(args[1], b.inttoptr(args[0], _WORD), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), code
+
+
+@intrinsic
+def load_word(typing, address):
+    """The int64 at ``address``, a plain load."""
+
+    def code(context, b, signature, args):
+        return b.load(b.inttoptr(args[0], _WORD), align=8)
+
+    return types.int64(types.int64), code
+
+
+@intrinsic
+def store_word(typing, address, value):
+    """Write the int64 at ``address``, a plain store."""
+
+    def code(context, b, signature, args):
+        b.store(args[1], b.inttoptr(args[0], _WORD), align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), code
+
+
+@intrinsic
+def copy_bytes(typing, dst, src, nbytes):
+    """memmove: an exchange of a PE with itself may overlap."""
+
+    def code(context, b, signature, args):
+        cgutils.raw_memmove(b, b.inttoptr(args[0], _BYTE), b.inttoptr(args[1], _BYTE), args[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), code
+
+
+@intrinsic
+def call_loop(typing, function, here, dst, part, src, count):
+    """Call the element loop at address ``function``."""
+
+    def code(context, b, signature, args):
+        kind = ir.FunctionType(ir.VoidType(), [_I64] * 5)
+        b.call(b.inttoptr(args[0], ir.PointerType(kind)), args[1:])
+        return context.get_dummy_value()
+
+    return types.void(*(types.int64,) * 6), code
+
+
+@intrinsic
+def sched_yield(typing):
+    """Give the core to another process: more PEs than cores must go on."""
+
+    def code(context, b, signature, args):
+        function = cgutils.get_or_insert_function(b.module, ir.FunctionType(ir.IntType(32), []), "sched_yield")
+        b.call(function, [])
+        return context.get_dummy_value()
+
+    return types.void(), code
+
+
+@intrinsic
+def monotonic_ns(typing):
+    """CLOCK_MONOTONIC in nanoseconds."""
+
+    def code(context, b, signature, args):
+        pair = ir.ArrayType(_I64, 2)
+        kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32), ir.PointerType(pair)])
+        function = cgutils.get_or_insert_function(b.module, kind, "clock_gettime")
+        now = cgutils.alloca_once(b, pair)
+        b.call(function, [ir.Constant(ir.IntType(32), 1), now])
+        seconds, nanoseconds = (b.load(cgutils.gep_inbounds(b, now, 0, i)) for i in (0, 1))
+        return b.add(b.mul(seconds, ir.Constant(_I64, 1_000_000_000)), nanoseconds)
+
+    return types.int64(), code
+
+
+def _grid_word(b, name):
+    """A variable of the compiled library: a kernel and its callees share one."""
+    word = b.module.globals.get(name)
+    if word is None:
+        word = ir.GlobalVariable(b.module, _I64, name)
+        word.linkage, word.initializer = "linkonce_odr", ir.Constant(_I64, 0)
+    return word
+
+
+def _grid_reader(name):
+    @intrinsic
+    def read(typing):
+        def code(context, b, signature, args):
+            return b.load(_grid_word(b, name))
+
+        return types.int64(), code
+
+    return read
+
+
+read_block = _grid_reader("pennympi_block")
+read_blocks = _grid_reader("pennympi_blocks")
+
+
+@intrinsic
+def set_block(typing, block, blocks):
+    """What ``block()`` and ``blocks()`` return from here on, in this library."""
+
+    def code(context, b, signature, args):
+        b.store(args[0], _grid_word(b, "pennympi_block"))
+        b.store(args[1], _grid_word(b, "pennympi_blocks"))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), code

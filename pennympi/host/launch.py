@@ -1,0 +1,43 @@
+"""Launching a compiled text on a CPU: a call, then a look at the abort word."""
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import here as h
+from ..backend import Run
+from ..dtypes import DType
+from .compile import loop_address
+from .streams import check
+
+
+class HostKernel:
+    """A compiled text and what ``here`` must hold while it runs."""
+
+    def __init__(self, backend: Any, compiled: Callable[..., None], name: str, reduction: tuple[DType, str] | None):
+        self._backend, self._compiled = backend, compiled
+        self._words = [zlib.crc32(name.encode())]
+        if reduction:
+            self._words += [loop_address(step, *reduction) for step in ("widen", "reduce", "finish")]
+        backend.call_names[self._words[0]] = name
+
+    def launch(self, blocks: int, args: Sequence[int | float], stream: Any, threads: int = 0) -> None:
+        """Run and return when done.  Raises PeerTimeout."""
+        if stream is not None:
+            check(stream)
+        backend, words = self._backend, self._words
+        backend.here[h.CALL : h.CALL + len(words)] = words
+        self._compiled(blocks, backend.here_address, *args)
+        if backend.abort[0]:
+            raise backend.failure()
+
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int]) -> Run:
+        """The launch with two of its arguments left open."""
+        values = list(args)
+        i, j = left_open
+
+        def run(first: int, second: int, stream: Any) -> None:
+            values[i], values[j] = first, second
+            self.launch(blocks, values, stream)
+
+        return run

@@ -1,0 +1,162 @@
+"""Bodies of the primitives on a CPU: a block is one thread, its lanes a loop."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+from .. import here as h
+from .intrinsics import (
+    call_loop,
+    copy_bytes,
+    load_acquire,
+    load_word,
+    monotonic_ns,
+    read_block,
+    read_blocks,
+    sched_yield,
+    store_release,
+    store_word,
+)
+
+SPINS_BEFORE_YIELD = 64
+OPTIONS = {"nogil": True, "error_model": "numpy"}
+BODIES: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
+
+
+def body(function: Callable[..., Any]) -> Any:
+    """Compile a function and enter it as the body of the primitive of its name."""
+    BODIES[function.__name__] = compiled = numba.njit(function, **OPTIONS)
+    return compiled
+
+
+@body
+def first():
+    return True
+
+
+@body
+def sync():
+    pass
+
+
+@body
+def block_sum(x):
+    return x
+
+
+@body
+def add_shared(base, index, value):
+    store_word(base + 8 * index, load_word(base + 8 * index) + value)
+
+
+@body
+def arrive_last(counter):
+    return read_block() == read_blocks() - 1
+
+
+@body
+def copy(dst, src, nbytes):
+    copy_bytes(dst, src, nbytes)
+
+
+@body
+def widen(here, dst, src, count):
+    call_loop(load_word(here + 8 * h.WIDEN), here, dst, 0, src, count)
+
+
+@body
+def reduce(here, dst, part, src, count):
+    call_loop(load_word(here + 8 * h.REDUCE), here, dst, part, src, count)
+
+
+@body
+def finish(here, dst, part, src, count):
+    call_loop(load_word(here + 8 * h.FINISH), here, dst, part, src, count)
+
+
+@numba.njit(**OPTIONS)
+def at(here, address, pe):
+    """Address, in this process, of PE pe's instance of a symmetric address."""
+    return address + load_word(here + 8 * (h.DELTAS + pe))
+
+
+@body
+def put(here, dst, src, nbytes, pe):
+    copy_bytes(at(here, dst, pe), src, nbytes)
+
+
+@body
+def get(here, dst, src, nbytes, pe):
+    copy_bytes(dst, at(here, src, pe), nbytes)
+
+
+@body
+def put_signal(here, dst, src, nbytes, signal, value, pe):
+    copy_bytes(at(here, dst, pe), src, nbytes)
+    store_release(at(here, signal, pe), value)
+
+
+@body
+def fence(here):
+    pass  # a signal is a release store
+
+
+@body
+def signal(here, signal, value, pe):
+    store_release(at(here, signal, pe), value)
+
+
+@body
+def wait(here, signal, value, source):
+    spins = 0
+    since_ns = 0
+    while load_acquire(signal) < value:
+        spins += 1
+        if spins >= SPINS_BEFORE_YIELD:
+            sched_yield()
+        if spins % h.SPINS_BETWEEN_LOOKS == 0:
+            if load_acquire(load_word(here + 8 * h.ABORT)) != 0:
+                return
+            limit_ns = load_word(here + 8 * h.TIMEOUT_NS)
+            now_ns = monotonic_ns()
+            if since_ns == 0:
+                since_ns = now_ns
+            elif limit_ns > 0 and now_ns - since_ns > limit_ns:
+                give_up(here, signal, value, source)
+                return
+
+
+@numba.njit(**OPTIONS)
+def give_up(here, signal, value, source):
+    record = load_word(here + 8 * h.RECORD)
+    store_word(record + 8 * h.RECORD_SOURCE, source)
+    store_word(record + 8 * h.RECORD_CALL, load_word(here + 8 * h.CALL))
+    store_word(record + 8 * h.RECORD_EPOCH, value)
+    store_word(record + 8 * h.RECORD_FOUND, load_acquire(signal))
+    store_release(record + 8 * h.RECORD_TAKEN, 1)
+    store_release(load_word(here + 8 * h.ABORT), 1)
+
+
+@body
+def signal_all(here, signals, value, me, n_pes):
+    for k in range(1, n_pes):
+        pe = (me + k) % n_pes
+        store_release(at(here, signals + 8 * me, pe), value)
+
+
+@body
+def wait_all(here, signals, value, me, n_pes):
+    for k in range(1, n_pes):
+        pe = (me + k) % n_pes
+        wait(here, signals + 8 * pe, value, pe)
+
+
+@body
+def read_epoch(epochs, index):
+    return load_word(epochs + 8 * index)
+
+
+@body
+def write_epoch(epochs, index, epoch):
+    store_word(epochs + 8 * index, epoch)

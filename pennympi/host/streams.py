@@ -1,0 +1,42 @@
+"""Streams of the host backend: everything runs at once and in order."""
+
+from typing import Any
+
+
+class Event:
+    """A moment of a stream; on the host it has always passed."""
+
+    def synchronize(self) -> None:
+        """Return at once."""
+
+
+class Stream:
+    """Stands where a CUDA stream stands, so that one program runs on both backends.
+
+    priority: "normal" or "high"; kept, without effect
+    """
+
+    def __init__(self, priority: str = "normal"):
+        self.priority = priority
+
+    def synchronize(self) -> None:
+        """Return at once: every call has finished when it returned."""
+
+    def record(self, event: Event | None = None) -> Event:
+        """An event that has passed."""
+        return event or Event()
+
+    def wait_event(self, event: Event) -> None:
+        """Return at once."""
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        return None
+
+
+def check(stream: Any) -> None:
+    """Raise TypeError for something that is not a stream of this backend (or None)."""
+    if stream is not None and not isinstance(stream, Stream):
+        raise TypeError(f"{type(stream).__name__} is not a stream of the host backend: use team.stream(), or None")

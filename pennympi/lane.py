@@ -1,0 +1,34 @@
+"""Workspace of a collective: where peers write, and what counts the rounds."""
+
+from dataclasses import dataclass
+
+from .backend import Backend
+from .job import Job
+from .settings import setting
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Addresses of one lane.  Calls that share a lane must run one after another.
+
+    inbox:   symmetric bytes that peers write;  outbox: symmetric bytes that only this PE writes
+    signals: symmetric words, set by peers to epochs;  epochs: words of this PE
+    """
+
+    inbox: int
+    outbox: int
+    signals: int
+    epochs: int
+
+
+def make_lane(
+    backend: Backend, job: Job, inbox_bytes: int, outbox_bytes: int, signal_words: int, epoch_words: int
+) -> Lane:
+    """Allocate a lane on every PE, cleared.  Collective."""
+    inbox = backend.allocate(max(inbox_bytes, 1))
+    outbox = backend.allocate(max(outbox_bytes, 1))
+    signals = backend.allocate(8 * signal_words)
+    backend.zero(signals, 8 * signal_words)
+    epochs = backend.local_words([setting("PENNYMPI_FIRST_EPOCH")] * epoch_words)
+    job.rendezvous("set-up of a lane")  # no peer may write before the signals are cleared
+    return Lane(inbox, outbox, signals, epochs)

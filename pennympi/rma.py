@@ -1,0 +1,119 @@
+"""One-sided operations in stream order."""
+
+from typing import Any
+
+import numpy as np
+
+from .backend import Backend
+from .job import Job
+from .kernels.rma import on_stream as texts
+from .lane import make_lane
+from .settings import setting
+from .span import Span
+from .symmetric import SymmetricArrays
+
+BLOCK_BYTES = 16384  # what one block of a put moves at least
+COUNTERS = 1024  # put_signals of several blocks that may be in flight at a time
+
+
+class OneSided:
+    """put, get, put_signal, wait_signal, quiet and barrier of one team."""
+
+    def __init__(self, backend: Backend, job: Job, arrays: SymmetricArrays):
+        self._backend, self._job, self._arrays = backend, job, arrays
+        self._kernel_max_bytes: int = setting("PENNYMPI_PUT_KERNEL_MAX_BYTES")
+        self._counters = backend.local_words([0] * COUNTERS)
+        self._next = 0
+        self._put = backend.kernel(texts.put_bytes, "put")
+        self._get = backend.kernel(texts.get_bytes, "get")
+        self._put_signal = backend.kernel(texts.put_bytes_signal, "put_signal")
+        self._wait = backend.kernel(texts.wait_signal, "wait_signal")
+        lane = make_lane(backend, job, 0, 0, job.n_pes, 1)
+        self._barrier_args = (job.me, job.n_pes, lane.signals, lane.epochs)
+        self._barrier = backend.kernel(texts.barrier, "barrier", constants={"n_pes": job.n_pes})
+
+    def put(self, dst: Any, src: Any, pe: int, stream: Any) -> None:
+        to, source = self._pair(dst, src, pe, symmetric_dst=True)
+        if source.nbytes == 0:
+            return
+        if source.nbytes > self._kernel_max_bytes and self._backend.host_put(
+            to.address, source.address, source.nbytes, pe, stream, 0, 0
+        ):
+            return
+        self._sendable(source, pe)
+        self._put.launch(self._blocks(source.nbytes), (to.address, source.address, source.nbytes, pe), stream)
+
+    def get(self, dst: Any, src: Any, pe: int, stream: Any) -> None:
+        to, source = self._pair(dst, src, pe, symmetric_dst=False)
+        if source.nbytes == 0:
+            return
+        beyond = self._backend.delta(pe) is None
+        if (beyond or source.nbytes > self._kernel_max_bytes) and self._backend.host_get(
+            to.address, source.address, source.nbytes, pe, stream
+        ):
+            return
+        self._get.launch(self._blocks(source.nbytes), (to.address, source.address, source.nbytes, pe), stream)
+
+    def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: Any) -> None:
+        to, source = self._pair(dst, src, pe, symmetric_dst=True)
+        word = self._word(signal)
+        if source.nbytes > self._kernel_max_bytes and self._backend.host_put(
+            to.address, source.address, source.nbytes, pe, stream, word, value
+        ):
+            return
+        self._sendable(source, pe)
+        # A put that NVSHMEM carries is fused with its signal by one block only.
+        blocks = 1 if self._backend.delta(pe) is None else self._blocks(source.nbytes)
+        self._next = (self._next + 1) % COUNTERS
+        counter = self._counters + 8 * self._next
+        self._put_signal.launch(blocks, (to.address, source.address, source.nbytes, word, value, pe, counter), stream)
+
+    def wait_signal(self, signal: Any, value: int, source: int | None, stream: Any) -> None:
+        word = self._word(signal)
+        if source is not None:
+            self.check_pe(source)
+        self._wait.launch(1, (word, int(value), -1 if source is None else source), stream)
+
+    def barrier(self, stream: Any) -> None:
+        self._backend.quiet(stream)
+        self._barrier.launch(1, self._barrier_args, stream)
+
+    def check_pe(self, pe: Any) -> int:
+        """``pe`` as an int.  Raises TypeError or ValueError."""
+        if not isinstance(pe, int | np.integer) or isinstance(pe, bool):
+            raise TypeError(f"pe {pe!r} is not an int")
+        if not 0 <= pe < self._job.n_pes:
+            raise ValueError(f"pe {pe} is outside this team of {self._job.n_pes} PEs (0..{self._job.n_pes - 1})")
+        return int(pe)
+
+    def _blocks(self, nbytes: int) -> int:
+        return max(1, min(self._backend.max_blocks, nbytes // BLOCK_BYTES))
+
+    def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[Span, Span]:
+        self.check_pe(pe)
+        to, source = self._backend.span(dst, True), self._backend.span(src, False)
+        held = (self._arrays.holds(to), self._arrays.holds(source))
+        if not held[0 if symmetric_dst else 1]:
+            raise ValueError(
+                f"{'dst of a put' if symmetric_dst else 'src of a get'} must be a symmetric array or a view of one "
+                "(team.empty and so on): it names the instance on another PE"
+            )
+        if to.count != source.count or to.dtype is not source.dtype:
+            raise ValueError(
+                f"dst has {to.count} elements of {to.dtype.name} and src has {source.count} of {source.dtype.name}: "
+                "they must be alike"
+            )
+        return to, source
+
+    def _sendable(self, source: Span, pe: int) -> None:
+        if self._backend.delta(pe) is None and not self._arrays.sendable(source):
+            raise ValueError(
+                f"PE {pe} is beyond the reach of a pointer, and only symmetric or registered memory can be sent there: "
+                "call team.register(src) once, or use an array of the team"
+            )
+
+    def _word(self, signal: Any) -> int:
+        span = self._backend.span(signal, True)
+        if span.count != 1 or span.dtype.name not in ("uint64", "int64") or not self._arrays.holds(span):
+            raise ValueError("a signal is one element of team.signals(n): pass a view such as signals[i:i+1]")
+        return span.address

@@ -1,0 +1,232 @@
+"""Team: the PEs of a communicator, and everything that they can do together."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .allreduce import AllReduce
+from .app_kernel import AppKernel
+from .backend import Backend
+from .dtypes import dtype_of
+from .errors import CollectiveMismatchError, NotInitialized
+from .exchange import Exchange
+from .job import Job
+from .rma import OneSided
+from .settings import setting
+from .symmetric import SymmetricArrays, filled
+
+
+class Team:
+    """A group of PEs with a symmetric heap; made by ``pennympi.init``.
+
+    me, n_pes:       this PE and their number, as in ``comm``
+    backend:         "host" or "cuda"
+    local_pe, n_local: this PE among those of its node
+    """
+
+    def __init__(self, job: Job, backend: Backend):
+        self._job, self._backend = job, backend
+        self.comm = job.comm
+        self.me, self.n_pes = job.me, job.n_pes
+        self.backend, self.device_name = backend.name, backend.device_name
+        self.local_pe, self.n_local = job.control.local, job.control.n_local
+        self._debug = setting("PENNYMPI_DEBUG")
+        self._open = True
+        self._arrays = SymmetricArrays(backend, job)
+        self._rma = OneSided(backend, job, self._arrays)
+        self._exchange = Exchange(backend, job, self._arrays, self._rma)
+        self._allreduce = AllReduce(backend, job, self._arrays)
+
+    # Symmetric arrays ------------------------------------------------------------------
+    def empty(self, shape: Any, dtype: Any = "float32") -> Any:
+        """A symmetric array, not set: numpy.ndarray on the host, cupy.ndarray on a GPU.
+
+        shape: int or ints;  dtype: name or dtype.  Collective: the same on every PE.
+        Raises SymmetricHeapExhausted, Unsupported (dtype), ValueError (PEs differ).
+        """
+        self._enter("empty")
+        return self._arrays.empty(shape, dtype)
+
+    def full(self, shape: Any, value: Any, dtype: Any = "float32") -> Any:
+        """A symmetric array with every element ``value``.  Collective, see ``empty``."""
+        return filled(self._backend, self.empty(shape, dtype), value, dtype_of(dtype))
+
+    def zeros(self, shape: Any, dtype: Any = "float32") -> Any:
+        """A symmetric array of zeros.  Collective, see ``empty``."""
+        return self.full(shape, 0, dtype)
+
+    def array(self, data: Any, dtype: Any = None) -> Any:
+        """A symmetric copy of this PE's ``data``; shape and dtype as on every PE.  Collective."""
+        source = data if hasattr(data, "dtype") and hasattr(data, "shape") else _as_numpy(data)
+        if dtype is not None:
+            source = source.astype(dtype_of(dtype).numpy)
+        array = self.empty(source.shape, source.dtype)
+        span = self._backend.span(array, True)
+        if span.count:
+            self._backend.copy_in(span.address, source)
+        return array
+
+    def signals(self, n: int) -> Any:
+        """n symmetric signal words (uint64), zero.  Collective, and meets every PE."""
+        words = self.zeros(n, "uint64")
+        self._job.rendezvous("set-up of signals")  # none may be set before all are cleared
+        return words
+
+    def free(self, x: Any) -> None:
+        """Give a symmetric array back.  Collective.  Raises ValueError for any other array."""
+        self._enter("free")
+        self._arrays.free(x)
+
+    def peer(self, x: Any, pe: int) -> Any:
+        """PE ``pe``'s instance of a symmetric array or view, as an array of this process.
+
+        Raises ValueError (not symmetric, no such PE), Unsupported (beyond a pointer's reach).
+        """
+        self._check()
+        return self._arrays.peer(x, self._rma.check_pe(pe))
+
+    def register(self, x: Any) -> None:
+        """Let an array outside the heap be the source of puts to any PE."""
+        self._check()
+        self._arrays.register(x)
+
+    def unregister(self, x: Any) -> None:
+        """Undo ``register``."""
+        self._check()
+        self._arrays.unregister(x)
+
+    # Streams ---------------------------------------------------------------------------
+    def stream(self, priority: str = "normal") -> Any:
+        """A new stream.  priority: "normal" or "high" (runs before normal work of the device)."""
+        self._check()
+        if priority not in ("normal", "high"):
+            raise ValueError(f"priority {priority!r} is neither 'normal' nor 'high'")
+        return self._backend.stream(priority)
+
+    def synchronize(self, stream: Any = None) -> None:
+        """Wait until the stream (None: the device) has run.  Raises PeerTimeout."""
+        self._check()
+        self._backend.synchronize(stream)
+
+    # One-sided -------------------------------------------------------------------------
+    def put(self, dst: Any, src: Any, pe: int, stream: Any = None) -> None:
+        """``dst`` on PE ``pe`` = ``src``, in stream order.
+
+        dst: symmetric array or view (its local instance names the remote one), src: any
+        contiguous device array of the same count and dtype.  Raises TypeError, ValueError.
+        """
+        self._check()
+        self._rma.put(dst, src, pe, stream)
+
+    def get(self, dst: Any, src: Any, pe: int, stream: Any = None) -> None:
+        """``dst`` = ``src`` on PE ``pe``, in stream order; src symmetric.  See ``put``."""
+        self._check()
+        self._rma.get(dst, src, pe, stream)
+
+    def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: Any = None) -> None:
+        """``put``, then set ``signal`` on PE ``pe`` to ``value``: who sees the value sees the data.
+
+        signal: a one-element view of ``signals(n)``;  value: larger than any before it
+        """
+        self._check()
+        self._rma.put_signal(dst, src, signal, int(value), pe, stream)
+
+    def wait_signal(self, signal: Any, value: int, source: int | None = None, stream: Any = None) -> None:
+        """Hold the stream until the local ``signal`` is at least ``value``.
+
+        source: the PE that sets it, for the message of a PeerTimeout
+        """
+        self._check()
+        self._rma.wait_signal(signal, value, source, stream)
+
+    def quiet(self, stream: Any = None) -> None:
+        """Complete this PE's earlier puts, in stream order."""
+        self._check()
+        self._backend.quiet(stream)
+
+    def barrier(self, stream: Any = None) -> None:
+        """Hold the stream until every PE's stream is here; completes earlier puts.  Collective."""
+        self._enter("barrier")
+        self._rma.barrier(stream)
+
+    # Collectives -----------------------------------------------------------------------
+    def exchange(self, recv: Any, send: Any, pe: int, form: str = "put_signal", stream: Any = None) -> None:
+        """Swap with PE ``pe``, which makes the same call: recv = its send.  recv may be send.
+
+        form: "put_signal" (fastest), "put_fence_signal", or "put_barrier" (all PEs take part)
+        """
+        self._enter("exchange")
+        self._exchange.call(recv, send, pe, form, stream)
+
+    def allreduce(self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto", stream: Any = None) -> Any:
+        """out = op over all PEs of x, in stream order; returns out (x when out is None: in place).
+
+        x, out: contiguous device arrays of the same count and dtype, symmetric or not
+        op: "sum", "prod", "min", "max", "avg", or MPI.SUM and so on
+        algorithm: a row of the table in the README, or "auto"
+        16-bit floats are added in float32 and rounded once.  Every PE gets the same bits.
+        Raises TypeError, ValueError, Unsupported before anything is sent; PeerTimeout.
+        """
+        self._enter("allreduce")
+        if self._debug:
+            self._compare("allreduce", x, str(op), algorithm)
+        return self._allreduce.call(x, out, op, algorithm, stream)
+
+    def plan_allreduce(
+        self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto"
+    ) -> Callable[..., None]:
+        """A persistent AllReduce of these arrays: call it as plan(stream).  Collective.
+
+        Takes part in graph capture; has a workspace of its own.  Arguments as ``allreduce``.
+        """
+        self._enter("plan_allreduce")
+        return self._allreduce.plan(x, out, op, algorithm)
+
+    def kernel(self, text: Callable[..., Any], dtype: Any = "float32") -> AppKernel:
+        """Compile a plain function over ``pennympi.kernels.block`` for this team's device.
+
+        text: its first parameter is ``here``;  dtype: of ``load``, ``store`` and ``real``
+        """
+        self._check()
+        return AppKernel(self._backend, text, dtype_of(dtype))
+
+    # Life ------------------------------------------------------------------------------
+    def finalize(self) -> None:
+        """Free everything.  Collective; a second call does nothing."""
+        if not self._open:
+            return
+        self._backend.synchronize(None)
+        self._job.rendezvous("finalize")
+        self._open = False
+        self._arrays.release_all()
+        self._backend.close()
+        self._job.close()
+
+    def __enter__(self) -> "Team":
+        return self
+
+    def __exit__(self, kind: Any, exc: Any, trace: Any) -> None:
+        if kind is None:
+            self.finalize()  # after an exception the others may be anywhere: the job's hooks end it
+
+    def _check(self) -> None:
+        if not self._open:
+            raise NotInitialized("this team is finalized: make a new one with pennympi.init()")
+
+    def _enter(self, name: str) -> None:
+        if not self._open:
+            self._check()
+        self._job.control.enter(name)
+
+    def _compare(self, name: str, x: Any, *rest: str) -> None:
+        said = self._job.gather((name, str(getattr(x, "dtype", "?")), getattr(x, "size", -1), *rest), name)
+        if any(other != said[0] for other in said):
+            raise CollectiveMismatchError(
+                "the PEs disagree on (call, dtype, count, op, algorithm): "
+                + "; ".join(f"PE {pe} {one}" for pe, one in enumerate(said[:16]))
+            )
+
+
+def _as_numpy(data: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(data)
