@@ -9,6 +9,7 @@ The last line is "N passed, N failed". The status is 0 when nothing failed, no r
 """
 
 import argparse
+import contextlib
 import os
 import re
 import shlex
@@ -17,39 +18,38 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import uuid
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "build" / "tests"
-# Rank 0 speaks, the others write files; each has its own temporary folder, as pytest's numbered ones collide.
+# Every rank writes its own file, and has its own temporary folder, as pytest's numbered ones collide.
 RANK = """r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-0}}}
-set -- "$@" --basetemp "$TEST_TMP/$r"
-if [ "$r" = 0 ]; then exec "$@"; else exec "$@" >"$TEST_OUT/rank$r.txt" 2>&1; fi"""
+exec "$@" --basetemp "$TEST_TMP/$r" >"$TEST_OUT/rank$r.txt" 2>&1"""
+SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
+TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
+HUNG = "hung, the rest is not started"
+BANNER = re.compile(r"^=+ MPI Information =+\n.*?^mpi4py config:.*\n", re.MULTILINE | re.DOTALL)
 
 
 def environment(python, mpirun):
-    """The ranks' environment: Open MPI's variables, and the chosen python and mpirun first on PATH."""
-    env = dict(os.environ, OMP_NUM_THREADS="1", PYTHONUNBUFFERED="1")
+    """The ranks' environment: Open MPI's variables, and PATH so that tests find the same mpirun and python."""
     lines = (ROOT / "tools" / "openmpi.env").read_text().splitlines()
-    env.update(line.split("=", 1) for line in lines if line and not line.startswith("#"))
-    folders = [os.path.dirname(path) for path in (python, mpirun) if os.path.isabs(path)]
-    env["PATH"] = os.pathsep.join([*folders, env["PATH"]])
-    return env
+    variables = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    folders = [os.path.dirname(mpirun)] if os.path.isabs(mpirun) else []
+    if (Path(python).parent.parent / "pyvenv.cfg").exists():
+        folders.append(os.path.dirname(python))
+    path = os.pathsep.join([*folders, os.environ["PATH"]])
+    return os.environ | variables | {"PATH": path, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
 
 def marked(mark):
     """Ids of the live processes that carry the run's mark in their environment, in whatever session they are."""
-    found = []
     for environ in Path("/proc").glob("[0-9]*/environ"):
-        try:
+        with contextlib.suppress(OSError):  # ended meanwhile, or another user's
             if mark.encode() in environ.read_bytes():
-                found.append(int(environ.parent.name))
-        except OSError:  # ended meanwhile, or another user's
-            pass
-    return found
+                yield int(environ.parent.name)
 
 
 def end(launcher, mark):
@@ -57,72 +57,76 @@ def end(launcher, mark):
     if launcher.poll() is None:
         launcher.terminate()
     deadline = time.monotonic() + 5
-    while marked(mark) and time.monotonic() < deadline:
+    while any(marked(mark)) and time.monotonic() < deadline:
+        launcher.poll()
         time.sleep(0.1)
     for pid in marked(mark):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    return launcher.wait()
+
+
+def counts(path):
+    """(passed, failed) of the summary line of one rank's output; zeros while there is none."""
+    summary = SUMMARY.findall(path.read_text(errors="replace") if path.exists() else "")[-1:]
+    found = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", "".join(summary))}
+    return found.get("passed", 0), found.get("failed", 0) + found.get("error", 0)
 
 
 def run(name, command, env, limit_s):
-    """Run one command, showing its output. Returns (passed, failed, timed out)."""
-    mark, begin, lines, late = uuid.uuid4().hex, time.monotonic(), [], threading.Event()
-    out, scratch = OUTPUT / name.replace(" ", ""), tempfile.mkdtemp(prefix="pennympi-tests-")
+    """Run one command to its end or its limit. Returns (passed, failed, why it ended if not by itself)."""
+    begin, why, mark = time.monotonic(), "", uuid.uuid4().hex
+    limit = begin + limit_s
+    out = OUTPUT / name.replace(" ", "")
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    env = dict(env, TEST_MARK=mark, TEST_OUT=str(out), TEST_TMP=scratch)
-    pipes = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    launcher = subprocess.Popen(command, env=env, cwd=ROOT, text=True, errors="replace", **pipes)
-    timer = threading.Timer(limit_s, lambda: (late.set(), end(launcher, mark)))
-    timer.start()
-    try:
-        for line in launcher.stdout:
-            lines.append(line)
-            print(line, end="", flush=True)
-        status = launcher.wait()
-    finally:
-        timer.cancel()
-        end(launcher, mark)
-        shutil.rmtree(scratch, ignore_errors=True)
-    summary = next((line for line in reversed(lines) if re.search(r"\d+ \w+.* in [\d.]+s", line)), "")
-    counts = {word.rstrip("s"): int(n) for n, word in re.findall(r"(\d+) (passed|failed|errors?)", summary)}
-    passed, failed = counts.get("passed", 0), counts.get("failed", 0) + counts.get("error", 0)
-    failed = failed or int(status != 0 or late.is_set())  # another rank's failure, a crash, or a run without tests
-    if failed:
-        for path in sorted(out.iterdir()):
-            print(f"--- {name}, {path.stem} (the end of {path}):", *path.read_text().splitlines()[-40:], sep="\n")
-    why = f", timed out after {limit_s} s" if late.is_set() else f", status {status}" if status else ""
-    print(f"{name}: {passed} passed, {failed} failed{why} in {time.monotonic() - begin:.1f} s", flush=True)
-    return passed, failed, late.is_set()
+    with tempfile.TemporaryDirectory(prefix="pennympi-tests-") as scratch, (out / "launcher.txt").open("wb") as said:
+        env = env | {"TEST_MARK": mark, "TEST_OUT": str(out), "TEST_TMP": scratch}
+        launcher = subprocess.Popen(command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        try:
+            while launcher.poll() is None and not why:
+                time.sleep(0.2)
+                if limit == begin + limit_s and any(counts(path)[1] for path in out.glob("rank*.txt")):
+                    limit = time.monotonic() + 10  # a rank that failed alone leaves the others waiting for it
+                if time.monotonic() > limit:
+                    why = HUNG if limit == begin + limit_s else "a rank failed, the others were ended"
+        finally:
+            status = end(launcher, mark)
+    texts = {path.stem: path.read_text(errors="replace") for path in sorted(out.iterdir())}
+    passed, failed = counts(out / "rank0.txt")
+    if any(TIMEOUT.search(text) for text in texts.values()):
+        why = HUNG
+    if not failed and (why or status not in (0, 5)):  # another rank's failure or a crash; 5 is pytest's "no tests"
+        failed, why = 1, why or f"status {status}"
+    for stem, text in texts.items() if failed else ():
+        if text and not re.search(r"^\d+ passed", text, re.MULTILINE):
+            print(f"--- {name}, {stem}:", *BANNER.sub("", text).splitlines()[0 if stem == "rank0" else -40 :], sep="\n")
+    print(f"{name}: {passed} passed, {failed} failed in {time.monotonic() - begin:.1f} s {why}".rstrip(), flush=True)
+    return passed, failed, why
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    beside = os.path.join(os.path.dirname(sys.executable), "mpirun")
     parser.add_argument("--ranks", default="1,2,3,4,5,7,8,16", help="rank counts, comma separated (%(default)s)")
     parser.add_argument("--python", default=sys.executable, help="interpreter of the ranks (this one)")
-    parser.add_argument("--mpirun", default=beside if os.access(beside, os.X_OK) else "mpirun", help="launcher")
-    parser.add_argument("--limit", type=float, default=400, help="seconds before a run is killed (%(default)g)")
+    parser.add_argument("--mpirun", default="mpirun", help="launcher, with its options (%(default)s)")
+    parser.add_argument("--limit", type=float, default=400, help="seconds before a run is ended (%(default)g)")
     parser.add_argument("--with-mpi", action="store_true", help="all tests under mpirun, none outside")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, after --")
     args = parser.parse_args()
-    mpirun, pytest = shlex.split(args.mpirun), [args.python, "-m", "pytest", "tests", "-q", "--color=no", *args.pytest]
-    env = environment(args.python, mpirun[0])
-    which = ["-x", "--with-mpi" if args.with_mpi else "--only-mpi"]
+    mpirun = shlex.split(args.mpirun)
+    pytest = ["sh", "-c", RANK, "sh", args.python, "-m", "pytest", "tests", "-q", "--color=no", *args.pytest]
+    env, which = environment(args.python, mpirun[0]), "--with-mpi" if args.with_mpi else "--only-mpi"
     runs = [] if args.with_mpi else [("one process", pytest)]
-    for n in args.ranks.split(","):
-        runs.append((f"np {n}", [*mpirun, "-n", n, "sh", "-c", RANK, "sh", *pytest, *which]))
+    runs += [(f"np {n}", [*mpirun, "-n", n, *pytest, "-x", which]) for n in args.ranks.split(",")]
     total_passed = total_failed = 0
     for name, command in runs:
-        passed, failed, late = run(name, command, env, args.limit)
+        passed, failed, why = run(name, command, env, args.limit)
         if not passed and not failed and not args.pytest:
             failed = 1
             print(f"{name}: no test ran")
         total_passed, total_failed = total_passed + passed, total_failed + failed
-        if late:
-            print("a run hung: the rest is not started")
+        if why == HUNG:
             break
     print(f"{total_passed} passed, {total_failed} failed")
     return int(total_failed > 0 or total_passed == 0)
