@@ -1,0 +1,173 @@
+"""Every environment variable of the library, in one table.
+
+``setting(name)`` reads one; ``python -m pennympi.settings`` prints the page docs/settings.md.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import PennympiError
+
+PREFIX = "PENNYMPI_"
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+class SettingError(PennympiError, ValueError):
+    """An environment variable of the library has a value that cannot be used."""
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text, 0)
+    if value < 0:
+        raise ValueError
+    return value
+
+
+def _positive(text: str) -> int:
+    value = _count(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+def _switch(text: str) -> bool:
+    return {"0": False, "1": True}[text]
+
+
+def _bytes(text: str) -> int:
+    text = text.lower()
+    unit = text[-1:] if text[-1:] in "kmg" else ""
+    return _positive(text.removesuffix(unit)) * _UNITS[unit]
+
+
+def _auto_bytes(text: str) -> int | None:
+    return None if text.lower() == "auto" else _bytes(text)
+
+
+def _backend(text: str) -> str:
+    if text.lower() not in ("auto", "host", "cuda"):
+        raise ValueError
+    return text.lower()
+
+
+def _folder(text: str) -> Path:
+    return Path(text).expanduser()
+
+
+def _name(text: str) -> str:
+    if not text.replace("_", "").isalnum():
+        raise ValueError
+    return text.lower()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row: what a variable is called, what it is when unset, how it is read and what it means."""
+
+    name: str
+    default: str
+    parse: Callable[[str], Any]
+    form: str
+    meaning: str
+
+
+SETTINGS = {
+    row.name: row
+    for row in (
+        Setting("PENNYMPI_BACKEND", "auto", _backend, "auto, host or cuda",
+                "Where the symmetric heap and the kernels live; auto takes CUDA where a device and its libraries are."),
+        Setting("PENNYMPI_TIMEOUT_S", "60", _seconds, "seconds >= 0; 0 means never",
+                "How long any wait for another PE may last before it ends in PeerTimeout."),
+        Setting("PENNYMPI_SYMMETRIC_SIZE", "auto", _auto_bytes, "auto, or bytes with an optional k, m or g (512m)",
+                "The symmetric heap of one PE on the host backend; auto is the smaller of 1 GiB and half of the free"
+                " shared memory divided by the PEs of the node."),
+        Setting("PENNYMPI_FORCE_NVSHMEM_PUT", "0", _switch, "0 or 1",
+                "1 sends every put through NVSHMEM's device call, even where a pointer reaches the peer."),
+        Setting("PENNYMPI_CACHE_DIR", "$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder",
+                "Where compiled kernels are kept between runs."),
+        Setting("PENNYMPI_FIRST_EPOCH", "0", _count, "a whole number >= 0",
+                "The epoch that counters start from; tests start it near 2**31 and 2**32."),
+        Setting("PENNYMPI_ALLREDUCE", "auto", _name, "auto, or an algorithm's name",
+                "The AllReduce algorithm that algorithm=\"auto\" stands for."),
+        Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, "bytes with an optional k, m or g",
+                "The largest put on a stream that a kernel of the library moves; larger ones use NVSHMEM's host call."),
+        Setting("PENNYMPI_GRAPH_LANES", "2", _positive, "a whole number >= 1",
+                "How many captured CUDA graphs of one plan may be in flight at a time."),
+        Setting("PENNYMPI_DEBUG", "0", _switch, "0 or 1",
+                "1 compares what every PE is about to do before each collective and raises CollectiveMismatchError."),
+    )
+}  # fmt: skip
+
+
+def setting(name: str) -> Any:
+    """The value of the variable ``name`` (an unset or empty one gives its default).
+
+    Raises SettingError for a value that cannot be read.
+    """
+    row = SETTINGS[name]
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return _cache_folder() if name == "PENNYMPI_CACHE_DIR" else row.parse(row.default)
+    try:
+        return row.parse(text)
+    except (ValueError, KeyError):
+        raise SettingError(
+            f"{name}={text!r} cannot be used: give {row.form}, or unset it for the default ({row.default})"
+        ) from None
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base else Path.home() / ".cache") / "pennympi"
+
+
+_warned = False
+
+
+def warn_unknown() -> None:
+    """Warns, once a process, of variables that look like ours and are not: a typing error sets nothing."""
+    global _warned
+    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in SETTINGS)
+    if _warned or not unknown:
+        return
+    _warned = True
+    hints = []
+    for name in unknown:
+        close = difflib.get_close_matches(name, SETTINGS, n=1)
+        hints.append(f"{name} (did you mean {close[0]}?)" if close else name)
+    warnings.warn(
+        f"not a setting of pennympi, so without effect: {', '.join(hints)}; see docs/settings.md", stacklevel=2
+    )
+
+
+def page() -> str:
+    """The page docs/settings.md."""
+    lines = [
+        "# Settings",
+        "",
+        "Made by `python -m pennympi.settings`; the table is in `pennympi/settings.py`.",
+        "Set them alike for every rank of a job, before the program starts.",
+        "",
+        "| variable | default | value | meaning |",
+        "|---|---|---|---|",
+    ]
+    lines += [f"| `{row.name}` | {row.default} | {row.form} | {row.meaning} |" for row in SETTINGS.values()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,18 @@
+"""Two teams of half the ranks each: one fails while the other waits for it in MPI."""
+
+import time
+
+from mpi4py import MPI
+
+import pennympi
+
+world = MPI.COMM_WORLD
+half = world.Split(world.Get_rank() % 2)
+with pennympi.init(world), pennympi.init(half) as team:
+    x = team.zeros(100, "float32")
+    team.allreduce(x)
+    team.synchronize()
+    if world.Get_rank() == 3:
+        print("fault", time.time(), flush=True)
+        raise ValueError("broken in one half")
+    world.Barrier()
