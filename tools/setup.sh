@@ -23,11 +23,15 @@ fi
 echo "installing pennympi[$extras] into .venv (the first time takes minutes)"
 .venv/bin/python -m pip install --quiet --editable ".[$extras]"
 
+# Alone too: some launchers lend their ranks a library path that a single process lacks.
 mpi_works() {
-    PATH="$PWD/.venv/bin:$PATH" timeout -k 5 30 mpirun -n 2 .venv/bin/python -c '
+    local program='
+import sys
 from mpi4py import MPI
-assert MPI.COMM_WORLD.size == 2
-MPI.Win.Allocate_shared(8, comm=MPI.COMM_WORLD).Free()' </dev/null >/dev/null 2>&1
+assert MPI.COMM_WORLD.size == int(sys.argv[1])
+MPI.Win.Allocate_shared(8, comm=MPI.COMM_WORLD).Free()'
+    local PATH="$PWD/.venv/bin:$PATH"
+    { timeout -k 5 30 python -c "$program" 1 && timeout -k 5 30 mpirun -n 2 python -c "$program" 2; } </dev/null >/dev/null 2>&1
 }
 if ! mpi_works; then
     echo "no working MPI on this machine: installing MPICH into .venv"
