@@ -34,7 +34,8 @@ class AllReduce:
         self._lanes: dict[tuple[str, int], Lane] = {}
         self._ready: dict[tuple[Any, ...], Run] = {}
         self._captures: dict[int, int] = {}
-        self._last_key, self._last_stream = 0, None
+        self._last_handle: int | None = None
+        self._last_stream: Any = None
         self._plans = 0
 
     def check(self, x: Any, out: Any, op: Any) -> tuple[Span, Span, str]:
@@ -51,42 +52,47 @@ class AllReduce:
                 f"x has {src.count} elements of {src.dtype.name} and out has {dst.count} of {dst.dtype.name}: "
                 "they must be alike"
             )
-        if src.address != dst.address and src.address < dst.address + dst.nbytes and dst.address < src.address + src.nbytes:
+        if (
+            src.address != dst.address
+            and src.address < dst.address + dst.nbytes
+            and dst.address < src.address + src.nbytes
+        ):
             raise ValueError("x and out overlap without being the same array: pass out=None for in place, or a copy")
         return src, dst, name
 
     def call(self, x: Any, out: Any, op: Any, algorithm: str, stream: Any) -> Any:
         """out = op over all PEs of x, in stream order."""
         src, dst, name = self.check(x, out, op)
-        capture = self._backend.capture_id(stream)
+        handle = self._backend.stream_handle(stream)
+        capture = self._backend.capture_id(handle)
         run = self._ready.get((src.count, src.dtype, name, algorithm, capture))
         if run is None:
             lane = 0 if capture == 0 else self._graph_lane(capture)
             run = self._prepare(src.count, src.dtype, name, algorithm, lane, capture != 0)
             self._ready[src.count, src.dtype, name, algorithm, capture] = run
         if capture == 0:
-            self.in_order(stream)
-        run(dst.address, src.address, stream)
+            self.in_order(handle, stream)
+        run(dst.address, src.address, handle)
         return x if out is None else out
 
-    def in_order(self, stream: Any) -> None:
+    def in_order(self, handle: int, stream: Any) -> None:
         """Put a call on ``stream`` behind the last call of the shared lane."""
-        key = self._backend.stream_key(stream)
-        if key != self._last_key and self._last_stream is not None:
-            self._backend.order(self._last_stream, stream)
-        self._last_key, self._last_stream = key, stream
+        if handle != self._last_handle:
+            if self._last_handle is not None:
+                self._backend.order(self._last_handle, handle)
+            self._last_handle, self._last_stream = handle, stream  # the object keeps the handle valid
 
     def plan(self, x: Any, out: Any, op: Any, algorithm: str) -> Callable[..., None]:
         """A persistent call on fixed arrays, with a lane of its own.  Collective."""
         src, dst, name = self.check(x, out, op)
         self._plans += 1
         run = self._prepare(src.count, src.dtype, name, algorithm, -self._plans, False)
-        first, second, control = dst.address, src.address, self._job.control
+        first, second, enter, handle = dst.address, src.address, self._job.control.enter, self._backend.stream_handle
 
         def plan(stream: Any = None) -> None:
             """Run in stream order; calls of one plan must not overlap one another."""
-            control.enter("allreduce plan")
-            run(first, second, stream)
+            enter("allreduce plan")
+            run(first, second, handle(stream))
 
         plan.arrays = (x, out)  # type: ignore[attr-defined]  # keeps the memory alive
         return plan
@@ -118,7 +124,17 @@ class AllReduce:
         )
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, n_pes, self._limits)
         at = self._lanes[row.name, lane]
-        sizes = (self._job.me, n_pes, dtype.item_bytes, dtype.acc_bytes, 0, 0, count, plan.piece_elems, backend.half_bytes)
+        sizes = (
+            self._job.me,
+            n_pes,
+            dtype.item_bytes,
+            dtype.acc_bytes,
+            0,
+            0,
+            count,
+            plan.piece_elems,
+            backend.half_bytes,
+        )
         return kernel.prepare(plan.blocks, (*sizes, at.inbox, at.outbox, at.signals, at.epochs), (OUT, SRC))
 
     def _allocate(self, row: Algorithm, lane: int) -> None:

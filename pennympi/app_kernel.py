@@ -7,6 +7,8 @@ from .backend import Backend, Kernel
 from .bind import parameters
 from .dtypes import DType
 
+WARP_THREADS, MAX_THREADS = 32, 512
+
 
 class AppKernel:
     """A text compiled on its first call, once for each kind of arguments."""
@@ -22,6 +24,8 @@ class AppKernel:
 
         args: ints, floats, or arrays (their address is passed);  threads: of a block, on a GPU
         """
+        if not 1 <= threads <= MAX_THREADS or threads % WARP_THREADS:
+            raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {MAX_THREADS}")
         if len(args) != self._wanted:
             raise TypeError(f"kernel {self._name} takes {self._wanted} arguments after blocks, not {len(args)}")
         values, kinds = [], ""
@@ -30,10 +34,14 @@ class AppKernel:
                 values.append(arg)
                 kinds += "f"
                 continue
-            values.append(int(arg) if hasattr(arg, "__index__") and not hasattr(arg, "shape") else self._backend.span(arg, False).address)
+            values.append(
+                int(arg)
+                if hasattr(arg, "__index__") and not hasattr(arg, "shape")
+                else self._backend.span(arg, False).address
+            )
             kinds += "i"
         kernel = self._compiled.get(kinds)
         if kernel is None:
             kernel = self._backend.kernel(self._text, self._name, kinds, elements=self._dtype)
             self._compiled[kinds] = kernel
-        kernel.launch(blocks, values, stream, threads)
+        kernel.launch(blocks, values, self._backend.stream_handle(stream), threads)

@@ -58,12 +58,23 @@ def store(b: ir.IRBuilder, address: ir.Value, value: ir.Value, align: int, space
     b.store(value, b.inttoptr(address, ir.PointerType(value.type, space)), align=align)
 
 
+def _lane_by_lane(b: ir.IRBuilder, convert: Any, x: ir.Value, scalar: ir.Type, width: int) -> ir.Value:
+    """``convert`` on each lane: NVVM gets conversions of whole vectors of half wrong."""
+    vector = ir.Constant(ir.VectorType(scalar, width), ir.Undefined)
+    for k in range(width):
+        lane = ir.Constant(ir.IntType(32), k)
+        vector = b.insert_element(vector, convert(b.extract_element(x, lane), scalar), lane)
+    return vector
+
+
 def widen(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
     """Elements to partials; exact."""
     if dtype.item_bytes == dtype.acc_bytes:
         return x
+    if dtype.kind == "f" and width > 1:
+        return _lane_by_lane(b, b.fpext, x, ir.FloatType(), width)
     if dtype.kind == "f":
-        return b.fpext(x, _of(ir.FloatType(), width))
+        return b.fpext(x, ir.FloatType())
     word = ir.IntType(32)  # a bfloat16 is the upper half of a float32
     return b.bitcast(b.shl(b.zext(x, _of(word, width)), _constant(word, 16, width)), _of(ir.FloatType(), width))
 
@@ -72,8 +83,10 @@ def narrow(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
     """Partials to elements, rounded to nearest even."""
     if dtype.item_bytes == dtype.acc_bytes:
         return x
+    if dtype.kind == "f" and width > 1:
+        return _lane_by_lane(b, b.fptrunc, x, ir.HalfType(), width)
     if dtype.kind == "f":
-        return b.fptrunc(x, _of(ir.HalfType(), width))
+        return b.fptrunc(x, ir.HalfType())
     word = ir.IntType(32)
 
     def of(value: int) -> ir.Constant:

@@ -7,15 +7,14 @@ from .dtypes import DType
 from .errors import PeerTimeout
 from .span import Span
 
-
-Run = Callable[[int, int, Any], None]  # (argument, argument, stream)
+Run = Callable[[int, int, int], None]  # (argument, argument, stream handle)
 
 
 class Kernel(Protocol):
     """A compiled text, ready to launch."""
 
-    def launch(self, blocks: int, args: Sequence[int | float], stream: Any, threads: int = 0) -> None:
-        """Run in stream order.  args: all of the text's parameters after ``here``."""
+    def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
+        """Run in stream order.  args: all of the text's parameters after ``here``; stream: a handle."""
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int]) -> Run:
         """The launch with two of its arguments, by index, left open: the fast path."""
@@ -86,28 +85,28 @@ class Backend(Protocol):
     def stream(self, priority: str) -> Any:
         """A new stream of priority "normal" or "high"."""
 
-    def stream_key(self, stream: Any) -> int:
-        """A number that names the stream.  Raises TypeError for what is none."""
+    def stream_handle(self, stream: Any) -> int:
+        """The handle of a stream; None is the current one.  Raises TypeError for what is none."""
 
-    def capture_id(self, stream: Any) -> int:
+    def capture_id(self, handle: int) -> int:
         """A number that names the graph capture under way on the stream, or 0."""
 
-    def order(self, before: Any, after: Any) -> None:
+    def order(self, before: int, after: int) -> None:
         """Make stream ``after`` wait for what is in stream ``before`` now."""
 
     def synchronize(self, stream: Any) -> None:
-        """Wait until the stream (None: the whole device) has run."""
+        """Wait until the stream (None: the whole device) has run.  Raises PeerTimeout."""
 
     def failure(self) -> PeerTimeout | None:
         """The first wait on this PE that gave up, or None."""
 
-    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: Any, signal: int, value: int) -> bool:
+    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int, signal: int, value: int) -> bool:
         """Put by the device's copy engine (and signal, unless 0); False if it has none."""
 
-    def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: Any) -> bool:
+    def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         """Get by the device's copy engine; False if it has none."""
 
-    def quiet(self, stream: Any) -> None:
+    def quiet(self, stream: int) -> None:
         """Complete all earlier puts, in stream order."""
 
     def register(self, span: Span) -> None:

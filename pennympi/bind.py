@@ -16,22 +16,28 @@ from typing import Any
 CONSTANTS = ("n_pes", "item_bytes", "acc_bytes")
 
 
-def bind(text: Callable[..., Any], bodies: Mapping[str, Any], compile_helper: Callable[..., Any]) -> FunctionType:
+def bind(
+    text: Callable[..., Any],
+    bodies: Mapping[str, Any],
+    compile_helper: Callable[..., Any],
+    constants: Mapping[str, Any] | None = None,
+) -> FunctionType:
     """Return ``text`` with every primitive replaced by ``bodies[name]``.
 
-    compile_helper: makes a device function of a plain function that the text calls.
+    compile_helper: makes a device function of a plain function that the text calls
+    constants:      further globals, of the text and of the functions that it calls
     Raises KeyError (naming the primitive) when the backend has no body for it.
     """
     assert isinstance(text, FunctionType)
-    rebound: dict[str, Any] = dict(text.__globals__)
+    rebound: dict[str, Any] = {**text.__globals__, **(constants or {})}
     for name in text.__code__.co_names:
-        value = text.__globals__.get(name)
-        if getattr(value, "primitive", False):
+        value: Any = text.__globals__.get(name)
+        if value is not None and getattr(value, "primitive", False):
             if value.__name__ not in bodies:
                 raise KeyError(f"this backend has no body for the primitive {value.__name__!r}")
             rebound[name] = bodies[value.__name__]
         elif isinstance(value, FunctionType):
-            rebound[name] = compile_helper(bind(value, bodies, compile_helper))
+            rebound[name] = compile_helper(bind(value, bodies, compile_helper, constants))
     clone = FunctionType(text.__code__, rebound, text.__name__, text.__defaults__, text.__closure__)
     clone.__module__, clone.__qualname__ = text.__module__, text.__qualname__
     return clone

@@ -33,7 +33,9 @@ def folder(*versions: str) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(f"compiled kernels can't be kept in {path}: {error}; set PENNYMPI_CACHE_DIR to a writable folder")
+        raise OSError(
+            f"compiled kernels can't be kept in {path}: {error}; set PENNYMPI_CACHE_DIR to a writable folder"
+        ) from None
     return path
 
 

@@ -145,27 +145,27 @@ def forget_names(node: MPI.Intracomm) -> None:
     """
     everywhere = set.intersection(*node.allgather(start_up_segments()))  # one that some PE lacks keeps its name
     if node.Get_rank() == 0:
-        for path in everywhere:
-            unlink(path)
+        unlink(everywhere)
     node.Barrier()
 
 
-def start_up_segments() -> set[str]:
-    """The files of MPICH's start-up segments that this process has mapped and that still have their names."""
+def start_up_segments(prefix: str = "mpich_shm_") -> set[str]:
+    """MPI's files in /dev/shm that this process has mapped and that still have their names."""
     mapped = set()
     try:
         with open("/proc/self/maps") as maps:
             for line in maps:
                 path = line.split(None, 5)[-1].rstrip("\n")
-                if path.startswith("/dev/shm/mpich_shm_") and not path.endswith(" (deleted)"):
+                if path.startswith("/dev/shm/" + prefix) and not path.endswith(" (deleted)"):
                     mapped.add(path)
     except OSError:
         pass  # no /proc: nothing to forget
     return mapped
 
 
-def unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        pass  # another PE was faster
+def unlink(paths: set[str]) -> None:
+    for path in paths:
+        try:
+            os.unlink(path)
+        except OSError:
+            pass  # another PE was faster

@@ -41,7 +41,9 @@ def read(x: Any, device_types: tuple[int, ...]) -> tuple[int, int, DType]:
     kind = int(x.__dlpack_device__()[0])
     if kind not in device_types:
         where = "host memory" if kind == CPU else "device memory"
-        raise ValueError(f"{type(x).__name__} lies in {where} (DLPack device {kind}), where this backend can't reach: move it first")
+        raise ValueError(
+            f"{type(x).__name__} lies in {where} (DLPack device {kind}), where this backend can't reach: move it first"
+        )
     tensor = _Tensor.from_address(_pointer(x.__dlpack__(), b"dltensor"))
     letter = _CODES.get(tensor.code)
     dtype = next((d for d in TABLE.values() if d.kind == letter and 8 * d.item_bytes == tensor.bits), None)

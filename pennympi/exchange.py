@@ -25,7 +25,7 @@ class Exchange:
         self._team: Lane = make_lane(backend, job, blocks * 2 * PIECE_BYTES, 0, blocks * n, blocks)
         self._kernels: dict[str, Kernel] = {}
 
-    def call(self, recv: Any, send: Any, pe: int, form: str, stream: Any) -> None:
+    def call(self, recv: Any, send: Any, pe: int, form: str, stream: int) -> None:
         row = TABLE.get(form)
         if row is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")

@@ -1,4 +1,4 @@
-"""The ways out of a program, and the hooks on them: uncaught exceptions, sys.exit and the plain end.
+"""The ways out of a program, and the hooks on them: uncaught exceptions, sys.exit, the plain end, a lost launcher.
 
 One set of hooks serves all Jobs of a process.  A job of one rank, or an interactive session, ends as
 Python always does.
@@ -59,6 +59,16 @@ def install() -> None:
 
     sys.excepthook, threading.excepthook, sys.exit = on_exception, on_thread_exception, exit_noting_status
     atexit.register(_leave)
+    if not _alone():
+        threading.Thread(target=_end_with_launcher, args=(os.getppid(),), name="pennympi launcher", daemon=True).start()
+
+
+def _end_with_launcher(launcher: int) -> None:
+    """Ends this process when mpirun was killed: Open MPI notices that only inside MPI calls, and kernels make none."""
+    while os.getppid() == launcher:
+        time.sleep(0.5)
+    unlink(start_up_segments() | start_up_segments("sm_segment."))  # nobody is left who would attach to them
+    os._exit(1)
 
 
 def end_by(kind: type[BaseException], show: Callable[[], Any]) -> NoReturn:
@@ -124,8 +134,7 @@ def _who() -> str:
 
 
 def _abort(status: int) -> NoReturn:
-    for path in start_up_segments():  # an abort before init had it done
-        unlink(path)
+    unlink(start_up_segments())  # an abort may come before init has done it
     if MPI.Query_thread() == MPI.THREAD_MULTIPLE or threading.current_thread() is threading.main_thread():
         MPI.COMM_WORLD.Abort(status)
     os._exit(status)  # the launcher ends the others when a rank goes without MPI_Finalize

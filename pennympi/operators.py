@@ -20,4 +20,6 @@ def operator_name(op: Any) -> str:
         for handle, name in _BY_HANDLE:
             if op == handle:
                 return name
-    raise ValueError(f"op {op!r} is not a reduction of this library: use one of {', '.join(NAMES)} (or MPI.SUM and so on)")
+    raise ValueError(
+        f"op {op!r} is not a reduction of this library: use one of {', '.join(NAMES)} (or MPI.SUM and so on)"
+    )

@@ -32,7 +32,7 @@ class OneSided:
         self._barrier_args = (job.me, job.n_pes, lane.signals, lane.epochs)
         self._barrier = backend.kernel(texts.barrier, "barrier", constants={"n_pes": job.n_pes})
 
-    def put(self, dst: Any, src: Any, pe: int, stream: Any) -> None:
+    def put(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         to, source = self._pair(dst, src, pe, symmetric_dst=True)
         if source.nbytes == 0:
             return
@@ -43,7 +43,7 @@ class OneSided:
         self._sendable(source, pe)
         self._put.launch(self._blocks(source.nbytes), (to.address, source.address, source.nbytes, pe), stream)
 
-    def get(self, dst: Any, src: Any, pe: int, stream: Any) -> None:
+    def get(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         to, source = self._pair(dst, src, pe, symmetric_dst=False)
         if source.nbytes == 0:
             return
@@ -54,7 +54,7 @@ class OneSided:
             return
         self._get.launch(self._blocks(source.nbytes), (to.address, source.address, source.nbytes, pe), stream)
 
-    def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: Any) -> None:
+    def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: int) -> None:
         to, source = self._pair(dst, src, pe, symmetric_dst=True)
         word = self._word(signal)
         if source.nbytes > self._kernel_max_bytes and self._backend.host_put(
@@ -68,13 +68,13 @@ class OneSided:
         counter = self._counters + 8 * self._next
         self._put_signal.launch(blocks, (to.address, source.address, source.nbytes, word, value, pe, counter), stream)
 
-    def wait_signal(self, signal: Any, value: int, source: int | None, stream: Any) -> None:
+    def wait_signal(self, signal: Any, value: int, source: int | None, stream: int) -> None:
         word = self._word(signal)
         if source is not None:
             self.check_pe(source)
         self._wait.launch(1, (word, int(value), -1 if source is None else source), stream)
 
-    def barrier(self, stream: Any) -> None:
+    def barrier(self, stream: int) -> None:
         self._backend.quiet(stream)
         self._barrier.launch(1, self._barrier_args, stream)
 

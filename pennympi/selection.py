@@ -1,8 +1,8 @@
 """Which AllReduce algorithm runs when none is named."""
 
 from .errors import Unsupported
-from .kernels.allreduce import TABLE
 from .kernels.algorithm import Algorithm
+from .kernels.allreduce import TABLE
 from .settings import setting
 
 SIMPLE_RING_MAX_BYTES = 8192  # up to here the whole vector is cheaper to send than its chunks

@@ -51,11 +51,11 @@ def _switch(text: str) -> bool:
 def _bytes(text: str) -> int:
     text = text.lower()
     unit = text[-1:] if text[-1:] in "kmg" else ""
-    return _positive(text.removesuffix(unit)) * _UNITS[unit]
+    return _count(text.removesuffix(unit)) * _UNITS[unit]
 
 
 def _auto_bytes(text: str) -> int | None:
-    return None if text.lower() == "auto" else _bytes(text)
+    return None if text.lower() == "auto" else _positive(str(_bytes(text)))
 
 
 def _backend(text: str) -> str:
@@ -103,7 +103,7 @@ SETTINGS = {
                 "The epoch that counters start from; tests start it near 2**31 and 2**32."),
         Setting("PENNYMPI_ALLREDUCE", "auto", _name, "auto, or an algorithm's name",
                 "The AllReduce algorithm that algorithm=\"auto\" stands for."),
-        Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, "bytes with an optional k, m or g",
+        Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, "bytes with an optional k, m or g; 0 for no kernel",
                 "The largest put on a stream that a kernel of the library moves; larger ones use NVSHMEM's host call."),
         Setting("PENNYMPI_GRAPH_LANES", "2", _positive, "a whole number >= 1",
                 "How many captured CUDA graphs of one plan may be in flight at a time."),
@@ -145,10 +145,10 @@ def warn_unknown() -> None:
     if _warned or not unknown:
         return
     _warned = True
-    hints = []
+    hints, known = [], [name.removeprefix(PREFIX) for name in SETTINGS]
     for name in unknown:
-        close = difflib.get_close_matches(name, SETTINGS, n=1)
-        hints.append(f"{name} (did you mean {close[0]}?)" if close else name)
+        close = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
+        hints.append(f"{name} (did you mean {PREFIX}{close[0]}?)" if close else name)
     warnings.warn(
         f"not a setting of pennympi, so without effect: {', '.join(hints)}; see docs/settings.md", stacklevel=2
     )

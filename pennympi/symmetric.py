@@ -44,10 +44,8 @@ class SymmetricArrays:
 
     def free(self, x: Any) -> None:
         """Give back what ``empty`` gave.  Collective.  Raises ValueError for anything else."""
-        for address, array in self._arrays.items():
-            if array is x:
-                break
-        else:
+        address = next((at for at, array in self._arrays.items() if array is x), None)
+        if address is None:
             raise ValueError(
                 "free() takes the array that empty(), zeros(), full(), array() or signals() returned, once; "
                 "not a view of it, and not another array"
@@ -75,7 +73,9 @@ class SymmetricArrays:
         """A view of PE ``pe``'s instance of ``x`` (an array or a view of one)."""
         span = self._backend.span(x, writable=False)
         if not self.holds(span):
-            raise ValueError("peer() takes a symmetric array (team.empty and so on): another one has no instance on a peer")
+            raise ValueError(
+                "peer() takes a symmetric array (team.empty and so on): another one has no instance on a peer"
+            )
         delta = self._backend.delta(pe)
         if delta is None:
             raise Unsupported(f"PE {pe} can't be reached by a pointer from here: use team.get or team.put")

@@ -115,12 +115,12 @@ class Team:
         contiguous device array of the same count and dtype.  Raises TypeError, ValueError.
         """
         self._check()
-        self._rma.put(dst, src, pe, stream)
+        self._rma.put(dst, src, pe, self._backend.stream_handle(stream))
 
     def get(self, dst: Any, src: Any, pe: int, stream: Any = None) -> None:
         """``dst`` = ``src`` on PE ``pe``, in stream order; src symmetric.  See ``put``."""
         self._check()
-        self._rma.get(dst, src, pe, stream)
+        self._rma.get(dst, src, pe, self._backend.stream_handle(stream))
 
     def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: Any = None) -> None:
         """``put``, then set ``signal`` on PE ``pe`` to ``value``: who sees the value sees the data.
@@ -128,7 +128,7 @@ class Team:
         signal: a one-element view of ``signals(n)``;  value: larger than any before it
         """
         self._check()
-        self._rma.put_signal(dst, src, signal, int(value), pe, stream)
+        self._rma.put_signal(dst, src, signal, int(value), pe, self._backend.stream_handle(stream))
 
     def wait_signal(self, signal: Any, value: int, source: int | None = None, stream: Any = None) -> None:
         """Hold the stream until the local ``signal`` is at least ``value``.
@@ -136,17 +136,17 @@ class Team:
         source: the PE that sets it, for the message of a PeerTimeout
         """
         self._check()
-        self._rma.wait_signal(signal, value, source, stream)
+        self._rma.wait_signal(signal, value, source, self._backend.stream_handle(stream))
 
     def quiet(self, stream: Any = None) -> None:
         """Complete this PE's earlier puts, in stream order."""
         self._check()
-        self._backend.quiet(stream)
+        self._backend.quiet(self._backend.stream_handle(stream))
 
     def barrier(self, stream: Any = None) -> None:
         """Hold the stream until every PE's stream is here; completes earlier puts.  Collective."""
         self._enter("barrier")
-        self._rma.barrier(stream)
+        self._rma.barrier(self._backend.stream_handle(stream))
 
     # Collectives -----------------------------------------------------------------------
     def exchange(self, recv: Any, send: Any, pe: int, form: str = "put_signal", stream: Any = None) -> None:
@@ -155,7 +155,7 @@ class Team:
         form: "put_signal" (fastest), "put_fence_signal", or "put_barrier" (all PEs take part)
         """
         self._enter("exchange")
-        self._exchange.call(recv, send, pe, form, stream)
+        self._exchange.call(recv, send, pe, form, self._backend.stream_handle(stream))
 
     def allreduce(self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto", stream: Any = None) -> Any:
         """out = op over all PEs of x, in stream order; returns out (x when out is None: in place).
@@ -171,9 +171,7 @@ class Team:
             self._compare("allreduce", x, str(op), algorithm)
         return self._allreduce.call(x, out, op, algorithm, stream)
 
-    def plan_allreduce(
-        self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto"
-    ) -> Callable[..., None]:
+    def plan_allreduce(self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto") -> Callable[..., None]:
         """A persistent AllReduce of these arrays: call it as plan(stream).  Collective.
 
         Takes part in graph capture; has a workspace of its own.  Arguments as ``allreduce``.

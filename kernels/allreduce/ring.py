@@ -21,7 +21,9 @@ from ..block import (
 )
 
 
-def ring(here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs):
+def ring(
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs
+):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
     inbox, outbox (blocks, 2 parities, half_bytes), a half holds (2 (n_pes-1) steps, piece_elems) partials
@@ -65,7 +67,9 @@ def ring(here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, h
             if step == n_pes - 1:
                 put_signal(here, inbox + slot, outbox + slot, n * item_bytes, arrived + step * 8, epoch, succ)
             else:
-                put_signal(here, inbox + slot, inbox + slot - slot_bytes, n * item_bytes, arrived + step * 8, epoch, succ)
+                put_signal(
+                    here, inbox + slot, inbox + slot - slot_bytes, n * item_bytes, arrived + step * 8, epoch, succ
+                )
             wait(here, arrived + step * 8, epoch, pred)
             chunk = (chunk + n_pes - 1) % n_pes
             low = start + chunk * piece_elems

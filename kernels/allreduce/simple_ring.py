@@ -21,7 +21,9 @@ from ..block import (
 )
 
 
-def simple_ring(here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs):
+def simple_ring(
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs
+):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
     inbox, outbox (blocks, 2 parities, half_bytes), a half holds (2 legs, piece_elems) partials

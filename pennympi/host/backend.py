@@ -98,18 +98,19 @@ class HostBackend:
     def stream(self, priority: str) -> streams.Stream:
         return streams.Stream(priority)
 
-    def stream_key(self, stream: Any) -> int:
-        streams.check(stream)
+    def stream_handle(self, stream: Any) -> int:
+        if stream is not None:
+            streams.check(stream)
         return 0
 
-    def capture_id(self, stream: Any) -> int:
+    def capture_id(self, handle: int) -> int:
         return 0
 
-    def order(self, before: Any, after: Any) -> None:
+    def order(self, before: int, after: int) -> None:
         pass
 
     def synchronize(self, stream: Any) -> None:
-        streams.check(stream)
+        self.stream_handle(stream)
 
     def failure(self) -> PeerTimeout | None:
         if not self._record[h.RECORD_TAKEN]:
@@ -119,14 +120,14 @@ class HostBackend:
         return PeerTimeout(self.comm.rank, source, name, epoch, found, self.timeout_s)
 
     # transfers: a store is all there is
-    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: Any, signal: int, value: int) -> bool:
+    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int, signal: int, value: int) -> bool:
         return False
 
-    def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: Any) -> bool:
+    def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         return False
 
-    def quiet(self, stream: Any) -> None:
-        streams.check(stream)
+    def quiet(self, stream: int) -> None:
+        pass
 
     def register(self, span: Span) -> None:
         pass
@@ -135,7 +136,10 @@ class HostBackend:
         pass
 
     def describe(self) -> list[tuple[str, str]]:
-        return [("heap", f"{self._heap.size_bytes} bytes a PE in one shared-memory window"), ("links", "shared memory, all to all")]
+        return [
+            ("heap", f"{self._heap.size_bytes} bytes a PE in one shared-memory window"),
+            ("links", "shared memory, all to all"),
+        ]
 
     def close(self) -> None:
         self._heap.close()

@@ -85,13 +85,13 @@ def loop_address(step: str, dtype: DType, op: str) -> int:
         op = "sum"  # avg differs in its last step only
     if step == "widen":
         op = "sum"
-    return _loop(step, dtype, op).address
+    return int(_loop(step, dtype, op).address or 0)
 
 
 @cache
-def _loop(step: str, dtype: DType, op: str) -> CFunc:
+def _loop(step: str, dtype: DType, op: str) -> Any:
     function = loop(step, dtype, op)
-    compiled = CFunc(function, (LOOP_SIGNATURE.args, LOOP_SIGNATURE.return_type), {}, {})
+    compiled: Any = CFunc(function, (LOOP_SIGNATURE.args, LOOP_SIGNATURE.return_type), {}, {})
     compiled._cache = _Cache(function)
     with one_at_a_time(function.__name__, folder(numba.__version__)):
         compiled.compile()

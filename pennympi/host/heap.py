@@ -27,7 +27,7 @@ class Heap:
     base:   address of this PE's part;  deltas: what to add for each PE's part
     """
 
-    def __init__(self, comm: MPI.Comm, heap_bytes: int | None):
+    def __init__(self, comm: MPI.Intracomm, heap_bytes: int | None):
         node = comm.Split_type(MPI.COMM_TYPE_SHARED)
         if node.size != comm.size:
             node.Free()
@@ -50,7 +50,9 @@ class Heap:
         offset = self._free.take(nbytes)
         if offset is None:
             raise SymmetricHeapExhausted(
-                nbytes, self._free.free_bytes, "free arrays, or give more by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE"
+                nbytes,
+                self._free.free_bytes,
+                "free arrays, or give more by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE",
             )
         return self.base + offset
 

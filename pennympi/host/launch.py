@@ -8,7 +8,6 @@ from .. import here as h
 from ..backend import Run
 from ..dtypes import DType
 from .compile import loop_address
-from .streams import check
 
 
 class HostKernel:
@@ -21,10 +20,8 @@ class HostKernel:
             self._words += [loop_address(step, *reduction) for step in ("widen", "reduce", "finish")]
         backend.call_names[self._words[0]] = name
 
-    def launch(self, blocks: int, args: Sequence[int | float], stream: Any, threads: int = 0) -> None:
+    def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
         """Run and return when done.  Raises PeerTimeout."""
-        if stream is not None:
-            check(stream)
         backend, words = self._backend, self._words
         backend.here[h.CALL : h.CALL + len(words)] = words
         self._compiled(blocks, backend.here_address, *args)
@@ -36,7 +33,7 @@ class HostKernel:
         values = list(args)
         i, j = left_open
 
-        def run(first: int, second: int, stream: Any) -> None:
+        def run(first: int, second: int, stream: int) -> None:
             values[i], values[j] = first, second
             self.launch(blocks, values, stream)
 

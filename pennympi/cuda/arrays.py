@@ -1,0 +1,65 @@
+"""Which objects the cuda backend takes as arrays."""
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from .. import dlpack
+from ..dtypes import dtype_of
+from ..span import Span
+
+
+def span(x: Any, writable: bool, device: int) -> Span:
+    """Describe an array in device memory: CuPy, PyTorch, __cuda_array_interface__, DLPack.
+
+    Raises TypeError (not an array), ValueError (host memory, other device, not contiguous, read-only).
+    """
+    if isinstance(x, cupy.ndarray):
+        if not x.flags.c_contiguous:
+            raise ValueError("the array is not contiguous: pass cupy.ascontiguousarray(x)")
+        if x.data.device_id != device:
+            raise ValueError(
+                f"the array lies on device {x.data.device_id} and this PE uses device {device}: copy it there"
+            )
+        return Span(x.data.ptr, x.size, dtype_of(x.dtype), x)
+    if isinstance(x, np.ndarray | bytes | bytearray | memoryview):
+        raise ValueError(
+            f"{type(x).__name__} lies in host memory and this team runs on the cuda backend: "
+            "copy it with cupy.asarray, or init(backend='host')"
+        )
+    if type(x).__module__ == "torch":
+        return _torch(x, device)
+    if hasattr(x, "__cuda_array_interface__"):
+        return _interface(x, writable)
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        return Span(*dlpack.read(x, (dlpack.CUDA, dlpack.CUDA_MANAGED)), x)
+    raise TypeError(
+        f"{type(x).__name__} is not a device array: give a CuPy array, "
+        "or one with __cuda_array_interface__ or __dlpack__"
+    )
+
+
+def _torch(x: Any, device: int) -> Span:
+    if not x.is_cuda:
+        raise ValueError("the tensor lies in host memory and this team runs on the cuda backend: pass x.cuda()")
+    if x.device.index != device:
+        raise ValueError(f"the tensor lies on device {x.device.index} and this PE uses device {device}: move it there")
+    if not x.is_contiguous():
+        raise ValueError("the tensor is not contiguous: pass x.contiguous()")
+    return Span(x.data_ptr(), x.numel(), dtype_of(str(x.dtype).removeprefix("torch.")), x)
+
+
+def _interface(x: Any, writable: bool) -> Span:
+    described = x.__cuda_array_interface__
+    dtype = dtype_of(np.dtype(described["typestr"]))
+    shape, strides = described["shape"], described.get("strides")
+    address, read_only = described["data"]
+    if writable and read_only:
+        raise ValueError("the array is read-only, and the call writes to it: pass a copy")
+    expected = dtype.item_bytes
+    for axis in reversed(range(len(shape))):
+        if strides is not None and shape[axis] > 1 and strides[axis] != expected:
+            raise ValueError(f"{type(x).__name__} is not contiguous: pass a copy")
+        expected *= shape[axis]
+    return Span(int(address or 0), int(np.prod(shape, dtype=np.int64)), dtype, x)

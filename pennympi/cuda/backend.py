@@ -1,0 +1,207 @@
+"""The cuda backend: NVSHMEM's heap, CuPy arrays, kernels launched through the driver."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import cupy
+import numpy as np
+from cuda.bindings import driver
+from nvshmem import bindings as nvshmem
+
+from .. import here as h
+from ..bind import parameters
+from ..dtypes import DType
+from ..errors import PeerTimeout
+from ..job import Job, Watchdog
+from ..settings import setting
+from ..span import Span
+from . import arrays, streams, world
+from .compile import call_number, cubin
+from .heap import Heap
+from .launch import CudaKernel, checked
+
+_runtime = cupy.cuda.runtime
+SIGNAL_SET = 9
+
+
+class CudaBackend:
+    """See ``pennympi.backend.Backend`` for the meaning of each member."""
+
+    name = "cuda"
+    half_bytes = 128 << 10
+    threads = 512
+    can_capture = True
+
+    def __init__(self, job: Job):
+        self._job = job
+        self._device = world.start(job, job.control.local, job.control.n_local)
+        facts = _runtime.getDeviceProperties(self._device)
+        self.device_name = facts["name"].decode()
+        self._cc = (facts["major"], facts["minor"])
+        # Under MPS a PE sees its share of the device; all PEs must cut work alike.
+        self.max_blocks = min(64, *job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
+        self._heap = Heap(job.me, job.n_pes, self._device)
+        self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
+        self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._heap.deltas)]
+        self._beyond = None in self._deltas
+        self._kept: list[cupy.ndarray] = []
+        self._kernels: dict[tuple[Any, ...], CudaKernel] = {}
+        self._call_names: dict[int, str] = {}
+        self._event = cupy.cuda.Event(disable_timing=True)
+        self._shared = cupy.cuda.alloc_pinned_memory(8 * (1 + h.RECORD_WORDS))
+        words = np.frombuffer(self._shared, np.int64, 1 + h.RECORD_WORDS)
+        words[:] = 0
+        self.abort: Any = memoryview(words.data)  # word 0: a memoryview is read faster than an array
+        self._record = words[1:]
+        self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
+        here = [0] * h.DELTAS + [h.UNREACHABLE if d is None else d for d in self._deltas]
+        here[h.ME], here[h.N_PES], here[h.TIMEOUT_NS] = job.me, job.n_pes, int(self.timeout_s * 1e9)
+        here[h.ABORT], here[h.RECORD] = self._shared.ptr, self._shared.ptr + 8
+        self.here_address = self.local_words(here)
+        self._watchdog = Watchdog(job, self.failure)
+
+    # memory
+    def allocate(self, nbytes: int) -> int:
+        self._job.rendezvous("allocation of symmetric memory")
+        return self._heap.allocate(nbytes)
+
+    def release(self, address: int) -> None:
+        self._heap.release(address)
+
+    def local_words(self, words: Sequence[int]) -> int:
+        self._kept.append(cupy.array(np.array(words, np.int64)))
+        self.synchronize_device()
+        return self._kept[-1].data.ptr
+
+    def zero(self, address: int, nbytes: int) -> None:
+        _runtime.memset(address, 0, nbytes)
+        self.synchronize_device()
+
+    def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
+        return self._heap.view(address, shape, dtype)
+
+    def copy_in(self, address: int, data: Any) -> None:
+        if isinstance(data, cupy.ndarray):
+            data = cupy.ascontiguousarray(data)
+            source = data.data.ptr
+        else:
+            data = np.ascontiguousarray(data)
+            source = data.ctypes.data
+        self.synchronize_device()
+        _runtime.memcpy(address, source, data.nbytes, _runtime.memcpyDefault)
+        self.synchronize_device()
+
+    def fill(self, view: Any, value: Any) -> None:
+        bits = f"uint{8 * view.dtype.itemsize}"  # by its bits: CuPy has no arithmetic for some dtypes
+        view.view(bits).fill(int(np.asarray(value).astype(view.dtype).view(bits)))
+
+    def in_heap(self, address: int) -> bool:
+        return self._heap.holds(address)
+
+    def delta(self, pe: int) -> int | None:
+        return self._heap.deltas[pe]
+
+    def span(self, x: Any, writable: bool) -> Span:
+        return arrays.span(x, writable, self._device)
+
+    # kernels
+    def kernel(
+        self,
+        text: Callable[..., Any],
+        name: str,
+        kinds: str | None = None,
+        elements: DType | None = None,
+        reduction: tuple[DType, str] | None = None,
+        constants: dict[str, int] | None = None,
+    ) -> CudaKernel:
+        kinds = kinds or "i" * (len(parameters(text)) - 1)
+        constants = constants or {}
+        key = (text, name, kinds, elements, reduction, tuple(sorted(constants.items())))
+        if key not in self._kernels:
+            code = cubin(text, name, kinds, elements, reduction, constants, self._beyond, self._cc)
+            self._kernels[key] = CudaKernel(self, code, text, kinds, constants)
+            self._call_names[call_number(name)] = name
+        return self._kernels[key]
+
+    def loaded(self, module: Any) -> None:
+        """Tell NVSHMEM of a module that holds its device code."""
+        if self._beyond:
+            nvshmem.cumodule_init(int(module))
+
+    # streams
+    def stream(self, priority: str) -> cupy.cuda.Stream:
+        return streams.make(priority)
+
+    def stream_handle(self, stream: Any) -> int:
+        return streams.handle(stream)
+
+    def capture_id(self, handle: int) -> int:
+        return streams.capture_id(handle)
+
+    def order(self, before: int, after: int) -> None:
+        streams.order(before, after, self._event)
+
+    def synchronize_device(self) -> None:
+        """Wait for the whole device."""
+        checked(driver.cuCtxSynchronize())
+
+    def synchronize(self, stream: Any) -> None:
+        if stream is None:
+            self.synchronize_device()
+        else:
+            checked(driver.cuStreamSynchronize(streams.handle(stream)))
+        if self.abort[0]:
+            self.raise_failure()
+
+    def failure(self) -> PeerTimeout | None:
+        if not self._record[h.RECORD_TAKEN]:
+            return None
+        source, call, epoch, found = (int(self._record[i]) for i in range(h.RECORD_SOURCE, h.RECORD_FOUND + 1))
+        name = self._call_names.get(call, "a kernel")
+        return PeerTimeout(self._job.me, source, name, epoch, found, self.timeout_s)
+
+    def raise_failure(self) -> NoReturn:
+        """Raise what a kernel recorded; the watchdog then need not."""
+        failure = self.failure()
+        assert failure is not None
+        self._watchdog.delivered = True
+        raise failure
+
+    # transfers
+    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int, signal: int, value: int) -> bool:
+        if self._forced:
+            return False
+        if signal:
+            nvshmem.putmem_signal_on_stream(dst, src, nbytes, signal, value, SIGNAL_SET, pe, stream)
+        else:
+            nvshmem.putmem_on_stream(dst, src, nbytes, pe, stream)
+        return True
+
+    def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
+        nvshmem.getmem_on_stream(dst, src, nbytes, pe, stream)
+        return True
+
+    def quiet(self, stream: int) -> None:
+        if self._beyond:
+            nvshmem.quiet_on_stream(stream)  # a put by pointer is complete when its kernel is
+
+    def register(self, span: Span) -> None:
+        world.register(span.address, span.nbytes)
+
+    def unregister(self, span: Span) -> None:
+        world.unregister(span.address)
+
+    def describe(self) -> list[tuple[str, str]]:
+        reached = sum(d is not None for d in self._heap.deltas)
+        driver_version = checked(driver.cuDriverGetVersion())
+        return [
+            ("NVSHMEM", world.version()),
+            ("CUDA driver", f"{driver_version // 1000}.{driver_version % 1000 // 10}, CuPy {cupy.__version__}"),
+            ("compute capability", f"{self._cc[0]}.{self._cc[1]}, {self.max_blocks} blocks a launch"),
+            ("links", f"{reached} of {self._job.n_pes} PEs by pointer (NVLink or PCIe), the others by NVSHMEM puts"),
+        ]
+
+    def close(self) -> None:
+        self._watchdog.stop()
+        self._heap.close()
+        self._kept.clear()

@@ -1,0 +1,121 @@
+"""From a bound text to a cubin, cached on disk."""
+
+import zlib
+from collections.abc import Callable
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import numba
+import numba_cuda
+from numba import cuda
+
+from ..bind import bind, parameters, text_hash
+from ..cache import folder, made_once
+from ..dtypes import DType
+from . import peers, primitives, remote
+from .elements import accessors
+from .elements import bodies as element_bodies
+
+MAX_THREADS = 512  # of a block: the compiler keeps every kernel's registers within that
+device_function = partial(cuda.jit, device=True, forceinline=True)
+_LETTERS = {"i": numba.int64, "f": numba.float64}
+_LOCAL = (
+    "block", "blocks", "lanes", "first", "sync", "add_shared", "arrive_last", "block_sum", "copy",
+    "wait", "wait_all", "read_epoch", "write_epoch",
+)  # fmt: skip
+_PEER = ("put", "get", "put_signal", "fence", "signal", "signal_all")
+
+
+def call_number(name: str) -> int:
+    """What the record of a timeout holds for a kernel's name."""
+    return zlib.crc32(name.encode())
+
+
+def entry(
+    text: Callable[..., Any],
+    name: str,
+    kinds: str,
+    elements: DType | None,
+    reduction: tuple[DType, str] | None,
+    constants: dict[str, int],
+    beyond: bool,
+) -> tuple[FunctionType, Any]:
+    """The kernel function and its signature: the text with its constants filled in.
+
+    beyond: some PE can't be reached by a pointer
+    """
+    plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
+    plain |= {primitive: getattr(remote if beyond else peers, primitive) for primitive in _PEER}
+    if reduction:
+        plain |= element_bodies(*reduction)
+    call = {"CALL": call_number(name)}
+    bodies = {key: device_function(bind(body, {}, device_function, call)) for key, body in plain.items()}
+    if elements:
+        bodies |= accessors(elements)
+    body = device_function(bind(text, bodies, device_function))
+    names = parameters(text)
+    open_names = [n for n in names if n not in constants]
+    filled = ", ".join(str(constants.get(n, n)) for n in names)
+    scope: dict[str, Any] = {"body": body, "__name__": __name__}
+    kernel_name = "".join(c if c.isalnum() else "_" for c in name)
+    exec(f"def {kernel_name}({', '.join(open_names)}):\n    body({filled})\n", scope)  # only a parameter list differs
+    letters = "i" + kinds
+    types = [_LETTERS[letter] for n, letter in zip(names, letters, strict=True) if n not in constants]
+    return scope[kernel_name], numba.void(*types)
+
+
+def ptx(function: FunctionType, signature: Any, cc: tuple[int, int]) -> str:
+    """The kernel as PTX.  Needs no GPU."""
+    text, _ = cuda.compile(
+        function, signature, device=False, cc=cc, output="ptx", abi="numba", launch_bounds=MAX_THREADS
+    )
+    return text
+
+
+def _linked(function: FunctionType, signature: Any, cc: tuple[int, int]) -> bytes:
+    """The kernel as a cubin with NVSHMEM's device code linked in."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    parts, _ = cuda.compile_all(
+        function, signature, device=False, cc=cc, output="ltoir", abi="numba", launch_bounds=MAX_THREADS
+    )
+    codes = [part if isinstance(part, bytes) else part.data for part in parts]
+    objects = [ObjectCode.from_ltoir(code) for code in (*codes, remote.shim(cc))]
+    options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True)
+    return Linker(*objects, options=options).link("cubin").code
+
+
+def _assembled(text: str, cc: tuple[int, int]) -> bytes:
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}")
+    return Linker(ObjectCode.from_ptx(text.encode()), options=options).link("cubin").code
+
+
+def cubin(
+    text: Callable[..., Any],
+    name: str,
+    kinds: str,
+    elements: DType | None,
+    reduction: tuple[DType, str] | None,
+    constants: dict[str, int],
+    beyond: bool,
+    cc: tuple[int, int],
+) -> bytes:
+    """The text's machine code for a compute capability, from disk if it was made before."""
+    baked = "_".join(f"{key}{value}" for key, value in sorted(constants.items()))
+    typed = "_".join(
+        [elements.name if elements else "bytes", *((reduction[0].name, reduction[1]) if reduction else ())]
+    )
+    label = f"{text.__module__}_{text.__qualname__}_{typed}_{kinds}_{baked}_{'remote' if beyond else 'peers'}"
+    label = "".join(c if c.isalnum() else "_" for c in label)
+    label = f"{label[:120]}_{zlib.crc32((label + name + text_hash(text)).encode()):08x}_sm{cc[0]}{cc[1]}.cubin"
+
+    def make() -> bytes:
+        function, signature = entry(text, name, kinds, elements, reduction, constants, beyond)
+        if beyond:
+            return _linked(function, signature, cc)
+        return _assembled(ptx(function, signature, cc), cc)
+
+    return made_once(label, folder(numba.__version__, numba_cuda.__version__), make)

@@ -1,0 +1,57 @@
+"""The symmetric heap of NVSHMEM, and CuPy arrays over it."""
+
+from typing import Any
+
+import cupy
+import numpy as np
+from nvshmem import bindings as nvshmem
+
+from ..dtypes import DType
+from ..errors import SymmetricHeapExhausted
+
+
+class Heap:
+    """Symmetric memory by nvshmem_malloc, which is collective.
+
+    deltas: what to add for each PE's instance, None where a pointer does not reach
+    """
+
+    def __init__(self, me: int, n_pes: int, device: int):
+        self._device = device
+        self._low, self._high = 1 << 62, 0
+        self._probe = self.allocate(256)
+        pointers = [nvshmem.ptr(self._probe, pe) if pe != me else self._probe for pe in range(n_pes)]
+        # Every PE's heap is one range, mapped as one range by its peers: one distance serves all addresses.
+        self.deltas = [pointer - self._probe if pointer else None for pointer in pointers]
+
+    def allocate(self, nbytes: int) -> int:
+        """Address of ``nbytes`` symmetric bytes.  Collective; raises SymmetricHeapExhausted."""
+        try:
+            address = int(nvshmem.malloc(nbytes))
+        except Exception:  # the bindings raise their own kind for a null pointer
+            address = 0
+        if not address:
+            free_bytes = cupy.cuda.Device(self._device).mem_info[0]
+            raise SymmetricHeapExhausted(
+                nbytes, free_bytes, "free arrays, or give NVSHMEM more by NVSHMEM_SYMMETRIC_SIZE (free: of the device)"
+            )
+        self._low, self._high = min(self._low, address), max(self._high, address + nbytes)
+        return address
+
+    def release(self, address: int) -> None:
+        """Give an allocation back.  Collective."""
+        nvshmem.free(address)
+
+    def holds(self, address: int) -> bool:
+        """True for an address between the lowest and the highest ever allocated."""
+        return self._low <= address < self._high
+
+    def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
+        """The memory at an address that this device reaches, as an array."""
+        nbytes = max(1, int(np.prod(shape, dtype=np.int64)) * dtype.item_bytes)
+        memory = cupy.cuda.UnownedMemory(address, nbytes, self, self._device)
+        return cupy.ndarray(shape, dtype.numpy, cupy.cuda.MemoryPointer(memory, 0))
+
+    def close(self) -> None:
+        """Give the probe back.  Collective."""
+        self.release(self._probe)

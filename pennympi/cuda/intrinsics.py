@@ -1,0 +1,161 @@
+"""The instructions that Numba has no word for, on a GPU, as PTX and LLVM IR.
+
+Polling and flags are volatile inline PTX with a memory clobber; data moves by
+plain LLVM accesses to the global address space, which the compiler may schedule
+but not carry across a flag.
+"""
+
+from llvmlite import ir
+from numba.cuda import types
+from numba.cuda.extending import intrinsic
+
+_I32, _I64, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
+GLOBAL = 1  # LLVM's address space of device memory
+_QUAD = ir.VectorType(_I32, 4)
+
+
+def _asm(b, result, operands, text, constraints):
+    kind = ir.FunctionType(result, [operand.type for operand in operands])
+    return b.call(ir.InlineAsm(kind, text, constraints, side_effect=True), operands)
+
+
+@intrinsic
+def load_acquire(typing, address):
+    """The int64 at ``address``; later reads see what its writer wrote before, on any PE."""
+
+    def code(context, b, signature, args):
+        return _asm(b, _I64, args, "ld.acquire.sys.global.u64 $0, [$1];", "=l,l,~{memory}")
+
+    return types.int64(types.int64), code
+
+
+@intrinsic
+def store_release(typing, address, value):
+    """Write an int64 after all earlier writes that this thread knows of, for any PE."""
+
+    def code(context, b, signature, args):
+        _asm(b, _VOID, args, "st.release.sys.global.u64 [$0], $1;", "l,l,~{memory}")
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), code
+
+
+@intrinsic
+def load_volatile(typing, address):
+    """The int64 at ``address``, read anew each time."""
+
+    def code(context, b, signature, args):
+        return _asm(b, _I64, args, "ld.volatile.global.u64 $0, [$1];", "=l,l,~{memory}")
+
+    return types.int64(types.int64), code
+
+
+@intrinsic
+def fence_system(typing):
+    """Order this thread's accesses for every PE."""
+
+    def code(context, b, signature, args):
+        _asm(b, _VOID, [], "fence.acq_rel.sys;", "~{memory}")
+        return context.get_dummy_value()
+
+    return types.void(), code
+
+
+@intrinsic
+def global_timer_ns(typing):
+    """The device's clock in nanoseconds."""
+
+    def code(context, b, signature, args):
+        return _asm(b, _I64, [], "mov.u64 $0, %globaltimer;", "=l,~{memory}")
+
+    return types.int64(), code
+
+
+@intrinsic
+def claim(typing, address):
+    """True for the first thread of this PE to take the int64 word (0 to 1)."""
+
+    def code(context, b, signature, args):
+        old = _asm(b, _I64, args, "atom.global.cas.b64 $0, [$1], 0, 1;", "=l,l,~{memory}")
+        return b.icmp_signed("==", old, ir.Constant(_I64, 0))
+
+    return types.boolean(types.int64), code
+
+
+@intrinsic
+def count_up(typing, address, last):
+    """Add one to the uint32 at ``address``, back to 0 after ``last``; the value before."""
+
+    def code(context, b, signature, args):
+        operands = [args[0], b.trunc(args[1], _I32)]
+        old = _asm(b, _I32, operands, "atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}")
+        return b.zext(old, _I64)
+
+    return types.int64(types.int64, types.int64), code
+
+
+@intrinsic
+def add_int64(typing, address, value):
+    """Atomic add in memory of this PE."""
+
+    def code(context, b, signature, args):
+        _asm(b, _VOID, args, "red.global.add.u64 [$0], $1;", "l,l,~{memory}")
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), code
+
+
+def _loader(kind, value, align):
+    @intrinsic
+    def load(typing, address):
+        def code(context, b, signature, args):
+            return b.load(b.inttoptr(args[0], ir.PointerType(kind, GLOBAL)), align=align)
+
+        return value(types.int64), code
+
+    return load
+
+
+def _storer(kind, value, align):
+    @intrinsic
+    def store(typing, address, x):
+        def code(context, b, signature, args):
+            b.store(args[1], b.inttoptr(args[0], ir.PointerType(kind, GLOBAL)), align=align)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, value), code
+
+    return store
+
+
+load_word, store_word = _loader(_I64, types.int64, 8), _storer(_I64, types.int64, 8)
+load_4, store_4 = _loader(_I32, types.uint32, 4), _storer(_I32, types.uint32, 4)
+load_1, store_1 = _loader(ir.IntType(8), types.uint8, 1), _storer(ir.IntType(8), types.uint8, 1)
+
+
+@intrinsic
+def copy_16(typing, dst, src, stride_bytes):
+    """Copy four 16-byte vectors, ``stride_bytes`` apart: all loads go before the first store."""
+
+    def code(context, b, signature, args):
+        dst, src, stride = args
+        offsets = [b.mul(stride, ir.Constant(_I64, k)) for k in range(4)]
+        pointer = ir.PointerType(_QUAD, GLOBAL)
+        vectors = [b.load(b.inttoptr(b.add(src, at), pointer), align=16) for at in offsets]
+        for at, vector in zip(offsets, vectors, strict=True):
+            b.store(vector, b.inttoptr(b.add(dst, at), pointer), align=16)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), code
+
+
+@intrinsic
+def copy_one_16(typing, dst, src):
+    """Copy one 16-byte vector."""
+
+    def code(context, b, signature, args):
+        pointer = ir.PointerType(_QUAD, GLOBAL)
+        b.store(b.load(b.inttoptr(args[1], pointer), align=16), b.inttoptr(args[0], pointer), align=16)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), code

@@ -1,0 +1,169 @@
+"""Bodies of the primitives on a GPU that stay on this PE, and its waits.
+
+Plain functions: ``compile.py`` binds them anew for each kernel, with CALL (the
+number that the record of a timeout holds) as a constant.  A primitive that
+writes memory ends with a barrier of the block, so that texts need none.  Loops
+are ``while`` loops: a ``range`` with a step costs a 64-bit division.
+"""
+
+from numba import cuda
+
+from .. import here as h
+from .intrinsics import (
+    add_int64,
+    claim,
+    copy_16,
+    copy_one_16,
+    count_up,
+    fence_system,
+    global_timer_ns,
+    load_1,
+    load_4,
+    load_acquire,
+    load_volatile,
+    load_word,
+    store_1,
+    store_4,
+    store_word,
+)
+
+CALL = 0
+WORD = 8
+# Byte offsets of ``here``, flat because a text's constants are plain globals.
+ABORT, RECORD, TIMEOUT_NS, TAKEN = WORD * h.ABORT, WORD * h.RECORD, WORD * h.TIMEOUT_NS, WORD * h.CALL
+RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL = WORD * h.RECORD_TAKEN, WORD * h.RECORD_SOURCE, WORD * h.RECORD_CALL
+RECORD_EPOCH, RECORD_FOUND = WORD * h.RECORD_EPOCH, WORD * h.RECORD_FOUND
+SPINS = h.SPINS_BETWEEN_LOOKS
+
+
+def block():
+    return cuda.blockIdx.x
+
+
+def blocks():
+    return cuda.gridDim.x
+
+
+def lanes(start, stop):
+    return range(start + cuda.threadIdx.x, stop, cuda.blockDim.x)
+
+
+def first():
+    return cuda.threadIdx.x == 0
+
+
+def sync():
+    cuda.syncthreads()
+
+
+def add_shared(base, index, value):
+    add_int64(base + 8 * index, value)
+
+
+def arrive_last(counter):
+    last = cuda.shared.array(1, "int64")
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        fence_system()  # the other blocks' puts must be behind the last block's signal
+        last[0] = count_up(counter, cuda.gridDim.x - 1)
+    cuda.syncthreads()
+    return last[0] == cuda.gridDim.x - 1
+
+
+def block_sum(x):
+    partial = cuda.shared.array(32, "float64")
+    for offset in (16, 8, 4, 2, 1):
+        x += cuda.shfl_down_sync(0xFFFFFFFF, x, offset)
+    cuda.syncthreads()  # the last call's partials have been read
+    if cuda.threadIdx.x % 32 == 0:
+        partial[cuda.threadIdx.x // 32] = x
+    cuda.syncthreads()
+    total = 0.0
+    for warp in range(cuda.blockDim.x // 32):
+        total += partial[warp]
+    return total
+
+
+def copy(dst, src, nbytes):
+    thread = cuda.threadIdx.x
+    threads = cuda.blockDim.x
+    done = 0
+    if ((dst | src) & 15) == 0:
+        step = threads * 16
+        vectors = nbytes // 16
+        i = thread
+        while i + 3 * threads < vectors:
+            copy_16(dst + i * 16, src + i * 16, step)
+            i += 4 * threads
+        while i < vectors:
+            copy_one_16(dst + i * 16, src + i * 16)
+            i += threads
+        done = vectors * 16
+    elif ((dst | src) & 3) == 0:
+        done = nbytes // 4 * 4
+        i = thread * 4
+        while i < done:
+            store_4(dst + i, load_4(src + i))
+            i += threads * 4
+    i = done + thread
+    while i < nbytes:
+        store_1(dst + i, load_1(src + i))
+        i += threads
+    cuda.syncthreads()
+
+
+def wait(here, signal, value, source):
+    if cuda.threadIdx.x == 0:
+        poll(here, signal, value, source)
+    cuda.syncthreads()
+
+
+def wait_all(here, signals, value, me, n_pes):
+    pe = cuda.threadIdx.x
+    while pe < n_pes:
+        if pe != me:
+            poll(here, signals + 8 * pe, value, pe)
+        pe += cuda.blockDim.x
+    cuda.syncthreads()
+
+
+def poll(here, signal, value, source):
+    """One thread's wait: data, or a deadline, or the abort word."""
+    spins = 0
+    since_ns = 0
+    while load_acquire(signal) < value:
+        spins += 1
+        if spins % SPINS == 0:
+            if load_volatile(load_word(here + ABORT)) != 0:
+                return
+            limit_ns = load_word(here + TIMEOUT_NS)
+            now_ns = global_timer_ns()
+            if since_ns == 0:
+                since_ns = now_ns
+            elif limit_ns > 0 and now_ns - since_ns > limit_ns:
+                give_up(here, signal, value, source)
+                return
+
+
+def give_up(here, signal, value, source):
+    """Write the record (the first wait of this PE only) and raise the abort word."""
+    if claim(here + TAKEN):
+        record = load_word(here + RECORD)
+        store_word(record + RECORD_SOURCE, source)
+        store_word(record + RECORD_CALL, CALL)
+        store_word(record + RECORD_EPOCH, value)
+        store_word(record + RECORD_FOUND, load_acquire(signal))
+        fence_system()
+        store_word(record + RECORD_TAKEN, 1)
+        fence_system()
+        store_word(load_word(here + ABORT), 1)
+
+
+def read_epoch(epochs, index):
+    return load_word(epochs + 8 * index)
+
+
+def write_epoch(epochs, index, epoch):
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        store_word(epochs + 8 * index, epoch)

@@ -1,0 +1,140 @@
+"""Bodies of the primitives where a peer may be beyond the reach of a pointer.
+
+Such a peer is reached by NVSHMEM's device calls, through a shim of a few C
+functions that NVRTC compiles once to LTO-IR.
+"""
+
+from functools import cache
+from typing import Any
+
+from numba import cuda
+
+from .. import here as h
+from ..cache import folder, made_once
+from .intrinsics import fence_system, load_word, store_release
+from .primitives import copy
+
+DELTAS = 8 * h.DELTAS
+UNREACHABLE = h.UNREACHABLE
+
+SHIM = r"""
+#define __NVSHMEM_NUMBA_SUPPORT__
+#include <nvshmem.h>
+#include <nvshmemx.h>
+typedef long long word;
+extern "C" __device__ int pennympi_put(word dst, word src, word nbytes, word pe)
+{ nvshmemx_putmem_nbi_block((void *)dst, (void *)src, nbytes, (int)pe); return 0; }
+extern "C" __device__ int pennympi_get(word dst, word src, word nbytes, word pe)
+{ nvshmemx_getmem_block((void *)dst, (void *)src, nbytes, (int)pe); return 0; }
+extern "C" __device__ int pennympi_put_signal(word dst, word src, word nbytes, word signal, word value, word pe)
+{
+  nvshmemx_putmem_signal_nbi_block((void *)dst, (void *)src, nbytes, (uint64_t *)signal, value,
+                                   NVSHMEM_SIGNAL_SET, (int)pe);
+  return 0;
+}
+extern "C" __device__ int pennympi_signal(word signal, word value, word pe)
+{ nvshmemx_signal_op((uint64_t *)signal, value, NVSHMEM_SIGNAL_SET, (int)pe); return 0; }
+extern "C" __device__ int pennympi_quiet(void)
+{ nvshmem_quiet(); return 0; }
+"""
+
+
+@cache
+def shim(cc: tuple[int, int]) -> bytes:
+    """The shim as LTO-IR for a compute capability, from disk if it was made before."""
+    from cuda.pathfinder import find_nvidia_header_directory as headers
+    from numba.cuda.core import config
+    from numba.cuda.cudadrv import nvrtc
+    from nvshmem.core import get_version
+
+    def make() -> bytes:
+        paths = [path for path in (headers("nvshmem"), headers("cccl"), headers("cudart")) if path]
+        cuda.config.CUDA_NVRTC_EXTRA_SEARCH_PATHS = config.CUDA_NVRTC_EXTRA_SEARCH_PATHS = ":".join(paths)
+        made, _log = nvrtc.compile(SHIM, "pennympi_shim.cu", cc, ltoir=True)
+        return made.code
+
+    version = get_version()
+    return made_once(f"shim_sm{cc[0]}{cc[1]}.ltoir", folder(str(version)), make)
+
+
+def device_calls() -> dict[str, Any]:
+    """The shim's functions as Numba declarations; the linker adds the shim itself."""
+    return {
+        name: cuda.declare_device(f"pennympi_{name}", f"int32({', '.join(['int64'] * n)})", abi="c")
+        for name, n in (("put", 4), ("get", 4), ("put_signal", 6), ("signal", 3), ("quiet", 0))
+    }
+
+
+_calls = device_calls()
+nvshmem_put, nvshmem_get = _calls["put"], _calls["get"]
+nvshmem_put_signal, nvshmem_signal, nvshmem_quiet = _calls["put_signal"], _calls["signal"], _calls["quiet"]
+
+
+def delta(here, pe):
+    """What to add to a symmetric address for PE pe, or UNREACHABLE."""
+    return load_word(here + DELTAS + 8 * pe)
+
+
+def put(here, dst, src, nbytes, pe):
+    d = delta(here, pe)
+    if d == UNREACHABLE:
+        nvshmem_put(dst, src, nbytes, pe)
+        cuda.syncthreads()
+    else:
+        copy(dst + d, src, nbytes)
+
+
+def get(here, dst, src, nbytes, pe):
+    d = delta(here, pe)
+    if d == UNREACHABLE:
+        nvshmem_get(dst, src, nbytes, pe)
+        cuda.syncthreads()
+    else:
+        copy(dst, src + d, nbytes)
+
+
+def put_signal(here, dst, src, nbytes, signal, value, pe):
+    d = delta(here, pe)
+    if d == UNREACHABLE:
+        cuda.syncthreads()
+        nvshmem_put_signal(dst, src, nbytes, signal, value, pe)
+        cuda.syncthreads()
+    else:
+        copy(dst + d, src, nbytes)
+        if cuda.threadIdx.x == 0:
+            store_release(signal + d, value)
+
+
+def fence(here):
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        nvshmem_quiet()
+    fence_system()
+    cuda.syncthreads()
+
+
+def one_signal(here, signal, value, pe):
+    """One thread's signal."""
+    d = delta(here, pe)
+    if d == UNREACHABLE:
+        nvshmem_signal(signal, value, pe)
+    else:
+        store_release(signal + d, value)
+
+
+def signal(here, signal, value, pe):
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        one_signal(here, signal, value, pe)
+
+
+def signal_all(here, signals, value, me, n_pes):
+    cuda.syncthreads()
+    pe = cuda.threadIdx.x
+    while pe < n_pes:
+        if pe != me:
+            one_signal(here, signals + 8 * me, value, pe)
+        pe += cuda.blockDim.x
+
+
+__all__ = ["fence", "get", "put", "put_signal", "shim", "signal", "signal_all"]

@@ -1,0 +1,79 @@
+"""NVSHMEM of this process: started once, from a communicator, kept until the process ends.
+
+NVSHMEM has one set of PEs a process, and starting it again after an end is not
+reliable, so teams over the same PEs share it.
+"""
+
+import ctypes
+import os
+import warnings
+from typing import Any
+
+import cupy
+import numpy as np
+from cuda.core import Device
+from mpi4py import MPI
+
+from ..errors import Unsupported
+from ..job import Job
+
+_started: dict[str, Any] = {}
+
+
+def start(job: Job, local_pe: int, n_local: int) -> int:
+    """Start NVSHMEM over the job's PEs, or find it started; the device's number.
+
+    A unique id made by PE 0 is broadcast over the communicator, so that any MPI
+    and any sub-communicator will do.  Raises Unsupported when NVSHMEM runs over
+    other PEs already.
+    """
+    group = tuple(MPI.Group.Translate_ranks(job.comm.group, None, MPI.COMM_WORLD.group))
+    if _started:
+        if _started["group"] != group:
+            raise Unsupported(
+                f"NVSHMEM already runs in this process over {len(_started['group'])} other PEs, "
+                "and it has one set of PEs a process: make all teams of this process from the same communicator"
+            )
+        return _started["device"]
+    import nvshmem.core as nvshmem
+
+    n_devices = cupy.cuda.runtime.getDeviceCount()
+    if n_devices == 1 and n_local > 1 and job.me == 0 and os.environ.get("CUDA_VISIBLE_DEVICES", "").count(",") == 0:
+        warnings.warn(
+            f"{n_local} PEs of this node see one GPU each: they share it, or NVLink peers are hidden from one another; "
+            "give every rank all GPUs of its node (srun --gpu-bind=none)",
+            stacklevel=4,
+        )
+    number = local_pe % n_devices
+    device = Device(number)
+    device.set_current()
+    cupy.cuda.Device(number).use()
+    uid = nvshmem.get_unique_id(empty=job.me != 0)
+    job.rendezvous("start of NVSHMEM")
+    job.comm.Bcast(uid._data.view(np.int8), root=0)
+    nvshmem.init(device=device, uid=uid, rank=job.me, nranks=job.n_pes, initializer_method="uid")
+    _started.update(group=group, device=number)
+    return number
+
+
+def version() -> str:
+    """NVSHMEM's version."""
+    from nvshmem.core import get_version
+
+    return str(get_version().libnvshmem_version)
+
+
+def register(address: int, nbytes: int) -> None:
+    """nvshmemx_buffer_register: the host bindings have no name for it."""
+    status = _library().nvshmemx_buffer_register(ctypes.c_void_p(address), ctypes.c_size_t(nbytes))
+    if status:
+        raise Unsupported(f"NVSHMEM refused to register {nbytes} bytes (status {status}): is it memory of cudaMalloc?")
+
+
+def unregister(address: int) -> None:
+    """nvshmemx_buffer_unregister."""
+    _library().nvshmemx_buffer_unregister(ctypes.c_void_p(address))
+
+
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL("libnvshmem_host.so.3")  # loaded already: this only finds it
