@@ -1,9 +1,11 @@
-"""Solve a Laplace problem on every PE of an MPI job.
+"""Solve a Laplace problem on every PE of an MPI job:
 
-mpirun -np 4 python -m apps.jacobi
-mpirun -np 16 python -m apps.jacobi --nx 512 --ny 512 --niter 200 --verify
-mpirun -np 4 python -m apps.jacobi --output field.h5 --plot field.png --json run.json
-mpirun -np 4 python -m apps.jacobi --backend cuda --nx 16384 --ny 16384 --nccheck 100
+    mpirun -np 4 python -m apps.jacobi
+    mpirun -np 16 python -m apps.jacobi --nx 512 --ny 512 --niter 200 --verify
+    mpirun -np 4 python -m apps.jacobi --output field.h5 --plot field.png --json run.json
+    mpirun -np 4 python -m apps.jacobi --backend cuda --nx 16384 --ny 16384 --nccheck 100
+
+The same from an installed package: mpirun -np 4 python -m pennympi.apps.jacobi
 """
 
 import json

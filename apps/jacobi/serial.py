@@ -72,7 +72,7 @@ class Serial:
                 self._measuring(blocks, *args, words, scratch, stream=stream, threads=threads)
             else:
                 self._plain(blocks, *args, stream=stream, threads=threads)
-            self._wrap(2, new, ny - 2, nx, pitch_bytes, stream=stream, threads=1024)
+            self._wrap(2, new, ny - 2, nx, pitch_bytes, stream=stream, threads=512)
 
         def read() -> list[int]:
             team.synchronize(stream)

@@ -8,16 +8,15 @@ but the row, then added up as integers (``deposit``): integers may be added in a
 order, so the norm has the same bits for every number of PEs.
 """
 
-from pennympi.kernels.block import add_shared, block, block_sum, blocks, first, lanes, load, real, store
+from pennympi.kernels.block import add_shared, block, block_sum, blocks, first, lanes, load, real, store, sync
 
-# A row's sum is cut into four integers, in units of 2**10, 2**-30, 2**-70 and 2**-110.
-LIMB_BITS = 40
+# A row's sum is cut into four integers of 44 bits, in units of 1, 2**-44, 2**-88 and 2**-132.
+# The 64-bit words have room for 2**20 rows.
+LIMB_BITS = 44
 LIMBS = 4
 BAD_ROWS = 4  # the word after the limbs counts rows whose sum is not a number or too large
-LEAST_BIT = 110
-LIMIT = 2.0**50
-UNIT0, UNIT1, UNIT2 = 2.0**10, 2.0**-30, 2.0**-70
-PER_UNIT0, PER_UNIT1, PER_UNIT2, PER_UNIT3 = 2.0**-10, 2.0**30, 2.0**70, 2.0**110
+LEAST_BIT = 132
+ONE_LIMB = 2.0**44
 
 # Squares may pass through float32: this keeps those of tiny changes from vanishing.
 RAISE, LOWER = 2.0**60, 2.0**-60
@@ -45,18 +44,12 @@ def sweep(here, new, old, first_row, stop_row, step, nx, pitch_bytes):
 
 
 def deposit(words, total):
-    """Add a row's sum to the limbs, exactly but for what is below 2**-110."""
-    if total < LIMIT:  # false for NaN
-        limb0 = int(total * PER_UNIT0)
-        rest = total - limb0 * UNIT0
-        limb1 = int(rest * PER_UNIT1)
-        rest = rest - limb1 * UNIT1
-        limb2 = int(rest * PER_UNIT2)
-        rest = rest - limb2 * UNIT2
-        add_shared(words, 0, limb0)
-        add_shared(words, 1, limb1)
-        add_shared(words, 2, limb2)
-        add_shared(words, 3, int(rest * PER_UNIT3))
+    """Add a row's sum to the limbs, exactly but for what is below 2**-132."""
+    if total < ONE_LIMB:  # false for NaN
+        for k in range(LIMBS):
+            limb = int(total)
+            add_shared(words, k, limb)
+            total = (total - limb) * ONE_LIMB  # both steps are exact
     else:
         add_shared(words, BAD_ROWS, 1)
 
@@ -125,16 +118,20 @@ def add_up(scratch, count):
 
 
 def sweep_then_sum(here, new, old, first_row, stop_row, step, nx, pitch_bytes, words, scratch):
-    """``sweep_and_sum`` for one thread a block.  scratch: (nx,) elements."""
+    """``sweep_and_sum`` for one block of one thread (right with more threads).  scratch: (nx,) elements."""
     folded = nx - nx % 256
     for row in range(first_row + block() * step, stop_row, blocks() * step):
         new_row = new + row * pitch_bytes
         old_row = old + row * pitch_bytes
         relax(new_row, old_row, nx, pitch_bytes)
+        sync()
         for at in range(0, folded, 256):
             fold(scratch, new_row, old_row, at)
         square(scratch, new_row, old_row, folded, nx - folded)
-        deposit(words, add_up(scratch, folded // 8 + nx - folded) * LOWER)
+        sync()
+        if first():
+            deposit(words, add_up(scratch, folded // 8 + nx - folded) * LOWER)
+        sync()
 
 
 def wrap(here, field, rows, nx, pitch_bytes):
