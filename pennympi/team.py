@@ -187,6 +187,16 @@ class Team:
         self._check()
         return AppKernel(self._backend, text, dtype_of(dtype))
 
+    def gather(self, data: Any) -> list[Any]:
+        """Every PE's ``data`` (any picklable object), in order of PE.  Collective, with a deadline."""
+        self._enter("gather")
+        return self._job.gather(data, "gather")
+
+    def describe(self) -> list[tuple[str, str]]:
+        """(what, value) lines on the device, the heap and the links of this PE."""
+        self._check()
+        return [("device", self.device_name), *self._backend.describe()]
+
     # Life ------------------------------------------------------------------------------
     def finalize(self) -> None:
         """Free everything.  Collective; a second call does nothing."""

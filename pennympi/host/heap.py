@@ -28,7 +28,7 @@ class Heap:
     """
 
     def __init__(self, comm: MPI.Intracomm, heap_bytes: int | None):
-        node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        node: Any = comm.Split_type(MPI.COMM_TYPE_SHARED)
         if node.size != comm.size:
             node.Free()
             raise Unsupported(
