@@ -88,6 +88,18 @@ def sched_yield(typing):
 
 
 @intrinsic
+def nap(typing):
+    """Sleep for the least time that the system can, about 50 us."""
+
+    def code(context, b, signature, args):
+        kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32)])
+        b.call(cgutils.get_or_insert_function(b.module, kind, "usleep"), [ir.Constant(ir.IntType(32), 1)])
+        return context.get_dummy_value()
+
+    return types.void(), code
+
+
+@intrinsic
 def monotonic_ns(typing):
     """CLOCK_MONOTONIC in nanoseconds."""
 

@@ -12,6 +12,7 @@ from .intrinsics import (
     load_acquire,
     load_word,
     monotonic_ns,
+    nap,
     read_block,
     read_blocks,
     sched_yield,
@@ -19,7 +20,8 @@ from .intrinsics import (
     store_word,
 )
 
-SPINS_BEFORE_YIELD = 64
+# Linux may give the core straight back to who yields it: with more PEs than cores, only sleep makes way for long.
+SPINS_BEFORE_YIELD, SPINS_BEFORE_NAP = 64, 96
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 BODIES: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
 
@@ -113,7 +115,9 @@ def wait(here, signal, value, source):
     since_ns = 0
     while load_acquire(signal) < value:
         spins += 1
-        if spins >= SPINS_BEFORE_YIELD:
+        if spins >= SPINS_BEFORE_NAP:
+            nap()
+        elif spins >= SPINS_BEFORE_YIELD:
             sched_yield()
         if spins % h.SPINS_BETWEEN_LOOKS == 0:
             if load_acquire(load_word(here + 8 * h.ABORT)) != 0:
