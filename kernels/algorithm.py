@@ -24,10 +24,12 @@ class Plan:
 
     blocks:      grid size
     piece_elems: elements of one message of one block
+    threads:     of a block, on a GPU; 0 is the backend's own
     """
 
     blocks: int
     piece_elems: int
+    threads: int = 0
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,9 @@ class Algorithm:
     kernel: the text, a plain function over the primitives of ``block.py``
     plan:   (count, item_bytes, acc_bytes, n_pes, Limits) -> Plan
     signals: n_pes -> signal words of one block
-    refuse: (n_pes, dtype_name, op, backend) -> reason why it can't run, or ""
+    outbox: puts leave from symmetric memory of the lane (else it is only scratch, which a GPU does not need)
+    refuse: (n_pes, dtype_name, op, whole_lines) -> reason why it can't run, or ""
+            (whole_lines: a 128-byte line written by a warp reaches every peer at once)
     """
 
     name: str
@@ -47,12 +51,20 @@ class Algorithm:
     kernel: Callable[..., Any]
     plan: Callable[[int, int, int, int, Limits], Plan]
     signals: Callable[[int], int]
-    refuse: Callable[[int, str, str, str], str]
+    refuse: Callable[[int, str, str, bool], str]
+    outbox: bool = True
 
 
-def anywhere(n_pes: int, dtype: str, op: str, backend: str) -> str:
-    """The ``refuse`` of an algorithm that runs at any PE count, dtype, op and backend."""
+def anywhere(n_pes: int, dtype: str, op: str, whole_lines: bool) -> str:
+    """The ``refuse`` of an algorithm that runs at any PE count, dtype and op, on any link."""
     return ""
+
+
+def by_packets(n_pes: int, dtype: str, op: str, whole_lines: bool) -> str:
+    """The ``refuse`` of an algorithm whose messages are packets."""
+    return (
+        "" if whole_lines else "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need whole lines"
+    )
 
 
 VECTOR_ELEMS = 16  # pieces are cut at multiples of this, so that 1-byte types keep 16-byte vectors
@@ -64,3 +76,26 @@ def cut(count: int, shares: int, max_elems: int) -> int:
     share = -(-count // shares)
     share = -(-share // VECTOR_ELEMS) * VECTOR_ELEMS
     return max(VECTOR_ELEMS, min(share, max_elems // VECTOR_ELEMS * VECTOR_ELEMS))
+
+
+PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
+PACKETS_TOGETHER = 4  # packets are written in groups of so many (one warp)
+WARP_THREADS, MAX_THREADS = 32, 512
+GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
+BLOCK_DATA_BYTES = MAX_THREADS // WARP_THREADS * GROUP_DATA_BYTES  # what a block sends at one part a thread
+
+
+def packet_bytes(nbytes: int) -> int:
+    """Bytes of a slot for ``nbytes`` of data in packets."""
+    group = PACKETS_TOGETHER * PACKET_DATA_BYTES
+    return max(1, -(-nbytes // group)) * PACKETS_TOGETHER * PACKET_BYTES
+
+
+def packed_bytes(slot_bytes: int) -> int:
+    """Data that a slot of packets can hold, a whole number of vectors."""
+    return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * PACKETS_TOGETHER * PACKET_DATA_BYTES // 16 * 16
+
+
+def packet_threads(nbytes: int) -> int:
+    """Threads of a block that gives every part of ``nbytes`` in packets a thread."""
+    return min(MAX_THREADS, max(1, -(-nbytes // GROUP_DATA_BYTES)) * WARP_THREADS)

@@ -173,6 +173,40 @@ def wait_all(here, signals, value, me, n_pes):
     """Wait until every word but ``me`` of ``signals`` (n_pes,) is at least ``value``."""
 
 
+# Several partials at once -------------------------------------------------------------
+
+
+@_primitive
+def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes):
+    """out (count,) elements = op over all PEs, in their order: src (count,) for this PE,
+    slots (n_pes, slot_bytes) for the others.  scratch (count,) partials may be used."""
+
+
+# Packets: data with the epoch inside, so that no flag has to follow it ------------------
+# A slot is ``packet_bytes(nbytes)`` long and is only ever written as packets.
+
+
+@_primitive
+def send_packets(here, slot, src, nbytes, epoch, pe):
+    """Write local src (nbytes,) as packets of this epoch to ``slot`` on PE ``pe``."""
+
+
+@_primitive
+def receive_packets(here, dst, slot, nbytes, epoch, source):
+    """dst (nbytes,) = the packets of this epoch in the local ``slot``, as they arrive."""
+
+
+@_primitive
+def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+    """``send_packets`` of src to slot ``me`` on every PE, and ``combine_packets`` of what
+    comes, in one: each thread adds up what it received while its next packets are under way."""
+
+
+@_primitive
+def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+    """``combine``, with packets of this epoch in ``slots`` (n_pes, slot_bytes)."""
+
+
 # Epochs -------------------------------------------------------------------------------
 
 

@@ -65,11 +65,12 @@ class AllReduce:
         src, dst, name = self.check(x, out, op)
         handle = self._backend.stream_handle(stream)
         capture = self._backend.capture_id(handle)
-        run = self._ready.get((src.count, src.dtype, name, algorithm, capture))
+        aligned = not (src.address | dst.address) & 15
+        run = self._ready.get((src.count, src.dtype, name, algorithm, aligned, capture))
         if run is None:
             lane = 0 if capture == 0 else self._graph_lane(capture)
-            run = self._prepare(src.count, src.dtype, name, algorithm, lane, capture != 0)
-            self._ready[src.count, src.dtype, name, algorithm, capture] = run
+            run = self._prepare(src.count, src.dtype, name, algorithm, aligned, lane, capture != 0)
+            self._ready[src.count, src.dtype, name, algorithm, aligned, capture] = run
         if capture == 0:
             self.in_order(handle, stream)
         run(dst.address, src.address, handle)
@@ -86,7 +87,8 @@ class AllReduce:
         """A persistent call on fixed arrays, with a lane of its own.  Collective."""
         src, dst, name = self.check(x, out, op)
         self._plans += 1
-        run = self._prepare(src.count, src.dtype, name, algorithm, -self._plans, False)
+        aligned = not (src.address | dst.address) & 15
+        run = self._prepare(src.count, src.dtype, name, algorithm, aligned, -self._plans, False)
         first, second, enter, handle = dst.address, src.address, self._job.control.enter, self._backend.stream_handle
 
         def plan(stream: Any = None) -> None:
@@ -103,9 +105,11 @@ class AllReduce:
             self._captures[capture] = 1 + len(self._captures) % setting("PENNYMPI_GRAPH_LANES")
         return self._captures[capture]
 
-    def _prepare(self, count: int, dtype: DType, op: str, algorithm: str, lane: int, capturing: bool) -> Run:
+    def _prepare(
+        self, count: int, dtype: DType, op: str, algorithm: str, aligned: bool, lane: int, capturing: bool
+    ) -> Run:
         backend, n_pes = self._backend, self._job.n_pes
-        row = choose(algorithm, n_pes, count * dtype.item_bytes, dtype.name, op, backend.name)
+        row = choose(algorithm, n_pes, count * dtype.item_bytes, dtype.name, op, backend.whole_lines)
         if count == 0:
             return lambda dst, src, stream: None
         if n_pes == 1:
@@ -121,6 +125,7 @@ class AllReduce:
             f"allreduce ({row.name})",
             reduction=(dtype, op),
             constants={"n_pes": n_pes, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes},
+            aligned=aligned and count * dtype.item_bytes % 16 == 0,
         )
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, n_pes, self._limits)
         at = self._lanes[row.name, lane]
@@ -135,7 +140,9 @@ class AllReduce:
             plan.piece_elems,
             backend.half_bytes,
         )
-        return kernel.prepare(plan.blocks, (*sizes, at.inbox, at.outbox, at.signals, at.epochs), (OUT, SRC))
+        return kernel.prepare(
+            plan.blocks, (*sizes, at.inbox, at.outbox, at.signals, at.epochs), (OUT, SRC), plan.threads
+        )
 
     def _allocate(self, row: Algorithm, lane: int) -> None:
         """Make the lane, and with the shared one those of the graphs that may come."""
@@ -146,8 +153,9 @@ class AllReduce:
         nbytes = blocks * 2 * self._limits.half_bytes
         for one in wanted:
             if (row.name, one) not in self._lanes:
+                outbox_bytes = nbytes if row.outbox or self._backend.needs_scratch else 0
                 self._lanes[row.name, one] = make_lane(
-                    self._backend, self._job, nbytes, nbytes, blocks * row.signals(self._job.n_pes), blocks
+                    self._backend, self._job, nbytes, outbox_bytes, blocks * row.signals(self._job.n_pes), blocks
                 )
 
     def _copy(self, nbytes: int) -> Run:

@@ -16,7 +16,7 @@ class Kernel(Protocol):
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
         """Run in stream order.  args: all of the text's parameters after ``here``; stream: a handle."""
 
-    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int]) -> Run:
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int], threads: int = 0) -> Run:
         """The launch with two of its arguments, by index, left open: the fast path."""
 
 
@@ -25,6 +25,8 @@ class Backend(Protocol):
 
     max_blocks:  blocks of one launch;  half_bytes: of one parity of a block's inbox
     can_capture: streams can be captured in graphs
+    needs_scratch: ``combine`` uses its scratch
+    whole_lines: a 128-byte line written by a warp reaches every peer at once
     """
 
     name: str
@@ -33,6 +35,8 @@ class Backend(Protocol):
     half_bytes: int
     threads: int
     can_capture: bool
+    needs_scratch: bool
+    whole_lines: bool
 
     def allocate(self, nbytes: int) -> int:
         """Address of symmetric memory.  Collective; raises SymmetricHeapExhausted."""
@@ -72,6 +76,7 @@ class Backend(Protocol):
         elements: DType | None = None,
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
+        aligned: bool = False,
     ) -> Kernel:
         """Compile a text, or find it compiled.
 
@@ -80,6 +85,7 @@ class Backend(Protocol):
         elements:  dtype of ``load``, ``store`` and ``real``
         reduction: dtype and op of ``widen``, ``reduce`` and ``finish``
         constants: parameters whose value the machine code may hold
+        aligned:   all arrays start at, and end on, multiples of 16 bytes
         """
 
     def stream(self, priority: str) -> Any:

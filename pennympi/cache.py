@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -45,14 +46,28 @@ def one_at_a_time(name: str, path: Path) -> Iterator[None]:
 
     The kernel drops the lock of a process that dies.
     """
+    limit_s = setting("PENNYMPI_TIMEOUT_S")
+    since = time.monotonic()
     with open(path / f"{name[:80]}.lock", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if 0 < limit_s < time.monotonic() - since:
+                    raise TimeoutError(
+                        f"another process has been compiling {name} for {limit_s:g} s: is it stopped? "
+                        "If it is only slow, raise PENNYMPI_TIMEOUT_S"
+                    ) from None
+                time.sleep(0.005)
         yield
 
 
 def made_once(name: str, path: Path, make: Callable[[], bytes]) -> bytes:
     """The bytes of file ``name``, made by the first process that asks."""
     target = path / name
+    if target.exists():  # it appears whole, by a rename
+        return target.read_bytes()
     with one_at_a_time(name, path):
         if not target.exists():
             data = make()

@@ -29,6 +29,8 @@ class Exchange:
         row = TABLE.get(form)
         if row is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
+        if row.collective:
+            self._job.control.enter("exchange")
         self._rma.check_pe(pe)
         to, source = self._backend.span(recv, True), self._backend.span(send, False)
         self._arrays.holds(to), self._arrays.holds(source)

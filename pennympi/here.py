@@ -12,7 +12,8 @@ ABORT = 3  # address of the abort word (int64): not 0 ends every wait
 RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record
 WIDEN, REDUCE, FINISH = 6, 7, 8  # host backend: addresses of the compiled element loops
-DELTAS = 9
+ITEM_BYTES, ACC_BYTES = 9, 10  # host backend: of the running reduction
+DELTAS = 11
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 

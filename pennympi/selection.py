@@ -5,10 +5,28 @@ from .kernels.algorithm import Algorithm
 from .kernels.allreduce import TABLE
 from .settings import setting
 
-SIMPLE_RING_MAX_BYTES = 8192  # up to here the whole vector is cheaper to send than its chunks
+# Up to how many bytes each is the fastest, by PEs (the largest entry serves more PEs too).
+ONE_SHOT_PACKETS_MAX_BYTES = {2: 16 << 20, 3: 512 << 10, 4: 256 << 10, 8: 64 << 10}
+TWO_SHOT_PACKETS_MAX_BYTES = {2: 0, 3: 4 << 20}
+ONE_SHOT_MAX_BYTES = {2: 1 << 62, 3: 64 << 10, 4: 32 << 10}
 
 
-def choose(name: str, n_pes: int, nbytes: int, dtype: str, op: str, backend: str) -> Algorithm:
+def _limit(table: dict[int, int], n_pes: int) -> int:
+    return table[max(n for n in table if n <= max(2, n_pes))]
+
+
+def best(n_pes: int, nbytes: int, whole_lines: bool) -> str:
+    """The algorithm for a size, as measured on NVLink (n = 2) and by counting bytes and hops above."""
+    if whole_lines and nbytes <= _limit(ONE_SHOT_PACKETS_MAX_BYTES, n_pes):
+        return "one_shot_packets"
+    if whole_lines and nbytes <= _limit(TWO_SHOT_PACKETS_MAX_BYTES, n_pes):
+        return "two_shot_packets"
+    if nbytes <= _limit(ONE_SHOT_MAX_BYTES, n_pes):
+        return "one_shot"
+    return "two_shot" if whole_lines else "ring"
+
+
+def choose(name: str, n_pes: int, nbytes: int, dtype: str, op: str, whole_lines: bool) -> Algorithm:
     """The row to run.  ``name``: an algorithm's, or "auto".
 
     Raises ValueError for an unknown name, Unsupported when it can't run here.
@@ -16,11 +34,11 @@ def choose(name: str, n_pes: int, nbytes: int, dtype: str, op: str, backend: str
     if name == "auto":
         name = setting("PENNYMPI_ALLREDUCE")
     if name == "auto":
-        name = "simple_ring" if nbytes <= SIMPLE_RING_MAX_BYTES else "ring"
+        name = best(n_pes, nbytes, whole_lines)
     row = TABLE.get(name)
     if row is None:
         raise ValueError(f"algorithm {name!r} is unknown: use auto, {', '.join(TABLE)}")
-    reason = row.refuse(n_pes, dtype, op, backend)
+    reason = row.refuse(n_pes, dtype, op, whole_lines)
     if reason:
         raise Unsupported(f"{name} can't run here: {reason}; use algorithm='auto'")
     return row

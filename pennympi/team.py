@@ -20,6 +20,7 @@ class Team:
 
     me, n_pes:       this PE and their number, as in ``comm``
     backend:         "host" or "cuda"
+    whole_lines:     packets may be used: a 128-byte line reaches every peer at once
     local_pe, n_local: this PE among those of its node
     """
 
@@ -28,6 +29,7 @@ class Team:
         self.comm = job.comm
         self.me, self.n_pes = job.me, job.n_pes
         self.backend, self.device_name = backend.name, backend.device_name
+        self.whole_lines = backend.whole_lines
         self.local_pe, self.n_local = job.control.local, job.control.n_local
         self._debug = setting("PENNYMPI_DEBUG")
         self._open = True
@@ -154,7 +156,7 @@ class Team:
 
         form: "put_signal" (fastest), "put_fence_signal", or "put_barrier" (all PEs take part)
         """
-        self._enter("exchange")
+        self._check()
         self._exchange.call(recv, send, pe, form, self._backend.stream_handle(stream))
 
     def allreduce(self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto", stream: Any = None) -> Any:

@@ -16,7 +16,7 @@ from ..job import Job, Watchdog
 from ..settings import setting
 from ..span import Span
 from . import arrays, streams, world
-from .compile import call_number, cubin
+from .compile import OVERLAP_CC, call_number, cubin
 from .heap import Heap
 from .launch import CudaKernel, checked
 
@@ -31,6 +31,7 @@ class CudaBackend:
     half_bytes = 128 << 10
     threads = 512
     can_capture = True
+    needs_scratch = False
 
     def __init__(self, job: Job):
         self._job = job
@@ -38,12 +39,14 @@ class CudaBackend:
         facts = _runtime.getDeviceProperties(self._device)
         self.device_name = facts["name"].decode()
         self._cc = (facts["major"], facts["minor"])
+        self.overlap = self._cc >= OVERLAP_CC
         # Under MPS a PE sees its share of the device; all PEs must cut work alike.
-        self.max_blocks = min(64, *job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
+        self.max_blocks = 2 * min(job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
         self._heap = Heap(job.me, job.n_pes, self._device)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
         self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._heap.deltas)]
         self._beyond = None in self._deltas
+        self.whole_lines = not self._beyond and world.whole_lines(job, self._device)
         self._kept: list[cupy.ndarray] = []
         self._kernels: dict[tuple[Any, ...], CudaKernel] = {}
         self._call_names: dict[int, str] = {}
@@ -113,12 +116,13 @@ class CudaBackend:
         elements: DType | None = None,
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
+        aligned: bool = False,
     ) -> CudaKernel:
         kinds = kinds or "i" * (len(parameters(text)) - 1)
         constants = constants or {}
-        key = (text, name, kinds, elements, reduction, tuple(sorted(constants.items())))
+        key = (text, name, kinds, elements, reduction, tuple(sorted(constants.items())), aligned)
         if key not in self._kernels:
-            code = cubin(text, name, kinds, elements, reduction, constants, self._beyond, self._cc)
+            code = cubin(text, name, kinds, elements, reduction, constants, self._beyond, aligned, self._cc)
             self._kernels[key] = CudaKernel(self, code, text, kinds, constants)
             self._call_names[call_number(name)] = name
         return self._kernels[key]

@@ -13,10 +13,13 @@ from numba import cuda
 from ..bind import bind, parameters, text_hash
 from ..cache import folder, made_once
 from ..dtypes import DType
-from . import peers, primitives, remote
+from . import combine, packets, peers, primitives, remote
 from .elements import accessors
 from .elements import bodies as element_bodies
+from .intrinsics import after_previous_kernel
+from .words import register_steps
 
+OVERLAP_CC = (9, 0)  # from here on a kernel may be launched before the one in front of it has ended
 MAX_THREADS = 512  # of a block: the compiler keeps every kernel's registers within that
 device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
@@ -24,6 +27,7 @@ _LOCAL = (
     "block", "blocks", "lanes", "first", "sync", "add_shared", "arrive_last", "block_sum", "copy",
     "wait", "wait_all", "read_epoch", "write_epoch",
 )  # fmt: skip
+_PACKETS = ("send_packets", "receive_packets", "combine_packets", "swap_packets")
 _PEER = ("put", "get", "put_signal", "fence", "signal", "signal_all")
 
 
@@ -40,26 +44,36 @@ def entry(
     reduction: tuple[DType, str] | None,
     constants: dict[str, int],
     beyond: bool,
+    aligned: bool = False,
+    overlap: bool = False,
 ) -> tuple[FunctionType, Any]:
     """The kernel function and its signature: the text with its constants filled in.
 
-    beyond: some PE can't be reached by a pointer
+    beyond:  some PE can't be reached by a pointer
+    aligned: all arrays start at, and end on, multiples of 16 bytes
+    overlap: may be launched while the kernel before it ends (from compute capability 9.0)
     """
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(remote if beyond else peers, primitive) for primitive in _PEER}
+    fixed: dict[str, Any] = {"CALL": call_number(name), "ALIGNED": aligned}
     if reduction:
-        plain |= element_bodies(*reduction)
-    call = {"CALL": call_number(name)}
-    bodies = {key: device_function(bind(body, {}, device_function, call)) for key, body in plain.items()}
+        plain |= element_bodies(*reduction) | {"combine": combine.combine}
+        fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction)}
+    if reduction and not beyond:
+        plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
+    bodies = {key: device_function(bind(body, {}, device_function, fixed)) for key, body in plain.items()}
     if elements:
         bodies |= accessors(elements)
     body = device_function(bind(text, bodies, device_function))
     names = parameters(text)
     open_names = [n for n in names if n not in constants]
     filled = ", ".join(str(constants.get(n, n)) for n in names)
-    scope: dict[str, Any] = {"body": body, "__name__": __name__}
+    scope: dict[str, Any] = {"body": body, "after_previous_kernel": after_previous_kernel, "__name__": __name__}
+    begin = "after_previous_kernel()\n    " if overlap else ""
     kernel_name = "".join(c if c.isalnum() else "_" for c in name)
-    exec(f"def {kernel_name}({', '.join(open_names)}):\n    body({filled})\n", scope)  # only a parameter list differs
+    exec(
+        f"def {kernel_name}({', '.join(open_names)}):\n    {begin}body({filled})\n", scope
+    )  # only a parameter list differs
     letters = "i" + kinds
     types = [_LETTERS[letter] for n, letter in zip(names, letters, strict=True) if n not in constants]
     return scope[kernel_name], numba.void(*types)
@@ -101,6 +115,7 @@ def cubin(
     reduction: tuple[DType, str] | None,
     constants: dict[str, int],
     beyond: bool,
+    aligned: bool,
     cc: tuple[int, int],
 ) -> bytes:
     """The text's machine code for a compute capability, from disk if it was made before."""
@@ -108,12 +123,15 @@ def cubin(
     typed = "_".join(
         [elements.name if elements else "bytes", *((reduction[0].name, reduction[1]) if reduction else ())]
     )
-    label = f"{text.__module__}_{text.__qualname__}_{typed}_{kinds}_{baked}_{'remote' if beyond else 'peers'}"
+    label = f"{text.__module__}_{text.__qualname__}_{typed}_{kinds}_{baked}_{'aligned' if aligned else 'any'}"
+    label += "_remote" if beyond else "_peers"
     label = "".join(c if c.isalnum() else "_" for c in label)
     label = f"{label[:120]}_{zlib.crc32((label + name + text_hash(text)).encode()):08x}_sm{cc[0]}{cc[1]}.cubin"
 
     def make() -> bytes:
-        function, signature = entry(text, name, kinds, elements, reduction, constants, beyond)
+        function, signature = entry(
+            text, name, kinds, elements, reduction, constants, beyond, aligned, cc >= OVERLAP_CC
+        )
         if beyond:
             return _linked(function, signature, cc)
         return _assembled(ptx(function, signature, cc), cc)

@@ -62,6 +62,20 @@ def fence_system(typing):
 
 
 @intrinsic
+def after_previous_kernel(typing):
+    """Wait for the kernel in front (programmatic dependent launch), and let the next one come up.
+
+    Nothing of memory may be touched before; afterwards all is as after an ordinary launch.
+    """
+
+    def code(context, b, signature, args):
+        _asm(b, _VOID, [], "griddepcontrol.wait; griddepcontrol.launch_dependents;", "~{memory}")
+        return context.get_dummy_value()
+
+    return types.void(), code
+
+
+@intrinsic
 def global_timer_ns(typing):
     """The device's clock in nanoseconds."""
 

@@ -15,7 +15,43 @@ from ..backend import Run
 from ..bind import parameters
 from ..errors import PennympiError
 
-_launch = driver.cuLaunchKernel
+
+class _Attribute(ctypes.Structure):
+    """CUlaunchAttribute: a kind, and a union of 64 bytes."""
+
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_int), ("rest", ctypes.c_byte * 60)]
+
+
+class _Configuration(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = [
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(_Attribute)),
+        ("n_attributes", ctypes.c_uint),
+    ]
+
+
+_PROGRAMMATIC_STREAM_SERIALIZATION = 6
+# By ctypes: cuda.bindings checks and copies the configuration at each launch, which costs 5 us.
+_launch = ctypes.CDLL("libcuda.so.1").cuLaunchKernelEx
+_launch.argtypes = [ctypes.POINTER(_Configuration), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+
+
+def configuration(blocks: int, threads: int, overlap: bool) -> _Configuration:
+    """A launch configuration for one block dimension; its stream is set at each launch.
+
+    overlap: programmatic dependent launch: the kernel comes up while the one in front of it
+    ends, and waits for it by itself (``after_previous_kernel``)
+    """
+    made = _Configuration((blocks, 1, 1), (threads, 1, 1))
+    if overlap:
+        made.attributes = ctypes.pointer(_Attribute(_PROGRAMMATIC_STREAM_SERIALIZATION, 0, 1))
+        made.n_attributes = 1
+    return made
 
 
 class Failed(PennympiError, RuntimeError):
@@ -43,10 +79,12 @@ class CudaKernel:
         self._module = checked(driver.cuModuleLoadData(code))
         backend.loaded(self._module)
         name = code_entry(code)
-        self._function = checked(driver.cuModuleGetFunction(self._module, name))
+        self._function = int(checked(driver.cuModuleGetFunction(self._module, name)))
         names = parameters(text)[1:]
         self._kept = [(i, kinds[i]) for i, n in enumerate(names) if n not in constants]
         self._words, self._pointers = self._pack([0] * len(names))
+        self._at = ctypes.addressof(self._pointers)
+        self._configurations: dict[tuple[int, int], Any] = {}
 
     def _pack(self, args: Sequence[int | float]) -> tuple[Any, Any]:
         """(argument words, array of pointers to them), ``here`` first."""
@@ -68,25 +106,32 @@ class CudaKernel:
         if self._backend.abort[0]:
             self._backend.raise_failure()
         self._fill(self._words, args)
-        threads = threads or self._backend.threads
-        pointers = ctypes.addressof(self._pointers)
-        checked(_launch(self._function, blocks, 1, 1, threads, 1, 1, 0, stream, pointers, 0))
+        key = (blocks, threads or self._backend.threads)
+        config = self._configurations.get(key)
+        if config is None:
+            config = self._configurations[key] = configuration(*key, self._backend.overlap)
+        config.stream = stream
+        status = _launch(config, self._function, self._at, None)
+        if status:
+            checked((driver.CUresult(status),))
 
-    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int]) -> Run:
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int], threads: int = 0) -> Run:
         """The launch with two of its arguments left open."""
         words, pointers = self._pack(args)
-        at, function, threads = ctypes.addressof(pointers), self._function, self._backend.threads
+        at, function = ctypes.addressof(pointers), self._function
+        config = configuration(blocks, threads or self._backend.threads, self._backend.overlap)
         first_word, second_word = ([i for i, _ in self._kept].index(one) + 1 for one in left_open)
-        backend, abort = self._backend, self._backend.abort
+        backend, abort, launch, reference = self._backend, self._backend.abort, _launch, ctypes.byref(config)
 
         def run(first: int, second: int, stream: int) -> None:
             if abort[0]:
                 backend.raise_failure()
             words[first_word] = first
             words[second_word] = second
-            result = _launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, at, 0)
-            if result[0]:
-                checked(result)
+            config.stream = stream
+            status = launch(reference, function, at, None)
+            if status:
+                checked((driver.CUresult(status),))
 
         run.keep = (words, pointers)  # type: ignore[attr-defined]
         return run

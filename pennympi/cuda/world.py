@@ -11,6 +11,7 @@ from typing import Any
 
 import cupy
 import numpy as np
+from cuda.bindings import driver
 from cuda.core import Device
 from mpi4py import MPI
 
@@ -54,6 +55,22 @@ def start(job: Job, local_pe: int, n_local: int) -> int:
     nvshmem.init(device=device, uid=uid, rank=job.me, nranks=job.n_pes, initializer_method="uid")
     _started.update(group=group, device=number)
     return number
+
+
+def whole_lines(job: Job, device: int) -> bool:
+    """True when every peer's device is this one or on NVLink, whose stores carry whole 128-byte lines."""
+    own = cupy.cuda.runtime.deviceGetPCIBusId(device)
+    attribute = driver.CUdevice_P2PAttribute.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
+    fine = True
+    for bus_id in set(job.gather(own, "look at the links")) - {own}:
+        try:
+            peer = cupy.cuda.runtime.deviceGetByPCIBusId(bus_id)
+        except cupy.cuda.runtime.CUDARuntimeError:  # hidden from this process: not known to be on NVLink
+            fine = False
+            continue
+        status, supported = driver.cuDeviceGetP2PAttribute(attribute, driver.CUdevice(device), driver.CUdevice(peer))
+        fine = fine and int(status) == 0 and bool(supported)
+    return all(job.gather(fine, "look at the links"))
 
 
 def version() -> str:

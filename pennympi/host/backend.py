@@ -28,6 +28,8 @@ class HostBackend:
     half_bytes = 1 << 20
     threads = 1
     can_capture = False
+    needs_scratch = True
+    whole_lines = True
 
     def __init__(self, job: Any, heap_bytes: int | None):
         self.comm = job.comm
@@ -87,6 +89,7 @@ class HostBackend:
         elements: DType | None = None,
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
+        aligned: bool = False,
     ) -> HostKernel:
         # Constants stay arguments, and a reduction is a call through ``here``: one machine code serves all.
         kinds = kinds or "i" * (len(parameters(text)) - 1)

@@ -7,13 +7,14 @@ from typing import Any
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.ccallback import CFunc
+from numba.core.registry import cpu_target
 
 from ..bind import bind, parameters, text_hash
 from ..cache import folder, one_at_a_time
 from ..dtypes import DType
+from .combine import BODIES, OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import set_block
-from .primitives import BODIES, OPTIONS
 
 device_function = partial(numba.njit, **OPTIONS)
 
@@ -52,12 +53,13 @@ def bodies(dtype: DType | None) -> dict[str, Any]:
     return BODIES | (accessors(dtype) if dtype else {})
 
 
+@cache
 def compile_text(text: Callable[..., Any], name: str, dtype: DType | None, kinds: str) -> Callable[..., None]:
     """A callable (blocks, here, ...) that runs the text block after block.
 
     name:  unique for text and dtype;  kinds: a letter per parameter, "i" int64 or "f" float64
     """
-    body = device_function(bind(text, bodies(dtype), device_function))
+    body = device_function(bind(text, bodies(dtype), device_function, tag=name))
     names = parameters(text)
     source = (
         f"def {name}(n_blocks, {', '.join(names)}):\n"
@@ -73,9 +75,19 @@ def compile_text(text: Callable[..., Any], name: str, dtype: DType | None, kinds
     signature = numba.void(numba.int64, *(letters[kind] for kind in kinds))
     dispatcher = numba.njit(launcher, **OPTIONS)
     dispatcher._cache = _Cache(launcher)
-    with one_at_a_time(name, folder(numba.__version__)):
-        dispatcher.compile(signature)
+    _compile_once(name, dispatcher._cache, signature, lambda: dispatcher.compile(signature))
     return dispatcher
+
+
+def _compile_once(name: str, kept: _Cache, signature: Any, make: Callable[[], Any]) -> None:
+    """Load a kernel that is on disk, else let one process of the node compile it."""
+    cpu_target.target_context.refresh()
+    key = kept._index_key(signature, cpu_target.target_context.codegen())
+    if key in kept._cache_file._load_index():
+        make()
+        return
+    with one_at_a_time(name, folder(numba.__version__)):
+        make()
 
 
 @cache
@@ -93,6 +105,5 @@ def _loop(step: str, dtype: DType, op: str) -> Any:
     function = loop(step, dtype, op)
     compiled: Any = CFunc(function, (LOOP_SIGNATURE.args, LOOP_SIGNATURE.return_type), {}, {})
     compiled._cache = _Cache(function)
-    with one_at_a_time(function.__name__, folder(numba.__version__)):
-        compiled.compile()
+    _compile_once(function.__name__, compiled._cache, LOOP_SIGNATURE, compiled.compile)
     return compiled

@@ -18,6 +18,7 @@ class HostKernel:
         self._words = [zlib.crc32(name.encode())]
         if reduction:
             self._words += [loop_address(step, *reduction) for step in ("widen", "reduce", "finish")]
+            self._words += [reduction[0].item_bytes, reduction[0].acc_bytes]
         backend.call_names[self._words[0]] = name
 
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
@@ -28,7 +29,7 @@ class HostKernel:
         if backend.abort[0]:
             raise backend.failure()
 
-    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int]) -> Run:
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int], threads: int = 0) -> Run:
         """The launch with two of its arguments left open."""
         values = list(args)
         i, j = left_open

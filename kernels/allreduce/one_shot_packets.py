@@ -1,0 +1,52 @@
+"""One-shot AllReduce by packets: everybody sends everything to everybody, no barrier.
+
+Source: the LL128 protocol of NCCL (a flag in every 128-byte line, NVLink stores
+a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  One hop: the
+latency of a store and of the poll that sees it.
+"""
+
+from ..algorithm import BLOCK_DATA_BYTES, Algorithm, Limits, Plan, by_packets, cut, packed_bytes, packet_threads
+from ..block import block, blocks, read_epoch, swap_packets, write_epoch
+
+
+def one_shot_packets(
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs
+):
+    """out (count,) = op over all PEs of src (count,); out may be src.
+
+    inbox  (blocks, 2 parities, half_bytes), a half holds (n_pes sources) slots of packets
+    outbox (blocks, 2 parities, half_bytes) is scratch
+    """
+    slot_bytes = half_bytes // n_pes // 128 * 128
+    epoch = read_epoch(epochs, block())
+    low = block() * piece_elems
+    while low < count:
+        epoch += 1
+        # All PEs' packets of epoch e+1 prove that all have read epoch e: two parities are enough.
+        half = (block() * 2 + (epoch & 1)) * half_bytes
+        n = min(piece_elems, count - low)
+        own = src + low * item_bytes
+        here_out = out + low * item_bytes
+        swap_packets(here, here_out, inbox + half, slot_bytes, own, n, epoch, outbox + half, me, n_pes)
+        low += blocks() * piece_elems
+    write_epoch(epochs, block(), epoch)
+
+
+def plan(count: int, item_bytes: int, acc_bytes: int, n_pes: int, limits: Limits) -> Plan:
+    """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
+    n_blocks = min(limits.max_blocks, -(-count * item_bytes // BLOCK_DATA_BYTES))
+    largest = packed_bytes(limits.half_bytes // n_pes // 128 * 128) // acc_bytes
+    piece = cut(count, n_blocks, largest)
+    return Plan(n_blocks, piece, packet_threads(piece * item_bytes))
+
+
+ALGORITHM = Algorithm(
+    name="one_shot_packets",
+    sentence="everything to everybody in packets that carry their epoch; one hop, no barrier",
+    needs="NVLink, or one device or host",
+    kernel=one_shot_packets,
+    plan=plan,
+    signals=lambda n_pes: 1,
+    outbox=False,
+    refuse=by_packets,
+)

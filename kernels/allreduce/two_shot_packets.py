@@ -1,0 +1,69 @@
+"""Two-shot AllReduce by packets: both hops carry their epoch, nothing else is waited for.
+
+Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
+in place of a sentinel, so that every dtype and every value will do.
+"""
+
+from ..algorithm import BLOCK_DATA_BYTES, Algorithm, Limits, Plan, by_packets, cut, packed_bytes, packet_threads
+from ..block import block, blocks, combine_packets, copy, read_epoch, receive_packets, send_packets, write_epoch
+
+
+def two_shot_packets(
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs
+):
+    """out (count,) = op over all PEs of src (count,); out may be src.
+
+    inbox  (blocks, 2 parities, half_bytes), a half holds (2 shots, n_pes sources) slots of packets
+    outbox (blocks, 2 parities, half_bytes): the reduced chunk, then scratch
+    """
+    slot_bytes = half_bytes // (2 * n_pes) // 128 * 128
+    epoch = read_epoch(epochs, block())
+    start = block() * n_pes * piece_elems
+    while start < count:
+        epoch += 1
+        # A PE's second packets of epoch e+1 prove that it has read all of epoch e: two parities are enough.
+        half = (block() * 2 + (epoch & 1)) * half_bytes
+        parts = inbox + half  # (n_pes,) slots
+        reduced = parts + n_pes * slot_bytes  # (n_pes,) slots
+        result = outbox + half
+
+        for k in range(1, n_pes):
+            pe = (me + k) % n_pes
+            low = start + pe * piece_elems
+            n = max(0, min(piece_elems, count - low))
+            send_packets(here, parts + me * slot_bytes, src + low * item_bytes, n * item_bytes, epoch, pe)
+
+        low = start + me * piece_elems
+        n = max(0, min(piece_elems, count - low))
+        own = src + low * item_bytes
+        combine_packets(here, result, parts, slot_bytes, own, n, epoch, result + slot_bytes, me, n_pes)
+        for k in range(1, n_pes):
+            send_packets(here, reduced + me * slot_bytes, result, n * item_bytes, epoch, (me + k) % n_pes)
+        copy(out + low * item_bytes, result, n * item_bytes)
+
+        for k in range(1, n_pes):
+            pe = (me + k) % n_pes
+            low = start + pe * piece_elems
+            n = max(0, min(piece_elems, count - low))
+            receive_packets(here, out + low * item_bytes, reduced + pe * slot_bytes, n * item_bytes, epoch, pe)
+        start += blocks() * n_pes * piece_elems
+    write_epoch(epochs, block(), epoch)
+
+
+def plan(count: int, item_bytes: int, acc_bytes: int, n_pes: int, limits: Limits) -> Plan:
+    """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
+    n_blocks = min(limits.max_blocks, -(-count * item_bytes // (n_pes * BLOCK_DATA_BYTES)))
+    largest = packed_bytes(limits.half_bytes // (2 * n_pes) // 128 * 128) // acc_bytes
+    piece = cut(count, n_pes * n_blocks, largest)
+    return Plan(n_blocks, piece, packet_threads(piece * item_bytes))
+
+
+ALGORITHM = Algorithm(
+    name="two_shot_packets",
+    sentence="two hops of packets that carry their epoch; no barrier, 2 (n-1)/n of the vector",
+    needs="NVLink, or one device or host",
+    kernel=two_shot_packets,
+    plan=plan,
+    signals=lambda n_pes: 1,
+    refuse=by_packets,
+)

@@ -1,0 +1,63 @@
+"""Adding up what all PEs put here, in registers, on a GPU."""
+
+from numba import cuda
+
+from .intrinsics import load_1, store_1
+from .words import load_pair, store_pair
+
+
+def piece_of(slots, slot_bytes, src, pe, me):
+    """Address of PE pe's piece: in its slot, or this PE's own."""
+    return src if pe == me else slots + pe * slot_bytes
+
+
+def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes):
+    nbytes = count * ITEM_BYTES
+    thread = cuda.threadIdx.x
+    step = cuda.blockDim.x * 16
+    i = thread * 16
+    if ALIGNED or ((out | src) & 15) == 0:
+        whole = nbytes // 16 * 16
+        while i + step < whole:
+            at = piece_of(slots, slot_bytes, src, 0, me) + i
+            x, y = load_pair(at), load_pair(at + step)
+            p, q = begin(x), begin(y)
+            for pe in range(1, n_pes):
+                at = piece_of(slots, slot_bytes, src, pe, me) + i
+                x, y = load_pair(at), load_pair(at + step)
+                p, q = add(p, x), add(q, y)
+            store_pair(out + i, end(p, n_pes))
+            store_pair(out + i + step, end(q, n_pes))
+            i += 2 * step
+        while i < whole:
+            p = begin(load_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
+            for pe in range(1, n_pes):
+                p = add(p, load_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
+            store_pair(out + i, end(p, n_pes))
+            i += step
+        done = whole
+    else:
+        done = 0
+    # One element at a time: the tail, or everything where an address is not aligned.
+    i = done + thread * ITEM_BYTES
+    while not ALIGNED and i < nbytes:
+        p = begin(element_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
+        for pe in range(1, n_pes):
+            p = add(p, element_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
+        store_element(out + i, end(p, n_pes))
+        i += cuda.blockDim.x * ITEM_BYTES
+    cuda.syncthreads()
+
+
+def element_pair(address):
+    """One element, in the first bytes of a pair."""
+    word = 0
+    for k in range(ITEM_BYTES):
+        word |= (load_1(address + k) & 255) << (8 * k)
+    return (word, 0)
+
+
+def store_element(address, pair):
+    """The first element of a pair."""
+    for k in range(ITEM_BYTES):
+        store_1(address + k, (pair[0] >> (8 * k)) & 255)

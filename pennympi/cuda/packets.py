@@ -1,0 +1,173 @@
+"""Packets: 128-byte lines whose last 8 bytes hold the epoch, on a GPU.
+
+Eight threads write a line by one 16-byte store each, in one instruction of
+their warp; NVLink delivers the line at once, so a thread that sees the epoch
+sees the 120 bytes before it.  This is the LL128 protocol of NCCL, and like it
+needs NVLink (or one device).
+"""
+
+from numba import cuda
+
+from .. import here as h
+from .intrinsics import global_timer_ns, load_1, load_volatile, load_word, store_1, store_word
+from .peers import at
+from .primitives import ABORT, SPINS, TIMEOUT_NS, give_up
+from .words import poll_pair, send_pair
+
+DATA_BYTES, GROUP_BYTES = 120, 480  # of a line, of the four lines of a warp
+ALL = 0xFFFFFFFF
+DELTAS = 8 * h.DELTAS
+
+
+def padded(nbytes):
+    """16-byte parts in the lines of ``nbytes``: whole warps, at least one."""
+    return max(1, (nbytes + GROUP_BYTES - 1) // GROUP_BYTES) * 32
+
+
+def word_at(src, offset, nbytes):
+    """The 8 bytes at ``offset``, zero past ``nbytes``."""
+    if ALIGNED:
+        return load_word(src + offset) if offset < nbytes else 0
+    if offset + 8 <= nbytes and ((src + offset) & 7) == 0:
+        return load_word(src + offset)
+    word = 0
+    for k in range(min(8, nbytes - offset)):
+        word |= (load_1(src + offset + k) & 255) << (8 * k)
+    return word
+
+
+def store_word_at(dst, offset, nbytes, word):
+    """Write the bytes of ``word`` that lie before ``nbytes``."""
+    if ALIGNED:
+        if offset < nbytes:
+            store_word(dst + offset, word)
+    elif offset + 8 <= nbytes and ((dst + offset) & 7) == 0:
+        store_word(dst + offset, word)
+    else:
+        for k in range(min(8, nbytes - offset)):
+            store_1(dst + offset + k, (word >> (8 * k)) & 255)
+
+
+def data_offset(i):
+    """Offset, in the data, of part ``i`` of the lines."""
+    return (i >> 3) * DATA_BYTES + (i & 7) * 16
+
+
+def send_packets(here, slot, src, nbytes, epoch, pe):
+    to = at(here, slot, pe)
+    parts = padded(nbytes)
+    i = cuda.threadIdx.x
+    while i < parts:
+        offset = data_offset(i)
+        first = word_at(src, offset, nbytes)
+        second = epoch
+        if (i & 7) != 7:
+            second = word_at(src, offset + 8, nbytes)
+        cuda.syncwarp(ALL)  # the line goes out in one instruction
+        send_pair(to + i * 16, first, second)
+        i += cuda.blockDim.x
+
+
+def take(here, slot, i, epoch, source):
+    """Part ``i`` of the lines in ``slot``, once its line is of this epoch."""
+    spins = 0
+    since_ns = 0
+    while True:
+        pair = poll_pair(slot + i * 16)
+        if cuda.all_sync(ALL, (i & 7) != 7 or pair[1] >= epoch):
+            return pair
+        spins += 1
+        if spins % SPINS == 0:
+            limit_ns = load_word(here + TIMEOUT_NS)
+            now_ns = global_timer_ns()
+            if since_ns == 0:
+                since_ns = now_ns
+            late = limit_ns > 0 and now_ns - since_ns > limit_ns
+            if cuda.any_sync(ALL, late or load_volatile(load_word(here + ABORT)) != 0):
+                if late:
+                    give_up(here, slot + (i >> 3) * 128 + DATA_BYTES, epoch, source)
+                return pair
+
+
+def receive_packets(here, dst, slot, nbytes, epoch, source):
+    parts = padded(nbytes)
+    i = cuda.threadIdx.x
+    while i < parts:
+        pair = take(here, slot, i, epoch, source)
+        offset = data_offset(i)
+        store_word_at(dst, offset, nbytes, pair[0])
+        if (i & 7) != 7:
+            store_word_at(dst, offset + 8, nbytes, pair[1])
+        i += cuda.blockDim.x
+    cuda.syncthreads()
+
+
+def own_pair(src, i, nbytes):
+    """Part ``i`` of this PE's own data (its last thread of a line has 8 bytes more than it sends)."""
+    offset = data_offset(i)
+    return (word_at(src, offset, nbytes), word_at(src, offset + 8, nbytes))
+
+
+def add_up(here, out, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes):
+    """Part ``i`` of the result: this PE's ``own``, and the others' as they arrive, in the PEs' order."""
+    pair = own
+    if me != 0:
+        pair = take(here, slots, i, epoch, 0)
+    partials = begin(pair)
+    for pe in range(1, n_pes):
+        pair = own
+        if pe != me:
+            pair = take(here, slots + pe * slot_bytes, i, epoch, pe)
+        partials = add(partials, pair)
+    pair = end(partials, n_pes)
+    offset = data_offset(i)
+    store_word_at(out, offset, nbytes, pair[0])
+    if (i & 7) != 7:
+        store_word_at(out, offset + 8, nbytes, pair[1])
+
+
+def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+    nbytes = count * ITEM_BYTES
+    parts = padded(nbytes)
+    i = cuda.threadIdx.x
+    while i < parts:
+        add_up(here, out, slots, slot_bytes, own_pair(src, i, nbytes), i, nbytes, epoch, me, n_pes)
+        i += cuda.blockDim.x
+    cuda.syncthreads()
+
+
+def send_own(here, slots, slot_bytes, own, i, epoch, me, n_pes):
+    """Part ``i`` of this PE's data to every other PE."""
+    second = epoch if (i & 7) == 7 else own[1]
+    for k in range(1, n_pes):
+        pe = (me + k) % n_pes
+        to = at(here, slots + me * slot_bytes, pe)
+        cuda.syncwarp(ALL)  # the line goes out in one instruction
+        send_pair(to + i * 16, own[0], second)
+
+
+def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+    nbytes = count * ITEM_BYTES
+    parts = padded(nbytes)
+    step = cuda.blockDim.x
+    # Two parts of a thread are under way: it sends the next but one before it adds up the oldest.
+    i = cuda.threadIdx.x
+    oldest = (0, 0)
+    newer = (0, 0)
+    if i < parts:
+        oldest = own_pair(src, i, nbytes)
+        send_own(here, slots, slot_bytes, oldest, i, epoch, me, n_pes)
+    if i + step < parts:
+        newer = own_pair(src, i + step, nbytes)
+        send_own(here, slots, slot_bytes, newer, i + step, epoch, me, n_pes)
+    while i < parts:
+        next_but_one = i + 2 * step
+        newest = (0, 0)
+        if next_but_one < parts:
+            newest = own_pair(src, next_but_one, nbytes)
+            send_own(here, slots, slot_bytes, newest, next_but_one, epoch, me, n_pes)
+        add_up(here, out, slots, slot_bytes, oldest, i, nbytes, epoch, me, n_pes)
+        oldest = newer
+        newer = newest
+        i += step
+    cuda.syncthreads()

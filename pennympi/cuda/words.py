@@ -1,0 +1,120 @@
+"""Reductions in registers: 16 bytes of elements against their partials, on a GPU.
+
+A thread's elements are a pair of int64 (16 bytes, as they were loaded); their
+partials are the same, or two such pairs for the 16-bit floats.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba.cuda import cgutils, types
+from numba.cuda.extending import intrinsic
+
+from .. import arithmetic
+from ..dtypes import DType
+from .intrinsics import GLOBAL
+
+_I64 = ir.IntType(64)
+PAIR = types.UniTuple(types.int64, 2)
+
+
+def _join(b: ir.IRBuilder, value: ir.Value, n: int, element: ir.Type, width: int) -> ir.Value:
+    """A tuple of n int64 as a vector of elements."""
+    vector = ir.Constant(ir.VectorType(_I64, n), ir.Undefined)
+    for k in range(n):
+        vector = b.insert_element(vector, cgutils.unpack_tuple(b, value)[k], ir.Constant(ir.IntType(32), k))
+    return b.bitcast(vector, ir.VectorType(element, width))
+
+
+def _split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
+    """A vector of elements as a tuple of n int64."""
+    words = b.bitcast(vector, ir.VectorType(_I64, n))
+    return cgutils.pack_array(b, [b.extract_element(words, ir.Constant(ir.IntType(32), k)) for k in range(n)])
+
+
+def register_steps(dtype: DType, op: str) -> dict[str, Any]:
+    """``begin(pair)``, ``add(partials, pair)`` and ``end(partials, n_pes)`` as instructions."""
+    width = 16 // dtype.item_bytes
+    n = width * dtype.acc_bytes // 8
+    partials = types.UniTuple(types.int64, n)
+    element, partial = arithmetic.element_type(dtype), arithmetic.partial_type(dtype)
+
+    @intrinsic
+    def begin(typing, pair):
+        def code(context, b, signature, args):
+            x = _join(b, args[0], 2, element, width)
+            return _split(b, arithmetic.widen(b, dtype, x, width), n)
+
+        return partials(PAIR), code
+
+    @intrinsic
+    def add(typing, part, pair):
+        def code(context, b, signature, args):
+            x = arithmetic.widen(b, dtype, _join(b, args[1], 2, element, width), width)
+            return _split(b, arithmetic.combine(b, dtype, op, _join(b, args[0], n, partial, width), x), n)
+
+        return partials(partials, PAIR), code
+
+    @intrinsic
+    def end(typing, part, n_pes):
+        def code(context, b, signature, args):
+            x = _join(b, args[0], n, partial, width)
+            if op == "avg":
+                x = arithmetic.divide(b, dtype, x, args[1], width)
+            return _split(b, arithmetic.narrow(b, dtype, x, width), 2)
+
+        return PAIR(partials, types.int64), code
+
+    return {"begin": begin, "add": add, "end": end}
+
+
+@intrinsic
+def load_pair(typing, address):
+    """16 aligned bytes as two int64."""
+
+    def code(context, b, signature, args):
+        pointer = b.inttoptr(args[0], ir.PointerType(ir.VectorType(_I64, 2), GLOBAL))
+        vector = b.load(pointer, align=16)
+        return cgutils.pack_array(b, [b.extract_element(vector, ir.Constant(ir.IntType(32), k)) for k in (0, 1)])
+
+    return PAIR(types.int64), code
+
+
+@intrinsic
+def store_pair(typing, address, pair):
+    """Two int64 to 16 aligned bytes."""
+
+    def code(context, b, signature, args):
+        vector = ir.Constant(ir.VectorType(_I64, 2), ir.Undefined)
+        for k, word in enumerate(cgutils.unpack_tuple(b, args[1])):
+            vector = b.insert_element(vector, word, ir.Constant(ir.IntType(32), k))
+        b.store(vector, b.inttoptr(args[0], ir.PointerType(vector.type, GLOBAL)), align=16)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, PAIR), code
+
+
+@intrinsic
+def send_pair(typing, address, first, second):
+    """Two int64 in one 16-byte store that a polling peer sees."""
+
+    def code(context, b, signature, args):
+        kind = ir.FunctionType(ir.VoidType(), [_I64] * 3)
+        asm = ir.InlineAsm(kind, "st.relaxed.sys.global.v2.u64 [$0], {$1,$2};", "l,l,l,~{memory}", side_effect=True)
+        b.call(asm, args)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), code
+
+
+@intrinsic
+def poll_pair(typing, address):
+    """Two int64 in one 16-byte load, read anew each time."""
+
+    def code(context, b, signature, args):
+        kind = ir.FunctionType(ir.LiteralStructType([_I64] * 2), [_I64])
+        asm = ir.InlineAsm(kind, "ld.relaxed.sys.global.v2.u64 {$0,$1}, [$2];", "=l,=l,l,~{memory}", side_effect=True)
+        pair = b.call(asm, args)
+        return cgutils.pack_array(b, [b.extract_value(pair, k) for k in (0, 1)])
+
+    return PAIR(types.int64), code

@@ -1,0 +1,70 @@
+"""Adding up what all PEs put here, and packets, on a CPU.
+
+A packet needs no flag beside every few bytes here: a slot is an epoch, then the
+data, and the epoch is stored last.
+"""
+
+import numba
+
+from .. import here as h
+from .intrinsics import call_loop, copy_bytes, load_word, store_release
+from .primitives import BODIES, OPTIONS, at, body, wait
+
+HEAD_BYTES = 16  # of a slot: the epoch, and alignment
+STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache
+
+
+@numba.njit(**OPTIONS)
+def piece_of(slots, slot_bytes, src, pe, me):
+    """Address of PE pe's piece: in its slot, or this PE's own."""
+    return src if pe == me else slots + pe * slot_bytes
+
+
+@body
+def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes):
+    widen, add = load_word(here + 8 * h.WIDEN), load_word(here + 8 * h.REDUCE)
+    finish = load_word(here + 8 * h.FINISH)
+    item_bytes, acc_bytes = load_word(here + 8 * h.ITEM_BYTES), load_word(here + 8 * h.ACC_BYTES)
+    for low in range(0, count, STRIP_ELEMS):
+        n = min(STRIP_ELEMS, count - low)
+        skip = low * item_bytes
+        part = piece_of(slots, slot_bytes, src, 0, me) + skip
+        if item_bytes != acc_bytes:
+            call_loop(widen, here, scratch, 0, part, n)
+            part = scratch
+        for pe in range(1, n_pes - 1):
+            call_loop(add, here, scratch, part, piece_of(slots, slot_bytes, src, pe, me) + skip, n)
+            part = scratch
+        last = piece_of(slots, slot_bytes, src, n_pes - 1, me) + skip
+        call_loop(finish, here, out + skip, part, last, n)
+
+
+@body
+def send_packets(here, slot, src, nbytes, epoch, pe):
+    copy_bytes(at(here, slot, pe) + HEAD_BYTES, src, nbytes)
+    store_release(at(here, slot, pe), epoch)
+
+
+@body
+def receive_packets(here, dst, slot, nbytes, epoch, source):
+    wait(here, slot, epoch, source)
+    copy_bytes(dst, slot + HEAD_BYTES, nbytes)
+
+
+@body
+def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+    for k in range(1, n_pes):
+        pe = (me + k) % n_pes
+        wait(here, slots + pe * slot_bytes, epoch, pe)
+    combine(here, out, slots + HEAD_BYTES, slot_bytes, src, count, scratch, me, n_pes)
+
+
+@body
+def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+    nbytes = count * load_word(here + 8 * h.ITEM_BYTES)
+    for k in range(1, n_pes):
+        send_packets(here, slots + me * slot_bytes, src, nbytes, epoch, (me + k) % n_pes)
+    combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes)
+
+
+__all__ = ["BODIES", "OPTIONS"]
