@@ -1,0 +1,38 @@
+"""Values between NumPy and the device of a team, bit by bit: CuPy has no arithmetic for some dtypes."""
+
+import numpy as np
+
+
+def to_numpy(x):
+    """A NumPy copy of an array of the team (or of any array)."""
+    if isinstance(x, np.ndarray):
+        return x.copy()
+    return x.view(_bits(x)).get().view(x.dtype)
+
+
+def device(team, values):
+    """A plain array, not symmetric, with these values, where the team's arrays live."""
+    values = np.array(values)
+    if team.backend == "host":
+        return values
+    import cupy
+
+    return cupy.array(values.view(_bits(values))).view(values.dtype)
+
+
+def write(x, values):
+    """x[...] = values, of the same shape and dtype, in the order of the current stream."""
+    values = np.ascontiguousarray(values, x.dtype)
+    if isinstance(x, np.ndarray):
+        x[...] = values
+    elif x.size:
+        x.view(_bits(x)).set(values.view(_bits(values)))
+
+
+def same(x, values):
+    """Whether x holds exactly these bits."""
+    return to_numpy(x).tobytes() == np.ascontiguousarray(values, x.dtype).tobytes()
+
+
+def _bits(x):
+    return f"uint{8 * x.dtype.itemsize}"

@@ -1,0 +1,90 @@
+"""allreduce: every algorithm, dtype, op, size, alignment and place, bit for bit."""
+
+import itertools
+
+import numpy as np
+import pytest
+from on_device import device, same, to_numpy, write
+from reductions import OPS, expected, own
+
+from pennympi.dtypes import TABLE as DTYPES
+from pennympi.kernels.allreduce import TABLE
+
+pytestmark = pytest.mark.mpi
+
+SIZES = (0, 1, 3, 7, 16, 17, 255, 1023, 4097, 65537)
+MOST = max(SIZES)
+GUARD = 16  # elements around x and out that must stay as they are
+# (x, its offset, out, its offset): "s", "t" symmetric, "p", "q" plain; x itself is in place
+PLACES = (
+    ("s", 0, "s", 0),
+    ("s", 1, "s", 1),
+    ("p", 0, "p", 0),
+    ("p", 1, "p", 1),
+    ("s", 0, "t", 1),
+    ("s", 1, "q", 0),
+    ("p", 0, "q", 0),
+    ("p", 1, "t", 1),
+)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("algorithm", TABLE)
+def test_exact(team, algorithm, name):
+    dtype = DTYPES[name].numpy
+    canary = np.full((GUARD + 1 + MOST + GUARD) * dtype.itemsize, 0x5A, np.uint8).view(dtype)
+    arrays = {key: team.array(canary) for key in "st"} | {key: device(team, canary) for key in "pq"}
+    # Few PEs try every place for every op and size; many try one in 4 or in 8, all of them in the end.
+    stride = 1 if team.n_pes <= 3 else 4 if team.n_pes <= 8 else 8
+    turn = list(DTYPES).index(name)
+    for op, n in itertools.product(OPS, SIZES):
+        turn += 1
+        if TABLE[algorithm].refuse(team.n_pes, name, op, team.backend):
+            continue
+        given, result = own(name, op, team.n_pes, team.me, MOST)[:n], expected(name, op, team.n_pes, MOST)[:n]
+        for x_key, x_at, out_key, out_at in PLACES[turn % stride :: stride]:
+            x = arrays[x_key][GUARD + x_at : GUARD + x_at + n]
+            out = arrays[out_key][GUARD + out_at : GUARD + out_at + n]
+            write(x, given)
+            in_place = x_key == out_key
+            assert team.allreduce(x, None if in_place else out, op, algorithm) is (x if in_place else out)
+            where = f"{op} of {n} in {x_key}{x_at}, out {out_key}{out_at}"
+            assert same(out, result), f"{where}: {to_numpy(out)[:8]} and not {result[:8]}"
+            assert in_place or same(x, given), f"{where}: x was written"
+            write(x, canary[:n])
+            write(out, canary[:n])
+            for key in {x_key, out_key}:
+                assert same(arrays[key][: n + 2 * GUARD + 1], canary[: n + 2 * GUARD + 1]), f"{where}: written outside"
+    for key in "st":
+        team.free(arrays[key])
+
+
+@pytest.mark.parametrize("algorithm", TABLE)
+def test_large(team, algorithm):
+    """Larger than every workspace: several rounds of every block."""
+    count = (1 << 20) + 77
+    x = team.array(np.arange(count) * (team.me + 1), "int64")
+    team.allreduce(x, algorithm=algorithm)
+    assert same(x, np.arange(count) * (team.n_pes * (team.n_pes + 1) // 2))
+    team.free(x)
+
+
+@pytest.mark.parametrize("shape", [(), (5, 7), (2, 0, 3), (1, 1, 9)])
+def test_any_shape(team, shape):
+    x = team.full(shape, team.me, "int32")
+    out = team.allreduce(x, team.empty(shape, "int32"), "max")
+    assert out.shape == shape and same(out, np.full(shape, team.n_pes - 1))
+    team.free(x)
+    team.free(out)
+
+
+def test_the_algorithm_of_the_environment(team, monkeypatch):
+    x = team.full(3, 1)
+    for algorithm in TABLE:
+        monkeypatch.setenv("PENNYMPI_ALLREDUCE", algorithm)
+        with_it = team.allreduce(x, device(team, np.zeros(3, np.float32)))
+        assert same(with_it, np.full(3, team.n_pes))
+    monkeypatch.setenv("PENNYMPI_ALLREDUCE", "no_such")
+    with pytest.raises(ValueError, match="'no_such' is unknown: use auto, ring"):
+        team.plan_allreduce(x)
+    team.free(x)
