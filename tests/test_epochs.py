@@ -1,0 +1,35 @@
+"""Epochs near 2**31 and 2**32: nothing may count in fewer than 64 bits."""
+
+import numpy as np
+import pytest
+from on_device import device, same
+
+import pennympi
+from pennympi.kernels.allreduce import TABLE
+from pennympi.kernels.exchange import TABLE as FORMS
+
+pytestmark = pytest.mark.mpi
+CALLS = 50
+
+
+@pytest.mark.parametrize("first", [2**31 - 20, 2**32 - 20], ids=["2**31", "2**32"])
+def test_fifty_calls_of_each(team, monkeypatch, first):
+    monkeypatch.setenv("PENNYMPI_FIRST_EPOCH", str(first))
+    with pennympi.init(team.comm) as late:
+        partner = -late.me % late.n_pes
+        x, out = device(late, np.full(300, late.me, np.int32)), late.empty(300, "int32")
+        for algorithm in TABLE:
+            if TABLE[algorithm].refuse(late.n_pes, "int32", "sum", late.backend):
+                continue
+            for _ in range(CALLS):
+                late.allreduce(x, out, algorithm=algorithm)
+            assert same(out, np.full(300, sum(range(late.n_pes)))), algorithm
+        for form in FORMS:
+            for _ in range(CALLS):
+                late.exchange(out, x, partner, form)
+            assert same(out, np.full(300, partner)), form
+        plan = late.plan_allreduce(x, out)
+        for _ in range(CALLS):
+            late.barrier()
+            plan()
+        assert same(out, np.full(300, sum(range(late.n_pes))))
