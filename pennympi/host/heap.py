@@ -62,11 +62,9 @@ class Heap:
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
         """The memory at an address of this process as an array."""
-        count = int(np.prod(shape, dtype=np.int64))
-        if count == 0:
-            return np.empty(shape, dtype.numpy)
-        memory: Any = (ctypes.c_byte * (count * dtype.item_bytes)).from_address(address)
-        return np.frombuffer(memory, dtype=np.uint8).view(dtype.numpy).reshape(shape)
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.item_bytes
+        memory: Any = (ctypes.c_byte * max(nbytes, 1)).from_address(address)  # no element is at an address, too
+        return np.ndarray(shape, dtype.numpy, memory)
 
     def close(self) -> None:
         """Unmap.  Collective."""
