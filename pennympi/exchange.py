@@ -39,6 +39,8 @@ class Exchange:
                 f"recv has {to.count} elements of {to.dtype.name} and send has {source.count} of {source.dtype.name}: "
                 "they must be alike"
             )
+        if to.address != source.address and abs(to.address - source.address) < to.nbytes:
+            raise ValueError("recv and send overlap without being the same array: pass one array for both, or a copy")
         kernel = self._kernels.get(form) or self._compile(form)
         me, n = self._job.me, self._job.n_pes
         blocks = max(1, min(self._blocks, -(-to.nbytes // PIECE_BYTES)))
