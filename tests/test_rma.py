@@ -1,0 +1,191 @@
+"""put, get, put_signal, wait_signal, quiet, barrier, peer views and registered arrays."""
+
+import numpy as np
+import pytest
+from on_device import device, same, to_numpy, write
+
+pytestmark = pytest.mark.mpi
+SIZES = (0, 1, 3, 15, 16, 17, 255, 4097, 65_536, 262_144, 262_145, 1 << 20)  # bytes; around the copy engine's limit too
+GUARD = 32
+
+
+def pattern(pe, nbytes, salt=0):
+    return ((np.arange(nbytes) * 7 + pe * 31 + salt) % 251).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def memory(team):
+    """(symmetric, plain) bytes, both with room around the largest message."""
+    symmetric = team.empty(max(SIZES) + 2 * GUARD, "uint8")
+    yield symmetric, device(team, np.zeros(max(SIZES) + 2 * GUARD, np.uint8))
+
+
+@pytest.mark.parametrize("dst_at,src_at", [(0, 0), (1, 0), (0, 1), (3, 3), (4, 8)])
+@pytest.mark.parametrize("what", ["put", "get", "put_signal"])
+def test_round_the_ring(team, memory, what, dst_at, src_at):
+    symmetric, plain = memory
+    right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
+    signal = team.signals(2)
+    for k, nbytes in enumerate(SIZES):
+        near, far = (symmetric, plain) if what != "get" else (plain, symmetric)
+        dst = near[GUARD + dst_at : GUARD + dst_at + nbytes]
+        src = far[GUARD + src_at : GUARD + src_at + nbytes]
+        write(near[: nbytes + 2 * GUARD], np.full(nbytes + 2 * GUARD, 0xEE))
+        write(src, pattern(team.me, nbytes, k))
+        team.barrier()
+        if what == "put":
+            team.put(dst, src, right)
+            team.quiet()
+            team.barrier()
+        elif what == "get":
+            team.get(dst, src, left)
+            team.barrier()
+        else:
+            team.put_signal(dst, src, signal[1:2], k + 1, right)
+            team.wait_signal(signal[1:2], k + 1, source=left)
+        expected = np.full(nbytes + 2 * GUARD, 0xEE, np.uint8)
+        expected[GUARD + dst_at : GUARD + dst_at + nbytes] = pattern(left, nbytes, k)
+        assert same(near[: nbytes + 2 * GUARD], expected), nbytes
+        team.barrier()
+    assert to_numpy(signal).tolist() == ([0, len(SIZES)] if what == "put_signal" else [0, 0])
+    team.free(signal)
+
+
+def test_to_every_pe_at_once(team):
+    n, me = team.n_pes, team.me
+    table, row = team.zeros((n, 100), "int32"), device(team, np.full(100, me, np.int32))
+    team.barrier()  # nobody's zeros come after somebody's put
+    for pe in range(n):  # itself among them
+        team.put(table[me], row, pe)
+    team.barrier()
+    assert same(table, np.repeat(np.arange(n), 100).reshape(n, 100))
+    team.free(table)
+
+
+def test_a_put_to_oneself(team):
+    x = team.array(np.arange(1000), "int16")
+    team.put(x[500:], x[:500], team.me)
+    assert same(x, np.tile(np.arange(500), 2))
+    team.get(x[1:400], x[601:], team.me)
+    assert same(x[1:400], np.arange(101, 500))
+    team.free(x)
+
+
+def test_arrays_without_elements(team):
+    for shape in (0, (3, 0)):
+        x, y = team.empty(shape), team.empty(shape)
+        signal = team.signals(1)
+        team.put(x, y, 0)
+        team.get(x, y, 0)
+        team.put_signal(x, y, signal, 1, team.me)
+        team.wait_signal(signal, 1)
+        for one in (x, y, signal):
+            team.free(one)
+
+
+def test_signals_grow(team):
+    """A wait for a value that was passed long ago returns; a larger one than the wait's will do."""
+    right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
+    x, signal = team.zeros(4, "int64"), team.signals(3)
+    for value in (1, 2, 3, 2**31, 2**32 + 5, 2**62):
+        team.put_signal(x, x, signal[2:3], value, right)
+        team.wait_signal(signal[2:3], value, left)
+        team.wait_signal(signal[2:3], 1)
+        assert to_numpy(signal).tolist() == [0, 0, value]
+        team.barrier()
+    team.free(x)
+    team.free(signal)
+
+
+def test_who_sees_the_signal_sees_the_data(team):
+    """A ping-pong of growing messages, checked without a barrier."""
+    partner = team.me ^ 1
+    x, signal, echo = team.zeros(50_000, "int64"), team.signals(1), team.signals(1)
+    mine = device(team, np.zeros(50_000, np.int64))
+    team.barrier()
+    if partner < team.n_pes:
+        for k in range(1, 60):
+            n = k * k * 13
+            write(mine[:n], np.full(n, 1000 * k + team.me))
+            team.put_signal(x[:n], mine[:n], signal, k, partner)
+            team.wait_signal(signal, k, partner)
+            assert same(x[:n], np.full(n, 1000 * k + partner))
+            team.put_signal(echo[:0], echo[:0], echo, k, partner)  # x is free again
+            team.wait_signal(echo, k, partner)
+    for one in (x, signal, echo):
+        team.free(one)
+
+
+def test_peer_views(team):
+    x = team.array(np.arange(60).reshape(3, 20) + 1000 * team.me, "int32")
+    team.barrier()
+    team.synchronize()
+    right = (team.me + 1) % team.n_pes
+    view = team.peer(x, right)
+    assert view.shape == (3, 20) and same(view, np.arange(60).reshape(3, 20) + 1000 * right)
+    assert same(team.peer(x[1, 3:7], right), np.arange(23, 27) + 1000 * right)
+    assert same(team.peer(x, team.me), to_numpy(x))
+    team.synchronize()
+    team.barrier()
+    write(team.peer(x[2:], right), np.full((1, 20), team.me))
+    team.synchronize()
+    team.barrier()
+    assert same(x[2], np.full(20, (team.me - 1) % team.n_pes))
+    team.free(x)
+
+
+def test_registered_arrays(team):
+    x, source = team.zeros(5000), device(team, np.arange(5000, dtype=np.float32))
+    team.register(source)
+    team.put(x, source, team.me)
+    assert same(x, np.arange(5000))
+    with pytest.raises(ValueError, match="outside the symmetric heap that is not registered yet"):
+        team.register(source)
+    with pytest.raises(ValueError, match="outside the symmetric heap"):
+        team.register(x)
+    team.unregister(source)
+    with pytest.raises(ValueError, match="that register\\(\\) was given"):
+        team.unregister(source)
+    team.register(source)
+    team.unregister(source)
+    team.free(x)
+
+
+def test_a_barrier_holds_everyone(team):
+    """Nobody is past barrier k while another is before it."""
+    counts = team.zeros(team.n_pes, "int64")
+    one = device(team, np.zeros(1, np.int64))
+    team.barrier()
+    for k in range(1, 30):
+        write(one, [k])
+        team.put(counts[team.me : team.me + 1], one, (team.me + k) % team.n_pes)
+        team.put(counts[team.me : team.me + 1], one, team.me)
+        team.barrier()
+        team.synchronize()
+        seen = to_numpy(counts)
+        team.barrier()
+        assert seen[team.me] == k and seen[(team.me - k) % team.n_pes] == k
+    team.free(counts)
+
+
+def test_streams_and_events(team):
+    first, second = team.stream(), team.stream("high")
+    x, y, z = team.zeros(1000), team.zeros(1000), device(team, np.ones(1000, np.float32))
+    team.barrier()
+    team.synchronize()
+    team.put(x, z, (team.me + 1) % team.n_pes, stream=first)
+    team.barrier(stream=first)
+    event = first.record()
+    second.wait_event(event)
+    team.put(y, x, (team.me + 1) % team.n_pes, stream=second)
+    team.barrier(stream=second)
+    second.synchronize()
+    event.synchronize()
+    assert same(y, np.ones(1000))
+    with first:
+        team.put(x, y, team.me)
+    team.synchronize(first)
+    team.synchronize()
+    assert first.record(event) is not None
+    for one in (x, y):
+        team.free(one)
