@@ -8,7 +8,8 @@ one before it is added up.
 from ..algorithm import Algorithm, Limits, Plan, anywhere, cut
 from ..block import block, blocks, combine, put_signal, read_epoch, wait, write_epoch
 
-PIECES, MIN_PIECE_BYTES = 4, 16384
+PIECES, MIN_PIECE_BYTES = 2, 16384
+THREADS = 256  # two blocks a multiprocessor: one waits for its fence while the other puts
 
 
 def one_shot(
@@ -51,11 +52,12 @@ def one_shot(
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, n_pes: int, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB; four pieces a block or more, so that one is put while one is added up."""
+    """Blocks of at least 16 KiB; two pieces a block or more, so that one is put while one is added up."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     largest = limits.half_bytes // 2 // n_pes // acc_bytes
     share = -(-count // n_blocks)
-    return Plan(n_blocks, cut(count, n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes))))
+    piece = cut(count, n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
+    return Plan(n_blocks, piece, THREADS)
 
 
 ALGORITHM = Algorithm(

@@ -8,6 +8,8 @@ latency of a store and of the poll that sees it.
 from ..algorithm import BLOCK_DATA_BYTES, Algorithm, Limits, Plan, by_packets, cut, packed_bytes, packet_threads
 from ..block import block, blocks, read_epoch, swap_packets, write_epoch
 
+WIDE_BYTES = 8 << 20  # from here on two blocks a multiprocessor are faster than one
+
 
 def one_shot_packets(
     here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs
@@ -34,7 +36,9 @@ def one_shot_packets(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, n_pes: int, limits: Limits) -> Plan:
     """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
-    n_blocks = min(limits.max_blocks, -(-count * item_bytes // BLOCK_DATA_BYTES))
+    nbytes = count * item_bytes
+    most = limits.max_blocks if nbytes > WIDE_BYTES else max(1, limits.max_blocks // 2)
+    n_blocks = min(most, -(-nbytes // BLOCK_DATA_BYTES))
     largest = packed_bytes(limits.half_bytes // n_pes // 128 * 128) // acc_bytes
     piece = cut(count, n_blocks, largest)
     return Plan(n_blocks, piece, packet_threads(piece * item_bytes))

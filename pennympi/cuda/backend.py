@@ -28,7 +28,7 @@ class CudaBackend:
     """See ``pennympi.backend.Backend`` for the meaning of each member."""
 
     name = "cuda"
-    half_bytes = 128 << 10
+    half_bytes = 256 << 10
     threads = 512
     can_capture = True
     needs_scratch = False

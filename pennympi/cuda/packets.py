@@ -73,6 +73,7 @@ def take(here, slot, i, epoch, source):
     spins = 0
     since_ns = 0
     while True:
+        cuda.syncwarp(ALL)  # and is looked at in one: a lane that read early would keep old data
         pair = poll_pair(slot + i * 16)
         if cuda.all_sync(ALL, (i & 7) != 7 or pair[1] >= epoch):
             return pair
