@@ -50,7 +50,9 @@ class Team:
 
     def full(self, shape: Any, value: Any, dtype: Any = "float32") -> Any:
         """A symmetric array with every element ``value``.  Collective, see ``empty``."""
-        return filled(self._backend, self.empty(shape, dtype), value, dtype_of(dtype))
+        array = filled(self._backend, self.empty(shape, dtype), value, dtype_of(dtype))
+        self._job.rendezvous("set-up of a symmetric array")  # or a peer's put could come before the value
+        return array
 
     def zeros(self, shape: Any, dtype: Any = "float32") -> Any:
         """A symmetric array of zeros.  Collective, see ``empty``."""
@@ -65,13 +67,12 @@ class Team:
         span = self._backend.span(array, True)
         if span.count:
             self._backend.copy_in(span.address, source)
+        self._job.rendezvous("set-up of a symmetric array")
         return array
 
     def signals(self, n: int) -> Any:
         """n symmetric signal words (uint64), zero.  Collective, and meets every PE."""
-        words = self.zeros(n, "uint64")
-        self._job.rendezvous("set-up of signals")  # none may be set before all are cleared
-        return words
+        return self.zeros(n, "uint64")
 
     def free(self, x: Any) -> None:
         """Give a symmetric array back.  Collective.  Raises ValueError for any other array."""
@@ -170,7 +171,8 @@ class Team:
         """
         self._enter("allreduce")
         if self._debug:
-            self._compare("allreduce", x, str(op), algorithm)
+            src, _, name = self._allreduce.check(x, out, op)
+            self._compare("allreduce", src.dtype.name, src.count, name, algorithm)
         return self._allreduce.call(x, out, op, algorithm, stream)
 
     def plan_allreduce(self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto") -> Callable[..., None]:
@@ -227,8 +229,8 @@ class Team:
             self._check()
         self._job.control.enter(name)
 
-    def _compare(self, name: str, x: Any, *rest: str) -> None:
-        said = self._job.gather((name, str(getattr(x, "dtype", "?")), getattr(x, "size", -1), *rest), name)
+    def _compare(self, name: str, *rest: Any) -> None:
+        said = self._job.gather((name, *rest), name)
         if any(other != said[0] for other in said):
             raise CollectiveMismatchError(
                 "the PEs disagree on (call, dtype, count, op, algorithm): "

@@ -1,0 +1,64 @@
+"""PENNYMPI_DEBUG=1: PEs that disagree on an allreduce are told so, all of them, instead of hanging or mixing bytes."""
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from on_device import device, same
+
+import pennympi
+from pennympi import CollectiveMismatchError
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture
+def careful(monkeypatch):
+    monkeypatch.setenv("PENNYMPI_DEBUG", "1")
+    with pennympi.init() as team:
+        if team.n_pes == 1:
+            pytest.skip("one PE can't disagree")
+        yield team
+
+
+def refused(team, x, **named):
+    """Every PE gets the error, which names what each asked for."""
+    text = ""
+    try:
+        team.allreduce(x, **named)
+    except CollectiveMismatchError as error:
+        text = str(error)
+    said = team.gather(text)
+    assert all("PE 0" in one and f"PE {team.n_pes - 1}" in one for one in said), said
+
+
+def test_disagreement(careful):
+    team = careful
+    odd = team.me == team.n_pes - 1
+    x = device(team, np.ones(12, np.float32))
+    refused(team, x, op="max" if odd else "sum")
+    refused(team, x, algorithm="ring" if odd else "simple_ring")
+    refused(team, x[:-1] if odd else x)
+    refused(team, device(team, np.ones(12, np.float64 if odd else np.float32)))
+    assert same(x, np.ones(12))
+    team.allreduce(x)
+    assert same(x, np.full(12, team.n_pes))
+
+
+def test_agreement_in_other_words(careful):
+    """MPI.SUM and "sum" are the same, and an array's kind is its PE's own affair."""
+    team = careful
+    for op in (MPI.SUM, "sum" if team.me else MPI.SUM):
+        x = device(team, np.ones(8, np.uint8))
+        team.allreduce(x, op=op)
+        assert same(x, np.full(8, team.n_pes))
+    if team.backend == "host":
+        x = np.ones(8, np.uint8) if team.me else bytearray([1] * 8)
+        team.allreduce(x)
+        assert bytes(x) == bytes([team.n_pes] * 8)
+        refused(team, bytearray(8 + (team.me == 0)))
+
+
+def test_a_bad_argument_is_that_first(careful):
+    for op in ("no_such", MPI.BAND):
+        with pytest.raises(ValueError, match="use one of sum"):
+            careful.allreduce(device(careful, np.ones(3)), op=op)
