@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .backend import Backend, Kernel
 from .bind import parameters
 from .dtypes import DType
@@ -24,21 +26,21 @@ class AppKernel:
 
         args: ints, floats, or arrays (their address is passed);  threads: of a block, on a GPU
         """
+        if blocks < 1:
+            raise ValueError(f"blocks {blocks}: a launch needs at least one block")
         if not 1 <= threads <= MAX_THREADS or threads % WARP_THREADS:
             raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {MAX_THREADS}")
         if len(args) != self._wanted:
             raise TypeError(f"kernel {self._name} takes {self._wanted} arguments after blocks, not {len(args)}")
         values, kinds = [], ""
         for arg in args:
-            if isinstance(arg, float):
-                values.append(arg)
+            if isinstance(arg, float | np.floating):
+                values.append(float(arg))
                 kinds += "f"
                 continue
-            values.append(
-                int(arg)
-                if hasattr(arg, "__index__") and not hasattr(arg, "shape")
-                else self._backend.span(arg, False).address
-            )
+            # NumPy's numbers are buffers too: the address of one would be worthless.
+            number = isinstance(arg, int | np.integer | np.bool_)
+            values.append(int(arg) if number else self._backend.span(arg, False).address)
             kinds += "i"
         kernel = self._compiled.get(kinds)
         if kernel is None:

@@ -44,7 +44,8 @@ def read(x: Any, device_types: tuple[int, ...]) -> tuple[int, int, DType]:
         raise ValueError(
             f"{type(x).__name__} lies in {where} (DLPack device {kind}), where this backend can't reach: move it first"
         )
-    tensor = _Tensor.from_address(_pointer(x.__dlpack__(), b"dltensor"))
+    capsule = x.__dlpack__()  # its end frees the description below: keep it until that is read
+    tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     letter = _CODES.get(tensor.code)
     dtype = next((d for d in TABLE.values() if d.kind == letter and 8 * d.item_bytes == tensor.bits), None)
     if dtype is None or tensor.lanes != 1:

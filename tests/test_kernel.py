@@ -1,0 +1,151 @@
+"""team.kernel: a user's own text on this team's device."""
+
+import numpy as np
+import pytest
+from on_device import device, same, to_numpy
+
+from pennympi.kernels.block import add_shared, block, block_sum, blocks, first, lanes, load, real, store, sync
+
+pytestmark = pytest.mark.mpi
+
+SCALE = 3  # a global number is a constant of the text
+
+
+def square(x):
+    return x * x
+
+
+def scaled(here, y, x, n, factor):
+    """y (n,) = factor * x (n,), the blocks taking turns."""
+    share = (n + blocks() - 1) // blocks()
+    for i in lanes(block() * share, min(n, (block() + 1) * share)):
+        store(y, i, real(factor) * load(x, i))
+
+
+def sum_of_squares(here, x, n, words):
+    """words (3,) += (whole part of the sum of x*x, the blocks, SCALE once a block)."""
+    share = (n + blocks() - 1) // blocks()
+    total = 0.0
+    for i in lanes(block() * share, min(n, (block() + 1) * share)):
+        total += square(1.0 * load(x, i))
+    total = block_sum(total)
+    if first():
+        add_shared(words, 0, int(total))
+        add_shared(words, 1, 1)
+        add_shared(words, 2, SCALE)
+
+
+def reversed_in_place(here, x, n):
+    """Swap the ends of x (n,): one block, two phases."""
+    for i in lanes(0, n // 2):
+        low = load(x, i)
+        high = load(x, n - 1 - i)
+        store(x, i, high)
+        store(x, n - 1 - i, low)
+    sync()
+    for i in lanes(0, n):
+        store(x, i, load(x, i) + real(1))
+
+
+def nothing(here):
+    pass
+
+
+@pytest.mark.parametrize("n_blocks", [1, 3, 8])
+@pytest.mark.parametrize("threads", [32, 256, 512])
+def test_load_and_store(team, n_blocks, threads):
+    values = np.random.default_rng(1).random(1000, np.float32)
+    x, y = device(team, values), device(team, np.zeros(1001, np.float32))
+    team.kernel(scaled)(n_blocks, y, x, 1000, 2.5, threads=threads)
+    team.synchronize()
+    assert same(y[:1000], values * np.float32(2.5)) and same(y[1000:], [0])
+
+
+@pytest.mark.parametrize("n_blocks", [1, 5])
+def test_block_sum_and_add_shared(team, n_blocks):
+    x, words = device(team, np.arange(777.0, dtype=np.float32)), team.zeros(3, "int64")
+    kernel = team.kernel(sum_of_squares)
+    for times in (1, 2):
+        kernel(n_blocks, x, 777, words)
+        team.synchronize()
+        assert same(words, times * np.array([(np.arange(777) ** 2).sum(), n_blocks, SCALE * n_blocks]))
+    team.free(words)
+
+
+def test_both_floats_of_one_text(team):
+    """One process, one text, two dtypes: each has its own machine code, also when launched in turns."""
+    values = np.random.default_rng(2).random(500)
+    kernels = {name: team.kernel(scaled, name) for name in ("float32", "float64")}
+    for _ in range(2):
+        for name, kernel in kernels.items():
+            x, y = device(team, values.astype(name)), device(team, np.zeros(500, name))
+            kernel(2, y, x, 500, 0.1)
+            team.synchronize()
+            assert same(y, np.dtype(name).type(0.1) * values.astype(name)), name
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_symmetric_and_in_place(team, name):
+    for n in (1, 2, 33, 400):
+        x = team.array(np.arange(n), name)
+        team.kernel(reversed_in_place, name)(1, x, n)
+        team.synchronize()
+        assert same(x, np.arange(n)[::-1] + 1), to_numpy(x)
+        team.free(x)
+
+
+def test_kinds_of_numbers(team):
+    """An int where a float may stand, and NumPy's numbers."""
+    x = device(team, np.arange(40, dtype=np.float32))
+    kernel = team.kernel(scaled)
+    for n, factor in ((40, 2), (40, 2.0), (np.int64(40), np.float64(2)), (np.int32(40), np.float32(2)), (40, True)):
+        y = device(team, np.zeros(40, np.float32))
+        kernel(1, y, x, n, factor)
+        team.synchronize()
+        assert same(y, np.arange(40) * float(factor)), (n, factor)
+
+
+def test_views_and_streams(team):
+    """A view's address is that of its first element; calls on one stream keep their order."""
+    x = device(team, np.ones(64, np.float32))
+    stream = team.stream("high")
+    kernel = team.kernel(scaled)
+    team.synchronize()
+    for _ in range(5):
+        kernel(2, x[8:24], x[8:24], 16, 2.0, stream=stream)
+    team.synchronize(stream)
+    assert same(x, [1] * 8 + [32] * 16 + [1] * 40)
+
+
+def test_no_arguments(team):
+    team.kernel(nothing)(1)
+    team.synchronize()
+
+
+def test_bad_arguments(team):
+    x = device(team, np.ones(8, np.float32))
+    kernel = team.kernel(scaled)
+    for args in ((), (x, x, 8), (x, x, 8, 1.0, 2.0)):
+        with pytest.raises(TypeError, match="takes 4 arguments after blocks"):
+            kernel(1, *args)
+    for threads in (0, -32, 33, 544, 1024):
+        with pytest.raises(ValueError, match="not a multiple of 32 up to 512"):
+            kernel(1, x, x, 8, 1.0, threads=threads)
+    for n_blocks in (0, -1):
+        with pytest.raises(ValueError, match="at least one block"):
+            kernel(n_blocks, x, x, 8, 1.0)
+    for bad in ([1.0], None, "x"):
+        with pytest.raises(TypeError, match="is not a"):
+            kernel(1, x, bad, 8, 1.0)
+    with pytest.raises(TypeError, match=r"team.stream\(\)"):
+        kernel(1, x, x, 8, 1.0, stream=object())
+    with pytest.raises(ValueError, match="not contiguous"):
+        kernel(1, x, x[::2], 4, 1.0)
+    kernel(1, x, x, 8, 3.0)
+    team.synchronize()
+    assert same(x, np.full(8, 3))
+
+
+def test_a_primitive_outside_a_kernel(team):
+    with pytest.raises(NotImplementedError, match="kernel text"):
+        load(0, 0)
