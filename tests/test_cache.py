@@ -1,0 +1,63 @@
+"""Compiled kernels on disk: made once, loaded afterwards, and one clear error where they can't be kept."""
+
+import pytest
+from launch import launch
+from mpi4py import MPI
+from settled import settled
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
+
+PROGRAM = """
+import pennympi
+from pennympi.kernels.allreduce import TABLE
+from pennympi.kernels.block import lanes, load, real, store
+
+
+def twice(here, x, n):
+    for i in lanes(0, n):
+        store(x, i, real({factor}) * load(x, i))
+
+
+with pennympi.init() as team:
+    x = team.full(1000, 1)
+    for row in TABLE.values():
+        if not row.refuse(team.n_pes, "float32", "max", team.whole_lines):
+            team.allreduce(x, op="max", algorithm=row.name)
+    team.exchange(team.zeros(10), x[:10], team.me)
+    team.kernel(twice, "float32")(1, x, 1000)
+    y = team.full(1000, 1, "float64")
+    team.kernel(twice, "float64")(1, y, 1000)
+    team.synchronize()
+    assert (x == {factor}).all() and (y == {factor}).all()
+"""
+
+
+def run(program, factor, cache):
+    program.write_text(PROGRAM.format(factor=factor))
+    ended = launch(2, str(program), env=settled(2, PENNYMPI_CACHE_DIR=str(cache)), limit_s=300)
+    assert ended.rc == 0, ended.output
+    return {path: path.stat().st_mtime_ns for path in cache.rglob("*") if path.is_file() and path.suffix != ".lock"}
+
+
+def test_a_second_process_loads(tmp_path):
+    program, cache = tmp_path / "program.py", tmp_path / "cache"
+    cold = run(program, 2, cache)
+    assert len(cold) > 10
+    assert not [path for path in cold if path.suffix == ".tmp"]
+    warm = run(program, 2, cache)
+    assert set(warm) == set(cold), "a second process made files of its own"
+    assert warm == cold, "a second process wrote files anew"
+    run(program, 4, cache)  # the program checks that it did not get the old text's machine code
+
+
+@pytest.mark.parametrize("n_pes", [1, 2])
+def test_a_folder_that_can_not_be(tmp_path, n_pes):
+    program, occupied = tmp_path / "program.py", tmp_path / "occupied"
+    program.write_text(PROGRAM.format(factor=2))
+    occupied.write_text("a file, so nothing can be below it")
+    ended = launch(n_pes, str(program), env=settled(n_pes, PENNYMPI_CACHE_DIR=str(occupied / "cache")), limit_s=100)
+    assert ended.rc not in (0, None), ended.output
+    assert "Error: compiled kernels can't be kept in" in ended.output, ended.output
+    assert "set PENNYMPI_CACHE_DIR to a writable folder" in ended.output
+    assert ended.output.count("Traceback (most recent call last)") == 1, ended.output

@@ -1,0 +1,141 @@
+"""CUDA graphs: allreduce and plans captured once, replayed often, beside eager calls."""
+
+import numpy as np
+import pytest
+from on_device import to_numpy
+
+import pennympi
+from pennympi import Unsupported
+from pennympi.kernels.allreduce import TABLE
+
+pytestmark = pytest.mark.mpi
+
+REPLAYS, COUNT = 1000, 1500
+
+
+@pytest.fixture(autouse=True)
+def only_cuda(team):
+    if not team._backend.can_capture:
+        pytest.skip(f"the {team.backend} backend has no graphs")
+
+
+class Counting:
+    """x += 1; out = sum over the PEs of x; total += out.  So ``total`` tells whether every round was right."""
+
+    def __init__(self, team, stream, reduce=None, algorithm="auto"):
+        self.team, self.stream = team, stream
+        self.x, self.out, self.total = team.full(COUNT, team.me, "int64"), *(team.zeros(COUNT, "int64") for _ in "ab")
+        self.reduce = reduce(self) if reduce else self.eager(algorithm)
+        self.rounds = 0
+
+    def eager(self, algorithm):
+        return lambda stream: self.team.allreduce(self.x, self.out, algorithm=algorithm, stream=stream)
+
+    def once(self):
+        """One round on the stream."""
+        import cupy
+
+        with self.stream:
+            cupy.add(self.x, 1, out=self.x)
+            self.reduce(self.stream)
+            cupy.add(self.total, self.out, out=self.total)
+
+    def captured(self):
+        """A graph of one round; the round before it compiles and allocates."""
+        self.once()
+        self.rounds += 1
+        self.team.synchronize()
+        self.stream.begin_capture()
+        self.once()
+        return self.stream.end_capture()
+
+    def check(self):
+        self.team.synchronize(self.stream)
+        n, rounds = self.team.n_pes, self.rounds
+        total = n * rounds * (rounds + 1) // 2 + rounds * n * (n - 1) // 2
+        assert np.array_equal(to_numpy(self.total), np.full(COUNT, total)), (to_numpy(self.total)[:4], total)
+        for array in (self.x, self.out, self.total):
+            self.team.free(array)
+
+
+def replay(counting, graph, times):
+    for _ in range(times):
+        graph.launch(counting.stream)
+    counting.rounds += times
+
+
+@pytest.mark.parametrize("algorithm", TABLE)
+def test_allreduce(team, algorithm):
+    reason = TABLE[algorithm].refuse(team.n_pes, "int64", "sum", team.whole_lines)
+    if reason:
+        pytest.skip(reason)
+    counting = Counting(team, team.stream(), algorithm=algorithm)
+    replay(counting, counting.captured(), REPLAYS)
+    counting.check()
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "ring"])
+def test_plan(team, algorithm):
+    def plan(counting):
+        return team.plan_allreduce(counting.x, counting.out, algorithm=algorithm)
+
+    counting = Counting(team, team.stream(), plan)
+    graph = counting.captured()
+    replay(counting, graph, REPLAYS // 2)
+    counting.once()  # the same plan, not captured, on the same stream
+    counting.rounds += 1
+    replay(counting, graph, REPLAYS // 2)
+    counting.check()
+
+
+def test_beside_eager_calls(team):
+    """Replays on one stream, eager calls of the same algorithm on another."""
+    inside, beside = Counting(team, team.stream()), Counting(team, team.stream("high"))
+    graph = inside.captured()
+    for _ in range(REPLAYS):
+        replay(inside, graph, 1)
+        beside.once()
+        beside.rounds += 1
+    inside.check()
+    beside.check()
+
+
+def test_plan_beside_eager_calls(team):
+    inside = Counting(team, team.stream(), lambda c: team.plan_allreduce(c.x, c.out))
+    beside = Counting(team, team.stream())
+    graph = inside.captured()
+    for _ in range(REPLAYS):
+        replay(inside, graph, 1)
+        beside.once()
+        beside.rounds += 1
+    inside.check()
+    beside.check()
+
+
+def test_several_graphs_on_one_stream(team):
+    """More graphs than lanes: those that share one follow one another."""
+    stream = team.stream()
+    all_of_them = [Counting(team, stream) for _ in range(4)]
+    graphs = [counting.captured() for counting in all_of_them]
+    for _ in range(100):
+        for counting, graph in zip(all_of_them, graphs, strict=True):
+            replay(counting, graph, 1)
+    for counting in all_of_them:
+        counting.check()
+
+
+def test_without_a_call_before(team):
+    """Nothing can be allocated inside a capture: the error says what to do, and doing it helps."""
+    if team.n_pes == 1:
+        pytest.skip("one PE allocates nothing")
+    with pennympi.init() as fresh:
+        counting = Counting(fresh, fresh.stream())
+        fresh.synchronize()
+        counting.stream.begin_capture()
+        try:
+            with pytest.raises(Unsupported, match="make the same call once before the capture"):
+                counting.reduce(counting.stream)
+        finally:
+            counting.stream.end_capture()
+        replay(counting, counting.captured(), 10)
+        counting.check()

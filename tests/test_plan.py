@@ -1,0 +1,113 @@
+"""Plans: persistent calls on fixed arrays, beside one another and beside eager calls."""
+
+import numpy as np
+import pytest
+from on_device import device, same, to_numpy, write
+from reductions import expected, own
+
+from pennympi.kernels.allreduce import TABLE
+
+pytestmark = pytest.mark.mpi
+
+
+def runs(team, algorithm, dtype="float32", op="sum"):
+    """Skip what can't run here."""
+    reason = TABLE[algorithm].refuse(team.n_pes, dtype, op, team.whole_lines)
+    if reason:
+        pytest.skip(reason)
+
+
+@pytest.mark.parametrize("algorithm", TABLE)
+def test_many_calls(team, algorithm):
+    """New data before every call, in place."""
+    runs(team, algorithm)
+    n = 1000
+    x = team.zeros(n, "int64")
+    plan = team.plan_allreduce(x, algorithm=algorithm)
+    for step in range(50):
+        write(x, np.arange(n) * (team.me + 1) + step)
+        plan()
+        assert same(x, np.arange(n) * (team.n_pes * (team.n_pes + 1) // 2) + step * team.n_pes), step
+    team.free(x)
+
+
+@pytest.mark.parametrize("op", ["sum", "max", "avg"])
+def test_out_of_place_and_dtype(team, op):
+    for name in ("float16", "bfloat16", "float64", "uint8"):
+        given, result = own(name, op, team.n_pes, team.me, 777), expected(name, op, team.n_pes, 777)
+        x, out = device(team, given), team.zeros(777, name)
+        plan = team.plan_allreduce(x, out, op, "ring")
+        for _ in range(3):
+            write(out, np.zeros(777))
+            plan()
+            assert same(out, result) and same(x, given)
+        team.free(out)
+
+
+@pytest.mark.parametrize("count", [0, 1, 100_003])
+def test_size(team, count):
+    x = team.full(count, team.me + 1, "int32")
+    plan = team.plan_allreduce(x, op="max")
+    plan()
+    plan()
+    assert same(x, np.full(count, team.n_pes))
+    team.free(x)
+
+
+def test_interleaved(team):
+    """Several plans and eager calls, of several sizes and ops, in an order that all PEs share."""
+    sizes = (5, 4096, 70_001)
+    arrays = [team.zeros(n, "int64") for n in sizes]
+    outs = [team.zeros(n, "int64") for n in sizes]
+    plans = [
+        team.plan_allreduce(x, out, op, algorithm)
+        for x, out, op, algorithm in zip(
+            arrays, outs, ("sum", "max", "sum"), ("auto", "ring", "simple_ring"), strict=True
+        )
+    ]
+    eager = team.zeros(333, "int64")
+    pes = np.arange(team.n_pes)
+    order = np.random.default_rng(7)
+    for step in range(60):
+        for i in order.permutation(4):
+            if i == 3:
+                write(eager, np.full(333, team.me * 3 + step))
+                team.allreduce(eager, op="min", algorithm="ring" if step % 2 else "auto")
+                assert same(eager, np.full(333, step)), to_numpy(eager)
+                continue
+            write(arrays[i], np.full(sizes[i], team.me + step))
+            plans[i]()
+            value = (pes + step).max() if i == 1 else (pes + step).sum()
+            assert same(outs[i], np.full(sizes[i], value)), (step, i, to_numpy(outs[i])[:4])
+    for x in (*arrays, *outs, eager):
+        team.free(x)
+
+
+def test_on_streams(team):
+    """A plan follows the stream of each call; two plans on two streams do not disturb one another."""
+    low, high = team.stream(), team.stream("high")
+    x, y = team.full(2048, 1, "int64"), team.full(2048, 1, "int64")
+    first, second = team.plan_allreduce(x), team.plan_allreduce(y, op="max")
+    team.synchronize()
+    for _ in range(20):
+        first(low)
+        second(high)
+    event = low.record()
+    high.wait_event(event)
+    first(high)
+    team.synchronize(high)
+    assert same(y, np.ones(2048))
+    with np.errstate(over="ignore"):
+        assert same(x, np.full(2048, pow(team.n_pes, 21, 1 << 64), np.uint64).view(np.int64))
+    team.free(x)
+    team.free(y)
+
+
+def test_a_plan_keeps_its_arrays(team):
+    """The caller may drop them."""
+    out = team.zeros(64)
+    plan = team.plan_allreduce(device(team, np.ones(64, np.float32)), out)
+    rest = [device(team, np.full(64, 9, np.float32)) for _ in range(20)]
+    plan()
+    assert same(out, np.full(64, team.n_pes)) and len(rest) == 20
+    team.free(out)

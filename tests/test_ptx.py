@@ -1,0 +1,126 @@
+"""Every kernel text compiled to PTX without a GPU: the instructions that its speed and its order rest on are there."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from mpi4py import MPI
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("one process compiles for all: run these tests without mpirun", allow_module_level=True)
+
+from numba.cuda import dispatcher
+
+from apps.jacobi import sweep
+from pennympi.bind import parameters
+from pennympi.cuda import compile as backend
+from pennympi.dtypes import TABLE as DTYPES
+from pennympi.kernels.allreduce import TABLE as ALGORITHMS
+from pennympi.kernels.exchange import TABLE as FORMS
+from pennympi.kernels.rma import on_stream
+
+HOPPER, AMPERE = (9, 0), (8, 0)
+N_PES = 4
+# The op is one instruction inside a kernel, and test_allreduce.py runs them all: here each is compiled somewhere.
+OF_HOPPER = [(name, "sum") for name in ("float32", "bfloat16", "float16", "int8", "float64")]
+OPS = ("prod", "min", "max", "avg")
+OF_AMPERE = [("bfloat16", "avg")]
+VECTOR = {"load": re.compile(r"\bld\.global(\.nc)?\.v[24]\."), "store": re.compile(r"\bst\.global\.v[24]\.")}
+ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
+
+
+@pytest.fixture
+def ptx(monkeypatch):
+    """(text, name, cc, ...) -> its PTX, with what holds for every kernel asserted."""
+
+    def compiled(text, name, cc, kinds=None, elements=None, reduction=None, constants=None, aligned=False):
+        monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
+        kinds = kinds or "i" * (len(parameters(text)) - 1)
+        overlap = cc >= backend.OVERLAP_CC
+        function, signature = backend.entry(
+            text, name, kinds, elements, reduction, constants or {}, False, aligned, overlap
+        )
+        code = backend.ptx(function, signature, cc)
+        lines = [line.strip() for line in code.splitlines()]
+        assert f".target sm_{cc[0]}{cc[1]}" in code
+        assert sum(".entry" in line for line in lines) == 1
+        assert not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
+        assert ("griddepcontrol.wait" in code) == overlap
+        return code
+
+    return compiled
+
+
+@pytest.mark.parametrize("cc", [HOPPER, AMPERE], ids=["sm_90", "sm_80"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_allreduce(ptx, algorithm, cc):
+    turn = list(ALGORITHMS).index(algorithm) % len(OPS)
+    for name, op in [*OF_HOPPER, ("float32", OPS[turn])] if cc == HOPPER else OF_AMPERE:
+        dtype = DTYPES[name]
+        code = ptx(
+            ALGORITHMS[algorithm].kernel,
+            f"allreduce ({algorithm})",
+            cc,
+            reduction=(dtype, op),
+            constants={"n_pes": N_PES, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes},
+            aligned=True,
+        )
+        what = f"{algorithm} {op} of {name}"
+        assert ".local" not in code, f"{what}: spills, or an array that is not in registers"
+        if "packets" in algorithm:  # a packet's 120 bytes of data are read and written word by word at home
+            assert "st.relaxed.sys.global.v2" in code and "ld.relaxed.sys.global.v2" in code, what
+        else:
+            assert VECTOR["load"].search(code) and VECTOR["store"].search(code), f"{what}: no vector accesses"
+            assert ACQUIRE in code and RELEASE in code, what
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "one_shot_packets"])
+def test_allreduce_of_any_alignment(ptx, algorithm):
+    """Whole vectors inside, single elements at the ends."""
+    constants = {"n_pes": N_PES, "item_bytes": 2, "acc_bytes": 4}
+    code = ptx(
+        ALGORITHMS[algorithm].kernel,
+        f"allreduce ({algorithm})",
+        HOPPER,
+        reduction=(DTYPES["float16"], "sum"),
+        constants=constants,
+    )
+    assert ".local" not in code
+    assert re.search(r"\bst\.global\.([bu]8|[bu]16)\b", code), "no store of a single element"
+
+
+@pytest.mark.parametrize("cc", [HOPPER, AMPERE], ids=["sm_90", "sm_80"])
+@pytest.mark.parametrize("form", FORMS)
+def test_exchange(ptx, form, cc):
+    row = FORMS[form]
+    code = ptx(row.kernel, f"exchange ({form})", cc, constants={"n_pes": N_PES} if row.collective else {})
+    assert VECTOR["load"].search(code) and VECTOR["store"].search(code)
+    assert ACQUIRE in code and RELEASE in code
+
+
+@pytest.mark.parametrize("cc", [HOPPER, AMPERE], ids=["sm_90", "sm_80"])
+def test_one_sided(ptx, cc):
+    codes = {
+        name: ptx(getattr(on_stream, name), name, cc, constants={"n_pes": N_PES} if name == "barrier" else {})
+        for name in ("put_bytes", "get_bytes", "put_bytes_signal", "wait_signal", "barrier")
+    }
+    for name in ("put_bytes", "get_bytes", "put_bytes_signal"):
+        assert VECTOR["load"].search(codes[name]) and VECTOR["store"].search(codes[name]), name
+    for name, signals, waits in (("put_bytes_signal", 1, 0), ("wait_signal", 0, 1), ("barrier", 1, 1)):
+        assert (RELEASE in codes[name]) == signals and (ACQUIRE in codes[name]) == waits, name
+
+
+@pytest.mark.parametrize(("name", "cc"), [("float32", HOPPER), ("float64", HOPPER), ("float32", AMPERE)])
+def test_jacobi(ptx, name, cc):
+    letter = {"float32": "f32", "float64": "f64"}[name]
+    for text in (sweep.sweep, sweep.sweep_and_sum, sweep.sweep_then_sum, sweep.wrap):
+        code = ptx(text, text.__name__, cc, elements=DTYPES[name])
+        assert re.search(rf"\bld\.global(\.nc)?\.(v[24]\.)?([bu]\d\d|{letter})", code), text
+        if text in (sweep.sweep, sweep.sweep_and_sum):
+            assert f"add.{letter}" in code or f"add.rn.{letter}" in code
+            assert not re.search(rf"\bfma\.rn\.{letter}", code) or text is not sweep.sweep, (
+                "a fused step has other bits"
+            )
+        if "sum" in text.__name__:
+            assert "red.global.add.u64" in code
