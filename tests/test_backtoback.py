@@ -30,7 +30,7 @@ class Calls:
             start = self.ends[name] + shared.randrange(3)  # any alignment
             self.ends[name] = start + count
             op, algorithm = shared.choice(list(REDUCE)), shared.choice([*TABLE, "auto"])
-            if algorithm in TABLE and TABLE[algorithm].refuse(team.n_pes, name, op, team.backend):
+            if algorithm in TABLE and TABLE[algorithm].refuse(team.n_pes, name, op, team.whole_lines):
                 algorithm = "auto"
             self.list.append((name, start, start + count, op, algorithm))
         self.given = {

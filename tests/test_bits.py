@@ -15,7 +15,7 @@ FLOATS = [name for name, row in DTYPES.items() if row.kind in "fb"]
 
 
 def skip_if_refused(team, algorithm, name, op="sum"):
-    reason = TABLE[algorithm].refuse(team.n_pes, name, op, team.backend)
+    reason = TABLE[algorithm].refuse(team.n_pes, name, op, team.whole_lines)
     if reason:
         pytest.skip(reason)
 
@@ -27,8 +27,8 @@ def test_random_floats(team, algorithm, name):
     skip_if_refused(team, algorithm, name)
     rng = np.random.default_rng([team.me, 5])
     digests = []
-    for op in OPS:
-        for count in (3, 1000, 40_000):
+    for op in OPS if team.n_pes <= 3 else ("sum", "avg"):
+        for count in (3, 40_000) if team.n_pes > 4 else (3, 1000, 40_000):
             values = (rng.standard_normal(count) * 10.0 ** rng.integers(-3, 3, count)).astype(DTYPES[name].numpy)
             x, out = team.array(values), team.empty(count, name)
             for _ in range(2):
