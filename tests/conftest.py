@@ -18,7 +18,8 @@ def pytest_report_header():
     chosen = setting("PENNYMPI_BACKEND")
     why = why_no_cuda() if chosen == "auto" else ""
     backend = ("host" if why else "cuda") if chosen == "auto" else chosen
-    return f"MPI: {vendor} {'.'.join(map(str, version))}, ranks: {MPI.COMM_WORLD.size}, backend: {backend} {why and f'({why})'}"
+    mpi = f"{vendor} {'.'.join(map(str, version))}"
+    return f"MPI: {mpi}, ranks: {MPI.COMM_WORLD.size}, backend: {backend} {why and f'({why})'}"
 
 
 @pytest.fixture(scope="session")

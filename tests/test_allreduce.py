@@ -66,8 +66,9 @@ def test_exact(team, memory, algorithm, name):
             assert in_place or same(x, given), f"{where}: x was written"
             write(x, canary[:count])
             write(out, canary[:count])
+            around = slice(count + 2 * GUARD + 1)
             for key in {x_key, out_key}:
-                assert same(arrays[key][: count + 2 * GUARD + 1], canary[: count + 2 * GUARD + 1]), f"{where}: written outside"
+                assert same(arrays[key][around], canary[around]), f"{where}: written outside"
 
 
 @pytest.mark.parametrize("algorithm", TABLE)

@@ -33,9 +33,9 @@ class Calls:
             if algorithm in TABLE and TABLE[algorithm].refuse(team.n_pes, name, op, team.whole_lines):
                 algorithm = "auto"
             self.list.append((name, start, start + count, op, algorithm))
+        rng = np.random.default_rng(seed)
         self.given = {
-            name: np.random.default_rng([seed, k]).integers(0, 8, (team.n_pes, self.ends[name])).astype(DTYPES[name].numpy)
-            for k, name in enumerate(NAMES)
+            name: rng.integers(0, 8, (team.n_pes, self.ends[name])).astype(DTYPES[name].numpy) for name in NAMES
         }
         self.x = {name: device(team, self.given[name][team.me]) for name in NAMES}
         self.out = {name: device(team, np.zeros_like(self.given[name][0])) for name in NAMES}

@@ -18,7 +18,10 @@ def usable(team):
     team.free(x)
 
 
-@pytest.mark.parametrize("shape", [0, 1, 1000, (), (0,), (3, 0, 2), (4, 5), [2, 3], np.int64(6), (np.int32(2), 2)], ids=str)
+SHAPES = [0, 1, 1000, (), (0,), (3, 0, 2), (4, 5), [2, 3], np.int64(6), (np.int32(2), 2)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_shapes(team, shape):
     sizes = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
     x, y, z = team.empty(shape), team.zeros(shape, "int8"), team.full(shape, 3, "uint16")
@@ -33,7 +36,7 @@ def test_shapes(team, shape):
 def test_dtypes(team, name):
     dtype = DTYPES[name].numpy
     values = np.arange(30).reshape(5, 6).astype(dtype)
-    made = [team.array(values), team.array(values, name), team.array(values.tolist(), dtype), team.array(values.T.copy().T)]
+    made = [team.array(values), team.array(values, name), team.array(values.tolist(), dtype)]
     made.append(team.array(np.asfortranarray(values)))
     for x in made:
         assert x.dtype == dtype and same(x, values)
@@ -65,11 +68,13 @@ def test_pes_that_differ(team, odd):
 
 
 def test_a_full_heap(team):
-    with pennympi.init(team.comm, heap_bytes=128 << 20) if team.backend == "host" else pennympi.init(team.comm) as small:
+    heap_bytes = 128 << 20 if team.backend == "host" else None
+    with pennympi.init(team.comm, heap_bytes=heap_bytes) as small:
         wanted = 1 << 27 if team.backend == "host" else 1 << 41
         kept = small.full(1000, small.me, "int64")
         for _ in range(3):
-            with pytest.raises(pennympi.SymmetricHeapExhausted, match=f"cannot give {wanted} bytes .* free; free arrays") as error:
+            remedy = f"cannot give {wanted} bytes .* free; free arrays"
+            with pytest.raises(pennympi.SymmetricHeapExhausted, match=remedy) as error:
                 small.empty(wanted, "uint8")
             assert isinstance(error.value, MemoryError) and error.value.requested_bytes == wanted
             assert 0 < error.value.free_bytes < wanted
