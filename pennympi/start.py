@@ -38,7 +38,7 @@ def init(comm: Any = None, backend: str = "auto", heap_bytes: int | None = None)
     elif wanted == "cuda" and any(reasons):
         pe, reason = next((pe, why) for pe, why in enumerate(reasons) if why)
         job.close()
-        raise Unsupported(f"the cuda backend can't run on PE {pe}: {reason}; use backend='host' there is no GPU")
+        raise Unsupported(f"the cuda backend can't run on PE {pe}: {reason}; use backend='host' where there is no GPU")
     return Team(job, _together(job, wanted, heap_bytes))
 
 
