@@ -28,7 +28,7 @@ def make_lane(
     inbox = backend.allocate(max(inbox_bytes, 1))
     outbox = backend.allocate(max(outbox_bytes, 1))
     signals = backend.allocate(8 * signal_words)
-    backend.zero(inbox, max(inbox_bytes, 1))  # packets carry their epoch there: what was in this memory may look like one
+    backend.zero(inbox, max(inbox_bytes, 1))  # what was in this memory could look like a packet's epoch
     backend.zero(signals, 8 * signal_words)
     epochs = backend.local_words([setting("PENNYMPI_FIRST_EPOCH")] * epoch_words)
     job.rendezvous("set-up of a lane")  # no peer may write before this is cleared

@@ -1,5 +1,6 @@
 """The cuda backend: NVSHMEM's heap, CuPy arrays, kernels launched through the driver."""
 
+import platform
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -42,6 +43,8 @@ class CudaBackend:
         self.overlap = self._cc >= OVERLAP_CC
         # Under MPS a PE sees its share of the device; all PEs must cut work alike.
         self.max_blocks = 2 * min(job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
+        place = (platform.node(), _runtime.deviceGetPCIBusId(self._device))
+        self._n_sharing = job.gather(place, "look at the devices").count(place)
         self._heap = Heap(job.me, job.n_pes, self._device)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
         self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._heap.deltas)]
@@ -65,8 +68,8 @@ class CudaBackend:
 
     # memory
     def allocate(self, nbytes: int) -> int:
-        self._job.rendezvous("allocation of symmetric memory")
-        return self._heap.allocate(nbytes)
+        rooms = self._job.gather(self._heap.room_bytes(self._n_sharing), "allocation of symmetric memory")
+        return self._heap.allocate(nbytes, min(rooms))
 
     def release(self, address: int) -> None:
         self._heap.release(address)
