@@ -12,6 +12,7 @@ from .kernels.allreduce import TABLE
 from .kernels.rma.on_stream import put_bytes
 from .lane import Lane, make_lane
 from .operators import operator_name
+from .order import InOrder
 from .selection import choose
 from .settings import setting
 from .span import Span
@@ -34,8 +35,7 @@ class AllReduce:
         self._lanes: dict[tuple[str, int], Lane] = {}
         self._ready: dict[tuple[Any, ...], Run] = {}
         self._captures: dict[int, int] = {}
-        self._last_handle: int | None = None
-        self._last_stream: Any = None
+        self._in_order = InOrder(backend)
         self._plans = 0
 
     def check(self, x: Any, out: Any, op: Any) -> tuple[Span, Span, str]:
@@ -72,16 +72,9 @@ class AllReduce:
             run = self._prepare(src.count, src.dtype, name, algorithm, aligned, lane, capture != 0)
             self._ready[src.count, src.dtype, name, algorithm, aligned, capture] = run
         if capture == 0:
-            self.in_order(handle, stream)
+            self._in_order.follow(handle, stream)
         run(dst.address, src.address, handle)
         return x if out is None else out
-
-    def in_order(self, handle: int, stream: Any) -> None:
-        """Put a call on ``stream`` behind the last call of the shared lane."""
-        if handle != self._last_handle:
-            if self._last_handle is not None:
-                self._backend.order(self._last_handle, handle)
-            self._last_handle, self._last_stream = handle, stream  # the object keeps the handle valid
 
     def plan(self, x: Any, out: Any, op: Any, algorithm: str) -> Callable[..., None]:
         """A persistent call on fixed arrays, with a lane of its own.  Collective."""

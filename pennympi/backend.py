@@ -65,6 +65,9 @@ class Backend(Protocol):
     def delta(self, pe: int) -> int | None:
         """What to add to a symmetric address to get PE pe's instance, or None."""
 
+    def puts_by_pointer(self, pe: int) -> bool:
+        """True when a kernel's put to PE ``pe`` is a store (else NVSHMEM carries it)."""
+
     def span(self, x: Any, writable: bool) -> Span:
         """Describe a user's array.  Raises TypeError or ValueError."""
 

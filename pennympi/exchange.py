@@ -6,6 +6,7 @@ from .backend import Backend, Kernel
 from .job import Job
 from .kernels.exchange import TABLE
 from .lane import Lane, make_lane
+from .order import InOrder
 from .rma import OneSided
 from .symmetric import SymmetricArrays
 
@@ -24,8 +25,9 @@ class Exchange:
         self._pair: Lane = make_lane(backend, job, n * blocks * 2 * PIECE_BYTES, 0, n * blocks, n * blocks)
         self._team: Lane = make_lane(backend, job, blocks * 2 * PIECE_BYTES, 0, blocks * n, blocks)
         self._kernels: dict[str, Kernel] = {}
+        self._in_order = InOrder(backend)
 
-    def call(self, recv: Any, send: Any, pe: int, form: str, stream: int) -> None:
+    def call(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
         row = TABLE.get(form)
         if row is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
@@ -42,6 +44,8 @@ class Exchange:
         if to.address != source.address and abs(to.address - source.address) < to.nbytes:
             raise ValueError("recv and send overlap without being the same array: pass one array for both, or a copy")
         kernel = self._kernels.get(form) or self._compile(form)
+        if self._backend.capture_id(handle) == 0:
+            self._in_order.follow(handle, stream)
         me, n = self._job.me, self._job.n_pes
         blocks = max(1, min(self._blocks, -(-to.nbytes // PIECE_BYTES)))
         if row.collective:
@@ -50,7 +54,7 @@ class Exchange:
         else:
             lane = self._pair
             args = (me, pe, to.address, source.address, to.nbytes, self._blocks, PIECE_BYTES)
-        kernel.launch(blocks, (*args, lane.inbox, lane.signals, lane.epochs), stream)
+        kernel.launch(blocks, (*args, lane.inbox, lane.signals, lane.epochs), handle)
 
     def _compile(self, form: str) -> Kernel:
         row = TABLE[form]

@@ -8,6 +8,7 @@ from .backend import Backend
 from .job import Job
 from .kernels.rma import on_stream as texts
 from .lane import make_lane
+from .order import InOrder
 from .settings import setting
 from .span import Span
 from .symmetric import SymmetricArrays
@@ -28,6 +29,7 @@ class OneSided:
         self._get = backend.kernel(texts.get_bytes, "get")
         self._put_signal = backend.kernel(texts.put_bytes_signal, "put_signal")
         self._wait = backend.kernel(texts.wait_signal, "wait_signal")
+        self._in_order = InOrder(backend)
         lane = make_lane(backend, job, 0, 0, job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, lane.signals, lane.epochs)
         self._barrier = backend.kernel(texts.barrier, "barrier", constants={"n_pes": job.n_pes})
@@ -56,14 +58,14 @@ class OneSided:
 
     def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: int) -> None:
         to, source = self._pair(dst, src, pe, symmetric_dst=True)
-        word = self._word(signal)
+        word, value = self._word(signal), _value(value)
         if source.nbytes > self._kernel_max_bytes and self._backend.host_put(
             to.address, source.address, source.nbytes, pe, stream, word, value
         ):
             return
         self._sendable(source, pe)
         # A put that NVSHMEM carries is fused with its signal by one block only.
-        blocks = 1 if self._backend.delta(pe) is None else self._blocks(source.nbytes)
+        blocks = self._blocks(source.nbytes) if self._backend.puts_by_pointer(pe) else 1
         self._next = (self._next + 1) % COUNTERS
         counter = self._counters + 8 * self._next
         self._put_signal.launch(blocks, (to.address, source.address, source.nbytes, word, value, pe, counter), stream)
@@ -72,11 +74,13 @@ class OneSided:
         word = self._word(signal)
         if source is not None:
             self.check_pe(source)
-        self._wait.launch(1, (word, int(value), -1 if source is None else source), stream)
+        self._wait.launch(1, (word, _value(value), -1 if source is None else source), stream)
 
-    def barrier(self, stream: int) -> None:
-        self._backend.quiet(stream)
-        self._barrier.launch(1, self._barrier_args, stream)
+    def barrier(self, handle: int, stream: Any) -> None:
+        if self._backend.capture_id(handle) == 0:
+            self._in_order.follow(handle, stream)
+        self._backend.quiet(handle)
+        self._barrier.launch(1, self._barrier_args, handle)
 
     def check_pe(self, pe: Any) -> int:
         """``pe`` as an int.  Raises TypeError or ValueError."""
@@ -117,3 +121,12 @@ class OneSided:
         if span.count != 1 or span.dtype.name not in ("uint64", "int64") or not self._arrays.holds(span):
             raise ValueError("a signal is one element of team.signals(n): pass a view such as signals[i:i+1]")
         return span.address
+
+
+def _value(value: Any) -> int:
+    """A signal's value.  Raises TypeError or ValueError."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+        raise TypeError(f"signal value {value!r} is not an int")
+    if not 0 <= value < 1 << 63:
+        raise ValueError(f"signal value {value} is outside 0..2**63-1: values only grow, from 0")
+    return int(value)

@@ -131,7 +131,7 @@ class Team:
         signal: a one-element view of ``signals(n)``;  value: larger than any before it
         """
         self._check()
-        self._rma.put_signal(dst, src, signal, int(value), pe, self._backend.stream_handle(stream))
+        self._rma.put_signal(dst, src, signal, value, pe, self._backend.stream_handle(stream))
 
     def wait_signal(self, signal: Any, value: int, source: int | None = None, stream: Any = None) -> None:
         """Hold the stream until the local ``signal`` is at least ``value``.
@@ -149,7 +149,7 @@ class Team:
     def barrier(self, stream: Any = None) -> None:
         """Hold the stream until every PE's stream is here; completes earlier puts.  Collective."""
         self._enter("barrier")
-        self._rma.barrier(self._backend.stream_handle(stream))
+        self._rma.barrier(self._backend.stream_handle(stream), stream)
 
     # Collectives -----------------------------------------------------------------------
     def exchange(self, recv: Any, send: Any, pe: int, form: str = "put_signal", stream: Any = None) -> None:
@@ -158,7 +158,7 @@ class Team:
         form: "put_signal" (fastest), "put_fence_signal", or "put_barrier" (all PEs take part)
         """
         self._check()
-        self._exchange.call(recv, send, pe, form, self._backend.stream_handle(stream))
+        self._exchange.call(recv, send, pe, form, self._backend.stream_handle(stream), stream)
 
     def allreduce(self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto", stream: Any = None) -> Any:
         """out = op over all PEs of x, in stream order; returns out (x when out is None: in place).

@@ -107,6 +107,9 @@ class CudaBackend:
     def delta(self, pe: int) -> int | None:
         return self._heap.deltas[pe]
 
+    def puts_by_pointer(self, pe: int) -> bool:
+        return self._deltas[pe] is not None
+
     def span(self, x: Any, writable: bool) -> Span:
         return arrays.span(x, writable, self._device)
 

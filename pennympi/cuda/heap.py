@@ -76,5 +76,6 @@ class Heap:
         return cupy.ndarray(shape, dtype.numpy, cupy.cuda.MemoryPointer(memory, 0))
 
     def close(self) -> None:
-        """Give the probe back.  Collective."""
-        self.release(self._probe)
+        """Give everything back that is left, in order of address: the same on every PE.  Collective."""
+        for address in sorted(self._bytes):
+            self.release(address)

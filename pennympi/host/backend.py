@@ -77,6 +77,9 @@ class HostBackend:
     def delta(self, pe: int) -> int | None:
         return self._heap.deltas[pe]
 
+    def puts_by_pointer(self, pe: int) -> bool:
+        return True
+
     def span(self, x: Any, writable: bool) -> Span:
         return arrays.span(x, writable)
 
