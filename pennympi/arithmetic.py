@@ -118,10 +118,12 @@ def divide(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value, width: int) 
     scalar = partial_type(dtype)
     if dtype.kind in "fb":
         return b.fdiv(x, _splat(b, b.sitofp(n, scalar), width))
-    if scalar.width < 64:
-        n = b.trunc(n, scalar)
-    divisor = _splat(b, n, width)
-    return b.sdiv(x, divisor) if dtype.kind == "i" else b.udiv(x, divisor)
+    signed, wide = dtype.kind == "i", ir.IntType(max(32, scalar.width))  # n may not fit 8 bits
+    if wide != scalar:
+        x = (b.sext if signed else b.zext)(x, _of(wide, width))
+    divisor = _splat(b, b.trunc(n, wide) if wide.width < 64 else n, width)
+    quotient = (b.sdiv if signed else b.udiv)(x, divisor)
+    return quotient if wide == scalar else b.trunc(quotient, _of(scalar, width))
 
 
 def apply(

@@ -169,10 +169,12 @@ class Team:
         16-bit floats are added in float32 and rounded once.  Every PE gets the same bits.
         Raises TypeError, ValueError, Unsupported before anything is sent; PeerTimeout.
         """
-        self._enter("allreduce")
         if self._debug:
+            self._check()
             src, _, name = self._allreduce.check(x, out, op)
-            self._compare("allreduce", src.dtype.name, src.count, name, algorithm)
+            self._enter("allreduce", src.dtype.name, src.count, name, algorithm)
+        else:
+            self._enter("allreduce")
         return self._allreduce.call(x, out, op, algorithm, stream)
 
     def plan_allreduce(self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto") -> Callable[..., None]:
@@ -224,10 +226,13 @@ class Team:
         if not self._open:
             raise NotInitialized("this team is finalized: make a new one with pennympi.init()")
 
-    def _enter(self, name: str) -> None:
+    def _enter(self, name: str, *rest: Any) -> None:
+        """Count a call that every PE makes; in debug mode, compare it with the other PEs'."""
         if not self._open:
             self._check()
         self._job.control.enter(name)
+        if self._debug:
+            self._compare(name, *rest)
 
     def _compare(self, name: str, *rest: Any) -> None:
         said = self._job.gather((name, *rest), name)

@@ -1,6 +1,9 @@
 """Values between NumPy and the device of a team, bit by bit: CuPy has no arithmetic for some dtypes."""
 
 import numpy as np
+import pytest
+
+from pennympi.kernels.allreduce import TABLE
 
 
 def to_numpy(x):
@@ -36,3 +39,10 @@ def same(x, values):
 
 def _bits(x):
     return f"uint{8 * x.dtype.itemsize}"
+
+
+def skip_if_refused(team, algorithm, name="float32", op="sum"):
+    """Skip a test of an algorithm that says itself that it can't run on this team."""
+    reason = TABLE[algorithm].refuse(team.n_pes, name, op, team.whole_lines)
+    if reason:
+        pytest.skip(reason)

@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from on_device import same, to_numpy, write
+from on_device import same, skip_if_refused, to_numpy, write
 from reductions import OPS
 
 from pennympi.dtypes import TABLE as DTYPES
@@ -12,12 +12,6 @@ from pennympi.kernels.allreduce import TABLE
 
 pytestmark = pytest.mark.mpi
 FLOATS = [name for name, row in DTYPES.items() if row.kind in "fb"]
-
-
-def skip_if_refused(team, algorithm, name, op="sum"):
-    reason = TABLE[algorithm].refuse(team.n_pes, name, op, team.whole_lines)
-    if reason:
-        pytest.skip(reason)
 
 
 @pytest.mark.parametrize("name", FLOATS)

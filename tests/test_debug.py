@@ -44,6 +44,21 @@ def test_disagreement(careful):
     assert same(x, np.full(12, team.n_pes))
 
 
+def test_another_collective(careful):
+    """One PE is at a barrier, the others in an allreduce."""
+    team = careful
+    x = device(team, np.ones(12, np.float32))
+    text = ""
+    try:
+        team.barrier() if team.me == 0 else team.allreduce(x)
+    except CollectiveMismatchError as error:
+        text = str(error)
+    said = team.gather(text)
+    assert all("barrier" in one and "allreduce" in one for one in said), said
+    assert same(x, np.ones(12))
+    team.allreduce(x)
+
+
 def test_agreement_in_other_words(careful):
     """MPI.SUM and "sum" are the same, and an array's kind is its PE's own affair."""
     team = careful
