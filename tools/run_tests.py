@@ -110,7 +110,7 @@ def main():
     parser.add_argument("--ranks", default="1,2,3,4,5,7,8,16", help="rank counts, comma separated (%(default)s)")
     parser.add_argument("--python", default=sys.executable, help="interpreter of the ranks (this one)")
     parser.add_argument("--mpirun", default="mpirun", help="launcher, with its options (%(default)s)")
-    parser.add_argument("--limit", type=float, default=600, help="seconds before a run is ended (%(default)g)")
+    parser.add_argument("--limit", type=float, default=900, help="seconds before a run is ended (%(default)g)")
     parser.add_argument("--with-mpi", action="store_true", help="all tests under mpirun, none outside")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, after --")
     args = parser.parse_args()
