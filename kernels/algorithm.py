@@ -80,15 +80,9 @@ def cut(count: int, shares: int, max_elems: int) -> int:
 
 PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
 PACKETS_TOGETHER = 4  # packets are written in groups of so many (one warp)
-WARP_THREADS, MAX_THREADS = 32, 512
+WARP_THREADS, MAX_THREADS = 32, 512  # of a block: every kernel's registers are kept within that
 GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
 BLOCK_DATA_BYTES = MAX_THREADS // WARP_THREADS * GROUP_DATA_BYTES  # what a block sends at one part a thread
-
-
-def packet_bytes(nbytes: int) -> int:
-    """Bytes of a slot for ``nbytes`` of data in packets."""
-    group = PACKETS_TOGETHER * PACKET_DATA_BYTES
-    return max(1, -(-nbytes // group)) * PACKETS_TOGETHER * PACKET_BYTES
 
 
 def packed_bytes(slot_bytes: int) -> int:

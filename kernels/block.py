@@ -183,7 +183,7 @@ def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes):
 
 
 # Packets: data with the epoch inside, so that no flag has to follow it ------------------
-# A slot is ``packet_bytes(nbytes)`` long and is only ever written as packets.
+# A slot of n bytes holds ``packed_bytes(n)`` of data, and is only ever written as packets.
 
 
 @_primitive

@@ -8,14 +8,13 @@ from .dtypes import DType
 from .errors import Unsupported
 from .job import Job
 from .kernels.algorithm import Algorithm, Limits
-from .kernels.allreduce import TABLE
 from .kernels.rma.on_stream import put_bytes
 from .lane import Lane, make_lane
 from .operators import operator_name
 from .order import InOrder
 from .selection import choose
 from .settings import setting
-from .span import Span
+from .span import Span, check_alike, check_apart
 from .symmetric import SymmetricArrays
 
 OUT, SRC = 4, 5  # index of ``out`` and ``src`` among a text's parameters after ``here``
@@ -40,24 +39,15 @@ class AllReduce:
 
     def check(self, x: Any, out: Any, op: Any) -> tuple[Span, Span, str]:
         """(src, dst, op name).  Raises TypeError, ValueError or Unsupported, before anything is sent."""
-        name = op if op.__class__ is str and op in ("sum", "max", "min", "avg", "prod") else operator_name(op)
+        name = operator_name(op)
         src = self._backend.span(x, out is None)
         self._arrays.holds(src)
         if out is None or out is x:
             return src, src, name
         dst = self._backend.span(out, True)
         self._arrays.holds(dst)
-        if dst.count != src.count or dst.dtype is not src.dtype:
-            raise ValueError(
-                f"x has {src.count} elements of {src.dtype.name} and out has {dst.count} of {dst.dtype.name}: "
-                "they must be alike"
-            )
-        if (
-            src.address != dst.address
-            and src.address < dst.address + dst.nbytes
-            and dst.address < src.address + src.nbytes
-        ):
-            raise ValueError("x and out overlap without being the same array: pass out=None for in place, or a copy")
+        check_alike(x=src, out=dst)
+        check_apart("out=None for in place", x=src, out=dst)
         return src, dst, name
 
     def call(self, x: Any, out: Any, op: Any, algorithm: str, stream: Any) -> Any:
@@ -71,8 +61,7 @@ class AllReduce:
             lane = 0 if capture == 0 else self._graph_lane(capture)
             run = self._prepare(src.count, src.dtype, name, algorithm, aligned, lane, capture != 0)
             self._ready[src.count, src.dtype, name, algorithm, aligned, capture] = run
-        if capture == 0:
-            self._in_order.follow(handle, stream)
+        self._in_order.follow(handle, stream)
         run(dst.address, src.address, handle)
         return x if out is None else out
 
@@ -157,6 +146,3 @@ class AllReduce:
         blocks = max(1, min(self._backend.max_blocks, nbytes // 16384))
         run = kernel.prepare(blocks, (0, 0, nbytes, 0), (0, 1))
         return lambda dst, src, stream: None if dst == src else run(dst, src, stream)
-
-
-__all__ = ["TABLE", "AllReduce"]

@@ -8,8 +8,7 @@ import numpy as np
 from .backend import Backend, Kernel
 from .bind import parameters
 from .dtypes import DType
-
-WARP_THREADS, MAX_THREADS = 32, 512
+from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 
 
 class AppKernel:

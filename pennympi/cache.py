@@ -30,7 +30,7 @@ def folder(*versions: str) -> Path:
             digest.update(source.read_bytes())
     for version in (platform.python_version(), *versions):
         digest.update(version.encode())
-    path = Path(setting("PENNYMPI_CACHE_DIR")).expanduser() / digest.hexdigest()[:16]
+    path = setting("PENNYMPI_CACHE_DIR") / digest.hexdigest()[:16]
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -8,6 +8,7 @@ from .kernels.exchange import TABLE
 from .lane import Lane, make_lane
 from .order import InOrder
 from .rma import OneSided
+from .span import check_alike, check_apart
 from .symmetric import SymmetricArrays
 
 PIECE_BYTES = 65536  # of one message of one block
@@ -36,16 +37,10 @@ class Exchange:
         self._rma.check_pe(pe)
         to, source = self._backend.span(recv, True), self._backend.span(send, False)
         self._arrays.holds(to), self._arrays.holds(source)
-        if to.nbytes != source.nbytes or to.dtype is not source.dtype:
-            raise ValueError(
-                f"recv has {to.count} elements of {to.dtype.name} and send has {source.count} of {source.dtype.name}: "
-                "they must be alike"
-            )
-        if to.address != source.address and abs(to.address - source.address) < to.nbytes:
-            raise ValueError("recv and send overlap without being the same array: pass one array for both, or a copy")
+        check_alike(recv=to, send=source)
+        check_apart("one array for both", recv=to, send=source)
         kernel = self._kernels.get(form) or self._compile(form)
-        if self._backend.capture_id(handle) == 0:
-            self._in_order.follow(handle, stream)
+        self._in_order.follow(handle, stream)
         me, n = self._job.me, self._job.n_pes
         blocks = max(1, min(self._blocks, -(-to.nbytes // PIECE_BYTES)))
         if row.collective:

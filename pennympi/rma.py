@@ -10,7 +10,7 @@ from .kernels.rma import on_stream as texts
 from .lane import make_lane
 from .order import InOrder
 from .settings import setting
-from .span import Span
+from .span import Span, check_alike
 from .symmetric import SymmetricArrays
 
 BLOCK_BYTES = 16384  # what one block of a put moves at least
@@ -77,8 +77,7 @@ class OneSided:
         self._wait.launch(1, (word, _value(value), -1 if source is None else source), stream)
 
     def barrier(self, handle: int, stream: Any) -> None:
-        if self._backend.capture_id(handle) == 0:
-            self._in_order.follow(handle, stream)
+        self._in_order.follow(handle, stream)
         self._backend.quiet(handle)
         self._barrier.launch(1, self._barrier_args, handle)
 
@@ -102,11 +101,7 @@ class OneSided:
                 f"{'dst of a put' if symmetric_dst else 'src of a get'} must be a symmetric array or a view of one "
                 "(team.empty and so on): it names the instance on another PE"
             )
-        if to.count != source.count or to.dtype is not source.dtype:
-            raise ValueError(
-                f"dst has {to.count} elements of {to.dtype.name} and src has {source.count} of {source.dtype.name}: "
-                "they must be alike"
-            )
+        check_alike(dst=to, src=source)
         return to, source
 
     def _sendable(self, source: Span, pe: int) -> None:

@@ -22,3 +22,20 @@ class Span:
     def nbytes(self) -> int:
         """Bytes from the first element to the last."""
         return self.count * self.dtype.item_bytes
+
+
+def check_alike(**named: Span) -> None:
+    """Raise ValueError unless the two spans have the same count and dtype; the names are the user's."""
+    (one, a), (other, b) = named.items()
+    if a.count != b.count or a.dtype is not b.dtype:
+        raise ValueError(
+            f"{one} has {a.count} elements of {a.dtype.name} and {other} has {b.count} of {b.dtype.name}: "
+            "they must be alike"
+        )
+
+
+def check_apart(remedy: str, **named: Span) -> None:
+    """Raise ValueError when two spans of the same length overlap without being the same memory."""
+    (one, a), (other, b) = named.items()
+    if a.address != b.address and abs(a.address - b.address) < a.nbytes:
+        raise ValueError(f"{one} and {other} overlap without being the same array: pass {remedy}, or a copy")

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .allreduce import AllReduce
 from .app_kernel import AppKernel
 from .backend import Backend
@@ -60,7 +62,7 @@ class Team:
 
     def array(self, data: Any, dtype: Any = None) -> Any:
         """A symmetric copy of this PE's ``data``; shape and dtype as on every PE.  Collective."""
-        source = data if hasattr(data, "dtype") and hasattr(data, "shape") else _as_numpy(data)
+        source = data if hasattr(data, "dtype") and hasattr(data, "shape") else np.asarray(data)
         if dtype is not None:
             source = source.astype(dtype_of(dtype).numpy)
         array = self.empty(source.shape, source.dtype)
@@ -241,9 +243,3 @@ class Team:
                 "the PEs disagree on (call, dtype, count, op, algorithm): "
                 + "; ".join(f"PE {pe} {one}" for pe, one in enumerate(said[:16]))
             )
-
-
-def _as_numpy(data: Any) -> Any:
-    import numpy as np
-
-    return np.asarray(data)

@@ -13,6 +13,7 @@ from numba import cuda
 from ..bind import bind, parameters, text_hash
 from ..cache import folder, made_once
 from ..dtypes import DType
+from ..kernels.algorithm import MAX_THREADS
 from . import combine, packets, peers, primitives, remote
 from .elements import accessors
 from .elements import bodies as element_bodies
@@ -20,7 +21,6 @@ from .intrinsics import after_previous_kernel
 from .words import register_steps
 
 OVERLAP_CC = (9, 0)  # from here on a kernel may be launched before the one in front of it has ended
-MAX_THREADS = 512  # of a block: the compiler keeps every kernel's registers within that
 device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (

@@ -4,12 +4,11 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-from llvmlite import ir
 from numba import cuda
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
-from .. import arithmetic
+from .. import accessors as shared
 from .. import here as h
 from ..dtypes import DType
 from .intrinsics import GLOBAL, load_word
@@ -19,50 +18,12 @@ VECTOR_BYTES = 16
 
 @cache
 def accessors(dtype: DType) -> dict[str, Any]:
-    """Bodies of ``load``, ``store`` and ``real`` for a dtype that Numba has."""
-    element = getattr(types, dtype.name)
-    scalar = arithmetic.element_type(dtype)
-
-    def pointer(b, base, index):
-        return b.gep(b.inttoptr(base, ir.PointerType(scalar, GLOBAL)), [index])
-
-    @intrinsic
-    def load(typing, base, index):
-        def code(context, b, signature, args):
-            return b.load(pointer(b, *args), align=dtype.item_bytes)
-
-        return element(types.int64, types.int64), code
-
-    @intrinsic
-    def store(typing, base, index, value):
-        def code(context, b, signature, args):
-            b.store(args[2], pointer(b, *args[:2]), align=dtype.item_bytes)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, element), code
-
-    @intrinsic
-    def real(typing, x):
-        def code(context, b, signature, args):
-            return context.cast(b, args[0], signature.args[0], element)
-
-        return element(x), code
-
-    return {"load": load, "store": store, "real": real}
+    """Bodies of ``load``, ``store`` and ``real`` on a GPU."""
+    return shared.accessors(dtype, intrinsic, types, GLOBAL)
 
 
 def _step(step: str, dtype: DType, op: str, width: int, align: tuple[int, int]) -> Any:
-    """One step of a reduction on ``width`` elements, as an instruction."""
-
-    @intrinsic
-    def instruction(typing, dst, part, src, n_pes):
-        def code(context, b, signature, args):
-            arithmetic.apply(b, step, dtype, op, width, args[0], args[1], args[2], args[3], align, GLOBAL)
-            return context.get_dummy_value()
-
-        return types.void(*(types.int64,) * 4), code
-
-    return instruction
+    return shared.reduction_step(step, dtype, op, width, align, intrinsic, types, GLOBAL)
 
 
 def _elements(here, dst, part, src, count):

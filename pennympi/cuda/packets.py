@@ -8,20 +8,18 @@ needs NVLink (or one device).
 
 from numba import cuda
 
-from .. import here as h
+from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES
 from .intrinsics import global_timer_ns, load_1, load_volatile, load_word, store_1, store_word
 from .peers import at
 from .primitives import ABORT, SPINS, TIMEOUT_NS, give_up
 from .words import poll_pair, send_pair
 
-DATA_BYTES, GROUP_BYTES = 120, 480  # of a line, of the four lines of a warp
 ALL = 0xFFFFFFFF
-DELTAS = 8 * h.DELTAS
 
 
 def padded(nbytes):
     """16-byte parts in the lines of ``nbytes``: whole warps, at least one."""
-    return max(1, (nbytes + GROUP_BYTES - 1) // GROUP_BYTES) * 32
+    return max(1, (nbytes + GROUP_DATA_BYTES - 1) // GROUP_DATA_BYTES) * 32
 
 
 def word_at(src, offset, nbytes):
@@ -50,7 +48,7 @@ def store_word_at(dst, offset, nbytes, word):
 
 def data_offset(i):
     """Offset, in the data, of part ``i`` of the lines."""
-    return (i >> 3) * DATA_BYTES + (i & 7) * 16
+    return (i >> 3) * PACKET_DATA_BYTES + (i & 7) * 16
 
 
 def send_packets(here, slot, src, nbytes, epoch, pe):
@@ -86,7 +84,7 @@ def take(here, slot, i, epoch, source):
             late = limit_ns > 0 and now_ns - since_ns > limit_ns
             if cuda.any_sync(ALL, late or load_volatile(load_word(here + ABORT)) != 0):
                 if late:
-                    give_up(here, slot + (i >> 3) * 128 + DATA_BYTES, epoch, source)
+                    give_up(here, slot + (i >> 3) * PACKET_BYTES + PACKET_DATA_BYTES, epoch, source)
                 return pair
 
 
