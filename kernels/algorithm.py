@@ -1,8 +1,27 @@
 """What a row of an algorithm table is made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a team runs, as far as an algorithm may care.
+
+    node_of:     of each PE, the number of its node (0, 1, ...); PEs of one node share memory or NVLink
+    whole_lines: a 128-byte line written by a warp reaches every peer at once
+    multicast:   the switch can add up and copy (NVLink SHARP), and it is allowed
+    """
+
+    node_of: tuple[int, ...]
+    whole_lines: bool = True
+    multicast: bool = False
+
+    @property
+    def n_pes(self) -> int:
+        """PEs of the team."""
+        return len(self.node_of)
 
 
 @dataclass(frozen=True)
@@ -38,32 +57,35 @@ class Algorithm:
 
     needs:  preconditions in words, for people; ``refuse`` is the same for programs
     kernel: the text, a plain function over the primitives of ``block.py``
-    plan:   (count, item_bytes, acc_bytes, n_pes, Limits) -> Plan
-    signals: n_pes -> signal words of one block
+    plan:   (count, item_bytes, acc_bytes, Place, Limits) -> Plan
+    signals: Place -> signal words of one block
+    refuse: (Place, dtype_name, op) -> reason why it can't run, or ""
     outbox: puts leave from symmetric memory of the lane (else it is only scratch, which a GPU does not need)
-    refuse: (n_pes, dtype_name, op, whole_lines) -> reason why it can't run, or ""
-            (whole_lines: a 128-byte line written by a warp reaches every peer at once)
+    ways:   (Place, me) -> the int64 words that the text finds at ``ways``: which PE sends to which (None: none)
     """
 
     name: str
     sentence: str
     needs: str
     kernel: Callable[..., Any]
-    plan: Callable[[int, int, int, int, Limits], Plan]
-    signals: Callable[[int], int]
-    refuse: Callable[[int, str, str, bool], str]
+    plan: Callable[[int, int, int, Place, Limits], Plan]
+    signals: Callable[[Place], int]
+    refuse: Callable[[Place, str, str], str]
     outbox: bool = True
+    ways: Callable[[Place, int], Sequence[int]] | None = None
 
 
-def anywhere(n_pes: int, dtype: str, op: str, whole_lines: bool) -> str:
+def anywhere(place: Place, dtype: str, op: str) -> str:
     """The ``refuse`` of an algorithm that runs at any PE count, dtype and op, on any link."""
     return ""
 
 
-def by_packets(n_pes: int, dtype: str, op: str, whole_lines: bool) -> str:
+def by_packets(place: Place, dtype: str, op: str) -> str:
     """The ``refuse`` of an algorithm whose messages are packets."""
     return (
-        "" if whole_lines else "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need whole lines"
+        ""
+        if place.whole_lines
+        else "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need whole lines"
     )
 
 

@@ -29,7 +29,7 @@ def mpi_line() -> str:
 def algorithms(team: Team) -> Iterator[tuple[str, str]]:
     """(algorithm, can it run here and if not why) of every AllReduce."""
     for row in TABLE.values():
-        reason = row.refuse(team.n_pes, "float32", "sum", team.whole_lines)
+        reason = row.refuse(team.place, "float32", "sum")
         yield row.name, f"cannot run here: {reason}" if reason else f"runs here; {row.sentence}"
 
 

@@ -7,7 +7,7 @@ from .backend import Backend, Run
 from .dtypes import DType
 from .errors import Unsupported
 from .job import Job
-from .kernels.algorithm import Algorithm, Limits
+from .kernels.algorithm import Algorithm, Limits, Place
 from .kernels.rma.on_stream import put_bytes
 from .lane import Lane, make_lane
 from .operators import operator_name
@@ -28,8 +28,8 @@ class AllReduce:
     and so has a plan, for it may be replayed beside anything else.
     """
 
-    def __init__(self, backend: Backend, job: Job, arrays: SymmetricArrays):
-        self._backend, self._job, self._arrays = backend, job, arrays
+    def __init__(self, backend: Backend, job: Job, arrays: SymmetricArrays, place: Place):
+        self._backend, self._job, self._arrays, self._place = backend, job, arrays, place
         self._limits = Limits(backend.max_blocks, backend.half_bytes)
         self._lanes: dict[tuple[str, int], Lane] = {}
         self._ready: dict[tuple[Any, ...], Run] = {}
@@ -91,7 +91,7 @@ class AllReduce:
         self, count: int, dtype: DType, op: str, algorithm: str, aligned: bool, lane: int, capturing: bool
     ) -> Run:
         backend, n_pes = self._backend, self._job.n_pes
-        row = choose(algorithm, n_pes, count * dtype.item_bytes, dtype.name, op, backend.whole_lines)
+        row = choose(algorithm, self._place, count * dtype.item_bytes, dtype.name, op)
         if count == 0:
             return lambda dst, src, stream: None
         if n_pes == 1:
@@ -109,7 +109,7 @@ class AllReduce:
             constants={"n_pes": n_pes, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes},
             aligned=aligned and count * dtype.item_bytes % 16 == 0,
         )
-        plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, n_pes, self._limits)
+        plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self._place, self._limits)
         at = self._lanes[row.name, lane]
         sizes = (
             self._job.me,
@@ -123,7 +123,7 @@ class AllReduce:
             backend.half_bytes,
         )
         return kernel.prepare(
-            plan.blocks, (*sizes, at.inbox, at.outbox, at.signals, at.epochs), (OUT, SRC), plan.threads
+            plan.blocks, (*sizes, at.inbox, at.outbox, at.signals, at.epochs, at.ways), (OUT, SRC), plan.threads
         )
 
     def _allocate(self, row: Algorithm, lane: int) -> None:
@@ -136,8 +136,9 @@ class AllReduce:
         for one in wanted:
             if (row.name, one) not in self._lanes:
                 outbox_bytes = nbytes if row.outbox or self._backend.needs_scratch else 0
+                ways = row.ways(self._place, self._job.me) if row.ways else ()
                 self._lanes[row.name, one] = make_lane(
-                    self._backend, self._job, nbytes, outbox_bytes, blocks * row.signals(self._job.n_pes), blocks
+                    self._backend, self._job, nbytes, outbox_bytes, blocks * row.signals(self._place), blocks, ways
                 )
 
     def _copy(self, nbytes: int) -> Run:

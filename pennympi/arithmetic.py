@@ -122,8 +122,16 @@ def divide(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value, width: int) 
     if wide != scalar:
         x = (b.sext if signed else b.zext)(x, _of(wide, width))
     divisor = _splat(b, b.trunc(n, wide) if wide.width < 64 else n, width)
-    quotient = (b.sdiv if signed else b.udiv)(x, divisor)
-    return quotient if wide == scalar else b.trunc(quotient, _of(scalar, width))
+    if wide == scalar or width == 1:
+        quotient = (b.sdiv if signed else b.udiv)(x, divisor)
+        return quotient if wide == scalar else b.trunc(quotient, _of(scalar, width))
+    # One by one: NVVM narrows the division of a vector to 8-bit shifts and loses the sign of every other element.
+    result = ir.Constant(_of(scalar, width), ir.Undefined)
+    for k in range(width):
+        lane = ir.Constant(ir.IntType(32), k)
+        quotient = (b.sdiv if signed else b.udiv)(b.extract_element(x, lane), b.extract_element(divisor, lane))
+        result = b.insert_element(result, b.trunc(quotient, scalar), lane)
+    return result
 
 
 def apply(

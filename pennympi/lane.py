@@ -1,5 +1,6 @@
 """Workspace of a collective: where peers write, and what counts the rounds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .backend import Backend
@@ -13,16 +14,24 @@ class Lane:
 
     inbox:   symmetric bytes that peers write;  outbox: symmetric bytes that only this PE writes
     signals: symmetric words, set by peers to epochs;  epochs: words of this PE
+    ways:    words of this PE that say which PE sends to which, or 0
     """
 
     inbox: int
     outbox: int
     signals: int
     epochs: int
+    ways: int = 0
 
 
 def make_lane(
-    backend: Backend, job: Job, inbox_bytes: int, outbox_bytes: int, signal_words: int, epoch_words: int
+    backend: Backend,
+    job: Job,
+    inbox_bytes: int,
+    outbox_bytes: int,
+    signal_words: int,
+    epoch_words: int,
+    ways: Sequence[int] = (),
 ) -> Lane:
     """Allocate a lane on every PE, cleared.  Collective."""
     inbox = backend.allocate(max(inbox_bytes, 1))
@@ -32,4 +41,4 @@ def make_lane(
     backend.zero(signals, 8 * signal_words)
     epochs = backend.local_words([setting("PENNYMPI_FIRST_EPOCH")] * epoch_words)
     job.rendezvous("set-up of a lane")  # no peer may write before this is cleared
-    return Lane(inbox, outbox, signals, epochs)
+    return Lane(inbox, outbox, signals, epochs, backend.local_words(ways) if ways else 0)

@@ -76,9 +76,7 @@ def rendezvous(comm: MPI.Intracomm, control: Control | None, what: str, timeout_
         if timeout_s and passed_s > timeout_s:
             absent = meeting.absent() or [-1]
             meeting.give_up()
-            raise PeerTimeout(
-                comm.Get_rank(), absent[0], what, timeout_s=timeout_s, detail=_whereabouts(absent, control)
-            )
+            raise PeerTimeout(comm.Get_rank(), absent[0], what, timeout_s=timeout_s, detail=_whereabouts(absent, control))
     if control:
         control.set_state(COMPUTING)
 

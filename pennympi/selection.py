@@ -1,7 +1,7 @@
 """Which AllReduce algorithm runs when none is named."""
 
 from .errors import Unsupported
-from .kernels.algorithm import Algorithm
+from .kernels.algorithm import Algorithm, Place
 from .kernels.allreduce import TABLE
 from .settings import setting
 
@@ -15,8 +15,9 @@ def _limit(table: dict[int, int], n_pes: int) -> int:
     return table[max(n for n in table if n <= max(2, n_pes))]
 
 
-def best(n_pes: int, nbytes: int, whole_lines: bool) -> str:
+def best(place: Place, nbytes: int) -> str:
     """The algorithm for a size, as measured on NVLink (n = 2) and by counting bytes and hops above."""
+    n_pes, whole_lines = place.n_pes, place.whole_lines
     if whole_lines and nbytes <= _limit(ONE_SHOT_PACKETS_MAX_BYTES, n_pes):
         return "one_shot_packets"
     if whole_lines and nbytes <= _limit(TWO_SHOT_PACKETS_MAX_BYTES, n_pes):
@@ -26,7 +27,7 @@ def best(n_pes: int, nbytes: int, whole_lines: bool) -> str:
     return "two_shot" if whole_lines else "ring"
 
 
-def choose(name: str, n_pes: int, nbytes: int, dtype: str, op: str, whole_lines: bool) -> Algorithm:
+def choose(name: str, place: Place, nbytes: int, dtype: str, op: str) -> Algorithm:
     """The row to run.  ``name``: an algorithm's, or "auto".
 
     Raises ValueError for an unknown name, Unsupported when it can't run here.
@@ -34,11 +35,11 @@ def choose(name: str, n_pes: int, nbytes: int, dtype: str, op: str, whole_lines:
     if name == "auto":
         name = setting("PENNYMPI_ALLREDUCE")
     if name == "auto":
-        name = best(n_pes, nbytes, whole_lines)
+        name = best(place, nbytes)
     row = TABLE.get(name)
     if row is None:
         raise ValueError(f"algorithm {name!r} is unknown: use auto, {', '.join(TABLE)}")
-    reason = row.refuse(n_pes, dtype, op, whole_lines)
+    reason = row.refuse(place, dtype, op)
     if reason:
         raise Unsupported(f"{name} can't run here: {reason}; use algorithm='auto'")
     return row

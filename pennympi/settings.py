@@ -150,9 +150,7 @@ def warn_unknown() -> None:
     for name in unknown:
         close = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
         hints.append(f"{name} (did you mean {PREFIX}{close[0]}?)" if close else name)
-    warnings.warn(
-        f"not a setting of pennympi, so without effect: {', '.join(hints)}; see docs/settings.md", stacklevel=2
-    )
+    warnings.warn(f"not a setting of pennympi, so without effect: {', '.join(hints)}; see docs/settings.md", stacklevel=2)
 
 
 def page() -> str:

@@ -12,6 +12,7 @@ from .dtypes import dtype_of
 from .errors import CollectiveMismatchError, NotInitialized
 from .exchange import Exchange
 from .job import Job
+from .kernels.algorithm import Place
 from .rma import OneSided
 from .settings import setting
 from .symmetric import SymmetricArrays, filled
@@ -22,7 +23,7 @@ class Team:
 
     me, n_pes:       this PE and their number, as in ``comm``
     backend:         "host" or "cuda"
-    whole_lines:     packets may be used: a 128-byte line reaches every peer at once
+    place:           the nodes of the PEs and what their links can do, which decides what algorithms may run
     local_pe, n_local: this PE among those of its node
     """
 
@@ -31,14 +32,16 @@ class Team:
         self.comm = job.comm
         self.me, self.n_pes = job.me, job.n_pes
         self.backend, self.device_name = backend.name, backend.device_name
-        self.whole_lines = backend.whole_lines
+        nodes: list[int] = job.gather(min(job.control.pes), "look at the nodes")  # a node is named by its first PE
+        order = sorted(set(nodes))
+        self.place = Place(tuple(order.index(node) for node in nodes), backend.whole_lines)
         self.local_pe, self.n_local = job.control.local, job.control.n_local
         self._debug = setting("PENNYMPI_DEBUG")
         self._open = True
         self._arrays = SymmetricArrays(backend, job)
         self._rma = OneSided(backend, job, self._arrays)
         self._exchange = Exchange(backend, job, self._arrays, self._rma)
-        self._allreduce = AllReduce(backend, job, self._arrays)
+        self._allreduce = AllReduce(backend, job, self._arrays, self.place)
 
     # Symmetric arrays ------------------------------------------------------------------
     def empty(self, shape: Any, dtype: Any = "float32") -> Any:

@@ -30,7 +30,7 @@ class Calls:
             start = self.ends[name] + shared.randrange(3)  # any alignment
             self.ends[name] = start + count
             op, algorithm = shared.choice(list(REDUCE)), shared.choice([*TABLE, "auto"])
-            if algorithm in TABLE and TABLE[algorithm].refuse(team.n_pes, name, op, team.whole_lines):
+            if algorithm in TABLE and TABLE[algorithm].refuse(team.place, name, op):
                 algorithm = "auto"
             self.list.append((name, start, start + count, op, algorithm))
         rng = np.random.default_rng(seed)

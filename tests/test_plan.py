@@ -12,7 +12,7 @@ pytestmark = pytest.mark.mpi
 
 def runs(team, algorithm, dtype="float32", op="sum"):
     """Skip what can't run here."""
-    reason = TABLE[algorithm].refuse(team.n_pes, dtype, op, team.whole_lines)
+    reason = TABLE[algorithm].refuse(team.place, dtype, op)
     if reason:
         pytest.skip(reason)
 

@@ -129,8 +129,6 @@ def test_jacobi(ptx, name, cc):
         assert re.search(rf"\bld\.global(\.nc)?\.(v[24]\.)?([bu]\d\d|{letter})", code), text
         if text in (sweep.sweep, sweep.sweep_and_sum):
             assert f"add.{letter}" in code or f"add.rn.{letter}" in code
-            assert not re.search(rf"\bfma\.rn\.{letter}", code) or text is not sweep.sweep, (
-                "a fused step has other bits"
-            )
+            assert not re.search(rf"\bfma\.rn\.{letter}", code) or text is not sweep.sweep, "a fused step has other bits"
         if "sum" in text.__name__:
             assert "red.global.add.u64" in code

@@ -18,9 +18,7 @@ WITHOUT_TWIN = {"peers.py", "remote.py", "world.py", "words.py", "packets.py"}
 def files(folder, pattern="**/*.py"):
     """The sources of a room; links to other rooms are not followed."""
     inside = (ROOT / folder).glob(pattern)
-    return sorted(
-        p for p in inside if not any(q.is_symlink() for q in (p, *p.parents)) and "__pycache__" not in p.parts
-    )
+    return sorted(p for p in inside if not any(q.is_symlink() for q in (p, *p.parents)) and "__pycache__" not in p.parts)
 
 
 KERNELS, APPS, LIBRARY = files("kernels"), files("apps"), files("pennympi")

@@ -1,27 +1,39 @@
 #!/usr/bin/env bash
 # What has to be run where there are GPUs: the tests, the solver and the measurements, with this shell's python3 and mpirun.
-#   tools/on_gpus.sh OUT [STEP ...]    logs and JSON go to the folder OUT; steps: precompile bench tests forced jacobi mps (all, when none is named)
+#   tools/on_gpus.sh OUT [STEP ...]    logs and JSON go to the folder OUT; steps: precompile bench tests jacobi mps (all, when none is named)
 set -u
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
 cd "$(dirname "$0")/.."
 gpus=$(python3 -c 'import cupy; print(cupy.cuda.runtime.getDeviceCount())')
-steps=${*:-precompile bench tests forced jacobi mps}
+steps=${*:-precompile bench tests jacobi mps}
 tests() { # name, ranks, pytest arguments: every rank's output in OUT, the end of rank 0's here
     local name=$1 ranks=$2
     shift 2
-    timeout "${LIMIT_S:-200}" mpirun -np "$ranks" sh -c 'r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; f=$0.$r.txt
-        exec python3 -m pytest tests --only-mpi -q --color=no --maxfail=5 --durations=5 --basetemp "$0.$r.tmp" "$@" >"$f" 2>&1' \
+    timeout "${LIMIT_S:-200}" mpirun --bind-to none -np "$ranks" sh -c 'r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; f=$0.$r.txt
+        exec python3 -m pytest tests --only-mpi -q --color=no --maxfail=20 --durations=5 --basetemp "$0.$r.tmp" "$@" >"$f" 2>&1' \
         "/tmp/$name" "$@" >"$out/$name.mpirun.txt" 2>&1
     echo "== $name, $ranks PEs: status $?, $(grep -hE '^[0-9]+ (passed|failed)|(passed|failed).* in ' "/tmp/$name.0.txt" | tail -1)"
     cp "/tmp/$name.0.txt" "/tmp/$name.$((ranks - 1)).txt" "$out"
 }
+forced() { PENNYMPI_FORCE_NVSHMEM_PUT=1 tests forced 2 -k "allreduce or rma or exchange"; }
 for step in $steps; do
     case $step in
     precompile) python3 tools/precompile.py "$(seq -s, 2 "$gpus"),16" | tail -1 && python3 tools/precompile.py 2 --beyond | tail -1 ;;
     bench) mpirun -np "$gpus" python3 benchmarks/allreduce.py --output "$out/allreduce-${gpus}gpus.json" | tee "$out/bench.txt" | tail -14 ;;
-    tests) for n in $(seq 1 "$gpus"); do tests "np$n" "$n"; done ;;
-    forced) PENNYMPI_FORCE_NVSHMEM_PUT=1 tests forced 2 -k "allreduce or rma or exchange" ;;
+    tests) # as many at once as there are GPUs for: 1 beside 3, 2 beside the forced puts, then 4
+        for n in $(seq 1 $((gpus / 2))); do
+            CUDA_VISIBLE_DEVICES=$(seq -s, 0 $((n - 1))) tests "np$n" "$n" &
+            if [ $((gpus - n)) -gt "$n" ]; then
+                CUDA_VISIBLE_DEVICES=$(seq -s, "$n" $((gpus - 1))) tests "np$((gpus - n))" $((gpus - n)) &
+            elif [ "$gpus" = 4 ]; then
+                CUDA_VISIBLE_DEVICES=2,3 forced &
+            fi
+            wait
+        done
+        [ "$gpus" = 1 ] || tests "np$gpus" "$gpus"
+        [ "$gpus" = 4 ] || forced ;;
+    forced) forced ;;
     jacobi) mpirun -np "$gpus" python3 -m apps.jacobi --verify | tee "$out/jacobi.txt" | tail -6 ;;
     mps) # more PEs than GPUs; the shares of the PEs of one GPU must not exceed 100 %
         export CUDA_MPS_PIPE_DIRECTORY=/tmp/mps CUDA_MPS_LOG_DIRECTORY=/tmp/mpslog NVSHMEM_SYMMETRIC_SIZE=2G

@@ -40,6 +40,7 @@ def main():
     import cupy
 
     from pennympi.dtypes import TABLE as DTYPES
+    from pennympi.kernels.algorithm import Place
     from pennympi.kernels.allreduce import TABLE
     from pennympi.operators import NAMES
 
@@ -49,7 +50,7 @@ def main():
     args = parser.parse_args()
     facts = cupy.cuda.runtime.getDeviceProperties(0)
     cc = (facts["major"], facts["minor"])
-    names = [row.name for row in TABLE.values() if not row.refuse(2, "float32", "sum", not args.beyond)]
+    names = [row.name for row in TABLE.values() if not row.refuse(Place((0, 0), not args.beyond), "float32", "sum")]
     counts = [int(n) for n in args.pes.split(",")]
     jobs = [(*job, args.beyond, cc) for job in itertools.product(names, DTYPES, NAMES, (True, False), counts)]
     begin = time.monotonic()

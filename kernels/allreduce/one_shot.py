@@ -5,7 +5,7 @@ Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
 one before it is added up.
 """
 
-from ..algorithm import Algorithm, Limits, Plan, anywhere, cut
+from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, combine, put_signal, read_epoch, wait, write_epoch
 
 PIECES, MIN_PIECE_BYTES = 2, 16384
@@ -13,7 +13,7 @@ THREADS = 256  # two blocks a multiprocessor: one waits for its fence while the 
 
 
 def one_shot(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
@@ -51,8 +51,9 @@ def one_shot(
     write_epoch(epochs, block(), epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, n_pes: int, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB; two pieces a block or more, so that one is put while one is added up."""
+    n_pes = place.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     largest = limits.half_bytes // 2 // n_pes // acc_bytes
     share = -(-count // n_blocks)
@@ -66,7 +67,7 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=one_shot,
     plan=plan,
-    signals=lambda n_pes: n_pes,
+    signals=lambda place: place.n_pes,
     outbox=False,
     refuse=anywhere,
 )

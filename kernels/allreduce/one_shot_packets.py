@@ -5,14 +5,14 @@ a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  One hop: th
 latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import BLOCK_DATA_BYTES, Algorithm, Limits, Plan, by_packets, cut, packed_bytes, packet_threads
+from ..algorithm import BLOCK_DATA_BYTES, Algorithm, Limits, Place, Plan, by_packets, cut, packed_bytes, packet_threads
 from ..block import block, blocks, read_epoch, swap_packets, write_epoch
 
 WIDE_BYTES = 8 << 20  # from here on two blocks a multiprocessor are faster than one
 
 
 def one_shot_packets(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
@@ -34,8 +34,9 @@ def one_shot_packets(
     write_epoch(epochs, block(), epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, n_pes: int, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
+    n_pes = place.n_pes
     nbytes = count * item_bytes
     most = limits.max_blocks if nbytes > WIDE_BYTES else max(1, limits.max_blocks // 2)
     n_blocks = min(most, -(-nbytes // BLOCK_DATA_BYTES))
@@ -50,7 +51,7 @@ ALGORITHM = Algorithm(
     needs="NVLink, or one device or host",
     kernel=one_shot_packets,
     plan=plan,
-    signals=lambda n_pes: 1,
+    signals=lambda place: 1,
     outbox=False,
     refuse=by_packets,
 )

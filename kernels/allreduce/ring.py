@@ -6,7 +6,7 @@ of workstations" (2009); the put-with-signal form follows the Penny worklog.
 Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 """
 
-from ..algorithm import Algorithm, Limits, Plan, anywhere, cut
+from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import (
     block,
     blocks,
@@ -22,7 +22,7 @@ from ..block import (
 
 
 def ring(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
@@ -67,9 +67,7 @@ def ring(
             if step == n_pes - 1:
                 put_signal(here, inbox + slot, outbox + slot, n * item_bytes, arrived + step * 8, epoch, succ)
             else:
-                put_signal(
-                    here, inbox + slot, inbox + slot - slot_bytes, n * item_bytes, arrived + step * 8, epoch, succ
-                )
+                put_signal(here, inbox + slot, inbox + slot - slot_bytes, n * item_bytes, arrived + step * 8, epoch, succ)
             wait(here, arrived + step * 8, epoch, pred)
             chunk = (chunk + n_pes - 1) % n_pes
             low = start + chunk * piece_elems
@@ -78,15 +76,15 @@ def ring(
     write_epoch(epochs, block(), epoch)
 
 
-def _signals(n_pes: int) -> int:
-    return 2 * (n_pes - 1)
+def _signals(place: Place) -> int:
+    return 2 * (place.n_pes - 1)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, n_pes: int, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """As many blocks as chunks of 4 KiB can feed, pieces as large as a half allows."""
-    wanted = max(1, count * item_bytes // (n_pes * 4096))
+    wanted = max(1, count * item_bytes // (place.n_pes * 4096))
     n_blocks = min(limits.max_blocks, wanted)
-    return Plan(n_blocks, cut(count, n_pes * n_blocks, limits.half_bytes // (_signals(n_pes) * acc_bytes)))
+    return Plan(n_blocks, cut(count, place.n_pes * n_blocks, limits.half_bytes // (_signals(place) * acc_bytes)))
 
 
 ALGORITHM = Algorithm(

@@ -6,7 +6,7 @@ result runs round again.  Two messages a PE: few hops' worth of signals for
 small vectors, but every byte crosses every link in sequence.
 """
 
-from ..algorithm import Algorithm, Limits, Plan, anywhere, cut
+from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import (
     block,
     blocks,
@@ -22,7 +22,7 @@ from ..block import (
 
 
 def simple_ring(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
@@ -65,7 +65,7 @@ def simple_ring(
     write_epoch(epochs, block(), epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, n_pes: int, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 4 KiB, pieces as large as a half allows."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
     return Plan(n_blocks, cut(count, n_blocks, limits.half_bytes // (2 * acc_bytes)))
@@ -77,6 +77,6 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=simple_ring,
     plan=plan,
-    signals=lambda n_pes: 2,
+    signals=lambda place: 2,
     refuse=anywhere,
 )

@@ -5,12 +5,12 @@ pulled: every PE reduces one chunk, puts arrive with a signal, and no barrier is
 left.  Every PE sends 2 (n-1)/n of the vector, as the ring does, in two hops.
 """
 
-from ..algorithm import Algorithm, Limits, Plan, anywhere, cut
+from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, combine, copy, put_signal, read_epoch, wait, write_epoch
 
 
 def two_shot(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
@@ -59,8 +59,9 @@ def two_shot(
     write_epoch(epochs, block(), epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, n_pes: int, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB, pieces as large as a slot allows."""
+    n_pes = place.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     largest = limits.half_bytes // (2 * n_pes) // acc_bytes
     return Plan(n_blocks, cut(count, n_pes * n_blocks, largest))
@@ -72,6 +73,6 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=two_shot,
     plan=plan,
-    signals=lambda n_pes: 2 * n_pes,
+    signals=lambda place: 2 * place.n_pes,
     refuse=anywhere,
 )

@@ -4,12 +4,12 @@ Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
 in place of a sentinel, so that every dtype and every value will do.
 """
 
-from ..algorithm import BLOCK_DATA_BYTES, Algorithm, Limits, Plan, by_packets, cut, packed_bytes, packet_threads
+from ..algorithm import BLOCK_DATA_BYTES, Algorithm, Limits, Place, Plan, by_packets, cut, packed_bytes, packet_threads
 from ..block import block, blocks, combine_packets, copy, read_epoch, receive_packets, send_packets, write_epoch
 
 
 def two_shot_packets(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
@@ -50,8 +50,9 @@ def two_shot_packets(
     write_epoch(epochs, block(), epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, n_pes: int, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
+    n_pes = place.n_pes
     n_blocks = min(limits.max_blocks, -(-count * item_bytes // (n_pes * BLOCK_DATA_BYTES)))
     largest = packed_bytes(limits.half_bytes // (2 * n_pes) // 128 * 128) // acc_bytes
     piece = cut(count, n_pes * n_blocks, largest)
@@ -64,6 +65,6 @@ ALGORITHM = Algorithm(
     needs="NVLink, or one device or host",
     kernel=two_shot_packets,
     plan=plan,
-    signals=lambda n_pes: 1,
+    signals=lambda place: 1,
     refuse=by_packets,
 )

@@ -81,9 +81,7 @@ def entry(
 
 def ptx(function: FunctionType, signature: Any, cc: tuple[int, int]) -> str:
     """The kernel as PTX.  Needs no GPU."""
-    text, _ = cuda.compile(
-        function, signature, device=False, cc=cc, output="ptx", abi="numba", launch_bounds=MAX_THREADS
-    )
+    text, _ = cuda.compile(function, signature, device=False, cc=cc, output="ptx", abi="numba", launch_bounds=MAX_THREADS)
     return text
 
 
@@ -120,18 +118,14 @@ def cubin(
 ) -> bytes:
     """The text's machine code for a compute capability, from disk if it was made before."""
     baked = "_".join(f"{key}{value}" for key, value in sorted(constants.items()))
-    typed = "_".join(
-        [elements.name if elements else "bytes", *((reduction[0].name, reduction[1]) if reduction else ())]
-    )
+    typed = "_".join([elements.name if elements else "bytes", *((reduction[0].name, reduction[1]) if reduction else ())])
     label = f"{text.__module__}_{text.__qualname__}_{typed}_{kinds}_{baked}_{'aligned' if aligned else 'any'}"
     label += "_remote" if beyond else "_peers"
     label = "".join(c if c.isalnum() else "_" for c in label)
     label = f"{label[:120]}_{zlib.crc32((label + name + text_hash(text)).encode()):08x}_sm{cc[0]}{cc[1]}.cubin"
 
     def make() -> bytes:
-        function, signature = entry(
-            text, name, kinds, elements, reduction, constants, beyond, aligned, cc >= OVERLAP_CC
-        )
+        function, signature = entry(text, name, kinds, elements, reduction, constants, beyond, aligned, cc >= OVERLAP_CC)
         if beyond:
             return _linked(function, signature, cc)
         return _assembled(ptx(function, signature, cc), cc)

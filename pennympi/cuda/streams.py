@@ -25,8 +25,7 @@ def handle(stream: Any) -> int:
     if isinstance(torch_handle, int):
         return torch_handle
     raise TypeError(
-        f"{type(stream).__name__} is not a CUDA stream: "
-        "give a stream of team.stream(), CuPy, cuda.core, Numba or PyTorch"
+        f"{type(stream).__name__} is not a CUDA stream: give a stream of team.stream(), CuPy, cuda.core, Numba or PyTorch"
     )
 
 
