@@ -203,6 +203,12 @@ def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n
 
 
 @_primitive
+def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes):
+    """``combine_packets`` to out, and ``send_packets`` of the result to slot ``me`` of ``reduced``
+    on every PE, in one: each thread passes its part on as soon as it has added it up."""
+
+
+@_primitive
 def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
     """``combine``, with packets of this epoch in ``slots`` (n_pes, slot_bytes)."""
 

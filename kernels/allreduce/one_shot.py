@@ -2,14 +2,19 @@
 
 Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
 (pull request 2192), pushed instead of pulled.  One piece is under way while the
-one before it is added up.
+one before it is added up; its signal comes after that, when the piece has long arrived.
 """
 
 from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, combine, put_signal, read_epoch, wait, write_epoch
+from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, wait_all, write_epoch
 
-PIECES, MIN_PIECE_BYTES = 2, 16384
-THREADS = 256  # two blocks a multiprocessor: one waits for its fence while the other puts
+PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES = 4, 8192, 32768
+
+
+def put_all(here, me, n_pes, slot, src, nbytes):
+    """src (nbytes,) to ``slot`` on every other PE."""
+    for k in range(1, n_pes):
+        put(here, slot, src, nbytes, (me + k) % n_pes)
 
 
 def one_shot(
@@ -23,42 +28,44 @@ def one_shot(
     turn_bytes = half_bytes // 2
     slot_bytes = turn_bytes // n_pes // 16 * 16
     own_inbox = inbox + block() * 2 * half_bytes
+    scratch = outbox + block() * 2 * half_bytes
     arrived = signals + block() * n_pes * 8  # (n_pes,) words
     low = block() * piece_elems
     stride = blocks() * piece_elems
-    sent = epoch = read_epoch(epochs, block())
-    while low < count + stride:
-        # Put this piece, then finish the one before.  A PE that has finished piece e has seen all PEs
-        # put piece e, which they did after reading piece e-2: with one more on its way, four turns are enough.
-        if low < count:
-            sent += 1
-            n = min(piece_elems, count - low)
-            slot = own_inbox + (sent & 3) * turn_bytes + me * slot_bytes
-            for k in range(1, n_pes):
-                pe = (me + k) % n_pes
-                put_signal(here, slot, src + low * item_bytes, n * item_bytes, arrived + me * 8, sent, pe)
-        before = low - stride
-        if 0 <= before and before < count:
-            epoch += 1
-            n = min(piece_elems, count - before)
-            for k in range(1, n_pes):
-                pe = (me + k) % n_pes
-                wait(here, arrived + pe * 8, epoch, pe)
-            slots = own_inbox + (epoch & 3) * turn_bytes
-            at = before * item_bytes
-            combine(here, out + at, slots, slot_bytes, src + at, n, outbox + block() * 2 * half_bytes, me, n_pes)
-        low += stride
+    epoch = read_epoch(epochs, block())
+    if low < count:
+        slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
+        put_all(here, me, n_pes, slot, src + low * item_bytes, min(piece_elems, count - low) * item_bytes)
+        fence(here)
+        signal_all(here, arrived, epoch + 1, me, n_pes)
+    while low < count:
+        epoch += 1
+        # Put the next piece, then finish this one.  A PE signals piece e+1 when it has read piece e, so
+        # that a piece finds the one three before it read: four turns are enough.
+        following = low + stride
+        if following < count:
+            slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
+            n = min(piece_elems, count - following)
+            put_all(here, me, n_pes, slot, src + following * item_bytes, n * item_bytes)
+        wait_all(here, arrived, epoch, me, n_pes)
+        slots = own_inbox + (epoch & 3) * turn_bytes
+        at = low * item_bytes
+        combine(here, out + at, slots, slot_bytes, src + at, min(piece_elems, count - low), scratch, me, n_pes)
+        if following < count:
+            fence(here)
+            signal_all(here, arrived, epoch + 1, me, n_pes)
+        low = following
     write_epoch(epochs, block(), epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB; two pieces a block or more, so that one is put while one is added up."""
+    """Blocks of at least 16 KiB; four pieces a block or more, so that one is put while one is added up."""
     n_pes = place.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = limits.half_bytes // 2 // n_pes // acc_bytes
+    largest = min(limits.half_bytes // 2 // n_pes // acc_bytes, MAX_PIECE_BYTES // item_bytes)
     share = -(-count // n_blocks)
     piece = cut(count, n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece, THREADS)
+    return Plan(n_blocks, piece)
 
 
 ALGORITHM = Algorithm(

@@ -3,10 +3,33 @@
 Source: vLLM pull request 2192 (two-stage) and Penny part 2, pushed instead of
 pulled: every PE reduces one chunk, puts arrive with a signal, and no barrier is
 left.  Every PE sends 2 (n-1)/n of the vector, as the ring does, in two hops.
+
+The links are kept busy: a round puts the pieces of the next one before it waits
+for its own, and collects the reduced chunks of the one before.  Its signals come
+at its end, when the puts in front of them have long arrived.
 """
 
 from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, combine, copy, put_signal, read_epoch, wait, write_epoch
+from ..block import block, blocks, combine, copy, fence, put, read_epoch, signal_all, wait_all, write_epoch
+
+PIECES, MIN_PIECE_BYTES = 4, 4096
+
+
+def put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot):
+    """To every PE this PE's part of its chunk, in ``slot`` of that PE's inbox."""
+    for k in range(1, n_pes):
+        pe = (me + k) % n_pes
+        low = start + pe * piece_elems
+        put(here, slot, src + low * item_bytes, max(0, min(piece_elems, count - low)) * item_bytes, pe)
+
+
+def collect(me, n_pes, item_bytes, out, count, piece_elems, start, reduced, slot_bytes):
+    """From every PE the chunk that it reduced."""
+    for k in range(1, n_pes):
+        pe = (me + k) % n_pes
+        low = start + pe * piece_elems
+        n = max(0, min(piece_elems, count - low))
+        copy(out + low * item_bytes, reduced + pe * slot_bytes, n * item_bytes)
 
 
 def two_shot(
@@ -14,57 +37,65 @@ def two_shot(
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
-    inbox   (blocks, 2 parities, half_bytes), a half holds (2 shots, n_pes sources, slot) elements
-    outbox  (blocks, 2 parities, half_bytes): the reduced chunk, then scratch
-    signals (blocks, 2 shots, n_pes sources) words
+    inbox   (blocks, 4 rounds in turn, half_bytes / 2), a round holds (2 shots, n_pes sources, slot) elements
+    signals (blocks, 2 shots, n_pes sources) words;  outbox is scratch
     """
-    slot_bytes = half_bytes // (2 * n_pes) // 16 * 16
+    turn_bytes = half_bytes // 2
+    slot_bytes = turn_bytes // (2 * n_pes) // 16 * 16
+    own_inbox = inbox + block() * 2 * half_bytes
+    scratch = outbox + block() * 2 * half_bytes
     first = signals + block() * 2 * n_pes * 8  # (n_pes,) words: a source's part of this PE's chunk is here
     second = first + n_pes * 8  # (n_pes,) words: a source's reduced chunk is here
     epoch = read_epoch(epochs, block())
     start = block() * n_pes * piece_elems
+    stride = blocks() * n_pes * piece_elems
+    if start < count:
+        parts = own_inbox + ((epoch + 1) & 3) * turn_bytes
+        put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, parts + me * slot_bytes)
+        fence(here)
+        signal_all(here, first, epoch + 1, me, n_pes)
+    reduced = 0
+    begin = start
     while start < count:
         epoch += 1
-        # A PE's reduced chunk of epoch e+1 proves that it has read all of epoch e: two parities are enough.
-        half = (block() * 2 + (epoch & 1)) * half_bytes
-        parts = inbox + half  # (n_pes, slot)
-        reduced = parts + n_pes * slot_bytes  # (n_pes, slot)
-        result = outbox + half
-
-        for k in range(1, n_pes):
-            pe = (me + k) % n_pes
-            low = start + pe * piece_elems
-            n = max(0, min(piece_elems, count - low))
-            put_signal(here, parts + me * slot_bytes, src + low * item_bytes, n * item_bytes, first + me * 8, epoch, pe)
+        # The signal of a part of epoch e comes when its PE is done with epoch e-1 and has collected e-2. So
+        # parts of e+1 find those of e-2 read, and a reduced chunk of e that of e-2: four turns are enough.
+        parts = own_inbox + (epoch & 3) * turn_bytes  # (n_pes, slot)
+        following = start + stride
+        if following < count:
+            slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
+            put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, following, slot)
 
         low = start + me * piece_elems
         n = max(0, min(piece_elems, count - low))
+        at = low * item_bytes
+        wait_all(here, first, epoch, me, n_pes)
+        combine(here, out + at, parts, slot_bytes, src + at, n, scratch, me, n_pes)
         for k in range(1, n_pes):
-            pe = (me + k) % n_pes
-            wait(here, first + pe * 8, epoch, pe)
-        scratch = result + slot_bytes
-        combine(here, result, parts, slot_bytes, src + low * item_bytes, n, scratch, me, n_pes)
-        for k in range(1, n_pes):
-            pe = (me + k) % n_pes
-            put_signal(here, reduced + me * slot_bytes, result, n * item_bytes, second + me * 8, epoch, pe)
-        copy(out + low * item_bytes, result, n * item_bytes)
+            put(here, parts + (n_pes + me) * slot_bytes, out + at, n * item_bytes, (me + k) % n_pes)
 
-        for k in range(1, n_pes):
-            pe = (me + k) % n_pes
-            low = start + pe * piece_elems
-            n = max(0, min(piece_elems, count - low))
-            wait(here, second + pe * 8, epoch, pe)
-            copy(out + low * item_bytes, reduced + pe * slot_bytes, n * item_bytes)
-        start += blocks() * n_pes * piece_elems
+        if start > begin:
+            wait_all(here, second, epoch - 1, me, n_pes)
+            collect(me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes)
+        fence(here)
+        signal_all(here, second, epoch, me, n_pes)
+        if following < count:
+            signal_all(here, first, epoch + 1, me, n_pes)
+        reduced = parts + n_pes * slot_bytes  # (n_pes, slot)
+        start = following
+    if start > begin:
+        wait_all(here, second, epoch, me, n_pes)
+        collect(me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes)
     write_epoch(epochs, block(), epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB, pieces as large as a slot allows."""
+    """Blocks of at least 16 KiB; four rounds or more, so that one is put while one is reduced."""
     n_pes = place.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = limits.half_bytes // (2 * n_pes) // acc_bytes
-    return Plan(n_blocks, cut(count, n_pes * n_blocks, largest))
+    largest = limits.half_bytes // 2 // (2 * n_pes) // acc_bytes
+    share = -(-count // (n_pes * n_blocks))
+    return Plan(n_blocks, cut(count, n_pes * n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes))))
 
 
 ALGORITHM = Algorithm(
@@ -74,5 +105,6 @@ ALGORITHM = Algorithm(
     kernel=two_shot,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
+    outbox=False,
     refuse=anywhere,
 )

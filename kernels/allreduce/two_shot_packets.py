@@ -5,7 +5,7 @@ in place of a sentinel, so that every dtype and every value will do.
 """
 
 from ..algorithm import BLOCK_DATA_BYTES, Algorithm, Limits, Place, Plan, by_packets, cut, packed_bytes, packet_threads
-from ..block import block, blocks, combine_packets, copy, read_epoch, receive_packets, send_packets, write_epoch
+from ..block import block, blocks, pass_packets, read_epoch, receive_packets, send_packets, write_epoch
 
 
 def two_shot_packets(
@@ -14,7 +14,7 @@ def two_shot_packets(
     """out (count,) = op over all PEs of src (count,); out may be src.
 
     inbox  (blocks, 2 parities, half_bytes), a half holds (2 shots, n_pes sources) slots of packets
-    outbox (blocks, 2 parities, half_bytes): the reduced chunk, then scratch
+    outbox is scratch
     """
     slot_bytes = half_bytes // (2 * n_pes) // 128 * 128
     epoch = read_epoch(epochs, block())
@@ -25,7 +25,6 @@ def two_shot_packets(
         half = (block() * 2 + (epoch & 1)) * half_bytes
         parts = inbox + half  # (n_pes,) slots
         reduced = parts + n_pes * slot_bytes  # (n_pes,) slots
-        result = outbox + half
 
         for k in range(1, n_pes):
             pe = (me + k) % n_pes
@@ -36,10 +35,7 @@ def two_shot_packets(
         low = start + me * piece_elems
         n = max(0, min(piece_elems, count - low))
         own = src + low * item_bytes
-        combine_packets(here, result, parts, slot_bytes, own, n, epoch, result + slot_bytes, me, n_pes)
-        for k in range(1, n_pes):
-            send_packets(here, reduced + me * slot_bytes, result, n * item_bytes, epoch, (me + k) % n_pes)
-        copy(out + low * item_bytes, result, n * item_bytes)
+        pass_packets(here, out + low * item_bytes, parts, reduced, slot_bytes, own, n, epoch, outbox + half, me, n_pes)
 
         for k in range(1, n_pes):
             pe = (me + k) % n_pes
@@ -66,5 +62,6 @@ ALGORITHM = Algorithm(
     kernel=two_shot_packets,
     plan=plan,
     signals=lambda place: 1,
+    outbox=False,
     refuse=by_packets,
 )

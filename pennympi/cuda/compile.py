@@ -27,7 +27,7 @@ _LOCAL = (
     "block", "blocks", "lanes", "first", "sync", "add_shared", "arrive_last", "block_sum", "copy",
     "wait", "wait_all", "read_epoch", "write_epoch",
 )  # fmt: skip
-_PACKETS = ("send_packets", "receive_packets", "combine_packets", "swap_packets")
+_PACKETS = ("send_packets", "receive_packets", "combine_packets", "pass_packets", "swap_packets")
 _PEER = ("put", "get", "put_signal", "fence", "signal", "signal_all")
 
 
@@ -58,7 +58,7 @@ def entry(
     fixed: dict[str, Any] = {"CALL": call_number(name), "ALIGNED": aligned}
     if reduction:
         plain |= element_bodies(*reduction) | {"combine": combine.combine}
-        fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction)}
+        fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, constants.get("n_pes", 0))}
     if reduction and not beyond:
         plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
     bodies = {key: device_function(bind(body, {}, device_function, fixed)) for key, body in plain.items()}

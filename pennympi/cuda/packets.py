@@ -66,6 +66,20 @@ def send_packets(here, slot, src, nbytes, epoch, pe):
         i += cuda.blockDim.x
 
 
+def look(here, since_ns):
+    """(when this wait began, 0: go on; 1: the abort word is up; 2: it is past its deadline); the same in all lanes."""
+    limit_ns = load_word(here + TIMEOUT_NS)
+    now_ns = global_timer_ns()
+    if since_ns == 0:
+        since_ns = now_ns
+    state = 0
+    if cuda.any_sync(ALL, load_volatile(load_word(here + ABORT)) != 0):
+        state = 1
+    elif cuda.any_sync(ALL, limit_ns > 0 and now_ns - since_ns > limit_ns):
+        state = 2
+    return since_ns, state
+
+
 def take(here, slot, i, epoch, source):
     """Part ``i`` of the lines in ``slot``, once its line is of this epoch."""
     spins = 0
@@ -77,15 +91,30 @@ def take(here, slot, i, epoch, source):
             return pair
         spins += 1
         if spins % SPINS == 0:
-            limit_ns = load_word(here + TIMEOUT_NS)
-            now_ns = global_timer_ns()
-            if since_ns == 0:
-                since_ns = now_ns
-            late = limit_ns > 0 and now_ns - since_ns > limit_ns
-            if cuda.any_sync(ALL, late or load_volatile(load_word(here + ABORT)) != 0):
-                if late:
-                    give_up(here, slot + (i >> 3) * PACKET_BYTES + PACKET_DATA_BYTES, epoch, source)
+            since_ns, state = look(here, since_ns)
+            if state != 0:
+                if state == 2 and (i & 7) == 7 and pair[1] < epoch:
+                    give_up(here, slot + i * 16 + 8, epoch, source)
                 return pair
+
+
+def take_all(here, slots, slot_bytes, i, epoch, me):
+    """Part ``i`` of the lines in every other PE's slot, once they all are of this epoch."""
+    spins = 0
+    since_ns = 0
+    while True:
+        cuda.syncwarp(ALL)
+        pairs = poll_all(slots + i * 16, slot_bytes, me)
+        if cuda.all_sync(ALL, (i & 7) != 7 or missing(pairs, epoch, me) < 0):
+            return pairs
+        spins += 1
+        if spins % SPINS == 0:
+            since_ns, state = look(here, since_ns)
+            if state != 0:
+                source = missing(pairs, epoch, me)
+                if state == 2 and (i & 7) == 7 and source >= 0:
+                    give_up(here, slots + source * slot_bytes + i * 16 + 8, epoch, source)
+                return pairs
 
 
 def receive_packets(here, dst, slot, nbytes, epoch, source):
@@ -93,10 +122,7 @@ def receive_packets(here, dst, slot, nbytes, epoch, source):
     i = cuda.threadIdx.x
     while i < parts:
         pair = take(here, slot, i, epoch, source)
-        offset = data_offset(i)
-        store_word_at(dst, offset, nbytes, pair[0])
-        if (i & 7) != 7:
-            store_word_at(dst, offset + 8, nbytes, pair[1])
+        store_part(dst, i, nbytes, pair)
         i += cuda.blockDim.x
     cuda.syncthreads()
 
@@ -107,8 +133,10 @@ def own_pair(src, i, nbytes):
     return (word_at(src, offset, nbytes), word_at(src, offset + 8, nbytes))
 
 
-def add_up(here, out, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes):
-    """Part ``i`` of the result: this PE's ``own``, and the others' as they arrive, in the PEs' order."""
+def sum_of(here, slots, slot_bytes, own, i, epoch, me, n_pes):
+    """Part ``i`` of the result: this PE's ``own`` and the others' as they arrive, in the PEs' order."""
+    if TOGETHER:
+        return fold(take_all(here, slots, slot_bytes, i, epoch, me), own, me)
     pair = own
     if me != 0:
         pair = take(here, slots, i, epoch, 0)
@@ -118,11 +146,15 @@ def add_up(here, out, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes):
         if pe != me:
             pair = take(here, slots + pe * slot_bytes, i, epoch, pe)
         partials = add(partials, pair)
-    pair = end(partials, n_pes)
+    return end(partials, n_pes)
+
+
+def store_part(dst, i, nbytes, pair):
+    """Write part ``i`` of the lines to where its data belongs."""
     offset = data_offset(i)
-    store_word_at(out, offset, nbytes, pair[0])
+    store_word_at(dst, offset, nbytes, pair[0])
     if (i & 7) != 7:
-        store_word_at(out, offset + 8, nbytes, pair[1])
+        store_word_at(dst, offset + 8, nbytes, pair[1])
 
 
 def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
@@ -130,7 +162,21 @@ def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
-        add_up(here, out, slots, slot_bytes, own_pair(src, i, nbytes), i, nbytes, epoch, me, n_pes)
+        own = own_pair(src, i, nbytes)
+        store_part(out, i, nbytes, sum_of(here, slots, slot_bytes, own, i, epoch, me, n_pes))
+        i += cuda.blockDim.x
+    cuda.syncthreads()
+
+
+def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes):
+    nbytes = count * ITEM_BYTES
+    parts = padded(nbytes)
+    i = cuda.threadIdx.x
+    while i < parts:
+        own = own_pair(src, i, nbytes)
+        pair = sum_of(here, slots, slot_bytes, own, i, epoch, me, n_pes)
+        send_own(here, reduced, slot_bytes, pair, i, epoch, me, n_pes)
+        store_part(out, i, nbytes, pair)
         i += cuda.blockDim.x
     cuda.syncthreads()
 
@@ -165,7 +211,7 @@ def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n
         if next_but_one < parts:
             newest = own_pair(src, next_but_one, nbytes)
             send_own(here, slots, slot_bytes, newest, next_but_one, epoch, me, n_pes)
-        add_up(here, out, slots, slot_bytes, oldest, i, nbytes, epoch, me, n_pes)
+        store_part(out, i, nbytes, sum_of(here, slots, slot_bytes, oldest, i, epoch, me, n_pes))
         oldest = newer
         newer = newest
         i += step

@@ -3,7 +3,7 @@
 from numba import cuda
 
 from .. import here as h
-from .intrinsics import fence_system, load_word, store_release
+from .intrinsics import load_word, store_release
 from .primitives import copy
 
 DELTAS = 8 * h.DELTAS
@@ -29,8 +29,7 @@ def put_signal(here, dst, src, nbytes, signal, value, pe):
 
 
 def fence(here):
-    fence_system()
-    cuda.syncthreads()
+    cuda.syncthreads()  # a signal is a release: it comes after all that the block has written
 
 
 def signal(here, signal, value, pe):

@@ -32,8 +32,9 @@ def _split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
     return cgutils.pack_array(b, [b.extract_element(words, ir.Constant(ir.IntType(32), k)) for k in range(n)])
 
 
-def register_steps(dtype: DType, op: str) -> dict[str, Any]:
-    """``begin(pair)``, ``add(partials, pair)`` and ``end(partials, n_pes)`` as instructions."""
+def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
+    """``begin(pair)``, ``add(partials, pair)`` and ``end(partials, n_pes)`` as instructions, and what looks
+    at the packets of ``n_pes`` PEs at once (see ``together``)."""
     width = 16 // dtype.item_bytes
     n = width * dtype.acc_bytes // 8
     partials = types.UniTuple(types.int64, n)
@@ -65,7 +66,68 @@ def register_steps(dtype: DType, op: str) -> dict[str, Any]:
 
         return PAIR(partials, types.int64), code
 
-    return {"begin": begin, "add": add, "end": end}
+    @intrinsic
+    def fold(typing, pairs, own, me):
+        def code(context, b, signature, args):
+            def of(pe: int) -> ir.Value:
+                mine = b.icmp_signed("==", args[2], ir.Constant(_I64, pe))
+                words = [
+                    b.select(mine, cgutils.unpack_tuple(b, args[1])[k], cgutils.unpack_tuple(b, args[0])[2 * pe + k])
+                    for k in (0, 1)
+                ]
+                return arithmetic.widen(b, dtype, _join(b, cgutils.pack_array(b, words), 2, element, width), width)
+
+            x = of(0)
+            for pe in range(1, n_pes):
+                x = arithmetic.combine(b, dtype, op, x, of(pe))
+            if op == "avg":
+                x = arithmetic.divide(b, dtype, x, ir.Constant(_I64, n_pes), width)
+            return _split(b, arithmetic.narrow(b, dtype, x, width), 2)
+
+        return PAIR(types.UniTuple(types.int64, 2 * n_pes), PAIR, types.int64), code
+
+    return {"begin": begin, "add": add, "end": end, "fold": fold, **together(n_pes)}
+
+
+MOST_TOGETHER = 8  # PEs whose packets a thread holds at once: 16 bytes each, in registers
+
+
+def together(n_pes: int) -> dict[str, Any]:
+    """``poll_all(address, stride, me)``: the 16 bytes of every other PE, loads that do not wait for one another;
+    ``missing(pairs, epoch, me)``: the first PE whose second word is of an earlier epoch, or -1."""
+    pairs = types.UniTuple(types.int64, 2 * n_pes)
+
+    @intrinsic
+    def poll_all(typing, address, stride, me):
+        def code(context, b, signature, args):
+            kind = ir.FunctionType(ir.LiteralStructType([_I64] * 2), [_I64] * 3)
+            text = (
+                "{ .reg .pred other; setp.ne.s64 other, $3, $4; mov.b64 $0, 0; mov.b64 $1, 0; "
+                "@other ld.relaxed.sys.global.v2.u64 {$0,$1}, [$2]; }"
+            )
+            asm = ir.InlineAsm(kind, text, "=&l,=&l,l,l,l,~{memory}", side_effect=True)
+            words = []
+            for pe in range(n_pes):
+                at = b.add(args[0], b.mul(args[1], ir.Constant(_I64, pe)))
+                pair = b.call(asm, [at, args[2], ir.Constant(_I64, pe)])
+                words += [b.extract_value(pair, k) for k in (0, 1)]
+            return cgutils.pack_array(b, words)
+
+        return pairs(types.int64, types.int64, types.int64), code
+
+    @intrinsic
+    def missing(typing, words, epoch, me):
+        def code(context, b, signature, args):
+            found = ir.Constant(_I64, -1)
+            for pe in reversed(range(n_pes)):
+                here = ir.Constant(_I64, pe)
+                old = b.icmp_signed("<", cgutils.unpack_tuple(b, args[0])[2 * pe + 1], args[1])
+                found = b.select(b.and_(old, b.icmp_signed("!=", args[2], here)), here, found)
+            return found
+
+        return types.int64(pairs, types.int64, types.int64), code
+
+    return {"poll_all": poll_all, "missing": missing, "TOGETHER": 3 <= n_pes <= MOST_TOGETHER}
 
 
 @intrinsic

@@ -60,6 +60,14 @@ def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me
 
 
 @body
+def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes):
+    combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes)
+    nbytes = count * load_word(here + 8 * h.ITEM_BYTES)
+    for k in range(1, n_pes):
+        send_packets(here, reduced + me * slot_bytes, out, nbytes, epoch, (me + k) % n_pes)
+
+
+@body
 def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
     nbytes = count * load_word(here + 8 * h.ITEM_BYTES)
     for k in range(1, n_pes):
