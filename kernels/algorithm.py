@@ -104,7 +104,6 @@ PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries besi
 PACKETS_TOGETHER = 4  # packets are written in groups of so many (one warp)
 WARP_THREADS, MAX_THREADS = 32, 512  # of a block: every kernel's registers are kept within that
 GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
-BLOCK_DATA_BYTES = MAX_THREADS // WARP_THREADS * GROUP_DATA_BYTES  # what a block sends at one part a thread
 
 
 def packed_bytes(slot_bytes: int) -> int:
@@ -112,6 +111,23 @@ def packed_bytes(slot_bytes: int) -> int:
     return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * PACKETS_TOGETHER * PACKET_DATA_BYTES // 16 * 16
 
 
-def packet_threads(nbytes: int) -> int:
-    """Threads of a block that gives every part of ``nbytes`` in packets a thread."""
-    return min(MAX_THREADS, max(1, -(-nbytes // GROUP_DATA_BYTES)) * WARP_THREADS)
+FEW_WARPS, MANY_WARPS, MOST_WARPS = 4, 8, 12  # of a block of packets, as measured on an H200
+
+
+def packet_plan(count: int, item_bytes: int, shares: int, largest_elems: int, max_blocks: int) -> Plan:
+    """A plan for packets of ``count`` elements, of which a block sends one in ``shares`` to each PE.
+
+    One part of a packet a thread, in small blocks up to about one block a multiprocessor
+    (half of ``max_blocks``), then in larger ones; then in all blocks, several parts a thread.
+    """
+    groups = max(1, -(-count * item_bytes // (shares * GROUP_DATA_BYTES)))
+    for warps in (FEW_WARPS, MANY_WARPS):
+        n_blocks = -(-groups // warps)
+        if n_blocks <= max_blocks * 9 // 16:
+            break
+    else:
+        # A block that sends to each PE another chunk does more: few of them are enough for longer.
+        n_blocks = max_blocks if shares == 1 or groups > 16 * max_blocks else max(1, max_blocks // 2)
+    piece = cut(count, shares * n_blocks, largest_elems)
+    warps = min(MOST_WARPS, -(-piece * item_bytes // GROUP_DATA_BYTES))
+    return Plan(n_blocks, piece, warps * WARP_THREADS)

@@ -8,7 +8,7 @@ one before it is added up; its signal comes after that, when the piece has long 
 from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, wait_all, write_epoch
 
-PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES = 4, 8192, 32768
+PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES = 8, 32768, 65536  # a fence a piece costs about 2 us
 
 
 def put_all(here, me, n_pes, slot, src, nbytes):
@@ -59,7 +59,7 @@ def one_shot(
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB; four pieces a block or more, so that one is put while one is added up."""
+    """Blocks of at least 16 KiB; many pieces, so that one is put while one is added up, but each hides its fence."""
     n_pes = place.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     largest = min(limits.half_bytes // 2 // n_pes // acc_bytes, MAX_PIECE_BYTES // item_bytes)

@@ -12,7 +12,8 @@ at its end, when the puts in front of them have long arrived.
 from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, combine, copy, fence, put, read_epoch, signal_all, wait_all, write_epoch
 
-PIECES, MIN_PIECE_BYTES = 4, 4096
+PIECES, MIN_PIECE_BYTES = 4, 16384  # a fence a round costs about 2 us
+THREADS = 256  # of two blocks a multiprocessor: one waits while the other puts
 
 
 def put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot):
@@ -90,12 +91,13 @@ def two_shot(
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB; four rounds or more, so that one is put while one is reduced."""
+    """Blocks of at least 16 KiB; pieces large enough to hide their fences."""
     n_pes = place.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     largest = limits.half_bytes // 2 // (2 * n_pes) // acc_bytes
     share = -(-count // (n_pes * n_blocks))
-    return Plan(n_blocks, cut(count, n_pes * n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes))))
+    piece = cut(count, n_pes * n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
+    return Plan(n_blocks, piece, THREADS)
 
 
 ALGORITHM = Algorithm(

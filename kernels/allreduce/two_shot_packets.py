@@ -4,7 +4,7 @@ Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
 in place of a sentinel, so that every dtype and every value will do.
 """
 
-from ..algorithm import BLOCK_DATA_BYTES, Algorithm, Limits, Place, Plan, by_packets, cut, packed_bytes, packet_threads
+from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packed_bytes, packet_plan
 from ..block import block, blocks, pass_packets, read_epoch, receive_packets, send_packets, write_epoch
 
 
@@ -47,12 +47,9 @@ def two_shot_packets(
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
-    n_pes = place.n_pes
-    n_blocks = min(limits.max_blocks, -(-count * item_bytes // (n_pes * BLOCK_DATA_BYTES)))
-    largest = packed_bytes(limits.half_bytes // (2 * n_pes) // 128 * 128) // acc_bytes
-    piece = cut(count, n_pes * n_blocks, largest)
-    return Plan(n_blocks, piece, packet_threads(piece * item_bytes))
+    """See ``packet_plan``; every block sends each PE its chunk."""
+    largest = packed_bytes(limits.half_bytes // (2 * place.n_pes) // 128 * 128) // acc_bytes
+    return packet_plan(count, item_bytes, place.n_pes, largest, limits.max_blocks)
 
 
 ALGORITHM = Algorithm(

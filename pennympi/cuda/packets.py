@@ -8,7 +8,7 @@ needs NVLink (or one device).
 
 from numba import cuda
 
-from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES
+from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from .intrinsics import global_timer_ns, load_1, load_volatile, load_word, store_1, store_word
 from .peers import at
 from .primitives import ABORT, SPINS, TIMEOUT_NS, give_up
