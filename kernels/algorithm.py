@@ -62,6 +62,9 @@ class Algorithm:
     refuse: (Place, dtype_name, op) -> reason why it can't run, or ""
     outbox: puts leave from symmetric memory of the lane (else it is only scratch, which a GPU does not need)
     ways:   (Place, me) -> the int64 words that the text finds at ``ways``: which PE sends to which (None: none)
+    copied: (count, n_pes) -> elements of a chunk: when the text is done, chunk ``me`` of out goes to every PE
+            by the copy engines, and ``meet`` waits for theirs (None: the text does all)
+    meet:   (here, me, n_pes, signals, epochs), the text that ends such a call
     """
 
     name: str
@@ -73,6 +76,8 @@ class Algorithm:
     refuse: Callable[[Place, str, str], str]
     outbox: bool = True
     ways: Callable[[Place, int], Sequence[int]] | None = None
+    copied: Callable[[int, int], int] | None = None
+    meet: Callable[..., Any] | None = None
 
 
 def anywhere(place: Place, dtype: str, op: str) -> str:

@@ -1,10 +1,16 @@
-"""The table of AllReduce algorithms: one file and one row each."""
+"""The tables of AllReduce algorithms: one file and one row each.
+
+TABLE: for every call;  PLANNED: for plans whose ``out`` is the same symmetric object on every PE
+"""
 
 from .one_shot import ALGORITHM as one_shot
 from .one_shot_packets import ALGORITHM as one_shot_packets
 from .ring import ALGORITHM as ring
 from .simple_ring import ALGORITHM as simple_ring
 from .two_shot import ALGORITHM as two_shot
+from .two_shot_copied import ALGORITHM as two_shot_copied
+from .two_shot_direct import ALGORITHM as two_shot_direct
 from .two_shot_packets import ALGORITHM as two_shot_packets
 
 TABLE = {row.name: row for row in (ring, simple_ring, one_shot, one_shot_packets, two_shot, two_shot_packets)}
+PLANNED = {row.name: row for row in (two_shot_direct, two_shot_copied)}
