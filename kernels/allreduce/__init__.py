@@ -7,6 +7,7 @@ from .one_shot_packets import ALGORITHM as one_shot_packets
 from .recursive_doubling import ALGORITHM as recursive_doubling
 from .ring import ALGORITHM as ring
 from .simple_ring import ALGORITHM as simple_ring
+from .tree import ALGORITHM as tree
 from .two_shot import ALGORITHM as two_shot
 from .two_shot_packets import ALGORITHM as two_shot_packets
 
@@ -22,5 +23,6 @@ TABLE = {
         half_butterfly,
         halving_doubling,
         recursive_doubling,
+        tree,
     )
 }

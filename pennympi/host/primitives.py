@@ -167,6 +167,11 @@ def wait_all(here, signals, value, me, n_pes):
 
 
 @body
+def read_way(ways, index):
+    return load_word(ways + 8 * index)
+
+
+@body
 def read_epoch(epochs, index):
     return load_word(epochs + 8 * index)
 
