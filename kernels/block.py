@@ -129,6 +129,17 @@ def finish(here, dst, part, src, count):
     divided by the number of PEs for ``avg``, rounded once to the element's type."""
 
 
+@_primitive
+def merge(here, dst, part, other, count):
+    """dst (count,) partials = op(part (count,) partials, other (count,) partials), in this
+    order: PEs that merge the same two get the same bits if they name them alike."""
+
+
+@_primitive
+def finish_merge(here, dst, part, other, count):
+    """``finish`` with other (count,) partials in place of elements; dst overlaps neither."""
+
+
 # Peers --------------------------------------------------------------------------------
 
 
@@ -213,7 +224,12 @@ def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me
     """``combine``, with packets of this epoch in ``slots`` (n_pes, slot_bytes)."""
 
 
-# Epochs -------------------------------------------------------------------------------
+# Ways and epochs ----------------------------------------------------------------------
+
+
+@_primitive
+def read_way(ways, index):
+    """Word ``index`` of what the row's ``ways`` gave for this PE (int64)."""
 
 
 @_primitive

@@ -11,9 +11,9 @@ TIMEOUT_NS = 2  # deadline of a wait, 0: none
 ABORT = 3  # address of the abort word (int64): not 0 ends every wait
 RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record
-WIDEN, REDUCE, FINISH = 6, 7, 8  # host backend: addresses of the compiled element loops
-ITEM_BYTES, ACC_BYTES = 9, 10  # host backend: of the running reduction
-DELTAS = 11
+WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: addresses of the compiled element loops
+ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
+DELTAS = 13
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 

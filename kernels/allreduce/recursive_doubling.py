@@ -1,0 +1,106 @@
+"""Recursive doubling: whole vectors swapped with the PEs at distance 1, 2, 4, ...; log2 n hops.
+
+Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication
+operations in MPICH" (2005).  Few messages and a partner a hop: for small vectors
+where a hop is dear, as between nodes.
+
+Every hop doubles the PEs whose sum a PE holds.  The two partners of a hop merge
+the same two partials in the same order, the lower seat's first, so by induction
+all PEs of a doubled group hold the same bits.
+
+Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
+log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n is not p.
+"""
+
+from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..block import (
+    block,
+    blocks,
+    copy,
+    finish_merge,
+    merge,
+    put_signal,
+    read_epoch,
+    reduce,
+    wait,
+    widen,
+    write_epoch,
+)
+from ..folding import hops_of, pe_at, power_in, seat_of
+
+
+def recursive_doubling(
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
+):
+    """out (count,) = op over all PEs of src (count,); out may be src.
+
+    inbox, outbox (blocks, 2 parities, half_bytes), a half holds (fold, log2 p hops, unfold) slots of piece_elems partials
+    signals       (blocks, 2 + log2 p) words, one a slot
+    """
+    seats = power_in(n_pes)
+    rest, unfold = n_pes - seats, 1 + hops_of(seats)
+    seat = seat_of(me, rest)
+    slot_bytes = piece_elems * acc_bytes
+    arrived = signals + block() * (unfold + 1) * 8  # (unfold + 1,) words
+    epoch = read_epoch(epochs, block())
+    low = block() * piece_elems
+    while low < count:
+        epoch += 1
+        # A partner's message of epoch e+1 proves that it has read mine of epoch e: two parities are enough.
+        slots = (block() * 2 + (epoch & 1)) * half_bytes
+        n = min(piece_elems, count - low)
+        result = out + low * item_bytes
+        if me < 2 * rest and me % 2 == 0:
+            copy(outbox + slots, src + low * item_bytes, n * item_bytes)
+            put_signal(here, inbox + slots, outbox + slots, n * item_bytes, arrived, epoch, me + 1)
+            wait(here, arrived + unfold * 8, epoch, me + 1)
+            copy(result, inbox + slots + unfold * slot_bytes, n * item_bytes)
+        else:
+            widen(here, outbox + slots, src + low * item_bytes, n)
+            if me < 2 * rest:
+                wait(here, arrived, epoch, me - 1)
+                reduce(here, outbox + slots, outbox + slots, inbox + slots, n)
+                result = outbox + slots + unfold * slot_bytes
+            distance, hop = 1, 1
+            while distance < seats:
+                partner = pe_at(seat ^ distance, rest)
+                mine = outbox + slots + (hop - 1) * slot_bytes
+                theirs = inbox + slots + hop * slot_bytes
+                put_signal(here, theirs, mine, n * acc_bytes, arrived + hop * 8, epoch, partner)
+                wait(here, arrived + hop * 8, epoch, partner)
+                first, second = mine, theirs
+                if seat & distance:
+                    first, second = theirs, mine
+                if 2 * distance < seats:
+                    merge(here, mine + slot_bytes, first, second, n)
+                else:
+                    finish_merge(here, result, first, second, n)
+                distance, hop = 2 * distance, hop + 1
+            if me < 2 * rest:
+                put_signal(
+                    here, inbox + slots + hop * slot_bytes, result, n * item_bytes, arrived + hop * 8, epoch, me - 1
+                )
+                copy(out + low * item_bytes, result, n * item_bytes)
+        low += blocks() * piece_elems
+    write_epoch(epochs, block(), epoch)
+
+
+def _slots(place: Place) -> int:
+    return 2 + hops_of(power_in(place.n_pes))
+
+
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+    """Blocks of at least 4 KiB, pieces as large as a slot allows."""
+    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
+    return Plan(n_blocks, cut(count, n_blocks, limits.half_bytes // (_slots(place) * acc_bytes)))
+
+
+ALGORITHM = Algorithm(
+    name="recursive_doubling",
+    sentence="whole vectors swapped with the PEs at distance 1, 2, 4, ...; log2 n hops",
+    needs="none",
+    kernel=recursive_doubling,
+    plan=plan,
+    signals=_slots,
+    refuse=anywhere,
+)
