@@ -1,6 +1,7 @@
 """nccl-tests' columns, with a name in front of the numbers and the 99th percentile beside the median."""
 
 from .result import Result, Row
+from .rivals import RIVALS
 from .sizes import show
 
 OURS = "pennympi"
@@ -52,20 +53,37 @@ def tail(result: Result) -> list[str]:
 
 
 def comparison(result: Result) -> list[str]:
-    """Us a call of all contestants side by side, and how many times faster ours is than the best of the others."""
+    """Us a call of all contestants side by side.
+
+    At the end of a line: how many times longer the best rival takes, and, where several of the library's
+    algorithms were measured, how many times longer the library's choice takes than the best of them.
+    """
     names = result.contestants()
-    if len(names) < 2 or OURS not in names:
+    if len(names) < 2:
         return []
-    lines = ["#", f"#{'size':>10s}  " + "  ".join(f"{name:>16s}" for name in names) + "  best of the others / ours"]
+    lines = ["#", f"#{'size':>10s}  " + "  ".join(f"{name:>16s}" for name in names)]
     for group in result.groups():
         if len(result.groups()) > 1:
             lines.append(f"# {group.rows[0].dtype} {group.rows[0].op}")
         series = {name: group.series(name) for name in names}
-        for size, ours in series[OURS].items():
+        for size in sorted({size for one in series.values() for size in one}):
             us = {name: series[name][size].median_us for name in names if size in series[name]}
             cells = [f"{us[name]:16.2f}" if name in us else f"{'-':>16s}" for name in names]
-            others = {name: value for name, value in us.items() if name != OURS}
-            best = min(others, key=lambda name: others[name], default="")
-            ratio = f"{others[best] / ours.median_us:8.2f}  ({best})" if best else ""
-            lines.append(f" {show(size):>10s}  {'  '.join(cells)}  {ratio}")
+            lines.append(f" {show(size):>10s}  {'  '.join(cells)}{_verdict(us)}")
     return lines
+
+
+def _verdict(us: dict[str, float]) -> str:
+    """The ratios for one size.  us: {contestant: time}"""
+    own = {name: value for name, value in us.items() if name not in RIVALS}
+    rivals = {name: value for name, value in us.items() if name in RIVALS}
+    words = ""
+    if own and rivals:
+        best = min(rivals, key=lambda name: rivals[name])
+        words += f"  {best} / {OURS}: {rivals[best] / own.get(OURS, min(own.values())):.2f}"
+    algorithms = {name: value for name, value in own.items() if name != OURS}
+    if algorithms:
+        best = min(algorithms, key=lambda name: algorithms[name])
+        words += f"  best: {best}"
+        words += f", {OURS} / best: {own[OURS] / algorithms[best]:.2f}" if OURS in own else ""
+    return words

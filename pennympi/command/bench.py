@@ -72,7 +72,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, print, write.  Returns 1 when an element was wrong, 2 for arguments that can't be or nothing to measure."""
+    """Measure, print, write.  Returns 1 for wrong elements, 2 for wrong arguments or nothing to measure."""
     try:
         swept = sorted(set(args.sizes)) or sizes.sweep(args.minbytes, args.maxbytes, args.stepfactor, args.stepbytes)
         dtypes = chosen(args.datatype, DTYPES, "dtype", NCCL_NAMES)
@@ -140,6 +140,8 @@ def host_costs(team: Team, runner: Run, contestants: Any, nbytes: int, case: Any
         if one.on_device and block and not one.refuse(case, runner.dtype, op):
             source, target = runner.buffers(one, block, in_place)
             cost[one.name] = host_cost_us(team, one.call(case, source, target, op, root), stream)
+            if case.name == "allreduce" and one.name == columns.OURS:
+                cost[f"{one.name} plan"] = host_cost_us(team, team.plan_allreduce(source, target, op), stream)
     return cost
 
 
