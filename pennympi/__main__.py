@@ -3,20 +3,31 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
-from .command import bench, report
+from mpi4py import MPI
 
-COMMANDS = {"report": report, "bench": bench}
+COMMANDS = ("report", "bench")  # modules of pennympi/command
+
+
+class Parser(argparse.ArgumentParser):
+    """One that tells every rank what is wrong, and lets only the first one say it."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if MPI.COMM_WORLD.rank == 0:
+            super()._print_message(message, file)
 
 
 def main(argv: Sequence[str]) -> int:
     """Run one command; its status."""
-    parser = argparse.ArgumentParser(prog="python -m pennympi", description=__doc__)
+    parser = Parser(prog="python -m pennympi", description=__doc__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, module in COMMANDS.items():
+    modules = {name: import_module(f"{__package__}.command.{name}") for name in COMMANDS}
+    for name, module in modules.items():
         module.arguments(commands.add_parser(name, help=module.HELP, description=module.__doc__))
     args = parser.parse_args(argv or ["report"])
-    return int(COMMANDS[args.command].run(args))
+    return int(modules[args.command].run(args))
 
 
 if __name__ == "__main__":

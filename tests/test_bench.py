@@ -63,8 +63,8 @@ def test_a_wrong_element_is_found(team):
     buffers = memory.plain(team)
     buffers.grow(4096)
     run = Run(team, CASES["allreduce"], DTYPES["int32"], "max", Options(effort=QUICK, graph=False), seed=1)
-    assert run.measure(Ours(team, buffers), 4096, False).wrong == 0
-    assert run.measure(Broken(team, buffers), 4096, False).wrong == 1
+    assert run.measure([Ours(team, buffers)], 4096, False)[0].wrong == 0
+    assert run.measure([Broken(team, buffers)], 4096, False)[0].wrong == 1
 
 
 @pytest.mark.mpi(min_size=2)
@@ -75,8 +75,8 @@ def test_every_shape_is_right(team):
     run = Run(team, CASES["allreduce"], DTYPES["float16"], "sum", Options(effort=QUICK, graph=False), seed=2)
     rows = [row for row in TABLE.values() if not row.refuse(team.place, "float16", "sum")]
     kept = rows[team.n_pes % 3 :: 3]  # each at some rank count
-    for name, row in shapes.sweep(kept, [1, 7], [100, 1 << 30], [64]):
-        assert run.measure(Ours(team, buffers, row, name), 100003, False).wrong == 0
+    every = [Ours(team, buffers, row, name) for name, row in shapes.sweep(kept, [1, 7], [100, 1 << 30], [64])]
+    assert [row.wrong for row in run.measure(every, 100003, False)] == [0] * len(every)
 
 
 def test_a_shape_stays_inside_its_slots():

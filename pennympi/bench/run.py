@@ -1,6 +1,6 @@
 """One run: every size, every contestant, out of place and in place."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import DType
 from ..team import Team
 from .cases import Case
-from .contestant import Contestant
+from .contestant import Call, Contestant
 from .memory import array_module
 from .pattern import Pattern
 from .result import Row
@@ -43,22 +43,34 @@ class Run:
         self._xp, self._seed = array_module(team), seed
         self._patterns: dict[Any, Pattern] = {}
 
-    def measure(self, contestant: Contestant, nbytes: int, in_place: bool) -> Row | None:
-        """One row, or None when there is no such form or no element.  Collective."""
-        case, options = self._case, self._options
+    def measure(self, contestants: Sequence[Contestant], nbytes: int, in_place: bool) -> list[Row | None]:
+        """A row for each contestant, None where there is no such form or no element.  Collective."""
+        options = self._options
+        block = self._case.block(nbytes, self.dtype.item_bytes, self._team.n_pes)
         wanted = options.in_place if in_place else options.out_of_place
-        block = case.block(nbytes, self.dtype.item_bytes, self._team.n_pes)
-        if not wanted or block == 0 or (in_place and not case.in_place) or not contestant.has(case, in_place):
-            return None
+        if not wanted or block == 0 or (in_place and not self._case.in_place):
+            return [None for _ in contestants]
+        ready = {one.name: self._ready(one, block, in_place) for one in contestants if one.has(self._case, in_place)}
+        on_the_host = [one.name for one in contestants if one.name in ready and not one.on_device]
+        alike = on_host(self._team, [ready[name][0] for name in on_the_host], options.effort) if on_the_host else []
+        times = dict(zip(on_the_host, alike, strict=True))
+        rows: list[Row | None] = []
+        for one in contestants:
+            if one.name not in ready:
+                rows.append(None)
+                continue
+            call, source, target = ready[one.name]
+            took = times.get(one.name) or on_device(self._team, call, self._stream, options.effort, options.graph)
+            wrong = self._wrong(one, call, source, target, block) if options.check else 0
+            rows.append(self._row(one, block, in_place, took, wrong))
+        return rows
+
+    def _ready(self, contestant: Contestant, block: int, in_place: bool) -> tuple[Call, Any, Any]:
+        """(call, source, target), the source filled."""
         source, target = self.buffers(contestant, block, in_place)
-        pattern = self._pattern(contestant)
-        pattern.fill(source, self._team.me)
+        self._pattern(contestant).fill(source, self._team.me)
         self._settle()
-        call = contestant.call(case, source, target, self._op, options.root)
-        times = self._times(contestant, call)
-        wrong = self._wrong(contestant, pattern, call, source, target, block, in_place) if options.check else 0
-        size = max(case.elements(block, self._team.n_pes)) * self.dtype.item_bytes
-        return self._row(contestant, size, block, in_place, times, wrong)
+        return contestant.call(self._case, source, target, self._op, self._options.root), source, target
 
     def buffers(self, contestant: Contestant, block: int, in_place: bool) -> tuple[Any, Any]:
         """(source, target) for one block size, as views of the contestant's memory."""
@@ -84,16 +96,9 @@ class Run:
             self._patterns[xp] = Pattern(xp, self.dtype, self._op or "sum", self._team.n_pes, self._seed)
         return self._patterns[xp]
 
-    def _times(self, contestant: Contestant, call: Callable[[Any], None]) -> Times:
-        if contestant.on_device:
-            return on_device(self._team, call, self._stream, self._options.effort, self._options.graph)
-        return on_host(self._team, call, self._options.effort)
-
-    def _wrong(
-        self, contestant: Contestant, pattern: Pattern, call: Any, source: Any, target: Any, block: int, in_place: bool
-    ) -> int:
+    def _wrong(self, contestant: Contestant, call: Call, source: Any, target: Any, block: int) -> int:
         """Wrong elements of all PEs after one call on fresh data.  Collective."""
-        team = self._team
+        team, pattern = self._team, self._pattern(contestant)
         target.view("uint8").fill(POISON)
         pattern.fill(source, team.me)
         self._settle()
@@ -112,7 +117,8 @@ class Run:
         self._team.synchronize()
         self._team.comm.Barrier()
 
-    def _row(self, contestant: Contestant, size: int, block: int, in_place: bool, times: Times, wrong: int) -> Row:
+    def _row(self, contestant: Contestant, block: int, in_place: bool, times: Times, wrong: int) -> Row:
+        size = max(self._case.elements(block, self._team.n_pes)) * self.dtype.item_bytes
         algbw = size / times.median_us / 1e3
         return Row(
             collective=self._case.name,

@@ -3,7 +3,8 @@
 One measurement is a burst of calls, back to back, as nccl-tests makes it.  On a
 GPU all bursts of a series are queued at once with an event between them, and the
 first ones are thrown away: from then on the PEs run in step, for a collective
-waits for all of them, and no launch is waited for.  The time of a burst is that
+waits for all of them, and no launch is waited for.  On the host the contestants'
+bursts take turns.  The time of a burst is that
 of the slowest PE; median and 99th percentile are over the bursts.
 """
 
@@ -68,21 +69,31 @@ def _summary(team: Team, call_us: list[float], calls: int, mode: str) -> Times:
     return Times(float(np.median(us)), float(np.percentile(us, 99)), float(us.min()), calls, len(us), mode)
 
 
-def on_host(team: Team, call: Call, effort: Effort) -> Times:
-    """Times of a call that returns when it is done.  Collective."""
-    for _ in range(effort.warmup):
-        call(None)
+def on_host(team: Team, calls: list[Call], effort: Effort) -> list[Times]:
+    """Times of calls that return when they are done, one series each.  Collective.
 
-    def burst(calls: int) -> float:
-        begin = time.perf_counter()
-        for _ in range(calls):
+    Their bursts take turns, so that whatever else the machine does meets all of them alike.
+    """
+    counts = []
+    for call in calls:
+        for _ in range(effort.warmup):
             call(None)
-        return (time.perf_counter() - begin) / calls * 1e6
+        team.comm.Barrier()
+        counts.append(effort.series(_agreed(team, _burst_us(call, ESTIMATED))[0]))
+    took_us: list[list[float]] = [[] for _ in calls]
+    for turn in range(DISCARDED + max(bursts for _, bursts in counts)):
+        for call, (n, bursts), us in zip(calls, counts, took_us, strict=True):
+            if turn < DISCARDED + bursts:
+                us.append(_burst_us(call, n))
+    return [_summary(team, us[DISCARDED:], n, "host") for us, (n, _) in zip(took_us, counts, strict=True)]
 
-    team.comm.Barrier()
-    calls, bursts = effort.series(_agreed(team, burst(ESTIMATED))[0])
-    team.comm.Barrier()
-    return _summary(team, [burst(calls) for _ in range(bursts + DISCARDED)][DISCARDED:], calls, "host")
+
+def _burst_us(call: Call, calls: int) -> float:
+    """Microseconds a call of one burst of a call that returns when it is done."""
+    begin = time.perf_counter()
+    for _ in range(calls):
+        call(None)
+    return (time.perf_counter() - begin) / calls * 1e6
 
 
 def on_device(team: Team, call: Call, stream: Any, effort: Effort, graph: bool) -> Times:

@@ -107,24 +107,27 @@ def measure(team: Team, args: Any, result: Result, contestants: Any, swept: Any,
     seed = team.comm.bcast(secrets.randbits(48) if team.me == 0 else None)
     result.facts["seed"] = seed
     width = max(len(one.name) for one in contestants)
-    progress = Progress(len(swept) * len(contestants) * len(dtypes) * len(ops), team.me == 0 and not args.quiet)
+    progress = Progress(len(swept) * len(dtypes) * len(ops), team.me == 0 and not args.quiet)
     if team.me == 0:
         print("\n".join([f"# {name}: {value}" for name, value in result.facts.items()] + columns.head(width)))
     for dtype_name in dtypes:
         for op in ops:
             runner = Run(team, case, DTYPES[dtype_name], op, options, seed)
+            able = []
+            for one in contestants:
+                why = one.refuse(case, DTYPES[dtype_name], op)
+                if why:
+                    result.refused[one.name] = why
+                else:
+                    able.append(one)
             for nbytes in swept:
-                for one in contestants:
-                    progress.step(f"{sizes.show(nbytes)} {one.name}")
-                    why = one.refuse(case, DTYPES[dtype_name], op)
-                    if why:
-                        result.refused[one.name] = why
-                        continue
-                    rows = [runner.measure(one, nbytes, in_place) for in_place in (False, True)]
-                    result.rows += [row for row in rows if row]
-                    if team.me == 0 and any(rows):
-                        progress.clear()
-                        print(columns.line(rows[0], rows[1], width), flush=True)
+                progress.step(f"{sizes.show(nbytes)} {dtype_name} {op}")
+                forms = [runner.measure(able, nbytes, in_place) for in_place in (False, True)]
+                result.rows += [row for rows in forms for row in rows if row]
+                if team.me == 0:
+                    progress.clear()
+                    lines = [columns.line(out, own, width) for out, own in zip(*forms, strict=True) if out or own]
+                    print(*lines, sep="\n", end="\n" if lines else "", flush=True)
             if not result.host_us and graph:
                 result.host_us = host_costs(team, runner, contestants, swept[0], case, args.root, op)
     progress.clear()
