@@ -37,7 +37,8 @@ lint: .venv/.ready-lint  ## ruff and mypy
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
-bench: .venv/.ready-demo  ## the solver on 1, 2 and NP=4 ranks, one csv line each
+bench: .venv/.ready-demo  ## AllReduce beside MPI's own, and the solver on 1, 2 and NP=4 ranks, one csv line each
+	$(IN_VENV) mpirun -np $(NP) python -m pennympi bench allreduce --against mpi $(ARGS)
 	@for n in 1 2 $(NP); do \
 	    $(IN_VENV) mpirun -np $$n python -m apps.jacobi --nx 1024 --ny 1024 --niter 500 --nccheck 100 --csv || exit 1; done
 

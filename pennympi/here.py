@@ -13,7 +13,8 @@ RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record
 WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: addresses of the compiled element loops
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
-DELTAS = 13
+PATIENCE = 13  # host backend: polls of a signal before the PE sleeps between them
+DELTAS = 14
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 

@@ -27,8 +27,8 @@ def best(place: Place, nbytes: int) -> str:
     return "two_shot" if whole_lines else "ring"
 
 
-def choose(name: str, place: Place, nbytes: int, dtype: str, op: str) -> Algorithm:
-    """The row to run.  ``name``: an algorithm's, or "auto".
+def choose(name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str) -> Algorithm:
+    """The row to run.  ``name``: an algorithm's, or "auto"; or a row, which a measurement may have changed.
 
     Raises ValueError for an unknown name, Unsupported when it can't run here.
     """
@@ -36,10 +36,10 @@ def choose(name: str, place: Place, nbytes: int, dtype: str, op: str) -> Algorit
         name = setting("PENNYMPI_ALLREDUCE")
     if name == "auto":
         name = best(place, nbytes)
-    row = TABLE.get(name)
+    row = name if isinstance(name, Algorithm) else TABLE.get(name)
     if row is None:
         raise ValueError(f"algorithm {name!r} is unknown: use auto, {', '.join(TABLE)}")
     reason = row.refuse(place, dtype, op)
     if reason:
-        raise Unsupported(f"{name} can't run here: {reason}; use algorithm='auto'")
+        raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
     return row

@@ -20,7 +20,8 @@ forced() { PENNYMPI_FORCE_NVSHMEM_PUT=1 tests forced 2 -k "allreduce or rma or e
 for step in $steps; do
     case $step in
     precompile) python3 tools/precompile.py "$(seq -s, 2 "$gpus"),16" | tail -1 && python3 tools/precompile.py 2 --beyond | tail -1 ;;
-    bench) mpirun -np "$gpus" python3 benchmarks/allreduce.py --output "$out/allreduce-${gpus}gpus.json" | tee "$out/bench.txt" | tail -14 ;;
+    bench) mpirun -np "$gpus" python3 -m pennympi bench allreduce -e 1G --against nccl,nccl-symmetric --plot "$out/allreduce-${gpus}gpus" \
+        --output "$out/allreduce-${gpus}gpus.json" | tee "$out/bench.txt" | tail -22 ;;
     tests) # as many at once as there are GPUs for: 1 beside 3, 2 beside the forced puts, then 4
         for n in $(seq 1 $((gpus / 2))); do
             CUDA_VISIBLE_DEVICES=$(seq -s, 0 $((n - 1))) tests "np$n" "$n" &

@@ -1,5 +1,6 @@
 """Which objects the host backend takes as arrays."""
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from .. import dlpack
 from ..dtypes import dtype_of
 from ..span import Span
+
+_AT_START = ctypes.c_char * 0
 
 
 def span(x: Any, writable: bool) -> Span:
@@ -32,4 +35,12 @@ def span(x: Any, writable: bool) -> Span:
         raise ValueError("the array is not contiguous: pass numpy.ascontiguousarray(x)")
     if writable and not x.flags.writeable:
         raise ValueError("the array is read-only, and the call writes to it: pass a copy")
-    return Span(x.ctypes.data, x.size, dtype_of(x.dtype), x)
+    return Span(address_of(x), x.size, dtype_of(x.dtype), x)
+
+
+def address_of(x: np.ndarray) -> int:
+    """Address of the first element of a contiguous array (``x.ctypes.data`` takes four times as long)."""
+    try:
+        return ctypes.addressof(_AT_START.from_buffer(x))  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # read-only, or a dtype that Python's buffers do not know
+        return int(x.__array_interface__["data"][0])

@@ -1,5 +1,6 @@
 """The host backend: PEs of one node, shared memory, NumPy arrays."""
 
+import os
 import platform
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from . import arrays, streams
 from .compile import compile_text
 from .heap import Heap
 from .launch import HostKernel
+from .primitives import HASTY_SPINS, PATIENT_SPINS
 
 BYTE = TABLE["uint8"]
 
@@ -43,6 +45,8 @@ class HostBackend:
         self.here = np.zeros(h.DELTAS + self.comm.size, np.int64)
         self.here[h.ME], self.here[h.N_PES] = self.comm.rank, self.comm.size
         self.here[h.TIMEOUT_NS] = int(self.timeout_s * 1e9)
+        cores = set().union(*self.comm.allgather(os.sched_getaffinity(0)))
+        self.here[h.PATIENCE] = PATIENT_SPINS if len(cores) >= self.comm.size else HASTY_SPINS
         self.here[h.ABORT], self.here[h.RECORD] = self.abort.ctypes.data, self._record.ctypes.data
         self.here[h.DELTAS :] = self._heap.deltas
         self.here_address = self.here.ctypes.data

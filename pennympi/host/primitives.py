@@ -20,8 +20,9 @@ from .intrinsics import (
     store_word,
 )
 
-# Linux may give the core straight back to who yields it: with more PEs than cores, only sleep makes way for long.
-SPINS_BEFORE_YIELD, SPINS_BEFORE_NAP = 64, 96
+# A sleep takes 50 us, but Linux may give the core straight back to who yields it: with more PEs than cores, only
+# sleep makes way for long, and with a core for each PE, yielding does.
+SPINS_BEFORE_YIELD, PATIENT_SPINS, HASTY_SPINS = 64, 8192, 96
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 BODIES: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
 
@@ -121,11 +122,12 @@ def signal(here, signal, value, pe):
 
 @body
 def wait(here, signal, value, source):
+    patience = load_word(here + 8 * h.PATIENCE)
     spins = 0
     since_ns = 0
     while load_acquire(signal) < value:
         spins += 1
-        if spins >= SPINS_BEFORE_NAP:
+        if spins >= patience:
             nap()
         elif spins >= SPINS_BEFORE_YIELD:
             sched_yield()

@@ -1,0 +1,1 @@
+"""Measuring collectives beside their rivals; the command is ``python -m pennympi bench``."""

@@ -1,0 +1,89 @@
+"""nccl-tests' columns, with a name in front of the numbers and the 99th percentile beside the median."""
+
+from .result import Result, Row
+from .rivals import RIVALS
+from .sizes import show
+
+OURS = "pennympi"
+_HALF = f"{'time':>9s} {'p99':>9s} {'algbw':>7s} {'busbw':>7s} {'#wrong':>6s}"
+_UNITS = f"{'(us)':>9s} {'(us)':>9s} {'(GB/s)':>7s} {'(GB/s)':>7s} {'':6s}"
+
+
+def head(width: int) -> list[str]:
+    """The lines above the table; width: of the longest name."""
+    left = f"#{'size':>11s} {'count':>12s} {'type':>8s} {'redop':>6s}  {'':{width}s}"
+    units = f"#{'(B)':>11s} {'(elements)':>12s} {'':8s} {'':6s}  {'':{width}s}"
+    gap = len(left)
+    return [
+        f"#{'':{gap - 1}s}  {'out-of-place':^{len(_HALF)}s}  {'in-place':^{len(_HALF)}s}",
+        f"{left}  {_HALF}  {_HALF}",
+        f"{units}  {_UNITS}  {_UNITS}",
+    ]
+
+
+def _half(row: Row | None) -> str:
+    if row is None:
+        return f"{'-':>9s} {'-':>9s} {'-':>7s} {'-':>7s} {'-':>6s}"
+    p99 = "-" if row.p99_us is None else f"{row.p99_us:.2f}"
+    return f"{row.median_us:9.2f} {p99:>9s} {row.algbw:7.2f} {row.busbw:7.2f} {row.wrong:6d}"
+
+
+def line(out_of_place: Row | None, in_place: Row | None, width: int) -> str:
+    """One contestant at one size."""
+    row = out_of_place or in_place
+    assert row is not None
+    left = f"{row.size_bytes:12d} {row.count:12d} {row.dtype:>8s} {row.op or 'none':>6s}  {row.contestant:{width}s}"
+    note = "" if row.mode in ("graph", "host") else f"  {row.mode}"
+    return f"{left}  {_half(out_of_place)}  {_half(in_place)}{note}"
+
+
+def tail(result: Result) -> list[str]:
+    """The sums below the table."""
+    wrong = sum(row.wrong for row in result.rows)
+    lines = [f"# Wrong elements: {wrong} {'OK' if wrong == 0 else 'FAILED'}"]
+    for name in result.contestants():
+        rows = [row for row in result.rows if row.contestant == name]
+        lines.append(f"# Avg bus bandwidth of {name}: {sum(row.busbw for row in rows) / len(rows):.4g} GB/s")
+    lines += [f"# {name} left out: {why}" for name, why in result.refused.items()]
+    if result.host_us:
+        cost = ", ".join(f"{name} {us:.2f}" for name, us in result.host_us.items())
+        lines.append(f"# Host time of a call at the smallest size, us: {cost}")
+    lines += [f"# Bytes over {rail}: {nbytes}" for rail, nbytes in result.rails.items()]
+    return lines
+
+
+def comparison(result: Result) -> list[str]:
+    """Us a call of all contestants side by side.
+
+    At the end of a line: how many times longer the best rival takes, and, where several of the library's
+    algorithms were measured, how many times longer the library's choice takes than the best of them.
+    """
+    names = result.contestants()
+    if len(names) < 2:
+        return []
+    lines = ["#", f"#{'size':>10s}  " + "  ".join(f"{name:>16s}" for name in names)]
+    for group in result.groups():
+        if len(result.groups()) > 1:
+            lines.append(f"# {group.rows[0].dtype} {group.rows[0].op}")
+        series = {name: group.series(name) for name in names}
+        for size in sorted({size for one in series.values() for size in one}):
+            us = {name: series[name][size].median_us for name in names if size in series[name]}
+            cells = [f"{us[name]:16.2f}" if name in us else f"{'-':>16s}" for name in names]
+            lines.append(f" {show(size):>10s}  {'  '.join(cells)}{_verdict(us)}")
+    return lines
+
+
+def _verdict(us: dict[str, float]) -> str:
+    """The ratios for one size.  us: {contestant: time}"""
+    own = {name: value for name, value in us.items() if name not in RIVALS}
+    rivals = {name: value for name, value in us.items() if name in RIVALS}
+    words = ""
+    if own and rivals:
+        best = min(rivals, key=lambda name: rivals[name])
+        words += f"  {best} / {OURS}: {rivals[best] / own.get(OURS, min(own.values())):.2f}"
+    algorithms = {name: value for name, value in own.items() if name != OURS}
+    if algorithms:
+        best = min(algorithms, key=lambda name: algorithms[name])
+        words += f"  best: {best}"
+        words += f", {OURS} / best: {own[OURS] / algorithms[best]:.2f}" if OURS in own else ""
+    return words

@@ -1,0 +1,51 @@
+"""This library as a contestant: its public calls."""
+
+from typing import Any
+
+from ..dtypes import DType
+from ..kernels.algorithm import Algorithm
+from ..team import Team
+from .cases import Case, partner
+from .contestant import Call
+from .memory import Memory
+
+
+class Ours:
+    """One algorithm ("auto": the library's own choice) of this library.
+
+    algorithm: a name, or a row whose plan was changed
+    """
+
+    on_device = True
+
+    def __init__(self, team: Team, memory: Memory, algorithm: str | Algorithm = "auto", name: str = "pennympi"):
+        from .. import __version__
+
+        self.name, self.version, self.memory, self.algorithm = name, __version__, memory, algorithm
+        self._team = team
+        self.on_device = team.backend == "cuda"
+
+    def refuse(self, case: Case, dtype: DType, op: str) -> str:
+        if not hasattr(self._team, case.name):
+            return f"this version of the library has no team.{case.name}"
+        return ""
+
+    def has(self, case: Case, in_place: bool) -> bool:
+        return in_place or case.name != "broadcast"
+
+    def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
+        team: Any = self._team
+        run = getattr(team, case.name)
+        if case.name == "exchange":
+            other = partner(team.me, team.n_pes)
+            return lambda stream: run(target, source, other, stream=stream)
+        if case.name == "put":
+            after = (team.me + 1) % team.n_pes
+            return lambda stream: run(target, source, after, stream=stream)
+        named: dict[str, Any] = {"algorithm": self.algorithm} if self.algorithm != "auto" else {}
+        if case.reduces:
+            named["op"] = op
+        if case.rooted:
+            named["root"] = root
+        args = (source,) if case.name == "broadcast" else (source, None if target is source else target)
+        return lambda stream: run(*args, **named, stream=stream)

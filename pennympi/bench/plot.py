@@ -1,0 +1,65 @@
+"""Pictures of a result: latency, bandwidth, and how many times faster."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from .columns import OURS
+from .result import Result
+from .sizes import show
+
+
+def missing() -> str:
+    """Why no picture can be made, or ""."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return "matplotlib is not installed: pip install matplotlib, or leave --plot out"
+    return ""
+
+
+def draw(result: Result, path: Path) -> list[Path]:
+    """Write path.png and path.svg of the first dtype and op, each whole or not at all; returns them."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (latency, bandwidth, ratio) = pyplot.subplots(1, 3, figsize=(15, 4.6), layout="constrained")
+    result = result.groups()[0]
+    names = result.contestants()
+    series = {name: result.series(name) for name in names}
+    for name in names:
+        at = list(series[name])
+        rows = list(series[name].values())
+        style: dict[str, Any] = {"marker": ".", "label": name, "linewidth": 2 if name == OURS else 1}
+        latency.loglog(at, [row.median_us for row in rows], **style)
+        bandwidth.semilogx(at, [row.busbw for row in rows], **style)
+        common = [size for size in at if size in series.get(OURS, {})]
+        if name != OURS and common:
+            faster = [series[name][size].median_us / series[OURS][size].median_us for size in common]
+            ratio.semilogx(common, faster, **style)
+    ratio.axhline(1, color="black", linewidth=0.8)
+    latency.set(ylabel="us a call, slowest PE, median")
+    bandwidth.set(ylabel="bus bandwidth, GB/s")
+    ratio.set(ylabel=f"time / {OURS}'s time")
+    ticks = sorted({size for name in names for size in series[name]})
+    for axes in (latency, bandwidth, ratio):
+        axes.set_xlabel("size")
+        axes.set_xticks(ticks[:: max(1, len(ticks) // 6)], [show(t) for t in ticks[:: max(1, len(ticks) // 6)]])
+        axes.minorticks_off()
+        axes.grid(True, alpha=0.3)
+    latency.legend()
+    row = result.rows[0]
+    where = result.facts.get("device", "")
+    figure.suptitle(f"{row.collective}, {row.dtype} {row.op}, {result.facts['PEs']} x {where}, {row.mode}")
+    written = []
+    for kind in ("png", "svg"):
+        target = path.with_suffix(f".{kind}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f".{target.name}.part")
+        figure.savefig(part, format=kind, dpi=110)
+        os.replace(part, target)
+        written.append(target)
+    pyplot.close(figure)
+    return written

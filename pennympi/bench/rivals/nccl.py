@@ -1,0 +1,80 @@
+"""NCCL, called directly by nccl4py, with plain buffers or with symmetric windows."""
+
+from typing import Any
+
+import cupy
+
+from ...dtypes import DType
+from ...errors import Unsupported
+from ...team import Team
+from ..cases import Case, partner
+from ..contestant import Call
+from ..memory import Memory, plain
+
+try:
+    import nccl.core as nccl
+except ImportError:
+    nccl = None
+
+
+class Nccl:
+    """One communicator over the team's PEs.  Collective to make; raises Unsupported without nccl4py.
+
+    symmetric: buffers from ncclMemAlloc, registered as symmetric windows (its fast kernels need that)
+    """
+
+    on_device = True
+
+    def __init__(self, team: Team, symmetric: bool):
+        if nccl is None:
+            raise Unsupported("nccl4py is not installed (pip install nccl4py)")
+        if team.backend != "cuda":
+            raise Unsupported("NCCL needs the cuda backend")
+        self.name = "nccl-symmetric" if symmetric else "nccl"
+        self.version = f"NCCL {nccl.get_version().libnccl.version}"
+        uid = team.comm.bcast(nccl.get_unique_id() if team.me == 0 else None)
+        self._comm = nccl.Communicator.init(team.n_pes, team.me, uid)
+        self._me, self._n_pes = team.me, team.n_pes
+        self.memory = Memory(self._window) if symmetric else plain(team)
+
+    def _window(self, nbytes: int) -> Any:
+        array = cupy.from_dlpack(nccl.mem_alloc(nbytes)).view("uint8")
+        self._comm.register_window(array, nccl.WindowFlag.COLL_SYMMETRIC)
+        return array
+
+    def refuse(self, case: Case, dtype: DType, op: str) -> str:
+        if dtype.name in ("int16", "uint16"):
+            return f"NCCL has no {dtype.name}"
+        return ""
+
+    def has(self, case: Case, in_place: bool) -> bool:
+        return True
+
+    def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
+        comm = self._comm
+        by = getattr(nccl, op.upper()) if case.reduces else None
+        match case.name:
+            case "allreduce":
+                return lambda stream: comm.allreduce(source, target, by, stream=stream)
+            case "reduce_scatter":
+                return lambda stream: comm.reduce_scatter(source, target, by, stream=stream)
+            case "all_gather":
+                return lambda stream: comm.allgather(source, target, stream=stream)
+            case "broadcast":
+                return lambda stream: comm.broadcast(source, target, root, stream=stream)
+            case "reduce":
+                return lambda stream: comm.reduce(source, target, by, root, stream=stream)
+            case "all_to_all":
+                return lambda stream: comm.alltoall(source, target, stream=stream)
+            case "exchange":
+                other = partner(self._me, self._n_pes)
+                return lambda stream: self._swap(source, target, other, other, stream)
+            case "put":
+                after, before = (self._me + 1) % self._n_pes, (self._me - 1) % self._n_pes
+                return lambda stream: self._swap(source, target, after, before, stream)
+        raise ValueError(f"no NCCL call for {case.name}")
+
+    def _swap(self, source: Any, target: Any, to: int, by: int, stream: Any) -> None:
+        with nccl.group():
+            self._comm.send(source, to, stream=stream)
+            self._comm.recv(target, by, stream=stream)

@@ -1,0 +1,63 @@
+"""NVSHMEM's own collectives on a stream, by nvshmem4py's bindings."""
+
+from typing import Any
+
+from nvshmem import bindings
+
+from ...dtypes import DType
+from ...errors import Unsupported
+from ...team import Team
+from ..cases import Case
+from ..contestant import Call
+from ..memory import symmetric
+
+TEAM_WORLD = 0
+_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
+_FORMS = {"all_gather": "fcollect", "all_to_all": "alltoall", "broadcast": "broadcast"}
+
+
+class Nvshmem:
+    """The set of PEs that the library has started NVSHMEM with.  Raises Unsupported on the host backend."""
+
+    name = "nvshmem"
+    on_device = True
+
+    def __init__(self, team: Team):
+        if team.backend != "cuda":
+            raise Unsupported("NVSHMEM needs the cuda backend")
+        self.version = f"NVSHMEM {dict(team.describe())['NVSHMEM']}"
+        self.memory = symmetric(team)
+        self._me, self._n_pes = team.me, team.n_pes
+
+    def _function(self, case: Case, dtype: DType, op: str) -> Any:
+        """The binding, or None where there is none."""
+        if case.name == "put":
+            return bindings.putmem_on_stream
+        form = {"allreduce": f"{op}_reduce", "reduce_scatter": f"{op}_reducescatter"}.get(case.name)
+        form = form or _FORMS.get(case.name)
+        return getattr(bindings, f"{_NAMES.get(dtype.name, dtype.name)}_{form}_on_stream", None)
+
+    def refuse(self, case: Case, dtype: DType, op: str) -> str:
+        if self._function(case, dtype, op) is None:
+            return f"NVSHMEM has no {case.name} of {dtype.name} by {op} on a stream"
+        return ""
+
+    def has(self, case: Case, in_place: bool) -> bool:
+        return not in_place or case.name == "allreduce"
+
+    def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
+        run = self._function(case, _dtype(source), op)
+        to, given = target.data.ptr, source.data.ptr
+        if case.name == "put":
+            after, nbytes = (self._me + 1) % self._n_pes, source.nbytes
+            return lambda stream: run(to, given, nbytes, after, stream.ptr)
+        block = source.size // (self._n_pes if case.source_cut else 1)
+        if case.name == "broadcast":
+            return lambda stream: run(TEAM_WORLD, to, given, block, root, stream.ptr)
+        return lambda stream: run(TEAM_WORLD, to, given, block, stream.ptr)
+
+
+def _dtype(x: Any) -> DType:
+    from ...dtypes import dtype_of
+
+    return dtype_of(x.dtype)

@@ -1,0 +1,37 @@
+"""Sizes in bytes: read as nccl-tests reads them, swept, and shown."""
+
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def parse(text: str) -> int:
+    """8, 64K or 1G as bytes.  Raises ValueError for anything else."""
+    unit = text[-1:].upper() if text[-1:].isalpha() else ""
+    digits = text[: len(text) - len(unit)]
+    if unit not in UNITS or not digits.isdigit():
+        raise ValueError(f"{text!r} is not a size: give bytes with an optional K, M or G, such as 64K")
+    return int(digits) * UNITS[unit]
+
+
+def sweep(begin: int, end: int, factor: float, step: int) -> list[int]:
+    """begin, begin * factor, ... up to end; by adding ``step`` instead if it is not 0.
+
+    Raises ValueError when it would not grow.
+    """
+    if begin < 1 or end < begin or (step < 1 and factor <= 1):
+        raise ValueError(f"sizes from {begin} to {end} by {f'adding {step}' if step else f'a factor of {factor:g}'}: "
+                         "begin at 1 or more, end no earlier, and grow")  # fmt: skip
+    sizes, size = [], begin
+    while size <= end:
+        sizes.append(size)
+        size = size + step if step else max(size + 1, int(size * factor))
+    return sizes
+
+
+def show(nbytes: int) -> str:
+    """1536 as "1.5 KiB"."""
+    size, unit = float(nbytes), "B"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.4g} {unit}"
