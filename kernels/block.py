@@ -213,7 +213,12 @@ def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me
     """``combine``, with packets of this epoch in ``slots`` (n_pes, slot_bytes)."""
 
 
-# Epochs -------------------------------------------------------------------------------
+# Ways and epochs ----------------------------------------------------------------------
+
+
+@_primitive
+def read_way(ways, index):
+    """Word ``index`` of what the row's ``ways`` gave for this PE (int64)."""
 
 
 @_primitive

@@ -13,7 +13,8 @@ RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record
 WIDEN, REDUCE, FINISH = 6, 7, 8  # host backend: addresses of the compiled element loops
 ITEM_BYTES, ACC_BYTES = 9, 10  # host backend: of the running reduction
-DELTAS = 11
+SENT = 11  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
+DELTAS = 12
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 

@@ -25,7 +25,7 @@ device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
     "block", "blocks", "lanes", "first", "sync", "add_shared", "arrive_last", "block_sum", "copy",
-    "wait", "wait_all", "read_epoch", "write_epoch",
+    "wait", "wait_all", "read_way", "read_epoch", "write_epoch",
 )  # fmt: skip
 _PACKETS = ("send_packets", "receive_packets", "combine_packets", "pass_packets", "swap_packets")
 _PEER = ("put", "get", "put_signal", "fence", "signal", "signal_all")

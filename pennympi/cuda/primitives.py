@@ -159,6 +159,10 @@ def give_up(here, signal, value, source):
         store_word(load_word(here + ABORT), 1)
 
 
+def read_way(ways, index):
+    return load_word(ways + 8 * index)
+
+
 def read_epoch(epochs, index):
     return load_word(epochs + 8 * index)
 

@@ -9,7 +9,7 @@ import numpy as np
 from .. import here as h
 from ..bind import parameters
 from ..dtypes import TABLE, DType
-from ..errors import PeerTimeout
+from ..errors import PeerTimeout, Unsupported
 from ..settings import setting
 from ..span import Span
 from . import arrays, streams
@@ -24,6 +24,7 @@ class HostBackend:
     """See ``pennympi.backend.Backend`` for the meaning of each member."""
 
     name = "host"
+    bus_id = ""
     max_blocks = 1  # blocks run one after another: more of them only cost
     half_bytes = 1 << 20
     threads = 1
@@ -45,6 +46,8 @@ class HostBackend:
         self.here[h.TIMEOUT_NS] = int(self.timeout_s * 1e9)
         self.here[h.ABORT], self.here[h.RECORD] = self.abort.ctypes.data, self._record.ctypes.data
         self.here[h.DELTAS :] = self._heap.deltas
+        self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
+        self.here[h.SENT] = 0 if self._sent is None else self._sent.ctypes.data
         self.here_address = self.here.ctypes.data
 
     # memory
@@ -140,6 +143,13 @@ class HostBackend:
 
     def unregister(self, span: Span) -> None:
         pass
+
+    def bytes_sent(self) -> np.ndarray:
+        if self._sent is None:
+            raise Unsupported(
+                "the bytes that a PE puts are not counted: set PENNYMPI_COUNT_BYTES=1 before pennympi.init()"
+            )
+        return self._sent.copy()
 
     def describe(self) -> list[tuple[str, str]]:
         return [

@@ -83,8 +83,17 @@ def at(here, address, pe):
     return address + load_word(here + 8 * (h.DELTAS + pe))
 
 
+@numba.njit(**OPTIONS)
+def count_sent(here, nbytes, pe):
+    """Add to what this PE has put to PE pe, if that is counted."""
+    sent = load_word(here + 8 * h.SENT)
+    if sent != 0:
+        store_word(sent + 8 * pe, load_word(sent + 8 * pe) + nbytes)
+
+
 @body
 def put(here, dst, src, nbytes, pe):
+    count_sent(here, nbytes, pe)
     copy_bytes(at(here, dst, pe), src, nbytes)
 
 
@@ -95,6 +104,7 @@ def get(here, dst, src, nbytes, pe):
 
 @body
 def put_signal(here, dst, src, nbytes, signal, value, pe):
+    count_sent(here, nbytes, pe)
     copy_bytes(at(here, dst, pe), src, nbytes)
     store_release(at(here, signal, pe), value)
 
@@ -154,6 +164,11 @@ def wait_all(here, signals, value, me, n_pes):
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
         wait(here, signals + 8 * pe, value, pe)
+
+
+@body
+def read_way(ways, index):
+    return load_word(ways + 8 * index)
 
 
 @body
