@@ -1,66 +1,34 @@
-"""What this machine runs on.
+"""The commands: python -m pennympi [COMMAND], under mpirun or not.  Without one: what this machine runs on."""
 
-python -m pennympi
-mpirun -np 4 python -m pennympi
-"""
-
-import platform
+import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 from mpi4py import MPI
 
-from . import __version__, init
-from .kernels.allreduce import TABLE
-from .kernels.exchange import TABLE as FORMS
-from .start import why_no_cuda
-from .team import Team
+COMMANDS = ("report", "topology")  # modules of pennympi/command
 
 
-def mpi_line() -> str:
-    """The MPI that mpi4py found, in one line."""
-    library = MPI.Get_library_version().strip("\0").splitlines()[0].split(",")[0]
-    major, minor = MPI.Get_version()
-    import mpi4py
+class Parser(argparse.ArgumentParser):
+    """One that tells every rank what is wrong, and lets only the first one say it."""
 
-    return f"{' '.join(library.split())} (MPI {major}.{minor}), mpi4py {mpi4py.__version__}"
-
-
-def algorithms(team: Team) -> Iterator[tuple[str, str]]:
-    """(algorithm, can it run here and if not why) of every AllReduce."""
-    for row in TABLE.values():
-        reason = row.refuse(team.place, "float32", "sum")
-        yield row.name, f"cannot run here: {reason}" if reason else f"runs here; {row.sentence}"
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if MPI.COMM_WORLD.rank == 0:
+            super()._print_message(message, file)
 
 
-def report(team: Team, hosts: list[tuple[str, str]]) -> str:
-    """The whole report.  hosts: (host, device) of each PE."""
-    numba = __import__("numba").__version__
-    no_cuda = why_no_cuda()
-    facts = [
-        ("pennympi", f"{__version__}, Python {platform.python_version()}, Numba {numba}"),
-        ("MPI", mpi_line()),
-        ("backend", team.backend + ("" if team.backend == "cuda" or not no_cuda else f" (no cuda backend: {no_cuda})")),
-        *team.describe(),
-    ]
-    lines = [f"{name:20s} {value}" for name, value in facts]
-    lines += ["", f"PE map: {team.n_pes} PE{'s' if team.n_pes > 1 else ''}"]
-    lines += [f"  PE {pe:<4d} {host:24s} {device}" for pe, (host, device) in enumerate(hosts)]
-    lines += ["", "AllReduce algorithms"]
-    lines += [f"  {name:18s} {state}" for name, state in algorithms(team)]
-    lines += ["", "exchange forms"]
-    lines += [f"  {form.name:18s} {form.sentence}" for form in FORMS.values()]
-    return "\n".join(lines)
-
-
-def main() -> int:
-    """Print the report on PE 0."""
-    with init() as team:
-        hosts = team.gather((platform.node(), team.device_name))
-        if team.me == 0:
-            print(report(team, hosts), flush=True)
-    return 0
+def main(argv: Sequence[str]) -> int:
+    """Run one command; its status."""
+    parser = Parser(prog="python -m pennympi", description=__doc__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    modules = {name: import_module(f"{__package__}.command.{name}") for name in COMMANDS}
+    for name, module in modules.items():
+        module.arguments(commands.add_parser(name, help=module.HELP, description=module.__doc__))
+    args = parser.parse_args(argv or ["report"])
+    return int(modules[args.command].run(args))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

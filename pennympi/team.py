@@ -15,8 +15,10 @@ from .job import Job
 from .rma import OneSided
 from .settings import setting
 from .symmetric import SymmetricArrays, filled
+from .topology.facts import facts
 from .topology.layout import Layout
 from .topology.place import place_of
+from .topology.sight import look
 
 
 class Team:
@@ -212,6 +214,12 @@ class Team:
         """
         self._check()
         return self._backend.bytes_sent()
+
+    def topology(self) -> dict[str, Any]:
+        """Nodes, devices, links, NICs, rails and rings: what ``python -m pennympi topology --json`` prints.  Collective."""
+        self._enter("topology")
+        sight = look(self.device_name, self._backend.bus_id)
+        return facts(self.place, self.layout, self._job.gather(sight, "look at the topology"))
 
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines on the device, the heap and the links of this PE."""

@@ -91,7 +91,8 @@ def _build(name: str, tables: list[Any], n_pes: int) -> Layout:
     if len(set(listed)) != len(listed) or any(pe >= n_pes for pe in listed):
         raise TopologyError(f"topology {name}: pes names {listed}, and each of the PEs 0..{n_pes - 1} is on one node")
     free = iter(sorted(set(range(n_pes)) - set(listed)))
-    node_of, rail_of, names = [0] * n_pes, [0] * n_pes, []
+    node_of, rail_of = [0] * n_pes, [0] * n_pes
+    names: list[tuple[str, ...]] = []
     for count, pes, rails, nics in rows:
         for _ in range(count):
             mine = pes if isinstance(pes, list) else [next(free) for _ in range(pes)]
@@ -106,7 +107,9 @@ def _fields(where: str, table: Any) -> tuple[int, int | list[int], list[int], li
     if not isinstance(table, dict) or set(table) - set(_KEYS):
         unknown = ", ".join(sorted(set(table) - set(_KEYS))) if isinstance(table, dict) else repr(table)
         raise TopologyError(f"{where}: {unknown} is unknown; a [[node]] has {', '.join(_KEYS)}")
-    count, pes, nics = table.get("count", 1), table.get("pes"), table.get("nics", [])
+    count: Any = table.get("count", 1)
+    pes: Any = table.get("pes")
+    nics: Any = table.get("nics", [])
     if not _whole(count, 1):
         raise TopologyError(f"{where}: count = {count!r} is not a number of nodes (1 or more)")
     if not _whole(pes, 1) and not (isinstance(pes, list) and pes and all(_whole(pe, 0) for pe in pes)):
@@ -116,7 +119,7 @@ def _fields(where: str, table: Any) -> tuple[int, int | list[int], list[int], li
     if not isinstance(nics, list) or not all(isinstance(nic, str) for nic in nics):
         raise TopologyError(f"{where}: nics = {nics!r} is not a list of names")
     n = len(pes) if isinstance(pes, list) else pes
-    rails = table.get("rails", list(range(n)))
+    rails: Any = table.get("rails", list(range(n)))
     n_nics = len(nics) or n
     if not isinstance(rails, list) or len(rails) != n:
         raise TopologyError(f"{where}: rails = {rails!r} is not a list of {n}, a NIC for each PE of the node")
