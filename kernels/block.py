@@ -129,6 +129,17 @@ def finish(here, dst, part, src, count):
     divided by the number of PEs for ``avg``, rounded once to the element's type."""
 
 
+@_primitive
+def merge(here, dst, part, other, count):
+    """dst (count,) partials = op(part (count,) partials, other (count,) partials), in this
+    order: PEs that merge the same two get the same bits if they name them alike."""
+
+
+@_primitive
+def finish_merge(here, dst, part, other, count):
+    """``finish`` with other (count,) partials in place of elements; dst overlaps neither."""
+
+
 # Peers --------------------------------------------------------------------------------
 
 

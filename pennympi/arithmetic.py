@@ -19,6 +19,17 @@ _SCALARS: dict[tuple[str, int], ir.Type] = {
 }
 
 
+STEPS = ("widen", "reduce", "finish", "merge", "finish_merge")
+OF_PARTIALS = {"merge": "reduce", "finish_merge": "finish"}  # the same on elements
+TO_ELEMENTS = ("finish", "finish_merge")
+
+
+def step_bytes(step: str, dtype: DType) -> tuple[int, int]:
+    """Bytes of one of (dst, src) of a step; ``part`` always holds partials."""
+    item_bytes, acc_bytes = dtype.item_bytes, dtype.acc_bytes
+    return item_bytes if step in TO_ELEMENTS else acc_bytes, acc_bytes if step in OF_PARTIALS else item_bytes
+
+
 def _of(scalar: ir.Type, width: int) -> ir.Type:
     return scalar if width == 1 else ir.VectorType(scalar, width)
 
@@ -147,17 +158,20 @@ def apply(
     align: tuple[int, int],
     space: int = 0,
 ) -> None:
-    """One step (``"widen"``, ``"reduce"`` or ``"finish"``) on ``width`` elements at int64 addresses.
+    """One step on ``width`` elements at int64 addresses: the primitive of that name in ``kernels/block.py``.
 
     align: what (elements, partials) are aligned to, in bytes;  space: LLVM address space
     """
     item_align, part_align = align
-    x = widen(b, dtype, load(b, src, element_type(dtype), width, item_align, space), width)
+    if step in OF_PARTIALS:
+        x = load(b, src, partial_type(dtype), width, part_align, space)
+    else:
+        x = widen(b, dtype, load(b, src, element_type(dtype), width, item_align, space), width)
     if step == "widen":
         store(b, dst, x, part_align, space)
         return
     x = combine(b, dtype, op, load(b, part, partial_type(dtype), width, part_align, space), x)
-    if step == "reduce":
+    if step not in TO_ELEMENTS:
         store(b, dst, x, part_align, space)
         return
     if op == "avg":

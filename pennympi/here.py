@@ -11,10 +11,10 @@ TIMEOUT_NS = 2  # deadline of a wait, 0: none
 ABORT = 3  # address of the abort word (int64): not 0 ends every wait
 RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record
-WIDEN, REDUCE, FINISH = 6, 7, 8  # host backend: addresses of the compiled element loops
-ITEM_BYTES, ACC_BYTES = 9, 10  # host backend: of the running reduction
-SENT = 11  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
-DELTAS = 12
+WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: addresses of the compiled element loops
+ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
+SENT = 13  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
+DELTAS = 14
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 

@@ -10,6 +10,7 @@ from numba.cuda.extending import intrinsic
 
 from .. import accessors as shared
 from .. import here as h
+from ..arithmetic import STEPS, step_bytes
 from ..dtypes import DType
 from .intrinsics import GLOBAL, load_word
 
@@ -49,15 +50,16 @@ def _widen(here, dst, src, count):
 
 
 def bodies(dtype: DType, op: str) -> dict[str, FunctionType]:
-    """Bodies of ``widen``, ``reduce`` and ``finish`` for a dtype and op, to be bound."""
+    """Bodies of ``widen``, ``reduce``, ``finish``, ``merge`` and ``finish_merge`` for a dtype and op, to be bound."""
     made = {}
-    for step in ("widen", "reduce", "finish"):
+    for step in STEPS:
+        dst_bytes, src_bytes = step_bytes(step, dtype)
         scope = {
             **globals(),
             "WIDTH": VECTOR_BYTES // dtype.item_bytes,
-            "SRC_BYTES": dtype.item_bytes,
+            "SRC_BYTES": src_bytes,
             "PART_BYTES": dtype.acc_bytes,
-            "DST_BYTES": dtype.item_bytes if step == "finish" else dtype.acc_bytes,
+            "DST_BYTES": dst_bytes,
             "PES": 8 * h.N_PES,
             "wide": _step(step, dtype, op, VECTOR_BYTES // dtype.item_bytes, (VECTOR_BYTES, VECTOR_BYTES)),
             "single": _step(step, dtype, op, 1, (dtype.item_bytes, dtype.acc_bytes)),

@@ -9,9 +9,10 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from numba.core.ccallback import CFunc
 from numba.core.registry import cpu_target
 
+from ..arithmetic import OF_PARTIALS, TO_ELEMENTS
 from ..bind import bind, parameters, text_hash
 from ..cache import folder, one_at_a_time
-from ..dtypes import DType
+from ..dtypes import TABLE, DType
 from .combine import BODIES, OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import set_block
@@ -93,7 +94,11 @@ def _compile_once(name: str, kept: _Cache, signature: Any, make: Callable[[], An
 @cache
 def loop_address(step: str, dtype: DType, op: str) -> int:
     """Address of the compiled element loop of one step of a reduction."""
-    if step != "finish" and op == "avg":
+    if step == "merge" and dtype.acc_bytes != dtype.item_bytes:
+        dtype = TABLE["float32"]  # which the partials of the 16-bit floats are
+    if dtype.acc_bytes == dtype.item_bytes:
+        step = OF_PARTIALS.get(step, step)
+    if step not in TO_ELEMENTS and op == "avg":
         op = "sum"  # avg differs in its last step only
     if step == "widen":
         op = "sum"

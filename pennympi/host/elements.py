@@ -9,6 +9,7 @@ from numba.extending import intrinsic
 
 from .. import accessors as shared
 from .. import here as h
+from ..arithmetic import step_bytes
 from ..dtypes import DType
 from .intrinsics import load_word
 
@@ -34,13 +35,14 @@ def loop(step: str, dtype: DType, op: str) -> FunctionType:
     """The plain function void(here, dst, part, src, count) of one step, dtype and op."""
     # Any address is allowed: align 1 lets LLVM pick unaligned vector moves.
     wide, single = (shared.reduction_step(step, dtype, op, width, (1, 1), intrinsic, types) for width in (WIDTH, 1))
+    dst_bytes, src_bytes = step_bytes(step, dtype)
     scope = {
         **globals(),
         "wide": wide,
         "single": single,
-        "SRC_BYTES": dtype.item_bytes,
+        "SRC_BYTES": src_bytes,
         "PART_BYTES": dtype.acc_bytes,
-        "DST_BYTES": dtype.item_bytes if step == "finish" else dtype.acc_bytes,
+        "DST_BYTES": dst_bytes,
         "PES_WORD": 8 * h.N_PES,
     }
     function = FunctionType(_elements.__code__, scope, f"{step}_{dtype.name}_{op}")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import here as h
+from ..arithmetic import STEPS
 from ..backend import Run
 from ..dtypes import DType
 from .compile import loop_address
@@ -17,7 +18,7 @@ class HostKernel:
         self._backend, self._compiled = backend, compiled
         self._words = [zlib.crc32(name.encode())]
         if reduction:
-            self._words += [loop_address(step, *reduction) for step in ("widen", "reduce", "finish")]
+            self._words += [loop_address(step, *reduction) for step in STEPS]
             self._words += [reduction[0].item_bytes, reduction[0].acc_bytes]
         backend.call_names[self._words[0]] = name
 

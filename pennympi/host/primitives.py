@@ -77,6 +77,16 @@ def finish(here, dst, part, src, count):
     call_loop(load_word(here + 8 * h.FINISH), here, dst, part, src, count)
 
 
+@body
+def merge(here, dst, part, other, count):
+    call_loop(load_word(here + 8 * h.MERGE), here, dst, part, other, count)
+
+
+@body
+def finish_merge(here, dst, part, other, count):
+    call_loop(load_word(here + 8 * h.FINISH_MERGE), here, dst, part, other, count)
+
+
 @numba.njit(**OPTIONS)
 def at(here, address, pe):
     """Address, in this process, of PE pe's instance of a symmetric address."""
