@@ -116,6 +116,12 @@ def cut(count: int, shares: int, max_elems: int) -> int:
     return max(VECTOR_ELEMS, min(share, max_elems // VECTOR_ELEMS * VECTOR_ELEMS))
 
 
+def cut_evenly(count: int, shares: int, max_elems: int) -> int:
+    """``cut``, with no more in one round than in another: else the first shares get all of a last, short round."""
+    rounds = -(-count // (shares * cut(count, shares, max_elems)))
+    return cut(-(-count // max(1, rounds)), shares, max_elems)
+
+
 PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
 PACKETS_TOGETHER = 4  # packets are written in groups of so many (one warp)
 WARP_THREADS, MAX_THREADS = 32, 512  # of a block: every kernel's registers are kept within that

@@ -216,7 +216,7 @@ class Team:
         return self._backend.bytes_sent()
 
     def topology(self) -> dict[str, Any]:
-        """Nodes, devices, links, NICs, rails and rings: what ``python -m pennympi topology --json`` prints.  Collective."""
+        """Nodes, devices, links, NICs, rails and rings, as ``python -m pennympi topology`` draws them.  Collective."""
         self._enter("topology")
         sight = look(self.device_name, self._backend.bus_id)
         return facts(self.place, self.layout, self._job.gather(sight, "look at the topology"))

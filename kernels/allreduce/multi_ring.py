@@ -18,7 +18,7 @@ Every PE gets the same bits: a chunk is reduced along its ring by one PE after t
 other and rounded once, by the last; all others copy what that one sent.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, cut
+from ..algorithm import Algorithm, Limits, Place, Plan, cut_evenly
 from ..block import (
     block,
     blocks,
@@ -127,7 +127,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
         wanted = max(1, count * item_bytes // (place.n_pes * n_rings * 4096))
         n_blocks, turns = n_rings * min(limits.max_blocks // n_rings, wanted), 1
     largest = limits.half_bytes // (turns * steps * acc_bytes)
-    return Plan(n_blocks, cut(count, place.n_pes * max(n_blocks, n_rings), largest))
+    return Plan(n_blocks, cut_evenly(count, place.n_pes * max(n_blocks, n_rings), largest))
 
 
 ALGORITHM = Algorithm(

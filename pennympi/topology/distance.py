@@ -20,7 +20,9 @@ class Spot:
 
 
 def spot_of(device: Path) -> Spot:
-    """The spot of a folder of sysfs (links are followed); an empty one for what is no PCI device."""
+    """The spot of a folder of sysfs (links are followed); an empty one for what is no PCI device, or is not there."""
+    if not device.exists():
+        return Spot()
     real = device.resolve()
     hops = tuple(part for part in real.parts if _HOP.fullmatch(part))
     while hops and real.name != hops[-1]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .distance import SYS, Spot, spot_of_bus_id
 from .nics import Nic, nics
-from .nvml import nvlinks
+from .nvml import nvlinks, short
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,6 @@ class Sight:
 
 def look(device: str, bus_id: str, root: Path = SYS) -> Sight:
     """What this process sees; it asks sysfs and NVML, and neither has to be there."""
-    bus_id = bus_id.lower()
+    bus_id = short(bus_id) if bus_id else ""
     links = nvlinks(bus_id) if bus_id else None
     return Sight(platform.node(), device, bus_id, spot_of_bus_id(bus_id, root), tuple(nics(root)), links)
