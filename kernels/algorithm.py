@@ -12,16 +12,32 @@ class Place:
     node_of:     of each PE, the number of its node (0, 1, ...); PEs of one node share memory or NVLink
     whole_lines: a 128-byte line written by a warp reaches every peer at once
     multicast:   the switch can add up and copy (NVLink SHARP), and it is allowed
+    rail_of:     of each PE, the number of the NIC of its node that its traffic to other nodes
+                 takes; NICs of the same number are one switch apart.  (): a NIC a PE
     """
 
     node_of: tuple[int, ...]
     whole_lines: bool = True
     multicast: bool = False
+    rail_of: tuple[int, ...] = ()
 
     @property
     def n_pes(self) -> int:
         """PEs of the team."""
         return len(self.node_of)
+
+    @property
+    def nodes(self) -> tuple[tuple[int, ...], ...]:
+        """The PEs of each node, in order; a PE's index among them is its local rank."""
+        found: list[list[int]] = [[] for _ in range(max(self.node_of) + 1)]
+        for pe, node in enumerate(self.node_of):
+            found[node].append(pe)
+        return tuple(tuple(pes) for pes in found)
+
+    @property
+    def rails(self) -> tuple[int, ...]:
+        """Of each PE, its rail: what ``rail_of`` says, else its local rank."""
+        return self.rail_of or tuple(self.nodes[node].index(pe) for pe, node in enumerate(self.node_of))
 
 
 @dataclass(frozen=True)
@@ -103,6 +119,12 @@ def cut(count: int, shares: int, max_elems: int) -> int:
     share = -(-count // shares)
     share = -(-share // VECTOR_ELEMS) * VECTOR_ELEMS
     return max(VECTOR_ELEMS, min(share, max_elems // VECTOR_ELEMS * VECTOR_ELEMS))
+
+
+def cut_evenly(count: int, shares: int, max_elems: int) -> int:
+    """``cut``, with no more in one round than in another: else the first shares get all of a last, short round."""
+    rounds = -(-count // (shares * cut(count, shares, max_elems)))
+    return cut(-(-count // max(1, rounds)), shares, max_elems)
 
 
 PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch

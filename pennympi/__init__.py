@@ -16,6 +16,7 @@ from .errors import (
     PeerTimeout,
     PennympiError,
     SymmetricHeapExhausted,
+    TopologyError,
     Unsupported,
 )
 from .start import init
@@ -30,6 +31,7 @@ __all__ = [
     "PennympiError",
     "SymmetricHeapExhausted",
     "Team",
+    "TopologyError",
     "Unsupported",
     "init",
 ]

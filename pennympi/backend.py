@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from .dtypes import DType
 from .errors import PeerTimeout
 from .span import Span
@@ -27,10 +29,12 @@ class Backend(Protocol):
     can_capture: streams can be captured in graphs
     needs_scratch: ``combine`` uses its scratch
     whole_lines: a 128-byte line written by a warp reaches every peer at once
+    bus_id:      PCI address of the device, "" where there is none
     """
 
     name: str
     device_name: str
+    bus_id: str
     max_blocks: int
     half_bytes: int
     threads: int
@@ -123,6 +127,9 @@ class Backend(Protocol):
 
     def unregister(self, span: Span) -> None:
         """Undo ``register``."""
+
+    def bytes_sent(self) -> np.ndarray:
+        """(n_pes,) int64: bytes put to each PE so far.  Raises Unsupported where nothing counts them."""
 
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines for the environment report."""

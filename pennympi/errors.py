@@ -32,6 +32,10 @@ class CollectiveMismatchError(PennympiError):
     """The PEs of a team called different collectives, or the same with other arguments."""
 
 
+class TopologyError(PennympiError, ValueError):
+    """The nodes that PENNYMPI_TOPOLOGY or ``init(topology=...)`` lays do not fit, or cannot be read."""
+
+
 class PeerTimeout(PennympiError):
     """A wait passed its deadline (``PENNYMPI_TIMEOUT_S``).
 

@@ -14,7 +14,8 @@ CALL = 5  # host backend: number of the running kernel, for the record
 WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: addresses of the compiled element loops
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
 PATIENCE = 13  # host backend: polls of a signal before the PE sleeps between them
-DELTAS = 14
+SENT = 14  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
+DELTAS = 15
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 

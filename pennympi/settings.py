@@ -99,6 +99,11 @@ SETTINGS = {
                 "1 sends every put through NVSHMEM's device call, even where a pointer reaches the peer."),
         Setting("PENNYMPI_CACHE_DIR", "$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder",
                 "Where compiled kernels are kept between runs."),
+        Setting("PENNYMPI_TOPOLOGY", "auto", str, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",
+                "The nodes and rails that algorithms see; auto is what MPI and the hardware say. `python -m pennympi"
+                " topology` draws them."),
+        Setting("PENNYMPI_COUNT_BYTES", "0", _switch, "0 or 1",
+                "1 counts the bytes that a PE puts to each other PE on the host backend, for team.bytes_sent()."),
         Setting("PENNYMPI_FIRST_EPOCH", "0", _count, "a whole number >= 0",
                 "The epoch that counters start from; tests start it near 2**31 and 2**32."),
         Setting("PENNYMPI_ALLREDUCE", "auto", _name, "auto, or an algorithm's name",

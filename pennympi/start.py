@@ -6,22 +6,25 @@ from typing import Any
 from mpi4py import MPI
 
 from .backend import Backend
-from .errors import PennympiError, Unsupported
+from .errors import PennympiError, TopologyError, Unsupported
 from .job import Job
 from .settings import setting
 from .team import Team
+from .topology.place import agreed, name_of
 
 _CUDA_MODULES = ("cupy", "nvshmem", "numba.cuda", "cuda.bindings")
 
 
-def init(comm: Any = None, backend: str = "auto", heap_bytes: int | None = None) -> Team:
+def init(comm: Any = None, backend: str = "auto", heap_bytes: int | None = None, topology: Any = None) -> Team:
     """Make a team of the PEs of an mpi4py communicator.  Collective; use it with ``with``.
 
     comm:       any intra-communicator, by default MPI.COMM_WORLD
     backend:    "host", "cuda", or "auto" (cuda where every PE can; PENNYMPI_BACKEND overrides auto)
     heap_bytes: symmetric heap of one PE on the host backend (PENNYMPI_SYMMETRIC_SIZE)
+    topology:   nodes to lay over the PEs: a name such as "two-nodes-of-eight", a TOML file, or "auto" for
+                what MPI and the hardware say (PENNYMPI_TOPOLOGY)
 
-    Raises TypeError, ValueError, Unsupported (the backend is not possible here), PeerTimeout.
+    Raises TypeError, ValueError, TopologyError, Unsupported (the backend is not possible here), PeerTimeout.
     """
     comm = MPI.COMM_WORLD if comm is None else comm
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
@@ -31,7 +34,13 @@ def init(comm: Any = None, backend: str = "auto", heap_bytes: int | None = None)
     if heap_bytes is not None and heap_bytes <= 0:
         raise ValueError(f"heap_bytes {heap_bytes} is not positive")
     wanted = setting("PENNYMPI_BACKEND") if backend == "auto" else backend
+    nodes = name_of(topology)
     job = Job(comm)
+    try:
+        layout = agreed(job, nodes)
+    except TopologyError:
+        job.close()
+        raise
     reasons = job.gather(why_no_cuda() if wanted != "host" else "", "choice of a backend")
     if wanted == "auto":
         wanted = "host" if any(reasons) else "cuda"
@@ -39,7 +48,7 @@ def init(comm: Any = None, backend: str = "auto", heap_bytes: int | None = None)
         pe, reason = next((pe, why) for pe, why in enumerate(reasons) if why)
         job.close()
         raise Unsupported(f"the cuda backend can't run on PE {pe}: {reason}; use backend='host' where there is no GPU")
-    return Team(job, _together(job, wanted, heap_bytes))
+    return Team(job, _together(job, wanted, heap_bytes), layout)
 
 
 def _together(job: Job, name: str, heap_bytes: int | None) -> Backend:

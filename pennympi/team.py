@@ -12,10 +12,13 @@ from .dtypes import dtype_of
 from .errors import CollectiveMismatchError, NotInitialized
 from .exchange import Exchange
 from .job import Job
-from .kernels.algorithm import Place
 from .rma import OneSided
 from .settings import setting
 from .symmetric import SymmetricArrays, filled
+from .topology.facts import facts
+from .topology.layout import Layout
+from .topology.place import place_of
+from .topology.sight import look
 
 
 class Team:
@@ -24,17 +27,16 @@ class Team:
     me, n_pes:       this PE and their number, as in ``comm``
     backend:         "host" or "cuda"
     place:           the nodes of the PEs and what their links can do, which decides what algorithms may run
-    local_pe, n_local: this PE among those of its node
+    layout:          what laid the nodes (PENNYMPI_TOPOLOGY, init(topology=...)); None: MPI and the hardware
+    local_pe, n_local: this PE among those of its host
     """
 
-    def __init__(self, job: Job, backend: Backend):
+    def __init__(self, job: Job, backend: Backend, layout: Layout | None = None):
         self._job, self._backend = job, backend
         self.comm = job.comm
         self.me, self.n_pes = job.me, job.n_pes
         self.backend, self.device_name = backend.name, backend.device_name
-        nodes: list[int] = job.gather(min(job.control.pes), "look at the nodes")  # a node is named by its first PE
-        order = sorted(set(nodes))
-        self.place = Place(tuple(order.index(node) for node in nodes), backend.whole_lines)
+        self.layout, self.place = layout, place_of(job, backend, layout)
         self.local_pe, self.n_local = job.control.local, job.control.n_local
         self._debug = setting("PENNYMPI_DEBUG")
         self._open = True
@@ -202,6 +204,22 @@ class Team:
         """Every PE's ``data`` (any picklable object), in order of PE.  Collective, with a deadline."""
         self._enter("gather")
         return self._job.gather(data, "gather")
+
+    def bytes_sent(self) -> np.ndarray:
+        """(n_pes,) int64: bytes that this PE has put to each PE since the team was made.
+
+        Data of puts, signalled puts and packets, in symmetric arrays and in collectives; not the
+        signals, nor what a get fetched.  ``pennympi.topology.bytes_by_rail`` folds the counts of all PEs by rail.
+        Raises Unsupported where nothing is counted: without PENNYMPI_COUNT_BYTES=1, or on the cuda backend.
+        """
+        self._check()
+        return self._backend.bytes_sent()
+
+    def topology(self) -> dict[str, Any]:
+        """Nodes, devices, links, NICs, rails and rings, as ``python -m pennympi topology`` draws them.  Collective."""
+        self._enter("topology")
+        sight = look(self.device_name, self._backend.bus_id)
+        return facts(self.place, self.layout, self._job.gather(sight, "look at the topology"))
 
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines on the device, the heap and the links of this PE."""

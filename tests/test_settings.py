@@ -26,6 +26,8 @@ def test_every_default_can_be_read():
         "PENNYMPI_SYMMETRIC_SIZE": None,
         "PENNYMPI_FORCE_NVSHMEM_PUT": False,
         "PENNYMPI_CACHE_DIR": Path.home() / ".cache" / "pennympi",
+        "PENNYMPI_TOPOLOGY": "auto",
+        "PENNYMPI_COUNT_BYTES": False,
         "PENNYMPI_FIRST_EPOCH": 0,
         "PENNYMPI_ALLREDUCE": "auto",
         "PENNYMPI_PUT_KERNEL_MAX_BYTES": 262144,

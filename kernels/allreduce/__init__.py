@@ -5,6 +5,8 @@ TABLE: for every call;  PLANNED: for plans whose ``out`` is the same symmetric o
 
 from .half_butterfly import ALGORITHM as half_butterfly
 from .halving_doubling import ALGORITHM as halving_doubling
+from .hierarchical import ALGORITHM as hierarchical
+from .multi_ring import ALGORITHM as multi_ring
 from .one_shot import ALGORITHM as one_shot
 from .one_shot_packets import ALGORITHM as one_shot_packets
 from .recursive_doubling import ALGORITHM as recursive_doubling
@@ -19,6 +21,8 @@ from .two_shot_packets import ALGORITHM as two_shot_packets
 ANY_CALL = (
     ring,
     simple_ring,
+    multi_ring,
+    hierarchical,
     one_shot,
     one_shot_packets,
     two_shot,

@@ -12,7 +12,7 @@ from nvshmem import bindings as nvshmem
 from .. import here as h
 from ..bind import parameters
 from ..dtypes import DType
-from ..errors import PeerTimeout
+from ..errors import PeerTimeout, Unsupported
 from ..job import Job, Watchdog
 from ..settings import setting
 from ..span import Span
@@ -39,11 +39,12 @@ class CudaBackend:
         self._device = world.start(job, job.control.local, job.control.n_local)
         facts = _runtime.getDeviceProperties(self._device)
         self.device_name = facts["name"].decode()
+        self.bus_id = _runtime.deviceGetPCIBusId(self._device)
         self._cc = (facts["major"], facts["minor"])
         self.overlap = self._cc >= OVERLAP_CC
         # Under MPS a PE sees its share of the device; all PEs must cut work alike.
         self.max_blocks = 2 * min(job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
-        place = (platform.node(), _runtime.deviceGetPCIBusId(self._device))
+        place = (platform.node(), self.bus_id)
         self._n_sharing = job.gather(place, "look at the devices").count(place)
         self._heap = Heap(job.me, job.n_pes, self._device)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
@@ -200,6 +201,12 @@ class CudaBackend:
 
     def unregister(self, span: Span) -> None:
         world.unregister(span.address)
+
+    def bytes_sent(self) -> np.ndarray:
+        raise Unsupported(
+            "kernels on a GPU do not count their bytes: run the same program on the host backend, with "
+            "PENNYMPI_COUNT_BYTES=1 and the nodes laid by PENNYMPI_TOPOLOGY; what is sent there is sent here"
+        )
 
     def describe(self) -> list[tuple[str, str]]:
         reached = sum(d is not None for d in self._heap.deltas)

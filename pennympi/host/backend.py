@@ -10,7 +10,7 @@ import numpy as np
 from .. import here as h
 from ..bind import parameters
 from ..dtypes import TABLE, DType
-from ..errors import PeerTimeout
+from ..errors import PeerTimeout, Unsupported
 from ..settings import setting
 from ..span import Span
 from . import arrays, streams
@@ -26,6 +26,7 @@ class HostBackend:
     """See ``pennympi.backend.Backend`` for the meaning of each member."""
 
     name = "host"
+    bus_id = ""
     max_blocks = 1  # blocks run one after another: more of them only cost
     half_bytes = 1 << 20
     threads = 1
@@ -49,6 +50,8 @@ class HostBackend:
         self.here[h.PATIENCE] = PATIENT_SPINS if len(cores) >= self.comm.size else HASTY_SPINS
         self.here[h.ABORT], self.here[h.RECORD] = self.abort.ctypes.data, self._record.ctypes.data
         self.here[h.DELTAS :] = self._heap.deltas
+        self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
+        self.here[h.SENT] = 0 if self._sent is None else self._sent.ctypes.data
         self.here_address = self.here.ctypes.data
 
     # memory
@@ -144,6 +147,13 @@ class HostBackend:
 
     def unregister(self, span: Span) -> None:
         pass
+
+    def bytes_sent(self) -> np.ndarray:
+        if self._sent is None:
+            raise Unsupported(
+                "the bytes that a PE puts are not counted: set PENNYMPI_COUNT_BYTES=1 before pennympi.init()"
+            )
+        return self._sent.copy()
 
     def describe(self) -> list[tuple[str, str]]:
         return [

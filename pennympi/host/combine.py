@@ -8,7 +8,7 @@ import numba
 
 from .. import here as h
 from .intrinsics import call_loop, copy_bytes, load_word, store_release
-from .primitives import BODIES, OPTIONS, at, body, wait
+from .primitives import BODIES, OPTIONS, at, body, count_sent, wait
 
 HEAD_BYTES = 16  # of a slot: the epoch, and alignment
 STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache
@@ -41,6 +41,7 @@ def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes):
 
 @body
 def send_packets(here, slot, src, nbytes, epoch, pe):
+    count_sent(here, nbytes, pe)
     copy_bytes(at(here, slot, pe) + HEAD_BYTES, src, nbytes)
     store_release(at(here, slot, pe), epoch)
 

@@ -94,8 +94,17 @@ def at(here, address, pe):
     return address + load_word(here + 8 * (h.DELTAS + pe))
 
 
+@numba.njit(**OPTIONS)
+def count_sent(here, nbytes, pe):
+    """Add to what this PE has put to PE pe, if that is counted."""
+    sent = load_word(here + 8 * h.SENT)
+    if sent != 0:
+        store_word(sent + 8 * pe, load_word(sent + 8 * pe) + nbytes)
+
+
 @body
 def put(here, dst, src, nbytes, pe):
+    count_sent(here, nbytes, pe)
     copy_bytes(at(here, dst, pe), src, nbytes)
 
 
@@ -106,6 +115,7 @@ def get(here, dst, src, nbytes, pe):
 
 @body
 def put_signal(here, dst, src, nbytes, signal, value, pe):
+    count_sent(here, nbytes, pe)
     copy_bytes(at(here, dst, pe), src, nbytes)
     store_release(at(here, signal, pe), value)
 

@@ -1,0 +1,132 @@
+"""Nodes laid over the PEs of a team, by a name or by a file.
+
+``two-nodes-of-eight`` and its like (``3-nodes-of-4``) name themselves; a TOML file says more:
+
+    [[node]]
+    count = 2                        # nodes like this one (default 1)
+    pes = 8                          # PEs of each, in order; or their numbers: [0, 2, 4, 6]
+    rails = [0, 0, 1, 1, 2, 2, 3, 3] # of each of its PEs, in order, its NIC (default: a NIC a PE)
+    nics = ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"]   # their names (default: none)
+
+The nodes decide what the algorithms send where; the memory stays what it is.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import TopologyError
+
+NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
+FORM = "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file"
+_NAME = re.compile(r"(\w+)-nodes?-of-(\w+)")
+_KEYS = ("count", "pes", "rails", "nics")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """name: what was asked for
+    node_of, rail_of: of each PE, its node and its NIC's number
+    nics: of each node, the names of its NICs (() where none were given)
+    """
+
+    name: str
+    node_of: tuple[int, ...]
+    rail_of: tuple[int, ...]
+    nics: tuple[tuple[str, ...], ...] = ()
+
+
+def lay(name: str, n_pes: int) -> Layout:
+    """The layout of this name, or in the file of this name, for ``n_pes`` PEs.
+
+    Raises TopologyError: no such name or file, a key or value that can't be used, other PE counts.
+    """
+    named = _NAME.fullmatch(name.lower())
+    if named:
+        n_nodes, each = (_number(word, name) for word in named.groups())
+        tables: list[Any] = [{"count": n_nodes, "pes": each}]
+    else:
+        tables = _read(name)
+    return _build(name, tables, n_pes)
+
+
+def _number(word: str, name: str) -> int:
+    value = int(word) if word.isdecimal() else NUMBERS.index(word) if word in NUMBERS else 0
+    if value < 1:
+        raise TopologyError(f"topology {name!r}: {word!r} is not a number from one to sixteen, or digits")
+    return value
+
+
+def _read(name: str) -> list[Any]:
+    """The [[node]] tables of a file."""
+    path = Path(name).expanduser()
+    try:
+        content = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise TopologyError(
+            f"topology {name!r} is no name and no readable file ({error.strerror}): give {FORM}"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TopologyError(f"topology file {name}: not TOML: {error}") from None
+    tables = content.pop("node", None)
+    if content or not isinstance(tables, list) or not tables:
+        extra = f", and not {', '.join(content)}" if content else ""
+        raise TopologyError(f"topology file {name}: it holds one or more [[node]] tables{extra}")
+    return tables
+
+
+def _build(name: str, tables: list[Any], n_pes: int) -> Layout:
+    rows = [_fields(f"topology {name}, [[node]] {i}", table) for i, table in enumerate(tables)]
+    sizes = [(count, pes if isinstance(pes, int) else len(pes)) for count, pes, _, _ in rows]
+    total = sum(count * size for count, size in sizes)
+    if total != n_pes:
+        said = " and ".join(f"{count} node{'s' * (count > 1)} of {size}" for count, size in sizes)
+        raise TopologyError(
+            f"topology {name} lays {said}, {total} PEs in all, and this team has {n_pes}: start {total} ranks, "
+            "or choose another one by PENNYMPI_TOPOLOGY or init(topology=...)"
+        )
+    listed = [pe for _, pes, _, _ in rows if isinstance(pes, list) for pe in pes]
+    if len(set(listed)) != len(listed) or any(pe >= n_pes for pe in listed):
+        raise TopologyError(f"topology {name}: pes names {listed}, and each of the PEs 0..{n_pes - 1} is on one node")
+    free = iter(sorted(set(range(n_pes)) - set(listed)))
+    node_of, rail_of = [0] * n_pes, [0] * n_pes
+    names: list[tuple[str, ...]] = []
+    for count, pes, rails, nics in rows:
+        for _ in range(count):
+            mine = pes if isinstance(pes, list) else [next(free) for _ in range(pes)]
+            for pe, rail in zip(sorted(mine), rails, strict=True):
+                node_of[pe], rail_of[pe] = len(names), rail
+            names.append(tuple(nics))
+    return Layout(name, tuple(node_of), tuple(rail_of), tuple(names) if any(names) else ())
+
+
+def _fields(where: str, table: Any) -> tuple[int, int | list[int], list[int], list[str]]:
+    """(count, pes, rails, nics) of one [[node]] table, checked."""
+    if not isinstance(table, dict) or set(table) - set(_KEYS):
+        unknown = ", ".join(sorted(set(table) - set(_KEYS))) if isinstance(table, dict) else repr(table)
+        raise TopologyError(f"{where}: {unknown} is unknown; a [[node]] has {', '.join(_KEYS)}")
+    count: Any = table.get("count", 1)
+    pes: Any = table.get("pes")
+    nics: Any = table.get("nics", [])
+    if not _whole(count, 1):
+        raise TopologyError(f"{where}: count = {count!r} is not a number of nodes (1 or more)")
+    if not _whole(pes, 1) and not (isinstance(pes, list) and pes and all(_whole(pe, 0) for pe in pes)):
+        raise TopologyError(f"{where}: pes = {pes!r} is neither a number of PEs (1 or more) nor a list of PEs")
+    if isinstance(pes, list) and count > 1:
+        raise TopologyError(f"{where}: count = {count} nodes can't have the same PEs {pes}: give their number")
+    if not isinstance(nics, list) or not all(isinstance(nic, str) for nic in nics):
+        raise TopologyError(f"{where}: nics = {nics!r} is not a list of names")
+    n = len(pes) if isinstance(pes, list) else pes
+    rails: Any = table.get("rails", list(range(n)))
+    n_nics = len(nics) or n
+    if not isinstance(rails, list) or len(rails) != n:
+        raise TopologyError(f"{where}: rails = {rails!r} is not a list of {n}, a NIC for each PE of the node")
+    if not all(_whole(rail, 0) and rail < n_nics for rail in rails):
+        raise TopologyError(f"{where}: rails = {rails!r} are not all NICs of the node, 0..{n_nics - 1}")
+    return count, pes, rails, nics
+
+
+def _whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least

@@ -1,0 +1,311 @@
+"""Nodes laid by name and by file, rings in closed form, NICs and links from what the system tells, the drawing."""
+
+import json
+import sys
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from launch import launch
+from mpi4py import MPI
+from settled import settled
+
+from pennympi import TopologyError
+from pennympi.__main__ import main
+from pennympi.kernels.algorithm import Place
+from pennympi.kernels.allreduce import TABLE
+from pennympi.kernels.rings import n_rings, no_rings, rings
+from pennympi.topology import bytes_by_rail, lay
+from pennympi.topology.distance import Spot, distance, spot_of_bus_id
+from pennympi.topology.draw import draw
+from pennympi.topology.facts import facts
+from pennympi.topology.nics import Nic, nics
+from pennympi.topology.nvml import nvlinks
+from pennympi.topology.place import rails_of
+from pennympi.topology.rails import fabric, serve
+from pennympi.topology.sight import Sight
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("nothing here is collective: run these tests without mpirun", allow_module_level=True)
+
+
+def nodes_of(n_nodes, each, rails=()):
+    return Place(tuple(pe // each for pe in range(n_nodes * each)), rail_of=tuple(rails) * n_nodes)
+
+
+def test_names():
+    two = lay("two-nodes-of-eight", 16)
+    assert two.node_of == (0,) * 8 + (1,) * 8 and two.rail_of == (*range(8), *range(8)) and not two.nics
+    assert lay("4-nodes-of-4", 16).node_of == lay("Four-Nodes-of-four", 16).node_of == nodes_of(4, 4).node_of
+    assert lay("one-node-of-3", 3).node_of == (0, 0, 0)
+    place = Place(two.node_of, rail_of=two.rail_of)
+    assert place.nodes == (tuple(range(8)), tuple(range(8, 16))) and place.rails == Place(two.node_of).rails
+
+
+def test_a_file(tmp_path):
+    file = tmp_path / "nodes.toml"
+    file.write_text(
+        '[[node]]\ncount = 2\npes = 2\nrails = [1, 0]\nnics = ["a", "b"]\n'
+        '[[node]]\npes = [6, 1, 3]\nrails = [0, 1, 0]\nnics = ["c", "d"]\n'
+    )
+    layout = lay(str(file), 7)
+    assert layout.node_of == (0, 2, 0, 2, 1, 1, 2)  # numbers go to the PEs that no list names
+    assert layout.rail_of == (1, 0, 0, 1, 1, 0, 0)  # in order of PE, whatever the order of the list
+    assert layout.nics == (("a", "b"), ("a", "b"), ("c", "d"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[node]]\npes = 3", "lays 1 node of 3, 3 PEs in all, and this team has 4: start 3 ranks, or choose another"),
+        ("[[node]]\npes = 2\n[[node]]\npes = [0, 0]", r"names \[0, 0\], and each of the PEs 0..3 is on one node"),
+        ("[[node]]\npes = 2\n[[node]]\npes = [3, 4]", r"names \[3, 4\], and each of the PEs 0..3 is on one node"),
+        ("[[node]]\npes = 4\nspeed = 3", "node.. 0: speed is unknown; a .*node.* has count, pes, rails, nics"),
+        ("[[node]]\ncount = 2", "pes = None is neither a number of PEs"),
+        ("[[node]]\npes = true", "pes = True is neither a number of PEs"),
+        ("[[node]]\npes = [0, -1]", "pes = .0, -1. is neither a number of PEs"),
+        ("[[node]]\npes = 2\ncount = 0", "count = 0 is not a number of nodes"),
+        ("[[node]]\npes = [0, 1]\ncount = 2", "2 nodes can't have the same PEs .0, 1.: give their number"),
+        ("[[node]]\npes = 4\nrails = [0, 1]", "rails = .0, 1. is not a list of 4, a NIC for each PE"),
+        ("[[node]]\npes = 4\nrails = [0, 1, 2, 4]", "rails = .* are not all NICs of the node, 0..3"),
+        ('[[node]]\npes = 4\nnics = ["a"]', "rails = .0, 1, 2, 3. are not all NICs of the node, 0..0"),
+        ("[[node]]\npes = 4\nnics = 2", "nics = 2 is not a list of names"),
+        ("nodes = 2", "it holds one or more .*node.* tables, and not nodes"),
+        ("node = 2", "it holds one or more"),
+        ("", "it holds one or more"),
+        ("[[node]", "not TOML"),
+    ],
+)
+def test_a_wrong_file(tmp_path, text, said):
+    file = tmp_path / "nodes.toml"
+    file.write_text(text)
+    with pytest.raises(TopologyError, match=said):
+        lay(str(file), 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("two-nodes-of-eight", "lays 2 nodes of 8, 16 PEs in all, and this team has 4: start 16 ranks"),
+        ("999999999999-nodes-of-8", "7999999999992 PEs in all, and this team has 4"),
+        ("two-nodes-of-many", "'many' is not a number from one to sixteen, or digits"),
+        ("0-nodes-of-4", "'0' is not a number"),
+        ("two-nodes", "is no name and no readable file .*give auto, N-nodes-of-M"),
+        ("/", "is no name and no readable file"),
+    ],
+)
+def test_a_wrong_name(name, said):
+    with pytest.raises(TopologyError, match=said):
+        lay(name, 4)
+
+
+@pytest.mark.parametrize(
+    ("n_nodes", "each", "rails", "turned"),
+    # turned: crossings that change rails; with two rails an odd number of nodes can't do without
+    [(2, 2, (), 0), (2, 8, (), 0), (4, 4, (), 0), (8, 2, (), 0), (3, 4, (), 0), (2, 3, (), 0), (5, 3, (), 0),
+     (16, 1, (), 0), (3, 2, (), 2), (2, 8, (0, 0, 1, 1, 2, 2, 3, 3), 0), (3, 4, (3, 1, 1, 3), 2), (2, 4, (5,) * 4, 0)],
+)  # fmt: skip
+def test_rings_over_nodes(n_nodes, each, rails, turned):
+    """Each ring meets every PE once and each node once, and every rail carries one ring out and one ring in."""
+    place = nodes_of(n_nodes, each, rails)
+    found = rings(place)
+    assert len(found) == n_rings(place) == len(set(place.rails)) and not no_rings(place)
+    out, into, changed = Counter(), Counter(), 0
+    for ring in found:
+        assert sorted(ring) == list(range(place.n_pes))
+        for pe, after in zip(ring, ring[1:] + ring[:1], strict=True):
+            if place.node_of[pe] != place.node_of[after]:
+                out[place.node_of[pe], place.rails[pe]] += 1
+                into[place.node_of[after], place.rails[after]] += 1
+                changed += place.rails[pe] != place.rails[after]
+    every = {(node, rail): 1 for node in range(n_nodes) for rail in set(place.rails)}
+    assert out == into == every and changed == turned
+
+
+def test_rings_of_the_worklog():
+    """Two nodes of four: rings in pairs, one the other way round; nodes alternate between up and down."""
+    assert rings(nodes_of(2, 4))[:2] == ((1, 2, 3, 0, 4, 7, 6, 5), (5, 6, 7, 4, 0, 3, 2, 1))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 15, 16])
+def test_rings_of_one_node(n):
+    """No link is used twice in a direction; of an even number of PEs those of one matching are idle."""
+    found = rings(nodes_of(1, n))
+    links = Counter(link for ring in found for link in zip(ring, ring[1:] + ring[:1], strict=True))
+    assert all(sorted(ring) == list(range(n)) for ring in found) and set(links.values()) == {1}
+    assert len(found) == n_rings(nodes_of(1, n)) == {1: 1, 2: 1}.get(n, (n - 1) // 2 * 2)
+
+
+def test_refusals():
+    unequal, one = Place((0, 0, 0, 1, 1)), nodes_of(1, 4)
+    assert "the rails of the nodes differ" in TABLE["multi_ring"].refuse(unequal, "float32", "sum")
+    assert not TABLE["multi_ring"].refuse(Place((0, 0, 0, 1, 1), rail_of=(0, 1, 1, 1, 0)), "float32", "sum")
+    refuse = TABLE["hierarchical"].refuse
+    assert "here they have 2 and 3" in refuse(unequal, "float32", "sum")
+    assert "on one node, where it would be two_shot" in refuse(one, "float32", "sum")
+    assert "every node has one PE" in refuse(nodes_of(4, 1), "float32", "sum")
+    assert not refuse(nodes_of(2, 2), "float32", "sum") and not refuse(Place((1, 0, 0, 1)), "float32", "sum")
+
+
+def test_bytes_by_rail():
+    sent = np.arange(16).reshape(4, 4)
+    out, into = bytes_by_rail(nodes_of(2, 2, (1, 0)), sent)
+    assert out.tolist() == [[6 + 7, 2 + 3], [12 + 13, 8 + 9]]  # by the sender's rail: PE 1 is on rail 0, PE 0 on 1
+    assert into.tolist() == [[9 + 13, 8 + 12], [3 + 7, 2 + 6]]
+
+
+def device_at(root, *path, numa=0):
+    """A device of a pretended sysfs, and its link in bus/pci."""
+    folder = root.joinpath("devices", *path)
+    folder.mkdir(parents=True)
+    (folder / "numa_node").write_text(f"{numa}\n")
+    buses = root / "bus" / "pci" / "devices"
+    buses.mkdir(parents=True, exist_ok=True)
+    (buses / path[-1]).symlink_to(folder)
+    return folder
+
+
+def nic_at(root, kind, name, device, **files):
+    folder = root / "class" / kind / name
+    folder.mkdir(parents=True)
+    (folder / "device").symlink_to(device)
+    for path, text in files.items():
+        file = folder / path.replace("__", "/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + "\n")
+
+
+def test_nics_and_distances(tmp_path):
+    """Two NUMA nodes; a switch with a GPU and two NICs; one of them is RDMA and Ethernet at once."""
+    switch = ("pci0000:10", "0000:10:01.0", "0000:11:00.0")
+    gpu = device_at(tmp_path, *switch, "0000:12:00.0", "0000:13:00.0")
+    near = device_at(tmp_path, *switch, "0000:12:01.0", "0000:14:00.0")
+    far = device_at(tmp_path, *switch, "0000:12:02.0", "0000:15:00.0", "0000:16:00.0", "0000:17:00.0")
+    bridge = device_at(tmp_path, "pci0000:10", "0000:10:02.0", "0000:18:00.0")
+    node = device_at(tmp_path, "pci0000:30", "0000:30:01.0", "0000:31:00.0")
+    other = device_at(tmp_path, "pci0000:80", "0000:80:01.0", "0000:81:00.0", numa=1)
+    ports = {"ports__1__state": "4: ACTIVE", "ports__1__rate": "400 Gb/sec (4X NDR)"}
+    nic_at(tmp_path, "infiniband", "mlx5_10", near, ports__1__link_layer="Ethernet", **ports)
+    nic_at(tmp_path, "infiniband", "mlx5_2", far, ports__1__link_layer="InfiniBand", **ports)
+    nic_at(tmp_path, "infiniband", "mlx5_3", node, ports__1__state="1: DOWN", ports__1__rate="800 Gb/sec")
+    nic_at(tmp_path, "infiniband", "mlx5_4", other, ports__1__state="4: ACTIVE", ports__1__rate="100 Gb/sec")
+    nic_at(tmp_path, "net", "eth0", near, speed="400000")
+    (bridge / "virtio2").mkdir()
+    nic_at(tmp_path, "net", "eth1", bridge / "virtio2", speed="-1", operstate="up")
+    (tmp_path / "class" / "net" / "lo").mkdir()
+    found = nics(tmp_path)
+    assert [(nic.name, nic.kind, nic.gbit_s, nic.up) for nic in found] == [
+        ("mlx5_2", "InfiniBand", 400, True),
+        ("mlx5_3", "InfiniBand", 800, False),
+        ("mlx5_4", "InfiniBand", 100, True),
+        ("mlx5_10", "RoCE", 400, True),
+        ("eth1", "Ethernet", 0, True),
+    ]
+    spot = spot_of_bus_id("0000:13:00.0", tmp_path)
+    assert spot.path[-1] == gpu.name and spot.numa == 0
+    assert [distance(spot, nic.spot) for nic in found] == ["PXB", "NODE", "SYS", "PIX", "PHB"]
+    assert distance(spot, spot) == "X" and distance(spot, spot_of_bus_id("0000:99:00.0", tmp_path)) == "?"
+    serving = fabric(found)
+    assert [nic.name for nic in serving] == ["mlx5_2", "mlx5_10"]  # as fast as any that is up
+    assert serve([spot, spot], serving) == [1, 1] and serve([Spot(), Spot(), Spot()], serving) == [0, 1, 0]
+
+
+@pytest.mark.parametrize("by", ["cuda.bindings.nvml", "pynvml"])
+def test_nvlinks(monkeypatch, by):
+    """Links 0 to 3 lead to a GPU, a switch, a switch and nowhere; by either library."""
+    state, kind = lambda device, link: [1, 1, 1, 0][link], lambda device, link: [0, 2, 2, 0][link]
+
+    def handle(bus_id):
+        assert bus_id in ("0000:19:00.0", b"0000:19:00.0")
+
+    fakes = {
+        "cuda.bindings.nvml": SimpleNamespace(
+            init_v2=lambda: None,
+            device_get_handle_by_pci_bus_id_v2=handle,
+            device_get_nvlink_state=state,
+            device_get_nvlink_remote_device_type=kind,
+            device_get_nvlink_remote_pci_info_v2=lambda device, link: SimpleNamespace(bus_id="00000000:3B:00.0"),
+        ),
+        "pynvml": SimpleNamespace(
+            nvmlInit=lambda: None,
+            nvmlDeviceGetHandleByPciBusId=handle,
+            nvmlDeviceGetNvLinkState=state,
+            nvmlDeviceGetNvLinkRemoteDeviceType=kind,
+            nvmlDeviceGetNvLinkRemotePciInfo=lambda device, link: SimpleNamespace(busId=b"00000000:3B:00.0"),
+        ),
+    }
+    for name, fake in fakes.items():
+        monkeypatch.setitem(sys.modules, name, fake if name == by else None)
+    assert nvlinks("0000:19:00.0") == {"0000:3b:00.0": 1, "switch": 2}
+    monkeypatch.setitem(sys.modules, by, None)
+    assert nvlinks("0000:19:00.0") is None
+
+
+DRAWN = """\
+4 PEs on 2 nodes
+
+node 0: a
+  PE  device  PCI           NUMA  rail  NIC     away
+  0   H200    0000:03:00.0  0     0     mlx5_0  PIX
+  1   H200    0000:04:00.0  0     1     mlx5_1  PIX
+  NIC     kind        speed     link  NUMA
+  mlx5_0  InfiniBand  400 Gb/s  up    0
+  mlx5_1  InfiniBand  400 Gb/s  up    0
+
+node 1: b
+  PE  device  PCI           NUMA  rail  NIC     away
+  2   H200    0000:03:00.0  0     0     mlx5_0  PIX
+  3   H200    0000:04:00.0  0     1     mlx5_1  PIX
+  NIC     kind        speed     link  NUMA
+  mlx5_0  InfiniBand  400 Gb/s  up    0
+  mlx5_1  InfiniBand  400 Gb/s  up    0
+
+links of nodes 0, 1, by local rank
+              0      1 mlx5_0 mlx5_1
+       0      X   NV18    PIX    PHB
+       1   NV18      X    PHB    PIX
+  NVn: n NVLinks; PIX: one PCIe switch; PHB: the host bridge
+
+rails: NICs of the same number, and the PEs that they serve
+  rail 0: PE 0 === PE 2
+  rail 1: PE 1 === PE 3
+
+rings of multi_ring, each with 1/2 of the vector; =R=> goes to the next node by rail R
+  0: 1 0 =0=> 2 3 =1=>
+  1: 3 2 =0=> 0 1 =1=>"""
+
+
+def test_the_drawing():
+    def spot(port, device):
+        return Spot(("pci0000:00", f"0000:00:0{port}.0", f"0000:0{device}:00.0"), 0)
+
+    serving = tuple(Nic(f"mlx5_{k}", "InfiniBand", 400.0, True, spot(k, 8 + k)) for k in range(2))
+    sights = [
+        Sight(host, "H200", f"0000:0{3 + k}:00.0", spot(k, 3 + k), serving, {"switch": 18})
+        for host in "ab"
+        for k in range(2)
+    ]
+    place = nodes_of(2, 2)
+    place = Place(place.node_of, rail_of=rails_of(place, sights))
+    assert draw(facts(place, None, sights)) == DRAWN
+
+
+def test_the_command(tmp_path):
+    file = tmp_path / "uneven.toml"
+    file.write_text('[[node]]\npes = 2\nnics = ["left", "right"]\n[[node]]\npes = 1\nnics = ["only"]\n')
+    ended = launch(3, "-m", "pennympi", "topology", env=settled(3, PENNYMPI_TOPOLOGY=str(file)), limit_s=100)
+    assert ended.rc == 0, ended.output
+    assert f"3 PEs on 2 nodes, laid by {file}" in ended.output and ended.output.count("links of node") == 2
+    assert "rings of multi_ring: none: its rings run on the same rails" in ended.output
+    assert [line.split()[-1] for line in ended.output.splitlines() if line[:3] == "  1"][:1] == ["right"]
+
+
+def test_json_and_an_error(capsys):
+    assert main(["topology", "--json", "--topology", "one-node-of-one"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (
+        said["rings"] == [[0]] and said["rails"] == [{"rail": 0, "pes": [[0]]}] and said["laid_by"] == "one-node-of-one"
+    )
+    assert main(["topology", "--topology", "two-nodes-of-two"]) == 2
+    assert "4 PEs in all, and this team has 1: start 4 ranks" in capsys.readouterr().err
