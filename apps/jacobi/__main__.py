@@ -26,20 +26,19 @@ from .plot import Picture
 from .problem import Problem
 from .progress import Progress
 from .serial import Serial, SerialTime
-from .slab import most_rows, slabs
 from .solver import Solver
+from .variants import TABLE
 from .verify import FieldCheck, verdict
 from .waiting import alone
 
 DONE, FAILED, DIVERGED = 0, 1, 3
-WARM_UP_SWEEPS = 3
 LIBRARY_HEAP_BYTES = 256 << 20  # beside the fields, when they are too large for the default heap
 DEFAULT_HEAP_HOLDS_BYTES = 64 << 20
 
 
-def heap_bytes(problem: Problem, n_pes: int) -> int | None:
+def heap_bytes(problem: Problem, n_pes: int, variant: str) -> int | None:
     """Symmetric heap of a PE; None, the library's default, for small fields."""
-    need = 2 * (most_rows(slabs(problem.ny, n_pes)) + 2) * problem.pitch_bytes
+    need = TABLE[variant].symmetric_bytes(problem, n_pes)
     return None if need <= DEFAULT_HEAP_HOLDS_BYTES else need + LIBRARY_HEAP_BYTES
 
 
@@ -61,8 +60,7 @@ def timed_run(solver: Solver, quiet: bool) -> tuple[Outcome, float]:
     """The solve and its seconds, warm: kernels compiled, collectives used once."""
     team, problem = solver.team, solver.problem
     solver.reset()
-    for k in range(WARM_UP_SWEEPS):
-        solver.warm_up(measure=k > 0)
+    solver.warm_up()
     solver.reset()
     talks = team.me == 0 and not quiet
     if talks:
@@ -98,7 +96,7 @@ def write_results(solver: Solver, options: Namespace, outcome: Outcome, check: F
 def solve(team: Any, options: Namespace, problem: Problem) -> int:
     """The whole run; the exit status, the same on every PE."""
     serial = time_serial(team, problem, options.csv)
-    solver = Solver(team, problem)
+    solver = Solver(team, problem, options.variant)
     outcome, runtime_s = timed_run(solver, options.csv)
     timing = report.Timing(runtime_s, serial, measure.copy_bandwidth(solver), measure.exchange_seconds(solver))
     check = alone(team.comm, lambda: FieldCheck(problem, outcome.iterations)) if options.verify else None
@@ -125,11 +123,14 @@ def main(argv: list[str] | None = None) -> int:
     comm = MPI.COMM_WORLD
     options, problem = cli.parse(comm, argv)
     try:
-        team = pennympi.init(comm, backend=options.backend, heap_bytes=heap_bytes(problem, comm.size))
+        team = pennympi.init(comm, backend=options.backend, heap_bytes=heap_bytes(problem, comm.size, options.variant))
     except (pennympi.Unsupported, pennympi.SymmetricHeapExhausted) as error:
         cli.fail(comm, str(error))
     with team:
-        return solve(team, options, problem)
+        reason = TABLE[options.variant].refuse(team, problem)
+        if not reason:
+            return solve(team, options, problem)
+    cli.fail(comm, f"--variant {options.variant} cannot run here: {reason}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import boundary, plot
+from . import boundary, plot, variants
 from .files import why_unwritable
 from .problem import Problem
 from .slab import slabs
@@ -59,13 +59,23 @@ def _tolerance(text: str) -> float:
     return value
 
 
+def _variants() -> str:
+    """A line for each variant, for --help."""
+    rows = variants.TABLE.values()
+    width = max(len(row.name) for row in rows)
+    return "\n".join(
+        ["variants:", *(f"  {row.name:{width}}  {row.sentence}{row.needs and f' ({row.needs})'}" for row in rows)]
+    )
+
+
 def parser(comm: Any) -> argparse.ArgumentParser:
     """The options and their defaults."""
     p = _Parser(
         comm,
         prog="python -m apps.jacobi",
         description="Solve Laplace's equation by Jacobi sweeps on all PEs of the job.",
-        epilog="Exit status: 0 done or converged, 1 verification failed, 2 bad arguments, 3 diverged.",
+        epilog=_variants() + "\n\nExit status: 0 done or converged, 1 verification failed, 2 bad arguments, 3 diverged.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     p.add_argument("--nx", type=_at_least(3), default=1024, help="columns, 2 of them fixed (%(default)s)")
@@ -76,6 +86,7 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     p.add_argument("--dtype", choices=("float32", "float64"), default="float32", help="of the field (%(default)s)")
     p.add_argument("--bc", choices=boundary.KINDS, default="nvidia", help="sine on the fixed columns (%(default)s)")
     p.add_argument("--backend", choices=("auto", "host", "cuda"), default="auto", help="(%(default)s)")
+    p.add_argument("--variant", choices=variants.TABLE, default=variants.DEFAULT, help="(%(default)s), see below")
     p.add_argument("--verify", action="store_true", help="compare with NumPy and an oracle, print PASS or FAIL")
     p.add_argument("--csv", action="store_true", help="print NVIDIA's csv line and nothing else")
     p.add_argument("--json", type=Path, metavar="FILE", help="write all numbers of the run")

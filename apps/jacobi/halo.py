@@ -9,40 +9,40 @@ a signal of sweep k+1, which the neighbour sends after row k has arrived.
 
 from typing import Any
 
-from .slab import Slab
+from .fields import Fields
 
 
 class Halo:
-    """Sends this PE's first and last row, and waits for the rows of the neighbours.
+    """Sends this PE's outermost rows, and waits for the rows of the neighbours.
 
     Signals count exchanges and are never reset.  There are two, for what comes from above
     and from below: the neighbours may be the same PE, or this one.
     """
 
-    def __init__(self, team: Any, parts: list[Slab], stream: Any):
-        self._team, self._stream, self._slab = team, stream, parts[team.me]
-        self._rows_above = parts[self._slab.top].rows
+    def __init__(self, team: Any, fields: Fields, stream: Any):
+        self._team, self._stream, self._slab = team, stream, fields.slab
         arrivals = team.signals(2)
         self._from_above, self._from_below = arrivals[0:1], arrivals[1:2]
+        self._puts = {id(array): self._prepare(array, fields) for array in fields.arrays}
         self._exchanges = 0
 
-    def prepare(self, field: Any) -> list[tuple[Any, Any, Any, int]]:
-        """(halo, row, signal, PE) of both puts; halo and signal are the receiver's, by local name.
+    def _prepare(self, field: Any, fields: Fields) -> list[tuple[Any, Any, Any, int]]:
+        """(halo, rows, signal, PE) of both puts; halo and signal are the receiver's, by local name.
 
-        field: symmetric (most rows + 2, nx).  Slabs differ in height, and so do the places of
-        their last halo rows.
+        Slabs differ in height, and so do the places of their lower halos.
         """
-        slab = self._slab
+        slab, depth, end = self._slab, fields.depth, fields.slab.rows + fields.depth
+        below_them = fields.parts[slab.top].rows + depth
         return [
-            (field[self._rows_above + 1], field[1], self._from_below, slab.top),
-            (field[0], field[slab.rows], self._from_above, slab.bottom),
+            (field[below_them : below_them + depth], field[depth : 2 * depth], self._from_below, slab.top),
+            (field[:depth], field[end - depth : end], self._from_above, slab.bottom),
         ]
 
-    def send(self, puts: list[tuple[Any, Any, Any, int]]) -> None:
-        """Enqueue the puts of ``prepare``."""
+    def send(self, field: Any) -> None:
+        """Enqueue the puts of one of the fields."""
         self._exchanges += 1
-        for halo, row, signal, pe in puts:
-            self._team.put_signal(halo, row, signal, self._exchanges, pe, stream=self._stream)
+        for halo, rows, signal, pe in self._puts[id(field)]:
+            self._team.put_signal(halo, rows, signal, self._exchanges, pe, stream=self._stream)
 
     def receive(self) -> None:
         """Hold the stream until both halos have arrived."""

@@ -17,8 +17,8 @@ def copy_bandwidth(solver: Solver) -> float:
     Overwrites the field that is not the result.  Collective.
     """
     team, comm = solver.team, solver.team.comm
-    slab = slice(0, solver.slab.rows + 2)
-    source, target = solver.field[slab], solver.fields[1 - solver.current][slab]
+    fields = solver.steps.fields
+    source, target = fields.used(fields.old), fields.used(fields.new)
 
     def copies(count: int) -> float:
         comm.Barrier()

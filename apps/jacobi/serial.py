@@ -12,8 +12,7 @@ from .device import array_module, free_bytes, launch_shape, to_numpy
 from .norm import WORDS, norm_of
 from .outcome import Outcome, checked
 from .problem import Problem
-from .solver import measuring_text
-from .sweep import sweep, wrap
+from .sweep import measuring_text, sweep, wrap
 
 HOST_SWEEPS = 50  # on a CPU so many sweeps are timed, and the time is scaled up
 
