@@ -224,7 +224,10 @@ class Team:
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines on the device, the heap and the links of this PE."""
         self._check()
-        return [("device", self.device_name), *self._backend.describe()]
+        sizes = " or ".join(map(str, sorted({len(pes) for pes in self.place.nodes})))
+        laid = f", laid by {self.layout.name}" if self.layout else ""
+        nodes = f"{len(self.place.nodes)} with {sizes} PEs{laid}"
+        return [("device", self.device_name), *self._backend.describe(), ("nodes", nodes)]
 
     # Life ------------------------------------------------------------------------------
     def finalize(self) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from launch import launch
+from launch import ROOT, launch
 from mpi4py import MPI
 from settled import settled
 
@@ -289,6 +289,7 @@ def test_the_drawing():
     place = nodes_of(2, 2)
     place = Place(place.node_of, rail_of=rails_of(place, sights))
     assert draw(facts(place, None, sights)) == DRAWN
+    assert DRAWN[DRAWN.index("rails:") :] in (ROOT / "README.md").read_text()
 
 
 def test_the_command(tmp_path):

@@ -165,7 +165,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 ALGORITHM = Algorithm(
     name="hierarchical",
     sentence="reduce-scatter in the node, all-reduce between PEs of a local rank, all-gather in the node; four hops",
-    needs="several nodes of as many PEs, at least two",
+    needs="several nodes, all with the same number of PEs (two or more)",
     kernel=hierarchical,
     plan=plan,
     signals=lambda place: 2 * (len(place.nodes[0]) + len(place.nodes)),

@@ -11,8 +11,9 @@ of that to other nodes at most.  n PEs on N nodes, R rings, b bytes:
     T = 2 (n-1-N) alpha_node + 2 N alpha_net
         + 2 (n-1)/n b max(beta_node, beta_net / R) + (n-1)/n b gamma
 
-for several nodes (a chunk crosses between nodes N times on its way round, and once
-more on its way back); without the net's terms on one node.
+(a chunk goes round twice, n-1 hops each time, N of them or one less between nodes; beta_node
+is of all links of a PE together).  On one node the rings are as many as use every link, and
+T = 2 (n-1) alpha_node + 2 (n-1)/n b beta_node + (n-1)/n b gamma.
 
 Every PE gets the same bits: a chunk is reduced along its ring by one PE after the
 other and rounded once, by the last; all others copy what that one sent.
@@ -60,49 +61,38 @@ def multi_ring(
         # A PE that finished round e+1 on any ring proves that all PEs finished round e: two parities are enough.
         half = (block() * 2 + epoch % 2) * half_bytes  # byte offset of (turns, steps, piece_elems) partials
 
-        # n-1 steps: pass on the partial of a chunk, one step further round each ring
-        for step in range(n_pes - 1):
-            turn = 0
-            for ring in range(block() % n_rings, last, blocks()):
-                chunk = (read_way(ways, 1 + 3 * ring) + n_pes - step) % n_pes
-                low = start + turn * blocks() * slab_elems + chunk * piece_elems
-                n = max(0, min(piece_elems, count - low))
-                slot = half + (turn * steps + step) * slot_bytes
-                if step == 0:
-                    widen(here, outbox + slot, src + low * item_bytes, n)
-                else:
-                    reduce(here, outbox + slot, inbox + slot - slot_bytes, src + low * item_bytes, n)
-                word = arrived + (turn * steps + step) * 8
-                put_signal(here, inbox + slot, outbox + slot, n * acc_bytes, word, epoch, read_way(ways, 2 + 3 * ring))
-                turn += 1
-            turn = 0
-            for ring in range(block() % n_rings, last, blocks()):
-                wait(here, arrived + (turn * steps + step) * 8, epoch, read_way(ways, 3 + 3 * ring))
-                turn += 1
-
-        # n-1 steps: complete a chunk, then pass on the complete ones
-        for step in range(n_pes - 1, steps):
+        # n-1 steps pass on the partial of a chunk, and add to it; one completes it; n-2 more pass on the complete ones
+        for step in range(steps):
             turn = 0
             for ring in range(block() % n_rings, last, blocks()):
                 chunk = (read_way(ways, 1 + 3 * ring) + 2 * n_pes - step) % n_pes
                 low = start + turn * blocks() * slab_elems + chunk * piece_elems
                 n = max(0, min(piece_elems, count - low))
+                own = src + low * item_bytes
                 slot = half + (turn * steps + step) * slot_bytes
-                whole = inbox + slot - slot_bytes
-                if step == n_pes - 1:
-                    whole = outbox + slot
-                    finish(here, whole, inbox + slot - slot_bytes, src + low * item_bytes, n)
-                    copy(out + low * item_bytes, whole, n * item_bytes)
-                word = arrived + (turn * steps + step) * 8
-                put_signal(here, inbox + slot, whole, n * item_bytes, word, epoch, read_way(ways, 2 + 3 * ring))
+                before, ready, nbytes = inbox + slot - slot_bytes, outbox + slot, n * acc_bytes
+                if step == 0:
+                    widen(here, ready, own, n)
+                elif step < n_pes - 1:
+                    reduce(here, ready, before, own, n)
+                else:
+                    nbytes = n * item_bytes
+                    if step == n_pes - 1:
+                        finish(here, ready, before, own, n)
+                        copy(out + low * item_bytes, ready, nbytes)
+                    else:
+                        ready = before
+                word, to = arrived + (turn * steps + step) * 8, read_way(ways, 2 + 3 * ring)
+                put_signal(here, inbox + slot, ready, nbytes, word, epoch, to)
                 turn += 1
             turn = 0
             for ring in range(block() % n_rings, last, blocks()):
                 wait(here, arrived + (turn * steps + step) * 8, epoch, read_way(ways, 3 + 3 * ring))
-                chunk = (read_way(ways, 1 + 3 * ring) + 2 * n_pes - step - 1) % n_pes
-                low = start + turn * blocks() * slab_elems + chunk * piece_elems
-                n = max(0, min(piece_elems, count - low))
-                copy(out + low * item_bytes, inbox + half + (turn * steps + step) * slot_bytes, n * item_bytes)
+                if step >= n_pes - 1:
+                    chunk = (read_way(ways, 1 + 3 * ring) + 2 * n_pes - step - 1) % n_pes
+                    low = start + turn * blocks() * slab_elems + chunk * piece_elems
+                    n = max(0, min(piece_elems, count - low))
+                    copy(out + low * item_bytes, inbox + half + (turn * steps + step) * slot_bytes, n * item_bytes)
                 turn += 1
     write_epoch(epochs, block(), epoch)
 
