@@ -1,4 +1,6 @@
-"""CUDA graphs: allreduce and plans captured once, replayed often, beside eager calls."""
+"""CUDA graphs: allreduce and plans captured once, replayed often by PEs that come late, beside eager calls."""
+
+import time
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from pennympi.kernels.allreduce import TABLE
 
 pytestmark = pytest.mark.mpi
 
-REPLAYS, COUNT = 1000, 1500
+REPLAYS, MANY_REPLAYS, COUNT = 1000, 10_000, 1500
+TURN = 400  # replays after which another PE comes late
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +62,11 @@ class Counting:
 
 
 def replay(counting, graph, times):
-    for _ in range(times):
+    team = counting.team
+    for k in range(times):
+        if k % TURN == TURN - 1 and k // TURN % team.n_pes == team.me:
+            counting.stream.synchronize()  # its work is done, and it comes late to what the others have begun
+            time.sleep(0.002)
         graph.launch(counting.stream)
     counting.rounds += times
 
@@ -70,7 +77,7 @@ def test_allreduce(team, algorithm):
     if reason:
         pytest.skip(reason)
     counting = Counting(team, team.stream(), algorithm=algorithm)
-    replay(counting, counting.captured(), REPLAYS)
+    replay(counting, counting.captured(), MANY_REPLAYS)
     counting.check()
 
 
