@@ -8,7 +8,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-COMMANDS = ("report", "bench", "topology")  # modules of pennympi/command
+COMMANDS = ("report", "topology", "bench", "tune", "explain")  # modules of pennympi/command
 
 
 class Parser(argparse.ArgumentParser):

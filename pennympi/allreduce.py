@@ -12,7 +12,7 @@ from .kernels.rma.on_stream import put_bytes
 from .lane import Lane, make_lane
 from .operators import operator_name
 from .order import InOrder
-from .selection import choose
+from .selection import Selection
 from .settings import setting
 from .span import Span, check_alike, check_apart
 from .symmetric import SymmetricArrays
@@ -28,9 +28,10 @@ class AllReduce:
     and so has a plan, for it may be replayed beside anything else.
     """
 
-    def __init__(self, backend: Backend, job: Job, arrays: SymmetricArrays, place: Place):
+    def __init__(self, backend: Backend, job: Job, arrays: SymmetricArrays, place: Place, selection: Selection):
         self._backend, self._job, self._arrays, self._place = backend, job, arrays, place
         self._limits = Limits(backend.max_blocks, backend.half_bytes)
+        self._selection = selection
         self._lanes: dict[tuple[str, int], Lane] = {}
         self._ready: dict[tuple[Any, ...], Run] = {}
         self._captures: dict[int, int] = {}
@@ -91,7 +92,7 @@ class AllReduce:
         self, count: int, dtype: DType, op: str, algorithm: str, aligned: bool, lane: int, capturing: bool
     ) -> Run:
         backend, n_pes = self._backend, self._job.n_pes
-        row = choose(algorithm, self._place, count * dtype.item_bytes, dtype.name, op)
+        row = self._selection.choose(algorithm, self._place, count * dtype.item_bytes, dtype.name, op)
         if count == 0:
             return lambda dst, src, stream: None
         if n_pes == 1:

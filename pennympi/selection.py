@@ -1,45 +1,163 @@
-"""Which AllReduce algorithm runs when none is named."""
+"""Which AllReduce algorithm runs: the one that is named, else the fastest as measured, else as the model says."""
 
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from . import machine as machines
+from .backend import Backend
+from .cost import predict
+from .dtypes import DType, dtype_of
 from .errors import Unsupported
-from .kernels.algorithm import Algorithm, Place
+from .job import Job
+from .kernels.algorithm import Algorithm, Limits, Place, Plan
 from .kernels.allreduce import TABLE
+from .machine import Machine
 from .settings import setting
+from .tuned import Tuned, find
 
-# Up to how many bytes each is the fastest, by PEs (the largest entry serves more PEs too).
-ONE_SHOT_PACKETS_MAX_BYTES = {2: 16 << 20, 3: 512 << 10, 4: 256 << 10, 8: 64 << 10}
-TWO_SHOT_PACKETS_MAX_BYTES = {2: 0, 3: 4 << 20}
-ONE_SHOT_MAX_BYTES = {2: 1 << 62, 3: 64 << 10, 4: 32 << 10}
+COLLECTIVE = "allreduce"
 
 
-def _limit(table: dict[int, int], n_pes: int) -> int:
-    return table[max(n for n in table if n <= max(2, n_pes))]
+@dataclass(frozen=True)
+class Explanation:
+    """What an AllReduce of one kind will run, and why.  Print it.
 
-
-def best(place: Place, nbytes: int) -> str:
-    """The algorithm for a size, as measured on NVLink (n = 2) and by counting bytes and hops above."""
-    n_pes, whole_lines = place.n_pes, place.whole_lines
-    if whole_lines and nbytes <= _limit(ONE_SHOT_PACKETS_MAX_BYTES, n_pes):
-        return "one_shot_packets"
-    if whole_lines and nbytes <= _limit(TWO_SHOT_PACKETS_MAX_BYTES, n_pes):
-        return "two_shot_packets"
-    if nbytes <= _limit(ONE_SHOT_MAX_BYTES, n_pes):
-        return "one_shot"
-    return "two_shot" if whole_lines else "ring"
-
-
-def choose(name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str) -> Algorithm:
-    """The row to run.  ``name``: an algorithm's, or "auto"; or a row, which a measurement may have changed.
-
-    Raises ValueError for an unknown name, Unsupported when it can't run here.
+    plan:      blocks, elements of a message, threads of a block (0: the backend's own)
+    measured, modelled: {algorithm: us a call} by the tuned table and by the cost model
+    refused:   {algorithm: why it can't run here}
     """
-    if name == "auto":
-        name = setting("PENNYMPI_ALLREDUCE")
-    if name == "auto":
-        name = best(place, nbytes)
-    row = name if isinstance(name, Algorithm) else TABLE.get(name)
-    if row is None:
-        raise ValueError(f"algorithm {name!r} is unknown: use auto, {', '.join(TABLE)}")
-    reason = row.refuse(place, dtype, op)
-    if reason:
-        raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
-    return row
+
+    nbytes: int
+    dtype: str
+    op: str
+    where: str
+    algorithm: str
+    why: str
+    plan: Plan
+    piece_bytes: int
+    measured: Mapping[str, float]
+    modelled: Mapping[str, float]
+    refused: Mapping[str, str]
+
+    def __str__(self) -> str:
+        plan = self.plan
+        threads = f" of {plan.threads} threads" if plan.threads else ""
+        lines = [
+            f"allreduce of {self.nbytes} bytes, {self.dtype} {self.op}, {self.where}: {self.algorithm}, {self.why}",
+            f"  {plan.blocks} block{'s' * (plan.blocks != 1)}{threads}, pieces of {self.piece_bytes} bytes",
+        ]
+        names = sorted(
+            {*self.measured, *self.modelled}, key=lambda name: self.measured.get(name, self.modelled.get(name, 0))
+        )
+        for name in names:
+            said = [f"{self.measured[name]:.4g} us measured"] if name in self.measured else []
+            said += [f"{self.modelled[name]:.4g} us by the model"] if name in self.modelled else []
+            lines.append(f"  {name:20s} {', '.join(said)}")
+        lines += [f"  {name:20s} can't run: {why}" for name, why in self.refused.items()]
+        return "\n".join(lines)
+
+
+class Selection:
+    """The choice of one team.
+
+    limits: of its launches;  machine: constants of the cost model;  tuned: its measured table, or None
+    device: what its PEs run on
+    """
+
+    def __init__(self, place: Place, limits: Limits, machine: Machine, tuned: Tuned | None, device: str):
+        self._place, self._limits, self.machine, self.tuned, self.device = place, limits, machine, tuned, device
+
+    def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str) -> Algorithm:
+        """The row to run.  ``name``: an algorithm's, or "auto"; or a row, which a measurement may have changed.
+
+        Raises ValueError for an unknown name, Unsupported when it can't run here.
+        """
+        if name == "auto":
+            name = setting("PENNYMPI_ALLREDUCE")
+        if name == "auto":
+            name = self._best(nbytes, dtype_of(dtype), op)[0]
+        row = name if isinstance(name, Algorithm) else TABLE.get(name)
+        if row is None:
+            raise ValueError(f"algorithm {name!r} is unknown: use auto, {', '.join(TABLE)}")
+        reason = row.refuse(place, dtype, op)
+        if reason:
+            raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
+        return row
+
+    def explain(self, nbytes: int, dtype: DType, op: str) -> Explanation:
+        """What a call would run, why, and what else could.  Raises as ``choose``."""
+        row = self.choose("auto", self._place, nbytes, dtype.name, op)
+        forced = setting("PENNYMPI_ALLREDUCE") != "auto"
+        why = "named by PENNYMPI_ALLREDUCE" if forced else self._best(nbytes, dtype, op)[1]
+        count, alone = max(1, nbytes // dtype.item_bytes), self._place.n_pes == 1
+        plan = Plan(1, count) if alone else row.plan(count, dtype.item_bytes, dtype.acc_bytes, self._place, self._limits)
+        return Explanation(
+            nbytes,
+            dtype.name,
+            op,
+            f"{self._place.n_pes} PEs on {self.device}",
+            row.name,
+            "which for one PE is a copy at most" if alone else why,
+            plan,
+            plan.piece_elems * dtype.item_bytes,
+            self._measured(nbytes, dtype, op),
+            self._modelled(nbytes, dtype, op),
+            {one.name: reason for one in TABLE.values() if (reason := one.refuse(self._place, dtype.name, op))},
+        )
+
+    def _best(self, nbytes: int, dtype: DType, op: str) -> tuple[str, str]:
+        """(name, why) of the fastest algorithm that can run."""
+        measured = self._measured(nbytes, dtype, op)
+        if measured and self.tuned:
+            return min(measured, key=lambda name: measured[name]), f"the fastest as measured ({self.tuned.source})"
+        modelled = self._modelled(nbytes, dtype, op)
+        if modelled:
+            return min(modelled, key=lambda name: modelled[name]), f"the fastest by the cost model of {self.machine.name}"
+        able = [row.name for row in TABLE.values() if not row.refuse(self._place, dtype.name, op)]
+        return able[0], "the first that can run: none has a formula"
+
+    def _measured(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:
+        """{algorithm that can run: us} by the tuned table."""
+        times = self.tuned.times(COLLECTIVE, dtype.name, nbytes) if self.tuned else {}
+        return {
+            name: us
+            for name, us in times.items()
+            if name in TABLE and not TABLE[name].refuse(self._place, dtype.name, op)
+        }
+
+    def _modelled(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:
+        """{algorithm that can run: us} by the cost model."""
+        count = max(1, nbytes // dtype.item_bytes)
+        times: dict[str, float] = {}
+        for row in TABLE.values() if self._place.n_pes > 1 else ():
+            if not row.refuse(self._place, dtype.name, op):
+                us = predict(row, count, dtype.item_bytes, dtype.acc_bytes, self._place, self._limits, self.machine)
+                if us is not None:
+                    times[row.name] = us
+        return times
+
+
+def agreed(job: Job, backend: Backend, place: Place) -> Selection:
+    """The selection that all PEs of a team share: PE 0 reads the table and knows the machine.  Collective.
+
+    Raises ValueError or OSError, the same on every PE, for a table that can't be read.
+    """
+    machine, tuned, error = machines.NVLINK, None, None
+    if job.me == 0:
+        machine = machine_of(backend, place)
+        try:
+            tuned = find(backend.device_name, place)
+        except (OSError, ValueError) as caught:
+            error = caught
+    machine, tuned, error = job.gather((machine, tuned, error), "look for measured tables")[0]
+    if error is not None:
+        raise error
+    return Selection(place, Limits(backend.max_blocks, backend.half_bytes), machine, tuned, backend.device_name)
+
+
+def machine_of(backend: Backend, place: Place) -> Machine:
+    """The constants for this process's device and links."""
+    if backend.name == "host":
+        return machines.host(place.n_pes, os.cpu_count() or 1)
+    return machines.NVLINK if place.whole_lines or len(set(place.node_of)) > 1 else machines.PCIE

@@ -108,6 +108,9 @@ SETTINGS = {
                 "The epoch that counters start from; tests start it near 2**31 and 2**32."),
         Setting("PENNYMPI_ALLREDUCE", "auto", _name, "auto, or an algorithm's name",
                 "The AllReduce algorithm that algorithm=\"auto\" stands for."),
+        Setting("PENNYMPI_TUNED", "auto", str, "auto, none, or a TOML file of `python -m pennympi tune`",
+                "The measured table that AllReduce algorithms are chosen by; auto is the one that tune wrote for this"
+                " device, number of PEs and nodes, else the library's own; without any, a cost model decides."),
         Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, "bytes with an optional k, m or g; 0 for no kernel",
                 "The largest put on a stream that a kernel of the library moves; larger ones use NVSHMEM's host call."),
         Setting("PENNYMPI_GRAPH_LANES", "1", _positive, "a whole number >= 1",

@@ -12,7 +12,9 @@ from .dtypes import dtype_of
 from .errors import CollectiveMismatchError, NotInitialized
 from .exchange import Exchange
 from .job import Job
+from .operators import operator_name
 from .rma import OneSided
+from .selection import Explanation, agreed
 from .settings import setting
 from .symmetric import SymmetricArrays, filled
 from .topology.facts import facts
@@ -38,12 +40,13 @@ class Team:
         self.backend, self.device_name = backend.name, backend.device_name
         self.layout, self.place = layout, place_of(job, backend, layout)
         self.local_pe, self.n_local = job.control.local, job.control.n_local
+        self._selection = agreed(job, backend, self.place)
         self._debug = setting("PENNYMPI_DEBUG")
         self._open = True
         self._arrays = SymmetricArrays(backend, job)
         self._rma = OneSided(backend, job, self._arrays)
         self._exchange = Exchange(backend, job, self._arrays, self._rma)
-        self._allreduce = AllReduce(backend, job, self._arrays, self.place)
+        self._allreduce = AllReduce(backend, job, self._arrays, self.place, self._selection)
 
     # Symmetric arrays ------------------------------------------------------------------
     def empty(self, shape: Any, dtype: Any = "float32") -> Any:
@@ -191,6 +194,16 @@ class Team:
         """
         self._enter("plan_allreduce")
         return self._allreduce.plan(x, out, op, algorithm)
+
+    def explain(self, nbytes: int, dtype: Any = "float32", op: Any = "sum") -> Explanation:
+        """What an AllReduce of ``nbytes`` bytes will run and why, its plan, and the predicted times of all algorithms.
+
+        Raises ValueError (size, op, PENNYMPI_ALLREDUCE), Unsupported (dtype).
+        """
+        self._check()
+        if nbytes < 0:
+            raise ValueError(f"{nbytes} bytes: a size is not negative")
+        return self._selection.explain(int(nbytes), dtype_of(dtype), operator_name(op))
 
     def kernel(self, text: Callable[..., Any], dtype: Any = "float32") -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.

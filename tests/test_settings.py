@@ -30,6 +30,7 @@ def test_every_default_can_be_read():
         "PENNYMPI_COUNT_BYTES": False,
         "PENNYMPI_FIRST_EPOCH": 0,
         "PENNYMPI_ALLREDUCE": "auto",
+        "PENNYMPI_TUNED": "auto",
         "PENNYMPI_PUT_KERNEL_MAX_BYTES": 262144,
         "PENNYMPI_GRAPH_LANES": 1,
         "PENNYMPI_DEBUG": False,

@@ -25,10 +25,14 @@ def algorithms(case: str) -> dict[str, Algorithm]:
         return {}
 
 
+def on_host() -> bool:
+    """Whether the host backend will run."""
+    return setting("PENNYMPI_BACKEND") == "host" or bool(why_no_cuda())
+
+
 def heap_bytes(most_bytes: int) -> int | None:
     """Symmetric heap of a PE that holds a source and a target, on the host backend; None elsewhere."""
-    on_host = setting("PENNYMPI_BACKEND") == "host" or bool(why_no_cuda())
-    return 2 * most_bytes + LANES_BYTES if on_host else None
+    return 2 * most_bytes + LANES_BYTES if on_host() else None
 
 
 def contestants(team: Team, args: Any) -> tuple[list[Contestant], dict[str, str]]:

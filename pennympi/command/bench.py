@@ -19,36 +19,22 @@ from ..bench.timing import Effort, host_cost_us
 from ..dtypes import TABLE as DTYPES
 from ..operators import NAMES as OPS
 from ..team import Team
+from .arguments import names_argument, size_argument, sizes_argument
 
 HELP = "measure a collective beside its rivals"
 NCCL_NAMES = {"float": "float32", "half": "float16", "double": "float64"}
 CALLS, WARMUP = 20, 5
 
 
-def size(text: str) -> int:
-    """An argument such as 64K."""
-    return sizes.parse(text)
-
-
-def names(text: str) -> list[str]:
-    """An argument such as nccl,mpi."""
-    return [name for name in text.split(",") if name]
-
-
-def numbers(text: str) -> list[int]:
-    """An argument such as 16,32K."""
-    return [sizes.parse(one) for one in names(text)]
-
-
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options; -b -e -f -i -n -w -d -o -r mean what they mean to nccl-tests."""
     add = parser.add_argument
     add("case", choices=CASES, help="what to measure")
-    add("-b", "--minbytes", type=size, default=1 << 10, metavar="SIZE", help="smallest size (1K)")
-    add("-e", "--maxbytes", type=size, default=1 << 26, metavar="SIZE", help="largest size (64M)")
+    add("-b", "--minbytes", type=size_argument, default=1 << 10, metavar="SIZE", help="smallest size (1K)")
+    add("-e", "--maxbytes", type=size_argument, default=1 << 26, metavar="SIZE", help="largest size (64M)")
     add("-f", "--stepfactor", type=float, default=4, help="from one size to the next (%(default)g)")
-    add("-i", "--stepbytes", type=size, default=0, metavar="SIZE", help="add so much instead of multiplying")
-    add("--sizes", type=numbers, default=[], metavar="LIST", help="these sizes instead, such as 7,1023,64K")
+    add("-i", "--stepbytes", type=size_argument, default=0, metavar="SIZE", help="add so much instead of multiplying")
+    add("--sizes", type=sizes_argument, default=[], metavar="LIST", help="these sizes instead, such as 7,1023,64K")
     add("-n", "--iters", type=int, default=0, help=f"calls of one measurement ({CALLS}, fewer for long ones)")
     add("-w", "--warmup_iters", type=int, default=WARMUP, help="calls before anything is measured (%(default)d)")
     add("--budget-ms", type=float, default=100, help="time for one number; more of it is more repeats (%(default)g)")
@@ -61,11 +47,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     mode.add_argument("--eager", action="store_true", help="launched one by one")
     add("--place", choices=("both", "out", "in"), default="both", help="out of place, in place, or both")
     add("--symmetric", action="store_true", help="the library's buffers in the symmetric heap")
-    add("--against", type=names, default=[], metavar="LIST", help=f"rivals: {', '.join(RIVALS)}")
+    add("--against", type=names_argument, default=[], metavar="LIST", help=f"rivals: {', '.join(RIVALS)}")
     add("--algorithm", default="auto", help="auto, one name or several, or each: all that can run (%(default)s)")
-    add("--blocks", type=numbers, default=[], metavar="LIST", help="blocks instead of the plan's")
-    add("--piece-bytes", type=numbers, default=[], metavar="LIST", help="bytes of a message instead of the plan's")
-    add("--threads", type=numbers, default=[], metavar="LIST", help="threads of a block instead of the plan's")
+    add("--blocks", type=sizes_argument, default=[], metavar="LIST", help="blocks instead of the plan's")
+    add("--piece-bytes", type=sizes_argument, default=[], metavar="LIST", help="bytes of a message instead of the plan's")
+    add("--threads", type=sizes_argument, default=[], metavar="LIST", help="threads of a block instead of the plan's")
     add("--output", type=Path, metavar="JSON", help="write everything to a file")
     add("--plot", type=Path, metavar="PATH", help="write PATH.png and PATH.svg")
     add("--quiet", action="store_true", help="no progress line")
@@ -152,7 +138,7 @@ def chosen(text: str, known: Any, what: str, other_names: dict[str, str]) -> lis
     """The names of a list such as "float,int8" or "all".  Raises ValueError for an unknown one."""
     if text == "all":
         return list(known)
-    found = [other_names.get(name, name) for name in names(text)]
+    found = [other_names.get(name, name) for name in names_argument(text)]
     for name in found:
         if name not in known:
             raise ValueError(f"{what} {name!r} is unknown: use all, or some of {', '.join(known)}")

@@ -36,7 +36,7 @@ class HostBackend:
 
     def __init__(self, job: Any, heap_bytes: int | None):
         self.comm = job.comm
-        self.device_name = platform.processor() or platform.machine()
+        self.device_name = processor()
         self._heap = Heap(self.comm, heap_bytes)
         self._kept: list[np.ndarray] = []
         self.call_names: dict[int, str] = {}
@@ -163,3 +163,13 @@ class HostBackend:
 
     def close(self) -> None:
         self._heap.close()
+
+
+def processor() -> str:
+    """What the CPU calls itself, and how many cores of it there are."""
+    try:
+        with open("/proc/cpuinfo") as lines:
+            name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor() or platform.machine()
+    return f"{name}, {os.cpu_count()} cores"

@@ -1,0 +1,152 @@
+"""How much work each AllReduce algorithm is: one formula a row of its table, counted in messages and bytes.
+
+``cost.py`` makes microseconds of the counts.
+"""
+
+import math
+from dataclasses import dataclass, fields
+from functools import cache
+from types import CodeType
+from typing import Any
+
+SYMBOLS = {
+    "S": "bytes of the vector",
+    "n": "PEs",
+    "N": "nodes",
+    "M": "PEs of a node (the largest)",
+    "R": "rails, that is NICs of a node",
+    "p": "the largest power of two in n",
+    "h": "n / 2, rounded up",
+    "w": "bytes of a partial result / bytes of an element (2 for 16-bit floats, else 1)",
+    "log2": "logarithm of base two",
+}
+
+
+@dataclass(frozen=True)
+class Formula:
+    """Counts for one call, as Python expressions over ``SYMBOLS``.
+
+    near_hops, net_hops: messages one after another on the longest way, inside nodes and between them, in a round
+    messages: that a PE sends in a round
+    sent:     bytes that a PE sends inside its node;  nic: bytes that the busiest NIC sends
+    moved, added: bytes that a PE copies, and adds up, in its own memory
+    span:     pieces of the vector that one block handles in a round
+    packets:  messages are packets;  overlaps: a round is under way while the one before is finished
+    """
+
+    near_hops: str
+    net_hops: str
+    messages: str
+    sent: str
+    nic: str
+    moved: str
+    added: str
+    span: str
+    packets: bool = False
+    overlaps: bool = False
+
+    def counts(self, values: dict[str, Any]) -> dict[str, float]:
+        """{field: its value}."""
+        scope = {"__builtins__": {}, "log2": math.log2, "min": min, "max": max}
+        return {name: float(eval(code, scope, values)) for name, code in _codes(self).items()}
+
+
+COUNTED = [one.name for one in fields(Formula) if one.name not in ("packets", "overlaps")]
+
+
+@cache
+def _codes(formula: Formula) -> dict[str, CodeType]:
+    return {name: compile(getattr(formula, name), f"<{name}>", "eval") for name in COUNTED}
+
+
+def _to_all(times: str) -> dict[str, str]:
+    """What a PE sends to every other PE, ``times`` bytes to each, by links inside the node and by its NIC."""
+    return {"sent": f"(M - 1) * {times}", "nic": f"(n - M) * {times} * M / R"}
+
+
+def _ring(nic: str) -> Formula:
+    return Formula(
+        near_hops="2 * (n - 1) * (n - N * (N > 1)) / n",
+        net_hops="2 * (n - 1) * N * (N > 1) / n",
+        messages="2 * (n - 1)",
+        sent="(1 + w) * (n - 1) / n * S",
+        nic=nic,
+        moved="(n + 1) / n * S",
+        added="(n - 1) / n * S",
+        span="n",
+    )
+
+
+def _shots(shots: int, packets: bool, overlaps: bool) -> Formula:
+    one = shots == 1
+    return Formula(
+        near_hops=f"{shots} * (N == 1)",
+        net_hops=f"{shots} * (N > 1)",
+        messages=f"{shots} * (n - 1)",
+        **_to_all("S" if one else "2 * S / n"),
+        moved="0" if one else "(n - 1) / n * S",
+        added="(n - 1) * S" if one else "(n - 1) / n * S",
+        span="1" if one else "n",
+        packets=packets,
+        overlaps=overlaps,
+    )
+
+
+FORMULAS = {
+    "ring": _ring("(1 + w) * (n - 1) / n * S * (N > 1)"),
+    "multi_ring": _ring("(1 + w) * (n - 1) / n * S / R * (N > 1)"),
+    "simple_ring": Formula(
+        near_hops="2 * (n - 1) * (n - N * (N > 1)) / n",
+        net_hops="2 * (n - 1) * N * (N > 1) / n",
+        messages="2",
+        sent="(1 + w) * (n - 1) * S * (n - N * (N > 1)) / n",
+        nic="(1 + w) * (n - 1) * S * N * (N > 1) / n",
+        moved="S",
+        added="(n - 1) * S",
+        span="1",
+    ),
+    "one_shot": _shots(1, packets=False, overlaps=True),
+    "one_shot_packets": _shots(1, packets=True, overlaps=True),
+    "two_shot": _shots(2, packets=False, overlaps=True),
+    "two_shot_packets": _shots(2, packets=True, overlaps=False),
+    "half_butterfly": Formula(
+        near_hops="2 - (N > 1)",
+        net_hops="N > 1",
+        messages="h",
+        sent="(min(h, M) - 1 + w * (N == 1)) * S",
+        nic="(max(h - M, 0) + w) * (N > 1) * S * M / R",
+        moved="S",
+        added="h * S",
+        span="1",
+    ),
+    "halving_doubling": Formula(
+        near_hops="2 * log2(max(1, p / N)) + 2 * (p < n)",
+        net_hops="2 * log2(min(p, N))",
+        messages="2 * log2(p) + (p < n)",
+        sent="(1 + w) * max(0, 1 / N - 1 / p) * S + 2 * S * (p < n)",
+        nic="(1 + w) * (1 - 1 / N) * S * M / R",
+        moved="2 * S",
+        added="(p - 1) / p * S + S * (p < n)",
+        span="p",
+    ),
+    "recursive_doubling": Formula(
+        near_hops="log2(max(1, p / N)) + 2 * (p < n)",
+        net_hops="log2(min(p, N))",
+        messages="log2(p) + (p < n)",
+        sent="w * log2(max(1, p / N)) * S + 2 * S * (p < n)",
+        nic="w * log2(min(p, N)) * S * M / R",
+        moved="S",
+        added="log2(p) * S + S * (p < n)",
+        span="1",
+    ),
+    "hierarchical": Formula(
+        near_hops="2",
+        net_hops="2",
+        messages="2 * (M - 1) + 2 * (N - 1)",
+        sent="2 * (M - 1) / M * S",
+        nic="(1 + w) * (N - 1) / (N * M) * S * M / R",
+        moved="(M + 1) / M * S",
+        added="((M - 1) / M + (N - 1) / (N * M)) * S",
+        span="n",
+    ),
+}
