@@ -40,7 +40,7 @@ class Result:
     facts:   what it ran on;  options: of the command
     host_us: {contestant: host time of one asynchronous call at the smallest size}
     refused: {contestant: why it was left out}
-    rails:   {rail: bytes}, where a topology counts them
+    rails:   {contestant: bytes out of, and into, the nodes by each rail}, of one call of the largest size
     """
 
     facts: dict[str, Any]
@@ -48,7 +48,7 @@ class Result:
     rows: list[Row] = field(default_factory=list)
     host_us: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    rails: dict[str, int] = field(default_factory=dict)
+    rails: dict[str, list[list[int]]] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all."""

@@ -1,6 +1,7 @@
 """Measure a collective beside its rivals, in the manner of nccl-tests."""
 
 import argparse
+import os
 import platform
 import secrets
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__, init
-from ..bench import columns, field, plot, sizes
+from ..bench import columns, field, plot, rails, sizes
 from ..bench.cases import CASES
 from ..bench.progress import Progress
 from ..bench.result import Result
@@ -17,6 +18,7 @@ from ..bench.rivals import RIVALS
 from ..bench.run import Options, Run
 from ..bench.timing import Effort, host_cost_us
 from ..dtypes import TABLE as DTYPES
+from ..errors import TopologyError
 from ..operators import NAMES as OPS
 from ..team import Team
 from .arguments import names_argument, size_argument, sizes_argument
@@ -52,6 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--blocks", type=sizes_argument, default=[], metavar="LIST", help="blocks instead of the plan's")
     add("--piece-bytes", type=sizes_argument, default=[], metavar="LIST", help="bytes of a message instead of the plan's")
     add("--threads", type=sizes_argument, default=[], metavar="LIST", help="threads of a block instead of the plan's")
+    add("--topology", help="nodes to lay over the PEs, instead of PENNYMPI_TOPOLOGY; counts the bytes of each rail")
     add("--output", type=Path, metavar="JSON", help="write everything to a file")
     add("--plot", type=Path, metavar="PATH", help="write PATH.png and PATH.svg")
     add("--quiet", action="store_true", help="no progress line")
@@ -67,7 +70,13 @@ def run(args: argparse.Namespace) -> int:
             raise ValueError(why)
     except ValueError as error:
         return wrong_argument(error)
-    with init(heap_bytes=field.heap_bytes(max(swept))) as team:
+    if args.topology:
+        os.environ.setdefault("PENNYMPI_COUNT_BYTES", "1")
+    try:
+        team = init(heap_bytes=field.heap_bytes(max(swept)), topology=args.topology)
+    except TopologyError as error:
+        return wrong_argument(error)
+    with team:
         try:
             contestants, refused = field.contestants(team, args)
         except ValueError as error:
@@ -114,6 +123,8 @@ def measure(team: Team, args: Any, result: Result, contestants: Any, swept: Any,
                     progress.clear()
                     lines = [columns.line(out, own, width) for out, own in zip(*forms, strict=True) if out or own]
                     print(*lines, sep="\n", end="\n" if lines else "", flush=True)
+            if not result.rails:
+                result.rails = rails.carried(team, runner, able, swept[-1], case, args.root, op)
             if not result.host_us and graph:
                 result.host_us = host_costs(team, runner, contestants, swept[0], case, args.root, op)
     progress.clear()
