@@ -37,7 +37,8 @@ class Place:
     @property
     def rails(self) -> tuple[int, ...]:
         """Of each PE, its rail: what ``rail_of`` says, else its local rank."""
-        return self.rail_of or tuple(self.nodes[node].index(pe) for pe, node in enumerate(self.node_of))
+        nodes = self.nodes
+        return self.rail_of or tuple(nodes[node].index(pe) for pe, node in enumerate(self.node_of))
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ def n_rings(place: Place) -> int:
 
 def no_rings(place: Place) -> str:
     """Why there are no such rings, or ""."""
-    rails = [{place.rails[pe] for pe in pes} for pes in place.nodes]
+    rail_of = place.rails
+    rails = [{rail_of[pe] for pe in pes} for pes in place.nodes]
     if any(of != rails[0] for of in rails):
         return "its rings run on the same rails through every node, and here the rails of the nodes differ"
     return ""

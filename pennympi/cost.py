@@ -21,14 +21,13 @@ from .machine import NVLINK, PCIE, Machine, host
 def values_of(place: Place, item_bytes: int, acc_bytes: int, nbytes: int) -> dict[str, Any]:
     """What the symbols stand for."""
     n = place.n_pes
-    sizes = [place.node_of.count(node) for node in range(max(place.node_of) + 1)]
-    rails = getattr(place, "rails", ()) or range(max(sizes))
+    sizes = [len(pes) for pes in place.nodes]
     return {
         "S": nbytes,
         "n": n,
         "N": len(sizes),
         "M": max(sizes),
-        "R": len(set(rails)),
+        "R": len(set(place.rails)),
         "p": 1 << (n.bit_length() - 1),
         "h": (n + 1) // 2,
         "w": acc_bytes // item_bytes,

@@ -4,7 +4,7 @@
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from types import CodeType
 from typing import Any
@@ -18,7 +18,7 @@ SYMBOLS = {
     "p": "the largest power of two in n",
     "h": "n / 2, rounded up",
     "w": "bytes of a partial result / bytes of an element (2 for 16-bit floats, else 1)",
-    "log2": "logarithm of base two",
+    "log2, ceil": "logarithm of base two; the next whole number",
 }
 
 
@@ -47,7 +47,7 @@ class Formula:
 
     def counts(self, values: dict[str, Any]) -> dict[str, float]:
         """{field: its value}."""
-        scope = {"__builtins__": {}, "log2": math.log2, "min": min, "max": max}
+        scope = {"__builtins__": {}, "log2": math.log2, "ceil": math.ceil, "min": min, "max": max}
         return {name: float(eval(code, scope, values)) for name, code in _codes(self).items()}
 
 
@@ -110,8 +110,8 @@ FORMULAS = {
     "two_shot": _shots(2, packets=False, overlaps=True),
     "two_shot_packets": _shots(2, packets=True, overlaps=False),
     "half_butterfly": Formula(
-        near_hops="2 - (N > 1)",
-        net_hops="N > 1",
+        near_hops="2 - (N > 1) - (h > M)",
+        net_hops="(N > 1) + (h > M)",
         messages="h",
         sent="(min(h, M) - 1 + w * (N == 1)) * S",
         nic="(max(h - M, 0) + w) * (N > 1) * S * M / R",
@@ -149,4 +149,27 @@ FORMULAS = {
         added="((M - 1) / M + (N - 1) / (N * M)) * S",
         span="n",
     ),
+    "tree": Formula(
+        near_hops="2 * ceil(log2(M))",
+        net_hops="2 * ceil(log2(N))",
+        messages="4",
+        sent="(1 + w) * S",
+        nic="(1 + w / 2) * S * (N > 1)",
+        moved="1.5 * S",
+        added="S",
+        span="2",
+        overlaps=True,
+    ),
+    "nvls": Formula(
+        near_hops="2",
+        net_hops="0",
+        messages="2",
+        sent="(1 + 1 / n) * S",
+        nic="0",
+        moved="2 * S",
+        added="0",
+        span="n",
+    ),
+    "two_shot_direct": replace(_shots(2, packets=False, overlaps=True), moved="0"),
+    "two_shot_copied": replace(_shots(2, packets=False, overlaps=True), near_hops="3 * (N == 1)", moved="0"),
 }

@@ -77,7 +77,7 @@ class Tuned:
 
 def topology_of(place: Place) -> str:
     """How PEs lie on nodes and what their links can do, in a word: "1x4", "2x8+puts"."""
-    sizes = [place.node_of.count(node) for node in range(max(place.node_of) + 1)]
+    sizes = [len(pes) for pes in place.nodes]
     alike = len(set(sizes)) == 1
     word = f"{len(sizes)}x{sizes[0]}" if alike else "+".join(map(str, sizes))
     return word + ("" if place.whole_lines else "+puts") + ("+multicast" if place.multicast else "")
