@@ -1,6 +1,7 @@
 """Compile every AllReduce kernel to the cache in parallel, before tests that would compile them one by one.
 
 python3 tools/precompile.py 2,16              for 2 and for 16 PEs, for this machine's GPU
+python3 tools/precompile.py 2 --dtypes int64  some dtypes only
 python3 tools/precompile.py 2 --beyond        with NVSHMEM's puts (PENNYMPI_FORCE_NVSHMEM_PUT=1)
 """
 
@@ -46,13 +47,14 @@ def main():
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pes", help="numbers of PEs, comma separated")
+    parser.add_argument("--dtypes", default=",".join(DTYPES), help="some of them, comma separated")
     parser.add_argument("--beyond", action="store_true", help="kernels that reach peers by NVSHMEM's puts")
     args = parser.parse_args()
     facts = cupy.cuda.runtime.getDeviceProperties(0)
     cc = (facts["major"], facts["minor"])
     names = [row.name for row in TABLE.values() if not row.refuse(Place((0, 0), not args.beyond), "float32", "sum")]
     counts = [int(n) for n in args.pes.split(",")]
-    jobs = [(*job, args.beyond, cc) for job in itertools.product(names, DTYPES, NAMES, (True, False), counts)]
+    jobs = [(*job, args.beyond, cc) for job in itertools.product(names, args.dtypes.split(","), NAMES, (True, False), counts)]
     begin = time.monotonic()
     # Spawned, since a forked process can't use the CUDA that its parent has started.
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
