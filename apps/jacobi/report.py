@@ -104,11 +104,13 @@ def our_lines(problem: Problem, n_pes: int, outcome: Outcome, timing: Timing) ->
     rate = rates(problem, timing)
     norm = f", norm {outcome.history[-1][1]:.6e}" if outcome.history else ""
     if timing.serial is None:
-        serial = "1 PE: not timed"
+        serial = "One PE alone: not timed"
     else:
         ratio, efficiency = speedup(n_pes, timing)
         scaled = "" if timing.serial.measured == timing.serial.of else f" (from {timing.serial.measured} sweeps)"
-        serial = f"1 PE: {timing.serial.runtime_s:.4f} s{scaled}; speedup {ratio:.2f}, efficiency {efficiency:.1f} %"
+        serial = (
+            f"One PE alone: {timing.serial.runtime_s:.4f} s{scaled}; speedup {ratio:.2f}, efficiency {efficiency:.1f} %"
+        )
     moved = "field read and written once" if problem.method == "jacobi" else "two fields read, one written"
     return [
         f"Stopped after {outcome.iterations} iterations ({ENDINGS[outcome.reason]}){norm}",

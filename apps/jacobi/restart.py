@@ -37,6 +37,8 @@ def _facts(file: h5py.File) -> Saved:
     wanted = {one.name: one.type for one in fields(Problem)}
     problem = Problem(**{name: kind(file.attrs[name]) for name, kind in wanted.items()})  # type: ignore[operator]
     for name in names(problem):
+        if name not in file and file.attrs["reason"] == "converged":
+            raise ValueError("it holds a converged Chebyshev solve, without the field before the last: take a checkpoint")
         if file[name].shape != (problem.ny, problem.nx) or file[name].dtype != problem.dtype:
             raise ValueError(f"its /{name} is not {problem.ny} x {problem.nx} of {problem.dtype}")
     history = zip(file["residual/iteration"][:].tolist(), file["residual/norm"][:].tolist(), strict=True)

@@ -130,7 +130,7 @@ def main(argv: list[str] | None = None) -> int:
                 rows.append(row_of(kind, [run(options.launcher, n_pes, arguments) for _ in range(options.repeat)]))
             except (RuntimeError, OSError) as error:
                 failed += 1
-                print(f"{kind} {variant or ''} on {n_pes} PEs failed: {error}", file=sys.stderr, flush=True)
+                print(f"{kind} {variant or 'run'} on {n_pes} PEs failed: {error}", file=sys.stderr, flush=True)
                 continue
             compare(rows)
             last = rows[-1]

@@ -19,7 +19,7 @@ def tolerance(problem: Problem, sweeps: int) -> float:
     eps, widest = float(np.finfo(problem.dtype).eps), max(problem.nx, problem.ny)
     if problem.method == "jacobi":
         return (16.0 + 0.05 * min(sweeps, widest * widest)) * eps
-    return (16.0 + 2.0 * min(sweeps, widest)) * eps
+    return (16.0 + min(sweeps, widest)) * eps
 
 
 class Analytic(Check):

@@ -19,7 +19,7 @@ def tolerance(problem: Problem, sweeps: int) -> float:
     eps = float(np.finfo(problem.dtype).eps)
     if problem.method == "jacobi":
         return JACOBI[problem.dtype] * eps
-    return (16.0 + 2.0 * min(sweeps, max(problem.nx, problem.ny))) * eps
+    return (16.0 + min(sweeps, max(problem.nx, problem.ny))) * eps
 
 
 class Mode:
