@@ -74,14 +74,19 @@ def test_csv_is_one_line():
     assert len(fields) == 9 and all(float(seconds) > 0 for seconds in fields[7:])
 
 
-def test_picture_and_convergence(tmp_path):
+def test_picture_profile_and_convergence(tmp_path):
     pytest.importorskip("matplotlib")
-    ended = jacobi(
-        3, "--nx 20 --ny 23 --niter 5000 --tol 1e-3 --bc periodic --dtype float64 --verify --plot", tmp_path / "a.png"
-    )
+    name, picture = tmp_path / "a.json", tmp_path / "a.png"
+    line = "--nx 30 --ny 33 --dtype float64 --bc periodic --method chebyshev --must-converge --verify analytic --profile"
+    ended = jacobi(3, line, "--plot", picture, "--json", name)
     assert ended.rc == 0 and "the norm is at most --tol" in ended.output and "PASS" in ended.output, ended.output
-    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
-    assert [one.name for one in tmp_path.iterdir()] == ["a.png"]
+    assert "of it not hidden by compute" in ended.output and "One PE alone" in ended.output
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.json", "a.png"]
+    numbers = json.loads(name.read_text())
+    assert numbers["reason"] == "converged" and numbers["iterations"] < 200 and numbers["variant"] == "chebyshev"
+    assert numbers["verification"]["check"] == "analytic" and numbers["verification"]["from_steady_state"] < 1e-7
+    assert len(numbers["phases"]) == 3
 
 
 @pytest.mark.parametrize(

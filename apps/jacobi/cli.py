@@ -1,121 +1,123 @@
 """The command line: every rank reads the same one, PE 0 speaks."""
 
 import argparse
-import math
-import sys
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from . import boundary, plot, variants
-from .files import why_unwritable
+from . import boundary, checks, restart, spectrum, variants
+from .arguments import Parser, at_least, fail, not_negative
+from .complaints import complaint_about
+from .outcome import STATUSES
 from .problem import Problem
-from .slab import slabs
 
-BAD_ARGUMENTS = 2
-
-
-def fail(comm: Any, message: str) -> NoReturn:
-    """One line on PE 0, status 2 on every rank.  Call it on all of them."""
-    if comm.rank == 0:
-        print(f"jacobi: error: {message}", file=sys.stderr, flush=True)
-    sys.exit(BAD_ARGUMENTS)
+DEFAULT = Problem(nx=1024, ny=1024)
+FIXED = ("nx", "ny", "dtype", "bc", "method")  # what a restart can't change
 
 
-class _Parser(argparse.ArgumentParser):
-    """Errors and help once, not once a rank."""
-
-    def __init__(self, comm: Any, **kwargs: Any):
-        super().__init__(**kwargs)
-        self._comm = comm
-
-    def error(self, message: str) -> NoReturn:
-        fail(self._comm, f"{message} (--help lists the options)")
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        if self._comm.rank == 0:
-            super()._print_message(message, file)
+def _table(title: str, rows: list[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in rows)
+    return "\n".join([title, *(f"  {name:{width}}  {text}" for name, text in rows)])
 
 
-def _at_least(least: int):
-    def whole(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-        if not least <= value < 2**31:
-            raise argparse.ArgumentTypeError(f"{value} is not between {least} and 2147483647")
-        return value
-
-    return whole
-
-
-def _tolerance(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not (value >= 0 and math.isfinite(value)):
-        raise argparse.ArgumentTypeError(f"{text} is not a number >= 0")
-    return value
-
-
-def _variants() -> str:
-    """A line for each variant, for --help."""
-    rows = variants.TABLE.values()
-    width = max(len(row.name) for row in rows)
-    return "\n".join(
-        ["variants:", *(f"  {row.name:{width}}  {row.sentence}{row.needs and f' ({row.needs})'}" for row in rows)]
+def _epilog() -> str:
+    variant_rows = [
+        (row.name, row.sentence + (f" ({row.needs})" if row.needs else "")) for row in variants.TABLE.values()
+    ]
+    return "\n\n".join(
+        [
+            _table("variants:", variant_rows),
+            _table("what --verify compares:", [(name, check.sentence) for name, check in checks.TABLE.items()]),
+            _table("exit status:", [(str(status), text) for status, text in STATUSES.items()]),
+        ]
     )
 
 
 def parser(comm: Any) -> argparse.ArgumentParser:
-    """The options and their defaults."""
-    p = _Parser(
+    """The options.  Those of the problem have no defaults here: what is not given may come from a restart's file."""
+    p = Parser(
         comm,
         prog="python -m apps.jacobi",
-        description="Solve Laplace's equation by Jacobi sweeps on all PEs of the job.",
-        epilog=_variants() + "\n\nExit status: 0 done or converged, 1 verification failed, 2 bad arguments, 3 diverged.",
+        description="Solve Laplace's equation by Jacobi or Chebyshev sweeps on all PEs of the job.",
+        epilog=_epilog(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    p.add_argument("--nx", type=_at_least(3), default=1024, help="columns, 2 of them fixed (%(default)s)")
-    p.add_argument("--ny", type=_at_least(3), default=1024, help="rows, 2 of them halo (%(default)s)")
-    p.add_argument("--niter", type=_at_least(1), default=1000, help="sweeps at most (%(default)s)")
-    p.add_argument("--tol", type=_tolerance, default=1e-8, help="stop at a norm at most this (%(default)s)")
-    p.add_argument("--nccheck", type=_at_least(1), default=1, help="sweeps between two norms (%(default)s)")
-    p.add_argument("--dtype", choices=("float32", "float64"), default="float32", help="of the field (%(default)s)")
-    p.add_argument("--bc", choices=boundary.KINDS, default="nvidia", help="sine on the fixed columns (%(default)s)")
-    p.add_argument("--backend", choices=("auto", "host", "cuda"), default="auto", help="(%(default)s)")
-    p.add_argument("--variant", choices=variants.TABLE, default=variants.DEFAULT, help="(%(default)s), see below")
-    p.add_argument("--verify", action="store_true", help="compare with NumPy and an oracle, print PASS or FAIL")
-    p.add_argument("--csv", action="store_true", help="print NVIDIA's csv line and nothing else")
-    p.add_argument("--json", type=Path, metavar="FILE", help="write all numbers of the run")
-    p.add_argument("--output", type=Path, metavar="FILE.h5", help="write the field and the residual history")
-    p.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the field and the residual history")
+    g = p.add_argument_group("problem")
+
+    def of_problem(name: str, text: str, **kind: Any) -> None:
+        shown = f"{text} ({getattr(DEFAULT, name)})"
+        g.add_argument(f"--{name}", default=argparse.SUPPRESS, help=shown, **kind)
+
+    of_problem("nx", "columns, 2 of them fixed", type=at_least(3))
+    of_problem("ny", "rows, 2 of them halo", type=at_least(3))
+    of_problem("niter", "sweeps at most", type=at_least(1))
+    of_problem("tol", "stop at a norm at most this", type=not_negative)
+    of_problem("nccheck", "sweeps between two norms", type=at_least(1))
+    of_problem("dtype", "of the field", choices=("float32", "float64"))
+    of_problem("bc", "sine on the fixed columns", choices=boundary.KINDS)
+    of_problem("method", "chebyshev needs the square root of Jacobi's sweeps", choices=spectrum.METHODS)
+    g = p.add_argument_group("how")
+    g.add_argument("--backend", choices=("auto", "host", "cuda"), default="auto", help="(%(default)s)")
+    g.add_argument("--variant", choices=variants.TABLE, help=f"({variants.DEFAULT}), see below")
+    text = "print decomposition, memory and estimated time, on the job's PEs or on PES; solve nothing"
+    g.add_argument("--dry-run", type=at_least(1), nargs="?", const=0, metavar="PES", help=text)
+    g = p.add_argument_group("checkpoints")
+    text = "written at the end, at SIGUSR1, and at SIGTERM, which ends the solve"
+    g.add_argument("--checkpoint", type=Path, metavar="FILE.h5", help=text)
+    g.add_argument("--checkpoint-every", type=at_least(1), metavar="N", help="and every N sweeps")
+    g.add_argument("--checkpoint-seconds", type=not_negative, metavar="S", help="and every S seconds (600; 0: not)")
+    text = "go on from a checkpoint, on any number of PEs; without FILE: from --checkpoint if it is there"
+    g.add_argument("--restart", type=Path, nargs="?", const=Path(), metavar="FILE.h5", help=text)
+    g = p.add_argument_group("results")
+    text = "print PASS or FAIL, see below (serial)"
+    g.add_argument("--verify", choices=checks.TABLE, nargs="?", const="serial", help=text)
+    g.add_argument("--must-converge", action="store_true", help="to end at --niter is a failure")
+    g.add_argument("--no-serial", action="store_true", help="do not time one PE alone")
+    g.add_argument("--profile", action="store_true", help="print where the time of a sweep goes; NVTX ranges")
+    g.add_argument("--csv", action="store_true", help="print NVIDIA's csv line and nothing else")
+    g.add_argument("--json", type=Path, metavar="FILE", help="write all numbers of the run")
+    text = "write the field and the residual history, and XDMF for ParaView"
+    g.add_argument("--output", type=Path, metavar="FILE.h5", help=text)
+    g.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the field and the residual history")
     return p
 
 
 def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace, Problem]:
-    """Options and problem, checked.  Exits with status 2 on every rank if something is wrong."""
+    """Options and problem, checked.  Exits with status 2 on every rank if something is wrong.
+
+    options.saved: what the restart's file says, or None
+    """
     options = parser(comm).parse_args(argv)
-    problem = Problem(options.nx, options.ny, options.niter, options.tol, options.nccheck, options.dtype, options.bc)
-    try:
-        slabs(problem.ny, comm.size)
-    except ValueError as error:
-        fail(comm, str(error))
-    complaint = comm.bcast(_complaint(options) if comm.rank == 0 else None)
+    given = {one.name: getattr(options, one.name) for one in fields(Problem) if hasattr(options, one.name)}
+    options.saved = _saved(comm, options)
+    known = asdict(options.saved.problem if options.saved else DEFAULT)
+    for name in FIXED:
+        if options.saved and given.get(name, known[name]) != known[name]:
+            fail(comm, f"{options.restart} holds --{name} {known[name]}, not {given[name]}: leave --{name} out")
+    problem = Problem(**known | given)
+    n_pes = options.dry_run or comm.size
+    complaint = comm.bcast(complaint_about(options, problem, n_pes) if comm.rank == 0 else None)
     if complaint:
         fail(comm, complaint)
+    options.variant = options.variant or variants.DEFAULT
     return options, problem
 
 
-def _complaint(options: argparse.Namespace) -> str:
-    """What is wrong with the files that PE 0 is to write, or ""."""
-    if options.plot and plot.missing():
-        return plot.missing()
-    for name in ("json", "output", "plot"):
-        path = getattr(options, name)
-        reason = why_unwritable(path) if path else ""
-        if reason:
-            return f"--{name} {path} cannot be written: {reason}"
-    return ""
+def _saved(comm: Any, options: argparse.Namespace) -> restart.Saved | None:
+    """What the file to restart from says; sets options.restart to its name."""
+    if options.restart == Path():  # named by --checkpoint, and there from the second run on
+        if not options.checkpoint:
+            fail(comm, "--restart without a file takes the one of --checkpoint: name one of the two")
+        there = comm.bcast(options.checkpoint.exists() if comm.rank == 0 else None)
+        options.restart = options.checkpoint if there else None
+    if not options.restart:
+        return None
+    try:
+        answer: Any = restart.read(options.restart) if comm.rank == 0 else None
+    except ValueError as error:
+        answer = str(error)
+    answer = comm.bcast(answer)
+    if isinstance(answer, str):
+        fail(comm, f"--restart {options.restart}: {answer}")
+    return answer

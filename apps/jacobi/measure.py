@@ -16,9 +16,13 @@ def copy_bandwidth(solver: Solver) -> float:
 
     Overwrites the field that is not the result.  Collective.
     """
-    team, comm = solver.team, solver.team.comm
     fields = solver.steps.fields
-    source, target = fields.used(fields.old), fields.used(fields.new)
+    return copy_rate(solver.team, fields.used(fields.old), fields.used(fields.new))
+
+
+def copy_rate(team: Any, source: Any, target: Any) -> float:
+    """Bytes read and written a second, over all PEs, while each copies source to target.  Collective."""
+    comm = team.comm
 
     def copies(count: int) -> float:
         comm.Barrier()

@@ -1,11 +1,11 @@
 """A picture of the field and of the way there."""
 
-import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from .files import part_name
+from .files import into_place, part_name
 from .problem import Problem
 
 MOST_PIXELS = 1024
@@ -33,8 +33,8 @@ class Picture:
         skip = -(first - 1) % self._stride
         self._rows += list(rows[skip :: self._stride, :: self._stride].copy())
 
-    def draw(self, path: Path, history: list[tuple[int, float]], title: str) -> None:
-        """Write the PNG, whole or not at all."""
+    def draw(self, path: Path, history: list[tuple[int, float]], title: str, tol: float = 0.0) -> None:
+        """Write the PNG, whole or not at all.  tol: where the solve would stop"""
         import matplotlib
 
         matplotlib.use("Agg")
@@ -47,10 +47,20 @@ class Picture:
         left.set(title=title, xlabel="column", ylabel="row")
         norms = [(iteration, norm) for iteration, norm in history if norm > 0]
         if norms:
-            right.semilogy(*zip(*norms, strict=True), marker="." if len(norms) < 50 else None)
-        right.set(title="residual", xlabel="iteration", ylabel="sqrt(sum (new - old)^2)")
+            right.semilogy(*zip(*norms, strict=True), marker="." if len(norms) < 50 else None, label=self._problem.method)
+            if tol > 0:
+                right.axhline(tol, color="tab:gray", linestyle="--", label="--tol")
+            right.legend()
+        right.set(title="residual", xlabel="iteration", ylabel="norm of the change of a sweep")
         right.grid(True, alpha=0.3)
-        part = part_name(path)
-        figure.savefig(part, format="png", dpi=110)
-        pyplot.close(figure)
-        os.replace(part, path)
+        save_figure(figure, path)
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure as PNG, whole or not at all, and forget it."""
+    from matplotlib import pyplot
+
+    part = part_name(path)
+    figure.savefig(part, format="png", dpi=110)
+    pyplot.close(figure)
+    into_place(part, path)

@@ -15,6 +15,7 @@ class Problem:
     niter:   sweeps at most
     nccheck: the norm is computed every so many sweeps
     bc:      "nvidia" or "periodic", see ``boundary.py``
+    method:  "jacobi" or "chebyshev", see ``spectrum.py``
     """
 
     nx: int
@@ -24,6 +25,7 @@ class Problem:
     nccheck: int = 1
     dtype: str = "float32"
     bc: str = "nvidia"
+    method: str = "jacobi"
 
     @property
     def item_bytes(self) -> int:

@@ -13,10 +13,11 @@ class Progress:
     """Called with every norm that is read.
 
     norms on stdout as NVIDIA's sample prints them; a line with the pace on stderr once a second
+    done: sweeps before a restart
     """
 
-    def __init__(self, problem: Problem, niter: int, norms: bool = True, pace: bool = True):
-        self._problem, self._niter, self._norms, self._pace = problem, niter, norms, pace
+    def __init__(self, problem: Problem, niter: int, norms: bool = True, pace: bool = True, done: int = 0):
+        self._problem, self._niter, self._norms, self._pace, self._before = problem, niter, norms, pace, done
         self._start = self._last = time.monotonic()
 
     def __call__(self, iteration: int, norm: float) -> None:
@@ -30,7 +31,7 @@ class Progress:
 
     def line(self, done: int, norm: float, elapsed_s: float) -> str:
         """Iterations a second, billions of point updates a second, time left."""
-        rate = done / max(elapsed_s, 1e-9)
+        rate = (done - self._before) / max(elapsed_s, 1e-9)
         glups = rate * self._problem.nx * self._problem.ny / 1e9
         left_s = (self._niter - done) / rate
         return f"{done}/{self._niter}  norm {norm:.3e}  {rate:.0f} it/s  {glups:.2f} GLUP/s  ETA {left_s:.0f} s"

@@ -5,25 +5,40 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .outcome import Outcome
+from .phases import mean, overlap_percent
 from .problem import Problem
 from .serial import SerialTime
 
 CSV_NAME = "pennympi"
+ACCESSES = {"jacobi": 2, "chebyshev": 3}  # of a point in memory a sweep: read and written; read twice and written
 ENDINGS = {
     "converged": "the norm is at most --tol",
     "iterations": "all that were asked for",
     "diverged": "DIVERGED: the field holds values that are not finite or far too large",
+    "interrupted": "INTERRUPTED by a signal",
 }
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds and bytes a second of one run; serial is None where one PE has no room."""
+    """Seconds and bytes a second of one run.
+
+    sweeps:      done in runtime_s: not those before a restart
+    serial:      None where one PE has no room, or was not to be timed
+    phases:      of every PE, see ``phases.py``: where the time of a sweep goes
+    """
 
     runtime_s: float
+    sweeps: int
     serial: SerialTime | None
     copy_bytes_per_s: float
     exchange_s: float
+    phases: list[dict[str, float]]
+
+
+def accesses(problem: Problem) -> int:
+    """How often a sweep reads or writes a point's memory at the least."""
+    return ACCESSES[problem.method]
 
 
 def single_header(problem: Problem, sweeps: int) -> str:
@@ -44,7 +59,7 @@ def speedup(n_pes: int, timing: Timing) -> tuple[float, float]:
     """(speedup, efficiency in per cent), 0 where no serial time is known."""
     if timing.serial is None:
         return 0.0, 0.0
-    ratio = timing.serial.runtime_s / timing.runtime_s
+    ratio = timing.serial.runtime_s / timing.serial.of * timing.sweeps / timing.runtime_s
     return ratio, ratio / n_pes * 100
 
 
@@ -68,10 +83,10 @@ def csv_line(problem: Problem, n_pes: int, timing: Timing) -> str:
     )
 
 
-def rates(problem: Problem, outcome: Outcome, timing: Timing) -> dict[str, float]:
+def rates(problem: Problem, timing: Timing) -> dict[str, float]:
     """Point updates, bytes and shares that follow from the times."""
-    per_iteration_s = timing.runtime_s / max(outcome.iterations, 1)
-    bandwidth = 2 * problem.field_bytes / per_iteration_s
+    per_iteration_s = timing.runtime_s / max(timing.sweeps, 1)
+    bandwidth = accesses(problem) * problem.field_bytes / per_iteration_s
     return {
         "glups": problem.nx * problem.ny / per_iteration_s / 1e9,
         "iteration_us": per_iteration_s * 1e6,
@@ -80,28 +95,32 @@ def rates(problem: Problem, outcome: Outcome, timing: Timing) -> dict[str, float
         "share_of_copy": bandwidth / timing.copy_bytes_per_s,
         "exchange_us": timing.exchange_s * 1e6,
         "exchange_share": timing.exchange_s / per_iteration_s,
+        "overlap_percent": overlap_percent(mean(timing.phases)),
     }
 
 
 def our_lines(problem: Problem, n_pes: int, outcome: Outcome, timing: Timing) -> list[str]:
     """The rest of the report."""
-    rate = rates(problem, outcome, timing)
+    rate = rates(problem, timing)
     norm = f", norm {outcome.history[-1][1]:.6e}" if outcome.history else ""
     if timing.serial is None:
-        serial = "1 PE: not timed, two whole fields have no room on one PE"
+        serial = "One PE alone: not timed"
     else:
         ratio, efficiency = speedup(n_pes, timing)
         scaled = "" if timing.serial.measured == timing.serial.of else f" (from {timing.serial.measured} sweeps)"
-        serial = f"1 PE: {timing.serial.runtime_s:.4f} s{scaled}; speedup {ratio:.2f}, efficiency {efficiency:.1f} %"
+        serial = (
+            f"One PE alone: {timing.serial.runtime_s:.4f} s{scaled}; speedup {ratio:.2f}, efficiency {efficiency:.1f} %"
+        )
+    moved = "field read and written once" if problem.method == "jacobi" else "two fields read, one written"
     return [
         f"Stopped after {outcome.iterations} iterations ({ENDINGS[outcome.reason]}){norm}",
         f"{n_pes} PE{'s' if n_pes > 1 else ''}: {timing.runtime_s:.4f} s, {rate['iteration_us']:.1f} us an iteration, "
         f"{rate['glups']:.3f} GLUP/s",
         serial,
-        f"Effective bandwidth (field read and written once): {rate['effective_bandwidth_GBps']:.1f} GB/s, "
+        f"Effective bandwidth ({moved}): {rate['effective_bandwidth_GBps']:.1f} GB/s, "
         f"{100 * rate['share_of_copy']:.0f} % of a copy measured now ({rate['copy_bandwidth_GBps']:.1f} GB/s)",
         f"Halo exchange alone: {rate['exchange_us']:.1f} us, {100 * rate['exchange_share']:.1f} % of an iteration "
-        "if nothing hid it",
+        f"if nothing hid it; {rate['overlap_percent']:.0f} % of it hidden behind compute",
     ]
 
 
@@ -129,19 +148,24 @@ def environment(team: Any) -> dict[str, Any]:
     }
 
 
-def as_dict(problem: Problem, team: Any, outcome: Outcome, timing: Timing, verification: Any) -> dict[str, Any]:
+def as_dict(
+    problem: Problem, variant: str, team: Any, outcome: Outcome, timing: Timing, verification: Any
+) -> dict[str, Any]:
     """Everything, for --json."""
     ratio, efficiency = speedup(team.n_pes, timing)
     return {
         "problem": asdict(problem),
+        "variant": variant,
         "environment": environment(team),
         "iterations": outcome.iterations,
         "reason": outcome.reason,
         "history": outcome.history,
         "runtime_s": timing.runtime_s,
+        "sweeps_timed": timing.sweeps,
         "serial": asdict(timing.serial) if timing.serial else None,
         "speedup": ratio,
         "efficiency_percent": efficiency,
-        **rates(problem, outcome, timing),
+        **rates(problem, timing),
+        "phases": timing.phases,
         "verification": verification,
     }

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from . import chebyshev
 from .boundary import column
 from .device import array_module, free_bytes, launch_shape, to_numpy
 from .norm import WORDS, norm_of
 from .outcome import Outcome, checked
 from .problem import Problem
+from .spectrum import weight
 from .sweep import measuring_text, sweep, wrap
 
 HOST_SWEEPS = 50  # on a CPU so many sweeps are timed, and the time is scaled up
@@ -32,8 +34,9 @@ class Serial:
 
     def __init__(self, team: Any, problem: Problem):
         self.team, self.problem = team, problem
-        self._plain = team.kernel(sweep, problem.dtype)
-        self._measuring = team.kernel(measuring_text(team), problem.dtype)
+        self._weighted = problem.method == "chebyshev"
+        texts = (chebyshev.chebyshev, chebyshev.measuring_text(team)) if self._weighted else (sweep, measuring_text(team))
+        self._plain, self._measuring = (team.kernel(text, problem.dtype) for text in texts)
         self._wrap = team.kernel(wrap, problem.dtype)
 
     def fits(self) -> bool:
@@ -46,12 +49,13 @@ class Serial:
         show: bool = False,
         on_norm: Callable[[int, float], None] | None = None,
         initial: np.ndarray | None = None,
+        stops: bool = True,
     ) -> tuple[Outcome, float, np.ndarray]:
-        """(outcome, seconds, the field (ny, nx)).  Not collective."""
+        """(outcome, seconds, the field (ny, nx)).  Not collective.  stops: whether a small norm ends it"""
         team, problem, xp = self.team, self.problem, array_module(self.team)
         nx, ny, pitch_bytes = problem.nx, problem.ny, problem.pitch_bytes
         fields = [xp.zeros((ny, nx), problem.dtype) for _ in (0, 1)]
-        words, scratch = xp.zeros(WORDS, "int64"), xp.zeros(nx, problem.dtype)
+        words, scratch = xp.zeros(WORDS, "int64"), xp.zeros(2 * nx, problem.dtype)
         stream = team.stream()
         blocks, threads = launch_shape(team, ny - 2)
 
@@ -65,8 +69,8 @@ class Serial:
                     one[...] = xp.asarray(np.asarray(initial, problem.dtype))
             team.synchronize()
 
-        def one_sweep(old: Any, new: Any, measure: bool) -> None:
-            args = (new, old, 1, ny - 1, 1, nx, pitch_bytes)
+        def one_sweep(old: Any, new: Any, measure: bool, number: int) -> None:
+            args = (new, old, 1, ny - 1, 1, nx, pitch_bytes, *([weight(problem, number)] if self._weighted else []))
             if measure:
                 self._measuring(blocks, *args, words, scratch, stream=stream, threads=threads)
             else:
@@ -79,15 +83,15 @@ class Serial:
 
         reset()
         for measure in (True, False):  # the first launch of a kernel is slow
-            one_sweep(fields[0], fields[1], measure)
+            one_sweep(fields[0], fields[1], measure, 0)
         seen = read()
         reset()
         outcome = Outcome(niter)
         old, new = fields
         start = time.perf_counter()
         for iteration in range(niter):
-            measure = checked(iteration, problem.nccheck, show)
-            one_sweep(old, new, measure)
+            measure = stops and checked(iteration, problem.nccheck, show)
+            one_sweep(old, new, measure, iteration)
             old, new = new, old
             if measure:
                 now = read()

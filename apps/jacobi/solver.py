@@ -8,7 +8,7 @@ import numpy as np
 from .outcome import Outcome, checked
 from .problem import Problem
 from .slab import Slab
-from .variants import DEFAULT, TABLE
+from .variants import DEFAULT, TABLE, row_of
 
 WARM_UP_STEPS = 2000  # of the schedule, which repeats itself, are looked at
 
@@ -22,7 +22,7 @@ class Solver:
     def __init__(self, team: Any, problem: Problem, variant: str = DEFAULT):
         if variant not in TABLE:
             raise ValueError(f"there is no variant {variant!r}: choose one of {', '.join(TABLE)}")
-        row = TABLE[variant]
+        row = row_of(problem, variant)
         reason = row.refuse(team, problem)
         if reason:
             raise ValueError(f"the variant {variant} cannot run here: {reason}")
@@ -56,6 +56,7 @@ class Solver:
         """
         outcome, stop = outcome or Outcome(), self.problem.niter if stop is None else stop
         steps, done, number = self.steps, outcome.iterations, 0
+        steps.begin(done)
         pending: list[tuple[int, int, list[int]]] = []  # (number, first iteration, checked iterations) of a step
         while done < stop or pending:
             if done < stop:

@@ -14,8 +14,8 @@ class Steps:
     fields: where the solve goes on
     most:   sweeps of a step at most
     ahead:  steps that are enqueued before the norms of a step are read
-    The loop calls ``fit`` and ``step``, ``norms`` when ``ahead`` more steps are enqueued (or none is left), and
-    ``settle`` when a norm ends the solve.
+    The loop calls ``begin``, then ``fit`` and ``step``, ``norms`` when ``ahead`` more steps are enqueued (or none is
+    left), and ``settle`` when a norm ends the solve.
     """
 
     n_fields, depth = 2, 1
@@ -24,6 +24,9 @@ class Steps:
     def __init__(self, team: Any, problem: Problem):
         self.team, self.problem = team, problem
         self.fields = Fields(team, problem, self.n_fields, self.depth)
+
+    def begin(self, done: int) -> None:
+        """So many sweeps are done; those that follow are counted from there."""
 
     def fit(self, due: Sequence[bool]) -> int:
         """Sweeps of the next step, 1..len(due).  due: for the next ``most`` sweeps, whether the norm is wanted."""

@@ -1,0 +1,35 @@
+"""What is wrong with options that are right one by one."""
+
+from argparse import Namespace
+
+from . import plot
+from .files import why_unwritable
+from .problem import Problem
+from .slab import slabs
+
+FILES = ("json", "output", "plot", "checkpoint")
+
+
+def complaint_about(options: Namespace, problem: Problem, n_pes: int) -> str:
+    """The first thing that is wrong, or "".  Tries the files that PE 0 is to write."""
+    try:
+        slabs(problem.ny, n_pes)
+    except ValueError as error:
+        return str(error)
+    if options.variant and problem.method != "jacobi":
+        return f"--method {problem.method} has one variant, its own: leave --variant out"
+    if not options.checkpoint and (options.checkpoint_every or options.checkpoint_seconds):
+        return "--checkpoint-every and --checkpoint-seconds need --checkpoint FILE.h5"
+    if options.saved and options.saved.outcome.iterations >= problem.niter:
+        done = options.saved.outcome.iterations
+        return f"{options.restart} has {done} iterations already: give a larger --niter than {problem.niter}"
+    if options.plot and plot.missing():
+        return plot.missing()
+    named = [(name, getattr(options, name)) for name in FILES if getattr(options, name)]
+    for name, path in named:
+        reason = why_unwritable(path)
+        if reason:
+            return f"--{name} {path} cannot be written: {reason}"
+        if [other for _, other in named].count(path) > 1:
+            return f"two results cannot both be written to {path}"
+    return ""

@@ -1,0 +1,74 @@
+"""Where the time of an iteration goes, from the moments when something ran."""
+
+from dataclasses import dataclass, field
+
+Interval = tuple[float, float]  # (begin, end) in s
+PHASES = ("compute", "halo", "norm")
+
+
+def union(intervals: list[Interval]) -> list[Interval]:
+    """The same moments as intervals that do not touch, in order."""
+    merged: list[Interval] = []
+    for begin, end in sorted(intervals):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def length(intervals: list[Interval]) -> float:
+    """Seconds in which at least one of them lasts."""
+    return sum(end - begin for begin, end in union(intervals))
+
+
+@dataclass
+class Phases:
+    """What ran when, in some sweeps of one PE.
+
+    sweeps: how many;  total_s: from the first moment to the last;  busy: intervals of each of PHASES
+    """
+
+    sweeps: int
+    total_s: float
+    busy: dict[str, list[Interval]] = field(default_factory=lambda: {phase: [] for phase in PHASES})
+
+    def seconds(self) -> dict[str, float]:
+        """Of each phase, "exposed" (halo while nothing is computed), and "nothing" (none of them: the host's share)."""
+        computing = self.busy["compute"]
+        spent = {phase: length(self.busy[phase]) for phase in PHASES}
+        exposed = length(computing + self.busy["halo"]) - spent["compute"]
+        everything = length([one for intervals in self.busy.values() for one in intervals])
+        return {**spent, "exposed": exposed, "nothing": max(self.total_s - everything, 0.0)}
+
+    def per_sweep_us(self) -> dict[str, float]:
+        """``seconds`` and "total", in us of one sweep."""
+        return {name: 1e6 * s / self.sweeps for name, s in {**self.seconds(), "total": self.total_s}.items()}
+
+
+def overlap_percent(us: dict[str, float]) -> float:
+    """The share of the halo exchange that is hidden behind computation."""
+    return 100.0 * (1.0 - us["exposed"] / us["halo"]) if us["halo"] > 0 else 0.0
+
+
+def mean(per_pe: list[dict[str, float]]) -> dict[str, float]:
+    """Over the PEs."""
+    return {name: sum(us[name] for us in per_pe) / len(per_pe) for name in per_pe[0]}
+
+
+def table(per_pe: list[dict[str, float]]) -> list[str]:
+    """Lines: mean over the PEs, the slowest PE, and the share of an iteration.  per_pe: of ``per_sweep_us``"""
+    lines = [f"{'phase':<34}{'mean us':>10}{'most us':>10}{'share':>8}"]
+    average = mean(per_pe)
+    names = {
+        "compute": "compute",
+        "halo": "halo: rows, signals and waits",
+        "exposed": "  of it not hidden by compute",
+        "norm": "norm: sum over the PEs",
+        "nothing": "nothing (host, gaps)",
+        "total": "an iteration",
+    }
+    for name, text in names.items():
+        most, share = max(us[name] for us in per_pe), 100.0 * average[name] / average["total"]
+        lines.append(f"{text:<34}{average[name]:>10.1f}{most:>10.1f}{share:>7.1f}%")
+    return [*lines, f"Overlap: {overlap_percent(average):.1f} % of the halo exchange is hidden behind compute"]
