@@ -56,7 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--threads", type=sizes_argument, default=[], metavar="LIST", help="threads of a block instead of the plan's")
     add("--topology", help="nodes to lay over the PEs, instead of PENNYMPI_TOPOLOGY; counts the bytes of each rail")
     add("--output", type=Path, metavar="JSON", help="write everything to a file")
-    add("--plot", type=Path, metavar="PATH", help="write PATH.png and PATH.svg")
+    add("--plot", type=Path, nargs="?", const=Path("bench"), metavar="PATH", help="write PATH.png and .svg (bench.*)")
     add("--quiet", action="store_true", help="no progress line")
 
 
