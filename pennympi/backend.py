@@ -119,6 +119,9 @@ class Backend(Protocol):
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         """Get by the device's copy engine; False if it has none."""
 
+    def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
+        """Copy symmetric memory to the same place on a PE that a pointer reaches, by the copy engine, in stream order."""
+
     def quiet(self, stream: int) -> None:
         """Complete all earlier puts, in stream order."""
 

@@ -192,6 +192,11 @@ class CudaBackend:
         nvshmem.getmem_on_stream(dst, src, nbytes, pe, stream)
         return True
 
+    def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
+        delta = self._deltas[pe]
+        assert delta is not None
+        _runtime.memcpyAsync(address + delta, address, nbytes, _runtime.memcpyDefault, stream)
+
     def quiet(self, stream: int) -> None:
         if self._beyond:
             nvshmem.quiet_on_stream(stream)  # a put by pointer is complete when its kernel is

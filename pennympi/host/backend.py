@@ -1,5 +1,6 @@
 """The host backend: PEs of one node, shared memory, NumPy arrays."""
 
+import ctypes
 import os
 import platform
 from collections.abc import Callable, Sequence
@@ -138,6 +139,9 @@ class HostBackend:
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         return False
+
+    def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
+        ctypes.memmove(address + self._heap.deltas[pe], address, nbytes)
 
     def quiet(self, stream: int) -> None:
         pass
