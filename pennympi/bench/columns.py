@@ -1,6 +1,6 @@
 """nccl-tests' columns, with a name in front of the numbers and the 99th percentile beside the median."""
 
-from .rails import lines as by_rail
+from . import rails
 from .result import Result, Row
 from .rivals import RIVALS
 from .sizes import show
@@ -41,7 +41,7 @@ def line(out_of_place: Row | None, in_place: Row | None, width: int) -> str:
 def tail(result: Result) -> list[str]:
     """The sums below the table."""
     wrong = sum(row.wrong for row in result.rows)
-    lines = [f"# Wrong elements: {wrong} {'OK' if wrong == 0 else 'FAILED'}"]
+    lines = [f"# Wrong elements: {wrong} {'OK' if wrong == 0 else 'FAILED'}"] if result.rows else []
     for name in result.contestants():
         rows = [row for row in result.rows if row.contestant == name]
         lines.append(f"# Avg bus bandwidth of {name}: {sum(row.busbw for row in rows) / len(rows):.4g} GB/s")
@@ -49,7 +49,9 @@ def tail(result: Result) -> list[str]:
     if result.host_us:
         cost = ", ".join(f"{name} {us:.2f}" for name, us in result.host_us.items())
         lines.append(f"# Host time of a call at the smallest size, us: {cost}")
-    return lines + by_rail(result.rails, show(max((row.size_bytes for row in result.rows), default=0)))
+    for name, load in result.rails.items():
+        lines += rails.lines(name, load)
+    return lines
 
 
 def comparison(result: Result) -> list[str]:
