@@ -12,7 +12,7 @@ if MPI.COMM_WORLD.Get_size() > 1:
 
 from numba.cuda import dispatcher
 
-from apps.jacobi import sweep
+from apps.jacobi import chebyshev, sweep
 from pennympi.bind import parameters
 from pennympi.cuda import compile as backend
 from pennympi.dtypes import TABLE as DTYPES
@@ -132,3 +132,17 @@ def test_jacobi(ptx, name, cc):
             assert not re.search(rf"\bfma\.rn\.{letter}", code) or text is not sweep.sweep, "a fused step has other bits"
         if "sum" in text.__name__:
             assert "red.global.add.u64" in code
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_chebyshev(ptx, name):
+    letter = {"float32": "f32", "float64": "f64"}[name]
+    for text in (chebyshev.chebyshev, chebyshev.chebyshev_and_sum):
+        kinds = "".join("f" if one == "weight" else "i" for one in parameters(text)[1:])
+        code = ptx(text, text.__name__, HOPPER, kinds, elements=DTYPES[name])
+        # The product is kept from the addition by a minimum: one each, and no other multiplication is fused either.
+        products = len(re.findall(rf"\bmul\.(rn\.)?{letter}", code))
+        assert f"min.{letter}" in code and products >= 2
+        fused = len(re.findall(r"\bfma\.rn\.f(32|64)", code))
+        sums = len(re.findall(rf"\bmin\.{letter}", code)) if "sum" in text.__name__ else 0
+        assert fused == sums, "fused steps other than those of the norm's squares"

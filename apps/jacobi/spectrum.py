@@ -7,8 +7,8 @@ Chebyshev's semi-iteration takes the step from the field before the last one,
 
     u[k+1] = u[k-1] + weight[k] * (sweep(u[k]) - u[k-1]),
 
-and makes the error after k sweeps as small as any polynomial of degree k in the sweep can: some
-N / pi * ln(2 / eps) sweeps where Jacobi needs 2 (N / pi)**2 * ln(1 / eps) (G. H. Golub and R. S. Varga,
+and makes the error after k sweeps as small as any polynomial of degree k in the sweep can: on N x N points some
+sqrt(2) N / pi * ln(2 / eps) sweeps where Jacobi needs 4 (N / pi)**2 * ln(1 / eps) (G. H. Golub and R. S. Varga,
 Numerische Mathematik 3, 1961, 147-168).
 
 Numbers near 1 are written as what they are short of 1: their last digits would otherwise be multiplied by the
