@@ -41,7 +41,7 @@ def line(out_of_place: Row | None, in_place: Row | None, width: int) -> str:
 def tail(result: Result) -> list[str]:
     """The sums below the table."""
     wrong = sum(row.wrong for row in result.rows)
-    lines = [f"# Wrong elements: {wrong} {'OK' if wrong == 0 else 'FAILED'}"]
+    lines = [f"# Wrong elements: {wrong} {'OK' if wrong == 0 else 'FAILED'}"] if result.rows else []
     for name in result.contestants():
         rows = [row for row in result.rows if row.contestant == name]
         lines.append(f"# Avg bus bandwidth of {name}: {sum(row.busbw for row in rows) / len(rows):.4g} GB/s")

@@ -14,15 +14,23 @@ class Ours:
     """One algorithm ("auto": the library's own choice) of this library.
 
     algorithm: a name, or a row whose plan was changed
+    planned:   by a persistent plan of the arrays, where the collective has one
     """
 
     on_device = True
 
-    def __init__(self, team: Team, memory: Memory, algorithm: str | Algorithm = "auto", name: str = "pennympi"):
+    def __init__(
+        self,
+        team: Team,
+        memory: Memory,
+        algorithm: str | Algorithm = "auto",
+        name: str = "pennympi",
+        planned: bool = False,
+    ):
         from .. import __version__
 
         self.name, self.version, self.memory, self.algorithm = name, __version__, memory, algorithm
-        self._team = team
+        self._team, self._planned = team, planned
         self.on_device = team.backend == "cuda"
 
     def refuse(self, case: Case, dtype: DType, op: str) -> str:
@@ -48,4 +56,7 @@ class Ours:
         if case.rooted:
             named["root"] = root
         args = (source,) if case.name == "broadcast" else (source, None if target is source else target)
+        if self._planned and hasattr(team, f"plan_{case.name}"):
+            plan: Call = getattr(team, f"plan_{case.name}")(*args, **named)
+            return plan
         return lambda stream: run(*args, **named, stream=stream)

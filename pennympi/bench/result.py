@@ -41,6 +41,7 @@ class Result:
     host_us: {contestant: host time of one asynchronous call at the smallest size}
     refused: {contestant: why it was left out}
     rails:   {contestant: bytes out of, and into, the nodes by each rail}, of one call of the largest size
+    accuracy: rows of ``accuracy.py``
     """
 
     facts: dict[str, Any]
@@ -49,6 +50,7 @@ class Result:
     host_us: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     rails: dict[str, list[list[int]]] = field(default_factory=dict)
+    accuracy: list[dict[str, Any]] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all."""
