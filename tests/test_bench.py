@@ -91,22 +91,6 @@ def test_accuracy(team, tmp_path, capsys):
         assert "| bfloat16 | pennympi |" in capsys.readouterr().out
 
 
-@pytest.mark.mpi(min_size=4)
-def test_bytes_by_rail(team, monkeypatch, capsys, tmp_path):
-    if team.n_pes != 4 or team.backend != "host":
-        pytest.skip("lays two nodes of two, and the host backend counts")
-    monkeypatch.delenv("PENNYMPI_COUNT_BYTES", raising=False)
-    words = ["--topology", "two-nodes-of-two", "--algorithm", "ring,multi_ring", "--sizes", "4K", "--plan"]
-    status, args = ended("allreduce", *words, "--output", str(tmp_path / "result.json"))
-    assert status == 0
-    if team.me == 0:
-        loads = result.read(tmp_path / "result.json").rails
-        assert loads["ring"]["out"] == [[0, 6144], [0, 6144]] and loads["multi_ring"]["out"] == [[3072, 3072]] * 2
-        assert "by rail" in capsys.readouterr().out
-    assert ended("allreduce", "--topology", "two-nodes-of-three")[0] == 2
-    monkeypatch.delenv("PENNYMPI_COUNT_BYTES")
-
-
 def test_a_shape_stays_inside_its_slots():
     limits = Limits(8, 1 << 16)
     for row in TABLE.values():
@@ -149,3 +133,21 @@ def test_pictures(tmp_path):
 def test_wrong_arguments(capsys):
     assert ended("allreduce", "-d", "float33")[0] == 2
     assert "dtype 'float33' is unknown" in capsys.readouterr().err
+
+
+@pytest.mark.mpi(min_size=4)
+def test_bytes_of_each_rail(team, monkeypatch, capsys, tmp_path):
+    """On laid nodes: multi_ring loads both rails of both nodes, ring one on the way out and the other on the way in."""
+    if team.n_pes != 4 or team.backend != "host":
+        pytest.skip("one size of team will do, on the backend that counts")
+    monkeypatch.setenv("PENNYMPI_COUNT_BYTES", "1")  # the command sets it, for as long as its process lives
+    words = ("--topology", "two-nodes-of-two", "--algorithm", "ring,multi_ring", "--sizes", "1K,8K", "--place", "out")
+    status, args = ended("allreduce", *words, "--output", str(tmp_path / "result.json"))
+    assert status == 0
+    if team.me == 0:
+        sent = 2 * (team.n_pes - 1) * 8192 // team.n_pes  # by each PE
+        rails = result.read(tmp_path / "result.json").rails
+        assert rails == {"ring": [[0, 2 * sent], [2 * sent, 0]], "multi_ring": [[sent, sent]] * 2}
+        said = capsys.readouterr().out
+        assert "in one call of 8 KiB" in said and f"{2 * sent}/0" in said
+    assert ended("allreduce", "--topology", "two-nodes-of-three")[0] == 2

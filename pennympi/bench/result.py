@@ -40,7 +40,7 @@ class Result:
     facts:   what it ran on;  options: of the command
     host_us: {contestant: host time of one asynchronous call at the smallest size}
     refused: {contestant: why it was left out}
-    rails:   {contestant: what a call put on each rail between nodes} (``rails.py``), where it is counted
+    rails:   {contestant: bytes out of, and into, the nodes by each rail}, of one call of the largest size
     accuracy: rows of ``accuracy.py``
     """
 
@@ -49,7 +49,7 @@ class Result:
     rows: list[Row] = field(default_factory=list)
     host_us: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    rails: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rails: dict[str, list[list[int]]] = field(default_factory=dict)
     accuracy: list[dict[str, Any]] = field(default_factory=list)
 
     def write(self, path: Path) -> None:

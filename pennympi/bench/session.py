@@ -10,6 +10,7 @@ from . import columns, sizes
 from .cases import Case
 from .contestant import Contestant
 from .progress import Progress
+from .rails import carried
 from .result import Result
 from .run import Options, Run
 from .timing import host_cost_us
@@ -48,7 +49,7 @@ class Session:
                 lines = [columns.line(out, own, width) for out, own in zip(*forms, strict=True) if out or own]
                 if speaks and lines:
                     print("\n".join(lines), flush=True)
-            result.rails |= runner.rails
+            result.rails = result.rails or carried(team, runner, able, self.sizes[-1], self.case, self.options.root, op)
             if not result.host_us and team.backend == "cuda":
                 result.host_us = self._host_costs(runner, able, op)
 

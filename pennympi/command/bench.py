@@ -85,10 +85,10 @@ def run(args: argparse.Namespace) -> int:
     if args.topology:
         os.environ.setdefault("PENNYMPI_COUNT_BYTES", "1")  # or the host backend does not count what each rail carries
     try:
-        made = init(heap_bytes=field.heap_bytes(most_bytes), topology=args.topology)
+        team = init(heap_bytes=field.heap_bytes(most_bytes), topology=args.topology)
     except TopologyError as error:
         return wrong_argument(error)
-    with made as team:
+    with team:
         try:
             contestants, refused = field.contestants(team, args, most_bytes)
         except ValueError as error:
