@@ -89,6 +89,11 @@ def by_packets(place: Place, dtype: str, op: str) -> str:
     )
 
 
+def by_stores(place: Place, dtype: str, op: str) -> str:
+    """The ``refuse`` of an algorithm that stores into its peers' memory, without NVSHMEM's puts."""
+    return "" if place.whole_lines else "a peer is not on NVLink (or is reached by NVSHMEM's puts), for this PE's stores"
+
+
 VECTOR_ELEMS = 16  # pieces are cut at multiples of this, so that 1-byte types keep 16-byte vectors
 
 
@@ -115,3 +120,18 @@ def packed_bytes(slot_bytes: int) -> int:
 def packet_threads(nbytes: int) -> int:
     """Threads of a block that gives every part of ``nbytes`` in packets a thread."""
     return min(MAX_THREADS, max(1, -(-nbytes // GROUP_DATA_BYTES)) * WARP_THREADS)
+
+
+WIDE_BYTES = 8 << 20  # from here on two blocks a multiprocessor are faster than one
+
+
+def packet_plan(count: int, item_bytes: int, held_bytes: int, slot_bytes: int, limits: Limits) -> Plan:
+    """One part of a packet a thread, in as many blocks as that takes; then more parts a thread.
+
+    held_bytes: of an element where the text keeps one (a partial's, if it has scratch);  slot_bytes: of a slot of packets
+    """
+    nbytes = count * item_bytes
+    most = limits.max_blocks if nbytes > WIDE_BYTES else max(1, limits.max_blocks // 2)
+    n_blocks = min(most, -(-nbytes // BLOCK_DATA_BYTES))
+    piece = cut(count, n_blocks, packed_bytes(slot_bytes // 128 * 128) // held_bytes)
+    return Plan(n_blocks, piece, packet_threads(piece * item_bytes))

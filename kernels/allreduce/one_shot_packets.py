@@ -5,10 +5,8 @@ a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  One hop: th
 latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import BLOCK_DATA_BYTES, Algorithm, Limits, Place, Plan, by_packets, cut, packed_bytes, packet_threads
+from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import block, blocks, read_epoch, swap_packets, write_epoch
-
-WIDE_BYTES = 8 << 20  # from here on two blocks a multiprocessor are faster than one
 
 
 def one_shot_packets(
@@ -36,13 +34,7 @@ def one_shot_packets(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
-    n_pes = place.n_pes
-    nbytes = count * item_bytes
-    most = limits.max_blocks if nbytes > WIDE_BYTES else max(1, limits.max_blocks // 2)
-    n_blocks = min(most, -(-nbytes // BLOCK_DATA_BYTES))
-    largest = packed_bytes(limits.half_bytes // n_pes // 128 * 128) // acc_bytes
-    piece = cut(count, n_blocks, largest)
-    return Plan(n_blocks, piece, packet_threads(piece * item_bytes))
+    return packet_plan(count, item_bytes, acc_bytes, limits.half_bytes // place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
