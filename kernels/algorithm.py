@@ -111,6 +111,11 @@ def by_packets(place: Place, dtype: str, op: str) -> str:
     )
 
 
+def by_stores(place: Place, dtype: str, op: str) -> str:
+    """The ``refuse`` of an algorithm that stores into its peers' memory, without NVSHMEM's puts."""
+    return "" if place.whole_lines else "a peer is not on NVLink (or is reached by NVSHMEM's puts), for this PE's stores"
+
+
 VECTOR_ELEMS = 16  # pieces are cut at multiples of this, so that 1-byte types keep 16-byte vectors
 
 

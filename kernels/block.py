@@ -208,9 +208,15 @@ def receive_packets(here, dst, slot, nbytes, epoch, source):
 
 
 @_primitive
-def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
-    """``send_packets`` of src to slot ``me`` on every PE, and ``combine_packets`` of what
-    comes, in one: each thread adds up what it received while its next packets are under way."""
+def trade_packets(here, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
+    """``send_packets`` of row pe of src (rows src_stride bytes apart; 0: one row for all) to slot ``me`` on
+    every PE pe, and ``receive_packets`` of what comes to row pe of out; row ``me`` of src to row ``me`` of out."""
+
+
+@_primitive
+def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0):
+    """``send_packets`` of row pe of src (as above) to slot ``me`` on every PE pe, and ``combine_packets`` of
+    what comes, in one: each thread adds up what it received while its next packets are under way."""
 
 
 @_primitive

@@ -9,7 +9,7 @@ from .dtypes import DType
 from .errors import PeerTimeout
 from .span import Span
 
-Run = Callable[[int, int, int], None]  # (argument, argument, stream handle)
+Run = Callable[..., None]  # (the arguments left open, stream handle)
 
 
 class Kernel(Protocol):
@@ -18,8 +18,8 @@ class Kernel(Protocol):
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
         """Run in stream order.  args: all of the text's parameters after ``here``; stream: a handle."""
 
-    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int], threads: int = 0) -> Run:
-        """The launch with two of its arguments, by index, left open: the fast path."""
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
+        """The launch with some of its arguments, by index, left open: the fast path."""
 
 
 class Backend(Protocol):

@@ -18,8 +18,8 @@ COMPUTING, WAITING, LEAVING = range(3)  # the states of a PE
 # whole cache lines, so that a PE that counts its calls never slows another.
 _CLAIMED, _ABORT, _HEADER = 0, 1, 8
 _PROGRESS, _STATE, _PID, _NAMES = 0, 1, 2, 8  # within a record
-_NAME, _MAX_NAMES = 4, 14  # words of one name, and how many names a PE can write down
-_CALL = 16  # progress = calls entered * _CALL + number of the last one's name: one store tells both
+_NAME, _MAX_NAMES = 4, 30  # words of one name, and how many names a PE can write down
+_CALL = 32  # progress = calls entered * _CALL + number of the last one's name: one store tells both
 _RECORD = _NAMES + _NAME * _MAX_NAMES
 
 

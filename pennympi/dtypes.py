@@ -9,7 +9,7 @@ import numpy as np
 from .errors import Unsupported
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is one object, so it is compared and hashed as that
 class DType:
     """An element type.
 

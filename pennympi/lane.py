@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from .backend import Backend
 from .job import Job
 from .settings import setting
@@ -33,12 +35,13 @@ def make_lane(
     epoch_words: int,
     ways: Sequence[int] = (),
 ) -> Lane:
-    """Allocate a lane on every PE, cleared.  Collective."""
+    """Allocate a lane on every PE, cleared; signals start where epochs do.  Collective."""
+    first = setting("PENNYMPI_FIRST_EPOCH")
     inbox = backend.allocate(max(inbox_bytes, 1))
     outbox = backend.allocate(max(outbox_bytes, 1))
     signals = backend.allocate(8 * signal_words)
     backend.zero(inbox, max(inbox_bytes, 1))  # what was in this memory could look like a packet's epoch
-    backend.zero(signals, 8 * signal_words)
-    epochs = backend.local_words([setting("PENNYMPI_FIRST_EPOCH")] * epoch_words)
+    backend.copy_in(signals, np.full(signal_words, first, np.int64))
+    epochs = backend.local_words([first] * epoch_words)
     job.rendezvous("set-up of a lane")  # no peer may write before this is cleared
     return Lane(inbox, outbox, signals, epochs, backend.local_words(ways) if ways else 0)

@@ -11,12 +11,15 @@ from .dtypes import DType, dtype_of
 from .errors import Unsupported
 from .job import Job
 from .kernels.algorithm import Algorithm, Limits, Place, Plan
-from .kernels.allreduce import TABLE
+from .kernels.allreduce import PLANNED, TABLE
 from .machine import Machine
 from .settings import setting
 from .tuned import Tuned, find
 
 COLLECTIVE = "allreduce"
+# From how many bytes on a plan on a shared out is fastest by each, as measured at 2 H200.
+PLANNED_MIN_BYTES = {"two_shot_copied": 512 << 20, "two_shot_direct": 16 << 20}
+NEEDS_SHARED_OUT = "runs in plans whose out is the same symmetric array on every PE: see team.plan_allreduce"
 
 
 @dataclass(frozen=True)
@@ -78,11 +81,33 @@ class Selection:
         if name == "auto":
             name = self._best(nbytes, dtype_of(dtype), op)[0]
         row = name if isinstance(name, Algorithm) else TABLE.get(name)
+        if row is None and name in PLANNED:
+            raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
         if row is None:
             raise ValueError(f"algorithm {name!r} is unknown: use auto, {', '.join(TABLE)}")
         reason = row.refuse(place, dtype, op)
         if reason:
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
+        return row
+
+    def planned(self, name: str | Algorithm, nbytes: int, dtype: str, op: str, shared: bool) -> Algorithm | None:
+        """The row of a plan that writes the peers' ``out`` itself, or None: as any call.
+
+        shared: ``out`` is the same symmetric object on every PE.  Raises Unsupported for one that can't run here.
+        """
+        if isinstance(name, Algorithm):
+            return None
+        if name == "auto":
+            name = setting("PENNYMPI_ALLREDUCE")
+        fast = shared and self._place.n_pes > 1 and self._place.whole_lines and self.machine.name == machines.NVLINK.name
+        if name == "auto" and fast and len(set(self._place.node_of)) == 1:
+            name = next((row for row, least in PLANNED_MIN_BYTES.items() if nbytes >= least), name)
+        row = PLANNED.get(str(name))
+        if row is None:
+            return None
+        reason = row.refuse(self._place, dtype, op)
+        if reason or not shared:
+            raise Unsupported(f"{name} can't run here: {reason}" if reason else f"{name} {NEEDS_SHARED_OUT}")
         return row
 
     def explain(self, nbytes: int, dtype: DType, op: str) -> Explanation:

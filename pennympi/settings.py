@@ -111,6 +111,10 @@ SETTINGS = {
         Setting("PENNYMPI_TUNED", "auto", str, "auto, none, or a TOML file of `python -m pennympi tune`",
                 "The measured table that AllReduce algorithms are chosen by; auto is the one that tune wrote for this"
                 " device, number of PEs and nodes, else the library's own; without any, a cost model decides."),
+        Setting("PENNYMPI_ALL_GATHER", "auto", _name, "auto, or an algorithm's name",
+                "The AllGather algorithm that algorithm=\"auto\" stands for."),
+        Setting("PENNYMPI_REDUCE_SCATTER", "auto", _name, "auto, or an algorithm's name",
+                "The ReduceScatter algorithm that algorithm=\"auto\" stands for."),
         Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, "bytes with an optional k, m or g; 0 for no kernel",
                 "The largest put on a stream that a kernel of the library moves; larger ones use NVSHMEM's host call."),
         Setting("PENNYMPI_GRAPH_LANES", "1", _positive, "a whole number >= 1",

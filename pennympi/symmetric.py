@@ -69,6 +69,13 @@ class SymmetricArrays:
             raise ValueError("the array was freed: its memory is back in the symmetric heap")
         return False
 
+    def whereabouts(self, address: int, nbytes: int) -> tuple[int, int] | None:
+        """(number of the live symmetric array, offset in it), which names the same memory on every PE; None elsewhere."""
+        i = bisect_right(self._starts, address) - 1
+        if i < 0 or address + nbytes > self._starts[i] + self._bytes[self._starts[i]]:
+            return None
+        return i, address - self._starts[i]
+
     def peer(self, x: Any, pe: int) -> Any:
         """A view of PE ``pe``'s instance of ``x`` (an array or a view of one)."""
         span = self._backend.span(x, writable=False)

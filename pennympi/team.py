@@ -8,11 +8,14 @@ import numpy as np
 from .allreduce import AllReduce
 from .app_kernel import AppKernel
 from .backend import Backend
+from .collective import Ground
+from .collectives import Collectives
 from .dtypes import dtype_of
 from .errors import CollectiveMismatchError, NotInitialized
 from .exchange import Exchange
 from .job import Job
 from .operators import operator_name
+from .order import InOrder
 from .rma import OneSided
 from .selection import Explanation, agreed
 from .settings import setting
@@ -23,7 +26,7 @@ from .topology.place import place_of
 from .topology.sight import look
 
 
-class Team:
+class Team(Collectives):
     """A group of PEs with a symmetric heap; made by ``pennympi.init``.
 
     me, n_pes:       this PE and their number, as in ``comm``
@@ -46,7 +49,9 @@ class Team:
         self._arrays = SymmetricArrays(backend, job)
         self._rma = OneSided(backend, job, self._arrays)
         self._exchange = Exchange(backend, job, self._arrays, self._rma)
-        self._allreduce = AllReduce(backend, job, self._arrays, self.place, self._selection)
+        ground = Ground(backend, job, self._arrays, self.place, InOrder(backend))
+        self._allreduce = AllReduce(ground, self._selection)
+        super().__init__(ground)
 
     # Symmetric arrays ------------------------------------------------------------------
     def empty(self, shape: Any, dtype: Any = "float32") -> Any:
@@ -179,21 +184,15 @@ class Team:
         16-bit floats are added in float32 and rounded once.  Every PE gets the same bits.
         Raises TypeError, ValueError, Unsupported before anything is sent; PeerTimeout.
         """
-        if self._debug:
-            self._check()
-            src, _, name = self._allreduce.check(x, out, op)
-            self._enter("allreduce", src.dtype.name, src.count, name, algorithm)
-        else:
-            self._enter("allreduce")
-        return self._allreduce.call(x, out, op, algorithm, stream)
+        self._allreduce.call(self._ask(self._allreduce, algorithm, x, out, op), algorithm, stream)
+        return x if out is None else out
 
     def plan_allreduce(self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto") -> Callable[..., None]:
         """A persistent AllReduce of these arrays: call it as plan(stream).  Collective.
 
         Takes part in graph capture; has a workspace of its own.  Arguments as ``allreduce``.
         """
-        self._enter("plan_allreduce")
-        return self._allreduce.plan(x, out, op, algorithm)
+        return self._plan(self._allreduce, algorithm, x, out, op)
 
     def explain(self, nbytes: int, dtype: Any = "float32", op: Any = "sum") -> Explanation:
         """What an AllReduce of ``nbytes`` bytes will run and why, its plan, and the predicted times of all algorithms.
@@ -277,6 +276,6 @@ class Team:
         said = self._job.gather((name, *rest), name)
         if any(other != said[0] for other in said):
             raise CollectiveMismatchError(
-                "the PEs disagree on (call, dtype, count, op, algorithm): "
+                "the PEs disagree on (call, dtype, count, op, algorithm, root): "
                 + "; ".join(f"PE {pe} {one}" for pe, one in enumerate(said[:16]))
             )

@@ -4,7 +4,8 @@ import time
 
 import numpy as np
 import pytest
-from on_device import to_numpy
+from collective_cases import ALGORITHMS, CASES, Call, runs_here
+from on_device import device, to_numpy
 
 import pennympi
 from pennympi import Unsupported
@@ -146,3 +147,35 @@ def test_without_a_call_before(team):
             counting.stream.end_capture()
         replay(counting, counting.captured(), 10)
         counting.check()
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
+def test_collectives(team, collective, algorithm):
+    """x += 1, a call, total += out: captured once, replayed among eager rounds."""
+    import cupy
+
+    if not runs_here(team, collective, algorithm):
+        pytest.skip("the algorithm says that it can't run here")
+    case, n, rounds = CASES[collective], team.n_pes, 0
+    call, stream = Call("int64", "sum", n, team.me, n - 1, COUNT), team.stream()
+    x, out = device(team, case.x(call)), team.zeros(case.rows(n)[1] * COUNT, "int64")
+    total = cupy.zeros_like(out)
+    team.synchronize()
+
+    def once():
+        with stream:
+            cupy.add(x, 1, out=x)
+            getattr(team, collective)(x, out, **case.arguments(call), algorithm=algorithm, stream=stream)
+            cupy.add(total, out, out=total)
+
+    once()
+    team.synchronize()
+    stream.begin_capture()
+    once()
+    graph = stream.end_capture()
+    for rounds in range(2, 102):
+        once() if rounds % 10 == 0 else graph.launch(stream)
+    team.synchronize(stream)
+    step = (n if case.reduces else 1) * rounds * (rounds + 1) // 2
+    assert np.array_equal(to_numpy(total), rounds * case.out(call) + step)
+    team.free(out)

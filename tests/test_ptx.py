@@ -4,6 +4,8 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from collective_cases import ALGORITHMS as ALL_OTHERS
+from collective_cases import CASES
 from mpi4py import MPI
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
@@ -14,6 +16,7 @@ from numba.cuda import dispatcher
 
 from apps.jacobi import chebyshev, sweep
 from pennympi.bind import parameters
+from pennympi.collective import constants
 from pennympi.cuda import compile as backend
 from pennympi.dtypes import TABLE as DTYPES
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
@@ -36,7 +39,7 @@ def of_hopper(algorithm):
     return [*((name, "sum") for name in (*ALWAYS, *some)), ("float32", OPS[turn % len(OPS)])]
 
 
-OF_AMPERE = [("bfloat16", "avg")]
+OF_AMPERE = [("bfloat16", "sum")]  # compiled for Hopper too: the second time it takes a quarter
 VECTOR = {"load": re.compile(r"\bld\.global(\.nc)?\.v[24]\."), "store": re.compile(r"\bst\.global\.v[24]\.")}
 ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 
@@ -73,28 +76,45 @@ def test_allreduce(ptx, algorithm, cc):
             f"allreduce ({algorithm})",
             cc,
             reduction=(dtype, op),
-            constants={"n_pes": N_PES, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes},
+            constants=constants(ALGORITHMS[algorithm].kernel, dtype, N_PES),
             aligned=True,
         )
-        what = f"{algorithm} {op} of {name}"
-        assert ".local" not in code, f"{what}: spills, or an array that is not in registers"
-        if "packets" in algorithm:  # a packet's 120 bytes of data are read and written word by word at home
-            assert "st.relaxed.sys.global.v2" in code and "ld.relaxed.sys.global.v2" in code, what
-        else:
-            assert VECTOR["load"].search(code) and VECTOR["store"].search(code), f"{what}: no vector accesses"
-            assert ACQUIRE in code and RELEASE in code, what
+        check_messages(code, "packets" in algorithm, f"{algorithm} {op} of {name}")
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), ALL_OTHERS)
+def test_collectives(ptx, collective, algorithm):
+    """A dtype and an op for each text, in turn; what only moves data has none."""
+    case = CASES[collective]
+    row, turn = case.table[algorithm], ALL_OTHERS.index((collective, algorithm))
+    dtype = DTYPES[[*DTYPES][turn % len(DTYPES)] if case.reduces else "uint8"]
+    reduction = (dtype, OPS[turn % len(OPS)]) if case.reduces else None
+    fixed = constants(row.kernel, dtype, N_PES)
+    for cc in (HOPPER, AMPERE):
+        code = ptx(row.kernel, f"{collective} ({algorithm})", cc, reduction=reduction, constants=fixed, aligned=True)
+        check_messages(code, algorithm == "packets", f"{collective} {algorithm} of {dtype.name}")
+
+
+def check_messages(code, by_packets, what):
+    """All in registers, and the instructions that carry messages."""
+    assert ".local" not in code, f"{what}: spills, or an array that is not in registers"
+    if by_packets:  # a packet's 120 bytes of data are read and written word by word at home
+        assert "st.relaxed.sys.global.v2" in code and "ld.relaxed.sys.global.v2" in code, what
+    else:
+        assert VECTOR["load"].search(code) and VECTOR["store"].search(code), f"{what}: no vector accesses"
+        assert ACQUIRE in code and RELEASE in code, what
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "one_shot_packets"])
 def test_allreduce_of_any_alignment(ptx, algorithm):
     """Whole vectors inside, single elements at the ends."""
-    constants = {"n_pes": N_PES, "item_bytes": 2, "acc_bytes": 4}
+    text = ALGORITHMS[algorithm].kernel
     code = ptx(
-        ALGORITHMS[algorithm].kernel,
+        text,
         f"allreduce ({algorithm})",
         HOPPER,
         reduction=(DTYPES["float16"], "sum"),
-        constants=constants,
+        constants=constants(text, DTYPES["float16"], N_PES),
     )
     assert ".local" not in code
     assert re.search(r"\bst\.global\.([bu]8|[bu]16)\b", code), "no store of a single element"

@@ -8,7 +8,9 @@ from launch import launch
 from mpi4py import MPI
 from settled import settled
 
-from pennympi.kernels.allreduce import PLANNED, TABLE
+from pennympi.allreduce import AllReduce
+from pennympi.collectives import ALL
+from pennympi.kernels.allreduce import PLANNED
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
@@ -16,10 +18,18 @@ if MPI.COMM_WORLD.Get_size() > 1:
 README = (Path(__file__).resolve().parent.parent / "README.md").read_text()
 
 
-def test_the_table_is_the_registry():
-    table = re.search(r"<!-- algorithms -->\n(.*?)<!-- /algorithms -->", README, re.DOTALL)[1].splitlines()
-    assert re.fullmatch(r"\|( \w[^|]* \|){3}", table[0]) and set(table[1]) <= set("|-: ")
-    assert table[2:] == [f"| {row.name} | {row.sentence} | {row.needs} |" for row in (*TABLE.values(), *PLANNED.values())]
+def table(mark, columns):
+    """The rows of the table between the marks."""
+    lines = re.search(rf"<!-- {mark} -->\n(.*?)<!-- /{mark} -->", README, re.DOTALL)[1].splitlines()
+    assert re.fullmatch(rf"\|( \w[^|]* \|){{{columns}}}", lines[0]) and set(lines[1]) <= set("|-: ")
+    return lines[2:]
+
+
+def test_the_tables_are_the_registries():
+    rows = [f"| {row.name} | {row.sentence} | {row.needs} |" for row in (*AllReduce.table.values(), *PLANNED.values())]
+    assert table("algorithms", 3) == rows
+    rows = [f"| {c.name} | {row.name} | {row.sentence} | {row.needs} |" for c in ALL for row in c.table.values()]
+    assert table("collectives", 4) == rows
 
 
 def test_the_example_runs(tmp_path):

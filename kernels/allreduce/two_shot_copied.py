@@ -8,7 +8,7 @@ PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the
 stream until all PEs' copies have arrived.  The chunks are whole: a copy each.
 """
 
-from ..algorithm import VECTOR_ELEMS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import VECTOR_ELEMS, Algorithm, Limits, Place, Plan, by_stores, cut
 from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, wait_all, write_epoch
 
 MIN_PIECE_BYTES = 16384  # a fence a round costs about 2 us
@@ -99,7 +99,7 @@ ALGORITHM = Algorithm(
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
     outbox=False,
-    refuse=anywhere,
+    refuse=by_stores,
     copied=chunk_elems,
     meet=meet,
 )

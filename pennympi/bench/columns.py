@@ -1,6 +1,6 @@
 """nccl-tests' columns, with a name in front of the numbers and the 99th percentile beside the median."""
 
-from . import rails
+from .rails import lines as by_rail
 from .result import Result, Row
 from .rivals import RIVALS
 from .sizes import show
@@ -49,9 +49,7 @@ def tail(result: Result) -> list[str]:
     if result.host_us:
         cost = ", ".join(f"{name} {us:.2f}" for name, us in result.host_us.items())
         lines.append(f"# Host time of a call at the smallest size, us: {cost}")
-    for name, load in result.rails.items():
-        lines += rails.lines(name, load)
-    return lines
+    return lines + by_rail(result.rails, show(max((row.size_bytes for row in result.rows), default=0)))
 
 
 def comparison(result: Result) -> list[str]:

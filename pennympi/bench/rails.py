@@ -1,37 +1,60 @@
-"""What the library's calls put on each rail between laid nodes, where the backend counts it."""
+"""What each rail carries in one call, by the host backend's count."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..errors import Unsupported
 from ..team import Team
 from ..topology import bytes_by_rail
+from .cases import Case
+from .contestant import Contestant
+from .rivals import RIVALS
+from .run import Run
 
-Load = dict[str, Any]  # {"size_bytes": of the call, "out", "into": (node, rail) bytes}
+
+def carried(
+    team: Team, runner: Run, contestants: Sequence[Contestant], nbytes: int, case: Case, root: int, op: str
+) -> dict[str, list[list[int]]]:
+    """{contestant: [bytes out of the nodes, bytes into them], each by rail} of one call.  Collective.
+
+    {} on one node, and where nothing is counted (no PENNYMPI_COUNT_BYTES, or the cuda backend).
+    """
+    found: dict[str, list[list[int]]] = {}
+    block = case.block(nbytes, runner.dtype.item_bytes, team.n_pes)
+    if len(team.place.nodes) == 1 or not _counted(team):
+        return found
+    for one in contestants:
+        if one.name in RIVALS or not block or one.refuse(case, runner.dtype, op):
+            continue
+        source, target = runner.buffers(one, block, not one.has(case, False))
+        before = team.bytes_sent()
+        one.call(case, source, target, op, root)(None)
+        team.synchronize()
+        out, into = bytes_by_rail(team.place, np.array(team.gather(team.bytes_sent() - before)))
+        found[one.name] = [[int(n) for n in rails.sum(axis=0)] for rails in (out, into)]
+    return found
 
 
-def sent(team: Team) -> np.ndarray | None:
-    """Bytes that this PE has put to each PE so far; None where there is one node, or nothing is counted."""
-    if len(team.place.nodes) == 1:
-        return None
+def _counted(team: Team) -> bool:
     try:
-        return team.bytes_sent()
+        team.bytes_sent()
     except Unsupported:
-        return None
+        return False
+    return True
 
 
-def load(team: Team, before: np.ndarray, size_bytes: int) -> Load:
-    """What each rail has carried since ``before``.  Collective."""
-    out, into = bytes_by_rail(team.place, np.array(team.gather(team.bytes_sent() - before)))
-    return {"size_bytes": size_bytes, "out": out.tolist(), "into": into.tolist()}
-
-
-def lines(name: str, of: Load) -> list[str]:
-    """For the end of a table."""
-    said = [f"# Bytes between nodes of one {name} call of {of['size_bytes']} bytes, by rail:"]
-    for way in ("out", "into"):
-        said += [
-            f"#   node {node} {way:4s} {' '.join(f'{one:>10d}' for one in rails)}" for node, rails in enumerate(of[way])
-        ]
-    return said
+def lines(found: dict[str, list[list[int]]], size: str) -> list[str]:
+    """A line for each contestant, each cell of which is the bytes out and into all nodes by one rail."""
+    if not found:
+        return []
+    cells = {name: [f"{o}/{i}" if o != i else str(o) for o, i in zip(*both, strict=True)] for name, both in found.items()}
+    n_rails = max(map(len, cells.values()))
+    heads = [f"rail {rail}" for rail in range(n_rails)]
+    width = max(len(cell) for row in (heads, *cells.values()) for cell in row)
+    left = max(map(len, found))
+    return [
+        f"# Bytes between nodes in one call of {size}, all nodes together (out/in where they differ)",
+        f"#  {'':{left}s}  " + " ".join(head.rjust(width) for head in heads),
+        *(f"#  {name:{left}s}  " + " ".join(cell.rjust(width) for cell in row) for name, row in cells.items()),
+    ]

@@ -8,11 +8,9 @@ import numpy as np
 
 from ..dtypes import DType
 from ..team import Team
-from . import rails
 from .cases import Case
 from .contestant import Call, Contestant
 from .memory import array_module
-from .ours import Ours
 from .pattern import Pattern
 from .result import Row
 from .timing import Effort, Times, on_device, on_host
@@ -44,7 +42,6 @@ class Run:
         self._stream = team.stream() if team.backend == "cuda" else None
         self._xp, self._seed = array_module(team), seed
         self._patterns: dict[Any, Pattern] = {}
-        self.rails: dict[str, rails.Load] = {}  # of each contestant's last checked call between laid nodes
 
     def measure(self, contestants: Sequence[Contestant], nbytes: int, in_place: bool) -> list[Row | None]:
         """A row for each contestant, None where there is no such form or no element.  Collective."""
@@ -106,12 +103,9 @@ class Run:
         pattern.fill(source, team.me)
         self._settle()
         stream = self._stream if contestant.on_device else None
-        before = rails.sent(team) if isinstance(contestant, Ours) else None
         call(stream)
         team.quiet(stream)
         self._settle()
-        if before is not None:
-            self.rails[contestant.name] = rails.load(team, before, source.nbytes)
         wrong, at = 0, 0
         for row, first, count in self._case.expected(team.me, team.n_pes, block, self._options.root):
             wrong += pattern.wrong(target[at : at + count], row, first)

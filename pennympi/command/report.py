@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from mpi4py import MPI
 
 from .. import __version__, init
-from ..kernels.allreduce import TABLE
+from ..allreduce import AllReduce
+from ..collective import Collective
+from ..collectives import ALL
 from ..kernels.exchange import TABLE as FORMS
 from ..start import why_no_cuda
 from ..team import Team
@@ -28,9 +30,9 @@ def mpi_line() -> str:
     return f"{' '.join(library.split())} (MPI {major}.{minor}), mpi4py {mpi4py.__version__}"
 
 
-def algorithms(team: Team) -> Iterator[tuple[str, str]]:
-    """(algorithm, can it run here and if not why) of every AllReduce."""
-    for row in TABLE.values():
+def algorithms(team: Team, collective: type[Collective]) -> Iterator[tuple[str, str]]:
+    """(algorithm, can it run here and if not why) of a collective."""
+    for row in collective.table.values():
         reason = row.refuse(team.place, "float32", "sum")
         yield row.name, f"cannot run here: {reason}" if reason else f"runs here; {row.sentence}"
 
@@ -48,8 +50,10 @@ def report(team: Team, hosts: list[tuple[str, str]]) -> str:
     lines = [f"{name:20s} {value}" for name, value in facts]
     lines += ["", f"PE map: {team.n_pes} PE{'s' if team.n_pes > 1 else ''}"]
     lines += [f"  PE {pe:<4d} {host:24s} {device}" for pe, (host, device) in enumerate(hosts)]
-    lines += ["", "AllReduce algorithms"]
-    lines += [f"  {name:18s} {state}" for name, state in algorithms(team)]
+    collectives: tuple[type[Collective], ...] = (AllReduce, *ALL)
+    for collective in collectives:
+        lines += ["", f"{collective.__name__} algorithms"]
+        lines += [f"  {name:18s} {state}" for name, state in algorithms(team, collective)]
     lines += ["", "exchange forms"]
     lines += [f"  {form.name:18s} {form.sentence}" for form in FORMS.values()]
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from types import FunctionType
 from typing import Any
 
@@ -27,13 +27,20 @@ _LOCAL = (
     "block", "blocks", "lanes", "first", "sync", "add_shared", "arrive_last", "block_sum", "copy",
     "wait", "wait_all", "read_way", "read_epoch", "write_epoch",
 )  # fmt: skip
-_PACKETS = ("send_packets", "receive_packets", "combine_packets", "pass_packets", "swap_packets")
+_PACKETS = ("send_packets", "receive_packets", "trade_packets")
+_ADDED_PACKETS = ("combine_packets", "pass_packets", "swap_packets")
 _PEER = ("put", "get", "put_signal", "fence", "signal", "signal_all")
 
 
 def call_number(name: str) -> int:
     """What the record of a timeout holds for a kernel's name."""
     return zlib.crc32(name.encode())
+
+
+@cache
+def _primitive(body: FunctionType, fixed: tuple[tuple[str, Any], ...]) -> Any:
+    """A primitive's body as a device function; kept, since its types are inferred once then."""
+    return device_function(bind(body, {}, device_function, dict(fixed)))
 
 
 def entry(
@@ -59,9 +66,10 @@ def entry(
     if reduction:
         plain |= element_bodies(*reduction) | {"combine": combine.combine}
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, constants.get("n_pes", 0))}
-    if reduction and not beyond:
-        plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
-    bodies = {key: device_function(bind(body, {}, device_function, fixed)) for key, body in plain.items()}
+    if not beyond:
+        added = _ADDED_PACKETS if reduction else ()
+        plain |= {primitive: getattr(packets, primitive) for primitive in (*_PACKETS, *added)}
+    bodies = {key: _primitive(body, tuple(fixed.items())) for key, body in plain.items()}
     if elements:
         bodies |= accessors(elements)
     body = device_function(bind(text, bodies, device_function))

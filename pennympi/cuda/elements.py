@@ -49,6 +49,7 @@ def _widen(here, dst, src, count):
     elements(here, dst, dst, src, count)
 
 
+@cache
 def bodies(dtype: DType, op: str) -> dict[str, FunctionType]:
     """Bodies of ``widen``, ``reduce``, ``finish``, ``merge`` and ``finish_merge`` for a dtype and op, to be bound."""
     made = {}

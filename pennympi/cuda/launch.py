@@ -115,12 +115,12 @@ class CudaKernel:
         if status:
             checked((driver.CUresult(status),))
 
-    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int], threads: int = 0) -> Run:
-        """The launch with two of its arguments left open."""
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
+        """The launch with some of its arguments left open."""
         words, pointers = self._pack(args)
         at, function = ctypes.addressof(pointers), self._function
         config = configuration(blocks, threads or self._backend.threads, self._backend.overlap)
-        first_word, second_word = ([i for i, _ in self._kept].index(one) + 1 for one in left_open)
+        first_word, second_word, *more_words = ([i for i, _ in self._kept].index(one) + 1 for one in left_open)
         backend, abort, launch, reference = self._backend, self._backend.abort, _launch, ctypes.byref(config)
 
         def run(first: int, second: int, stream: int) -> None:
@@ -133,8 +133,13 @@ class CudaKernel:
             if status:
                 checked((driver.CUresult(status),))
 
+        def run_with_more(first: int, second: int, *more_and_stream: int) -> None:
+            for word, value in zip(more_words, more_and_stream, strict=False):
+                words[word] = value
+            run(first, second, more_and_stream[-1])
+
         run.keep = (words, pointers)  # type: ignore[attr-defined]
-        return run
+        return run_with_more if more_words else run
 
 
 def code_entry(code: bytes) -> bytes:

@@ -51,18 +51,33 @@ def data_offset(i):
     return (i >> 3) * PACKET_DATA_BYTES + (i & 7) * 16
 
 
+def send_part(to, i, pair, epoch):
+    """Part ``i`` of a line to its place in the slot at ``to``; the last part of a line holds the epoch."""
+    second = epoch if (i & 7) == 7 else pair[1]
+    cuda.syncwarp(ALL)  # the line goes out in one instruction
+    send_pair(to + i * 16, pair[0], second)
+
+
+def store_part(dst, i, nbytes, pair):
+    """Part ``i`` of the data to its place in dst (nbytes,)."""
+    offset = data_offset(i)
+    store_word_at(dst, offset, nbytes, pair[0])
+    if (i & 7) != 7:
+        store_word_at(dst, offset + 8, nbytes, pair[1])
+
+
+def own_pair(src, i, nbytes):
+    """Part ``i`` of this PE's own data (its last thread of a line has 8 bytes more than it sends)."""
+    offset = data_offset(i)
+    return (word_at(src, offset, nbytes), word_at(src, offset + 8, nbytes))
+
+
 def send_packets(here, slot, src, nbytes, epoch, pe):
     to = at(here, slot, pe)
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
-        offset = data_offset(i)
-        first = word_at(src, offset, nbytes)
-        second = epoch
-        if (i & 7) != 7:
-            second = word_at(src, offset + 8, nbytes)
-        cuda.syncwarp(ALL)  # the line goes out in one instruction
-        send_pair(to + i * 16, first, second)
+        send_part(to, i, own_pair(src, i, nbytes), epoch)
         i += cuda.blockDim.x
 
 
@@ -121,16 +136,9 @@ def receive_packets(here, dst, slot, nbytes, epoch, source):
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
-        pair = take(here, slot, i, epoch, source)
-        store_part(dst, i, nbytes, pair)
+        store_part(dst, i, nbytes, take(here, slot, i, epoch, source))
         i += cuda.blockDim.x
     cuda.syncthreads()
-
-
-def own_pair(src, i, nbytes):
-    """Part ``i`` of this PE's own data (its last thread of a line has 8 bytes more than it sends)."""
-    offset = data_offset(i)
-    return (word_at(src, offset, nbytes), word_at(src, offset + 8, nbytes))
 
 
 def sum_of(here, slots, slot_bytes, own, i, epoch, me, n_pes):
@@ -147,14 +155,6 @@ def sum_of(here, slots, slot_bytes, own, i, epoch, me, n_pes):
             pair = take(here, slots + pe * slot_bytes, i, epoch, pe)
         partials = add(partials, pair)
     return end(partials, n_pes)
-
-
-def store_part(dst, i, nbytes, pair):
-    """Write part ``i`` of the lines to where its data belongs."""
-    offset = data_offset(i)
-    store_word_at(dst, offset, nbytes, pair[0])
-    if (i & 7) != 7:
-        store_word_at(dst, offset + 8, nbytes, pair[1])
 
 
 def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
@@ -175,42 +175,65 @@ def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scrat
     while i < parts:
         own = own_pair(src, i, nbytes)
         pair = sum_of(here, slots, slot_bytes, own, i, epoch, me, n_pes)
-        send_own(here, reduced, slot_bytes, pair, i, epoch, me, n_pes)
+        send_rows(here, reduced, slot_bytes, out, 0, pair, i, nbytes, epoch, me, n_pes)
         store_part(out, i, nbytes, pair)
         i += cuda.blockDim.x
     cuda.syncthreads()
 
 
-def send_own(here, slots, slot_bytes, own, i, epoch, me, n_pes):
-    """Part ``i`` of this PE's data to every other PE."""
-    second = epoch if (i & 7) == 7 else own[1]
+def send_rows(here, slots, slot_bytes, src, src_stride, own, i, nbytes, epoch, me, n_pes):
+    """Part ``i`` of each row of src to its PE; all rows are this PE's ``own`` where the stride is 0."""
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
-        to = at(here, slots + me * slot_bytes, pe)
-        cuda.syncwarp(ALL)  # the line goes out in one instruction
-        send_pair(to + i * 16, own[0], second)
+        pair = own
+        if src_stride != 0:
+            pair = own_pair(src + pe * src_stride, i, nbytes)
+        send_part(at(here, slots + me * slot_bytes, pe), i, pair, epoch)
 
 
-def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+def trade_packets(here, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
+    parts = padded(nbytes)
+    step = cuda.blockDim.x
+    own_src = src + me * src_stride
+    own_out = out + me * out_stride
+    # A thread sends its next part before it takes the last one.
+    i = cuda.threadIdx.x
+    sent = i
+    while i < parts:
+        while sent <= i + step and sent < parts:
+            own = own_pair(own_src, sent, nbytes)
+            send_rows(here, slots, slot_bytes, src, src_stride, own, sent, nbytes, epoch, me, n_pes)
+            if own_out != own_src:
+                store_part(own_out, sent, nbytes, own)
+            sent += step
+        for k in range(1, n_pes):
+            pe = (me + k) % n_pes
+            store_part(out + pe * out_stride, i, nbytes, take(here, slots + pe * slot_bytes, i, epoch, pe))
+        i += step
+    cuda.syncthreads()
+
+
+def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0):
     nbytes = count * ITEM_BYTES
     parts = padded(nbytes)
     step = cuda.blockDim.x
+    own_src = src + me * src_stride
     # Two parts of a thread are under way: it sends the next but one before it adds up the oldest.
     i = cuda.threadIdx.x
     oldest = (0, 0)
     newer = (0, 0)
     if i < parts:
-        oldest = own_pair(src, i, nbytes)
-        send_own(here, slots, slot_bytes, oldest, i, epoch, me, n_pes)
+        oldest = own_pair(own_src, i, nbytes)
+        send_rows(here, slots, slot_bytes, src, src_stride, oldest, i, nbytes, epoch, me, n_pes)
     if i + step < parts:
-        newer = own_pair(src, i + step, nbytes)
-        send_own(here, slots, slot_bytes, newer, i + step, epoch, me, n_pes)
+        newer = own_pair(own_src, i + step, nbytes)
+        send_rows(here, slots, slot_bytes, src, src_stride, newer, i + step, nbytes, epoch, me, n_pes)
     while i < parts:
         next_but_one = i + 2 * step
         newest = (0, 0)
         if next_but_one < parts:
-            newest = own_pair(src, next_but_one, nbytes)
-            send_own(here, slots, slot_bytes, newest, next_but_one, epoch, me, n_pes)
+            newest = own_pair(own_src, next_but_one, nbytes)
+            send_rows(here, slots, slot_bytes, src, src_stride, newest, next_but_one, nbytes, epoch, me, n_pes)
         store_part(out, i, nbytes, sum_of(here, slots, slot_bytes, oldest, i, epoch, me, n_pes))
         oldest = newer
         newer = newest

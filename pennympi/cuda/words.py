@@ -4,6 +4,7 @@ A thread's elements are a pair of int64 (16 bytes, as they were loaded); their
 partials are the same, or two such pairs for the 16-bit floats.
 """
 
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
@@ -32,6 +33,7 @@ def _split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
     return cgutils.pack_array(b, [b.extract_element(words, ir.Constant(ir.IntType(32), k)) for k in range(n)])
 
 
+@cache
 def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
     """``begin(pair)``, ``add(partials, pair)`` and ``end(partials, n_pes)`` as instructions, and what looks
     at the packets of ``n_pes`` PEs at once (see ``together``)."""

@@ -69,11 +69,23 @@ def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scrat
 
 
 @body
-def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0):
     nbytes = count * load_word(here + 8 * h.ITEM_BYTES)
     for k in range(1, n_pes):
-        send_packets(here, slots + me * slot_bytes, src, nbytes, epoch, (me + k) % n_pes)
-    combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes)
+        pe = (me + k) % n_pes
+        send_packets(here, slots + me * slot_bytes, src + pe * src_stride, nbytes, epoch, pe)
+    combine_packets(here, out, slots, slot_bytes, src + me * src_stride, count, epoch, scratch, me, n_pes)
+
+
+@body
+def trade_packets(here, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
+    for k in range(1, n_pes):
+        pe = (me + k) % n_pes
+        send_packets(here, slots + me * slot_bytes, src + pe * src_stride, nbytes, epoch, pe)
+    copy_bytes(out + me * out_stride, src + me * src_stride, nbytes)
+    for k in range(1, n_pes):
+        pe = (me + k) % n_pes
+        receive_packets(here, out + pe * out_stride, slots + pe * slot_bytes, nbytes, epoch, pe)
 
 
 __all__ = ["BODIES", "OPTIONS"]

@@ -30,13 +30,13 @@ class HostKernel:
         if backend.abort[0]:
             raise backend.failure()
 
-    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, int], threads: int = 0) -> Run:
-        """The launch with two of its arguments left open."""
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
+        """The launch with some of its arguments left open."""
         values = list(args)
-        i, j = left_open
 
-        def run(first: int, second: int, stream: int) -> None:
-            values[i], values[j] = first, second
-            self.launch(blocks, values, stream)
+        def run(*given: int) -> None:
+            for i, value in zip(left_open, given, strict=False):  # the last one is the stream
+                values[i] = value
+            self.launch(blocks, values, given[-1])
 
         return run

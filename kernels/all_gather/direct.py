@@ -1,0 +1,37 @@
+"""Direct AllGather: every PE puts its part into everybody's inbox, then straight into everybody's out.
+
+Source: the pushed one-shot of AllReduce, and zero-copy AllGather over symmetric
+memory (NCCL's symmetric kernels); see ``trade`` for when out may be written.
+"""
+
+from ..algorithm import Algorithm, Limits, Place, Plan, by_stores
+from ..trade import SIGNALS, trade, trade_plan
+
+
+def direct(
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
+    ways, reach,
+):  # fmt: skip
+    """out (n_pes, count) = src (count,) of every PE; src may be out[me].
+
+    inbox, signals: see ``trade``;  reach: 1 if out is symmetric
+    """
+    nbytes, piece_bytes = count * item_bytes, piece_elems * item_bytes
+    trade(here, me, n_pes, out, src, 0, nbytes, piece_bytes, half_bytes, inbox, signals, epochs, reach)
+
+
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+    """See ``trade_plan``."""
+    return trade_plan(count, item_bytes, place, limits)
+
+
+ALGORITHM = Algorithm(
+    name="direct",
+    sentence="every PE puts its part to everybody, straight into out where that is symmetric; one hop",
+    needs="NVLink, or one device or host",
+    kernel=direct,
+    plan=plan,
+    signals=lambda place: SIGNALS * place.n_pes,
+    outbox=False,
+    refuse=by_stores,
+)

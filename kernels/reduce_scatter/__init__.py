@@ -1,0 +1,7 @@
+"""The table of ReduceScatter algorithms: one file and one row each."""
+
+from .direct import ALGORITHM as direct
+from .packets import ALGORITHM as packets
+from .ring import ALGORITHM as ring
+
+TABLE = {row.name: row for row in (ring, packets, direct)}

@@ -1,0 +1,78 @@
+"""The collectives of a team beside AllReduce, as its user sees them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .all_gather import AllGather
+from .backend import Backend
+from .collective import Asked, Collective, Ground
+from .job import Job
+from .reduce_scatter import ReduceScatter
+
+ALL: tuple[type[Collective], ...] = (AllGather, ReduceScatter)
+
+
+class Collectives:
+    """Every PE of the team makes these calls in the same order, with the same counts, dtype, op and root.
+
+    They return at once and run in stream order; after a first call they can be captured in a CUDA graph.
+    Arrays: contiguous, on the device, symmetric or not, of any length and alignment.
+    op: "sum", "prod", "min", "max", "avg", or MPI.SUM and so on; 16-bit floats are added in float32 and rounded once
+    algorithm: a row of the README's tables, or "auto"
+    Each raises TypeError, ValueError or Unsupported before anything is sent; PeerTimeout.
+    A ``plan_`` of each makes a persistent call on these arrays, to be called as plan(stream): it is collective,
+    has a workspace of its own, and takes part in graph capture.
+    """
+
+    _backend: Backend
+    _debug: bool
+    _open: bool
+    _job: Job
+    _check: Callable[[], None]
+    _enter: Callable[..., None]
+    _compare: Callable[..., None]
+
+    def __init__(self, ground: Ground):
+        self._all_gather, self._reduce_scatter = AllGather(ground), ReduceScatter(ground)
+
+    def all_gather(self, x: Any, out: Any, algorithm: str = "auto", stream: Any = None) -> Any:
+        """out = the x of every PE, in the order of the PEs; returns out.
+
+        x: n elements;  out: n_pes * n elements of the same dtype, the same bits on every PE
+        In place when x is this PE's part of out, out[me * n : (me + 1) * n].
+        """
+        self._all_gather.call(self._ask(self._all_gather, algorithm, x, out), algorithm, stream)
+        return out
+
+    def plan_all_gather(self, x: Any, out: Any, algorithm: str = "auto") -> Callable[..., None]:
+        """A persistent ``all_gather``."""
+        return self._plan(self._all_gather, algorithm, x, out)
+
+    def reduce_scatter(self, x: Any, out: Any, op: Any = "sum", algorithm: str = "auto", stream: Any = None) -> Any:
+        """out = this PE's part of op over all PEs of x; returns out.
+
+        x: n_pes * n elements, a part for each PE in the order of the PEs;  out: n elements of the same dtype
+        In place when out is this PE's part of x, x[me * n : (me + 1) * n].
+        """
+        self._reduce_scatter.call(self._ask(self._reduce_scatter, algorithm, x, out, op), algorithm, stream)
+        return out
+
+    def plan_reduce_scatter(self, x: Any, out: Any, op: Any = "sum", algorithm: str = "auto") -> Callable[..., None]:
+        """A persistent ``reduce_scatter``."""
+        return self._plan(self._reduce_scatter, algorithm, x, out, op)
+
+    def _ask(self, collective: Collective, algorithm: str, x: Any, *args: Any) -> Asked:
+        """Check a call and count it where the other PEs can see it; in debug mode, compare it with theirs."""
+        if not self._open:
+            self._check()
+        asked = collective.check(x, *args)
+        self._job.control.enter(collective.name)
+        if self._debug:
+            src = self._backend.span(x, False)
+            op, root = asked[1][2], asked[1][4:5] if "root" in collective.extras else ()
+            self._compare(collective.name, src.dtype.name, src.count, op, algorithm, *root)
+        return asked
+
+    def _plan(self, collective: Collective, algorithm: str, *args: Any) -> Callable[..., None]:
+        self._enter(f"plan_{collective.name}")
+        return collective.plan(collective.check(*args), algorithm, *args)
