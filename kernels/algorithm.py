@@ -111,6 +111,9 @@ def by_packets(place: Place, dtype: str, op: str) -> str:
     )
 
 
+# What the switch gives as this library defines it (place.multicast): of each dtype, the ops.
+SWITCH_ADDS = {"float32": ("sum", "avg"), "float16": ("sum",), "bfloat16": ("sum",)}
+
 VECTOR_ELEMS = 16  # pieces are cut at multiples of this, so that 1-byte types keep 16-byte vectors
 
 

@@ -14,7 +14,7 @@ from ..bind import bind, parameters, text_hash
 from ..cache import folder, made_once
 from ..dtypes import DType
 from ..kernels.algorithm import MAX_THREADS
-from . import combine, packets, peers, primitives, remote
+from . import combine, multicast, packets, peers, primitives, remote
 from .elements import accessors
 from .elements import bodies as element_bodies
 from .intrinsics import after_previous_kernel
@@ -28,6 +28,7 @@ _LOCAL = (
     "wait", "wait_all", "read_way", "read_epoch", "write_epoch",
 )  # fmt: skip
 _PACKETS = ("send_packets", "receive_packets", "combine_packets", "pass_packets", "swap_packets")
+_MULTICAST = ("reduce_multicast", "store_multicast", "meet_multicast")
 _PEER = ("put", "get", "put_signal", "fence", "signal", "signal_all")
 
 
@@ -61,6 +62,8 @@ def entry(
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, constants.get("n_pes", 0))}
     if reduction and not beyond:
         plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
+        plain |= {primitive: getattr(multicast, primitive) for primitive in _MULTICAST}
+        fixed |= multicast.switch_steps(*reduction)
     bodies = {key: device_function(bind(body, {}, device_function, fixed)) for key, body in plain.items()}
     if elements:
         bodies |= accessors(elements)

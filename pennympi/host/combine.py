@@ -8,7 +8,7 @@ import numba
 
 from .. import here as h
 from .intrinsics import call_loop, copy_bytes, load_word, store_release
-from .primitives import BODIES, OPTIONS, at, body, count_sent, wait
+from .primitives import OPTIONS, at, body, count_sent, wait
 
 HEAD_BYTES = 16  # of a slot: the epoch, and alignment
 STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache
@@ -74,6 +74,3 @@ def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n
     for k in range(1, n_pes):
         send_packets(here, slots + me * slot_bytes, src, nbytes, epoch, (me + k) % n_pes)
     combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes)
-
-
-__all__ = ["BODIES", "OPTIONS"]
