@@ -116,6 +116,9 @@ def by_stores(place: Place, dtype: str, op: str) -> str:
     return "" if place.whole_lines else "a peer is not on NVLink (or is reached by NVSHMEM's puts), for this PE's stores"
 
 
+# What the switch gives as this library defines it (place.multicast): of each dtype, the ops.
+SWITCH_ADDS = {"float32": ("sum", "avg"), "float16": ("sum",), "bfloat16": ("sum",)}
+
 VECTOR_ELEMS = 16  # pieces are cut at multiples of this, so that 1-byte types keep 16-byte vectors
 
 

@@ -230,6 +230,27 @@ def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me
     """``combine``, with packets of this epoch in ``slots`` (n_pes, slot_bytes)."""
 
 
+# Multicast: one access reaches the instances of a symmetric object on all PEs ------------
+# Addresses and bytes are multiples of 16.
+
+
+@_primitive
+def reduce_multicast(here, dst, src, count, scratch):
+    """dst (count,) elements = op over all PEs of their src (count,), rounded once.
+    scratch (count,) partials may be used."""
+
+
+@_primitive
+def store_multicast(here, dst, src, nbytes):
+    """Write local src (nbytes,) to ``dst`` on all PEs."""
+
+
+@_primitive
+def meet_multicast(here, signal, value, n_pes):
+    """Set the local word ``signal`` and wait until the least of all PEs' is at least ``value``:
+    a barrier, which also orders multicast and plain accesses to the same memory."""
+
+
 # Ways and epochs ----------------------------------------------------------------------
 
 

@@ -29,6 +29,7 @@ class Backend(Protocol):
     can_capture: streams can be captured in graphs
     needs_scratch: ``combine`` uses its scratch
     whole_lines: a 128-byte line written by a warp reaches every peer at once
+    multicast:   the multicast primitives reach all PEs
     bus_id:      PCI address of the device, "" where there is none
     """
 
@@ -41,6 +42,7 @@ class Backend(Protocol):
     can_capture: bool
     needs_scratch: bool
     whole_lines: bool
+    multicast: bool
 
     def allocate(self, nbytes: int) -> int:
         """Address of symmetric memory.  Collective; raises SymmetricHeapExhausted."""

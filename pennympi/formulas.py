@@ -167,7 +167,7 @@ FORMULAS = {
         sent="(1 + 1 / n) * S",
         nic="0",
         moved="2 * S",
-        added="0",
+        added="S",  # a CPU does; of a switch it is no more than what it moves
         span="n",
     ),
     "two_shot_direct": replace(_shots(2, packets=False, overlaps=True), moved="0"),

@@ -15,7 +15,8 @@ WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: add
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
 PATIENCE = 13  # host backend: polls of a signal before the PE sleeps between them
 SENT = 14  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
-DELTAS = 15
+MULTICAST = 15  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
+DELTAS = 16
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 

@@ -54,6 +54,10 @@ def _bytes(text: str) -> int:
     return _count(text.removesuffix(unit)) * _UNITS[unit]
 
 
+def _auto_or_never(text: str) -> bool:
+    return {"auto": True, "0": False}[text.lower()]
+
+
 def _auto_bytes(text: str) -> int | None:
     return None if text.lower() == "auto" else _positive(str(_bytes(text)))
 
@@ -97,6 +101,9 @@ SETTINGS = {
                 " shared memory divided by the PEs of the node."),
         Setting("PENNYMPI_FORCE_NVSHMEM_PUT", "0", _switch, "0 or 1",
                 "1 sends every put through NVSHMEM's device call, even where a pointer reaches the peer."),
+        Setting("PENNYMPI_MULTICAST", "auto", _auto_or_never, "auto, or 0 for never",
+                "Whether the NVSwitch may add up and copy; auto uses it where NVSHMEM has mapped its heap for"
+                " multicast (not with NVSHMEM_DISABLE_NVLS=1)."),
         Setting("PENNYMPI_CACHE_DIR", "$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder",
                 "Where compiled kernels are kept between runs."),
         Setting("PENNYMPI_TOPOLOGY", "auto", str, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",

@@ -1,12 +1,22 @@
 """Inputs for AllReduce of which the exact result is known, whatever the order of the PEs."""
 
+import itertools
 from functools import cache
 
 import numpy as np
 
 from pennympi.dtypes import TABLE
+from pennympi.kernels.algorithm import Place
+from pennympi.kernels.allreduce import TABLE as ALGORITHMS
 
 OPS = ("sum", "prod", "min", "max", "avg")
+_PLACES = Place((0, 0), True, True), Place((0, 1))  # one node with everything, and two nodes
+# The (algorithm, dtype) pairs that run anywhere with some op.
+PAIRS = [
+    (row.name, name)
+    for row, name in itertools.product(ALGORITHMS.values(), TABLE)
+    if not all(row.refuse(place, name, op) for place in _PLACES for op in OPS)
+]
 _NUMPY = {"sum": np.add, "avg": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
 # One and these many ones: adding in the 16-bit type itself would lose every one of them.
 _LARGE = {"float16": 2048, "bfloat16": 256, "float32": 1 << 20, "float64": 1 << 40}

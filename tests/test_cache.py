@@ -10,7 +10,6 @@ if MPI.COMM_WORLD.Get_size() > 1:
 
 PROGRAM = """
 import pennympi
-from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.block import lanes, load, real, store
 
 
@@ -21,9 +20,8 @@ def twice(here, x, n):
 
 with pennympi.init() as team:
     x = team.full(1000, 1)
-    for row in TABLE.values():
-        if not row.refuse(team.place, "float32", "max"):
-            team.allreduce(x, op="max", algorithm=row.name)
+    for name in ("ring", "one_shot", "tree"):
+        team.allreduce(x, op="max", algorithm=name)
     team.exchange(team.zeros(10), x[:10], team.me)
     team.kernel(twice, "float32")(1, x, 1000)
     y = team.full(1000, 1, "float64")

@@ -19,27 +19,29 @@ from pennympi.bind import parameters
 from pennympi.collective import constants
 from pennympi.cuda import compile as backend
 from pennympi.dtypes import TABLE as DTYPES
+from pennympi.kernels.algorithm import SWITCH_ADDS
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
 from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.kernels.rma import on_stream
 
 HOPPER, AMPERE = (9, 0), (8, 0)
 N_PES = 4
-# The op is one instruction inside a kernel, and test_allreduce.py runs them all: here each is compiled somewhere,
-# and so is each dtype, two with every algorithm and the others in turn.
-ALWAYS = ("float32", "bfloat16")
-IN_TURN = [name for name in DTYPES if name not in ALWAYS]
-OPS = ("prod", "min", "max", "avg")
+# Loads, the op and stores are alike in every algorithm, and test_allreduce.py runs them all: here every dtype and op
+# is compiled with some algorithm, on one device or the other.
+IN_TURN = [name for name in DTYPES if name not in ("float32", "bfloat16")]
+OPS = ("sum", "prod", "min", "max", "avg")
 
 
-def of_hopper(algorithm):
-    """The (dtype, op) pairs of one algorithm."""
+def compiled_for(algorithm, cc):
+    """The (dtype, op) pairs of one algorithm on a device."""
     turn = list(ALGORITHMS).index(algorithm)
-    some = [IN_TURN[(2 * turn + k) % len(IN_TURN)] for k in range(2)]
-    return [*((name, "sum") for name in (*ALWAYS, *some)), ("float32", OPS[turn % len(OPS)])]
+    if algorithm == "nvls":
+        return [(name, ops[-1]) for name, ops in SWITCH_ADDS.items()] if cc == HOPPER else []
+    if cc == HOPPER:
+        return [("float32", "sum"), ("bfloat16", OPS[turn % len(OPS)])]
+    return [(IN_TURN[turn % len(IN_TURN)], "sum")]
 
 
-OF_AMPERE = [("bfloat16", "sum")]  # compiled for Hopper too: the second time it takes a quarter
 VECTOR = {"load": re.compile(r"\bld\.global(\.nc)?\.v[24]\."), "store": re.compile(r"\bst\.global\.v[24]\.")}
 ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 
@@ -69,7 +71,9 @@ def ptx(monkeypatch):
 @pytest.mark.parametrize("cc", [HOPPER, AMPERE], ids=["sm_90", "sm_80"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_allreduce(ptx, algorithm, cc):
-    for name, op in of_hopper(algorithm) if cc == HOPPER else OF_AMPERE:
+    if not compiled_for(algorithm, cc):
+        pytest.skip("its instructions came with sm_90")
+    for name, op in compiled_for(algorithm, cc):
         dtype = DTYPES[name]
         code = ptx(
             ALGORITHMS[algorithm].kernel,
@@ -79,7 +83,16 @@ def test_allreduce(ptx, algorithm, cc):
             constants=constants(ALGORITHMS[algorithm].kernel, dtype, N_PES),
             aligned=True,
         )
-        check_messages(code, "packets" in algorithm, f"{algorithm} {op} of {name}")
+        what = f"{algorithm} {op} of {name}"
+        check_messages(code, "packets" in algorithm, what)
+        if algorithm == "nvls":
+            adds = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16": "add.acc::f32.v4.bf16x2"}
+            assert f"multimem.ld_reduce.relaxed.sys.global.{adds[name]} " in code, what
+            assert "multimem.st.relaxed.sys.global.v4.f32 " in code, what
+            assert "multimem.ld_reduce.acquire.sys.global.min.u64 " in code, f"{what}: no min-polling"
+            assert "fence.proxy.alias" in code, what
+            assert len(backend._assembled(code, cc)) > 0  # nvJitLink knows these instructions
+        assert ("multimem" in code) == (algorithm == "nvls"), what
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), ALL_OTHERS)
@@ -90,9 +103,8 @@ def test_collectives(ptx, collective, algorithm):
     dtype = DTYPES[[*DTYPES][turn % len(DTYPES)] if case.reduces else "uint8"]
     reduction = (dtype, OPS[turn % len(OPS)]) if case.reduces else None
     fixed = constants(row.kernel, dtype, N_PES)
-    for cc in (HOPPER, AMPERE):
-        code = ptx(row.kernel, f"{collective} ({algorithm})", cc, reduction=reduction, constants=fixed, aligned=True)
-        check_messages(code, algorithm == "packets", f"{collective} {algorithm} of {dtype.name}")
+    code = ptx(row.kernel, f"{collective} ({algorithm})", HOPPER, reduction=reduction, constants=fixed, aligned=True)
+    check_messages(code, algorithm == "packets", f"{collective} {algorithm} of {dtype.name}")
 
 
 def check_messages(code, by_packets, what):
@@ -120,8 +132,7 @@ def test_allreduce_of_any_alignment(ptx, algorithm):
     assert re.search(r"\bst\.global\.([bu]8|[bu]16)\b", code), "no store of a single element"
 
 
-@pytest.mark.parametrize("cc", [HOPPER, AMPERE], ids=["sm_90", "sm_80"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "cc"), [*((form, HOPPER) for form in FORMS), ("put_signal", AMPERE)])
 def test_exchange(ptx, form, cc):
     row = FORMS[form]
     code = ptx(row.kernel, f"exchange ({form})", cc, constants={"n_pes": N_PES} if row.collective else {})
@@ -134,17 +145,19 @@ def test_one_sided(ptx, cc):
     codes = {
         name: ptx(getattr(on_stream, name), name, cc, constants={"n_pes": N_PES} if name == "barrier" else {})
         for name in ("put_bytes", "get_bytes", "put_bytes_signal", "wait_signal", "barrier")
+        if cc == HOPPER or name in ("put_bytes_signal", "barrier")
     }
-    for name in ("put_bytes", "get_bytes", "put_bytes_signal"):
+    for name in {"put_bytes", "get_bytes", "put_bytes_signal"} & set(codes):
         assert VECTOR["load"].search(codes[name]) and VECTOR["store"].search(codes[name]), name
     for name, signals, waits in (("put_bytes_signal", 1, 0), ("wait_signal", 0, 1), ("barrier", 1, 1)):
-        assert (RELEASE in codes[name]) == signals and (ACQUIRE in codes[name]) == waits, name
+        if name in codes:
+            assert (RELEASE in codes[name]) == signals and (ACQUIRE in codes[name]) == waits, name
 
 
 @pytest.mark.parametrize(("name", "cc"), [("float32", HOPPER), ("float64", HOPPER), ("float32", AMPERE)])
 def test_jacobi(ptx, name, cc):
     letter = {"float32": "f32", "float64": "f64"}[name]
-    for text in (sweep.sweep, sweep.sweep_and_sum, sweep.sweep_then_sum, sweep.wrap):
+    for text in (sweep.sweep, sweep.sweep_and_sum, sweep.sweep_then_sum, sweep.wrap)[: 4 if cc == HOPPER else 1]:
         code = ptx(text, text.__name__, cc, elements=DTYPES[name])
         assert re.search(rf"\bld\.global(\.nc)?\.(v[24]\.)?([bu]\d\d|{letter})", code), text
         if text in (sweep.sweep, sweep.sweep_and_sum):

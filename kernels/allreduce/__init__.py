@@ -7,6 +7,7 @@ from .half_butterfly import ALGORITHM as half_butterfly
 from .halving_doubling import ALGORITHM as halving_doubling
 from .hierarchical import ALGORITHM as hierarchical
 from .multi_ring import ALGORITHM as multi_ring
+from .nvls import ALGORITHM as nvls
 from .one_shot import ALGORITHM as one_shot
 from .one_shot_packets import ALGORITHM as one_shot_packets
 from .recursive_doubling import ALGORITHM as recursive_doubling
@@ -31,6 +32,7 @@ ANY_CALL = (
     halving_doubling,
     recursive_doubling,
     tree,
+    nvls,
 )
 TABLE = {row.name: row for row in ANY_CALL}
 PLANNED = {row.name: row for row in (two_shot_direct, two_shot_copied)}

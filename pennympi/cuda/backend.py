@@ -51,6 +51,8 @@ class CudaBackend:
         self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._heap.deltas)]
         self._beyond = None in self._deltas
         self.whole_lines = not self._beyond and world.whole_lines(job, self._device)
+        distance = 0 if self._beyond else world.multicast_distance(job, self._heap.probe)
+        self.multicast = distance != 0 and self._cc >= OVERLAP_CC
         self._kept: list[cupy.ndarray] = []
         self._kernels: dict[tuple[Any, ...], CudaKernel] = {}
         self._call_names: dict[int, str] = {}
@@ -63,6 +65,7 @@ class CudaBackend:
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
         here = [0] * h.DELTAS + [h.UNREACHABLE if d is None else d for d in self._deltas]
         here[h.ME], here[h.N_PES], here[h.TIMEOUT_NS] = job.me, job.n_pes, int(self.timeout_s * 1e9)
+        here[h.MULTICAST] = distance
         here[h.ABORT], here[h.RECORD] = self._shared.ptr, self._shared.ptr + 8
         self.here_address = self.local_words(here)
         self._watchdog = Watchdog(job, self.failure)

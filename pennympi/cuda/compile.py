@@ -14,7 +14,7 @@ from ..bind import bind, parameters, text_hash
 from ..cache import folder, made_once
 from ..dtypes import DType
 from ..kernels.algorithm import MAX_THREADS
-from . import combine, packets, peers, primitives, remote
+from . import combine, multicast, packets, peers, primitives, remote
 from .elements import accessors
 from .elements import bodies as element_bodies
 from .intrinsics import after_previous_kernel
@@ -29,6 +29,7 @@ _LOCAL = (
 )  # fmt: skip
 _PACKETS = ("send_packets", "receive_packets", "trade_packets")
 _ADDED_PACKETS = ("combine_packets", "pass_packets", "swap_packets")
+_MULTICAST = ("reduce_multicast", "store_multicast", "meet_multicast")
 _PEER = ("put", "get", "put_signal", "fence", "signal", "signal_all")
 
 
@@ -69,6 +70,9 @@ def entry(
     if not beyond:
         added = _ADDED_PACKETS if reduction else ()
         plain |= {primitive: getattr(packets, primitive) for primitive in (*_PACKETS, *added)}
+    if reduction and not beyond:
+        plain |= {primitive: getattr(multicast, primitive) for primitive in _MULTICAST}
+        fixed |= multicast.switch_steps(*reduction)
     bodies = {key: _primitive(body, tuple(fixed.items())) for key, body in plain.items()}
     if elements:
         bodies |= accessors(elements)

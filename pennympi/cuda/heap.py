@@ -16,6 +16,7 @@ class Heap:
     """Symmetric memory by nvshmem_malloc, which is collective.
 
     deltas: what to add for each PE's instance, None where a pointer does not reach
+    probe:  an address in it
     """
 
     def __init__(self, me: int, n_pes: int, device: int):
@@ -23,10 +24,10 @@ class Heap:
         self._low, self._high = 1 << 62, 0
         self._bytes: dict[int, int] = {}
         self._live_bytes = self._peak_bytes = 0
-        self._probe = self.allocate(256)
-        pointers = [nvshmem.ptr(self._probe, pe) if pe != me else self._probe for pe in range(n_pes)]
+        self.probe = self.allocate(256)
+        pointers = [nvshmem.ptr(self.probe, pe) if pe != me else self.probe for pe in range(n_pes)]
         # Every PE's heap is one range, mapped as one range by its peers: one distance serves all addresses.
-        self.deltas = [pointer - self._probe if pointer else None for pointer in pointers]
+        self.deltas = [pointer - self.probe if pointer else None for pointer in pointers]
 
     def room_bytes(self, n_sharing: int) -> int:
         """What one more allocation may take on this PE, whose device ``n_sharing`` PEs share.

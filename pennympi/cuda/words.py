@@ -27,7 +27,7 @@ def _join(b: ir.IRBuilder, value: ir.Value, n: int, element: ir.Type, width: int
     return b.bitcast(vector, ir.VectorType(element, width))
 
 
-def _split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
+def split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
     """A vector of elements as a tuple of n int64."""
     words = b.bitcast(vector, ir.VectorType(_I64, n))
     return cgutils.pack_array(b, [b.extract_element(words, ir.Constant(ir.IntType(32), k)) for k in range(n)])
@@ -46,7 +46,7 @@ def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
     def begin(typing, pair):
         def code(context, b, signature, args):
             x = _join(b, args[0], 2, element, width)
-            return _split(b, arithmetic.widen(b, dtype, x, width), n)
+            return split(b, arithmetic.widen(b, dtype, x, width), n)
 
         return partials(PAIR), code
 
@@ -54,7 +54,7 @@ def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
     def add(typing, part, pair):
         def code(context, b, signature, args):
             x = arithmetic.widen(b, dtype, _join(b, args[1], 2, element, width), width)
-            return _split(b, arithmetic.combine(b, dtype, op, _join(b, args[0], n, partial, width), x), n)
+            return split(b, arithmetic.combine(b, dtype, op, _join(b, args[0], n, partial, width), x), n)
 
         return partials(partials, PAIR), code
 
@@ -64,7 +64,7 @@ def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
             x = _join(b, args[0], n, partial, width)
             if op == "avg":
                 x = arithmetic.divide(b, dtype, x, args[1], width)
-            return _split(b, arithmetic.narrow(b, dtype, x, width), 2)
+            return split(b, arithmetic.narrow(b, dtype, x, width), 2)
 
         return PAIR(partials, types.int64), code
 
@@ -84,7 +84,7 @@ def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
                 x = arithmetic.combine(b, dtype, op, x, of(pe))
             if op == "avg":
                 x = arithmetic.divide(b, dtype, x, ir.Constant(_I64, n_pes), width)
-            return _split(b, arithmetic.narrow(b, dtype, x, width), 2)
+            return split(b, arithmetic.narrow(b, dtype, x, width), 2)
 
         return PAIR(types.UniTuple(types.int64, 2 * n_pes), PAIR, types.int64), code
 

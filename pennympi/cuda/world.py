@@ -17,7 +17,10 @@ from mpi4py import MPI
 
 from ..errors import Unsupported
 from ..job import Job
+from ..settings import setting
 
+TEAM_WORLD = 0  # NVSHMEM_TEAM_WORLD
+NO = ("", "0", "false", "no")  # values of a variable that switch nothing on
 _started: dict[str, Any] = {}
 
 
@@ -49,6 +52,8 @@ def start(job: Job, local_pe: int, n_local: int) -> int:
     device = Device(number)
     device.set_current()
     cupy.cuda.Device(number).use()
+    if not setting("PENNYMPI_MULTICAST"):
+        os.environ.setdefault("NVSHMEM_DISABLE_NVLS", "1")  # then it makes no multicast objects either
     uid = nvshmem.get_unique_id(empty=job.me != 0)
     job.rendezvous("start of NVSHMEM")
     job.comm.Bcast(uid._data.view(np.int8), root=0)
@@ -71,6 +76,20 @@ def whole_lines(job: Job, device: int) -> bool:
         status, supported = driver.cuDeviceGetP2PAttribute(attribute, driver.CUdevice(device), driver.CUdevice(peer))
         fine = fine and int(status) == 0 and bool(supported)
     return all(job.gather(fine, "look at the links"))
+
+
+def multicast_distance(job: Job, address: int) -> int:
+    """What to add to a symmetric address to reach the instances on all PEs, 0 where NVSHMEM has no such mapping.
+
+    NVSHMEM maps its heap as one range, so that one distance serves all addresses.  Collective.
+    """
+    from nvshmem import bindings as nvshmem
+
+    pointer = 0
+    if setting("PENNYMPI_MULTICAST") and os.environ.get("NVSHMEM_DISABLE_NVLS", "0") in NO:
+        pointer = int(nvshmem.mc_ptr(TEAM_WORLD, address))
+    everywhere = all(job.gather(pointer != 0, "look at the links"))
+    return pointer - address if everywhere else 0
 
 
 def version() -> str:

@@ -37,6 +37,7 @@ class HostBackend:
 
     def __init__(self, job: Any, heap_bytes: int | None):
         self.comm = job.comm
+        self.multicast: bool = setting("PENNYMPI_MULTICAST")
         self.device_name = processor()
         self._heap = Heap(self.comm, heap_bytes)
         self._kept: list[np.ndarray] = []

@@ -8,7 +8,7 @@ import numba
 
 from .. import here as h
 from .intrinsics import call_loop, copy_bytes, load_word, store_release
-from .primitives import BODIES, OPTIONS, at, body, count_sent, wait
+from .primitives import OPTIONS, at, body, count_sent, wait
 
 HEAD_BYTES = 16  # of a slot: the epoch, and alignment
 STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache
@@ -86,6 +86,3 @@ def trade_packets(here, out, out_stride, src, src_stride, slots, slot_bytes, nby
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
         receive_packets(here, out + pe * out_stride, slots + pe * slot_bytes, nbytes, epoch, pe)
-
-
-__all__ = ["BODIES", "OPTIONS"]

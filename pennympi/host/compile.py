@@ -13,9 +13,10 @@ from ..arithmetic import OF_PARTIALS, TO_ELEMENTS
 from ..bind import bind, parameters, text_hash
 from ..cache import folder, one_at_a_time
 from ..dtypes import TABLE, DType
-from .combine import BODIES, OPTIONS
+from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import set_block
+from .multicast import BODIES
 
 device_function = partial(numba.njit, **OPTIONS)
 

@@ -48,10 +48,11 @@ def agreed(job: Job, name: str) -> Layout | None:
 def place_of(job: Job, backend: Backend, layout: Layout | None) -> Place:
     """Nodes and rails of the team.  Collective."""
     if layout:
-        return Place(layout.node_of, backend.whole_lines, rail_of=layout.rail_of)
+        return Place(layout.node_of, backend.whole_lines, backend.multicast and not any(layout.node_of), layout.rail_of)
     first: list[int] = job.gather(min(job.control.pes), "look at the nodes")  # a node is named by its first PE
     order = sorted(set(first))
-    place = Place(tuple(order.index(node) for node in first), backend.whole_lines)
+    node_of = tuple(order.index(node) for node in first)
+    place = Place(node_of, backend.whole_lines, backend.multicast and len(order) == 1)
     if len(order) == 1 or backend.name != "cuda":
         return place  # a rail leads from node to node
     sights = job.gather(look(backend.device_name, backend.bus_id), "look at the NICs")

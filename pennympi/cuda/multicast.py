@@ -1,0 +1,154 @@
+"""Bodies of the multicast primitives on a GPU: the NVSwitch adds up and copies (NVLink SHARP).
+
+NVSHMEM makes the multicast mapping of its heap; ``here`` holds the distance from a symmetric
+address to its multicast address.  Memory written at one of the two addresses and read at the other
+needs a proxy fence between.
+"""
+
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.extending import intrinsic
+
+from .. import arithmetic
+from .. import here as h
+from ..dtypes import DType
+from ..kernels.algorithm import SWITCH_ADDS
+from .intrinsics import global_timer_ns, load_acquire, load_volatile, load_word, store_release
+from .peers import at
+from .primitives import ABORT, SPINS, TIMEOUT_NS, give_up
+from .words import PAIR, load_pair, split, store_pair
+
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+MULTICAST, PES = 8 * h.MULTICAST, 8 * h.N_PES
+_KINDS = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16": "add.acc::f32.v4.bf16x2"}
+
+
+@cache
+def switch_steps(dtype: DType, op: str) -> dict[str, Any]:
+    """``add_by_switch(multicast address, n_pes)`` -> 16 bytes, where the switch can; else nothing."""
+    if op not in SWITCH_ADDS.get(dtype.name, ()):
+        return {}
+    width = 16 // dtype.item_bytes
+
+    @intrinsic
+    def add_by_switch(typing, address, n_pes):
+        def code(context, b, signature, args):
+            kind = ir.FunctionType(ir.LiteralStructType([_I32] * 4), [_I64])
+            text = f"multimem.ld_reduce.relaxed.sys.global.{_KINDS[dtype.name]} {{$0,$1,$2,$3}}, [$4];"
+            words = b.call(ir.InlineAsm(kind, text, "=r,=r,=r,=r,l,~{memory}", side_effect=True), args[:1])
+            vector = ir.Constant(ir.VectorType(_I32, 4), ir.Undefined)
+            for k in range(4):
+                vector = b.insert_element(vector, b.extract_value(words, k), ir.Constant(_I32, k))
+            if op == "avg":
+                x = b.bitcast(vector, ir.VectorType(arithmetic.element_type(dtype), width))
+                vector = arithmetic.divide(b, dtype, x, args[1], width)
+            return split(b, vector, 2)
+
+        return PAIR(types.int64, types.int64), code
+
+    return {"add_by_switch": add_by_switch}
+
+
+@intrinsic
+def store_by_switch(typing, address, pair):
+    """16 bytes to a multicast address."""
+
+    def code(context, b, signature, args):
+        words = [b.extract_value(args[1], k) for k in (0, 1)]
+        halves = [b.trunc(b.lshr(word, ir.Constant(_I64, shift)), _I32) for word in words for shift in (0, 32)]
+        kind = ir.FunctionType(ir.VoidType(), [_I64] + [_I32] * 4)
+        text = "multimem.st.relaxed.sys.global.v4.f32 [$0], {$1,$2,$3,$4};"
+        b.call(ir.InlineAsm(kind, text, "l,r,r,r,r,~{memory}", side_effect=True), [args[0], *halves])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, PAIR), code
+
+
+@intrinsic
+def load_least(typing, address):
+    """The least of all PEs' words (int64, not negative); later reads see what their writers wrote."""
+
+    def code(context, b, signature, args):
+        kind = ir.FunctionType(_I64, [_I64])
+        text = "multimem.ld_reduce.acquire.sys.global.min.u64 $0, [$1];"
+        return b.call(ir.InlineAsm(kind, text, "=l,l,~{memory}", side_effect=True), args)
+
+    return types.int64(types.int64), code
+
+
+@intrinsic
+def fence_alias(typing):
+    """Order this thread's accesses to the two addresses of the same memory."""
+
+    def code(context, b, signature, args):
+        kind = ir.FunctionType(ir.VoidType(), [])
+        b.call(ir.InlineAsm(kind, "fence.proxy.alias;", "~{memory}", side_effect=True), [])
+        return context.get_dummy_value()
+
+    return types.void(), code
+
+
+def reduce_multicast(here, dst, src, count, scratch):
+    n_pes = load_word(here + PES)
+    all_pes = src + load_word(here + MULTICAST)
+    nbytes = count * ITEM_BYTES
+    step = cuda.blockDim.x * 16
+    i = cuda.threadIdx.x * 16
+    while i + 3 * step < nbytes:  # four loads are under way
+        p, q = add_by_switch(all_pes + i, n_pes), add_by_switch(all_pes + i + step, n_pes)
+        r, s = add_by_switch(all_pes + i + 2 * step, n_pes), add_by_switch(all_pes + i + 3 * step, n_pes)
+        store_pair(dst + i, p)
+        store_pair(dst + i + step, q)
+        store_pair(dst + i + 2 * step, r)
+        store_pair(dst + i + 3 * step, s)
+        i += 4 * step
+    while i < nbytes:
+        store_pair(dst + i, add_by_switch(all_pes + i, n_pes))
+        i += step
+    cuda.syncthreads()
+
+
+def store_multicast(here, dst, src, nbytes):
+    all_pes = dst + load_word(here + MULTICAST)
+    i = cuda.threadIdx.x * 16
+    while i < nbytes:
+        store_by_switch(all_pes + i, load_pair(src + i))
+        i += cuda.blockDim.x * 16
+    cuda.syncthreads()
+
+
+def meet_multicast(here, signal, value, n_pes):
+    fence_alias()
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        store_release(signal, value)
+        fence_alias()  # the word too is read at its other address
+        poll_least(here, signal, value, n_pes)
+    cuda.syncthreads()
+    fence_alias()
+
+
+def poll_least(here, signal, value, n_pes):
+    """One thread's wait until no PE's word is less than ``value``, or a deadline, or the abort word."""
+    all_pes = signal + load_word(here + MULTICAST)
+    spins = 0
+    since_ns = 0
+    while load_least(all_pes) < value:
+        spins += 1
+        if spins % SPINS == 0:
+            if load_volatile(load_word(here + ABORT)) != 0:
+                return
+            limit_ns = load_word(here + TIMEOUT_NS)
+            now_ns = global_timer_ns()
+            if since_ns == 0:
+                since_ns = now_ns
+            elif limit_ns > 0 and now_ns - since_ns > limit_ns:
+                late = 0  # the first PE whose own word is behind
+                while late < n_pes - 1 and load_acquire(at(here, signal, late)) >= value:
+                    late += 1
+                give_up(here, at(here, signal, late), value, late)
+                return
