@@ -137,7 +137,7 @@ def test_lines_of_the_sample(capsys):
     assert progress.line(100, 0.5, 2.0) == "100/300  norm 5.000e-01  50 it/s  0.00 GLUP/s  ETA 4 s"
     assert report.speedup(4, replace(timing, sweeps=100, runtime_s=1 / 6)) == (pytest.approx(3), pytest.approx(75))
     assert "not timed" in "".join(report.full(problem, 2, Outcome(300), replace(timing, serial=None)))
-    assert "75 % of it hidden" in "".join(report.full(problem, 2, Outcome(300), timing))
+    assert "75 % of the exchange hidden" in "".join(report.full(problem, 2, Outcome(300), timing))
     assert report.rates(problem, timing)["glups"] == pytest.approx(128 * 64 * 300 / 0.5e9)
     bandwidths = [report.rates(p, timing)["share_of_copy"] for p in (problem, replace(problem, method="chebyshev"))]
     assert bandwidths[1] == pytest.approx(1.5 * bandwidths[0]), "Chebyshev reads one field more"
@@ -150,6 +150,7 @@ def test_phases():
         {"compute": 1.75e6, "halo": 0.75e6, "norm": 0.25e6, "exposed": 0.25e6, "nothing": 0.75e6, "total": 3e6}
     )
     assert phases.overlap_percent(us) == pytest.approx(100 * 2 / 3)
+    assert phases.overlap_percent({**us, "halo": 0.0}) is None
     lines = phases.table([us, {name: 3 * value for name, value in us.items()}])
     assert len(lines) == 8 and lines[1].split()[1:] == ["3500000.0", "5250000.0", "58.3%"]
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # What has to be run where there are GPUs: the tests, the solver and the measurements, with this shell's python3 and mpirun.
-#   tools/on_gpus.sh OUT [STEP ...]    logs and JSON go to the folder OUT; steps: precompile bench tests jacobi mps (all, when none is named)
+#   tools/on_gpus.sh OUT [STEP ...]    logs and JSON go to the folder OUT; steps: precompile bench tests jacobi solver mps (all, when none is named)
 set -u
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
 cd "$(dirname "$0")/.."
 gpus=$(python3 -c 'import cupy; print(cupy.cuda.runtime.getDeviceCount())')
-steps=${*:-precompile bench tests jacobi mps}
+steps=${*:-precompile bench tests jacobi solver mps}
 tests() { # name, ranks, pytest arguments: every rank's output in OUT, the end of rank 0's here
     local name=$1 ranks=$2
     shift 2
@@ -36,6 +36,16 @@ for step in $steps; do
         [ "$gpus" = 4 ] || forced ;;
     forced) forced ;;
     jacobi) mpirun -np "$gpus" python3 -m apps.jacobi --verify | tee "$out/jacobi.txt" | tail -6 ;;
+    solver) # every oracle by either method, and a checkpoint that one PE goes on from
+        line="--no-serial --nx 4096 --ny 4096 --bc periodic --nccheck 10"
+        for method in jacobi chebyshev; do
+            for check in serial residual eigenmode analytic; do
+                mpirun -np "$gpus" python3 -m apps.jacobi $line --method $method --verify $check --profile
+            done
+            mpirun -np "$gpus" python3 -m apps.jacobi $line --method $method --niter 400 --checkpoint "/tmp/$method.h5" --checkpoint-every 150
+            mpirun -np 1 python3 -m apps.jacobi --niter 700 --restart "/tmp/$method.h5" --no-serial --verify serial
+        done >"$out/solver.txt" 2>&1
+        grep -E "^(PASS|FAIL|Halo:|Checkpoints:)" "$out/solver.txt" ;;
     mps) # more PEs than GPUs; the shares of the PEs of one GPU must not exceed 100 %
         export CUDA_MPS_PIPE_DIRECTORY=/tmp/mps CUDA_MPS_LOG_DIRECTORY=/tmp/mpslog NVSHMEM_SYMMETRIC_SIZE=2G
         mkdir -p /tmp/mps /tmp/mpslog

@@ -23,7 +23,9 @@ class FieldFile:
 
     def __init__(self, path: Path, problem: Problem):
         self._path, self._part, self._problem = path, part_name(path), problem
-        self._file = h5py.File(self._part, "w")
+        self._file = h5py.File(
+            self._part, "w", locking=False
+        )  # nobody else knows it, and some file systems have no locks
 
     def write(self, name: str, first: int, rows: np.ndarray) -> None:
         """Write rows (n, nx), the first of which is global row ``first``, to dataset ``name``."""

@@ -46,9 +46,17 @@ class Phases:
         return {name: 1e6 * s / self.sweeps for name, s in {**self.seconds(), "total": self.total_s}.items()}
 
 
-def overlap_percent(us: dict[str, float]) -> float:
-    """The share of the halo exchange that is hidden behind computation."""
-    return 100.0 * (1.0 - us["exposed"] / us["halo"]) if us["halo"] > 0 else 0.0
+def overlap_percent(us: dict[str, float]) -> float | None:
+    """The share of the halo exchange that is hidden behind computation; None where kernels do both."""
+    return 100.0 * (1.0 - us["exposed"] / us["halo"]) if us["halo"] > 0 else None
+
+
+def overlap_text(us: dict[str, float]) -> str:
+    """The same in words."""
+    share = overlap_percent(us)
+    if share is None:
+        return "exchanged inside the sweep's kernels"
+    return f"{share:.0f} % of the exchange hidden behind compute"
 
 
 def mean(per_pe: list[dict[str, float]]) -> dict[str, float]:
@@ -71,4 +79,4 @@ def table(per_pe: list[dict[str, float]]) -> list[str]:
     for name, text in names.items():
         most, share = max(us[name] for us in per_pe), 100.0 * average[name] / average["total"]
         lines.append(f"{text:<34}{average[name]:>10.1f}{most:>10.1f}{share:>7.1f}%")
-    return [*lines, f"Overlap: {overlap_percent(average):.1f} % of the halo exchange is hidden behind compute"]
+    return [*lines, f"Halo: {overlap_text(average)}"]

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .outcome import Outcome
-from .phases import mean, overlap_percent
+from .phases import mean, overlap_percent, overlap_text
 from .problem import Problem
 from .serial import SerialTime
 
@@ -83,7 +83,7 @@ def csv_line(problem: Problem, n_pes: int, timing: Timing) -> str:
     )
 
 
-def rates(problem: Problem, timing: Timing) -> dict[str, float]:
+def rates(problem: Problem, timing: Timing) -> dict[str, Any]:
     """Point updates, bytes and shares that follow from the times."""
     per_iteration_s = timing.runtime_s / max(timing.sweeps, 1)
     bandwidth = accesses(problem) * problem.field_bytes / per_iteration_s
@@ -120,7 +120,7 @@ def our_lines(problem: Problem, n_pes: int, outcome: Outcome, timing: Timing) ->
         f"Effective bandwidth ({moved}): {rate['effective_bandwidth_GBps']:.1f} GB/s, "
         f"{100 * rate['share_of_copy']:.0f} % of a copy measured now ({rate['copy_bandwidth_GBps']:.1f} GB/s)",
         f"Halo exchange alone: {rate['exchange_us']:.1f} us, {100 * rate['exchange_share']:.1f} % of an iteration "
-        f"if nothing hid it; {rate['overlap_percent']:.0f} % of it hidden behind compute",
+        f"if nothing hid it; {overlap_text(mean(timing.phases))}",
     ]
 
 

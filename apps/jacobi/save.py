@@ -45,14 +45,14 @@ class Writer:
 def save(solver: Any, outcome: Outcome, path: Path | None, sinks: Sequence[Sink] = ()) -> str:
     """Hand the field to the sinks, and write it with its history to ``path`` and an XDMF file beside it.  Collective.
 
-    path, sinks: PE 0's count.  What had the name before stays until all is on the disk.
+    sinks: PE 0's count.  What had the name before stays until all is on the disk.
     Returns why it could not be written, or "", on every PE.
     """
     comm, problem = solver.team.comm, solver.problem
     writer = Writer(path, problem) if path and comm.rank == 0 else None
     gather(solver, [*sinks, *([writer.take("field")] if writer else [])])
     # The sweep that is forgotten after convergence has overwritten Chebyshev's field before the last.
-    if problem.method == "chebyshev" and outcome.reason != "converged":
+    if path and problem.method == "chebyshev" and outcome.reason != "converged":
         gather(solver, [writer.take("previous")] if writer else [], solver.steps.previous_rows)
     if writer:
         alone(comm, lambda: writer.finish(outcome))  # the others have no deadline while PE 0 waits for its disk
