@@ -54,15 +54,15 @@ PCIE = replace(
 # One process a core copies 5.9 GB/s and adds up 12.5 GB/s of pieces that its cache holds.
 _HOST = Machine(
     name="shared memory",
-    launch_us=15,
-    message_us=1,
-    hop_us=5,
-    packet_hop_us=5,
+    launch_us=11,
+    message_us=0.5,
+    hop_us=2,
+    packet_hop_us=2,
     sent_gb_s=5.9,
-    packet_gb_s=5.9,
+    packet_gb_s=5.7,
     moved_gb_s=5.9,
     added_gb_s=12.5,
-    net_hop_us=5,
+    net_hop_us=2,
     nic_gb_s=5.9,
     source="two cores of a Xeon at 2.5 GHz, 2 and 4 PEs",
 )

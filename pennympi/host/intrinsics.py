@@ -1,5 +1,7 @@
 """The few instructions that NumPy and Numba have no word for, on a CPU."""
 
+import platform
+
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -73,6 +75,23 @@ def call_loop(typing, function, here, dst, part, src, count):
         return context.get_dummy_value()
 
     return types.void(*(types.int64,) * 6), code
+
+
+_RELAX = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}.get(platform.machine())
+
+
+@intrinsic
+def relax(typing):
+    """Tell the core that this is a spin loop: it leaves the loop faster, and its other thread gets its share."""
+
+    def code(context, b, signature, args):
+        if _RELAX:
+            name, hints = _RELAX
+            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(32)] * len(hints))
+            b.call(cgutils.get_or_insert_function(b.module, kind, name), [ir.Constant(ir.IntType(32), n) for n in hints])
+        return context.get_dummy_value()
+
+    return types.void(), code
 
 
 @intrinsic

@@ -15,6 +15,7 @@ from .intrinsics import (
     nap,
     read_block,
     read_blocks,
+    relax,
     sched_yield,
     store_release,
     store_word,
@@ -141,6 +142,8 @@ def wait(here, signal, value, source):
             nap()
         elif spins >= SPINS_BEFORE_YIELD:
             sched_yield()
+        else:
+            relax()
         if spins % h.SPINS_BETWEEN_LOOKS == 0:
             if load_acquire(load_word(here + 8 * h.ABORT)) != 0:
                 return
