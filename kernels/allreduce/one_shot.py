@@ -5,11 +5,8 @@ Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
 one before it is added up.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, piece_plan
 from ..block import block, blocks, combine, put_signal, read_epoch, wait, write_epoch
-
-PIECES, MIN_PIECE_BYTES = 2, 16384
-THREADS = 256  # two blocks a multiprocessor: one waits for its fence while the other puts
 
 
 def one_shot(
@@ -52,13 +49,8 @@ def one_shot(
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB; two pieces a block or more, so that one is put while one is added up."""
-    n_pes = place.n_pes
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = limits.half_bytes // 2 // n_pes // acc_bytes
-    share = -(-count // n_blocks)
-    piece = cut(count, n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece, THREADS)
+    """See ``piece_plan``."""
+    return piece_plan(count, item_bytes, 1, limits.half_bytes // 2 // place.n_pes // acc_bytes, limits)
 
 
 ALGORITHM = Algorithm(
