@@ -167,3 +167,18 @@ def packet_plan(count: int, item_bytes: int, shares: int, largest_elems: int, ma
     piece = cut(count, shares * n_blocks, largest_elems)
     warps = min(MOST_WARPS, -(-piece * item_bytes // GROUP_DATA_BYTES))
     return Plan(n_blocks, piece, warps * WARP_THREADS)
+
+
+PIECES, MIN_PIECE_BYTES, MIN_BLOCK_BYTES = 2, 16384, 16384
+PIECE_THREADS = 256  # two blocks a multiprocessor: one waits for its fence while the other puts
+
+
+def piece_plan(count: int, item_bytes: int, shares: int, largest_elems: int, limits: Limits) -> Plan:
+    """Two pieces of a share or more, so that one is put while one is read; blocks of at least 16 KiB.
+
+    shares: pieces of a block in one round;  largest_elems: that a slot holds
+    """
+    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // MIN_BLOCK_BYTES))
+    share = -(-count // (n_blocks * shares))
+    piece_elems = max(share // PIECES, MIN_PIECE_BYTES // item_bytes)
+    return Plan(n_blocks, cut(count, n_blocks * shares, min(largest_elems, piece_elems)), PIECE_THREADS)

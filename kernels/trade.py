@@ -1,10 +1,7 @@
 """Every PE puts rows to all others, in pieces of many blocks: what AllGather and all-to-all share."""
 
-from .algorithm import Limits, Place, Plan, cut
 from .block import block, blocks, copy, put, read_epoch, signal_all, wait_all, write_epoch
 
-PIECES, MIN_PIECE_BYTES = 2, 16384
-THREADS = 256  # two blocks a multiprocessor: one waits for its fence while the other puts
 BY_INBOX = 2  # so many pieces of a block go through the inbox
 SIGNALS = 2  # words of a block for each PE
 
@@ -64,12 +61,3 @@ def trade(here, me, n_pes, out, src, src_stride, nbytes, piece_bytes, half_bytes
                     copy(out + pe * nbytes + before, slots + pe * slot_bytes, n)
         low += stride
     write_epoch(epochs, block(), epoch)
-
-
-def trade_plan(count: int, item_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB; two pieces a block or more, so that one is put while one is read."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = limits.half_bytes // 2 // place.n_pes // item_bytes
-    share = -(-count // n_blocks)
-    piece = cut(count, n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece, THREADS)

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from .choice import chooser, packets_then_direct
+from .choice import BYTE, chooser, packets_then_direct
 from .collective import Asked, Collective
-from .dtypes import TABLE as DTYPES
 from .kernels.all_gather import TABLE
 from .span import overlap
 
-BYTE = DTYPES["uint8"]
 choose = chooser("all_gather", TABLE, packets_then_direct("ring"))
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
+from .dtypes import TABLE as DTYPES
 from .errors import Unsupported
 from .kernels.algorithm import Algorithm, Place
 from .settings import setting
 
 PACKETS_MAX_BYTES = 16 << 20  # that a PE sends: beyond, packets cost more wire than signals cost time
+BYTE = DTYPES["uint8"]  # what only moves data moves bytes
 Best = Callable[[Place, int], str]
 Choose = Callable[[str | Algorithm, Place, int, str, str], Algorithm]
 
@@ -45,5 +47,25 @@ def packets_then_direct(beyond: str) -> Best:
         if not place.whole_lines:
             return beyond
         return "packets" if nbytes * (place.n_pes - 1) <= PACKETS_MAX_BYTES else "direct"
+
+    return best
+
+
+TWO_HOPS_BYTES = 2 << 20  # what a link carries in the time that a second hop and its signals take
+
+
+def packets_with_root(large: Mapping[int, str], beyond: str) -> Best:
+    """For a collective in which the root's link carries ``nbytes`` to or from every other PE.
+
+    large:  what runs where packets cost more, by PEs (the largest entry serves more PEs too)
+    beyond: what runs where a peer is beyond the reach of packets
+    """
+
+    def best(place: Place, nbytes: int) -> str:
+        if not place.whole_lines:
+            return beyond
+        n_pes = max(2, place.n_pes)
+        most_bytes = PACKETS_MAX_BYTES if n_pes == 2 else TWO_HOPS_BYTES // (n_pes - 2)
+        return "packets" if nbytes <= most_bytes else large[max(n for n in large if n <= n_pes)]
 
     return best

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from .backend import Backend, Run
 from .bind import CONSTANTS, parameters
 from .dtypes import DType
@@ -176,3 +178,12 @@ def constants(text: Callable[..., Any], dtype: DType, n_pes: int) -> dict[str, i
     values = {"n_pes": n_pes, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes}
     names = parameters(text)
     return {name: values[name] for name in CONSTANTS if name in names}
+
+
+def check_root(root: Any, n_pes: int) -> int:
+    """``root`` as an int.  Raises TypeError or ValueError."""
+    if not isinstance(root, int | np.integer) or isinstance(root, bool):
+        raise TypeError(f"root {root!r} is not an int")
+    if not 0 <= root < n_pes:
+        raise ValueError(f"root {root} is outside this team of {n_pes} PEs (0..{n_pes - 1})")
+    return int(root)

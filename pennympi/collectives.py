@@ -4,12 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from .all_gather import AllGather
+from .all_to_all import AllToAll
 from .backend import Backend
+from .broadcast import Broadcast
 from .collective import Asked, Collective, Ground
 from .job import Job
+from .reduce import Reduce
 from .reduce_scatter import ReduceScatter
 
-ALL: tuple[type[Collective], ...] = (AllGather, ReduceScatter)
+ALL: tuple[type[Collective], ...] = (AllGather, ReduceScatter, Broadcast, Reduce, AllToAll)
 
 
 class Collectives:
@@ -34,6 +37,7 @@ class Collectives:
 
     def __init__(self, ground: Ground):
         self._all_gather, self._reduce_scatter = AllGather(ground), ReduceScatter(ground)
+        self._broadcast, self._reduce, self._all_to_all = Broadcast(ground), Reduce(ground), AllToAll(ground)
 
     def all_gather(self, x: Any, out: Any, algorithm: str = "auto", stream: Any = None) -> Any:
         """out = the x of every PE, in the order of the PEs; returns out.
@@ -60,6 +64,43 @@ class Collectives:
     def plan_reduce_scatter(self, x: Any, out: Any, op: Any = "sum", algorithm: str = "auto") -> Callable[..., None]:
         """A persistent ``reduce_scatter``."""
         return self._plan(self._reduce_scatter, algorithm, x, out, op)
+
+    def broadcast(self, x: Any, root: int = 0, algorithm: str = "auto", stream: Any = None) -> Any:
+        """x = the x of PE root; returns x, the same bits on every PE."""
+        self._broadcast.call(self._ask(self._broadcast, algorithm, x, root), algorithm, stream)
+        return x
+
+    def plan_broadcast(self, x: Any, root: int = 0, algorithm: str = "auto") -> Callable[..., None]:
+        """A persistent ``broadcast``."""
+        return self._plan(self._broadcast, algorithm, x, root)
+
+    def reduce(
+        self, x: Any, out: Any = None, op: Any = "sum", root: int = 0, algorithm: str = "auto", stream: Any = None
+    ) -> Any:
+        """On PE root, out = op over all PEs of x; returns out there (x when out is None: in place), None elsewhere.
+
+        out: of x's count and dtype; the other PEs' is not looked at.  The x of the others stays as it is.
+        """
+        self._reduce.call(self._ask(self._reduce, algorithm, x, out, op, root), algorithm, stream)
+        return None if self._job.me != root else x if out is None else out
+
+    def plan_reduce(
+        self, x: Any, out: Any = None, op: Any = "sum", root: int = 0, algorithm: str = "auto"
+    ) -> Callable[..., None]:
+        """A persistent ``reduce``."""
+        return self._plan(self._reduce, algorithm, x, out, op, root)
+
+    def all_to_all(self, x: Any, out: Any = None, algorithm: str = "auto", stream: Any = None) -> Any:
+        """Part pe of out = part ``me`` of the x of PE pe; returns out (x when out is None: in place).
+
+        x, out: n_pes equal parts, of the same count and dtype
+        """
+        self._all_to_all.call(self._ask(self._all_to_all, algorithm, x, out), algorithm, stream)
+        return x if out is None else out
+
+    def plan_all_to_all(self, x: Any, out: Any = None, algorithm: str = "auto") -> Callable[..., None]:
+        """A persistent ``all_to_all``."""
+        return self._plan(self._all_to_all, algorithm, x, out)
 
     def _ask(self, collective: Collective, algorithm: str, x: Any, *args: Any) -> Asked:
         """Check a call and count it where the other PEs can see it; in debug mode, compare it with theirs."""

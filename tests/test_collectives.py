@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from collective_cases import ALGORITHMS, CASES, Call, runs_here
+from collective_cases import ALGORITHMS, CASES, Call, right, runs_here
 from on_device import device, same, to_numpy, write
 from reductions import OPS
 
@@ -53,22 +53,24 @@ def test_exact(team, memory, collective, algorithm):
             call = Call(name, OPS[turn % len(OPS)], n, team.me, turn % n, count)
             if not runs_here(team, collective, algorithm, name, call.op):
                 continue
+            in_place = x_key == out_key or case.one_array
             x = views[x_key][GUARD + x_at : GUARD + x_at + rows[0] * count]
             out = views[out_key][GUARD + out_at : GUARD + out_at + rows[1] * count]
-            if x_key == out_key:
-                x_at = out_at
-                x, out = case.in_place(views[x_key][GUARD + x_at : GUARD + x_at + max(rows) * count], call)
-            given, wanted = case.x(call), case.out(call)
+            whole = views[x_key][GUARD + x_at : GUARD + x_at + max(rows) * count]
+            if in_place:
+                x, out = case.in_place(whole, call)
+            given = case.x(call)
             write(x, given)
-            returned = getattr(team, collective)(x, out, **case.arguments(call), algorithm=algorithm)
-            assert returned is out
+            before = to_numpy(out)
+            returned = case.run(team, call, x, out, algorithm=algorithm)
+            assert returned is (None if case.out(call) is None else out)
             where = f"{call} {x_key}{x_at} {out_key}{out_at}"
-            assert same(out, wanted), f"{where}: {to_numpy(out)[:8]} and not {wanted[:8]}"
-            assert x_key == out_key or same(x, given), f"{where}: x was written"
-            for key, at, length in ((x_key, x_at, rows[0]), (out_key, out_at, rows[1])):
-                length = max(rows) if x_key == out_key else length
-                assert around_is_whole(views[key], GUARD + at, length * count, canary), f"{where}: written outside"
-                write(views[key][GUARD + at : GUARD + at + length * count], canary.view(x.dtype)[: length * count])
+            assert right(case, call, out, before), f"{where}: {to_numpy(out)[:8]} and not {case.out(call)}"
+            assert in_place or same(x, given), f"{where}: x was written"
+            used = [(x_key, x_at, max(rows))] if in_place else [(x_key, x_at, rows[0]), (out_key, out_at, rows[1])]
+            for key, at, parts in used:
+                assert around_is_whole(views[key], GUARD + at, parts * count, canary), f"{where}: written outside"
+                write(views[key][GUARD + at : GUARD + at + parts * count], canary.view(x.dtype)[: parts * count])
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
@@ -78,15 +80,15 @@ def test_large(team, collective, algorithm):
         pytest.skip("the algorithm says that it can't run here")
     case, n = CASES[collective], team.n_pes
     call = Call("int32", "sum", n, team.me, n - 1, ((1 << 19) + 77) // n)
-    rows = case.rows(n)
-    x, symmetric = device(team, case.x(call)), team.zeros(rows[1] * call.count, "int32")
-    plain = device(team, np.zeros(rows[1] * call.count, np.int32))
-    for out in (symmetric, plain, symmetric if team.me % 2 else plain):
+    outs = [case.fresh(team.array, call), case.fresh(lambda values: device(team, values), call)]
+    for x, out in (*outs, outs[team.me % 2]):
         time.sleep(random.random() / 200)  # a peer that came early must not write out yet
         write(out, np.zeros(out.size))
-        getattr(team, collective)(x, out, **case.arguments(call), algorithm=algorithm)
-        assert same(out, case.out(call))
-    team.free(symmetric)
+        write(x, case.x(call))
+        case.run(team, call, x, out, algorithm=algorithm)
+        assert right(case, call, out, np.zeros(out.size))
+    for x in outs[0][: 1 if case.one_array else 2]:
+        team.free(x)
 
 
 class Calls:
@@ -107,30 +109,29 @@ class Calls:
             starts = [-(-ends[key] // 16) * 16 + shared.randrange(2) * DTYPES[name].item_bytes, 0]
             starts[1] = -(-(starts[0] + sizes[0]) // 16) * 16 + shared.randrange(2) * DTYPES[name].item_bytes
             ends[key] = starts[1] + sizes[1]
-            self.list.append((collective, algorithm, call, key, starts, sizes))
+            self.list.append((case, algorithm, call, key, starts, sizes))
         self.memory = {"s": team.zeros(ends["s"], "uint8"), "p": device(team, np.zeros(ends["p"], np.uint8))}
         self.arrays = []
-        for collective, _, call, key, starts, sizes in self.list:
+        for case, _, call, key, starts, sizes in self.list:
             x, out = (
                 self.memory[key][start : start + size].view(DTYPES[call.name].numpy)
                 for start, size in zip(starts, sizes, strict=True)
             )
-            write(x, CASES[collective].x(call))
-            self.arrays.append((x, out))
+            write(x, case.x(call))
+            self.arrays.append((x, x if case.one_array else out))
         team.synchronize()
 
     def run(self, streams):
-        for (collective, algorithm, call, *_), (x, out) in zip(self.list, self.arrays, strict=True):
+        for (case, algorithm, call, *_), (x, out) in zip(self.list, self.arrays, strict=True):
             if self.late.randrange(10) == 0:
                 time.sleep(self.late.random() / 1000)
             stream = self.late.choice(streams)  # each PE's own
-            arguments = CASES[collective].arguments(call)
-            getattr(self.team, collective)(x, out, **arguments, algorithm=algorithm, stream=stream)
+            case.run(self.team, call, x, out, algorithm=algorithm, stream=stream)
         self.team.synchronize()
 
     def check(self):
-        for (collective, algorithm, call, *_), (_, out) in zip(self.list, self.arrays, strict=True):
-            assert same(out, CASES[collective].out(call)), (collective, algorithm, call)
+        for (case, algorithm, call, *_), (_, out) in zip(self.list, self.arrays, strict=True):
+            assert right(case, call, out, np.zeros(out.size)), (case.name, algorithm, call)
         self.team.free(self.memory["s"])
 
 
@@ -146,22 +147,26 @@ def test_plan(team, collective):
     """Two plans of one collective in turn with eager calls, new data before every call."""
     case, n = CASES[collective], team.n_pes
     calls = [Call("float32", "sum", n, team.me, n // 2, 3000), Call("int64", "max", n, team.me, n - 1, 50)]
-    arrays = [[device(team, np.zeros(r * c.count, c.name)) for r in case.rows(n)] for c in calls]
-    make, call_it = getattr(team, f"plan_{collective}"), getattr(team, collective)
-    plans = [make(*xs, **case.arguments(c)) for xs, c in zip(arrays, calls, strict=True)]
+    arrays = [case.fresh(lambda values: device(team, values), call) for call in calls]
+    plans = [case.plan(team, call, *both) for call, both in zip(calls, arrays, strict=True)]
     for step in range(6):
         for plan, call, (x, out) in zip(plans, calls, arrays, strict=True):
-            write(x, case.x(call))
             write(out, np.zeros(out.size))
-            call_it(x, out, **case.arguments(call)) if step % 3 == 2 else plan(team.stream() if step % 2 else None)
-            assert same(out, case.out(call)), step
+            write(x, case.x(call))
+            if step % 3 == 2:
+                case.run(team, call, x, out)
+            else:
+                plan(team.stream() if step % 2 else None)
+            assert right(case, call, out, np.zeros(out.size)), step
 
 
 def test_the_algorithm_of_the_environment(team, monkeypatch):
     for collective, case in CASES.items():
+        call = Call("float32", "sum", team.n_pes, team.me, 0, 5)
+        x, out = case.fresh(lambda values: device(team, values), call)
         monkeypatch.setenv(f"PENNYMPI_{collective.upper()}", "no_such")
-        x, out = (device(team, np.zeros(rows, np.float32)) for rows in case.rows(team.n_pes))
         with pytest.raises(ValueError, match=f"'no_such' is unknown: use auto, {[*case.table][0]}"):
-            getattr(team, collective)(x, out)
-        monkeypatch.setenv(f"PENNYMPI_{collective.upper()}", "ring" if "ring" in case.table else "pairwise")
-        getattr(team, collective)(x, out)
+            case.run(team, call, x, out)
+        monkeypatch.setenv(f"PENNYMPI_{collective.upper()}", [*case.table][0])
+        case.run(team, call, x, out)
+        assert right(case, call, out, np.zeros(out.size))

@@ -4,8 +4,8 @@ Source: the pushed one-shot of AllReduce, and zero-copy AllGather over symmetric
 memory (NCCL's symmetric kernels); see ``trade`` for when out may be written.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_stores
-from ..trade import SIGNALS, trade, trade_plan
+from ..algorithm import Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..trade import SIGNALS, trade
 
 
 def direct(
@@ -21,8 +21,8 @@ def direct(
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``trade_plan``."""
-    return trade_plan(count, item_bytes, place, limits)
+    """See ``piece_plan``."""
+    return piece_plan(count, item_bytes, 1, limits.half_bytes // 2 // place.n_pes // item_bytes, limits)
 
 
 ALGORITHM = Algorithm(

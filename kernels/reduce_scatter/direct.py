@@ -4,11 +4,8 @@ Source: the pushed one-shot of AllReduce (one_shot.py).  One piece is under way 
 the one before it is added up.  Each PE sends n-1 chunks, in one hop.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_stores, cut
+from ..algorithm import Algorithm, Limits, Place, Plan, by_stores, piece_plan
 from ..block import block, blocks, combine, put, read_epoch, signal_all, wait_all, write_epoch
-
-PIECES, MIN_PIECE_BYTES = 2, 16384
-THREADS = 256  # two blocks a multiprocessor: one waits for its fence while the other puts
 
 
 def direct(
@@ -52,12 +49,8 @@ def direct(
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB; two pieces a block or more, so that one is put while one is added up."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = limits.half_bytes // 2 // place.n_pes // acc_bytes
-    share = -(-count // n_blocks)
-    piece = cut(count, n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece, THREADS)
+    """See ``piece_plan``."""
+    return piece_plan(count, item_bytes, 1, limits.half_bytes // 2 // place.n_pes // acc_bytes, limits)
 
 
 ALGORITHM = Algorithm(

@@ -1,0 +1,7 @@
+"""The table of all-to-all algorithms: one file and one row each."""
+
+from .direct import ALGORITHM as direct
+from .packets import ALGORITHM as packets
+from .pairwise import ALGORITHM as pairwise
+
+TABLE = {row.name: row for row in (pairwise, packets, direct)}

@@ -1,0 +1,37 @@
+"""Direct all-to-all: every PE puts everybody its part into its inbox, then straight into its out.
+
+Source: the pushed one-shot of AllReduce, with a row for each PE; see ``trade`` for
+when out may be written.
+"""
+
+from ..algorithm import Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..trade import SIGNALS, trade
+
+
+def direct(
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
+    ways, reach,
+):  # fmt: skip
+    """out (n_pes, count) = part ``me`` of src (n_pes, count) of every PE; out may be src.
+
+    inbox, signals: see ``trade``;  reach: 1 if out is symmetric, and not src
+    """
+    nbytes, piece_bytes = count * item_bytes, piece_elems * item_bytes
+    trade(here, me, n_pes, out, src, nbytes, nbytes, piece_bytes, half_bytes, inbox, signals, epochs, reach)
+
+
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+    """See ``piece_plan``."""
+    return piece_plan(count, item_bytes, 1, limits.half_bytes // 2 // place.n_pes // item_bytes, limits)
+
+
+ALGORITHM = Algorithm(
+    name="direct",
+    sentence="everybody's part put to it, straight into out where that is symmetric; one hop",
+    needs="NVLink, or one device or host",
+    kernel=direct,
+    plan=plan,
+    signals=lambda place: SIGNALS * place.n_pes,
+    outbox=False,
+    refuse=by_stores,
+)

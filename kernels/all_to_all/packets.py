@@ -1,0 +1,48 @@
+"""All-to-all by packets: every PE sends everybody its part, no barrier.
+
+Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop:
+the latency of a store and of the poll that sees it.
+"""
+
+from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packed_bytes, packet_plan
+from ..block import block, blocks, read_epoch, trade_packets, write_epoch
+
+
+def packets(
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
+):
+    """out (n_pes, count) = part ``me`` of src (n_pes, count) of every PE; out may be src.
+
+    inbox (blocks, 2 parities, half_bytes), a half holds (n_pes sources) slots of packets
+    """
+    slot_bytes = half_bytes // n_pes // 128 * 128
+    row_bytes = count * item_bytes
+    epoch = read_epoch(epochs, block())
+    start = block() * piece_elems
+    while start < count:
+        epoch += 1
+        # All PEs' packets of epoch e+1 prove that all have read epoch e: two parities are enough.
+        slots = inbox + (block() * 2 + (epoch & 1)) * half_bytes  # (n_pes,) slots
+        n = min(piece_elems, count - start) * item_bytes
+        low = start * item_bytes
+        trade_packets(here, out + low, row_bytes, src + low, row_bytes, slots, slot_bytes, n, epoch, me, n_pes)
+        start += blocks() * piece_elems
+    write_epoch(epochs, block(), epoch)
+
+
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+    """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
+    largest = packed_bytes(limits.half_bytes // place.n_pes // 128 * 128) // item_bytes
+    return packet_plan(count, item_bytes, 1, largest, limits.max_blocks)
+
+
+ALGORITHM = Algorithm(
+    name="packets",
+    sentence="everybody's part to it in packets that carry their epoch; one hop, no barrier",
+    needs="NVLink, or one device or host",
+    kernel=packets,
+    plan=plan,
+    signals=lambda place: 1,
+    outbox=False,
+    refuse=by_packets,
+)

@@ -1,0 +1,7 @@
+"""The table of Broadcast algorithms: one file and one row each."""
+
+from .packets import ALGORITHM as packets
+from .ring import ALGORITHM as ring
+from .spread import ALGORITHM as spread
+
+TABLE = {row.name: row for row in (ring, packets, spread)}

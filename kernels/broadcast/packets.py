@@ -1,0 +1,56 @@
+"""Broadcast by packets: the root sends everybody everything, no barrier.
+
+Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop;
+the root sends the vector n-1 times.
+"""
+
+from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packed_bytes, packet_plan
+from ..block import block, blocks, read_epoch, receive_packets, send_packets, signal_all, wait_all, write_epoch
+
+
+def packets(
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
+    ways, root,
+):  # fmt: skip
+    """out (count,) = src (count,) of PE root; out is src.
+
+    inbox   (blocks, 2 parities, half_bytes), a half is a slot of packets
+    signals (blocks, n_pes) words: the epoch that a PE has read, or needs no more
+    """
+    read = signals + block() * n_pes * 8  # (n_pes,) words
+    epoch = read_epoch(epochs, block())
+    start = block() * piece_elems
+    while start < count:
+        epoch += 1
+        slot = inbox + (block() * 2 + (epoch & 1)) * half_bytes
+        n = min(piece_elems, count - start) * item_bytes
+        low = start * item_bytes
+        if me == root:
+            wait_all(here, read, epoch - 2, me, n_pes)  # the packets that these overwrite
+            for k in range(1, n_pes):
+                send_packets(here, slot, src + low, n, epoch, (me + k) % n_pes)
+        else:
+            receive_packets(here, out + low, slot, n, epoch, root)
+            signal_all(here, read, epoch, me, n_pes)  # to all, for another may be the root next time
+        start += blocks() * piece_elems
+    if me == root:
+        signal_all(here, read, epoch, me, n_pes)
+    write_epoch(epochs, block(), epoch)
+
+
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+    """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
+    largest = packed_bytes(limits.half_bytes // 128 * 128) // item_bytes
+    return packet_plan(count, item_bytes, 1, largest, limits.max_blocks)
+
+
+ALGORITHM = Algorithm(
+    name="packets",
+    sentence="the root sends everybody everything in packets that carry their epoch; one hop",
+    needs="NVLink, or one device or host",
+    kernel=packets,
+    plan=plan,
+    signals=lambda place: place.n_pes,
+    outbox=False,
+    refuse=by_packets,
+)
