@@ -73,9 +73,9 @@ class ProfiledTeam(Wrapped):
         super().__init__(team, self.recorder, {"halo": HALO, "norm": ("allreduce",)})
         self.comm = Wrapped(team.comm, self.recorder, {"halo": MPI_HALO, "norm": MPI_NORM})
 
-    def kernel(self, text: Callable[..., Any], dtype: Any = "float32") -> Callable[..., Any]:
+    def kernel(self, text: Callable[..., Any], dtype: Any = "float32", **limits: int) -> Callable[..., Any]:
         """A kernel whose launches are noted."""
-        return self.recorder.wrap("compute", text.__name__, self._inner.kernel(text, dtype))
+        return self.recorder.wrap("compute", text.__name__, self._inner.kernel(text, dtype, **limits))
 
     def plan_allreduce(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """A plan whose calls are noted."""
