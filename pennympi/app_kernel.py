@@ -10,25 +10,34 @@ from .bind import parameters
 from .dtypes import DType
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 
+DEFAULT_THREADS = 256
+
 
 class AppKernel:
     """A text compiled on its first call, once for each kind of arguments."""
 
-    def __init__(self, backend: Backend, text: Callable[..., Any], dtype: DType):
-        self._backend, self._text, self._dtype = backend, text, dtype
+    def __init__(self, backend: Backend, text: Callable[..., Any], dtype: DType, bounds: tuple[int, int]):
+        self._backend, self._text, self._dtype, self._bounds = backend, text, dtype, bounds
+        if not WARP_THREADS <= bounds[0] <= MAX_THREADS or bounds[0] % WARP_THREADS:
+            raise ValueError(f"most_threads {bounds[0]} is not a multiple of {WARP_THREADS} up to {MAX_THREADS}")
+        if bounds[1] < 1:
+            raise ValueError(f"resident {bounds[1]}: a multiprocessor holds at least one block")
         self._name = getattr(text, "__name__", "kernel")
         self._wanted = len(parameters(text)) - 1
         self._compiled: dict[str, Kernel] = {}
 
-    def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int = 256) -> None:
+    def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int | None = None) -> None:
         """Launch in stream order.
 
-        args: ints, floats, or arrays (their address is passed);  threads: of a block, on a GPU
+        args:    ints, floats, or arrays (their address is passed)
+        threads: of a block, on a GPU; 256, where the kernel allows as many
         """
+        if threads is None:
+            threads = min(self._bounds[0], DEFAULT_THREADS)
         if blocks < 1:
             raise ValueError(f"blocks {blocks}: a launch needs at least one block")
-        if not 1 <= threads <= MAX_THREADS or threads % WARP_THREADS:
-            raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {MAX_THREADS}")
+        if not 1 <= threads <= self._bounds[0] or threads % WARP_THREADS:
+            raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {self._bounds[0]}")
         if len(args) != self._wanted:
             raise TypeError(f"kernel {self._name} takes {self._wanted} arguments after blocks, not {len(args)}")
         values, kinds = [], ""
@@ -43,6 +52,6 @@ class AppKernel:
             kinds += "i"
         kernel = self._compiled.get(kinds)
         if kernel is None:
-            kernel = self._backend.kernel(self._text, self._name, kinds, elements=self._dtype)
+            kernel = self._backend.kernel(self._text, self._name, kinds, elements=self._dtype, bounds=self._bounds)
             self._compiled[kinds] = kernel
         kernel.launch(blocks, values, self._backend.stream_handle(stream), threads)

@@ -7,6 +7,7 @@ import numpy as np
 
 from .dtypes import DType
 from .errors import PeerTimeout
+from .kernels.algorithm import MAX_THREADS
 from .span import Span
 
 Run = Callable[..., None]  # (the arguments left open, stream handle)
@@ -86,6 +87,7 @@ class Backend(Protocol):
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
+        bounds: tuple[int, int] = (MAX_THREADS, 1),
     ) -> Kernel:
         """Compile a text, or find it compiled.
 
@@ -95,6 +97,7 @@ class Backend(Protocol):
         reduction: dtype and op of ``widen``, ``reduce`` and ``finish``
         constants: parameters whose value the machine code may hold
         aligned:   all arrays start at, and end on, multiples of 16 bytes
+        bounds:    threads of a block at most, and blocks that a multiprocessor must be able to hold at a time
         """
 
     def stream(self, priority: str) -> Any:

@@ -14,6 +14,7 @@ from .dtypes import dtype_of
 from .errors import CollectiveMismatchError, NotInitialized
 from .exchange import Exchange
 from .job import Job
+from .kernels.algorithm import MAX_THREADS
 from .operators import operator_name
 from .order import InOrder
 from .rma import OneSided
@@ -204,13 +205,18 @@ class Team(Collectives):
             raise ValueError(f"{nbytes} bytes: a size is not negative")
         return self._selection.explain(int(nbytes), dtype_of(dtype), operator_name(op))
 
-    def kernel(self, text: Callable[..., Any], dtype: Any = "float32") -> AppKernel:
+    def kernel(
+        self, text: Callable[..., Any], dtype: Any = "float32", most_threads: int = MAX_THREADS, resident: int = 1
+    ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.
 
-        text: its first parameter is ``here``;  dtype: of ``load``, ``store`` and ``real``
+        text:  its first parameter is ``here``;  dtype: of ``load``, ``store`` and ``real``
+        most_threads, resident: on a GPU, what a launch gives a block at most, and how many blocks a multiprocessor
+               must be able to hold at a time: a thread gets the registers that this leaves
+        Raises ValueError.
         """
         self._check()
-        return AppKernel(self._backend, text, dtype_of(dtype))
+        return AppKernel(self._backend, text, dtype_of(dtype), (most_threads, resident))
 
     def gather(self, data: Any) -> list[Any]:
         """Every PE's ``data`` (any picklable object), in order of PE.  Collective, with a deadline."""

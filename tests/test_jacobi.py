@@ -8,10 +8,12 @@ import pytest
 
 from apps.jacobi import cli, phases, report
 from apps.jacobi.boundary import column, initial_field
-from apps.jacobi.norm import norm_of
+from apps.jacobi.limbs import LEAST_BIT, LIMB_BITS, LIMBS, WORDS, unit
+from apps.jacobi.norm import norms_of
 from apps.jacobi.outcome import STATUSES, Outcome, checked
 from apps.jacobi.problem import Problem
 from apps.jacobi.progress import Progress
+from apps.jacobi.schedule import fit, norms
 from apps.jacobi.serial import SerialTime
 from apps.jacobi.slab import most_rows, slabs
 
@@ -71,25 +73,43 @@ def test_boundary_columns():
 # Norm and stopping --------------------------------------------------------------------
 
 
-def limbs(value):
-    """What the kernel deposits for one row."""
-    words = [0] * 8
-    for k in range(4):
-        words[k] = int(value)
-        value = (value - words[k]) * 2.0**44
-    return words
+def words(value):
+    """What a kernel adds for one segment, (levels, copies, 8)."""
+    sums = [0] * WORDS
+    for k in range(LIMBS):
+        sums[k] = int(value / unit(k)) % (1 << LIMB_BITS)
+    return np.array([[sums]])
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 3.3, 1e-32, 7.7e12, 0.1 + 2.0**-50, 2.0**-132])
+@pytest.mark.parametrize("value", [0.0, 1.0, 3.3, 1e-32, 7.7e11, 0.1 + 2.0**-50, 2.0**-LEAST_BIT])
 def test_limbs_hold_a_sum(value):
-    assert norm_of([0] * 8, limbs(value)) == pytest.approx(math.sqrt(value), rel=1e-8)
+    assert norms_of(words(0.0), words(value)) == pytest.approx([math.sqrt(value)], rel=1e-5)
 
 
-def test_norm_survives_wrapped_words_and_sees_bad_rows():
-    before = [2**63 - 5] + [-(2**63)] * 3 + [0] * 4
-    after = [(a + b + 2**63) % 2**64 - 2**63 for a, b in zip(before, limbs(12345.678), strict=True)]
-    assert norm_of(before, after) == math.sqrt(12345.678)
-    assert math.isnan(norm_of([0] * 8, [1, 1, 1, 1, 1, 0, 0, 0]))
+def test_norm_survives_wrapped_words_and_sees_bad_segments():
+    before = np.array([[[2**63 - 5] + [-(2**63)] * 3 + [0] * 4]])
+    with np.errstate(over="ignore"):
+        after = before + words(12345.678)
+    assert norms_of(before, after) == [math.sqrt(12345.678)]
+    assert math.isnan(norms_of(words(0.0), np.array([[[1, 1, 1, 1, 1, 0, 0, 0]]]))[0])
+
+
+def test_passes_end_where_a_norm_is_due():
+    def passes(nccheck, sweeps, sizes=(8, 6, 4, 2, 1)):
+        due, done, found = [k % nccheck == 0 for k in range(sweeps)], 0, []
+        while done < sweeps:
+            ahead = due[done : done + sizes[0]]
+            count = fit(ahead, sizes)
+            found.append((count, norms(ahead[:count])))
+            done += count
+        return found
+
+    none = (8, "none")
+    assert passes(100, 101) == [(1, "last"), *[none] * 12, (4, "last")]
+    assert passes(1, 20) == [(8, "all"), (8, "all"), (4, "all")]
+    assert passes(8, 17) == [(1, "last"), (8, "last"), (8, "last")]
+    assert passes(3, 10) == [(8, "all"), (2, "last")]
+    assert passes(7, 9, (4, 2, 1)) == [(1, "last"), (4, "none"), (2, "none"), (1, "last"), (1, "none")]
 
 
 def test_outcome():

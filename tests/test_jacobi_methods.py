@@ -165,7 +165,7 @@ def test_dry_run(team):
     lines = dry_run.lines(team, Problem(4096, 1001, bc="periodic", method="chebyshev"), 5, "nvshmem_overlap")
     assert "PE 0: 199 rows each, global rows 1 to 199" in lines[1]
     assert "PEs 1 to 4: 200 rows each, global rows 200 to 999" in lines[2]
-    assert f"Memory a PE: {2 * 202 * 4096 * 4} bytes (6.31 MiB) of fields" in lines[3] and lines[3].endswith(": fits")
+    assert f"Memory a PE: {2 * 206 * 4096 * 4} bytes (6.44 MiB) of fields" in lines[3] and lines[3].endswith(": fits")
     assert len(lines) == 10 and "sweeps by jacobi" in lines[7] and "sweeps by chebyshev" in lines[8]
 
 

@@ -8,14 +8,11 @@ from mpi4py import MPI
 
 import pennympi
 from apps.jacobi import measure, oracles, reference, spectrum
-from apps.jacobi.device import address, array_module, to_numpy
 from apps.jacobi.gather import gather
-from apps.jacobi.norm import WORDS, norm_of
 from apps.jacobi.problem import Problem
 from apps.jacobi.serial import Serial
 from apps.jacobi.slab import slabs
 from apps.jacobi.solver import Solver
-from apps.jacobi.sweep import sweep_and_sum, sweep_then_sum
 
 N_PES = MPI.COMM_WORLD.size
 
@@ -146,31 +143,6 @@ def test_gather_hands_over_all_rows_in_order(team, monkeypatch):
     else:
         assert not got
     solver.free()
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("nx", [3, 255, 256, 777])
-def test_both_ways_to_sum_a_row(team, nx, dtype):
-    """One text suits a block of many threads, the other one of a single thread; both run anywhere."""
-    xp = array_module(team)
-    old = np.random.default_rng(3).standard_normal((9, nx)).astype(dtype)
-    old[3] *= 1e-20  # squares below the least float32 must count
-    old[5:] *= 1e4
-    norms, fields = [], []
-    for text in (sweep_and_sum, sweep_then_sum):
-        source, target = xp.array(old), xp.array(old)
-        words, scratch = xp.zeros(WORDS, "int64"), xp.zeros(nx, dtype)
-        pitch_bytes = nx * old.itemsize
-        places = [address(x) for x in (target, source, words, scratch)]
-        kernel = team.kernel(text, dtype)
-        kernel(1, places[0], places[1], 1, 8, 1, nx, pitch_bytes, *places[2:], threads=32)
-        team.synchronize()
-        norms.append(norm_of([0] * WORDS, [int(word) for word in to_numpy(words)]))
-        fields.append(to_numpy(target).tobytes())
-    assert fields[0] == fields[1]
-    assert norms[0] == pytest.approx(norms[1], rel=1e-7)
-    new = np.frombuffer(fields[0], dtype).reshape(old.shape)
-    assert norms[0] == pytest.approx(np.linalg.norm((new - old).astype("f8")), rel=1e-6)
 
 
 def test_tiny_changes_count(team):

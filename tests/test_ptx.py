@@ -154,17 +154,37 @@ def test_one_sided(ptx, cc):
             assert (RELEASE in codes[name]) == signals and (ACQUIRE in codes[name]) == waits, name
 
 
-@pytest.mark.parametrize(("name", "cc"), [("float32", HOPPER), ("float64", HOPPER), ("float32", AMPERE)])
-def test_jacobi(ptx, name, cc):
-    letter = {"float32": "f32", "float64": "f64"}[name]
-    for text in (sweep.sweep, sweep.sweep_and_sum, sweep.sweep_then_sum, sweep.wrap)[: 4 if cc == HOPPER else 1]:
-        code = ptx(text, text.__name__, cc, elements=DTYPES[name])
-        assert re.search(rf"\bld\.global(\.nc)?\.(v[24]\.)?([bu]\d\d|{letter})", code), text
-        if text in (sweep.sweep, sweep.sweep_and_sum):
-            assert f"add.{letter}" in code or f"add.rn.{letter}" in code
-            assert not re.search(rf"\bfma\.rn\.{letter}", code) or text is not sweep.sweep, "a fused step has other bits"
-        if "sum" in text.__name__:
-            assert "red.global.add.u64" in code
+SWEEPS = [  # text, dtype, sweeps of a pass, norms
+    ("sweeps", "float32", 2, "none", AMPERE),
+    ("sweeps", "float64", 1, "last", HOPPER),
+    ("exchanging_sweeps", "float32", 4, "all", HOPPER),
+    ("persistent_sweeps", "float32", 1, "last", HOPPER),
+]
+
+
+@pytest.mark.parametrize(("text", "name", "sweeps", "norms", "cc"), SWEEPS, ids=lambda x: str(x))
+def test_jacobi(ptx, text, name, sweeps, norms, cc):
+    """Rows are read and written by whole vectors, kept in registers and passed on by shuffles, and nothing is fused but
+    the squares: four of eight columns, or two of four."""
+    bodies = (("march", sweeps, norms),)
+    if text == "persistent_sweeps":
+        bodies = (("march", 1, "none"), ("summed_march", 1, norms))
+    kernel = sweep.bound(getattr(sweep, text), "cuda", bodies, name, 1000)
+    code = ptx(kernel, text, cc, elements=DTYPES[name])
+    letter, width = {"float32": ("f32", 4), "float64": ("f64", 2)}[name]
+    loads, stores = (len(re.findall(rf"\b{kind}\.global\.v{width}\.(?:{letter}|b\d\d)\b", code)) for kind in ("ld", "st"))
+    rows = 6 * len(bodies)  # three before the loop, three a turn
+    assert loads >= 2 * rows and stores >= rows
+    assert not re.search(rf"\b(ld|st)\.global\.{letter}\b", code), "a column of its own"
+    assert ".local" not in code and "prefetch.global.L2" in code and "shfl.sync" in code
+    products = len(re.findall(rf"\bmul\.rn\.{letter}", code))
+    summed = {"none": 0, "last": 1, "all": sweeps}[norms]
+    squares = width * (3 * summed + (summed - 1 if norms == "all" else 0))
+    assert len(re.findall(rf"\bfma\.rn\.{letter}", code)) == squares, "a fused step has other bits"
+    assert products >= 2 * width * 3 * sweeps
+    assert ("red.global.add.u64" in code) == (norms != "none")
+    if text != "sweeps":
+        assert ACQUIRE in code and RELEASE in code
 
 
 @pytest.mark.parametrize("name", ["float32", "float64"])

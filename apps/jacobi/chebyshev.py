@@ -1,4 +1,4 @@
-"""Chebyshev's sweep: kernel texts like those of ``sweep.py``, with one multiplication and two additions more.
+"""Chebyshev's sweep: kernel texts for whole rows, with one multiplication and two additions more.
 
 ``new`` holds the field before ``old`` and is overwritten point by point, so that two fields are enough here too.  The
 norm is that of the change which a plain sweep of ``old`` would make: the same measure of the error as Jacobi's.
@@ -9,7 +9,7 @@ from typing import Any
 
 from pennympi.kernels.block import block, block_sum, blocks, first, lanes, load, real, store, sync
 
-from .sweep import LOWER, add_up, deposit, fold, relax, square
+from .row_sum import LOWER, add_up, deposit, fold, relax, square
 
 MOST = 3e38
 

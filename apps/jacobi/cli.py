@@ -60,6 +60,10 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     g = p.add_argument_group("how")
     g.add_argument("--backend", choices=("auto", "host", "cuda"), default="auto", help="(%(default)s)")
     g.add_argument("--variant", choices=variants.TABLE, help=f"({variants.DEFAULT}), see below")
+    text = "of --variant nccl and nccl_overlap: who adds up the norm (mpi)"
+    g.add_argument("--norm-by", choices=("mpi", "nccl"), help=text)
+    text = "of --variant blocked: sweeps of a pass at most, cut to what the rows of a PE allow (8)"
+    g.add_argument("--sweeps", type=at_least(1), metavar="T", help=text)
     text = "print decomposition, memory and estimated time, on the job's PEs or on PES; solve nothing"
     g.add_argument("--dry-run", type=at_least(1), nargs="?", const=0, metavar="PES", help=text)
     g = p.add_argument_group("checkpoints")

@@ -6,6 +6,7 @@ from . import plot
 from .files import why_unwritable
 from .problem import Problem
 from .slab import slabs
+from .variants import DEFAULT, TABLE, row_of
 
 FILES = ("json", "output", "plot", "checkpoint")
 
@@ -18,6 +19,11 @@ def complaint_about(options: Namespace, problem: Problem, n_pes: int) -> str:
         return str(error)
     if options.variant and problem.method != "jacobi":
         return f"--method {problem.method} has one variant, its own: leave --variant out"
+    takes = row_of(problem, options.variant or DEFAULT).takes
+    for name in ("norm_by", "sweeps"):
+        if getattr(options, name) is not None and name not in takes:
+            having = " and ".join(row.name for row in TABLE.values() if name in row.takes)
+            return f"--{name.replace('_', '-')} is for --variant {having}"
     if not options.checkpoint and (options.checkpoint_every or options.checkpoint_seconds):
         return "--checkpoint-every and --checkpoint-seconds need --checkpoint FILE.h5"
     if options.saved and options.saved.outcome.iterations >= problem.niter:

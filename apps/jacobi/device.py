@@ -66,3 +66,8 @@ class Readback:
         assert self._event is not None
         self._event.synchronize()
         return self._host
+
+
+def multiprocessors(team: Any) -> int:
+    """Of this PE's GPU."""
+    return int(array_module(team).cuda.Device().attributes["MultiProcessorCount"])

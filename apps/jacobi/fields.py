@@ -9,10 +9,19 @@ from .device import array_module, to_numpy
 from .problem import Problem
 from .slab import Slab, most_rows, slabs
 
+SPARE_ROWS = 4  # below a field: the march reads a few rows ahead
+PITCH_BYTES = 128  # rows begin at multiples of a cache line
+
+
+def pitch_elems(problem: Problem) -> int:
+    """Elements from a row to the next: the columns and what aligns the rows.  What lies between is zero, and stays so."""
+    line = PITCH_BYTES // problem.item_bytes
+    return -(-problem.nx // line) * line
+
 
 def shape(problem: Problem, n_pes: int, depth: int) -> tuple[int, int]:
-    """(rows, columns) of one field, the same on every PE: the largest slab and ``depth`` halo rows on either side."""
-    return most_rows(slabs(problem.ny, n_pes)) + 2 * depth, problem.nx
+    """(rows, elements) of one field, the same on every PE: the largest slab and ``depth`` halo rows on either side."""
+    return most_rows(slabs(problem.ny, n_pes)) + 2 * depth + SPARE_ROWS, pitch_elems(problem)
 
 
 class Fields:
@@ -25,6 +34,7 @@ class Fields:
     def __init__(self, team: Any, problem: Problem, count: int = 2, depth: int = 1):
         self.team, self.problem, self.depth = team, problem, depth
         self.parts = slabs(problem.ny, team.n_pes)
+        self.pitch_bytes = pitch_elems(problem) * problem.item_bytes
         self.arrays = [team.zeros(shape(problem, team.n_pes, depth), problem.dtype) for _ in range(count)]
         self.current = 0
 
@@ -66,7 +76,7 @@ class Fields:
             used = self.used(array)[:, : problem.nx]
             if initial is None:
                 values = xp.asarray(column(problem.ny, problem.bc, problem.dtype)[mine])
-                used[:, 0] = used[:, -1] = values
+                used[:, 0] = used[:, problem.nx - 1] = values
             else:
                 used[...] = xp.asarray(np.asarray(initial[mine], problem.dtype))
         self.current = 0

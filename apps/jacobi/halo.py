@@ -7,9 +7,30 @@ the only rows that read halos.  The row sent in sweep k is overwritten in sweep 
 a signal of sweep k+1, which the neighbour sends after row k has arrived.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from .fields import Fields
+
+
+@dataclass(frozen=True)
+class Put:
+    """Own rows, and the halo of PE ``pe`` that they go to, by its local name.  upward: to the PE above"""
+
+    halo: Any
+    rows: Any
+    pe: int
+    upward: bool
+
+
+def edge_puts(fields: Fields, field: Any) -> list[Put]:
+    """Both puts of one of the fields.  Slabs differ in height, and so do the places of their lower halos."""
+    slab, depth, end = fields.slab, fields.depth, fields.slab.rows + fields.depth
+    below_them = fields.parts[slab.top].rows + depth
+    return [
+        Put(field[below_them : below_them + depth], field[depth : 2 * depth], slab.top, True),
+        Put(field[:depth], field[end - depth : end], slab.bottom, False),
+    ]
 
 
 class Halo:
@@ -23,26 +44,15 @@ class Halo:
         self._team, self._stream, self._slab = team, stream, fields.slab
         arrivals = team.signals(2)
         self._from_above, self._from_below = arrivals[0:1], arrivals[1:2]
-        self._puts = {id(array): self._prepare(array, fields) for array in fields.arrays}
+        self._puts = {id(array): edge_puts(fields, array) for array in fields.arrays}
         self._exchanges = 0
-
-    def _prepare(self, field: Any, fields: Fields) -> list[tuple[Any, Any, Any, int]]:
-        """(halo, rows, signal, PE) of both puts; halo and signal are the receiver's, by local name.
-
-        Slabs differ in height, and so do the places of their lower halos.
-        """
-        slab, depth, end = self._slab, fields.depth, fields.slab.rows + fields.depth
-        below_them = fields.parts[slab.top].rows + depth
-        return [
-            (field[below_them : below_them + depth], field[depth : 2 * depth], self._from_below, slab.top),
-            (field[:depth], field[end - depth : end], self._from_above, slab.bottom),
-        ]
 
     def send(self, field: Any) -> None:
         """Enqueue the puts of one of the fields."""
         self._exchanges += 1
-        for halo, rows, signal, pe in self._puts[id(field)]:
-            self._team.put_signal(halo, rows, signal, self._exchanges, pe, stream=self._stream)
+        for put in self._puts[id(field)]:
+            arrival = self._from_below if put.upward else self._from_above  # as the receiver sees it
+            self._team.put_signal(put.halo, put.rows, arrival, self._exchanges, put.pe, stream=self._stream)
 
     def receive(self) -> None:
         """Hold the stream until both halos have arrived."""

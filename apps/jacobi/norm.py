@@ -1,64 +1,92 @@
-"""The norm of a sweep, sqrt(sum (new - old)^2), with the same bits for every number of PEs."""
+"""The norm of a sweep, sqrt(sum (new - old)^2), on its way from the kernels over the PEs to the host."""
 
 import math
 from typing import Any
 
+import numpy as np
+
 from .device import Readback, address
-from .sweep import BAD_ROWS, LEAST_BIT, LIMB_BITS, LIMBS
+from .limbs import BAD, COPIES, LEAST_BIT, LIMB_BITS, LIMBS, WORDS
 
-WORDS = 8  # the limbs, the count of bad rows, and padding to 64 bytes
-SLOTS = 2  # a sweep adds to one while the norm of the sweep before is on its way
-MASK = (1 << 64) - 1
+SLOTS = 2  # a step adds to one while the norms of the step before are on their way
 
 
-def norm_of(before: list[int], after: list[int]) -> float:
-    """The norm from what was added to the words between two readings.  NaN if a row was bad.
-
-    The words are never reset: differences modulo 2**64 are exact, wrap or not.
-    """
-    added = [(new - old) & MASK for new, old in zip(after, before, strict=True)]
-    if added[BAD_ROWS]:
+def norm_of(sums: list[int]) -> float:
+    """The norm from the words that a sweep's changes were added to, (8,).  NaN if one was no number."""
+    if sums[BAD]:
         return math.nan
     total = 0
-    for limb in added[:LIMBS]:
+    for limb in sums[:LIMBS]:
         total = (total << LIMB_BITS) + limb
     return math.sqrt(math.ldexp(total, -LEAST_BIT))  # an int becomes a float with one rounding
 
 
-class Norm:
-    """Two sets of words, taken in turn, and their way over the PEs to the host.
+def words_shape(team: Any, levels: int) -> tuple[int, int, int]:
+    """Of the words for the sweeps of a step: (levels, copies, 8) int64, see ``limbs.py``."""
+    return levels, COPIES if team.backend == "cuda" else 1, WORDS
 
-    words[slot]: int64 (8,), what this PE's rows add to;  totals[slot]: the sum over the PEs
+
+def norms_of(before: np.ndarray, after: np.ndarray) -> list[float]:
+    """The norm of each level from two readings (levels, copies, 8) of its words.
+
+    The words are never reset: differences modulo 2**64 are exact, wrap or not.
+    """
+    added = after.view(np.uint64) - before.view(np.uint64)
+    return [norm_of(sums) for sums in added.sum(axis=1).tolist()]
+
+
+class Norm:
+    """Two sets of words, taken in turn, which the library's AllReduce adds up over the PEs.
+
+    levels: sweeps of a step.  words[slot], int64 (levels, copies, 8), is what this PE's rows add to.
     """
 
-    def __init__(self, team: Any):
-        self.words = team.zeros((SLOTS, WORDS), "int64")
-        self._totals = team.zeros((SLOTS, WORDS), "int64")
+    def __init__(self, team: Any, levels: int = 1):
+        shape = (SLOTS, *words_shape(team, levels))
+        self.team, self.words, self.totals = team, team.zeros(shape, "int64"), team.zeros(shape, "int64")
         self.at = [address(self.words[slot]) for slot in range(SLOTS)]
-        self._plans = [team.plan_allreduce(self.words[slot], self._totals[slot], op="sum") for slot in range(SLOTS)]
-        self._readbacks = [Readback(team, self._totals[slot]) for slot in range(SLOTS)]
-        self._seen = [[0] * WORDS for _ in range(SLOTS)]
+        self.readbacks = [Readback(team, self.totals[slot]) for slot in range(SLOTS)]
+        self._seen = [np.zeros(shape[1:], np.int64) for _ in range(SLOTS)]
         self._opened = self._read = 0
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Make what ``start`` needs.  Collective."""
+        self._plans = [self.team.plan_allreduce(self.words[slot], self.totals[slot], op="sum") for slot in range(SLOTS)]
 
     def open(self) -> int:
-        """The slot of the next norm."""
+        """The slot of the next norms."""
         self._opened += 1
         return self._opened % SLOTS
+
+    @property
+    def pending(self) -> bool:
+        """Whether norms were opened and not waited for."""
+        return self._read < self._opened
 
     def start(self, slot: int, stream: Any) -> None:
         """Add up over the PEs and send to the host, in stream order."""
         self._plans[slot](stream=stream)
-        self._readbacks[slot].start(stream)
+        self.readbacks[slot].start(stream)
 
-    def wait(self) -> float:
-        """The oldest norm that was opened and not read yet, once ``start`` has sent it."""
+    def arrived(self, slot: int) -> np.ndarray:
+        """The sums over the PEs that ``start`` sent."""
+        return self.readbacks[slot].wait()
+
+    def wait(self) -> list[float]:
+        """The oldest norms that were opened and not read yet, one a level, once they have arrived."""
         self._read += 1
         slot = self._read % SLOTS
-        now = [int(word) for word in self._readbacks[slot].wait()]
+        now = self.arrived(slot).copy()
         before, self._seen[slot] = self._seen[slot], now
-        return norm_of(before, now)
+        return norms_of(before, now)
 
     def drop(self) -> None:
         """Wait for the norms that are still on their way, and forget them."""
-        while self._read < self._opened:
+        while self.pending:
             self.wait()
+
+    def free(self) -> None:
+        """Give the words back.  Collective."""
+        self.team.free(self.words)
+        self.team.free(self.totals)

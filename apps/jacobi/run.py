@@ -61,11 +61,15 @@ class Run:
         return status
 
     def _solver(self, team: Any) -> Solver:
-        return Solver(team, self.problem, self.options.variant)
+        return Solver(team, self.problem, self.options.variant, **self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        """Of the variant; None where the command line does not say."""
+        return {"norm_by": self.options.norm_by, "sweeps": self.options.sweeps}
 
     def _time_serial(self) -> SerialTime | None:
         """PE 0 alone solves the whole problem (or a part of it) while the others sleep."""
-        serial = Serial(self.team, self.problem)
+        serial = Serial(self.team, self.problem, self.options.variant, sweeps=self.options.sweeps)
 
         def work() -> SerialTime | None:
             if not serial.fits():
@@ -81,7 +85,7 @@ class Run:
         team, options, outcome = self.team, self.options, self.outcome
         show = not options.csv
         solver.reset()
-        solver.warm_up()
+        solver.warm_up(show)
         if options.saved:
             source = restart.Source(team.comm, options.restart)
             restart.resume(solver, source)

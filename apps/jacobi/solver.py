@@ -16,18 +16,24 @@ WARM_UP_STEPS = 2000  # of the schedule, which repeats itself, are looked at
 class Solver:
     """One PE's part of a solve by a variant of ``variants/``.
 
-    Raises ValueError for a variant that is not in the table, or cannot run this problem on this team.
+    settings: the variant's own, see the table;  those that are None are left out
+    Raises ValueError for a variant that is not in the table, or cannot run this problem on this team, or has no such
+    setting.
     """
 
-    def __init__(self, team: Any, problem: Problem, variant: str = DEFAULT):
+    def __init__(self, team: Any, problem: Problem, variant: str = DEFAULT, **settings: Any):
         if variant not in TABLE:
             raise ValueError(f"there is no variant {variant!r}: choose one of {', '.join(TABLE)}")
         row = row_of(problem, variant)
         reason = row.refuse(team, problem)
         if reason:
             raise ValueError(f"the variant {variant} cannot run here: {reason}")
+        settings = {name: value for name, value in settings.items() if value is not None}
+        strange = ", ".join(set(settings) - set(row.takes))
+        if strange:
+            raise ValueError(f"the variant {row.name} has no setting {strange}")
         self.team, self.problem, self.variant = team, problem, row
-        self.steps = row.make(team, problem)
+        self.steps = row.make(team, problem, **settings)
 
     @property
     def slab(self) -> Slab:
@@ -73,10 +79,10 @@ class Solver:
                         on_norm(iteration, norm)
                     if outcome.add(iteration, norm, self.problem.tol):
                         steps.settle(iteration - first + 1, number - of)
-                        self.synchronize()
+                        steps.finish()
                         return outcome
         outcome.iterations = stop
-        self.synchronize()
+        steps.finish()
         return outcome
 
     def _next(self, done: int, stop: int, show: bool) -> list[bool]:
@@ -85,24 +91,18 @@ class Solver:
         due = [checked(k, self.problem.nccheck, show) for k in ahead]
         return due[: self.steps.fit(due)]
 
-    def warm_up(self) -> None:
+    def warm_up(self, show: bool = False) -> None:
         """Every kind of step that ``run`` takes, so that all that it uses is compiled and loaded.  Spoils the field."""
-        seen = set()
-        for show in (True, False):
-            done = 0
-            for _ in range(WARM_UP_STEPS):
-                if done == self.problem.niter:
-                    break
-                due = self._next(done, self.problem.niter, show)
-                done += len(due)
-                if tuple(due) in seen:
-                    continue
+        seen, done = set(), 0
+        for _ in range(WARM_UP_STEPS):
+            if done == self.problem.niter:
+                break
+            due = self._next(done, self.problem.niter, show)
+            done += len(due)
+            if tuple(due) not in seen:
                 seen.add(tuple(due))
-                for _ in self.steps.fields.arrays:
-                    self.steps.step(due)
-                    if any(due):
-                        self.steps.norms()
-        self.synchronize()
+                self.steps.rehearse(due)
+        self.steps.finish()
         self.team.comm.Barrier()
 
     def exchange(self) -> None:

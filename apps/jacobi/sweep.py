@@ -1,151 +1,183 @@
-"""The sweep: kernel texts over the library's primitives, the same on a CPU and a GPU.
+"""The kernel texts: what a launch does, over the library's primitives and ``march``.
 
-A field is given by the address of its row 0; rows are ``pitch_bytes`` apart.  Rows
-``first_row, first_row + step, ...`` below ``stop_row`` are dealt out to the blocks.
-
-How much a row has changed is summed in float64 in an order that depends on nothing
-but the row, then added up as integers (``deposit``): integers may be added in any
-order, so the norm has the same bits for every number of PEs.
+A field is given by the address of its row 0; rows are ``pitch_bytes`` apart, a multiple of 128.  ``march`` is the one
+step that has a body for each device (``march_cuda.py``, ``march_host.py``), made for a number of sweeps, for the norms
+that are wanted, and for a dtype.
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from importlib import import_module
+from types import FunctionType
 
-from pennympi.kernels.block import add_shared, block, block_sum, blocks, first, lanes, load, real, store, sync
+from pennympi.kernels.block import (
+    block,
+    blocks,
+    copy,
+    fence,
+    put,
+    put_signal,
+    read_epoch,
+    signal,
+    sync,
+    wait,
+    write_epoch,
+)
 
-# A row's sum is cut into four integers of 44 bits, in units of 1, 2**-44, 2**-88 and 2**-132.
-# The 64-bit words have room for 2**20 rows.
-LIMB_BITS = 44
-LIMBS = 4
-BAD_ROWS = 4  # the word after the limbs counts rows whose sum is not a number or too large
-LEAST_BIT = 132
-ONE_LIMB = 2.0**44
-
-# Squares may pass through float32: this keeps those of tiny changes from vanishing.
-RAISE, LOWER = 2.0**60, 2.0**-60
+WORD_BYTES = 8
 
 
-def relax(new_row, old_row, nx, pitch_bytes):
-    """One row: every inner point becomes the mean of its neighbours.
+def march(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch):
+    """new = ``count`` sweeps of old; the changes of the last ``summed`` sweeps are added to ``words``, see ``limbs.py``.
 
-    The order of the additions is that of NVIDIA's sample; another would give other bits.
+    Of the rows first_row..stop_row, chunk_rows from every stride_rows'th on; old has ``count`` more on either side.
+    Block b of as many as it takes to cover the columns of all chunks; on a CPU block 0 does it all.
+    scratch: on a CPU, see ``march_host.scratch_bytes``.  On a GPU the body is made for one count and summed.
     """
-    below = old_row + pitch_bytes
-    above = old_row - pitch_bytes
-    for x in lanes(1, nx - 1):
-        store(
-            new_row,
-            x,
-            real(0.25) * (((load(old_row, x + 1) + load(old_row, x - 1)) + load(below, x)) + load(above, x)),
-        )
+    raise NotImplementedError("march() has a body for each device: compile texts with sweep.bound()")
 
 
-def sweep(here, new, old, first_row, stop_row, step, nx, pitch_bytes):
-    """new = one sweep of old."""
-    for row in range(first_row + block() * step, stop_row, blocks() * step):
-        relax(new + row * pitch_bytes, old + row * pitch_bytes, nx, pitch_bytes)
+summed_march = march  # for a text with two of them
 
 
-def deposit(words, total):
-    """Add a row's sum to the limbs, exactly but for what is below 2**-132."""
-    if total < ONE_LIMB:  # false for NaN
-        for k in range(LIMBS):
-            limb = int(total)
-            add_shared(words, k, limb)
-            total = (total - limb) * ONE_LIMB  # both steps are exact
-    else:
-        add_shared(words, BAD_ROWS, 1)
+def sweeps(here, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch):
+    """``march`` by all blocks."""
+    march(block(), count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch)
 
 
-def sweep_and_sum(here, new, old, first_row, stop_row, step, nx, pitch_bytes, words, scratch):
-    """``sweep``, and the change of every row to the five ``words``: for many threads a block."""
-    for row in range(first_row + block() * step, stop_row, blocks() * step):
-        new_row = new + row * pitch_bytes
-        old_row = old + row * pitch_bytes
-        below = old_row + pitch_bytes
-        above = old_row - pitch_bytes
-        total = 0.0
-        for x in lanes(1, nx - 1):
-            value = real(0.25) * (((load(old_row, x + 1) + load(old_row, x - 1)) + load(below, x)) + load(above, x))
-            store(new_row, x, value)
-            change = 1.0 * (value - load(old_row, x))  # 1.0 * widens to float64
-            total += change * change
-        total = block_sum(total)
-        if first():
-            deposit(words, total)
-
-
-# On one thread the loop above is a chain of additions, one after another.  Below, each
-# loop but the last is free of such a chain, so that the compiler vectorises it; the
-# fixed columns take part (they change by 0), so that common widths leave no rest.
-
-
-def fold(scratch, new_row, old_row, at):
-    """scratch (32,) = squared changes of 256 points from ``at`` on, summed in eights."""
-    for x in lanes(0, 32):
-        y = at + x
-        a = 1.0 * (load(new_row, y) - load(old_row, y))
-        b = 1.0 * (load(new_row, y + 32) - load(old_row, y + 32))
-        c = 1.0 * (load(new_row, y + 64) - load(old_row, y + 64))
-        d = 1.0 * (load(new_row, y + 96) - load(old_row, y + 96))
-        e = 1.0 * (load(new_row, y + 128) - load(old_row, y + 128))
-        f = 1.0 * (load(new_row, y + 160) - load(old_row, y + 160))
-        g = 1.0 * (load(new_row, y + 192) - load(old_row, y + 192))
-        h = 1.0 * (load(new_row, y + 224) - load(old_row, y + 224))
-        total = ((a * a + b * b) + (c * c + d * d)) + ((e * e + f * f) + (g * g + h * h))
-        store(scratch, at // 8 + x, real(total * RAISE))
-
-
-def square(scratch, new_row, old_row, at, count):
-    """scratch (count,) = squared changes of the points from ``at`` on."""
-    for x in lanes(0, count):
-        change = 1.0 * (load(new_row, at + x) - load(old_row, at + x))
-        store(scratch, at // 8 + x, real(change * change * RAISE))
-
-
-def add_up(scratch, count):
-    """Sum of scratch (count,) in eight chains."""
-    a = b = c = d = e = f = g = h = 0.0
-    for x in range(count // 8):
-        a += load(scratch, 8 * x)
-        b += load(scratch, 8 * x + 1)
-        c += load(scratch, 8 * x + 2)
-        d += load(scratch, 8 * x + 3)
-        e += load(scratch, 8 * x + 4)
-        f += load(scratch, 8 * x + 5)
-        g += load(scratch, 8 * x + 6)
-        h += load(scratch, 8 * x + 7)
-    for x in range(count - count % 8, count):
-        a += load(scratch, x)
-    return ((a + b) + (c + d)) + ((e + f) + (g + h))
-
-
-def sweep_then_sum(here, new, old, first_row, stop_row, step, nx, pitch_bytes, words, scratch):
-    """``sweep_and_sum`` for one block of one thread (right with more threads).  scratch: (nx,) elements."""
-    folded = nx - nx % 256
-    for row in range(first_row + block() * step, stop_row, blocks() * step):
-        new_row = new + row * pitch_bytes
-        old_row = old + row * pitch_bytes
-        relax(new_row, old_row, nx, pitch_bytes)
-        sync()
-        for at in range(0, folded, 256):
-            fold(scratch, new_row, old_row, at)
-        square(scratch, new_row, old_row, folded, nx - folded)
-        sync()
-        if first():
-            deposit(words, add_up(scratch, folded // 8 + nx - folded) * LOWER)
-        sync()
-
-
-def wrap(here, field, rows, nx, pitch_bytes):
-    """Close the ring inside one PE: row 0 = row ``rows``, row ``rows + 1`` = row 1."""
+def wrap(here, field, rows, depth, pitch_bytes):
+    """Close the ring inside one PE: its last ``depth`` rows are the halo above, its first ones the halo below."""
+    nbytes = depth * pitch_bytes
     for side in range(block(), 2, blocks()):
-        source = field + (rows - side * (rows - 1)) * pitch_bytes
-        target = field + side * (rows + 1) * pitch_bytes
-        for x in lanes(0, nx):
-            store(target, x, load(source, x))
+        if side == 0:
+            copy(field, field + rows * pitch_bytes, nbytes)
+        else:
+            copy(field + nbytes + rows * pitch_bytes, field + nbytes, nbytes)
 
 
-def measuring_text(team: Any) -> Callable[..., None]:
-    """The sweep with norm that suits the team's device."""
-    return sweep_and_sum if team.backend == "cuda" else sweep_then_sum
+def exchanging_sweeps(
+    here, count, summed, new, old, rows, depth, sides, across, piece_bytes, inner_blocks, chunk_rows, nx, pitch_bytes,
+    words, scratch, rows_above, arrivals, epochs, top, bottom,
+):  # fmt: skip
+    """``march``, and the exchange with both neighbours inside it.
+
+    The first blocks do the edge rows, a piece of columns each, put their new rows into the neighbours' halos, and signal;
+    inner_blocks others do the rows between meanwhile.  Only the edge blocks wait, and for the halo that came with the
+    sweeps before: for the pieces at their own columns and at those beside.
+
+    sides: 2 (the first ``depth`` of the rows, and the last), or 1 where the slab is too low for two (all rows)
+    across: pieces of a side, each of piece_bytes of a row
+    arrivals: (2, across) signal words, from above and from below: the last epoch whose halo has come
+    epochs: (sides * across,) words of this PE;  rows_above: rows of PE ``top``
+    """
+    pieces = sides * across
+    for b in range(block(), pieces + inner_blocks, blocks()):
+        at, start, stop, band, epoch = b - pieces, 2 * depth, rows, chunk_rows, 0
+        upper, lower = b < across, pieces - across <= b < pieces
+        if b < pieces:
+            at, start, stop = b % across, depth if upper else rows, depth + rows if lower else 2 * depth
+            band, epoch = stop - start, read_epoch(epochs, b)
+        if upper:
+            await_pieces(here, arrivals, at, across, epoch, top)
+        if lower:
+            await_pieces(here, arrivals + WORD_BYTES * across, at, across, epoch, bottom)
+        march(at, count, summed, new, old, start, stop, band, band, nx, pitch_bytes, words, scratch)
+        if b < pieces:
+            sync()
+            low = at * piece_bytes
+            nbytes = min(piece_bytes, pitch_bytes - low)
+            if upper:
+                source, halo = new + depth * pitch_bytes + low, new + (rows_above + depth) * pitch_bytes + low
+                word = arrivals + WORD_BYTES * (across + at)
+                put_rows(here, halo, source, nbytes, depth, pitch_bytes, word, epoch + 1, top)
+            if lower:
+                source, word = new + rows * pitch_bytes + low, arrivals + WORD_BYTES * at
+                put_rows(here, new + low, source, nbytes, depth, pitch_bytes, word, epoch + 1, bottom)
+            write_epoch(epochs, b, epoch + 1)
+
+
+def persistent_sweeps(
+    here, sweeps, first_due, every, new, old, rows, across, down, chunk_rows, piece_bytes, nx, pitch_bytes,
+    words, words_bytes, scratch, rows_above, done, arrivals, epochs, me, top, bottom,
+):  # fmt: skip
+    """The whole loop in one kernel: every block keeps its rows and columns, and waits for those around it alone.
+
+    There are across * down blocks, which must all run at the same time.  After each sweep a block says so to the blocks
+    above, below and beside it; at the slab's edges it puts its row into the neighbour's halo with a signal instead.
+    A block that has seen its neighbours' sweep k may overwrite what they read in it.
+
+    first_due, every: the sweeps first_due, first_due + every, ... (the first is 1) have a norm, 0: none;
+        the n-th of them adds to words + n * words_bytes (n = 0, 1, ...)
+    done: (across * down,) words of this PE: sweeps that a block has done;  epochs: likewise, at the last launch's end
+    arrivals: (2, across) signal words, from above and from below
+    """
+    b = block()
+    at, level = b % across, b // across
+    start = 1 + level * chunk_rows
+    stop = min(start + chunk_rows, rows + 1)
+    before = read_epoch(epochs, b)
+    for k in range(1, sweeps + 1):
+        epoch = before + k - 1
+        if level == 0:
+            wait(here, arrivals + WORD_BYTES * at, epoch, top)
+        else:
+            wait(here, done + WORD_BYTES * (b - across), epoch, me)
+        if level == down - 1:
+            wait(here, arrivals + WORD_BYTES * (across + at), epoch, bottom)
+        else:
+            wait(here, done + WORD_BYTES * (b + across), epoch, me)
+        if at > 0:
+            wait(here, done + WORD_BYTES * (b - 1), epoch, me)
+        if at < across - 1:
+            wait(here, done + WORD_BYTES * (b + 1), epoch, me)
+        band = stop - start
+        if first_due > 0 and k >= first_due and (k - first_due) % every == 0:
+            into = words + (k - first_due) // every * words_bytes
+            summed_march(at, 1, 1, new, old, start, stop, band, band, nx, pitch_bytes, into, scratch)
+        else:
+            march(at, 1, 0, new, old, start, stop, band, band, nx, pitch_bytes, words, scratch)
+        sync()
+        low = at * piece_bytes
+        nbytes = min(piece_bytes, pitch_bytes - low)
+        if level == 0:
+            halo, word = new + (rows_above + 1) * pitch_bytes + low, arrivals + WORD_BYTES * (across + at)
+            put_signal(here, halo, new + pitch_bytes + low, nbytes, word, epoch + 1, top)
+        if level == down - 1:
+            word = arrivals + WORD_BYTES * at
+            put_signal(here, new + low, new + rows * pitch_bytes + low, nbytes, word, epoch + 1, bottom)
+        signal(here, done + WORD_BYTES * b, epoch + 1, me)
+        new, old = old, new
+    write_epoch(epochs, b, before + sweeps)
+
+
+def await_pieces(here, arrivals, at, across, epoch, source):
+    """Wait for the halo at a piece's columns and at those beside it."""
+    for one in range(max(at - 1, 0), min(at + 2, across)):
+        wait(here, arrivals + WORD_BYTES * one, epoch, source)
+
+
+def put_rows(here, dst, src, nbytes, count, pitch_bytes, word, value, pe):
+    """``count`` rows of nbytes each to PE ``pe``, then the signal."""
+    for row in range(count - 1):
+        put(here, dst + row * pitch_bytes, src + row * pitch_bytes, nbytes, pe)
+    if count > 1:
+        fence(here)
+    last = (count - 1) * pitch_bytes
+    put_signal(here, dst + last, src + last, nbytes, word, value, pe)
+
+
+@cache
+def bound(
+    text: Callable[..., None], device: str, bodies: tuple[tuple[str, int, str], ...], dtype: str, nx: int
+) -> Callable[..., None]:
+    """``text`` with the bodies of a device ("host" or "cuda"), ready for ``team.kernel``.
+
+    bodies: (name in the text, sweeps of a pass, norms: "none", "last" or "all"), for instance ("march", 1, "none")
+    """
+    assert isinstance(text, FunctionType)
+    module = import_module(f".march_{device}", __package__)
+    made = {name: module.made(sweeps, norms, dtype, nx) for name, sweeps, norms in bodies}
+    clone = FunctionType(text.__code__, {**text.__globals__, **made}, text.__name__)
+    clone.__module__ = text.__module__
+    clone.__qualname__ = "_".join([text.__name__, *(body.__name__ for body in made.values())])
+    return clone

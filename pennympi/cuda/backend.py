@@ -14,6 +14,7 @@ from ..bind import parameters
 from ..dtypes import DType
 from ..errors import PeerTimeout, Unsupported
 from ..job import Job, Watchdog
+from ..kernels.algorithm import MAX_THREADS
 from ..settings import setting
 from ..span import Span
 from . import arrays, streams, world
@@ -127,12 +128,13 @@ class CudaBackend:
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
+        bounds: tuple[int, int] = (MAX_THREADS, 1),
     ) -> CudaKernel:
         kinds = kinds or "i" * (len(parameters(text)) - 1)
         constants = constants or {}
-        key = (text, name, kinds, elements, reduction, tuple(sorted(constants.items())), aligned)
+        key = (text, name, kinds, elements, reduction, tuple(sorted(constants.items())), aligned, bounds)
         if key not in self._kernels:
-            code = cubin(text, name, kinds, elements, reduction, constants, self._beyond, aligned, self._cc)
+            code = cubin(text, name, kinds, elements, reduction, constants, self._beyond, aligned, self._cc, bounds)
             self._kernels[key] = CudaKernel(self, code, text, kinds, constants)
             self._call_names[call_number(name)] = name
         return self._kernels[key]

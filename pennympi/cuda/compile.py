@@ -20,6 +20,8 @@ from .elements import bodies as element_bodies
 from .intrinsics import after_previous_kernel
 from .words import register_steps
 
+Bounds = tuple[int, int]  # threads of a block at most, blocks that a multiprocessor must be able to hold
+BOUNDS: Bounds = (MAX_THREADS, 1)
 OVERLAP_CC = (9, 0)  # from here on a kernel may be launched before the one in front of it has ended
 device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
@@ -91,18 +93,25 @@ def entry(
     return scope[kernel_name], numba.void(*types)
 
 
-def ptx(function: FunctionType, signature: Any, cc: tuple[int, int]) -> str:
+def _least(bounds: Bounds) -> int | Bounds:
+    """The bounds as Numba takes them; one block is what a multiprocessor holds anyway."""
+    return bounds if bounds[1] > 1 else bounds[0]
+
+
+def ptx(function: FunctionType, signature: Any, cc: tuple[int, int], bounds: Bounds = BOUNDS) -> str:
     """The kernel as PTX.  Needs no GPU."""
-    text, _ = cuda.compile(function, signature, device=False, cc=cc, output="ptx", abi="numba", launch_bounds=MAX_THREADS)
+    text, _ = cuda.compile(
+        function, signature, device=False, cc=cc, output="ptx", abi="numba", launch_bounds=_least(bounds)
+    )
     return text
 
 
-def _linked(function: FunctionType, signature: Any, cc: tuple[int, int]) -> bytes:
+def _linked(function: FunctionType, signature: Any, cc: tuple[int, int], bounds: Bounds) -> bytes:
     """The kernel as a cubin with NVSHMEM's device code linked in."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     parts, _ = cuda.compile_all(
-        function, signature, device=False, cc=cc, output="ltoir", abi="numba", launch_bounds=MAX_THREADS
+        function, signature, device=False, cc=cc, output="ltoir", abi="numba", launch_bounds=_least(bounds)
     )
     codes = [part if isinstance(part, bytes) else part.data for part in parts]
     objects = [ObjectCode.from_ltoir(code) for code in (*codes, remote.shim(cc))]
@@ -127,19 +136,21 @@ def cubin(
     beyond: bool,
     aligned: bool,
     cc: tuple[int, int],
+    bounds: Bounds = BOUNDS,
 ) -> bytes:
     """The text's machine code for a compute capability, from disk if it was made before."""
     baked = "_".join(f"{key}{value}" for key, value in sorted(constants.items()))
     typed = "_".join([elements.name if elements else "bytes", *((reduction[0].name, reduction[1]) if reduction else ())])
     label = f"{text.__module__}_{text.__qualname__}_{typed}_{kinds}_{baked}_{'aligned' if aligned else 'any'}"
     label += "_remote" if beyond else "_peers"
+    label += "" if bounds == BOUNDS else f"_{bounds[0]}x{bounds[1]}"
     label = "".join(c if c.isalnum() else "_" for c in label)
     label = f"{label[:120]}_{zlib.crc32((label + name + text_hash(text)).encode()):08x}_sm{cc[0]}{cc[1]}.cubin"
 
     def make() -> bytes:
         function, signature = entry(text, name, kinds, elements, reduction, constants, beyond, aligned, cc >= OVERLAP_CC)
         if beyond:
-            return _linked(function, signature, cc)
-        return _assembled(ptx(function, signature, cc), cc)
+            return _linked(function, signature, cc, bounds)
+        return _assembled(ptx(function, signature, cc, bounds), cc)
 
     return made_once(label, folder(numba.__version__, numba_cuda.__version__), make)

@@ -12,6 +12,7 @@ from .. import here as h
 from ..bind import parameters
 from ..dtypes import TABLE, DType
 from ..errors import PeerTimeout, Unsupported
+from ..kernels.algorithm import MAX_THREADS
 from ..settings import setting
 from ..span import Span
 from . import arrays, streams
@@ -102,6 +103,7 @@ class HostBackend:
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
+        bounds: tuple[int, int] = (MAX_THREADS, 1),
     ) -> HostKernel:
         # Constants stay arguments, and a reduction is a call through ``here``: one machine code serves all.
         kinds = kinds or "i" * (len(parameters(text)) - 1)

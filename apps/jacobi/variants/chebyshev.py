@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from .. import chebyshev as texts
-from ..device import address, array_module, to_numpy
+from ..band import Band
+from ..device import address, array_module, launch_shape, to_numpy
 from ..problem import Problem
 from ..spectrum import weight
 from .nvshmem_overlap import NvshmemOverlap
@@ -17,7 +18,7 @@ class Chebyshev(NvshmemOverlap):
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
-        self._scratch = array_module(team).zeros(2 * problem.nx, problem.dtype)
+        self._scratch = array_module(team).zeros(2 * self.fields.pitch_bytes, "uint8")
         self._scratch_at = address(self._scratch)
         self._plain = team.kernel(texts.chebyshev, problem.dtype)
         self._measuring = team.kernel(texts.measuring_text(team), problem.dtype)
@@ -31,13 +32,17 @@ class Chebyshev(NvshmemOverlap):
         self._number += 1
         super().step(due)
 
-    def _launch(self, call: Any, slot: int | None, stream: Any) -> None:
-        (blocks, threads), args = call
+    def launch(self, band: Band | None, slot: int | None, stream: Any) -> None:
+        if band is None:
+            return
+        step = 1 if band.chunk_rows > 1 else band.stride_rows  # both edge rows, or all rows of the band
+        rows = (address(self.fields.new), address(self.fields.old), band.first_row, band.stop_row, step)
+        args = (*rows, self.problem.nx, self.fields.pitch_bytes, self._weight)
+        blocks, threads = launch_shape(self.team, -(-(band.stop_row - band.first_row) // step))
         if slot is None:
-            self._plain(blocks, *args, self._weight, stream=stream, threads=threads)
+            self._plain(blocks, *args, stream=stream, threads=threads)
         else:
-            measure = (self.norm.at[slot], self._scratch_at)
-            self._measuring(blocks, *args, self._weight, *measure, stream=stream, threads=threads)
+            self._measuring(blocks, *args, self.norm.at[slot], self._scratch_at, stream=stream, threads=threads)
 
     def previous_rows(self, start: int, stop: int) -> np.ndarray:
         """Own rows start..stop (0-based) of the field before the last sweep, as NumPy (stop - start, nx)."""

@@ -1,6 +1,5 @@
 """A row of the table of variants."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +10,21 @@ from .steps import Steps
 
 @dataclass(frozen=True)
 class Row:
-    """name and sentence: for people;  make: (team, problem) -> the variant's steps, collective
+    """name and sentence: for people;  make: (team, problem, settings) -> the variant's steps, collective
 
     needs: "" or what it can't do without, for people
-    refuse: (team, problem) -> why it can't run there, or ""
+    takes: names of its own settings, keyword arguments of ``make``
     """
 
     name: str
     sentence: str
     make: type[Steps]
     needs: str = ""
-    refuse: Callable[[Any, Problem], str] = lambda team, problem: ""
+    takes: tuple[str, ...] = ()
+
+    def refuse(self, team: Any, problem: Problem) -> str:
+        """Why it can't run there, or ""."""
+        return self.make.refuse(team, problem)
 
     def symmetric_bytes(self, problem: Problem, n_pes: int) -> int:
         """Symmetric memory that a PE needs for its fields."""

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ..band import Band, edges, inner
 from ..fields import Fields
+from ..halo import Halo
 from ..norm import Norm
 from ..problem import Problem
+from ..sweeper import Sweeper
 
 
 class Steps:
@@ -24,6 +27,11 @@ class Steps:
     def __init__(self, team: Any, problem: Problem):
         self.team, self.problem = team, problem
         self.fields = Fields(team, problem, self.n_fields, self.depth)
+
+    @classmethod
+    def refuse(cls, team: Any, problem: Problem) -> str:
+        """Why it can't run there, or ""."""
+        return ""
 
     def begin(self, done: int) -> None:
         """So many sweeps are done; those that follow are counted from there."""
@@ -47,6 +55,13 @@ class Steps:
         """
         raise NotImplementedError
 
+    def rehearse(self, due: Sequence[bool]) -> None:
+        """A step like this from each field, for the sake of all that it compiles and loads.  Spoils the fields."""
+        for _ in self.fields.arrays:
+            self.step(due)
+            if any(due):
+                self.norms()
+
     def exchange(self) -> None:
         """Enqueue one halo exchange alone, for timing it; the field stays as it is."""
         raise NotImplementedError
@@ -54,6 +69,10 @@ class Steps:
     def synchronize(self) -> None:
         """Wait for all that was enqueued.  Raises PeerTimeout."""
         self.team.synchronize()
+
+    def finish(self) -> None:
+        """Wait until nobody writes to this PE any more.  Collective."""
+        self.synchronize()
 
     def free(self) -> None:
         """Give all symmetric memory back.  Collective."""
@@ -68,23 +87,71 @@ class SweepBySweep(Steps):
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
-        self.norm = Norm(team)
+        self.stream, self.norm_stream = team.stream(), team.stream(priority="high")
+        self._swept = self.stream.record()
+        self.norm = self.make_norm()
+        self._sweeper = Sweeper(team, problem, 1, self.fields.pitch_bytes)
+        rows = self.fields.slab.rows
+        self.all_rows = inner(team, problem, 1, rows + 1, 1)
+        self.edge_rows = edges(team, problem, rows, 1)
+        self.top_row, self.bottom_row = (inner(team, problem, row, row + 1, 1) for row in (1, rows))
+        self.inner_rows = inner(team, problem, 2, rows, 1) if rows > 2 else None
+
+    def make_norm(self) -> Norm:
+        """What adds the norm up over the PEs."""
+        return Norm(self.team)
 
     def sweep(self, slot: int | None) -> None:
-        """Enqueue one sweep from ``fields.old`` to ``fields.new``.  slot: of ``norm``, None for no norm.
+        """Enqueue one sweep from ``fields.old`` to ``fields.new``, and the exchange of the new halos.
 
-        The variant's own: what its slide shows.
+        slot: of ``norm``, None for no norm.  The variant's own: what its slide shows.  All of it is done, or
+        ``stream`` waits for it, when the next thing in ``stream`` runs.
         """
         raise NotImplementedError
+
+    def launch(self, band: Band | None, slot: int | None, stream: Any) -> None:
+        """Enqueue the sweep of some rows (None: none), with their share of the norm."""
+        if band:
+            words_at = 0 if slot is None else self.norm.at[slot]
+            self._sweeper(self.fields.new, self.fields.old, band, stream, words_at)
 
     def step(self, due: Sequence[bool]) -> None:
         slot = self.norm.open() if due[0] else None
         self.sweep(slot)
         self.fields.advance()
+        if slot is not None:
+            self.send_norm(slot)
+
+    def send_norm(self, slot: int) -> None:
+        """Add the norm up over the PEs and send it to the host, while the next sweep runs."""
+        self._swept = self.stream.record(self._swept)
+        self.norm_stream.wait_event(self._swept)
+        self.norm.start(slot, self.norm_stream)
 
     def norms(self) -> list[float]:
-        return [self.norm.wait()]
+        return self.norm.wait()
 
     def settle(self, keep: int, later: int) -> None:
         self.norm.drop()
         self.fields.advance(-later)
+
+    def free(self) -> None:
+        super().free()
+        self.norm.free()
+
+
+class WithHalo(SweepBySweep):
+    """Halos go to the neighbours by puts and signals on a high-priority stream, ``push``."""
+
+    def __init__(self, team: Any, problem: Problem):
+        super().__init__(team, problem)
+        self.push = team.stream(priority="high")
+        self.halo = Halo(team, self.fields, self.push)
+
+    def exchange(self) -> None:
+        self.halo.send(self.fields.old)
+        self.halo.receive()
+
+    def synchronize(self) -> None:
+        for stream in (self.push, self.stream, self.norm_stream):
+            self.team.synchronize(stream)

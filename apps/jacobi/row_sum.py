@@ -1,0 +1,82 @@
+"""A row's change summed in float64 in an order that depends on nothing but the row, for texts that work row by row.
+
+On one thread the plain sum is a chain of additions, one after another.  ``fold``, ``square`` and ``add_up`` are its
+parts free of such a chain, so that a compiler makes vectors of them; the fixed columns take part (they change by 0).
+"""
+
+from pennympi.kernels.block import add_shared, lanes, load, real, store
+
+from .limbs import BAD, LIMB_BITS, LIMBS, TOO_LARGE
+
+SCALE, LIMIT, ONE_LIMB = 2.0**-TOO_LARGE, 2.0**TOO_LARGE, 2.0**LIMB_BITS
+
+# Squares may pass through float32: this keeps those of tiny changes from vanishing.
+RAISE, LOWER = 2.0**60, 2.0**-60
+
+
+def relax(new_row, old_row, nx, pitch_bytes):
+    """One row: every inner point becomes the mean of its neighbours.
+
+    The order of the additions is that of NVIDIA's sample; another would give other bits.
+    """
+    below = old_row + pitch_bytes
+    above = old_row - pitch_bytes
+    for x in lanes(1, nx - 1):
+        store(
+            new_row,
+            x,
+            real(0.25) * (((load(old_row, x + 1) + load(old_row, x - 1)) + load(below, x)) + load(above, x)),
+        )
+
+
+def deposit(words, total):
+    """Add a sum to the limbs of ``limbs.py``."""
+    if total < LIMIT:  # false for what is not a number
+        total *= SCALE
+        for k in range(LIMBS):
+            total *= ONE_LIMB
+            limb = int(total)
+            add_shared(words, k, limb)
+            total -= limb  # all steps are exact
+    else:
+        add_shared(words, BAD, 1)
+
+
+def fold(scratch, new_row, old_row, at):
+    """scratch (32,) = squared changes of 256 points from ``at`` on, summed in eights."""
+    for x in lanes(0, 32):
+        y = at + x
+        a = 1.0 * (load(new_row, y) - load(old_row, y))
+        b = 1.0 * (load(new_row, y + 32) - load(old_row, y + 32))
+        c = 1.0 * (load(new_row, y + 64) - load(old_row, y + 64))
+        d = 1.0 * (load(new_row, y + 96) - load(old_row, y + 96))
+        e = 1.0 * (load(new_row, y + 128) - load(old_row, y + 128))
+        f = 1.0 * (load(new_row, y + 160) - load(old_row, y + 160))
+        g = 1.0 * (load(new_row, y + 192) - load(old_row, y + 192))
+        h = 1.0 * (load(new_row, y + 224) - load(old_row, y + 224))
+        total = ((a * a + b * b) + (c * c + d * d)) + ((e * e + f * f) + (g * g + h * h))
+        store(scratch, at // 8 + x, real(total * RAISE))
+
+
+def square(scratch, new_row, old_row, at, count):
+    """scratch (count,) = squared changes of the points from ``at`` on."""
+    for x in lanes(0, count):
+        change = 1.0 * (load(new_row, at + x) - load(old_row, at + x))
+        store(scratch, at // 8 + x, real(change * change * RAISE))
+
+
+def add_up(scratch, count):
+    """Sum of scratch (count,) in eight chains."""
+    a = b = c = d = e = f = g = h = 0.0
+    for x in range(count // 8):
+        a += load(scratch, 8 * x)
+        b += load(scratch, 8 * x + 1)
+        c += load(scratch, 8 * x + 2)
+        d += load(scratch, 8 * x + 3)
+        e += load(scratch, 8 * x + 4)
+        f += load(scratch, 8 * x + 5)
+        g += load(scratch, 8 * x + 6)
+        h += load(scratch, 8 * x + 7)
+    for x in range(count - count % 8, count):
+        a += load(scratch, x)
+    return ((a + b) + (c + d)) + ((e + f) + (g + h))

@@ -1,0 +1,92 @@
+"""Temporal blocking: T sweeps a pass over memory, halos T rows deep, T times fewer messages.
+
+    stream        | pass p: T sweeps, edge rows first, their exchange behind the inner rows | pass p+1 ...
+    norm stream                                                                             | norms of pass p
+
+The bits are those of plain sweeps.  A pass that must stop early is done again with fewer sweeps from the field that it
+started from, which is why there are three fields: the next pass has begun by then, and writes the third.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..edge_pass import EdgePass
+from ..halo import Halo
+from ..limbs import EDGE
+from ..norm import Norm
+from ..problem import Problem
+from ..schedule import fit, norms
+from ..slab import slabs
+from .steps import Steps
+
+SIZES = (8, 6, 4, 2, 1)  # sweeps of a pass; the kernels are made for these
+ROWS_PER_SWEEP = 4  # a slab should have so many times the rows that a pass has sweeps: below, edges are most of the work
+
+
+class Blocked(Steps):
+    """sweeps: T, the most that a pass has; 0: by the size of the slabs."""
+
+    n_fields, depth, most = 3, EDGE, EDGE
+
+    def __init__(self, team: Any, problem: Problem, sweeps: int = 0):
+        least = min(slab.rows for slab in slabs(problem.ny, team.n_pes))
+        wanted = min(sweeps or least // ROWS_PER_SWEEP, least, EDGE)
+        self.sizes = [size for size in SIZES if size <= max(wanted, 1)]
+        self.depth = self.most = self.sizes[0]
+        super().__init__(team, problem)
+        self.stream, self.norm_stream = team.stream(), team.stream(priority="high")
+        self._passed = self.stream.record()
+        self._norm = Norm(team, self.most)
+        self._due: list[list[bool]] = []  # of the passes whose norms were not read yet
+        self._read = 0  # sweeps of the pass whose norms were read last
+        self._halo = Halo(team, self.fields, self.stream)
+        self._pass = EdgePass(team, problem, self.fields, self.most)
+
+    def fit(self, due: Sequence[bool]) -> int:
+        return fit(due, self.sizes)
+
+    def step(self, due: Sequence[bool]) -> None:
+        slot = self._norm.open() if any(due) else None
+        self._sweeps(len(due), norms(due), 0 if slot is None else self._norm.at[slot])
+        if slot is not None:  # on their way while the next pass runs
+            self._due.append(list(due))
+            self._passed = self.stream.record(self._passed)
+            self.norm_stream.wait_event(self._passed)
+            self._norm.start(slot, self.norm_stream)
+
+    def _sweeps(self, count: int, which: str, words_at: int) -> None:
+        self._pass(self.fields.new, self.fields.old, count, which, words_at, self.stream)
+        self.fields.advance()
+
+    def norms(self) -> list[float]:
+        due = self._due.pop(0)
+        self._read = len(due)
+        return [norm for norm, wanted in zip(self._norm.wait(), due, strict=False) if wanted]
+
+    def settle(self, keep: int, later: int) -> None:
+        self._norm.drop()
+        self._due.clear()
+        self.fields.advance(-later)
+        if keep == self._read:
+            return
+        self.fields.advance(-1)  # to the field that the pass started from
+        while keep:
+            count = next(size for size in self.sizes if size <= keep)
+            self._sweeps(count, "none", 0)
+            keep -= count
+
+    def exchange(self) -> None:
+        self._halo.send(self.fields.old)
+        self._halo.receive()
+
+    def synchronize(self) -> None:
+        for stream in (self.stream, self.norm_stream):
+            self.team.synchronize(stream)
+
+    def finish(self) -> None:
+        self.team.barrier(stream=self.stream)  # the neighbours' last rows may still be on their way
+        self.synchronize()
+
+    def free(self) -> None:
+        super().free()
+        self._norm.free()

@@ -1,0 +1,29 @@
+"""Everything in one kernel: the edge blocks put their rows into the neighbours' memory while the others sweep on.
+
+    stream        | sweep k, with its exchange | sweep k+1, with its exchange | ...
+    norm stream                                | packets AllReduce of norm k | to the host
+
+The norm of a sweep is on its way while the next one runs, and so costs nothing.
+"""
+
+from typing import Any
+
+from ..edge_pass import EdgePass
+from ..problem import Problem
+from .steps import WithHalo
+
+
+class Device(WithHalo):
+    """``edge_pass.py`` says why two fields are enough."""
+
+    def __init__(self, team: Any, problem: Problem):
+        super().__init__(team, problem)
+        self._pass = EdgePass(team, problem, self.fields, 1)
+
+    def sweep(self, slot: int | None) -> None:
+        norms, words_at = ("none", 0) if slot is None else ("last", self.norm.at[slot])
+        self._pass(self.fields.new, self.fields.old, 1, norms, words_at, self.stream)
+
+    def finish(self) -> None:
+        self.team.barrier(stream=self.stream)  # the neighbours' last rows may still be on their way
+        self.synchronize()

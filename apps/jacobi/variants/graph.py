@@ -1,0 +1,58 @@
+"""The sweeps of ``device``, several of them captured in a CUDA graph: one launch, and next to no host time.
+
+Capture freezes addresses, so there is a graph for each field to begin with, for each number of sweeps, and for each
+place that a norm may go to.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..problem import Problem
+from .device import Device
+
+SWEEPS = 16  # of a graph
+
+
+class Graph(Device):
+    """A graph ends with a sweep whose norm is due, or has none that is."""
+
+    most = SWEEPS
+
+    def __init__(self, team: Any, problem: Problem):
+        super().__init__(team, problem)
+        self._graphs: dict[tuple[int, int, int | None], Any] = {}
+        for slot in (None, 0):  # what is captured must be compiled and loaded before; the fields are all zero yet
+            self.sweep(slot)
+
+    @classmethod
+    def refuse(cls, team: Any, problem: Problem) -> str:
+        return "" if team.backend == "cuda" else "CUDA graphs need GPUs, and this is the host backend"
+
+    def fit(self, due: Sequence[bool]) -> int:
+        if self.norm.pending:  # if it ends the solve, one sweep can be forgotten, but not more
+            return 1
+        return due.index(True) + 1 if any(due) else len(due)
+
+    def step(self, due: Sequence[bool]) -> None:
+        slot = self.norm.open() if due[-1] else None
+        key = (self.fields.current, len(due), slot)
+        if key not in self._graphs:
+            self._graphs[key] = self._capture(len(due), slot)
+        self._graphs[key].launch(self.stream)
+        self.fields.advance(len(due))
+        if slot is not None:
+            self.send_norm(slot)
+
+    def rehearse(self, due: Sequence[bool]) -> None:
+        for one in (due, [False], [True]):  # those of one sweep follow a norm
+            super().rehearse(one)
+
+    def _capture(self, sweeps: int, slot: int | None) -> Any:
+        with self.stream:
+            self.stream.begin_capture()
+            for k in range(sweeps):
+                self.sweep(slot if k == sweeps - 1 else None)
+                self.fields.advance()
+            graph = self.stream.end_capture()
+        self.fields.advance(-sweeps)
+        return graph

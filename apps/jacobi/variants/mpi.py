@@ -1,0 +1,32 @@
+"""MPI as in the course's first part: sweep all rows, wait for the device, swap edge rows, add up the norm."""
+
+from typing import Any
+
+from ..mpi_rows import MpiRows
+from ..norm import Norm
+from ..norm_by import MpiNorm
+from ..problem import Problem
+from .steps import SweepBySweep
+
+
+class Mpi(SweepBySweep):
+    """MPI_Sendrecv of the edge rows, MPI_Allreduce of the norm, and the host waits for both."""
+
+    ahead = 0
+
+    def __init__(self, team: Any, problem: Problem):
+        super().__init__(team, problem)
+        self.rows = MpiRows(self.fields)
+
+    def make_norm(self) -> Norm:
+        return MpiNorm(self.team)
+
+    def sweep(self, slot: int | None) -> None:
+        self.launch(self.all_rows, slot, self.stream)
+        self.team.synchronize(self.stream)
+        self.rows.up(self.fields.new)
+        self.rows.down(self.fields.new)
+
+    def exchange(self) -> None:
+        self.rows.up(self.fields.old)
+        self.rows.down(self.fields.old)

@@ -1,0 +1,33 @@
+"""NCCL: grouped sends and receives of the edge rows, in stream order behind the sweep."""
+
+from typing import Any
+
+from ..nccl_comm import NcclComm, missing
+from ..norm import Norm
+from ..norm_by import MpiNorm, NcclNorm
+from ..problem import Problem
+from .steps import SweepBySweep
+
+
+class Nccl(SweepBySweep):
+    """norm_by: "mpi", or "nccl" to see what a collective made for bandwidth costs for a few bytes"""
+
+    def __init__(self, team: Any, problem: Problem, norm_by: str = "mpi"):
+        self._norm_by = norm_by
+        super().__init__(team, problem)
+        self.push = self.stream
+
+    def make_norm(self) -> Norm:
+        self.nccl = NcclComm(self.team, self.fields)
+        return NcclNorm(self.team, self.nccl) if self._norm_by == "nccl" else MpiNorm(self.team)
+
+    @classmethod
+    def refuse(cls, team: Any, problem: Problem) -> str:
+        return missing(team)
+
+    def sweep(self, slot: int | None) -> None:
+        self.launch(self.all_rows, slot, self.stream)
+        self.nccl.swap(self.fields.new, self.stream)
+
+    def exchange(self) -> None:
+        self.nccl.swap(self.fields.old, self.push)

@@ -1,0 +1,28 @@
+"""NCCL with overlap: edge rows and their exchange on a high-priority stream, beside the inner rows.
+
+push stream      edge rows | ncclGroup: 2 sends, 2 receives
+compute stream   inner rows .............................. | norm
+"""
+
+from typing import Any
+
+from ..problem import Problem
+from .nccl import Nccl
+
+
+class NcclOverlap(Nccl):
+    """One stream for both edges: they are short enough to run one after the other."""
+
+    def __init__(self, team: Any, problem: Problem, norm_by: str = "mpi"):
+        super().__init__(team, problem, norm_by)
+        self.push = team.stream(priority="high")
+        self._inner_done, self._pushed = self.stream.record(), self.push.record()
+
+    def sweep(self, slot: int | None) -> None:
+        self.push.wait_event(self._inner_done)
+        self.launch(self.edge_rows, slot, self.push)
+        self.nccl.swap(self.fields.new, self.push)
+        self._pushed = self.push.record(self._pushed)
+        self.launch(self.inner_rows, slot, self.stream)
+        self._inner_done = self.stream.record(self._inner_done)
+        self.stream.wait_event(self._pushed)  # or the next sweep would overwrite rows that are still being sent

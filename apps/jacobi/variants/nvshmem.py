@@ -1,0 +1,20 @@
+"""NVSHMEM on a stream: sweep all rows, put the edge rows, meet everybody in a barrier."""
+
+from ..halo import edge_puts
+from .steps import SweepBySweep
+
+
+class Nvshmem(SweepBySweep):
+    """The course's slide: nvshmemx_float_put_on_stream and nvshmemx_barrier_all_on_stream."""
+
+    def sweep(self, slot: int | None) -> None:
+        self.launch(self.all_rows, slot, self.stream)
+        self._push(self.fields.new)
+
+    def _push(self, field: object) -> None:
+        for put in edge_puts(self.fields, field):
+            self.team.put(put.halo, put.rows, put.pe, stream=self.stream)
+        self.team.barrier(stream=self.stream)
+
+    def exchange(self) -> None:
+        self._push(self.fields.old)

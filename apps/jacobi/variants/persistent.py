@@ -1,0 +1,107 @@
+"""The whole time loop in one kernel: no launch, no stream, no event; blocks wait for the blocks around them.
+
+The norms of all sweeps of a launch are added up over the PEs at its end.  If one of them ends the solve, the launch is
+done again from the field that it started from, which is kept aside, with just the sweeps that are wanted.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from ..band import THREADS, WARPS, blocks_across
+from ..device import address, array_module, multiprocessors
+from ..limbs import WORDS_BYTES, segment
+from ..norm import Norm, words_shape
+from ..problem import Problem
+from ..sweep import bound, persistent_sweeps
+from ..sweeper import scratch_for
+from .steps import WithHalo
+
+SWEEPS = 1000  # of a launch at most
+RESIDENT = 4  # blocks of a multiprocessor: the grid is no larger than what runs at a time
+
+
+class Persistent(WithHalo):
+    """A block has the same rows and columns for the whole of a launch."""
+
+    most, ahead = SWEEPS, 0
+
+    def __init__(self, team: Any, problem: Problem):
+        super().__init__(team, problem)
+        xp, rows, on_gpu = array_module(team), self.fields.slab.rows, team.backend == "cuda"
+        self._across = blocks_across(team, problem)
+        most_blocks = multiprocessors(team) * RESIDENT if on_gpu else 1
+        self._chunk_rows = -(-rows // max(1, most_blocks // self._across))
+        self._down = -(-rows // self._chunk_rows)
+        columns_bytes = WARPS * segment(problem.dtype) * problem.item_bytes
+        self._piece_bytes = columns_bytes if on_gpu else self.fields.pitch_bytes
+        self._arrivals = team.signals(2 * self._across)
+        self._done, self._epochs = (xp.zeros(self._across * self._down, "int64") for _ in range(2))
+        self._words_bytes = words_shape(team, 1)[1] * WORDS_BYTES
+        self._scratch, self._start = scratch_for(team, problem, 1), xp.empty_like(self.fields.old)
+        bodies = (("march", 1, "none"), ("summed_march", 1, "last"))
+        text = bound(persistent_sweeps, team.backend, bodies, problem.dtype, problem.nx)
+        self._kernel = team.kernel(text, problem.dtype, most_threads=THREADS, resident=RESIDENT)
+        self._due: list[bool] = []
+
+    @classmethod
+    def refuse(cls, team: Any, problem: Problem) -> str:
+        across = blocks_across(team, problem)
+        if team.backend == "cuda" and across > multiprocessors(team) * RESIDENT:
+            return f"a row of {problem.nx} columns takes {across} blocks, more than this GPU runs at a time"
+        return ""
+
+    def make_norm(self) -> Norm:
+        return Norm(self.team, SWEEPS)
+
+    def fit(self, due: Sequence[bool]) -> int:
+        """As far as the norms that are due are evenly spaced."""
+        at = [k for k, wanted in enumerate(due) if wanted]
+        for before, after in pairwise(at):
+            if after - before != at[1] - at[0]:
+                return before + 1
+        return len(due)
+
+    def step(self, due: Sequence[bool]) -> None:
+        self._due = list(due)
+        at = [k for k, wanted in enumerate(due) if wanted]
+        if not at:
+            self._launch(len(due), 0, 1, 0)
+            return
+        with self.stream:
+            self._start[...] = self.fields.old
+        slot = self.norm.open()
+        every = at[1] - at[0] if len(at) > 1 else len(due)
+        self._launch(len(due), at[0] + 1, every, self.norm.at[slot])
+        self.norm.start(slot, self.stream)
+
+    def _launch(self, sweeps: int, first_due: int, every: int, words_at: int) -> None:
+        fields, slab, nx = self.fields, self.fields.slab, self.problem.nx
+        self._kernel(
+            self._across * self._down,
+            *(sweeps, first_due, every, address(fields.new), address(fields.old), slab.rows, self._across, self._down),
+            *(self._chunk_rows, self._piece_bytes, nx, fields.pitch_bytes, words_at, self._words_bytes),
+            *(address(self._scratch), fields.parts[slab.top].rows, address(self._done), address(self._arrivals)),
+            *(address(self._epochs), self.team.me, slab.top, slab.bottom),
+            stream=self.stream,
+            threads=THREADS,
+        )
+        fields.advance(sweeps)
+
+    def norms(self) -> list[float]:
+        return self.norm.wait()[: sum(self._due)]
+
+    def settle(self, keep: int, later: int) -> None:
+        if keep == len(self._due):
+            return
+        self.fields.advance(-len(self._due))
+        with self.stream:
+            self.fields.old[...] = self._start
+        self._launch(keep, 0, 1, 0)
+
+    def finish(self) -> None:
+        self.team.barrier(stream=self.stream)  # the neighbours' last rows may still be on their way
+        self.synchronize()
+
+    def rehearse(self, due: Sequence[bool]) -> None:
+        super().rehearse(due[: due.index(True) + 1] if any(due) else due[:1])
