@@ -26,12 +26,14 @@ class AppKernel:
         self._wanted = len(parameters(text)) - 1
         self._compiled: dict[str, Kernel] = {}
 
-    def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int = 0) -> None:
+    def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int | None = None) -> None:
         """Launch in stream order.
 
-        args: ints, floats, or arrays (their address is passed);  threads: of a block, on a GPU (0: up to 256)
+        args:    ints, floats, or arrays (their address is passed)
+        threads: of a block, on a GPU; 256, where the kernel allows as many
         """
-        threads = threads or min(self._bounds[0], DEFAULT_THREADS)
+        if threads is None:
+            threads = min(self._bounds[0], DEFAULT_THREADS)
         if blocks < 1:
             raise ValueError(f"blocks {blocks}: a launch needs at least one block")
         if not 1 <= threads <= self._bounds[0] or threads % WARP_THREADS:

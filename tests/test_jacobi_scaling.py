@@ -7,6 +7,7 @@ from launch import launch, mpirun
 from mpi4py import MPI
 
 from apps.jacobi import dry_run, scaling
+from apps.jacobi.fields import SPARE_ROWS
 from apps.jacobi.problem import Problem
 
 if MPI.COMM_WORLD.Get_size() > 1:
@@ -83,7 +84,7 @@ def test_dry_run_says_when_memory_is_short(monkeypatch):
     for free, said in ((1 << 30, "1.00 GiB free on PE 0's device: DOES NOT FIT"), (9 << 30, "device: fits")):
         monkeypatch.setattr(dry_run, "free_bytes", lambda team, free=free: free)
         lines = dry_run._memory(Team(), problem, 2, "nvshmem_overlap")
-        fields = 2 * (8191 + 2) * 16384 * 4
+        fields = 2 * (8191 + 2 + SPARE_ROWS) * 16384 * 4
         assert (
             f"Memory a PE: {fields} bytes (1.00 GiB) of fields, a symmetric heap of {fields + (256 << 20)} bytes"
             in lines[0]

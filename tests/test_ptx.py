@@ -166,10 +166,10 @@ SWEEPS = [  # text, dtype, sweeps of a pass, norms
 def test_jacobi(ptx, text, name, sweeps, norms, cc):
     """Rows are read and written by whole vectors, kept in registers and passed on by shuffles, and nothing is fused but
     the squares: four of eight columns, or two of four."""
-    bodies = (
-        [("march", sweeps, norms)] if "persistent" not in text else [("march", 1, "none"), ("summed_march", 1, norms)]
-    )
-    kernel = sweep.bound(getattr(sweep, text), "cuda", tuple(bodies), name, 1000)
+    bodies = (("march", sweeps, norms),)
+    if text == "persistent_sweeps":
+        bodies = (("march", 1, "none"), ("summed_march", 1, norms))
+    kernel = sweep.bound(getattr(sweep, text), "cuda", bodies, name, 1000)
     code = ptx(kernel, text, cc, elements=DTYPES[name])
     letter, width = {"float32": ("f32", 4), "float64": ("f64", 2)}[name]
     loads, stores = (len(re.findall(rf"\b{kind}\.global\.v{width}\.(?:{letter}|b\d\d)\b", code)) for kind in ("ld", "st"))

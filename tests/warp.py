@@ -46,7 +46,7 @@ class Words:
             elements[(at // self._dtype.itemsize + k)[condition]] = value[condition]
 
     def fetch(self, at):
-        pass
+        assert (at + LANE_BYTES <= self._memory.size).all()
 
     def real(self, x):
         return np.full(32, x, self._dtype)
@@ -60,8 +60,11 @@ class Words:
     def pick(self, condition, x, y):
         return np.where(condition, x, y)
 
-    def between(self, x, least, most):
-        return np.clip(x, least, most)
+    def between(self, x, low, high):
+        return np.clip(x, low, high)
+
+    def least(self, x, y):
+        return np.minimum(x, y)
 
     def within(self, x, n):
         return (x >= 0) & (x < n)

@@ -76,8 +76,12 @@ def limb_scale(j):
     return scale
 
 
-def between(x, least, most):
-    return min(max(x, least), most)
+def between(x, low, high):
+    return min(max(x, low), high)
+
+
+def least(x, y):
+    return min(x, y)
 
 
 def deposit(words, warp, lane, share, level, levels, limb, bad):

@@ -20,8 +20,10 @@ class MpiRows:
             cuda_aware() if self._comm.rank == 0 else None
         )
         if self._staged:
+            import cupy
             import cupyx
 
+            self._done = cupy.cuda.get_current_stream().synchronize
             row = fields.old[0]
             self._out, self._in = cupyx.empty_pinned(row.shape, row.dtype), cupyx.empty_pinned(row.shape, row.dtype)
 
@@ -42,6 +44,7 @@ class MpiRows:
         row.get(out=self._out)
         self._comm.Sendrecv(self._out, dest, tag, self._in, source, tag)
         halo.set(self._in)
+        self._done()
 
 
 def cuda_aware() -> bool:

@@ -28,7 +28,7 @@ WORD_BYTES = 8
 
 
 def march(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch):
-    """new = ``count`` sweeps of old; the squared changes of the last ``summed`` sweeps go to ``words`` (see ``limbs.py``).
+    """new = ``count`` sweeps of old; the changes of the last ``summed`` sweeps are added to ``words``, see ``limbs.py``.
 
     Of the rows first_row..stop_row, chunk_rows from every stride_rows'th on; old has ``count`` more on either side.
     Block b of as many as it takes to cover the columns of all chunks; on a CPU block 0 does it all.
@@ -56,8 +56,8 @@ def wrap(here, field, rows, depth, pitch_bytes):
 
 
 def exchanging_sweeps(
-    here, count, summed, new, old, rows, depth, sides, across, piece_bytes, inner_blocks, chunk_rows, nx, pitch_bytes, words,
-    scratch, rows_above, arrivals, epochs, top, bottom,
+    here, count, summed, new, old, rows, depth, sides, across, piece_bytes, inner_blocks, chunk_rows, nx, pitch_bytes,
+    words, scratch, rows_above, arrivals, epochs, top, bottom,
 ):  # fmt: skip
     """``march``, and the exchange with both neighbours inside it.
 
@@ -97,8 +97,8 @@ def exchanging_sweeps(
 
 
 def persistent_sweeps(
-    here, sweeps, first_due, every, new, old, rows, across, down, chunk_rows, piece_bytes, nx, pitch_bytes, words, words_bytes,
-    scratch, rows_above, done, arrivals, epochs, me, top, bottom,
+    here, sweeps, first_due, every, new, old, rows, across, down, chunk_rows, piece_bytes, nx, pitch_bytes,
+    words, words_bytes, scratch, rows_above, done, arrivals, epochs, me, top, bottom,
 ):  # fmt: skip
     """The whole loop in one kernel: every block keeps its rows and columns, and waits for those around it alone.
 

@@ -30,11 +30,8 @@ def source(sweeps: int, norms: str, dtype: str, rest: int, name: str) -> str:
     lines += [f"{one} = zero" for levels in rows.values() for row in levels[:sweeps] for one in row]
 
     def load(into: str) -> list[str]:
-        return [
-            f"{', '.join(rows[into][0])} = load_row(old)",
-            f"fetch(old + {AHEAD} * pitch_bytes)",
-            "old += pitch_bytes",
-        ]
+        fetch = f"fetch(least(old + {AHEAD} * pitch_bytes, final))"
+        return [f"{', '.join(rows[into][0])} = load_row(old)", fetch, "old += pitch_bytes"]
 
     def advance(s: int, u: str, c: str, d: str) -> list[str]:
         """Row d has come in at level s: the row above it at level s+1."""
@@ -96,6 +93,7 @@ def _start(sweeps: int, norms: str, dtype: str) -> list[str]:
         f"last = (column < nx) & (column + {width} >= nx)",
         f"inside = between(column, 0, pitch_bytes // {item_bytes} - {width})",
         f"old = old + (row - {sweeps}) * pitch_bytes + inside * {item_bytes}",
+        f"final = old + (rows + {2 * sweeps - 1}) * pitch_bytes",
         # Two lanes store together, so that whole sectors go to memory: first the even lane's columns, then the odd one's.
         "odd = (lane & 1) != 0",
         "even_lane = lane & 30",
