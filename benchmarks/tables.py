@@ -3,6 +3,7 @@
 python benchmarks/tables.py            reads benchmarks/results/*.json, rewrites README.md between its marks
 """
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -51,12 +52,44 @@ def tables(path):
     return "\n\n".join(parts)
 
 
+def solver():
+    """Markdown for the results of ``python -m apps.jacobi --json`` and for the lines of runs that were only printed."""
+    head = ["GPUs", "grid", "variant", "norm every", "sweeps", "s", "GLUP/s", "raw"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    folder = ROOT / "benchmarks" / "results" / "jacobi"
+    printed = (folder / "variants-H200.txt").read_text()
+    for key, variant, every in (
+        ("s1", "single", 1),
+        ("s100", "single", 100),
+        ("b1", "blocked", 1),
+        ("b100", "blocked", 100),
+    ):
+        seconds, glups = re.search(rf"^{key} .*1 PE: ([\d.]+) s, .*, ([\d.]+) GLUP/s", printed, re.MULTILINE).groups()
+        raw = "[raw](benchmarks/results/jacobi/variants-H200.txt)"
+        lines.append(f"| 1 | 16384 x 16384 | {variant} | {every} | 1000 | {seconds} | {float(glups):.0f} | {raw} |")
+    for path in sorted(folder.glob("*.json")):
+        run = json.loads(path.read_text())
+        problem = run["problem"]
+        grid = f"{problem['nx']} x {problem['ny']}"
+        cells = [path.name.split("x")[0], grid, run["variant"], problem["nccheck"], run["iterations"]]
+        cells += [f"{run['runtime_s']:.4f}", f"{run['glups']:.0f}", f"[raw](benchmarks/results/jacobi/{path.name})"]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
 def main():
     results = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
-    text = "\n\n".join(tables(path) for path in results)
+    parts = {"measured": "\n\n".join(tables(path) for path in results), "solver": solver()}
     readme = ROOT / "README.md"
-    marks = r"(<!-- measured -->\n).*(<!-- /measured -->)"
-    readme.write_text(re.sub(marks, lambda m: m[1] + text + "\n" + m[2], readme.read_text(), flags=re.DOTALL))
+    text = readme.read_text()
+    for mark, part in parts.items():
+        text = re.sub(
+            rf"(<!-- {mark} -->\n).*(<!-- /{mark} -->)",
+            lambda m, part=part: m[1] + part + "\n" + m[2],
+            text,
+            flags=re.DOTALL,
+        )
+    readme.write_text(text)
 
 
 if __name__ == "__main__":
