@@ -1,6 +1,7 @@
 """Write the README's tables of measurements from the raw results.
 
-python benchmarks/tables.py            reads benchmarks/results/*.json, rewrites README.md between its marks
+python benchmarks/tables.py            reads benchmarks/results, rewrites README.md between its marks
+python benchmarks/tables.py --plots    and draws each result of the bench beside it, as PNG and SVG
 """
 
 import json
@@ -11,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from pennympi.bench import plot  # noqa: E402
 from pennympi.bench.columns import OURS  # noqa: E402
 from pennympi.bench.result import read  # noqa: E402
 from pennympi.bench.rivals import RIVALS  # noqa: E402
@@ -79,6 +81,9 @@ def solver():
 
 def main():
     results = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    if "--plots" in sys.argv:
+        for path in results:
+            plot.draw(read(path), path.with_suffix(""))
     parts = {"measured": "\n\n".join(tables(path) for path in results), "solver": solver()}
     readme = ROOT / "README.md"
     text = readme.read_text()
