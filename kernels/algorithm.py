@@ -82,6 +82,7 @@ class Algorithm:
     copied: (count, n_pes) -> elements of a chunk: when the text is done, chunk ``me`` of out goes to every PE
             by the copy engines, and ``meet`` waits for theirs (None: the text does all)
     meet:   (here, me, n_pes, signals, epochs), the text that ends such a call
+    residual: the text has a parameter of that name, an array that it adds to the result (0: none)
     """
 
     name: str
@@ -95,6 +96,7 @@ class Algorithm:
     ways: Callable[[Place, int], Sequence[int]] | None = None
     copied: Callable[[int, int], int] | None = None
     meet: Callable[..., Any] | None = None
+    residual: bool = False
 
 
 def anywhere(place: Place, dtype: str, op: str) -> str:

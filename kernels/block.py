@@ -188,9 +188,15 @@ def wait_all(here, signals, value, me, n_pes):
 
 
 @_primitive
-def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes):
+def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
     """out (count,) elements = op over all PEs, in their order: src (count,) for this PE,
-    slots (n_pes, slot_bytes) for the others.  scratch (count,) partials may be used."""
+    slots (n_pes, slot_bytes) for the others; plus residual (count,), unless it is 0, before
+    the result is rounded.  scratch (count,) partials may be used."""
+
+
+@_primitive
+def plus(here, dst, x, y, count):
+    """dst (count,) elements = x (count,) + y (count,) elements, added as partials and rounded once."""
 
 
 # Packets: data with the epoch inside, so that no flag has to follow it ------------------
@@ -208,21 +214,28 @@ def receive_packets(here, dst, slot, nbytes, epoch, source):
 
 
 @_primitive
+def receive_plus(here, dst, slot, residual, count, epoch, source):
+    """``receive_packets`` of count elements, ``plus`` residual (count,)."""
+
+
+@_primitive
 def trade_packets(here, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
     """``send_packets`` of row pe of src (rows src_stride bytes apart; 0: one row for all) to slot ``me`` on
     every PE pe, and ``receive_packets`` of what comes to row pe of out; row ``me`` of src to row ``me`` of out."""
 
 
 @_primitive
-def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0):
+def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
     """``send_packets`` of row pe of src (as above) to slot ``me`` on every PE pe, and ``combine_packets`` of
-    what comes, in one: each thread adds up what it received while its next packets are under way."""
+    what comes, in one: each thread adds up what it received while its next packets are under way.
+    residual: as in ``combine``."""
 
 
 @_primitive
-def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes):
+def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     """``combine_packets`` to out, and ``send_packets`` of the result to slot ``me`` of ``reduced``
-    on every PE, in one: each thread passes its part on as soon as it has added it up."""
+    on every PE, in one: each thread passes its part on as soon as it has added it up.
+    To out, ``plus`` residual (count,) unless it is 0; out may be the residual."""
 
 
 @_primitive

@@ -21,11 +21,15 @@ _SCALARS: dict[tuple[str, int], ir.Type] = {
 
 STEPS = ("widen", "reduce", "finish", "merge", "finish_merge")
 OF_PARTIALS = {"merge": "reduce", "finish_merge": "finish"}  # the same on elements
-TO_ELEMENTS = ("finish", "finish_merge")
+TO_ELEMENTS = ("finish", "finish_merge", "plus")
+
+
+# Two more for AllReduce with a residual, on a CPU: finish without rounding, and the sum of elements at part and src.
+CLOSE, PLUS = "close", "plus"
 
 
 def step_bytes(step: str, dtype: DType) -> tuple[int, int]:
-    """Bytes of one of (dst, src) of a step; ``part`` always holds partials."""
+    """Bytes of one of (dst, src) of a step; ``part`` holds partials, but for ``PLUS``."""
     item_bytes, acc_bytes = dtype.item_bytes, dtype.acc_bytes
     return item_bytes if step in TO_ELEMENTS else acc_bytes, acc_bytes if step in OF_PARTIALS else item_bytes
 
@@ -158,7 +162,7 @@ def apply(
     align: tuple[int, int],
     space: int = 0,
 ) -> None:
-    """One step on ``width`` elements at int64 addresses: the primitive of that name in ``kernels/block.py``.
+    """One step on ``width`` elements at int64 addresses: the primitive of that name (``kernels/block.py``), or ``CLOSE``.
 
     align: what (elements, partials) are aligned to, in bytes;  space: LLVM address space
     """
@@ -170,10 +174,14 @@ def apply(
     if step == "widen":
         store(b, dst, x, part_align, space)
         return
-    x = combine(b, dtype, op, load(b, part, partial_type(dtype), width, part_align, space), x)
-    if step not in TO_ELEMENTS:
-        store(b, dst, x, part_align, space)
-        return
-    if op == "avg":
+    if step == PLUS:
+        y = widen(b, dtype, load(b, part, element_type(dtype), width, item_align, space), width)
+    else:
+        y = load(b, part, partial_type(dtype), width, part_align, space)
+    x = combine(b, dtype, op, y, x)
+    if op == "avg" and step in (*TO_ELEMENTS, CLOSE):
         x = divide(b, dtype, x, n_pes, width)
-    store(b, dst, narrow(b, dtype, x, width), item_align, space)
+    if step in TO_ELEMENTS:
+        store(b, dst, narrow(b, dtype, x, width), item_align, space)
+    else:
+        store(b, dst, x, part_align, space)

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 # Parameters that a backend may turn into constants of the compiled kernel.
-CONSTANTS = ("n_pes", "item_bytes", "acc_bytes")
+CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual")
 
 
 def bind(

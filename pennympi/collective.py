@@ -1,6 +1,6 @@
 """What every collective needs on the host side: a workspace, prepared launches, an order of calls."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from .settings import setting
 from .symmetric import SymmetricArrays
 
 # One call, checked: (at, what).
-# at:   the addresses that a launch is given: out, src
+# at:   the addresses that a launch is given: those of ``opened``
 # what: all that a prepared launch depends on: count, dtype, op ("" for none), aligned, then the ``extras``
 Asked = tuple[tuple[int, ...], tuple[Any, ...]]
 
@@ -132,20 +132,20 @@ class Collective:
                 f"the first {self.name} by {row.name} is under graph capture, and it has to allocate: "
                 f"make the same call once before the capture, or use team.plan_{self.name}"
             )
-        self._allocate(row, lane)
+        plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, self._limits)
+        self._allocate(row, lane, self._limits.max_blocks if lane >= 0 else plan.blocks)
         kernel = self.backend.kernel(
             row.kernel,
             f"{self.name} ({row.name})",
             reduction=(dtype, op) if op else None,
-            constants=constants(row.kernel, dtype, n_pes),
+            constants=constants(row.kernel, dtype, n_pes, self.opened),
             aligned=aligned and count * dtype.item_bytes % 16 == 0,
         )
-        plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, self._limits)
         at = self._lanes[row.name, lane]
         values = {
             **dict.fromkeys(self.opened, 0),
             **dict(zip(self.extras, extra, strict=True)),
-            **constants(row.kernel, dtype, n_pes),
+            **constants(row.kernel, dtype, n_pes, self.opened),
             "me": self.job.me,
             "count": count,
             "piece_elems": plan.piece_elems,
@@ -157,12 +157,11 @@ class Collective:
         run = kernel.prepare(plan.blocks, [values[name] for name in names], left_open, plan.threads)
         return self.after(row, run, at, count, dtype)
 
-    def _allocate(self, row: Algorithm, lane: int) -> None:
-        """Make the lane, and with the shared one those of the graphs that may come."""
+    def _allocate(self, row: Algorithm, lane: int, blocks: int) -> None:
+        """Make the lane for launches of up to ``blocks``, and with the shared one those of the graphs that may come."""
         wanted = [lane]
         if lane == 0 and self.backend.can_capture:
             wanted += range(1, 1 + setting("PENNYMPI_GRAPH_LANES"))
-        blocks = self._limits.max_blocks
         nbytes = blocks * 2 * self._limits.half_bytes
         for one in wanted:
             if (row.name, one) not in self._lanes:
@@ -173,11 +172,10 @@ class Collective:
                 )
 
 
-def constants(text: Callable[..., Any], dtype: DType, n_pes: int) -> dict[str, int]:
-    """The parameters of a text that the machine code may hold as numbers."""
-    values = {"n_pes": n_pes, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes}
-    names = parameters(text)
-    return {name: values[name] for name in CONSTANTS if name in names}
+def constants(text: Callable[..., Any], dtype: DType, n_pes: int, opened: Sequence[str] = ()) -> dict[str, int]:
+    """The parameters of a text that the machine code may hold as numbers: all of ``CONSTANTS`` but those left open."""
+    values = {"n_pes": n_pes, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes, "residual": 0}
+    return {name: values[name] for name in CONSTANTS if name in parameters(text) and name not in opened}
 
 
 def check_root(root: Any, n_pes: int) -> int:

@@ -110,8 +110,8 @@ class Collectives:
         self._job.control.enter(collective.name)
         if self._debug:
             src = self._backend.span(x, False)
-            op, root = asked[1][2], asked[1][4:5] if "root" in collective.extras else ()
-            self._compare(collective.name, src.dtype.name, src.count, op, algorithm, *root)
+            op, more = asked[1][2], asked[1][4:5] if "root" in collective.extras else collective.opened[2:]
+            self._compare(collective.name, src.dtype.name, src.count, op, algorithm, *more)
         return asked
 
     def _plan(self, collective: Collective, algorithm: str, *args: Any) -> Callable[..., None]:

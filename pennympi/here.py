@@ -13,10 +13,11 @@ RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record
 WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: addresses of the compiled element loops
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
-PATIENCE = 13  # host backend: polls of a signal before the PE sleeps between them
-SENT = 14  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
-MULTICAST = 15  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
-DELTAS = 16
+CLOSE, LAST, PLUS = 13, 14, 15  # host backend: addresses of the loops that add a residual
+PATIENCE = 16  # host backend: polls of a signal before the PE sleeps between them
+SENT = 17  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
+MULTICAST = 18  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
+DELTAS = 19
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 

@@ -71,15 +71,19 @@ class Selection:
     def __init__(self, place: Place, limits: Limits, machine: Machine, tuned: Tuned | None, device: str):
         self._place, self._limits, self.machine, self.tuned, self.device = place, limits, machine, tuned, device
 
-    def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str) -> Algorithm:
+    def choose(
+        self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, residual: bool = False
+    ) -> Algorithm:
         """The row to run.  ``name``: an algorithm's, or "auto"; or a row, which a measurement may have changed.
+
+        residual: it has to add one
 
         Raises ValueError for an unknown name, Unsupported when it can't run here.
         """
         if name == "auto":
             name = setting("PENNYMPI_ALLREDUCE")
         if name == "auto":
-            name = self._best(nbytes, dtype_of(dtype), op)[0]
+            name = self._best(nbytes, dtype_of(dtype), op, residual)[0]
         row = name if isinstance(name, Algorithm) else TABLE.get(name)
         if row is None and name in PLANNED:
             raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
@@ -88,6 +92,9 @@ class Selection:
         reason = row.refuse(place, dtype, op)
         if reason:
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
+        if residual and not row.residual:
+            able = ", ".join(other.name for other in TABLE.values() if other.residual)
+            raise Unsupported(f"{row.name} can't add a residual: use algorithm='auto', or one of {able}")
         return row
 
     def planned(self, name: str | Algorithm, nbytes: int, dtype: str, op: str, shared: bool) -> Algorithm | None:
@@ -131,15 +138,16 @@ class Selection:
             {one.name: reason for one in TABLE.values() if (reason := one.refuse(self._place, dtype.name, op))},
         )
 
-    def _best(self, nbytes: int, dtype: DType, op: str) -> tuple[str, str]:
-        """(name, why) of the fastest algorithm that can run."""
-        measured = self._measured(nbytes, dtype, op)
+    def _best(self, nbytes: int, dtype: DType, op: str, residual: bool = False) -> tuple[str, str]:
+        """(name, why) of the fastest algorithm that can run (and add a residual)."""
+        able = [row.name for row in TABLE.values() if row.residual or not residual]
+        measured = {name: us for name, us in self._measured(nbytes, dtype, op).items() if name in able}
         if measured and self.tuned:
             return min(measured, key=lambda name: measured[name]), f"the fastest as measured ({self.tuned.source})"
-        modelled = self._modelled(nbytes, dtype, op)
+        modelled = {name: us for name, us in self._modelled(nbytes, dtype, op).items() if name in able}
         if modelled:
             return min(modelled, key=lambda name: modelled[name]), f"the fastest by the cost model of {self.machine.name}"
-        able = [row.name for row in TABLE.values() if not row.refuse(self._place, dtype.name, op)]
+        able = [name for name in able if not TABLE[name].refuse(self._place, dtype.name, op)]
         return able[0], "the first that can run: none has a formula"
 
     def _measured(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:

@@ -17,6 +17,7 @@ from .job import Job
 from .kernels.algorithm import MAX_THREADS
 from .operators import operator_name
 from .order import InOrder
+from .residual import AllReducePlus
 from .rma import OneSided
 from .selection import Explanation, agreed
 from .settings import setting
@@ -52,6 +53,7 @@ class Team(Collectives):
         self._exchange = Exchange(backend, job, self._arrays, self._rma)
         ground = Ground(backend, job, self._arrays, self.place, InOrder(backend))
         self._allreduce = AllReduce(ground, self._selection)
+        self._allreduce_plus = AllReducePlus(ground, self._selection)
         super().__init__(ground)
 
     # Symmetric arrays ------------------------------------------------------------------
@@ -176,24 +178,42 @@ class Team(Collectives):
         self._check()
         self._exchange.call(recv, send, pe, form, self._backend.stream_handle(stream), stream)
 
-    def allreduce(self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto", stream: Any = None) -> Any:
-        """out = op over all PEs of x, in stream order; returns out (x when out is None: in place).
+    def allreduce(
+        self,
+        x: Any,
+        out: Any = None,
+        op: Any = "sum",
+        algorithm: str = "auto",
+        stream: Any = None,
+        residual: Any = None,
+    ) -> Any:
+        """out = op over all PEs of x, plus residual, in stream order; returns out (x when out is None: in place).
 
-        x, out: contiguous device arrays of the same count and dtype, symmetric or not
+        x, out, residual: contiguous device arrays of the same count and dtype, symmetric or not
         op: "sum", "prod", "min", "max", "avg", or MPI.SUM and so on
         algorithm: a row of the table in the README, or "auto"
-        16-bit floats are added in float32 and rounded once.  Every PE gets the same bits.
+        16-bit floats are added in float32 and rounded once.  Every PE gets the same bits, but for
+        its own residual, which the same kernel adds before that rounding (one_shot, one_shot_packets),
+        or in float32 with a second rounding (two_shot, two_shot_packets); it may be out.
         Raises TypeError, ValueError, Unsupported before anything is sent; PeerTimeout.
         """
-        self._allreduce.call(self._ask(self._allreduce, algorithm, x, out, op), algorithm, stream)
+        if residual is None:
+            self._allreduce.call(self._ask(self._allreduce, algorithm, x, out, op), algorithm, stream)
+        else:
+            plus = self._allreduce_plus
+            plus.call(self._ask(plus, algorithm, x, out, op, residual), algorithm, stream)
         return x if out is None else out
 
-    def plan_allreduce(self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto") -> Callable[..., None]:
+    def plan_allreduce(
+        self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto", residual: Any = None
+    ) -> Callable[..., None]:
         """A persistent AllReduce of these arrays: call it as plan(stream).  Collective.
 
         Takes part in graph capture; has a workspace of its own.  Arguments as ``allreduce``.
         """
-        return self._plan(self._allreduce, algorithm, x, out, op)
+        if residual is None:
+            return self._plan(self._allreduce, algorithm, x, out, op)
+        return self._plan(self._allreduce_plus, algorithm, x, out, op, residual)
 
     def explain(self, nbytes: int, dtype: Any = "float32", op: Any = "sum") -> Explanation:
         """What an AllReduce of ``nbytes`` bytes will run and why, its plan, and the predicted times of all algorithms.
@@ -282,6 +302,6 @@ class Team(Collectives):
         said = self._job.gather((name, *rest), name)
         if any(other != said[0] for other in said):
             raise CollectiveMismatchError(
-                "the PEs disagree on (call, dtype, count, op, algorithm, root): "
+                "the PEs disagree on (call, dtype, count, op, algorithm, root or residual): "
                 + "; ".join(f"PE {pe} {one}" for pe, one in enumerate(said[:16]))
             )

@@ -60,6 +60,13 @@ def _inputs(name, op, n_pes):
 
 
 def _reduced(name, op, n_pes):
+    with np.errstate(over="ignore"):
+        return _partials(name, op, n_pes).astype(TABLE[name].numpy)
+
+
+@cache
+def _partials(name, op, n_pes):
+    """The result before it is rounded."""
     row = TABLE[name]
     values = _inputs(name, op, n_pes)
     partial = np.float32 if row.acc_bytes != row.item_bytes else row.numpy
@@ -69,5 +76,15 @@ def _reduced(name, op, n_pes):
         result = np.sign(wide) * (abs(wide) // n_pes)
     elif op == "avg":
         result = result / np.dtype(partial).type(n_pes)
+    return result
+
+
+def expected_plus(name, op, n_pes, residual, rounded_first):
+    """op over what all PEs give, plus a residual (count,): rounded at the end, and before if ``rounded_first``."""
+    dtype = TABLE[name].numpy
     with np.errstate(over="ignore"):
-        return result.astype(row.numpy)
+        total = np.resize(_partials(name, op, n_pes), residual.size)
+        if rounded_first:
+            total = total.astype(dtype)
+        partial = np.float32 if TABLE[name].acc_bytes != TABLE[name].item_bytes else dtype
+        return (total.astype(partial) + residual.astype(partial)).astype(dtype)

@@ -95,6 +95,17 @@ def test_allreduce(ptx, algorithm, cc):
         assert ("multimem" in code) == (algorithm == "nvls"), what
 
 
+@pytest.mark.parametrize("algorithm", [name for name, row in ALGORITHMS.items() if row.residual])
+def test_residual(ptx, algorithm):
+    """A product and the sum after it are rounded one by one, as on a CPU."""
+    name, op = ("float32", "prod") if algorithm == "one_shot" else ("bfloat16", "sum")
+    text, dtype = ALGORITHMS[algorithm].kernel, DTYPES[name]
+    fixed = constants(text, dtype, N_PES, opened=("residual",))
+    code = ptx(text, f"allreduce ({algorithm})", HOPPER, reduction=(dtype, op), constants=fixed, aligned=True)
+    check_messages(code, "packets" in algorithm, f"{algorithm} with a residual")
+    assert "fma.rn.f" not in code and "add.rn.f32" in code
+
+
 @pytest.mark.parametrize(("collective", "algorithm"), ALL_OTHERS)
 def test_collectives(ptx, collective, algorithm):
     """A dtype and an op for each text, in turn; what only moves data has none."""

@@ -32,6 +32,11 @@ def test_the_tables_are_the_registries():
     assert table("collectives", 4) == rows
 
 
+def test_who_adds_a_residual():
+    names = re.search(r"residual=r\)` adds.*?\((.*?)\)", README)[1]
+    assert names == ", ".join(row.name for row in AllReduce.table.values() if row.residual)
+
+
 def test_the_example_runs(tmp_path):
     example = re.search(r"<!-- example -->\s*```python\n(.*?)```", README, re.DOTALL)[1]
     assert len(example.splitlines()) <= 50

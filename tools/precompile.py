@@ -23,6 +23,7 @@ def compile_one(job):
     import numba.cuda.dispatcher
 
     from pennympi.bind import parameters
+    from pennympi.collective import constants
     from pennympi.cuda.compile import cubin
     from pennympi.dtypes import TABLE as DTYPES
     from pennympi.kernels.allreduce import TABLE
@@ -31,9 +32,9 @@ def compile_one(job):
     # Numba asks the current device for this, and a context for each process would fill the GPU.
     numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     row, dtype = TABLE[name], DTYPES[dtype_name]
-    constants = {"n_pes": n_pes, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes}
+    fixed = constants(row.kernel, dtype, n_pes)
     kinds = "i" * (len(parameters(row.kernel)) - 1)
-    cubin(row.kernel, f"allreduce ({name})", kinds, None, (dtype, op), constants, beyond, aligned, cc)
+    cubin(row.kernel, f"allreduce ({name})", kinds, None, (dtype, op), fixed, beyond, aligned, cc)
     return 1
 
 

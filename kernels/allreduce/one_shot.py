@@ -18,9 +18,12 @@ def put_all(here, me, n_pes, slot, src, nbytes):
 
 
 def one_shot(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
+    ways, residual,
+):  # fmt: skip
+    """out (count,) = op over all PEs of src (count,), plus residual (count,) if not 0; out may be src or residual.
+
+    The residual is added before the result is rounded.
 
     inbox   (blocks, 4 pieces in turn, half_bytes / 2), a piece holds (n_pes sources, slot) elements
     signals (blocks, n_pes sources) words;  outbox is scratch
@@ -50,7 +53,9 @@ def one_shot(
         wait_all(here, arrived, epoch, me, n_pes)
         slots = own_inbox + (epoch & 3) * turn_bytes
         at = low * item_bytes
-        combine(here, out + at, slots, slot_bytes, src + at, min(piece_elems, count - low), scratch, me, n_pes)
+        n = min(piece_elems, count - low)
+        rest = residual + at if residual else 0
+        combine(here, out + at, slots, slot_bytes, src + at, n, scratch, me, n_pes, rest)
         if following < count:
             fence(here)
             signal_all(here, arrived, epoch + 1, me, n_pes)
@@ -77,4 +82,5 @@ ALGORITHM = Algorithm(
     signals=lambda place: place.n_pes,
     outbox=False,
     refuse=anywhere,
+    residual=True,
 )

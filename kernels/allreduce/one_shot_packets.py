@@ -10,9 +10,12 @@ from ..block import block, blocks, read_epoch, swap_packets, write_epoch
 
 
 def one_shot_packets(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
+    ways, residual,
+):  # fmt: skip
+    """out (count,) = op over all PEs of src (count,), plus residual (count,) if not 0; out may be src or residual.
+
+    The residual is added before the result is rounded.
 
     inbox  (blocks, 2 parities, half_bytes), a half holds (n_pes sources) slots of packets
     outbox (blocks, 2 parities, half_bytes) is scratch
@@ -25,9 +28,10 @@ def one_shot_packets(
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two parities are enough.
         half = (block() * 2 + (epoch & 1)) * half_bytes
         n = min(piece_elems, count - low)
-        own = src + low * item_bytes
-        here_out = out + low * item_bytes
-        swap_packets(here, here_out, inbox + half, slot_bytes, own, n, epoch, outbox + half, me, n_pes)
+        at = low * item_bytes
+        rest = residual + at if residual else 0
+        slots, scratch = inbox + half, outbox + half
+        swap_packets(here, out + at, slots, slot_bytes, src + at, n, epoch, scratch, me, n_pes, 0, rest)
         low += blocks() * piece_elems
     write_epoch(epochs, block(), epoch)
 
@@ -47,4 +51,5 @@ ALGORITHM = Algorithm(
     signals=lambda place: 1,
     outbox=False,
     refuse=by_packets,
+    residual=True,
 )

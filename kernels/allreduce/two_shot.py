@@ -10,7 +10,7 @@ at its end, when the puts in front of them have long arrived.
 """
 
 from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, combine, copy, fence, put, read_epoch, signal_all, wait_all, write_epoch
+from ..block import block, blocks, combine, copy, fence, plus, put, read_epoch, signal_all, wait_all, write_epoch
 
 PIECES, MIN_PIECE_BYTES = 4, 16384  # a fence a round costs about 2 us
 THREADS = 256  # of two blocks a multiprocessor: one waits while the other puts
@@ -24,19 +24,26 @@ def put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot)
         put(here, slot, src + low * item_bytes, max(0, min(piece_elems, count - low)) * item_bytes, pe)
 
 
-def collect(me, n_pes, item_bytes, out, count, piece_elems, start, reduced, slot_bytes):
+def collect(here, me, n_pes, item_bytes, out, count, piece_elems, start, reduced, slot_bytes, residual):
     """From every PE the chunk that it reduced."""
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
         low = start + pe * piece_elems
         n = max(0, min(piece_elems, count - low))
-        copy(out + low * item_bytes, reduced + pe * slot_bytes, n * item_bytes)
+        at = low * item_bytes
+        if residual:
+            plus(here, out + at, reduced + pe * slot_bytes, residual + at, n)
+        else:
+            copy(out + at, reduced + pe * slot_bytes, n * item_bytes)
 
 
 def two_shot(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
+    ways, residual,
+):  # fmt: skip
+    """out (count,) = op over all PEs of src (count,), plus residual (count,) if not 0; out may be src or residual.
+
+    The result is rounded before it travels, and once more when the residual is added.
 
     inbox   (blocks, 4 rounds in turn, half_bytes / 2), a round holds (2 shots, n_pes sources, slot) elements
     signals (blocks, 2 shots, n_pes sources) words;  outbox is scratch
@@ -71,13 +78,17 @@ def two_shot(
         n = max(0, min(piece_elems, count - low))
         at = low * item_bytes
         wait_all(here, first, epoch, me, n_pes)
-        combine(here, out + at, parts, slot_bytes, src + at, n, scratch, me, n_pes)
+        # In out, or if that may be the residual, in the one slot that no peer writes.
+        result = parts + me * slot_bytes if residual else out + at
+        combine(here, result, parts, slot_bytes, src + at, n, scratch, me, n_pes)
         for k in range(1, n_pes):
-            put(here, parts + (n_pes + me) * slot_bytes, out + at, n * item_bytes, (me + k) % n_pes)
+            put(here, parts + (n_pes + me) * slot_bytes, result, n * item_bytes, (me + k) % n_pes)
+        if residual:
+            plus(here, out + at, result, residual + at, n)
 
         if start > begin:
             wait_all(here, second, epoch - 1, me, n_pes)
-            collect(me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes)
+            collect(here, me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes, residual)
         fence(here)
         signal_all(here, second, epoch, me, n_pes)
         if following < count:
@@ -86,7 +97,7 @@ def two_shot(
         start = following
     if start > begin:
         wait_all(here, second, epoch, me, n_pes)
-        collect(me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes)
+        collect(here, me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes, residual)
     write_epoch(epochs, block(), epoch)
 
 
@@ -109,4 +120,5 @@ ALGORITHM = Algorithm(
     signals=lambda place: 2 * place.n_pes,
     outbox=False,
     refuse=anywhere,
+    residual=True,
 )

@@ -5,13 +5,16 @@ in place of a sentinel, so that every dtype and every value will do.
 """
 
 from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packed_bytes, packet_plan
-from ..block import block, blocks, pass_packets, read_epoch, receive_packets, send_packets, write_epoch
+from ..block import block, blocks, pass_packets, read_epoch, receive_packets, receive_plus, send_packets, write_epoch
 
 
 def two_shot_packets(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
+    ways, residual,
+):  # fmt: skip
+    """out (count,) = op over all PEs of src (count,), plus residual (count,) if not 0; out may be src or residual.
+
+    The result is rounded before it travels, and once more when the residual is added.
 
     inbox  (blocks, 2 parities, half_bytes), a half holds (2 shots, n_pes sources) slots of packets
     outbox is scratch
@@ -34,14 +37,20 @@ def two_shot_packets(
 
         low = start + me * piece_elems
         n = max(0, min(piece_elems, count - low))
-        own = src + low * item_bytes
-        pass_packets(here, out + low * item_bytes, parts, reduced, slot_bytes, own, n, epoch, outbox + half, me, n_pes)
+        at = low * item_bytes
+        rest = residual + at if residual else 0
+        scratch = outbox + half
+        pass_packets(here, out + at, parts, reduced, slot_bytes, src + at, n, epoch, scratch, me, n_pes, rest)
 
         for k in range(1, n_pes):
             pe = (me + k) % n_pes
             low = start + pe * piece_elems
             n = max(0, min(piece_elems, count - low))
-            receive_packets(here, out + low * item_bytes, reduced + pe * slot_bytes, n * item_bytes, epoch, pe)
+            at = low * item_bytes
+            if residual:
+                receive_plus(here, out + at, reduced + pe * slot_bytes, residual + at, n, epoch, pe)
+            else:
+                receive_packets(here, out + at, reduced + pe * slot_bytes, n * item_bytes, epoch, pe)
         start += blocks() * n_pes * piece_elems
     write_epoch(epochs, block(), epoch)
 
@@ -61,4 +70,5 @@ ALGORITHM = Algorithm(
     signals=lambda place: 1,
     outbox=False,
     refuse=by_packets,
+    residual=True,
 )

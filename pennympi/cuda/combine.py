@@ -11,12 +11,12 @@ def piece_of(slots, slot_bytes, src, pe, me):
     return src if pe == me else slots + pe * slot_bytes
 
 
-def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes):
+def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
     nbytes = count * ITEM_BYTES
     thread = cuda.threadIdx.x
     step = cuda.blockDim.x * 16
     i = thread * 16
-    if ALIGNED or ((out | src) & 15) == 0:
+    if ALIGNED or ((out | src | residual) & 15) == 0:
         whole = nbytes // 16 * 16
         while i + step < whole:
             at = piece_of(slots, slot_bytes, src, 0, me) + i
@@ -26,14 +26,21 @@ def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes):
                 at = piece_of(slots, slot_bytes, src, pe, me) + i
                 x, y = load_pair(at), load_pair(at + step)
                 p, q = add(p, x), add(q, y)
-            store_pair(out + i, end(p, n_pes))
-            store_pair(out + i + step, end(q, n_pes))
+            if residual != 0:
+                store_pair(out + i, end_plus(p, n_pes, load_pair(residual + i)))
+                store_pair(out + i + step, end_plus(q, n_pes, load_pair(residual + i + step)))
+            else:
+                store_pair(out + i, end(p, n_pes))
+                store_pair(out + i + step, end(q, n_pes))
             i += 2 * step
         while i < whole:
             p = begin(load_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
             for pe in range(1, n_pes):
                 p = add(p, load_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
-            store_pair(out + i, end(p, n_pes))
+            if residual != 0:
+                store_pair(out + i, end_plus(p, n_pes, load_pair(residual + i)))
+            else:
+                store_pair(out + i, end(p, n_pes))
             i += step
         done = whole
     else:
@@ -44,7 +51,26 @@ def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes):
         p = begin(element_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
         for pe in range(1, n_pes):
             p = add(p, element_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
-        store_element(out + i, end(p, n_pes))
+        if residual != 0:
+            store_element(out + i, end_plus(p, n_pes, element_pair(residual + i)))
+        else:
+            store_element(out + i, end(p, n_pes))
+        i += cuda.blockDim.x * ITEM_BYTES
+    cuda.syncthreads()
+
+
+def plus(here, dst, x, y, count):
+    nbytes = count * ITEM_BYTES
+    i = cuda.threadIdx.x * 16
+    done = 0
+    if ALIGNED or ((dst | x | y) & 15) == 0:
+        done = nbytes // 16 * 16
+        while i < done:
+            store_pair(dst + i, plus_pair(load_pair(x + i), load_pair(y + i)))
+            i += cuda.blockDim.x * 16
+    i = done + cuda.threadIdx.x * ITEM_BYTES
+    while not ALIGNED and i < nbytes:
+        store_element(dst + i, plus_pair(element_pair(x + i), element_pair(y + i)))
         i += cuda.blockDim.x * ITEM_BYTES
     cuda.syncthreads()
 

@@ -30,7 +30,7 @@ _LOCAL = (
     "wait", "wait_all", "read_way", "read_epoch", "write_epoch",
 )  # fmt: skip
 _PACKETS = ("send_packets", "receive_packets", "trade_packets")
-_ADDED_PACKETS = ("combine_packets", "pass_packets", "swap_packets")
+_ADDED_PACKETS = ("combine_packets", "pass_packets", "receive_plus", "swap_packets")
 _MULTICAST = ("reduce_multicast", "store_multicast", "meet_multicast")
 _PEER = ("put", "get", "put_signal", "fence", "signal", "signal_all")
 
@@ -67,7 +67,7 @@ def entry(
     plain |= {primitive: getattr(remote if beyond else peers, primitive) for primitive in _PEER}
     fixed: dict[str, Any] = {"CALL": call_number(name), "ALIGNED": aligned}
     if reduction:
-        plain |= element_bodies(*reduction) | {"combine": combine.combine}
+        plain |= element_bodies(*reduction) | {"combine": combine.combine, "plus": combine.plus}
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, constants.get("n_pes", 0))}
     if not beyond:
         added = _ADDED_PACKETS if reduction else ()

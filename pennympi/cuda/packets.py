@@ -141,10 +141,27 @@ def receive_packets(here, dst, slot, nbytes, epoch, source):
     cuda.syncthreads()
 
 
-def sum_of(here, slots, slot_bytes, own, i, epoch, me, n_pes):
-    """Part ``i`` of the result: this PE's ``own`` and the others' as they arrive, in the PEs' order."""
+def receive_plus(here, dst, slot, residual, count, epoch, source):
+    nbytes = count * ITEM_BYTES
+    parts = padded(nbytes)
+    i = cuda.threadIdx.x
+    while i < parts:
+        rest = own_pair(residual, i, nbytes)
+        store_part(dst, i, nbytes, plus_pair(take(here, slot, i, epoch, source), rest))
+        i += cuda.blockDim.x
+    cuda.syncthreads()
+
+
+def sum_of(here, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, residual):
+    """Part ``i`` of the result: this PE's ``own`` and the others' as they arrive, in the PEs' order, and the residual."""
+    rest = (0, 0)
+    if residual != 0:
+        rest = own_pair(residual, i, nbytes)
     if TOGETHER:
-        return fold(take_all(here, slots, slot_bytes, i, epoch, me), own, me)
+        pairs = take_all(here, slots, slot_bytes, i, epoch, me)
+        if residual != 0:
+            return fold_plus(pairs, own, me, rest)
+        return fold(pairs, own, me)
     pair = own
     if me != 0:
         pair = take(here, slots, i, epoch, 0)
@@ -154,6 +171,8 @@ def sum_of(here, slots, slot_bytes, own, i, epoch, me, n_pes):
         if pe != me:
             pair = take(here, slots + pe * slot_bytes, i, epoch, pe)
         partials = add(partials, pair)
+    if residual != 0:
+        return end_plus(partials, n_pes, rest)
     return end(partials, n_pes)
 
 
@@ -163,19 +182,21 @@ def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me
     i = cuda.threadIdx.x
     while i < parts:
         own = own_pair(src, i, nbytes)
-        store_part(out, i, nbytes, sum_of(here, slots, slot_bytes, own, i, epoch, me, n_pes))
+        store_part(out, i, nbytes, sum_of(here, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, 0))
         i += cuda.blockDim.x
     cuda.syncthreads()
 
 
-def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes):
+def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     nbytes = count * ITEM_BYTES
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
         own = own_pair(src, i, nbytes)
-        pair = sum_of(here, slots, slot_bytes, own, i, epoch, me, n_pes)
+        pair = sum_of(here, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, 0)
         send_rows(here, reduced, slot_bytes, out, 0, pair, i, nbytes, epoch, me, n_pes)
+        if residual != 0:
+            pair = plus_pair(pair, own_pair(residual, i, nbytes))
         store_part(out, i, nbytes, pair)
         i += cuda.blockDim.x
     cuda.syncthreads()
@@ -213,7 +234,7 @@ def trade_packets(here, out, out_stride, src, src_stride, slots, slot_bytes, nby
     cuda.syncthreads()
 
 
-def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0):
+def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
     nbytes = count * ITEM_BYTES
     parts = padded(nbytes)
     step = cuda.blockDim.x
@@ -234,7 +255,8 @@ def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n
         if next_but_one < parts:
             newest = own_pair(own_src, next_but_one, nbytes)
             send_rows(here, slots, slot_bytes, src, src_stride, newest, next_but_one, nbytes, epoch, me, n_pes)
-        store_part(out, i, nbytes, sum_of(here, slots, slot_bytes, oldest, i, epoch, me, n_pes))
+        pair = sum_of(here, slots, slot_bytes, oldest, i, nbytes, epoch, me, n_pes, residual)
+        store_part(out, i, nbytes, pair)
         oldest = newer
         newer = newest
         i += step

@@ -36,24 +36,36 @@ def split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
 @cache
 def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
     """``begin(pair)``, ``add(partials, pair)`` and ``end(partials, n_pes)`` as instructions, and what looks
-    at the packets of ``n_pes`` PEs at once (see ``together``)."""
+    at the packets of ``n_pes`` PEs at once (see ``together``).
+
+    ``end_plus(partials, n_pes, pair)`` and ``fold_plus(pairs, own, me, pair)`` add a pair before they round,
+    ``plus_pair(pair, pair)`` adds two.
+    """
     width = 16 // dtype.item_bytes
     n = width * dtype.acc_bytes // 8
     partials = types.UniTuple(types.int64, n)
     element, partial = arithmetic.element_type(dtype), arithmetic.partial_type(dtype)
 
+    def widened(b, pair):
+        return arithmetic.widen(b, dtype, _join(b, pair, 2, element, width), width)
+
+    def rounded(b, x):
+        return split(b, arithmetic.narrow(b, dtype, x, width), 2)
+
+    def closed(b, x, n):
+        return arithmetic.divide(b, dtype, x, n, width) if op == "avg" else x
+
     @intrinsic
     def begin(typing, pair):
         def code(context, b, signature, args):
-            x = _join(b, args[0], 2, element, width)
-            return split(b, arithmetic.widen(b, dtype, x, width), n)
+            return split(b, widened(b, args[0]), n)
 
         return partials(PAIR), code
 
     @intrinsic
     def add(typing, part, pair):
         def code(context, b, signature, args):
-            x = arithmetic.widen(b, dtype, _join(b, args[1], 2, element, width), width)
+            x = widened(b, args[1])
             return split(b, arithmetic.combine(b, dtype, op, _join(b, args[0], n, partial, width), x), n)
 
         return partials(partials, PAIR), code
@@ -61,34 +73,68 @@ def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
     @intrinsic
     def end(typing, part, n_pes):
         def code(context, b, signature, args):
-            x = _join(b, args[0], n, partial, width)
-            if op == "avg":
-                x = arithmetic.divide(b, dtype, x, args[1], width)
-            return split(b, arithmetic.narrow(b, dtype, x, width), 2)
+            return rounded(b, closed(b, _join(b, args[0], n, partial, width), args[1]))
 
         return PAIR(partials, types.int64), code
 
     @intrinsic
+    def end_plus(typing, part, n_pes, pair):
+        def code(context, b, signature, args):
+            x = closed(b, _join(b, args[0], n, partial, width), args[1])
+            return rounded(b, _plus(b, x, widened(b, args[2]), partial, width))
+
+        return PAIR(partials, types.int64, PAIR), code
+
+    @intrinsic
+    def plus_pair(typing, x, y):
+        def code(context, b, signature, args):
+            return rounded(b, _plus(b, widened(b, args[0]), widened(b, args[1]), partial, width))
+
+        return PAIR(PAIR, PAIR), code
+
+    def folded(b, pairs, own, me):
+        def of(pe: int) -> ir.Value:
+            mine = b.icmp_signed("==", me, ir.Constant(_I64, pe))
+            words = [
+                b.select(mine, cgutils.unpack_tuple(b, own)[k], cgutils.unpack_tuple(b, pairs)[2 * pe + k])
+                for k in (0, 1)
+            ]
+            return widened(b, cgutils.pack_array(b, words))
+
+        x = of(0)
+        for pe in range(1, n_pes):
+            x = arithmetic.combine(b, dtype, op, x, of(pe))
+        return closed(b, x, ir.Constant(_I64, n_pes))
+
+    @intrinsic
     def fold(typing, pairs, own, me):
         def code(context, b, signature, args):
-            def of(pe: int) -> ir.Value:
-                mine = b.icmp_signed("==", args[2], ir.Constant(_I64, pe))
-                words = [
-                    b.select(mine, cgutils.unpack_tuple(b, args[1])[k], cgutils.unpack_tuple(b, args[0])[2 * pe + k])
-                    for k in (0, 1)
-                ]
-                return arithmetic.widen(b, dtype, _join(b, cgutils.pack_array(b, words), 2, element, width), width)
-
-            x = of(0)
-            for pe in range(1, n_pes):
-                x = arithmetic.combine(b, dtype, op, x, of(pe))
-            if op == "avg":
-                x = arithmetic.divide(b, dtype, x, ir.Constant(_I64, n_pes), width)
-            return split(b, arithmetic.narrow(b, dtype, x, width), 2)
+            return rounded(b, folded(b, *args))
 
         return PAIR(types.UniTuple(types.int64, 2 * n_pes), PAIR, types.int64), code
 
-    return {"begin": begin, "add": add, "end": end, "fold": fold, **together(n_pes)}
+    @intrinsic
+    def fold_plus(typing, pairs, own, me, pair):
+        def code(context, b, signature, args):
+            return rounded(b, _plus(b, folded(b, *args[:3]), widened(b, args[3]), partial, width))
+
+        return PAIR(types.UniTuple(types.int64, 2 * n_pes), PAIR, types.int64, PAIR), code
+
+    made = {"begin": begin, "add": add, "end": end, "fold": fold}
+    return made | {"end_plus": end_plus, "plus_pair": plus_pair, "fold_plus": fold_plus} | together(n_pes)
+
+
+def _plus(b: ir.IRBuilder, x: ir.Value, y: ir.Value, partial: ir.Type, width: int) -> ir.Value:
+    """x + y of partials, never fused with a product before it: a CPU does not, and the bits would differ."""
+    if isinstance(partial, ir.IntType):
+        return b.add(x, y)
+    name = "llvm.nvvm.add.rn." + ("f" if isinstance(partial, ir.FloatType) else "d")
+    add = cgutils.get_or_insert_function(b.module, ir.FunctionType(partial, [partial] * 2), name)
+    result = ir.Constant(ir.VectorType(partial, width), ir.Undefined)
+    for k in range(width):
+        lane = ir.Constant(ir.IntType(32), k)
+        result = b.insert_element(result, b.call(add, [b.extract_element(x, lane), b.extract_element(y, lane)]), lane)
+    return result
 
 
 MOST_TOGETHER = 8  # PEs whose packets a thread holds at once: 16 bytes each, in registers

@@ -109,7 +109,8 @@ class HostBackend:
         kinds = kinds or "i" * (len(parameters(text)) - 1)
         unique = "_".join((text.__module__, text.__qualname__, elements.name if elements else "bytes", kinds))
         unique = "".join(c if c.isalnum() else "_" for c in unique)
-        return HostKernel(self, compile_text(text, unique, elements, "i" + kinds), name, reduction)
+        residual = "residual" in parameters(text) and "residual" not in (constants or {})
+        return HostKernel(self, compile_text(text, unique, elements, "i" + kinds), name, reduction, residual)
 
     # streams
     def stream(self, priority: str) -> streams.Stream:

@@ -21,7 +21,7 @@ def piece_of(slots, slot_bytes, src, pe, me):
 
 
 @body
-def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes):
+def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
     widen, add = load_word(here + 8 * h.WIDEN), load_word(here + 8 * h.REDUCE)
     finish = load_word(here + 8 * h.FINISH)
     item_bytes, acc_bytes = load_word(here + 8 * h.ITEM_BYTES), load_word(here + 8 * h.ACC_BYTES)
@@ -36,7 +36,16 @@ def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes):
             call_loop(add, here, scratch, part, piece_of(slots, slot_bytes, src, pe, me) + skip, n)
             part = scratch
         last = piece_of(slots, slot_bytes, src, n_pes - 1, me) + skip
-        call_loop(finish, here, out + skip, part, last, n)
+        if residual != 0:
+            call_loop(load_word(here + 8 * h.CLOSE), here, scratch, part, last, n)
+            call_loop(load_word(here + 8 * h.LAST), here, out + skip, scratch, residual + skip, n)
+        else:
+            call_loop(finish, here, out + skip, part, last, n)
+
+
+@body
+def plus(here, dst, x, y, count):
+    call_loop(load_word(here + 8 * h.PLUS), here, dst, x, y, count)
 
 
 @body
@@ -53,28 +62,39 @@ def receive_packets(here, dst, slot, nbytes, epoch, source):
 
 
 @body
-def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+def receive_plus(here, dst, slot, residual, count, epoch, source):
+    wait(here, slot, epoch, source)
+    plus(here, dst, slot + HEAD_BYTES, residual, count)
+
+
+@body
+def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
         wait(here, slots + pe * slot_bytes, epoch, pe)
-    combine(here, out, slots + HEAD_BYTES, slot_bytes, src, count, scratch, me, n_pes)
+    combine(here, out, slots + HEAD_BYTES, slot_bytes, src, count, scratch, me, n_pes, residual)
 
 
 @body
-def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes):
-    combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes)
+def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
+    result = out
+    if residual != 0:
+        result = slots + me * slot_bytes  # which no peer writes
+    combine_packets(here, result, slots, slot_bytes, src, count, epoch, scratch, me, n_pes)
     nbytes = count * load_word(here + 8 * h.ITEM_BYTES)
     for k in range(1, n_pes):
-        send_packets(here, reduced + me * slot_bytes, out, nbytes, epoch, (me + k) % n_pes)
+        send_packets(here, reduced + me * slot_bytes, result, nbytes, epoch, (me + k) % n_pes)
+    if residual != 0:
+        plus(here, out, result, residual, count)
 
 
 @body
-def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0):
+def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
     nbytes = count * load_word(here + 8 * h.ITEM_BYTES)
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
         send_packets(here, slots + me * slot_bytes, src + pe * src_stride, nbytes, epoch, pe)
-    combine_packets(here, out, slots, slot_bytes, src + me * src_stride, count, epoch, scratch, me, n_pes)
+    combine_packets(here, out, slots, slot_bytes, src + me * src_stride, count, epoch, scratch, me, n_pes, residual)
 
 
 @body

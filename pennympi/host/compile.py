@@ -9,7 +9,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from numba.core.ccallback import CFunc
 from numba.core.registry import cpu_target
 
-from ..arithmetic import OF_PARTIALS, TO_ELEMENTS
+from ..arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
 from ..bind import bind, parameters, text_hash
 from ..cache import folder, one_at_a_time
 from ..dtypes import TABLE, DType
@@ -95,11 +95,13 @@ def _compile_once(name: str, kept: _Cache, signature: Any, make: Callable[[], An
 @cache
 def loop_address(step: str, dtype: DType, op: str) -> int:
     """Address of the compiled element loop of one step of a reduction."""
+    if step == CLOSE and op != "avg":
+        step = "reduce"
     if step == "merge" and dtype.acc_bytes != dtype.item_bytes:
         dtype = TABLE["float32"]  # which the partials of the 16-bit floats are
     if dtype.acc_bytes == dtype.item_bytes:
-        step = OF_PARTIALS.get(step, step)
-    if step not in TO_ELEMENTS and op == "avg":
+        step = {**OF_PARTIALS, CLOSE: "finish", PLUS: "reduce"}.get(step, step)
+    if step not in (*TO_ELEMENTS, CLOSE) and op == "avg":
         op = "sum"  # avg differs in its last step only
     if step == "widen":
         op = "sum"

@@ -9,7 +9,7 @@ from numba.extending import intrinsic
 
 from .. import accessors as shared
 from .. import here as h
-from ..arithmetic import step_bytes
+from ..arithmetic import PLUS, step_bytes
 from ..dtypes import DType
 from .intrinsics import load_word
 
@@ -41,7 +41,7 @@ def loop(step: str, dtype: DType, op: str) -> FunctionType:
         "wide": wide,
         "single": single,
         "SRC_BYTES": src_bytes,
-        "PART_BYTES": dtype.acc_bytes,
+        "PART_BYTES": dtype.item_bytes if step == PLUS else dtype.acc_bytes,
         "DST_BYTES": dst_bytes,
         "PES_WORD": 8 * h.N_PES,
     }

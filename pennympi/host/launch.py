@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import here as h
-from ..arithmetic import STEPS
+from ..arithmetic import CLOSE, PLUS, STEPS
 from ..backend import Run
 from ..dtypes import DType
 from .compile import loop_address
@@ -15,12 +15,22 @@ from .compile import loop_address
 class HostKernel:
     """A compiled text and what ``here`` must hold while it runs."""
 
-    def __init__(self, backend: Any, compiled: Callable[..., None], name: str, reduction: tuple[DType, str] | None):
+    def __init__(
+        self,
+        backend: Any,
+        compiled: Callable[..., None],
+        name: str,
+        reduction: tuple[DType, str] | None,
+        residual: bool = False,
+    ):
         self._backend, self._compiled = backend, compiled
         words = [zlib.crc32(name.encode())]
         if reduction:
             words += [loop_address(step, *reduction) for step in STEPS]
             words += [reduction[0].item_bytes, reduction[0].acc_bytes]
+        if reduction and residual:
+            dtype, op = reduction
+            words += [loop_address(step, dtype, what) for step, what in ((CLOSE, op), ("finish", "sum"), (PLUS, "sum"))]
         backend.call_names[words[0]] = name
         self._words = (ctypes.c_int64 * len(words))(*words)
         self._at = backend.here_address + 8 * h.CALL, ctypes.addressof(self._words), ctypes.sizeof(self._words)
