@@ -141,7 +141,8 @@ def test_picture(tmp_path):
 def test_lines_of_the_sample(capsys):
     problem = Problem(128, 64, niter=300, nccheck=10)
     spent = [{"compute": 8.0, "halo": 4.0, "exposed": 1.0, "norm": 0.5, "nothing": 0.5, "total": 10.0}]
-    timing = report.Timing(0.5, 300, SerialTime(1.5, 50, 300, []), 1e10, 1e-5, spent)
+    fastest = SerialTime("blocked", 1.0, 50, 300, [])
+    timing = report.Timing(0.5, 300, SerialTime("single", 1.5, 50, 300, []), fastest, 1e10, 1e-5, spent)
     mesh = "64 x 128 mesh with norm check every 10 iterations"
     assert report.header(problem) == f"Jacobi relaxation: 300 iterations on {mesh}"
     assert report.single_header(problem, 50).startswith("Single GPU jacobi relaxation: 50 iterations on 64 x 128 mesh")
@@ -155,7 +156,12 @@ def test_lines_of_the_sample(capsys):
         progress(iteration, 1.25)
     assert capsys.readouterr().out == "    0, 1.250000\n  100, 1.250000\n  200, 1.250000\n"
     assert progress.line(100, 0.5, 2.0) == "100/300  norm 5.000e-01  50 it/s  0.00 GLUP/s  ETA 4 s"
-    assert report.speedup(4, replace(timing, sweeps=100, runtime_s=1 / 6)) == (pytest.approx(3), pytest.approx(75))
+    after_a_restart = replace(timing, sweeps=100, runtime_s=1 / 6)
+    assert report.speedup(4, after_a_restart, timing.serial) == (pytest.approx(3), pytest.approx(75))
+    lines = report.our_lines(problem, 4, Outcome(300), timing)
+    assert lines[2].startswith("One PE alone, single: 1.5000 s (from 50 sweeps); speedup 3.00, efficiency 75.0 %")
+    assert lines[3].startswith("Our fastest on one PE, blocked: 1.0000 s") and "efficiency 50.0 %" in lines[3]
+    assert len(report.our_lines(problem, 4, Outcome(300), replace(timing, fastest=timing.serial))) == len(lines) - 1
     assert "not timed" in "".join(report.full(problem, 2, Outcome(300), replace(timing, serial=None)))
     assert "75 % of the exchange hidden" in "".join(report.full(problem, 2, Outcome(300), timing))
     assert report.rates(problem, timing)["glups"] == pytest.approx(128 * 64 * 300 / 0.5e9)

@@ -20,11 +20,14 @@ from apps.jacobi.problem import Problem
 from apps.jacobi.save import save
 from apps.jacobi.serial import Serial
 from apps.jacobi.solver import Solver
+from apps.jacobi.variants import TABLE
 
 N_PES = MPI.COMM_WORLD.size
 KINDS = [("float32", "nvidia"), ("float64", "periodic")]
 SHAPES = [(3, N_PES + 2, KINDS[N_PES % 2]), (61, 67, KINDS[0]), (256, N_PES + 29, KINDS[1])]
 FEW = pytest.mark.skipif(N_PES > 3, reason="the same for more PEs")
+USABLE = [name for name in TABLE if name not in ("single", "nccl", "nccl_overlap", "graph")]
+VARIANT = USABLE[N_PES % len(USABLE)]
 METHOD = spectrum.METHODS[N_PES % 2]  # the kinds take turns over the numbers of PEs
 SOME_CHECKS = [pair for k, pair in enumerate(product(CHECKS, spectrum.METHODS)) if k % 4 == N_PES % 4]
 
@@ -90,7 +93,7 @@ def test_restart_on_this_number_of_pes(team, folder):
         for name, k in zip(restart.names(problem), (16, 15), strict=False):
             file.write(name, 1, reference.solve(problem, k)[0][1:-1])
         file.finish(Outcome(16, history=[(k, norms[k]) for k in range(0, 16, 3)]))
-    solver = Solver(team, problem)
+    solver = Solver(team, problem, VARIANT)
     solver.warm_up()
     for begin, end, expected in ((16, 29, at_29), (29, 40, reference.solve(problem, 40)[0])):
         team.comm.Barrier()
@@ -120,9 +123,10 @@ class Spied(checkpoint.Checkpoints):
         super()._save(solver, outcome)
 
 
-def test_checkpoints_where_they_are_due(team, folder, capfd):
+@pytest.mark.parametrize("variant", [VARIANT, USABLE[(N_PES + 3) % len(USABLE)]])
+def test_checkpoints_where_they_are_due(team, folder, capfd, variant):
     problem = Problem(16, N_PES + 9, niter=50, tol=-1, nccheck=4)
-    solver = Solver(team, problem)
+    solver = Solver(team, problem, variant)
     solver.reset()
     outcome = Outcome()
     with Spied(team, problem, folder / "a.h5", every=13) as keeper:
@@ -140,7 +144,7 @@ def test_checkpoints_where_they_are_due(team, folder, capfd):
 
 def test_signals_to_one_pe_reach_all(team, folder):
     problem = Problem(16, N_PES + 9, niter=1 << 30, tol=-1)
-    solver = Solver(team, problem)
+    solver = Solver(team, problem, VARIANT)
     solver.reset()
     outcome, before = Outcome(), signal.getsignal(signal.SIGTERM)
 
@@ -206,9 +210,16 @@ def test_analytic_needs_its_boundary(team):
 
 
 @FEW
+def test_profile_of_kernels_that_exchange(team):
+    problem = Problem(64, 9 * N_PES + 40, niter=30)
+    for us in profiled.profile(team, problem, 1e-3, lambda noting: Solver(noting, problem, "blocked")):
+        assert us["compute"] > 0 and us["halo"] == 0 == us["exposed"]
+
+
+@FEW
 def test_profile_notes_every_phase(team):
     problem = Problem(64, N_PES + 40, niter=30, method=METHOD)
-    per_pe = profiled.profile(team, problem, lambda noting: Solver(noting, problem))
+    per_pe = profiled.profile(team, problem, 1e-3, lambda noting: Solver(noting, problem))
     assert len(per_pe) == N_PES
     for us in per_pe:
         assert min(us[name] for name in ("compute", "halo", "norm", "total")) > 0

@@ -34,7 +34,7 @@ def lines(team: Any, problem: Problem, n_pes: int, variant: str) -> list[str]:
         f"Copy measured now on {_pes(team.n_pes)}: {rate / 1e9:.1f} GB/s for {_pes(n_pes)}; a sweep moves "
         f"{accesses(problem) * problem.item_bytes} bytes a point",
         f"Estimated: {1e6 * sweep_s:.1f} us a sweep, {sweep_s * problem.niter:.3g} s for {problem.niter}, at the speed "
-        "of the copy with halo and norm hidden",
+        "of the copy with halo and norm hidden, one sweep a pass over memory",
         *_convergence(problem, sweep_s),
     ]
 

@@ -35,5 +35,5 @@ class NcclNorm(Norm):
         pass
 
     def start(self, slot: int, stream: Any) -> None:
-        self._nccl.sum(self.words[slot], self.totals[slot], stream)
+        self._nccl.sum(self.words[slot], self.totals[slot], stream=stream)
         self.readbacks[slot].start(stream)

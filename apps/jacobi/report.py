@@ -24,13 +24,15 @@ class Timing:
     """Seconds and bytes a second of one run.
 
     sweeps:      done in runtime_s: not those before a restart
-    serial:      None where one PE has no room, or was not to be timed
+    serial:      the like of this run on one PE; None where that has no room, or was not to be timed
+    fastest:     the fastest of our variants on one PE, likewise
     phases:      of every PE, see ``phases.py``: where the time of a sweep goes
     """
 
     runtime_s: float
     sweeps: int
     serial: SerialTime | None
+    fastest: SerialTime | None
     copy_bytes_per_s: float
     exchange_s: float
     phases: list[dict[str, float]]
@@ -55,18 +57,18 @@ def _mesh(problem: Problem, sweeps: int) -> str:
     return f"{sweeps} iterations on {problem.ny} x {problem.nx} mesh with norm check every {problem.nccheck} iterations"
 
 
-def speedup(n_pes: int, timing: Timing) -> tuple[float, float]:
-    """(speedup, efficiency in per cent), 0 where no serial time is known."""
-    if timing.serial is None:
+def speedup(n_pes: int, timing: Timing, alone: SerialTime | None) -> tuple[float, float]:
+    """(speedup, efficiency in per cent) over a run on one PE, 0 where its time is not known."""
+    if alone is None:
         return 0.0, 0.0
-    ratio = timing.serial.runtime_s / timing.serial.of * timing.sweeps / timing.runtime_s
+    ratio = alone.runtime_s / alone.of * timing.sweeps / timing.runtime_s
     return ratio, ratio / n_pes * 100
 
 
 def nvidia_lines(problem: Problem, n_pes: int, timing: Timing) -> list[str]:
     """The last two lines of NVIDIA's sample."""
     serial_s = timing.serial.runtime_s if timing.serial else 0.0
-    ratio, efficiency = speedup(n_pes, timing)
+    ratio, efficiency = speedup(n_pes, timing, timing.serial)
     return [
         f"Num GPUs: {n_pes}.",
         f"{problem.ny}x{problem.nx}: 1 GPU: {serial_s:8.4f} s, {n_pes} GPUs: {timing.runtime_s:8.4f} s, "
@@ -99,24 +101,29 @@ def rates(problem: Problem, timing: Timing) -> dict[str, Any]:
     }
 
 
+def _alone_lines(n_pes: int, timing: Timing) -> list[str]:
+    """The like of this run on one PE, and the fastest of ours if that is another."""
+    if timing.serial is None or timing.fastest is None:
+        return ["One PE alone: not timed"]
+    lines = []
+    for name, alone in (("One PE alone", timing.serial), ("Our fastest on one PE", timing.fastest)):
+        ratio, efficiency = speedup(n_pes, timing, alone)
+        scaled = "" if alone.measured == alone.of else f" (from {alone.measured} sweeps)"
+        seconds = f"{name}, {alone.variant}: {alone.runtime_s:.4f} s{scaled}"
+        lines.append(f"{seconds}; speedup {ratio:.2f}, efficiency {efficiency:.1f} %")
+    return lines if timing.fastest is not timing.serial else lines[:1]
+
+
 def our_lines(problem: Problem, n_pes: int, outcome: Outcome, timing: Timing) -> list[str]:
     """The rest of the report."""
     rate = rates(problem, timing)
     norm = f", norm {outcome.history[-1][1]:.6e}" if outcome.history else ""
-    if timing.serial is None:
-        serial = "One PE alone: not timed"
-    else:
-        ratio, efficiency = speedup(n_pes, timing)
-        scaled = "" if timing.serial.measured == timing.serial.of else f" (from {timing.serial.measured} sweeps)"
-        serial = (
-            f"One PE alone: {timing.serial.runtime_s:.4f} s{scaled}; speedup {ratio:.2f}, efficiency {efficiency:.1f} %"
-        )
     moved = "field read and written once" if problem.method == "jacobi" else "two fields read, one written"
     return [
         f"Stopped after {outcome.iterations} iterations ({ENDINGS[outcome.reason]}){norm}",
         f"{n_pes} PE{'s' if n_pes > 1 else ''}: {timing.runtime_s:.4f} s, {rate['iteration_us']:.1f} us an iteration, "
         f"{rate['glups']:.3f} GLUP/s",
-        serial,
+        *_alone_lines(n_pes, timing),
         f"Effective bandwidth ({moved}): {rate['effective_bandwidth_GBps']:.1f} GB/s, "
         f"{100 * rate['share_of_copy']:.0f} % of a copy measured now ({rate['copy_bandwidth_GBps']:.1f} GB/s)",
         f"Halo exchange alone: {rate['exchange_us']:.1f} us, {100 * rate['exchange_share']:.1f} % of an iteration "
@@ -152,7 +159,7 @@ def as_dict(
     problem: Problem, variant: str, team: Any, outcome: Outcome, timing: Timing, verification: Any
 ) -> dict[str, Any]:
     """Everything, for --json."""
-    ratio, efficiency = speedup(team.n_pes, timing)
+    ratio, efficiency = speedup(team.n_pes, timing, timing.serial)
     return {
         "problem": asdict(problem),
         "variant": variant,
@@ -165,6 +172,10 @@ def as_dict(
         "serial": asdict(timing.serial) if timing.serial else None,
         "speedup": ratio,
         "efficiency_percent": efficiency,
+        "fastest_serial": {"variant": timing.fastest.variant, "runtime_s": timing.fastest.runtime_s}
+        if timing.fastest
+        else None,
+        "efficiency_of_fastest_percent": speedup(team.n_pes, timing, timing.fastest)[1],
         **rates(problem, timing),
         "phases": timing.phases,
         "verification": verification,

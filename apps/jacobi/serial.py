@@ -13,6 +13,7 @@ from .memory import field_bytes
 from .outcome import Outcome
 from .problem import Problem
 from .solver import Solver
+from .variants import row_of
 
 HOST_SWEEPS = 50  # on a CPU so many sweeps are timed, and the time is scaled up
 NEVER = 2**31 - 1  # as ``nccheck``
@@ -20,8 +21,9 @@ NEVER = 2**31 - 1  # as ``nccheck``
 
 @dataclass(frozen=True)
 class SerialTime:
-    """runtime_s: of ``of`` sweeps, from ``measured`` sweeps;  history: (iteration, norm) pairs"""
+    """runtime_s: of ``of`` sweeps by a variant, from ``measured`` sweeps;  history: (iteration, norm) pairs"""
 
+    variant: str
     runtime_s: float
     measured: int
     of: int
@@ -69,7 +71,9 @@ class Serial:
         outcome, seconds, _ = self.run(sweeps, show, on_norm)
         per_sweep_s = seconds / max(outcome.iterations, 1)
         of = outcome.iterations if outcome.reason != "iterations" else self.problem.niter
-        return SerialTime(per_sweep_s * of, outcome.iterations, of, outcome.history)
+        return SerialTime(
+            row_of(self.problem, self._variant).name, per_sweep_s * of, outcome.iterations, of, outcome.history
+        )
 
     def sweeps(self) -> int:
         """How many sweeps ``time`` runs at most: all on a GPU, a sample of them on a CPU."""

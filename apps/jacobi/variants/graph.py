@@ -4,7 +4,7 @@ Capture freezes addresses, so there is a graph for each field to begin with, for
 place that a norm may go to.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..problem import Problem
@@ -38,10 +38,16 @@ class Graph(Device):
         key = (self.fields.current, len(due), slot)
         if key not in self._graphs:
             self._graphs[key] = self._capture(len(due), slot)
-        self._graphs[key].launch(self.stream)
+        self._launch(self._graphs[key], stream=self.stream)
         self.fields.advance(len(due))
         if slot is not None:
             self.send_norm(slot)
+
+    def _launch(self, graph: Any, stream: Any) -> None:
+        graph.launch(stream)
+
+    def note(self, wrap: Callable[[str, str, Any], Any]) -> None:
+        self._launch = wrap("compute", "graph", self._launch)  # type: ignore[method-assign]
 
     def rehearse(self, due: Sequence[bool]) -> None:
         for one in (due, [False], [True]):  # those of one sweep follow a norm

@@ -21,7 +21,7 @@ class NcclOverlap(Nccl):
     def sweep(self, slot: int | None) -> None:
         self.push.wait_event(self._inner_done)
         self.launch(self.edge_rows, slot, self.push)
-        self.nccl.swap(self.fields.new, self.push)
+        self.nccl.swap(self.fields.new, stream=self.push)
         self._pushed = self.push.record(self._pushed)
         self.launch(self.inner_rows, slot, self.stream)
         self._inner_done = self.stream.record(self._inner_done)

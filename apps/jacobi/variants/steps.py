@@ -1,6 +1,6 @@
 """What a variant is: a way to advance the fields, step by step, that the time loop in ``solver.py`` drives."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..band import Band, edges, inner
@@ -54,6 +54,12 @@ class Steps:
         later: how many steps were enqueued after that one (at most ``ahead``); their norms are dropped
         """
         raise NotImplementedError
+
+    def note(self, wrap: Callable[[str, str, Any], Any]) -> None:
+        """For the profile, which sees what goes through the team: wrap what does not.
+
+        wrap: (phase, name, function) -> the function, noted; its stream is a keyword argument
+        """
 
     def rehearse(self, due: Sequence[bool]) -> None:
         """A step like this from each field, for the sake of all that it compiles and loads.  Spoils the fields."""
