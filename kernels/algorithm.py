@@ -171,16 +171,18 @@ def packet_plan(count: int, item_bytes: int, shares: int, largest_elems: int, ma
     return Plan(n_blocks, piece, warps * WARP_THREADS)
 
 
-PIECES, MIN_PIECE_BYTES, MIN_BLOCK_BYTES = 2, 16384, 16384
-PIECE_THREADS = 256  # two blocks a multiprocessor: one waits for its fence while the other puts
+# As AllReduce's pieces were measured on H200s: a fence a piece costs about 2 us, and small pieces lose.
+PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES, MIN_BLOCK_BYTES = 8, 32768, 65536, 16384
+PIECE_THREADS = 256  # of a block that puts to several PEs: two fit a multiprocessor, one waits while the other puts
 
 
-def piece_plan(count: int, item_bytes: int, shares: int, largest_elems: int, limits: Limits) -> Plan:
-    """Two pieces of a share or more, so that one is put while one is read; blocks of at least 16 KiB.
+def piece_plan(count: int, item_bytes: int, n_pes: int, shares: int, largest_elems: int, limits: Limits) -> Plan:
+    """Blocks of at least 16 KiB; many pieces, so that one is put while one is read, but each hides its fence.
 
     shares: pieces of a block in one round;  largest_elems: that a slot holds
     """
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // MIN_BLOCK_BYTES))
     share = -(-count // (n_blocks * shares))
-    piece_elems = max(share // PIECES, MIN_PIECE_BYTES // item_bytes)
-    return Plan(n_blocks, cut(count, n_blocks * shares, min(largest_elems, piece_elems)), PIECE_THREADS)
+    most_elems = min(largest_elems, MAX_PIECE_BYTES // item_bytes)
+    piece_elems = cut(count, n_blocks * shares, min(most_elems, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
+    return Plan(n_blocks, piece_elems, PIECE_THREADS if n_pes > 2 else 0)

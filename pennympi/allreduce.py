@@ -19,7 +19,6 @@ class AllReduce(Collective):
 
     name = "allreduce"
     table = TABLE
-    share = 1
 
     def __init__(self, ground: Ground, selection: Selection):
         super().__init__(ground)

@@ -48,18 +48,16 @@ class Collective:
     table:  its algorithms
     opened: the texts' parameters that are addresses, given anew at each call
     extras: further parameters that only some texts have; their values are the end of ``what``
-    share:  the part of a backend's inbox that a lane takes: 1 / share
     """
 
     name = ""
     table: ClassVar[Mapping[str, Algorithm]]
     opened: tuple[str, ...] = ("out", "src")
     extras: tuple[str, ...] = ()
-    share = 2
 
     def __init__(self, ground: Ground):
         self.backend, self.job, self.arrays, self.place = ground.backend, ground.job, ground.arrays, ground.place
-        self._limits = Limits(self.backend.max_blocks, self.backend.half_bytes // self.share)
+        self._limits = Limits(self.backend.max_blocks, self.backend.half_bytes)
         self._lanes: dict[tuple[str, int], Lane] = {}
         self._ready: dict[tuple[Any, ...], Run] = {}
         self._captures: dict[int, int] = {}

@@ -48,7 +48,8 @@ def spread(
                             to = (me + other) % n_pes
                             if to != root:
                                 put(here, slot, slot, n * item_bytes, to)
-                        signal_all(here, arrived, epoch, me, n_pes)
+                        if n_pes > 2:
+                            signal_all(here, arrived, epoch, me, n_pes)
                     else:
                         wait(here, arrived + pe * 8, epoch, pe)
                     copy(out + low * item_bytes, slot, n * item_bytes)
@@ -59,7 +60,9 @@ def spread(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, place.n_pes - 1, limits.half_bytes // (place.n_pes - 1) // item_bytes, limits)
+    return piece_plan(
+        count, item_bytes, place.n_pes, place.n_pes - 1, limits.half_bytes // (place.n_pes - 1) // item_bytes, limits
+    )
 
 
 ALGORITHM = Algorithm(

@@ -1,11 +1,20 @@
 """Direct ReduceScatter: every PE puts everybody its chunk, piece by piece, with one signal to all.
 
 Source: the pushed one-shot of AllReduce (one_shot.py).  One piece is under way while
-the one before it is added up.  Each PE sends n-1 chunks, in one hop.
+the one before it is added up; its signal comes after that, when the piece has long
+arrived.  Each PE sends n-1 chunks, in one hop.
 """
 
 from ..algorithm import Algorithm, Limits, Place, Plan, by_stores, piece_plan
-from ..block import block, blocks, combine, put, read_epoch, signal_all, wait_all, write_epoch
+from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, wait_all, write_epoch
+
+
+def put_chunks(here, me, n_pes, item_bytes, src, count, low, piece_elems, slot):
+    """To every PE the piece at ``low`` of its chunk, in ``slot`` of its inbox."""
+    n = min(piece_elems, count - low)
+    for k in range(1, n_pes):
+        pe = (me + k) % n_pes
+        put(here, slot, src + (pe * count + low) * item_bytes, n * item_bytes, pe)
 
 
 def direct(
@@ -19,38 +28,39 @@ def direct(
     turn_bytes = half_bytes // 2
     slot_bytes = turn_bytes // n_pes // 16 * 16
     own_inbox = inbox + block() * 2 * half_bytes
+    scratch = outbox + block() * 2 * half_bytes
     arrived = signals + block() * n_pes * 8  # (n_pes,) words
-    row_bytes = count * item_bytes
     low = block() * piece_elems
     stride = blocks() * piece_elems
-    sent = epoch = read_epoch(epochs, block())
-    while low < count + stride:
-        # Put this piece, then finish the one before.  A PE that has finished piece e has seen all PEs
-        # put piece e, which they did after reading piece e-2: with one more on its way, four turns are enough.
-        if low < count:
-            sent += 1
-            n = min(piece_elems, count - low)
-            slot = own_inbox + (sent & 3) * turn_bytes + me * slot_bytes
-            for k in range(1, n_pes):
-                pe = (me + k) % n_pes
-                put(here, slot, src + pe * row_bytes + low * item_bytes, n * item_bytes, pe)
-            signal_all(here, arrived, sent, me, n_pes)
-        before = low - stride
-        if 0 <= before and before < count:
-            epoch += 1
-            n = min(piece_elems, count - before)
-            wait_all(here, arrived, epoch, me, n_pes)
-            slots = own_inbox + (epoch & 3) * turn_bytes
-            at = before * item_bytes
-            own = src + me * row_bytes + at
-            combine(here, out + at, slots, slot_bytes, own, n, outbox + block() * 2 * half_bytes, me, n_pes)
-        low += stride
+    epoch = read_epoch(epochs, block())
+    if low < count:
+        slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
+        put_chunks(here, me, n_pes, item_bytes, src, count, low, piece_elems, slot)
+        fence(here)
+        signal_all(here, arrived, epoch + 1, me, n_pes)
+    while low < count:
+        epoch += 1
+        # Put the next piece, then finish this one.  A PE signals piece e+1 when it has read piece e, so
+        # that a piece finds the one three before it read: four turns are enough.
+        following = low + stride
+        if following < count:
+            slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
+            put_chunks(here, me, n_pes, item_bytes, src, count, following, piece_elems, slot)
+        n = min(piece_elems, count - low)
+        own = src + (me * count + low) * item_bytes
+        wait_all(here, arrived, epoch, me, n_pes)
+        slots = own_inbox + (epoch & 3) * turn_bytes
+        combine(here, out + low * item_bytes, slots, slot_bytes, own, n, scratch, me, n_pes)
+        if following < count:
+            fence(here)
+            signal_all(here, arrived, epoch + 1, me, n_pes)
+        low = following
     write_epoch(epochs, block(), epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, 1, limits.half_bytes // 2 // place.n_pes // acc_bytes, limits)
+    return piece_plan(count, item_bytes, place.n_pes, 1, limits.half_bytes // 2 // place.n_pes // acc_bytes, limits)
 
 
 ALGORITHM = Algorithm(

@@ -18,7 +18,7 @@ from . import combine, multicast, packets, peers, primitives, remote
 from .elements import accessors
 from .elements import bodies as element_bodies
 from .intrinsics import after_previous_kernel
-from .words import register_steps
+from .words import register_steps, together
 
 Bounds = tuple[int, int]  # threads of a block at most, blocks that a multiprocessor must be able to hold
 BOUNDS: Bounds = (MAX_THREADS, 1)
@@ -71,6 +71,7 @@ def entry(
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, constants.get("n_pes", 0))}
     if not beyond:
         added = _ADDED_PACKETS if reduction else ()
+        fixed |= together(constants.get("n_pes", 0))
         plain |= {primitive: getattr(packets, primitive) for primitive in (*_PACKETS, *added)}
     if reduction and not beyond:
         plain |= {primitive: getattr(multicast, primitive) for primitive in _MULTICAST}

@@ -227,9 +227,15 @@ def trade_packets(here, out, out_stride, src, src_stride, slots, slot_bytes, nby
             if own_out != own_src:
                 store_part(own_out, sent, nbytes, own)
             sent += step
-        for k in range(1, n_pes):
-            pe = (me + k) % n_pes
-            store_part(out + pe * out_stride, i, nbytes, take(here, slots + pe * slot_bytes, i, epoch, pe))
+        if TOGETHER:
+            pairs = take_all(here, slots, slot_bytes, i, epoch, me)
+            for pe in range(n_pes):
+                if pe != me:
+                    store_part(out + pe * out_stride, i, nbytes, pair_of(pairs, pe))
+        else:
+            for k in range(1, n_pes):
+                pe = (me + k) % n_pes
+                store_part(out + pe * out_stride, i, nbytes, take(here, slots + pe * slot_bytes, i, epoch, pe))
         i += step
     cuda.syncthreads()
 

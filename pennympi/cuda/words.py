@@ -35,8 +35,8 @@ def split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
 
 @cache
 def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
-    """``begin(pair)``, ``add(partials, pair)`` and ``end(partials, n_pes)`` as instructions, and what looks
-    at the packets of ``n_pes`` PEs at once (see ``together``).
+    """As instructions: ``begin(pair)``, ``add(partials, pair)`` and ``end(partials, n_pes)``;
+    ``fold(pairs, own, me)``, all of that for the pairs of ``n_pes`` PEs (see ``together``).
 
     ``end_plus(partials, n_pes, pair)`` and ``fold_plus(pairs, own, me, pair)`` add a pair before they round,
     ``plus_pair(pair, pair)`` adds two.
@@ -121,7 +121,7 @@ def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
         return PAIR(types.UniTuple(types.int64, 2 * n_pes), PAIR, types.int64, PAIR), code
 
     made = {"begin": begin, "add": add, "end": end, "fold": fold}
-    return made | {"end_plus": end_plus, "plus_pair": plus_pair, "fold_plus": fold_plus} | together(n_pes)
+    return made | {"end_plus": end_plus, "plus_pair": plus_pair, "fold_plus": fold_plus}
 
 
 def _plus(b: ir.IRBuilder, x: ir.Value, y: ir.Value, partial: ir.Type, width: int) -> ir.Value:
@@ -140,9 +140,11 @@ def _plus(b: ir.IRBuilder, x: ir.Value, y: ir.Value, partial: ir.Type, width: in
 MOST_TOGETHER = 8  # PEs whose packets a thread holds at once: 16 bytes each, in registers
 
 
+@cache
 def together(n_pes: int) -> dict[str, Any]:
     """``poll_all(address, stride, me)``: the 16 bytes of every other PE, loads that do not wait for one another;
-    ``missing(pairs, epoch, me)``: the first PE whose second word is of an earlier epoch, or -1."""
+    ``missing(pairs, epoch, me)``: the first PE whose second word is of an earlier epoch, or -1;
+    ``pair_of(pairs, pe)``: those of one PE."""
     pairs = types.UniTuple(types.int64, 2 * n_pes)
 
     @intrinsic
@@ -175,7 +177,19 @@ def together(n_pes: int) -> dict[str, Any]:
 
         return types.int64(pairs, types.int64, types.int64), code
 
-    return {"poll_all": poll_all, "missing": missing, "TOGETHER": 3 <= n_pes <= MOST_TOGETHER}
+    @intrinsic
+    def pair_of(typing, words, pe):
+        def code(context, b, signature, args):
+            pair = [ir.Constant(_I64, 0)] * 2
+            for other in range(n_pes):
+                chosen = b.icmp_signed("==", args[1], ir.Constant(_I64, other))
+                pair = [b.select(chosen, cgutils.unpack_tuple(b, args[0])[2 * other + k], pair[k]) for k in (0, 1)]
+            return cgutils.pack_array(b, pair)
+
+        return PAIR(pairs, types.int64), code
+
+    tools = {"poll_all": poll_all, "missing": missing, "pair_of": pair_of}
+    return {**tools, "TOGETHER": 3 <= n_pes <= MOST_TOGETHER}
 
 
 @intrinsic
