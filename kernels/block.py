@@ -195,6 +195,11 @@ def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residu
 
 
 @_primitive
+def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+    """``combine`` to out, and ``put`` of the result to ``there`` on every other PE, in one pass."""
+
+
+@_primitive
 def plus(here, dst, x, y, count):
     """dst (count,) elements = x (count,) + y (count,) elements, added as partials and rounded once."""
 

@@ -10,7 +10,7 @@ at its end, when the puts in front of them have long arrived.
 """
 
 from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, combine, copy, fence, plus, put, read_epoch, signal_all, wait_all, write_epoch
+from ..block import block, blocks, combine_put, copy, fence, plus, put, read_epoch, signal_all, wait_all, write_epoch
 
 PIECES, MIN_PIECE_BYTES = 4, 16384  # a fence a round costs about 2 us
 THREADS = 256  # of two blocks a multiprocessor: one waits while the other puts
@@ -80,9 +80,8 @@ def two_shot(
         wait_all(here, first, epoch, me, n_pes)
         # In out, or if that may be the residual, in the one slot that no peer writes.
         result = parts + me * slot_bytes if residual else out + at
-        combine(here, result, parts, slot_bytes, src + at, n, scratch, me, n_pes)
-        for k in range(1, n_pes):
-            put(here, parts + (n_pes + me) * slot_bytes, result, n * item_bytes, (me + k) % n_pes)
+        there = parts + (n_pes + me) * slot_bytes
+        combine_put(here, result, there, parts, slot_bytes, src + at, n, scratch, me, n_pes)
         if residual:
             plus(here, out + at, result, residual + at, n)
 

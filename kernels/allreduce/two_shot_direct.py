@@ -9,7 +9,7 @@ what was in front of it in its stream is done, and so is its reading of that chu
 """
 
 from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, wait_all, write_epoch
+from ..block import block, blocks, combine_put, fence, read_epoch, signal_all, wait_all, write_epoch
 from .two_shot import put_parts
 
 MIN_PIECE_BYTES = 16384  # a fence a round costs about 2 us
@@ -51,9 +51,7 @@ def two_shot_direct(
         n = max(0, min(piece_elems, count - low))
         at = low * item_bytes
         wait_all(here, first, epoch, me, n_pes)
-        combine(here, out + at, parts, slot_bytes, src + at, n, scratch, me, n_pes)
-        for k in range(1, n_pes):
-            put(here, out + at, out + at, n * item_bytes, (me + k) % n_pes)
+        combine_put(here, out + at, out + at, parts, slot_bytes, src + at, n, scratch, me, n_pes)
         fence(here)
         if following < count:
             signal_all(here, first, epoch + 1, me, n_pes)

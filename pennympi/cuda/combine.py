@@ -2,8 +2,11 @@
 
 from numba import cuda
 
-from .intrinsics import load_1, store_1
+from .. import here as h
+from .intrinsics import load_1, load_word, store_1
 from .words import load_pair, store_pair
+
+DELTAS = 8 * h.DELTAS
 
 
 def piece_of(slots, slot_bytes, src, pe, me):
@@ -57,6 +60,61 @@ def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residu
             store_element(out + i, end(p, n_pes))
         i += cuda.blockDim.x * ITEM_BYTES
     cuda.syncthreads()
+
+
+def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+    nbytes = count * ITEM_BYTES
+    thread = cuda.threadIdx.x
+    step = cuda.blockDim.x * 16
+    i = thread * 16
+    done = 0
+    if ALIGNED or ((out | there | src) & 15) == 0:
+        done = nbytes // 16 * 16
+        while i + step < done:
+            at = piece_of(slots, slot_bytes, src, 0, me) + i
+            x, y = load_pair(at), load_pair(at + step)
+            p, q = begin(x), begin(y)
+            for pe in range(1, n_pes):
+                at = piece_of(slots, slot_bytes, src, pe, me) + i
+                x, y = load_pair(at), load_pair(at + step)
+                p, q = add(p, x), add(q, y)
+            x, y = end(p, n_pes), end(q, n_pes)
+            for k in range(1, n_pes):
+                to = there + delta(here, me, k, n_pes) + i
+                store_pair(to, x)
+                store_pair(to + step, y)
+            store_pair(out + i, x)
+            store_pair(out + i + step, y)
+            i += 2 * step
+        while i < done:
+            p = begin(load_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
+            for pe in range(1, n_pes):
+                p = add(p, load_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
+            x = end(p, n_pes)
+            for k in range(1, n_pes):
+                store_pair(there + delta(here, me, k, n_pes) + i, x)
+            store_pair(out + i, x)
+            i += step
+    # One element at a time: the tail, or everything where an address is not aligned.
+    i = done + thread * ITEM_BYTES
+    while not ALIGNED and i < nbytes:
+        p = begin(element_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
+        for pe in range(1, n_pes):
+            p = add(p, element_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
+        x = end(p, n_pes)
+        for k in range(1, n_pes):
+            store_element(there + delta(here, me, k, n_pes) + i, x)
+        store_element(out + i, x)
+        i += cuda.blockDim.x * ITEM_BYTES
+    cuda.syncthreads()
+
+
+def delta(here, me, k, n_pes):
+    """What to add to a symmetric address for the k-th PE after this one."""
+    pe = me + k
+    if pe >= n_pes:
+        pe -= n_pes
+    return load_word(here + DELTAS + 8 * pe)
 
 
 def plus(here, dst, x, y, count):

@@ -68,6 +68,7 @@ def entry(
     fixed: dict[str, Any] = {"CALL": call_number(name), "ALIGNED": aligned}
     if reduction:
         plain |= element_bodies(*reduction) | {"combine": combine.combine, "plus": combine.plus}
+        plain["combine_put"] = remote.combine_put if beyond else combine.combine_put
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, constants.get("n_pes", 0))}
     if not beyond:
         added = _ADDED_PACKETS if reduction else ()

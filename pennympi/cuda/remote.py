@@ -11,11 +11,13 @@ from numba import cuda
 
 from .. import here as h
 from ..cache import folder, made_once
+from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
 from .primitives import copy
 
 DELTAS = 8 * h.DELTAS
 UNREACHABLE = h.UNREACHABLE
+ITEM_BYTES = 1  # of an element: bound anew, like CALL
 
 SHIM = r"""
 #define __NVSHMEM_NUMBA_SUPPORT__
@@ -93,6 +95,12 @@ def get(here, dst, src, nbytes, pe):
         copy(dst, src + d, nbytes)
 
 
+def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+    combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes)
+    for k in range(1, n_pes):
+        put(here, there, out, count * ITEM_BYTES, (me + k) % n_pes)
+
+
 def put_signal(here, dst, src, nbytes, signal, value, pe):
     d = delta(here, pe)
     if d == UNREACHABLE:
@@ -137,4 +145,4 @@ def signal_all(here, signals, value, me, n_pes):
         pe += cuda.blockDim.x
 
 
-__all__ = ["fence", "get", "put", "put_signal", "shim", "signal", "signal_all"]
+__all__ = ["combine_put", "fence", "get", "put", "put_signal", "shim", "signal", "signal_all"]

@@ -8,7 +8,7 @@ import numba
 
 from .. import here as h
 from .intrinsics import call_loop, copy_bytes, load_word, store_release
-from .primitives import OPTIONS, at, body, count_sent, wait
+from .primitives import OPTIONS, at, body, count_sent, put, wait
 
 HEAD_BYTES = 16  # of a slot: the epoch, and alignment
 STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache
@@ -41,6 +41,13 @@ def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residu
             call_loop(load_word(here + 8 * h.LAST), here, out + skip, scratch, residual + skip, n)
         else:
             call_loop(finish, here, out + skip, part, last, n)
+
+
+@body
+def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+    combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes)
+    for k in range(1, n_pes):
+        put(here, there, out, count * load_word(here + 8 * h.ITEM_BYTES), (me + k) % n_pes)
 
 
 @body
