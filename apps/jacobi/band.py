@@ -11,6 +11,9 @@ WARPS = 4  # of a block
 THREADS = 32 * WARPS
 # Blocks that a multiprocessor holds of a kernel that does so many sweeps a pass: what its registers leave room for.
 RESIDENT = {1: 5, 2: 4, 4: 3, 6: 2, 8: 2}
+# Rows of a chunk at most: higher ones are read from places too far apart, as measured on an H200.  A chunk of more sweeps
+# has more rows to share with the chunk above, and is as high as it can be.
+MOST_ROWS = {1: 48, 2: 96}
 # Blocks that a launch leaves out, so that a norm's AllReduce finds room beside it.
 LEFT_FREE = 2
 
@@ -70,8 +73,10 @@ def chunk_rows(rows: int, strips: int, warps: int, sweeps: int) -> int:
     (which it shares with the chunk above), and about as many to get going; a wave of warps that is not full, as much as
     a full one.  A multiple of 3, which is what the march does at a time.
     """
+    most = MOST_ROWS.get(sweeps, rows)
+    fewest = max(1, -(-rows * strips // (most * warps)))
     best = (float("inf"), rows)
-    for waves in range(1, 9):
+    for waves in range(fewest, fewest + 8):
         chunks = max(1, waves * warps // strips)
         chunk = 3 * -(-rows // (3 * chunks))
         full = -(-strips * -(-rows // chunk) // warps)

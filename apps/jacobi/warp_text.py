@@ -16,7 +16,11 @@ many time levels a pass, AN5D's (Matsumura and others, CGO 2020), which passes t
 
 from .limbs import EDGE, LANE_BYTES, LANES, WIDTH, segment
 
-AHEAD = 6  # rows from the one that is read to the one that is fetched into the cache
+# Of so many sweeps a pass, rows from the one that is read to the one that is fetched into the L2 cache (0: none), as
+# measured on an H200.  Where a row takes long, its warps' loads are too few to cover the memory's latency; where it does
+# not, lines that are fetched early are driven out again before they are read.
+AHEAD = {1: 0, 2: 2, 4: 2}
+MOST_AHEAD = 3
 SIGNATURE = "(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch)"
 
 
@@ -30,8 +34,9 @@ def source(sweeps: int, norms: str, dtype: str, rest: int, name: str) -> str:
     lines += [f"{one} = zero" for levels in rows.values() for row in levels[:sweeps] for one in row]
 
     def load(into: str) -> list[str]:
-        fetch = f"fetch(least(old + {AHEAD} * pitch_bytes, final))"
-        return [f"{', '.join(rows[into][0])} = load_row(old)", fetch, "old += pitch_bytes"]
+        ahead = AHEAD.get(sweeps, MOST_AHEAD)
+        fetch = [f"fetch(least(old + {ahead} * pitch_bytes, final))"] if ahead else []
+        return [f"{', '.join(rows[into][0])} = load_row(old)", *fetch, "old += pitch_bytes"]
 
     def advance(s: int, u: str, c: str, d: str) -> list[str]:
         """Row d has come in at level s: the row above it at level s+1."""
