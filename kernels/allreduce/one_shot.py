@@ -67,7 +67,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     """Blocks of at least 16 KiB; many pieces, so that one is put while one is added up, but each hides its fence."""
     n_pes = place.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = min(limits.half_bytes // 2 // n_pes // acc_bytes, MAX_PIECE_BYTES // item_bytes)
+    largest = min(limits.half_bytes // 2 // n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
     share = -(-count // n_blocks)
     piece = cut(count, n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
     return Plan(n_blocks, piece)

@@ -38,7 +38,7 @@ def one_shot_packets(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``packet_plan``; every block sends its share whole."""
-    largest = packed_bytes(limits.half_bytes // place.n_pes // 128 * 128) // acc_bytes
+    largest = packed_bytes(limits.half_bytes // place.n_pes // 128 * 128) // item_bytes
     return packet_plan(count, item_bytes, 1, largest, limits.max_blocks)
 
 

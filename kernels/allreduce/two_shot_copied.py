@@ -85,7 +85,7 @@ def meet(here, me, n_pes, signals, epochs):
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB, pieces large enough to hide their fences."""
     n_blocks = min(max(1, limits.max_blocks // 2), max(1, count * item_bytes // 16384))
-    largest = min(limits.half_bytes // 2 // place.n_pes // acc_bytes, MAX_PIECE_BYTES // item_bytes)
+    largest = min(limits.half_bytes // 2 // place.n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
     chunk = chunk_elems(count, place.n_pes)
     piece = cut(chunk, n_blocks, min(largest, max(chunk // n_blocks // 2, MIN_PIECE_BYTES // item_bytes)))
     return Plan(n_blocks, piece, THREADS)

@@ -66,7 +66,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     """Blocks of at least 16 KiB, pieces large enough to hide their fences."""
     n_pes = place.n_pes
     n_blocks = min(max(1, limits.max_blocks // 2), max(1, count * item_bytes // 16384))
-    largest = min(limits.half_bytes // 2 // n_pes // acc_bytes, MAX_PIECE_BYTES // item_bytes)
+    largest = min(limits.half_bytes // 2 // n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
     share = -(-count // (n_pes * n_blocks))
     piece = cut(count, n_pes * n_blocks, min(largest, max(share // 2, MIN_PIECE_BYTES // item_bytes)))
     return Plan(n_blocks, piece, THREADS)

@@ -57,7 +57,7 @@ def two_shot_packets(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``packet_plan``; every block sends each PE its chunk."""
-    largest = packed_bytes(limits.half_bytes // (2 * place.n_pes) // 128 * 128) // acc_bytes
+    largest = packed_bytes(limits.half_bytes // (2 * place.n_pes) // 128 * 128) // item_bytes
     return packet_plan(count, item_bytes, place.n_pes, largest, limits.max_blocks)
 
 

@@ -43,7 +43,7 @@ def packets(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
-    largest = packed_bytes(limits.half_bytes // place.n_pes // 128 * 128) // acc_bytes
+    largest = packed_bytes(limits.half_bytes // place.n_pes // 128 * 128) // item_bytes
     return packet_plan(count, item_bytes, 1, largest, limits.max_blocks)
 
 
