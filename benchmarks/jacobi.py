@@ -246,10 +246,12 @@ def main():
     for path in options.add:
         jacobi_results.add(results, jacobi_results.read(path))
     if options.restart_check:
-        variant = options.variants[0]
-        results["restart"] = restart_check.check(
-            options.launcher, options.pes, options.cases[-1][0], variant, options.backend
-        )
+        asked = (options.launcher, options.pes, options.cases[-1][0], options.variants[0], options.backend)
+        try:
+            results["restart"] = restart_check.check(*asked)
+        except RuntimeError as error:
+            print(f"the restart check failed {error}", file=sys.stderr)
+            return 1
         jacobi_results.write(results, options.output)
         return 0 if results["restart"]["same"] else 1
     results["facts"], results["left_out"] = facts(options), []
