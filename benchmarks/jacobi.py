@@ -1,337 +1,272 @@
-"""Every variant of the solver, verified and timed on 1 to N GPUs, beside NVIDIA's sample where its binaries are.
+"""Every variant of the solver, verified and timed on 1 to N PEs, beside NVIDIA's samples where they are built.
 
     python3 benchmarks/jacobi.py --pes 1,2,4 --output benchmarks/results/jacobi-4xH200.json
-    python3 benchmarks/jacobi.py --pes 1,4 --nvidia ../multi-gpu-programming-models --launcher "srun -n {n}"
-    python3 benchmarks/jacobi.py --tune
+    python3 benchmarks/jacobi.py --pes 1,2,4 --output FILE.json --nvidia DIR --limit-s 540 --resume
+    python3 benchmarks/jacobi.py --pes 4,2,1 --output FILE.json --restart-check
+    CUDA_VISIBLE_DEVICES=2 python3 benchmarks/jacobi.py --pes 1 --output one.json & ... --pes 4 --add one.json
+    python3 benchmarks/jacobi.py --backend host --pes 1,2 --cases 300:1,300:100 --iterations 200
 
-Run it without mpirun: it starts one job for each number of PEs.  A job first solves a small odd problem by every variant
-and compares it with NumPy, bit for bit.  Then it times the cases; each run must end with the field and the norms, to the
-last bit, of all other runs of its case, on any number of PEs.  The time is the slowest PE's, the best of a few runs,
-without the first.  All kernels are compiled beforehand, side by side.
+Run it without mpirun: it starts one job for each number of PEs.  A job solves a small odd problem by every variant and
+compares it with NumPy, bit for bit; then it times the cases.  Each run must end with the field and the norms, to the
+last bit, of all other runs of its problem, on any number of PEs.  The time is the slowest PE's, the best of a few runs.
+All kernels are compiled beforehand, side by side.  A variant that fails costs its own rows alone: the job is started
+again with those after it.  The file is written after every job; --resume measures what it does not hold yet.
 """
 
 import argparse
-import hashlib
 import json
-import os
-import shlex
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
-from types import SimpleNamespace
-
-import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import jacobi_results  # noqa: E402
+import nvidia_sample  # noqa: E402
+import restart_check  # noqa: E402
+from jacobi_results import best, select  # noqa: E402
+from launching import python, run  # noqa: E402
+
 ITERATIONS = 1000
-CASES = [(16384, 1), (16384, 100), (4096, 100)]  # (nx = ny, nccheck)
-ALONE = ("single", "device", "graph", "persistent", "blocked")  # of a job of one PE
+CASES = [(16384, 1), (16384, 100), (4096, 100)]  # (n, nccheck) of grids of n x n
 SMALL = (1003, 517, 40)  # nx, ny, sweeps of the problem that NumPy solves too
-# Seconds at most, from the issue's table: (n, PEs, nccheck, temporal blocking)
+SMALL_CHECKS = (1, 12)  # its nccheck: passes with all norms, and with the last one
+# What tells most comes first, should the time not be enough for all.
+ORDER = (
+    "blocked", "single", "graph", "device", "persistent", "nvshmem_overlap", "nvshmem", "nccl_overlap", "nccl",
+    "mpi_overlap", "mpi",
+)  # fmt: skip
+# Seconds at most: (n, PEs, nccheck, temporal blocking)
 TARGETS = {
     (16384, 1, 1, False): 0.60, (16384, 1, 100, False): 0.53, (16384, 1, 100, True): 0.110, (16384, 1, 1, True): 0.22,
     (16384, 4, 1, False): 0.16, (16384, 4, 100, False): 0.14, (16384, 4, 100, True): 0.031, (16384, 4, 1, True): 0.060,
     (4096, 4, 100, True): 0.006,
 }  # fmt: skip
+ENDING_S = 45.0  # that a job may take after the limit, for what it is at
 
 
-# Kernels, compiled by as many processes as there are cores ------------------------------
+def all_cases(options):
+    """Those that are asked for, and the first grid with one norm in the whole run: what norms cost is told by it."""
+    return list(dict.fromkeys([*options.cases, (options.cases[0][0], options.iterations)]))
 
 
-def kernels():
-    """(text, bodies, nx) of all that the cases and the small problem launch."""
-    found = []
-    for nx in (CASES[0][0], SMALL[0]):
-        found += [("sweeps", (("march", 1, norms),), nx) for norms in ("none", "last")]
-        passes = [(1, "none"), (1, "last"), (2, "none"), (4, "last"), (8, "none"), (8, "all")]
-        found += [("exchanging_sweeps", (("march", *one),), nx) for one in passes]
-        found.append(("persistent_sweeps", (("march", 1, "none"), ("summed_march", 1, "last")), nx))
-    return found
+def facts(options):
+    """What does not depend on the job."""
 
-
-def compile_one(job):
-    """One kernel, to the cache, as ``sweeper.compiled`` asks for it."""
-    import numba.cuda.dispatcher
-
-    from apps.jacobi import band, sweep
-    from apps.jacobi.variants import persistent
-    from pennympi.bind import parameters
-    from pennympi.cuda.compile import cubin
-    from pennympi.dtypes import TABLE
-
-    name, bodies, nx, cc = job
-    # Numba asks the current device for this, and a context for each process would fill the GPU.
-    numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
-    text = sweep.bound(getattr(sweep, name), "cuda", bodies, "float32", nx)
-    resident = persistent.RESIDENT if name == "persistent_sweeps" else band.RESIDENT[bodies[0][1]]
-    kinds = "i" * (len(parameters(text)) - 1)
-    bounds = (band.THREADS, resident)
-    cubin(text, text.__name__, kinds, TABLE["float32"], None, {}, False, False, cc, bounds)
-
-
-def precompile():
-    """Seconds that it took."""
-    import cupy
-
-    facts, begin = cupy.cuda.runtime.getDeviceProperties(0), time.monotonic()
-    jobs = [(*one, (facts["major"], facts["minor"])) for one in kernels()]
-    with ProcessPoolExecutor(min(len(jobs), os.cpu_count()), get_context("spawn")) as pool:
-        list(pool.map(compile_one, jobs))
-    return time.monotonic() - begin
-
-
-# One job ------------------------------------------------------------------------------
-
-
-def fingerprint(solver):
-    """A digest of the whole field: of every row's bits, in the rows' order, on PE 0."""
-    from apps.jacobi.device import to_numpy
-
-    fields = solver.steps.fields
-    own = fields.old[fields.depth : fields.depth + fields.slab.rows, : solver.problem.nx]
-    words = own.view("uint32")
-    sums = to_numpy(words.sum(axis=1, dtype="uint64")), to_numpy((words >> 16).sum(axis=1, dtype="uint64"))
-    parts = solver.team.comm.gather(np.stack(sums, axis=1).tobytes())
-    return hashlib.sha1(b"".join(parts)).hexdigest() if parts else None
-
-
-def timed(team, problem, variant, repeat):
-    """{seconds, field, norms} of one variant on one case."""
-    from mpi4py import MPI
-
-    from apps.jacobi.solver import Solver
-
-    solver = Solver(team, problem, variant)
-    solver.reset()
-    solver.warm_up()
-    runs = []
-    while len(runs) < repeat and sum(runs) < 1.0:
-        solver.reset()
-        team.comm.Barrier()
-        begin = time.perf_counter()
-        outcome = solver.run()
-        runs.append(team.comm.allreduce(time.perf_counter() - begin, op=MPI.MAX))
-    norms = hashlib.sha1(json.dumps(outcome.history).encode()).hexdigest()
-    result = {"seconds": min(runs), "runs": runs, "field": fingerprint(solver), "norms": norms}
-    solver.free()
-    return result
-
-
-def verified(team, variant):
-    """Points of the small problem that differ from NumPy's, on all PEs, and whether the norms are near."""
-    from apps.jacobi import reference
-    from apps.jacobi.problem import Problem
-    from apps.jacobi.solver import Solver
-
-    nx, ny, sweeps = SMALL
-    problem = Problem(nx, ny, niter=sweeps, tol=-1)
-    solver = Solver(team, problem, variant)
-    solver.reset()
-    outcome = solver.run()
-    expected, norms = reference.solve(problem, sweeps)
-    mine = expected[solver.slab.first : solver.slab.first + solver.slab.rows]
-    wrong = int((solver.rows(0, solver.slab.rows).view("u4") != mine.view("u4")).sum())
-    near = bool(np.allclose([norm for _, norm in outcome.history], norms, rtol=1e-6))
-    solver.free()
-    return team.comm.allreduce(wrong), near
-
-
-def job(options):
-    """On all PEs of an MPI job; PE 0 writes the results."""
-    from mpi4py import MPI
-
-    import pennympi
-    from apps.jacobi.memory import heap_bytes
-    from apps.jacobi.problem import Problem
-    from apps.jacobi.variants import TABLE
-
-    n_pes = MPI.COMM_WORLD.size
-    problems = [Problem(n, n, niter=ITERATIONS, nccheck=nccheck, tol=0.0) for n, nccheck in CASES]
-    heap = max(heap_bytes(problem, n_pes, name) or 0 for problem in problems for name in TABLE)
-    team = pennympi.init(backend="cuda", heap_bytes=heap or None)
-    names = [name for name in options.variants or (ALONE if n_pes == 1 else TABLE) if name in TABLE]
-    rows, refused = [], {}
-    for name in names:
-        reason = TABLE[name].refuse(team, problems[0])
-        if reason:
-            refused[name] = reason
-            continue
-        wrong, near = verified(team, name)
-        for problem in problems:
-            row = {
-                "variant": name,
-                "pes": n_pes,
-                "n": problem.nx,
-                "nccheck": problem.nccheck,
-                "wrong": wrong,
-                "near": near,
-            }
-            row |= timed(team, problem, name, options.repeat)
-            rows.append(row)
-            if team.me == 0:
-                updates = problem.nx * problem.ny * ITERATIONS / row["seconds"] / 1e9
-                place = f"{n_pes} PEs  {problem.nx}^2  every {problem.nccheck}"
-                good = "ok" if near and not wrong else f"WRONG ({wrong} points, norms near: {near})"
-                print(f"{name:16} {place:26} {row['seconds']:.4f} s  {updates:6.0f} GLUP/s  {good}", flush=True)
-    facts = dict(team.describe())
-    if team.me == 0:
-        Path(options.job).write_text(json.dumps({"facts": facts, "refused": refused, "rows": rows}))
-    team.finalize()
-
-
-def tune():
-    """Time of one pass of 16384^2 on one GPU by the number of waves that its chunks make, us a sweep."""
-    import cupy
-
-    import pennympi
-    from apps.jacobi import band
-    from apps.jacobi.fields import Fields
-    from apps.jacobi.limbs import segment
-    from apps.jacobi.norm import words_shape
-    from apps.jacobi.problem import Problem
-    from apps.jacobi.sweeper import Sweeper
-
-    n = CASES[0][0]
-    problem = Problem(n, n)
-    team = pennympi.init(backend="cuda", heap_bytes=3 << 30)
-    fields, stream = Fields(team, problem, 2, 8), team.stream()
-    fields.reset()
-    words = cupy.zeros(words_shape(team, 8), "int64")
-    sweeper = Sweeper(team, problem, 8, fields.pitch_bytes)
-    strips = -(-n // segment("float32"))
-    for count, norms in ((1, "none"), (1, "last"), (4, "last"), (8, "none"), (8, "all")):
-        for waves in (0, 1, 2, 3, 4, 6, 8, 16):
-            warps = band.WARPS * band.capacity(team, count)
-            chunk = 3 * -(-n // (3 * max(1, waves * warps // strips))) if waves else 0
-            rows = band.inner(team, problem, 8, 8 + n, count)
-            if waves:
-                blocks = -(-strips * -(-n // chunk) // band.WARPS)
-                rows = band.Band(8, 8 + n, chunk, chunk, blocks)
-            begin, end, times = cupy.cuda.Event(), cupy.cuda.Event(), []
-            for _ in range(6):
-                begin.record(stream)
-                sweeper(fields.new, fields.old, rows, stream, words.data.ptr, count, norms)
-                end.record(stream)
-                end.synchronize()
-                times.append(cupy.cuda.get_elapsed_time(begin, end) * 1e3 / count)
-            what = f"{waves} waves" if waves else "as chosen"
-            print(
-                f"T {count} norms {norms:5} {what:10} chunk {rows.chunk_rows:5} rows: {min(times[1:]):7.1f} us a sweep",
-                flush=True,
-            )
-    team.finalize()
-
-
-# All jobs -----------------------------------------------------------------------------
-
-
-def nvidia(options, n_pes, n, nccheck):
-    """Rows of NVIDIA's sample: every folder of --nvidia that holds a program named jacobi."""
-    rows = []
-    for program in sorted(Path(options.nvidia).glob("*/jacobi")):
-        more = ["-use_hp_streams"] if program.parent.name == "mpi_overlap" else []
-        line = f"-csv -nx {n} -ny {n} -niter {ITERATIONS} -nccheck {nccheck}".split()
-        command = [*shlex.split(options.launcher.format(n=n_pes)), str(program), *line, *more]
+    def said(*line):
         try:
-            ended = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=program.parent)
-            fields = ended.stdout.strip().splitlines()[-1].split(", ")
-            rows.append({"variant": f"NVIDIA {program.parent.name}", "pes": n_pes, "n": n, "nccheck": nccheck})
-            rows[-1]["seconds"] = float(fields[7])
-            print(f"{rows[-1]['variant']:22} {n_pes} PEs  {n}^2  every {nccheck}  {fields[7]} s", flush=True)
-        except (subprocess.SubprocessError, IndexError, ValueError) as error:
-            print(f"NVIDIA {program.parent.name} on {n_pes} PEs: {error!r}", flush=True)
-    return rows
+            return subprocess.run(line, capture_output=True, text=True, timeout=20, cwd=ROOT).stdout.strip()
+        except (OSError, subprocess.SubprocessError):
+            return ""
+
+    found = {
+        "date": time.strftime("%Y-%m-%d"),
+        "command": "python3 benchmarks/jacobi.py " + " ".join(sys.argv[1:]),
+        "commit": said("git", "rev-parse", "HEAD"),
+        "driver": said("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").replace("\n", "; "),
+        "links": said("nvidia-smi", "topo", "-m"),
+        "nvcc": said("nvcc", "--version").rpartition("\n")[2] if options.nvidia else "",
+    }
+    return {key: value for key, value in found.items() if value}
 
 
-def differing(rows):
-    """Cases whose runs do not all end with the same bits."""
-    cases = {(row["n"], row["nccheck"]) for row in rows}
-    return [
-        f"{n}^2 every {nccheck}: {kind} differ between variants or PEs"
-        for n, nccheck in sorted(cases)
-        for kind in ("field", "norms")
-        if len({row[kind] for row in rows if (row["n"], row["nccheck"]) == (n, nccheck)}) > 1
-    ]
+class Bench:
+    """All jobs, one after the other, within the limit."""
 
+    def __init__(self, options, results):
+        self.options, self.results = options, results
+        self.until = time.time() + options.limit_s if options.limit_s else float("inf")
 
-def table(rows, sample):
-    """Lines: the best of each case against the issue's targets, and efficiency against the fastest run on one PE."""
-    lines = [f"{'case':38}{'s':>9}{'at most':>9}{'NVIDIA':>9}{'eff %':>7}  by"]
-    for n, nccheck in CASES:
-        here = [row for row in rows if (row["n"], row["nccheck"]) == (n, nccheck)]
-        for n_pes in sorted({row["pes"] for row in here}):
-            for blocked in (False, True):
-                mine = [row for row in here if row["pes"] == n_pes and (row["variant"] == "blocked") == blocked]
-                base = [row["seconds"] for row in here if row["pes"] == 1 and (row["variant"] == "blocked") == blocked]
-                if not mine:
+    def left_s(self, at_most):
+        """Seconds until what runs now must have ended."""
+        return min(at_most, self.until + ENDING_S - time.time())
+
+    def late(self):
+        """Whether nothing more is to be begun."""
+        return time.time() > self.until
+
+    def leave_out(self, what):
+        """Note it, once."""
+        if what not in self.results["left_out"]:
+            self.results["left_out"].append(what)
+
+    def save(self):
+        """The file as it is now."""
+        jacobi_results.write(self.results, self.options.output)
+
+    def ours(self, n_pes):
+        """Our variants on so many PEs."""
+        done = {(row["variant"], *jacobi_results.case_of(row)) for row in select(self.results["rows"], pes=n_pes)}
+        todo = {
+            name: [case for case in all_cases(self.options) if (name, *case) not in done]
+            for name in self.options.variants
+            if name not in self.results["refused"].get(str(n_pes), {})
+        }
+        todo = {name: cases for name, cases in todo.items() if cases}
+        while todo and not self.late():
+            status, answer = self.job(n_pes, todo)
+            self.take(n_pes, answer)
+            failed = answer["now"] or (status != 0 and "the job's end")
+            if failed:
+                how = "it took too long" if status is None else f"status {status}"
+                self.results["failed"].setdefault(str(n_pes), {})[failed] = how
+                print(f"{failed} on {n_pes} PEs FAILED: {how}", flush=True)
+            names = list(todo)
+            todo = {name: todo[name] for name in names[names.index(failed) + 1 :]} if failed in names else {}
+            self.save()
+        for name, cases in todo.items():
+            for n, nccheck in cases:
+                self.leave_out(f"{name} on {n_pes} PEs, {n}^2 every {nccheck}")
+
+    def job(self, n_pes, todo):
+        """(status, answer) of one job; an answer without rows when it did not get far enough to give one."""
+        options = self.options
+        with tempfile.TemporaryDirectory() as folder:
+            request, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
+            asked = {
+                "cases": all_cases(options), "todo": todo, "iterations": options.iterations, "repeat": options.repeat,
+                "backend": options.backend, "small": SMALL, "small_checks": SMALL_CHECKS,
+                "until": min(self.until, 1e12), "answer": str(answer),
+            }  # fmt: skip
+            request.write_text(json.dumps(asked))
+            status, _ = run(
+                python(options.launcher, n_pes, Path(__file__).with_name("jacobi_job.py"), request), self.left_s(3600)
+            )
+            if answer.exists():
+                return status, json.loads(answer.read_text())
+        return status, {"job": {}, "rows": [], "refused": {}, "left_out": [], "now": "the job's start"}
+
+    def take(self, n_pes, answer):
+        """What a job found."""
+        key = str(n_pes)
+        self.results["jobs"][key] = answer["job"] or self.results["jobs"].get(key, {})
+        self.results["rows"] += answer["rows"]
+        self.results["refused"].setdefault(key, {}).update(answer["refused"])
+        for row in answer["rows"]:
+            self.results["failed"].get(key, {}).pop(row["variant"], None)
+        for name, n, nccheck in answer["left_out"]:
+            self.leave_out(f"{name} on {n_pes} PEs, {n}^2 every {nccheck}")
+
+    def nvidia(self, n_pes):
+        """NVIDIA's samples on so many PEs."""
+        options, key = self.options, str(n_pes)
+        for n, nccheck in options.cases:
+            for one in nvidia_sample.programs(options.nvidia, n_pes, nccheck):
+                name, where = f"NVIDIA {one[0]}", f"{n_pes} PEs  {n}^2  every {nccheck}"
+                if select(self.results["nvidia"], variant=name, pes=n_pes, n=n, nccheck=nccheck):
                     continue
-                best = min(mine, key=lambda row: row["seconds"])
-                theirs = [r["seconds"] for r in sample if (r["n"], r["nccheck"], r["pes"]) == (n, nccheck, n_pes)]
-                target = TARGETS.get((n, n_pes, nccheck, blocked))
-                efficiency = f"{100 * min(base) / n_pes / best['seconds']:.1f}" if base else ""
-                case = f"{n}^2, {n_pes} PEs, every {nccheck}, {'blocked' if blocked else 'plain'}"
-                lines.append(
-                    f"{case:38}{best['seconds']:9.4f}{target or '':>9}{f'{min(theirs):.4f}' if theirs else '':>9}"
-                    f"{efficiency:>7}  {best['variant']}"
-                )
+                if self.late():
+                    self.leave_out(f"{name} on {n_pes} PEs, {n}^2 every {nccheck}")
+                    continue
+                try:
+                    rows = nvidia_sample.rows(
+                        options.launcher, one, n_pes, n, nccheck, options.iterations, options.nvidia_repeat
+                    )
+                except (ValueError, OSError) as error:
+                    self.results["failed"].setdefault(key, {})[name] = str(error)
+                    print(f"{name:38} {where:26} FAILED: {error}", flush=True)
+                    continue
+                self.results["failed"].get(key, {}).pop(name, None)
+                for row in rows:
+                    row["variant"] = f"NVIDIA {row['variant']}"
+                    self.results["nvidia"].append(row)
+                    print(f"{row['variant']:38} {where:26} {row['seconds']:.4f} s", flush=True)
+                self.save()
+
+
+def table(results):
+    """Lines: the best of each case, what it may take at most, NVIDIA's best, efficiency against one PE."""
+    lines = [f"{'case':40}{'s':>9}{'at most':>9}{'NVIDIA':>9}{'eff %':>7}{'alike %':>8}  by"]
+    cases = sorted({(*jacobi_results.case_of(row), row["pes"]) for row in results["rows"]}, reverse=True)
+    for n, nccheck, pes in cases:
+        for blocked in (False, True):
+            mine = best(select(results["rows"], n=n, nccheck=nccheck, pes=pes, blocked=blocked))
+            if not mine:
+                continue
+            theirs = best(select(results["nvidia"], n=n, nccheck=nccheck, pes=pes))
+            case = f"{n}^2, {pes} PEs, every {nccheck}, {'blocked' if blocked else 'plain'}"
+            target, nvidia = TARGETS.get((n, pes, nccheck, blocked), ""), f"{theirs['seconds']:.4f}" if theirs else ""
+            shares = [f"{mine[name]:.1f}" if mine[name] else "" for name in ("efficiency", "efficiency_alike")]
+            line = f"{case:40}{mine['seconds']:9.4f}{target:>9}{nvidia:>9}{shares[0]:>7}{shares[1]:>8}"
+            lines.append(f"{line}  {mine['variant']}")
     return lines
+
+
+def remarks(results):
+    """Lines: what norms cost, what was not run, and what is wrong."""
+    lines = []
+    for one in results["norm_cost"]:
+        more = one["allreduce_percent"]
+        added = "" if more is None else f", {more:.1f} % of it for adding up over PEs"
+        where = f"{one['variant']} on {one['pes']} PEs, {one['n']}^2"
+        lines.append(f"a norm every sweep costs {where} {one['percent']:.1f} % of the run{added}")
+    for word in ("refused", "failed"):
+        lines += [f"{word} on {pes} PEs: {a}, {b}" for pes, some in results[word].items() for a, b in some.items()]
+    lines += [f"no time for {one}" for one in results["left_out"]]
+    return lines + [f"WRONG: {one}" for one in results["wrong"]]
+
+
+def cases_of(text):
+    """N:NCCHECK,N:NCCHECK"""
+    return [tuple(map(int, one.split(":"))) for one in text.split(",")]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     whole = lambda text: [int(n) for n in text.split(",")]  # noqa: E731
     parser.add_argument("--pes", type=whole, default=[1], metavar="N,N", help="numbers of PEs (1)")
-    parser.add_argument("--variants", type=lambda text: text.split(","), metavar="A,B", help="(all that can run)")
-    parser.add_argument("--repeat", type=int, default=3, help="timed runs of each, up to a second (%(default)s)")
+    parser.add_argument("--variants", type=lambda text: text.split(","), default=ORDER, metavar="A,B", help="(all)")
+    parser.add_argument("--cases", type=cases_of, default=CASES, metavar="N:NCCHECK,...", help="grids of N x N")
+    parser.add_argument("--iterations", type=int, default=ITERATIONS, help="sweeps of a run (%(default)s)")
+    parser.add_argument("--repeat", type=int, default=5, help="timed runs of each, up to a second (%(default)s)")
+    parser.add_argument("--backend", choices=("cuda", "host"), default="cuda", help="(%(default)s)")
     parser.add_argument("--launcher", default="mpirun --bind-to none -np {n}", help="what starts n PEs (%(default)s)")
-    parser.add_argument("--nvidia", metavar="DIR", help="folder with NVIDIA's sample, built: DIR/mpi/jacobi and so on")
-    parser.add_argument("--tune", action="store_true", help="time passes with chunks of several heights, on one GPU")
+    parser.add_argument("--nvidia", metavar="DIR", help="folder with NVIDIA's samples, built: DIR/mpi/jacobi and so on")
+    parser.add_argument("--nvidia-repeat", type=int, default=1, help="runs of each sample (%(default)s)")
+    parser.add_argument("--limit-s", type=float, help="begin nothing more after so many seconds")
     parser.add_argument("--output", type=Path, metavar="FILE.json")
-    parser.add_argument("--job", help=argparse.SUPPRESS)
+    text = "results of other numbers of PEs, measured at the same time on other GPUs, that become part of these"
+    parser.add_argument("--add", type=Path, nargs="*", default=[], metavar="FILE.json", help=text)
+    parser.add_argument("--resume", action="store_true", help="go on with the results in --output")
+    text = "only this: kill a checkpointed run on the first of --pes, go on with the others, compare the bits"
+    parser.add_argument("--restart-check", action="store_true", help=text)
     options = parser.parse_args()
-    if options.job:
-        return job(options)
-    print(f"kernels compiled in {precompile():.0f} s", flush=True)
-    if options.tune:
-        return tune()
-    rows, sample, facts, refused = [], [], {}, {}
+    strange = [name for name in options.variants if name not in ORDER]
+    if strange:
+        parser.error(f"there is no variant {', '.join(strange)}: use some of {', '.join(ORDER)}")
+    if options.restart_check and len(options.pes) < 2:
+        parser.error("--restart-check needs two numbers of PEs or more: --pes 4,2,1")
+    goes_on = options.output and options.output.exists() and (options.resume or options.restart_check)
+    results = jacobi_results.read(options.output) if goes_on else jacobi_results.empty(options.iterations)
+    if results["iterations"] != options.iterations:
+        parser.error(f"{options.output} holds runs of {results['iterations']} iterations, not {options.iterations}")
+    for path in options.add:
+        jacobi_results.add(results, jacobi_results.read(path))
+    if options.restart_check:
+        asked = (options.launcher, options.pes, options.cases[-1][0], options.variants[0], options.backend)
+        try:
+            results["restart"] = restart_check.check(*asked)
+        except RuntimeError as error:
+            print(f"the restart check failed {error}", file=sys.stderr)
+            return 1
+        jacobi_results.write(results, options.output)
+        return 0 if results["restart"]["same"] else 1
+    results["facts"], results["left_out"] = facts(options), []
+    bench = Bench(options, results)
+    if options.backend == "cuda":
+        problems = [[n, options.iterations, nccheck] for n, nccheck in all_cases(options)]
+        problems += [[SMALL[0], SMALL[2], nccheck] for nccheck in SMALL_CHECKS]
+        run([sys.executable, Path(__file__).with_name("jacobi_kernels.py"), json.dumps(problems)], bench.left_s(3600))
     for n_pes in options.pes:
-        with tempfile.TemporaryDirectory() as folder:
-            answer = Path(folder) / "job.json"
-            arguments = ["--job", str(answer), "--repeat", str(options.repeat)]
-            arguments += ["--variants", ",".join(options.variants)] if options.variants else []
-            subprocess.run(
-                [*shlex.split(options.launcher.format(n=n_pes)), sys.executable, __file__, *arguments], check=True
-            )
-            said = json.loads(answer.read_text())
-        rows, facts, refused = rows + said["rows"], said["facts"], refused | {f"{n_pes} PEs": said["refused"]}
-        for n, nccheck in CASES if options.nvidia else ():
-            sample += nvidia(options, n_pes, n, nccheck)
-    wrong = differing(rows) + [f"{r['variant']} on {r['pes']} PEs" for r in rows if r["wrong"] or not r["near"]]
-    print(*table(rows, sample), *(f"WRONG: {one}" for one in sorted(set(wrong))), sep="\n")
-    for n_pes, reasons in refused.items():
-        print(
-            *(f"not run on {n_pes}: {name}, {reason}" for name, reason in reasons.items()),
-            sep="\n",
-            end="\n" * bool(reasons),
-        )
-    if options.output:
-        text = {
-            "facts": facts,
-            "iterations": ITERATIONS,
-            "wrong": wrong,
-            "rows": rows,
-            "nvidia": sample,
-            "refused": refused,
-        }
-        options.output.write_text(json.dumps(text, indent=1) + "\n")
-    return 1 if wrong else 0
+        bench.ours(n_pes)
+        if options.nvidia:
+            bench.nvidia(n_pes)
+    bench.save()
+    print(*table(results), *remarks(results), sep="\n")
+    return 1 if results["wrong"] or any(results["failed"].values()) else 0
 
 
 if __name__ == "__main__":

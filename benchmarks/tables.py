@@ -1,16 +1,19 @@
 """Write the README's tables of measurements from the raw results.
 
 python benchmarks/tables.py            reads benchmarks/results, rewrites README.md between its marks
-python benchmarks/tables.py --plots    and draws each result of the bench beside it, as PNG and SVG
+python benchmarks/tables.py --plots    and draws each result beside it, as PNG and SVG
+
+jacobi-*.json are results of benchmarks/jacobi.py, the others of ``python -m pennympi bench``.
 """
 
-import json
-import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+import jacobi_results  # noqa: E402
+import solver_table  # noqa: E402
 
 from pennympi.bench import plot  # noqa: E402
 from pennympi.bench.columns import OURS  # noqa: E402
@@ -54,46 +57,27 @@ def tables(path):
     return "\n\n".join(parts)
 
 
-def solver():
-    """Markdown for the results of ``python -m apps.jacobi --json`` and for the lines of runs that were only printed."""
-    head = ["GPUs", "grid", "variant", "norm every", "sweeps", "s", "GLUP/s", "raw"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    folder = ROOT / "benchmarks" / "results" / "jacobi"
-    printed = (folder / "variants-H200.txt").read_text()
-    for key, variant, every in (
-        ("s1", "single", 1),
-        ("s100", "single", 100),
-        ("b1", "blocked", 1),
-        ("b100", "blocked", 100),
-    ):
-        seconds, glups = re.search(rf"^{key} .*1 PE: ([\d.]+) s, .*, ([\d.]+) GLUP/s", printed, re.MULTILINE).groups()
-        raw = "[raw](benchmarks/results/jacobi/variants-H200.txt)"
-        lines.append(f"| 1 | 16384 x 16384 | {variant} | {every} | 1000 | {seconds} | {float(glups):.0f} | {raw} |")
-    for path in sorted(folder.glob("*.json")):
-        run = json.loads(path.read_text())
-        problem = run["problem"]
-        grid = f"{problem['nx']} x {problem['ny']}"
-        cells = [path.name.split("x")[0], grid, run["variant"], problem["nccheck"], run["iterations"]]
-        cells += [f"{run['runtime_s']:.4f}", f"{run['glups']:.0f}", f"[raw](benchmarks/results/jacobi/{path.name})"]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines)
-
-
 def main():
-    results = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    folder = ROOT / "benchmarks" / "results"
+    solved = sorted(folder.glob("jacobi-*.json"))
+    results = [path for path in sorted(folder.glob("*.json")) if path not in solved]
     if "--plots" in sys.argv:
         for path in results:
             plot.draw(read(path), path.with_suffix(""))
-    parts = {"measured": "\n\n".join(tables(path) for path in results), "solver": solver()}
+        for path in solved:
+            solver_table.draw(jacobi_results.read(path), path.with_suffix(""))
+    parts = {
+        "measured": [tables(path) for path in results],
+        "solver": [solver_table.markdown(jacobi_results.read(path), path.name) for path in solved],
+    }
     readme = ROOT / "README.md"
     text = readme.read_text()
-    for mark, part in parts.items():
-        text = re.sub(
-            rf"(<!-- {mark} -->\n).*(<!-- /{mark} -->)",
-            lambda m, part=part: m[1] + part + "\n" + m[2],
-            text,
-            flags=re.DOTALL,
-        )
+    for mark, found in parts.items():
+        if not found:  # nothing of that kind was measured: what the README says stays
+            continue
+        before, after = (text.index(f"<!-- {one}{mark} -->") for one in ("", "/"))
+        begin = f"<!-- {mark} -->\n"
+        text = text[:before] + begin + "\n\n".join(found) + "\n" + text[after:]
     readme.write_text(text)
 
 
