@@ -4,6 +4,8 @@ import os
 
 from jacobi_results import best, case_of, select
 
+from pennympi.bench.plot import SALT, SAME
+
 OURS, BLOCKED, THEIRS = "#1f77b4", "#0b3d66", "#76b900"
 
 
@@ -101,6 +103,7 @@ def draw(results, path):
     import matplotlib
 
     matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = SALT
     from matplotlib import pyplot
 
     found = cases(results)
@@ -131,7 +134,7 @@ def draw(results, path):
     for kind in ("png", "svg"):
         target = path.with_suffix(f".{kind}")
         part = target.with_name(f".{target.name}.part")
-        figure.savefig(part, format=kind, dpi=110)
+        figure.savefig(part, format=kind, dpi=110, metadata=SAME[kind])
         os.replace(part, target)
     pyplot.close(figure)
 

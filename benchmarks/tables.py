@@ -21,13 +21,51 @@ from pennympi.bench.result import read  # noqa: E402
 from pennympi.bench.rivals import RIVALS  # noqa: E402
 from pennympi.bench.sizes import show  # noqa: E402
 
-TITLES = {"allreduce": "AllReduce"}
+TITLES = {"allreduce": "AllReduce", "reduce_scatter": "ReduceScatter", "all_gather": "AllGather"}
+
+
+MODES = {"graph": "in a CUDA graph", "eager": "launched one by one", "host": "on the host"}
+
+
+def of_many_kinds(result, where):
+    """One table for several dtypes and ops: ours alone."""
+    groups = result.groups()
+    row = groups[0].rows[0]
+    series = {f"{one.rows[0].dtype} {one.rows[0].op}": one.series(OURS) for one in groups}
+    lines = ["| size | " + " | ".join(series) + " |", "|" + "---|" * (len(series) + 1)]
+    for size in next(iter(series.values())):
+        lines.append(f"| {show(size)} | " + " | ".join(f"{one[size].median_us:.2f}" for one in series.values()) + " |")
+    kind = f"{TITLES.get(row.collective, row.collective)} of other dtypes and ops"
+    return f"{kind}, {where}, {MODES[row.mode]}, slowest PE, median us a call:\n\n" + "\n".join(lines)
+
+
+def accuracy(result, where):
+    """How far the sums are from float64's."""
+    elements = result.options["elements"]
+    lines = [
+        "| dtype | | mean difference | the true sum rounded | same on all PEs | same in every run |",
+        "|" + "---|" * 6,
+    ]
+    for row in result.accuracy:
+        same = ["yes" if row[key] else "no" for key in ("same_on_all", "same_each_run")]
+        lines.append(
+            f"| {row['dtype']} | {row['contestant']} | {row['mean']:.4g} | {row['floor']:.4g} | {' | '.join(same)} |"
+        )
+    return (
+        f"AllReduce sum of {elements} normally distributed values, {where}, beside the sum in float64:\n\n"
+        + "\n".join(lines)
+    )
 
 
 def tables(path):
-    """Markdown for one result of ``python -m pennympi bench``: a table for each dtype and op."""
+    """Markdown for one result of ``python -m pennympi bench``: a table for each dtype and op, or one for all if many."""
     result = read(path)
     facts = result.facts
+    raw = f"{facts['PEs']} x {facts['device']} ([raw](benchmarks/results/{path.name}))"
+    if result.accuracy:
+        return accuracy(result, raw)
+    if len(result.groups()) > 2:
+        return of_many_kinds(result, raw)
     rivals = [name for name in result.contestants() if name in RIVALS]
     versions = ", ".join(dict.fromkeys(facts[name] for name in rivals))
     where = f"{facts['PEs']} x {facts['device']}"
@@ -37,8 +75,9 @@ def tables(path):
     parts = []
     for group in result.groups():
         row = group.rows[0]
-        kind = ", ".join(filter(None, [TITLES.get(row.collective, row.collective), row.dtype, row.op]))
-        mode = {"graph": "in a CUDA graph", "eager": "launched one by one", "host": "on the host"}[row.mode]
+        op = "" if row.op == "none" else row.op
+        kind = ", ".join(filter(None, [TITLES.get(row.collective, row.collective), row.dtype, op]))
+        mode = MODES[row.mode]
         parts.append(
             f"{kind}, {where}, {mode}, slowest PE, median us a call ({on}; [raw](benchmarks/results/{path.name})):"
         )
@@ -57,13 +96,19 @@ def tables(path):
     return "\n\n".join(parts)
 
 
+def place(path):
+    """AllReduce first, what few look for last."""
+    return not path.name.startswith("allreduce-"), "dtypes" in path.name or "accuracy" in path.name, path.name
+
+
 def main():
     folder = ROOT / "benchmarks" / "results"
     solved = sorted(folder.glob("jacobi-*.json"))
-    results = [path for path in sorted(folder.glob("*.json")) if path not in solved]
+    results = [path for path in sorted(folder.glob("*.json"), key=place) if path not in solved]
     if "--plots" in sys.argv:
         for path in results:
-            plot.draw(read(path), path.with_suffix(""))
+            if not (result := read(path)).accuracy and len(result.groups()) <= 2:
+                plot.draw(result, path.with_suffix(""))
         for path in solved:
             solver_table.draw(jacobi_results.read(path), path.with_suffix(""))
     parts = {

@@ -36,8 +36,10 @@ class AllReduce(Collective):
         if out is not None and out is not x:
             dst = self.backend.span(out, True)
             self.arrays.holds(dst)
-            check_alike(x=src, out=dst)
-            check_apart("out=None for in place", x=src, out=dst)
+            apart = abs(src.address - dst.address)
+            if src.count != dst.count or src.dtype is not dst.dtype or apart < src.nbytes:  # else all is well
+                check_alike(x=src, out=dst)
+                check_apart("out=None for in place", x=src, out=dst)
         aligned = not (src.address | dst.address) & 15
         return (dst.address, src.address), (src.count, src.dtype, name, aligned)
 

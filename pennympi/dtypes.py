@@ -49,6 +49,8 @@ def dtype_of(spec: Any) -> DType:
 
     Raises Unsupported for an element type outside the table.
     """
+    if isinstance(spec, np.dtype) and spec in _BY_NUMPY:  # an array's, first: every call asks twice
+        return _BY_NUMPY[spec]
     if isinstance(spec, DType):
         return spec
     row = TABLE.get(spec) if isinstance(spec, str) else None

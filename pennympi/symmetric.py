@@ -60,12 +60,13 @@ class SymmetricArrays:
 
         Raises ValueError for memory of the heap that has been freed.
         """
-        i = bisect_right(self._starts, span.address) - 1
+        address = span.address
+        i = bisect_right(self._starts, address) - 1
         if i >= 0:
             start = self._starts[i]
-            if span.address + span.nbytes <= start + self._bytes[start]:
+            if address + span.count * span.dtype.item_bytes <= start + self._bytes[start]:
                 return True
-        if self._backend.in_heap(span.address):
+        if self._backend.in_heap(address):
             raise ValueError("the array was freed: its memory is back in the symmetric heap")
         return False
 

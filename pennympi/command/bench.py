@@ -56,7 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--place", choices=("both", "out", "in"), default="both", help="out of place, in place, or both")
     add("--symmetric", action="store_true", help="the library's buffers in the symmetric heap")
     add("--against", type=names_argument, default=[], metavar="LIST", help=f"rivals: {', '.join(RIVALS)}")
-    add("--algorithm", default="auto", help="auto, one name or several, or each: all that can run (%(default)s)")
+    add("--algorithm", help="auto, one name or several, or each: all that can run (auto; each, with --topology)")
     add("--blocks", type=sizes_argument, default=[], metavar="LIST", help="blocks instead of the plan's")
     add("--piece-bytes", type=sizes_argument, default=[], metavar="LIST", help="bytes of a message instead of the plan's")
     add("--threads", type=sizes_argument, default=[], metavar="LIST", help="threads of a block instead of the plan's")
@@ -71,6 +71,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure, print, write.  Returns 1 for wrong elements, 2 for wrong arguments or nothing to measure."""
     judged = args.case == ACCURACY
+    args.algorithm = args.algorithm or ("each" if args.topology else "auto")
     try:
         largest = args.maxbytes or field.usual_most_bytes()
         swept = sorted(set(args.sizes)) or sizes.sweep(args.minbytes, largest, args.stepfactor, args.stepbytes)
