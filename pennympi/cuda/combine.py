@@ -15,60 +15,21 @@ def piece_of(slots, slot_bytes, src, pe, me):
 
 
 def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
-    nbytes = count * ITEM_BYTES
-    thread = cuda.threadIdx.x
-    step = cuda.blockDim.x * 16
-    i = thread * 16
-    if ALIGNED or ((out | src | residual) & 15) == 0:
-        whole = nbytes // 16 * 16
-        while i + step < whole:
-            at = piece_of(slots, slot_bytes, src, 0, me) + i
-            x, y = load_pair(at), load_pair(at + step)
-            p, q = begin(x), begin(y)
-            for pe in range(1, n_pes):
-                at = piece_of(slots, slot_bytes, src, pe, me) + i
-                x, y = load_pair(at), load_pair(at + step)
-                p, q = add(p, x), add(q, y)
-            if residual != 0:
-                store_pair(out + i, end_plus(p, n_pes, load_pair(residual + i)))
-                store_pair(out + i + step, end_plus(q, n_pes, load_pair(residual + i + step)))
-            else:
-                store_pair(out + i, end(p, n_pes))
-                store_pair(out + i + step, end(q, n_pes))
-            i += 2 * step
-        while i < whole:
-            p = begin(load_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
-            for pe in range(1, n_pes):
-                p = add(p, load_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
-            if residual != 0:
-                store_pair(out + i, end_plus(p, n_pes, load_pair(residual + i)))
-            else:
-                store_pair(out + i, end(p, n_pes))
-            i += step
-        done = whole
-    else:
-        done = 0
-    # One element at a time: the tail, or everything where an address is not aligned.
-    i = done + thread * ITEM_BYTES
-    while not ALIGNED and i < nbytes:
-        p = begin(element_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
-        for pe in range(1, n_pes):
-            p = add(p, element_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
-        if residual != 0:
-            store_element(out + i, end_plus(p, n_pes, element_pair(residual + i)))
-        else:
-            store_element(out + i, end(p, n_pes))
-        i += cuda.blockDim.x * ITEM_BYTES
-    cuda.syncthreads()
+    add_up(here, out, 0, False, slots, slot_bytes, src, count, me, n_pes, residual)
 
 
 def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+    add_up(here, out, there, True, slots, slot_bytes, src, count, me, n_pes, 0)
+
+
+def add_up(here, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, residual):
+    """To out, and if ``to_all`` to ``there`` on every other PE; what a caller does not want is not compiled."""
     nbytes = count * ITEM_BYTES
     thread = cuda.threadIdx.x
     step = cuda.blockDim.x * 16
     i = thread * 16
     done = 0
-    if ALIGNED or ((out | there | src) & 15) == 0:
+    if ALIGNED or ((out | there | src | residual) & 15) == 0:
         done = nbytes // 16 * 16
         while i + step < done:
             at = piece_of(slots, slot_bytes, src, 0, me) + i
@@ -78,11 +39,16 @@ def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_
                 at = piece_of(slots, slot_bytes, src, pe, me) + i
                 x, y = load_pair(at), load_pair(at + step)
                 p, q = add(p, x), add(q, y)
-            x, y = end(p, n_pes), end(q, n_pes)
-            for k in range(1, n_pes):
-                to = there + delta(here, me, k, n_pes) + i
-                store_pair(to, x)
-                store_pair(to + step, y)
+            if residual != 0:
+                x = end_plus(p, n_pes, load_pair(residual + i))
+                y = end_plus(q, n_pes, load_pair(residual + i + step))
+            else:
+                x, y = end(p, n_pes), end(q, n_pes)
+            if to_all:
+                for k in range(1, n_pes):
+                    to = there + delta(here, me, k, n_pes) + i
+                    store_pair(to, x)
+                    store_pair(to + step, y)
             store_pair(out + i, x)
             store_pair(out + i + step, y)
             i += 2 * step
@@ -90,9 +56,10 @@ def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_
             p = begin(load_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
             for pe in range(1, n_pes):
                 p = add(p, load_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
-            x = end(p, n_pes)
-            for k in range(1, n_pes):
-                store_pair(there + delta(here, me, k, n_pes) + i, x)
+            x = end_plus(p, n_pes, load_pair(residual + i)) if residual != 0 else end(p, n_pes)
+            if to_all:
+                for k in range(1, n_pes):
+                    store_pair(there + delta(here, me, k, n_pes) + i, x)
             store_pair(out + i, x)
             i += step
     # One element at a time: the tail, or everything where an address is not aligned.
@@ -101,9 +68,10 @@ def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_
         p = begin(element_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
         for pe in range(1, n_pes):
             p = add(p, element_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
-        x = end(p, n_pes)
-        for k in range(1, n_pes):
-            store_element(there + delta(here, me, k, n_pes) + i, x)
+        x = end_plus(p, n_pes, element_pair(residual + i)) if residual != 0 else end(p, n_pes)
+        if to_all:
+            for k in range(1, n_pes):
+                store_element(there + delta(here, me, k, n_pes) + i, x)
         store_element(out + i, x)
         i += cuda.blockDim.x * ITEM_BYTES
     cuda.syncthreads()
