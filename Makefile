@@ -23,7 +23,7 @@ demo: .venv/.ready-demo  ## solve a Laplace problem on NP=4 ranks; report, demo/
 	@mkdir -p demo
 	$(IN_VENV) mpirun -np $(NP) python -m apps.jacobi --plot demo/jacobi.png --output demo/jacobi.h5
 
-test: .venv/.ready-test  ## the whole suite, in one process and at 1, 2, 3, 4, 5, 7, 8 and 16 ranks
+test: .venv/.ready-test  ## the whole suite, without mpirun and at 1, 2, 3, 4, 5, 7, 8 and 16 ranks
 	.venv/bin/python $(TESTS) -- $(ARGS)
 
 test-gpu:  ## the suite with this shell's python3 and mpirun at 1 to GPUS=2 ranks

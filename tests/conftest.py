@@ -22,6 +22,15 @@ def pytest_report_header():
     return f"MPI: {mpi}, ranks: {MPI.COMM_WORLD.size}, backend: {backend} {why and f'({why})'}"
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks
+def pytest_collection_modifyitems(items):
+    """Tests of files that start jobs run one after the other, also where pytest-xdist runs others beside them: a job has
+    the cores that it expects, and no other one's files in /dev/shm are taken for its own."""
+    for item in items:
+        if hasattr(item.module, "launch"):
+            item.add_marker(pytest.mark.xdist_group("jobs"))
+
+
 @pytest.fixture(scope="session")
 def team(request):
     """A team of all ranks.  After a failure the others may be anywhere: then the job's hooks end it."""

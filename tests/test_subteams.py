@@ -66,7 +66,7 @@ def test_two_levels_at_once(team):
     half.Free()
 
 
-@pytest.mark.parametrize("comm", [MPI.COMM_NULL, 5, "world"], ids=str)
+@pytest.mark.parametrize("comm", [MPI.COMM_NULL, 5, "world"], ids=["null", "5", "world"])
 def test_not_a_communicator(team, comm):
     with pytest.raises(TypeError, match="not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a split of it"):
         pennympi.init(comm)

@@ -1,9 +1,12 @@
-"""Run the tests in one process and then under mpirun at several rank counts, and count what rank 0 reports.
+"""Run the tests without mpirun and then under mpirun at several rank counts, and count what rank 0 reports.
 
     python tools/run_tests.py                            1, 2, 3, 4, 5, 7, 8 and 16 ranks
     python3 tools/run_tests.py --ranks 1,2,4             fewer, with this interpreter and the first mpirun on PATH
     python tools/run_tests.py --ranks 4 --with-mpi       only under mpirun, with the tests without an mpi mark too
     python tools/run_tests.py -- -k ring                 what follows -- goes to pytest
+
+Without mpirun, pytest-xdist shares the tests out over two processes, where it is installed: one has those that start jobs
+(see tests/conftest.py), the other all that need one core. `-- -n 0` runs them in one process.
 
 The last line is "N passed, N failed". The status is 0 when nothing failed, no run hung, and every run ran a test.
 """
@@ -30,18 +33,28 @@ exec "$@" --basetemp "$TEST_TMP/$r" >"$TEST_OUT/rank$r.txt" 2>&1"""
 SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
 TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
 HUNG = "hung, the rest is not started"
+IN_TWO = ("-n", "2", "--dist", "loadgroup")
 BANNER = re.compile(r"^=+ MPI Information =+\n.*?^mpi4py config:.*\n", re.MULTILINE | re.DOTALL)
 
 
 def environment(python, mpirun):
-    """The ranks' environment: Open MPI's variables, and PATH so that tests find the same mpirun and python."""
+    """The ranks' environment: Open MPI's variables, and PATH so that tests find the same mpirun and python.
+
+    Bytecode is kept, even where the shell says no: 46 ranks, and the jobs of tests, would compile every file anew.
+    """
     lines = (ROOT / "tools" / "openmpi.env").read_text().splitlines()
     variables = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
     folders = [os.path.dirname(mpirun)] if os.path.isabs(mpirun) else []
     if (Path(python).parent.parent / "pyvenv.cfg").exists():
         folders.append(os.path.dirname(python))
     path = os.pathsep.join([*folders, os.environ["PATH"]])
-    return os.environ | variables | {"PATH": path, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    fixed = {"PATH": path, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": ""}
+    return os.environ | variables | fixed
+
+
+def has_xdist(python):
+    """Whether the tests can be shared out over processes: `make test-gpu` runs with any interpreter."""
+    return subprocess.run([python, "-c", "import xdist"], stderr=subprocess.DEVNULL).returncode == 0
 
 
 def marked(mark):
@@ -115,10 +128,11 @@ def main():
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, after --")
     args = parser.parse_args()
     mpirun = shlex.split(args.mpirun)
-    pytest = ["sh", "-c", RANK, "sh", args.python, "-m", "pytest", "tests", "-q", "--color=no", *args.pytest]
+    pytest = ["sh", "-c", RANK, "sh", args.python, "-m", "pytest", "tests", "-q", "--color=no"]
     env, which = environment(args.python, mpirun[0]), "--with-mpi" if args.with_mpi else "--only-mpi"
-    runs = [] if args.with_mpi else [("one process", pytest)]
-    runs += [(f"np {n}", [*mpirun, "-n", n, *pytest, "-x", which]) for n in args.ranks.split(",")]
+    in_two = IN_TWO if not args.with_mpi and has_xdist(args.python) else ()
+    runs = [] if args.with_mpi else [("without mpirun", [*pytest, *in_two, *args.pytest])]
+    runs += [(f"np {n}", [*mpirun, "-n", n, *pytest, *args.pytest, "-x", which]) for n in args.ranks.split(",")]
     total_passed = total_failed = 0
     for name, command in runs:
         passed, failed, why = run(name, command, env, args.limit)
