@@ -9,6 +9,7 @@ compiled along with it, and numbers stay the constants they are.
 import hashlib
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -47,9 +48,10 @@ def bind(
     return clone
 
 
-def parameters(text: Callable[..., Any]) -> list[str]:
-    """Names of the text's parameters, in order."""
-    return list(inspect.signature(text).parameters)
+@cache
+def parameters(text: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of the text's parameters, in order; kept, since every first call of a size asks several times."""
+    return tuple(inspect.signature(text).parameters)
 
 
 def text_hash(text: Callable[..., Any]) -> str:

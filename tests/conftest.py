@@ -23,9 +23,16 @@ def pytest_report_header():
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks
-def pytest_collection_modifyitems(items):
-    """Tests of files that start jobs run one after the other, also where pytest-xdist runs others beside them: a job has
-    the cores that it expects, and no other one's files in /dev/shm are taken for its own."""
+def pytest_collection_modifyitems(config, items):
+    """Leave out what this run does not run, and keep together what must not run at once.
+
+    pytest-mpi would skip the tests with or without an mpi mark one by one, on every rank. Tests of files that start jobs
+    are one group for pytest-xdist: no two jobs share the cores, or take the other's files in /dev/shm for their own.
+    """
+    only_mpi, with_mpi = (config.getoption(f"--{which}-mpi") for which in ("only", "with"))
+    here = [item for item in items if with_mpi or ("mpi" in item.keywords) == only_mpi]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(here)])
+    items[:] = here
     for item in items:
         if hasattr(item.module, "launch"):
             item.add_marker(pytest.mark.xdist_group("jobs"))
