@@ -21,7 +21,7 @@ pytestmark = pytest.mark.mpi
 
 # Taken out of the environment: they are settings of this test, and the library warns of those that it does not know.
 CALLS, SEED = (os.environ.pop(f"PENNYMPI_FUZZ_{name}", "") for name in ("CALLS", "SEED"))
-DEFAULT_CALLS = {1: 200, 2: 2400, 3: 2000, 4: 1700, 5: 1300, 7: 1000, 8: 1000, 16: 600}
+DEFAULT_CALLS = {1: 200, 2: 3000, 3: 2200, 4: 1700, 5: 1200, 7: 800, 8: 800, 16: 300}
 BATCH = 100  # calls between two looks at the results
 BATCH_BYTES = 2 << 20  # arrays of a batch of calls, in one piece of memory
 LATE = 20  # one call in so many comes late on a PE

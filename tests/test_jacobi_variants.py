@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from mpi4py import MPI
+from reductions import some
 
 import pennympi
 from apps.jacobi import reference
@@ -72,7 +73,7 @@ def test_field_and_history(team, kind):
     solver.free()
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=name_of)
+@pytest.mark.parametrize("kind", some(KINDS, 1 if N_PES <= 4 else 2), ids=name_of)
 def test_stops_at_the_right_sweep(team, kind):
     """Sweeps beyond the last must leave no trace, in a second run either; nor does a warm-up."""
     turn = KINDS.index(kind) + N_PES
