@@ -1,7 +1,5 @@
 """allreduce: every algorithm, dtype, op, size, alignment and place, bit for bit."""
 
-import itertools
-
 import numpy as np
 import pytest
 from on_device import device, first_taken, same, skip_if_refused, to_numpy, write
@@ -55,7 +53,8 @@ def test_exact(team, memory, algorithm, name):
     arrays = {key: x.view(dtype) for key, x in memory.items()}
     n = team.n_pes
     turn = n + list(DTYPES).index(name) + 3 * list(TABLE).index(algorithm)
-    for op, count in itertools.product(able, SIZES):
+    cases = [(op, count) for k, op in enumerate(able) for count in (SIZES if n <= 8 else SIZES[(turn + k) % 2 :: 2])]
+    for op, count in cases:
         turn += 1
         given, result = own(name, op, n, team.me, MOST)[:count], expected(name, op, n, MOST)[:count]
         for x_key, x_at, out_key, out_at in places(n, algorithm, turn):
