@@ -66,16 +66,18 @@ _HOST = Machine(
     nic_gb_s=5.9,
     source="two cores of a Xeon at 2.5 GHz, 2 and 4 PEs",
 )
-CROWDED_HOP_US = 100  # of a PE that has to be given a core first
+# With more PEs than cores: until each has had a core for its call, and until the next is given one.
+CROWDED_LAUNCH_US, CROWDED_HOP_US = 85, 12
 
 
 def host(n_pes: int, cores: int) -> Machine:
     """Shared memory of a node with so many cores: PEs beyond them share them, and wait for one."""
     crowd = max(1.0, n_pes / cores)
-    hop_us = _HOST.hop_us if crowd == 1 else CROWDED_HOP_US
+    launch_us, hop_us = (_HOST.launch_us, _HOST.hop_us) if crowd == 1 else (CROWDED_LAUNCH_US, CROWDED_HOP_US)
     return replace(
         _HOST,
         name=f"shared memory, {n_pes} PEs on {cores} cores",
+        launch_us=launch_us,
         hop_us=hop_us,
         packet_hop_us=hop_us,
         net_hop_us=hop_us,

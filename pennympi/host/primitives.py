@@ -23,7 +23,7 @@ from .intrinsics import (
 
 # A sleep takes 50 us, but Linux may give the core straight back to who yields it: with more PEs than cores, only
 # sleep makes way for long, and with a core for each PE, yielding does.
-SPINS_BEFORE_YIELD, PATIENT_SPINS, HASTY_SPINS = 64, 8192, 96
+SPINS_BEFORE_YIELD, PATIENT_SPINS, HASTY_SPINS = 64, 8192, 400
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 BODIES: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
 
