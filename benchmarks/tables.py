@@ -6,6 +6,7 @@ python benchmarks/tables.py --plots    and draws each result beside it, as PNG a
 jacobi-*.json are results of benchmarks/jacobi.py, the others of ``python -m pennympi bench``.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -101,6 +102,20 @@ def place(path):
     return not path.name.startswith("allreduce-"), "dtypes" in path.name or "accuracy" in path.name, path.name
 
 
+def single_runs(folder):
+    """Markdown for results of ``python -m apps.jacobi --json``: [] or [caption and table]."""
+    lines = ["| PEs | grid | variant | norm every | s | GLUP/s |", "|" + "---|" * 6]
+    for path in sorted(folder.glob("*.json")):
+        run = json.loads(path.read_text())
+        problem = run["problem"]
+        cells = [path.name.split("x")[0], f"{problem['nx']} x {problem['ny']}", run["variant"], problem["nccheck"]]
+        cells += [f"{run['runtime_s']:.4f}", f"{run['glups']:.0f}"]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    caption = "Single runs of 1000 sweeps by the solver itself, on H200s, before its sweeps fetched rows as they do now "
+    raw = f"[raw]({folder.relative_to(ROOT)})"
+    return [f"{caption}({raw}):\n\n" + "\n".join(lines)] if len(lines) > 2 else []
+
+
 def main():
     folder = ROOT / "benchmarks" / "results"
     solved = sorted(folder.glob("jacobi-*.json"))
@@ -113,7 +128,8 @@ def main():
             solver_table.draw(jacobi_results.read(path), path.with_suffix(""))
     parts = {
         "measured": [tables(path) for path in results],
-        "solver": [solver_table.markdown(jacobi_results.read(path), path.name) for path in solved],
+        "solver": [solver_table.markdown(jacobi_results.read(path), path.name) for path in solved]
+        + single_runs(folder / "jacobi"),
     }
     readme = ROOT / "README.md"
     text = readme.read_text()

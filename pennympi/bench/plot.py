@@ -35,10 +35,15 @@ def draw(result: Result, path: Path) -> list[Path]:
     result = result.groups()[0]
     names = result.contestants()
     series = {name: result.series(name) for name in names}
-    for name in names:
+    for number, name in enumerate(names):
         at = list(series[name])
         rows = list(series[name].values())
-        style: dict[str, Any] = {"marker": ".", "label": name, "linewidth": 2 if name == OURS else 1}
+        style: dict[str, Any] = {
+            "color": f"C{number}",
+            "marker": ".",
+            "label": name,
+            "linewidth": 2 if name == OURS else 1,
+        }
         latency.loglog(at, [row.median_us for row in rows], **style)
         bandwidth.semilogx(at, [row.busbw for row in rows], **style)
         common = [size for size in at if size in series.get(OURS, {})]
