@@ -152,12 +152,16 @@ def packed_bytes(slot_bytes: int) -> int:
 FEW_WARPS, MANY_WARPS, MOST_WARPS = 4, 8, 12  # of a block of packets, as measured on an H200
 
 
-def packet_plan(count: int, item_bytes: int, shares: int, largest_elems: int, max_blocks: int) -> Plan:
+def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
     """A plan for packets of ``count`` elements, of which a block sends one in ``shares`` to each PE.
+
+    slots: of packets, in a half of a block's inbox
 
     One part of a packet a thread, in small blocks up to about one block a multiprocessor
     (half of ``max_blocks``), then in larger ones; then in all blocks, several parts a thread.
     """
+    max_blocks = limits.max_blocks
+    largest_elems = packed_bytes(limits.half_bytes // slots // 128 * 128) // item_bytes
     groups = max(1, -(-count * item_bytes // (shares * GROUP_DATA_BYTES)))
     for warps in (FEW_WARPS, MANY_WARPS):
         n_blocks = -(-groups // warps)
@@ -176,13 +180,13 @@ PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES, MIN_BLOCK_BYTES = 8, 32768, 65536, 163
 PIECE_THREADS = 256  # of a block that puts to several PEs: two fit a multiprocessor, one waits while the other puts
 
 
-def piece_plan(count: int, item_bytes: int, n_pes: int, shares: int, largest_elems: int, limits: Limits) -> Plan:
+def piece_plan(count: int, item_bytes: int, n_pes: int, shares: int, slots: int, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB; many pieces, so that one is put while one is read, but each hides its fence.
 
-    shares: pieces of a block in one round;  largest_elems: that a slot holds
+    shares: pieces of a block in one round;  slots: of elements, in a half of a block's inbox
     """
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // MIN_BLOCK_BYTES))
     share = -(-count // (n_blocks * shares))
-    most_elems = min(largest_elems, MAX_PIECE_BYTES // item_bytes)
+    most_elems = min(limits.half_bytes // slots, MAX_PIECE_BYTES) // item_bytes
     piece_elems = cut(count, n_blocks * shares, min(most_elems, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
     return Plan(n_blocks, piece_elems, PIECE_THREADS if n_pes > 2 else 0)

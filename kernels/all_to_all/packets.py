@@ -4,7 +4,7 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packed_bytes, packet_plan
+from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import block, blocks, read_epoch, trade_packets, write_epoch
 
 
@@ -32,8 +32,7 @@ def packets(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
-    largest = packed_bytes(limits.half_bytes // place.n_pes // 128 * 128) // item_bytes
-    return packet_plan(count, item_bytes, 1, largest, limits.max_blocks)
+    return packet_plan(count, item_bytes, 1, place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(

@@ -4,7 +4,7 @@ Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
 in place of a sentinel, so that every dtype and every value will do.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packed_bytes, packet_plan
+from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import block, blocks, pass_packets, read_epoch, receive_packets, receive_plus, send_packets, write_epoch
 
 
@@ -57,8 +57,7 @@ def two_shot_packets(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``packet_plan``; every block sends each PE its chunk."""
-    largest = packed_bytes(limits.half_bytes // (2 * place.n_pes) // 128 * 128) // item_bytes
-    return packet_plan(count, item_bytes, place.n_pes, largest, limits.max_blocks)
+    return packet_plan(count, item_bytes, place.n_pes, 2 * place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
