@@ -5,7 +5,7 @@ from typing import Any
 from .choice import BYTE, chooser, packets_then_direct
 from .collective import Asked, Collective
 from .kernels.all_to_all import TABLE
-from .span import check_alike, check_apart
+from .span import check_pair
 
 choose = chooser("all_to_all", TABLE, packets_then_direct("pairwise"))
 
@@ -26,8 +26,7 @@ class AllToAll(Collective):
         if out is not None and out is not x:
             dst = self.backend.span(out, True)
             symmetric = self.arrays.holds(dst) and dst.address != src.address
-            check_alike(x=src, out=dst)
-            check_apart("out=None for in place", x=src, out=dst)
+            check_pair(src, dst)
         if src.count % self.job.n_pes:
             raise ValueError(
                 f"x has {src.count} elements, which are no equal parts for {self.job.n_pes} PEs: pad it to a multiple"

@@ -11,7 +11,7 @@ from .kernels.allreduce import TABLE
 from .lane import Lane
 from .operators import operator_name
 from .selection import Selection
-from .span import check_alike, check_apart
+from .span import check_pair
 
 
 class AllReduce(Collective):
@@ -36,10 +36,7 @@ class AllReduce(Collective):
         if out is not None and out is not x:
             dst = self.backend.span(out, True)
             self.arrays.holds(dst)
-            apart = abs(src.address - dst.address)
-            if src.count != dst.count or src.dtype is not dst.dtype or apart < src.nbytes:  # else all is well
-                check_alike(x=src, out=dst)
-                check_apart("out=None for in place", x=src, out=dst)
+            check_pair(src, dst)
         aligned = not (src.address | dst.address) & 15
         return (dst.address, src.address), (src.count, src.dtype, name, aligned)
 

@@ -6,7 +6,7 @@ from .choice import chooser, packets_with_root
 from .collective import Asked, Collective, check_root
 from .kernels.reduce import TABLE
 from .operators import operator_name
-from .span import check_alike, check_apart
+from .span import check_pair
 
 choose = chooser("reduce", TABLE, packets_with_root({2: "direct", 3: "gathered"}, "ring"))
 
@@ -28,7 +28,6 @@ class Reduce(Collective):
         if here and out is not None and out is not x:
             dst = self.backend.span(out, True)
             self.arrays.holds(dst)
-            check_alike(x=src, out=dst)
-            check_apart("out=None for in place", x=src, out=dst)
+            check_pair(src, dst)
         aligned = not (src.address | dst.address) & 15
         return (dst.address, src.address), (src.count, src.dtype, name, aligned, root)

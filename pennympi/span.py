@@ -44,3 +44,10 @@ def check_apart(remedy: str, **named: Span) -> None:
     (one, a), (other, b) = named.items()
     if a.address != b.address and abs(a.address - b.address) < a.nbytes:
         raise ValueError(f"{one} and {other} overlap without being the same array: pass {remedy}, or a copy")
+
+
+def check_pair(x: Span, out: Span) -> None:
+    """``check_alike`` and ``check_apart`` for a result that may also go in place; quick where all is well."""
+    if x.count != out.count or x.dtype is not out.dtype or abs(x.address - out.address) < x.nbytes:
+        check_alike(x=x, out=out)
+        check_apart("out=None for in place", x=x, out=out)
