@@ -1,10 +1,8 @@
 """The README's table, and a picture, of results of benchmarks/jacobi.py."""
 
-import os
-
 from jacobi_results import best, case_of, select
 
-from pennympi.bench.plot import SALT, SAME
+from pennympi.bench.plot import save
 
 OURS, BLOCKED, THEIRS = "#1f77b4", "#0b3d66", "#76b900"
 
@@ -103,7 +101,6 @@ def draw(results, path):
     import matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = SALT
     from matplotlib import pyplot
 
     found = cases(results)
@@ -131,11 +128,7 @@ def draw(results, path):
                 f"{pes} PE{'s' * (pes > 1)}, {n} x {n}, norm {every(nccheck)}",
             )
     figure.suptitle(f"{results['iterations']} Jacobi sweeps on {device(results)}, float32: seconds of the slowest PE")
-    for kind in ("png", "svg"):
-        target = path.with_suffix(f".{kind}")
-        part = target.with_name(f".{target.name}.part")
-        figure.savefig(part, format=kind, dpi=110, metadata=SAME[kind])
-        os.replace(part, target)
+    save(figure, path)
     pyplot.close(figure)
 
 

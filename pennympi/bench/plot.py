@@ -18,9 +18,7 @@ def missing() -> str:
     return ""
 
 
-# The same data make the same file.
-SALT = "pennympi"
-SAME: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}}
+KINDS: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}}  # of pictures, and what they say of themselves
 
 
 def draw(result: Result, path: Path) -> list[Path]:
@@ -28,7 +26,6 @@ def draw(result: Result, path: Path) -> list[Path]:
     import matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = SALT
     from matplotlib import pyplot
 
     figure, (latency, bandwidth, ratio) = pyplot.subplots(1, 3, figsize=(15, 4.6), layout="constrained")
@@ -64,13 +61,22 @@ def draw(result: Result, path: Path) -> list[Path]:
     row = result.rows[0]
     where = result.facts.get("device", "")
     figure.suptitle(f"{row.collective}, {row.dtype} {row.op}, {result.facts['PEs']} x {where}, {row.mode}")
+    written = save(figure, path)
+    pyplot.close(figure)
+    return written
+
+
+def save(figure: Any, path: Path) -> list[Path]:
+    """Write path.png and path.svg, each whole or not at all; the same figure makes the same files."""
+    import matplotlib
+
     written = []
-    for kind in ("png", "svg"):
+    for kind, metadata in KINDS.items():
         target = path.with_suffix(f".{kind}")
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f".{target.name}.part")
-        figure.savefig(part, format=kind, dpi=110, metadata=SAME[kind])
+        with matplotlib.rc_context({"svg.hashsalt": "pennympi"}):
+            figure.savefig(part, format=kind, dpi=110, metadata=metadata)
         os.replace(part, target)
         written.append(target)
-    pyplot.close(figure)
     return written
