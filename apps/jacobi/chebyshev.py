@@ -9,7 +9,8 @@ from typing import Any
 
 from pennympi.kernels.block import block, block_sum, blocks, first, lanes, load, real, store, sync
 
-from .row_sum import LOWER, add_up, deposit, fold, relax, square
+from .deposit import deposit
+from .row_sum import LOWER, add_up, fold, relax, square
 
 MOST = 3e38
 

@@ -15,12 +15,12 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from pennympi.kernels.block import add_shared, load, real, store
+from pennympi.kernels.block import load, real, store
 
-from .limbs import BAD, EDGE, LANE_BYTES, LANES, LIMB_BITS, LIMBS, TOO_LARGE, WIDTH, WORDS_BYTES, segment
+from .deposit import deposit
+from .limbs import EDGE, LANE_BYTES, LANES, WIDTH, WORDS_BYTES, segment
 
 TILE_SEGMENTS = 16  # of a tile: its scratch rows fit into the second cache
-SCALE, LIMIT, ONE_LIMB = 2.0**-TOO_LARGE, 2.0**TOO_LARGE, 2.0**LIMB_BITS
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
@@ -85,19 +85,6 @@ def add_pairs(values, at, far):
         for k in range(at, at + far):
             store(values, k, load(values, k) + load(values, k + far))
         far //= 2
-
-
-def deposit(words, total):
-    """Add a segment's sum to the limbs."""
-    if total < LIMIT:  # false for what is not a number
-        total *= SCALE
-        for k in range(LIMBS):
-            total *= ONE_LIMB
-            limb = int(total)
-            add_shared(words, k, limb)
-            total -= limb  # all steps are exact
-    else:
-        add_shared(words, BAD, 1)
 
 
 # A band of rows -----------------------------------------------------------------------
@@ -255,7 +242,7 @@ def made(sweeps: int, norms: str, dtype: str, nx: int) -> Callable[..., None]:
         "SCRATCH_PITCH_BYTES": _scratch_pitch_bytes(dtype),
         "relax_segment": _relax_segment(dtype),
     }
-    for function in (relax, change, add_pairs, deposit, short_sum, relax_and_sum, level, tile, march):
+    for function in (relax, change, add_pairs, short_sum, relax_and_sum, level, tile, march):
         clone = FunctionType(function.__code__, scope, function.__name__)
         clone.__module__ = __name__
         scope[function.__name__] = clone

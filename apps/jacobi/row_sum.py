@@ -4,11 +4,7 @@ On one thread the plain sum is a chain of additions, one after another.  ``fold`
 parts free of such a chain, so that a compiler makes vectors of them; the fixed columns take part (they change by 0).
 """
 
-from pennympi.kernels.block import add_shared, lanes, load, real, store
-
-from .limbs import BAD, LIMB_BITS, LIMBS, TOO_LARGE
-
-SCALE, LIMIT, ONE_LIMB = 2.0**-TOO_LARGE, 2.0**TOO_LARGE, 2.0**LIMB_BITS
+from pennympi.kernels.block import lanes, load, real, store
 
 # Squares may pass through float32: this keeps those of tiny changes from vanishing.
 RAISE, LOWER = 2.0**60, 2.0**-60
@@ -27,19 +23,6 @@ def relax(new_row, old_row, nx, pitch_bytes):
             x,
             real(0.25) * (((load(old_row, x + 1) + load(old_row, x - 1)) + load(below, x)) + load(above, x)),
         )
-
-
-def deposit(words, total):
-    """Add a sum to the limbs of ``limbs.py``."""
-    if total < LIMIT:  # false for what is not a number
-        total *= SCALE
-        for k in range(LIMBS):
-            total *= ONE_LIMB
-            limb = int(total)
-            add_shared(words, k, limb)
-            total -= limb  # all steps are exact
-    else:
-        add_shared(words, BAD, 1)
 
 
 def fold(scratch, new_row, old_row, at):
