@@ -8,6 +8,7 @@ import numpy as np
 from .dtypes import DType
 from .errors import PeerTimeout
 from .kernels.algorithm import MAX_THREADS
+from .order import Order
 from .span import Span
 
 Run = Callable[..., None]  # (the arguments left open, stream handle)
@@ -26,8 +27,10 @@ class Kernel(Protocol):
 class Backend(Protocol):
     """One device's side of a team.
 
-    max_blocks:  blocks of one launch;  half_bytes: of one parity of a block's inbox
-    can_capture: streams can be captured in graphs
+    max_blocks:  blocks of a launch that waits for peers, one a multiprocessor, of which each takes at most half
+    half_bytes:  of one parity of a block's inbox
+    has_streams: launches return at once and run in streams, which can be captured in graphs
+    order:       of the launches of this process that wait for peers
     needs_scratch: ``combine`` uses its scratch
     whole_lines: a 128-byte line written by a warp reaches every peer at once
     multicast:   the multicast primitives reach all PEs
@@ -40,7 +43,8 @@ class Backend(Protocol):
     max_blocks: int
     half_bytes: int
     threads: int
-    can_capture: bool
+    has_streams: bool
+    order: Order
     needs_scratch: bool
     whole_lines: bool
     multicast: bool
@@ -87,7 +91,7 @@ class Backend(Protocol):
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
-        bounds: tuple[int, int] = (MAX_THREADS, 1),
+        bounds: tuple[int, int] = (MAX_THREADS, 2),
     ) -> Kernel:
         """Compile a text, or find it compiled.
 
@@ -109,17 +113,14 @@ class Backend(Protocol):
     def capture_id(self, handle: int) -> int:
         """A number that names the graph capture under way on the stream, or 0."""
 
-    def order(self, before: int, after: int) -> None:
-        """Make stream ``after`` wait for what is in stream ``before`` now."""
-
     def synchronize(self, stream: Any) -> None:
         """Wait until the stream (None: the whole device) has run.  Raises PeerTimeout."""
 
     def failure(self) -> PeerTimeout | None:
         """The first wait on this PE that gave up, or None."""
 
-    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int, signal: int, value: int) -> bool:
-        """Put by the device's copy engine (and signal, unless 0); False if it has none."""
+    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
+        """Put by the device's copy engine; False if it has none."""
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         """Get by the device's copy engine; False if it has none."""

@@ -8,13 +8,13 @@ from .backend import Backend
 from .job import Job
 from .kernels.rma import on_stream as texts
 from .lane import make_lane
-from .order import InOrder
 from .settings import setting
 from .span import Span, check_alike
 from .symmetric import SymmetricArrays
 
 BLOCK_BYTES = 16384  # what one block of a put moves at least
 COUNTERS = 1024  # put_signals of several blocks that may be in flight at a time
+ONE_WARP = 32  # threads of a launch that only waits or signals
 
 
 class OneSided:
@@ -25,11 +25,11 @@ class OneSided:
         self._kernel_max_bytes: int = setting("PENNYMPI_PUT_KERNEL_MAX_BYTES")
         self._counters = backend.local_words([0] * COUNTERS)
         self._next = 0
+        self._captured: list[int] = []  # counters for graphs
         self._put = backend.kernel(texts.put_bytes, "put")
         self._get = backend.kernel(texts.get_bytes, "get")
         self._put_signal = backend.kernel(texts.put_bytes_signal, "put_signal")
         self._wait = backend.kernel(texts.wait_signal, "wait_signal")
-        self._in_order = InOrder(backend)
         lane = make_lane(backend, job, 0, 0, job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, lane.signals, lane.epochs)
         self._barrier = backend.kernel(texts.barrier, "barrier", constants={"n_pes": job.n_pes})
@@ -39,7 +39,7 @@ class OneSided:
         if source.nbytes == 0:
             return
         if source.nbytes > self._kernel_max_bytes and self._backend.host_put(
-            to.address, source.address, source.nbytes, pe, stream, 0, 0
+            to.address, source.address, source.nbytes, pe, stream
         ):
             return
         self._sendable(source, pe)
@@ -59,27 +59,40 @@ class OneSided:
     def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: int) -> None:
         to, source = self._pair(dst, src, pe, symmetric_dst=True)
         word, value = self._word(signal), _value(value)
-        if source.nbytes > self._kernel_max_bytes and self._backend.host_put(
-            to.address, source.address, source.nbytes, pe, stream, word, value
-        ):
-            return
-        self._sendable(source, pe)
+        nbytes = source.nbytes
+        if nbytes > self._kernel_max_bytes and self._backend.host_put(to.address, source.address, nbytes, pe, stream):
+            self._backend.quiet(stream)
+            nbytes = 0  # the kernel brings the signal, for it knows whether what came before has failed
+        else:
+            self._sendable(source, pe)
         # A put that NVSHMEM carries is fused with its signal by one block only.
-        blocks = self._blocks(source.nbytes) if self._backend.puts_by_pointer(pe) else 1
-        self._next = (self._next + 1) % COUNTERS
-        counter = self._counters + 8 * self._next
-        self._put_signal.launch(blocks, (to.address, source.address, source.nbytes, word, value, pe, counter), stream)
+        blocks = self._blocks(nbytes) if self._backend.puts_by_pointer(pe) else 1
+        args = (to.address, source.address, nbytes, word, value, pe, self._counter(stream) if blocks > 1 else 0)
+        self._put_signal.launch(blocks, args, stream)
+
+    def _counter(self, stream: int) -> int:
+        """Address of a counter of arriving blocks.  One in a graph is its own: the graph may run at any time."""
+        if not self._backend.capture_id(stream):
+            self._next = (self._next + 1) % COUNTERS
+            return self._counters + 8 * self._next
+        if not self._captured:
+            first = self._backend.local_words([0] * COUNTERS)
+            self._captured = [first + 8 * k for k in range(COUNTERS)]
+        return self._captured.pop()
 
     def wait_signal(self, signal: Any, value: int, source: int | None, stream: int) -> None:
         word = self._word(signal)
         if source is not None:
             self.check_pe(source)
-        self._wait.launch(1, (word, _value(value), -1 if source is None else source), stream)
+        self._backend.order.settle()
+        self._wait.launch(1, (word, _value(value), -1 if source is None else source), stream, ONE_WARP)
 
     def barrier(self, handle: int, stream: Any) -> None:
-        self._in_order.follow(handle, stream)
+        order = self._backend.order
+        order.enter(handle, stream, 1, self._barrier)
         self._backend.quiet(handle)
-        self._barrier.launch(1, self._barrier_args, handle)
+        self._barrier.launch(1, self._barrier_args, handle, ONE_WARP)
+        order.leave()
 
     def check_pe(self, pe: Any) -> int:
         """``pe`` as an int.  Raises TypeError or ValueError."""

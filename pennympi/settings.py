@@ -130,9 +130,6 @@ SETTINGS = {
                 "The all-to-all algorithm that algorithm=\"auto\" stands for."),
         Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, "bytes with an optional k, m or g; 0 for no kernel",
                 "The largest put on a stream that a kernel of the library moves; larger ones use NVSHMEM's host call."),
-        Setting("PENNYMPI_GRAPH_LANES", "1", _positive, "a whole number >= 1",
-                "How many captured CUDA graphs of a team have workspace of their own; captures beyond that share it"
-                " in turn, and must then not run at the same time."),
         Setting("PENNYMPI_DEBUG", "0", _switch, "0 or 1",
                 "1 compares what every PE is about to do before each collective and raises CollectiveMismatchError."),
     )

@@ -15,7 +15,13 @@ from .topology.place import agreed, name_of
 _CUDA_MODULES = ("cupy", "nvshmem", "numba.cuda", "cuda.bindings")
 
 
-def init(comm: Any = None, backend: str = "auto", heap_bytes: int | None = None, topology: Any = None) -> Team:
+def init(
+    comm: Any = None,
+    backend: str = "auto",
+    heap_bytes: int | None = None,
+    topology: Any = None,
+    sms: int | None = None,
+) -> Team:
     """Make a team of the PEs of an mpi4py communicator.  Collective; use it with ``with``.
 
     comm:       any intra-communicator, by default MPI.COMM_WORLD
@@ -23,6 +29,7 @@ def init(comm: Any = None, backend: str = "auto", heap_bytes: int | None = None,
     heap_bytes: symmetric heap of one PE on the host backend (PENNYMPI_SYMMETRIC_SIZE)
     topology:   nodes to lay over the PEs: a name such as "two-nodes-of-eight", a TOML file, or "auto" for
                 what MPI and the hardware say (PENNYMPI_TOPOLOGY)
+    sms:        how many multiprocessors a call may hold that does not say (half of each), the same on every PE; None: all
 
     Raises TypeError, ValueError, TopologyError, Unsupported (the backend is not possible here), PeerTimeout.
     """
@@ -48,7 +55,7 @@ def init(comm: Any = None, backend: str = "auto", heap_bytes: int | None = None,
         pe, reason = next((pe, why) for pe, why in enumerate(reasons) if why)
         job.close()
         raise Unsupported(f"the cuda backend can't run on PE {pe}: {reason}; use backend='host' where there is no GPU")
-    return Team(job, _together(job, wanted, heap_bytes), layout)
+    return Team(job, _together(job, wanted, heap_bytes), layout, sms)
 
 
 def _together(job: Job, name: str, heap_bytes: int | None) -> Backend:

@@ -20,10 +20,9 @@ from ..span import Span
 from . import arrays, streams, world
 from .compile import OVERLAP_CC, call_number, cubin
 from .heap import Heap
-from .launch import CudaKernel, checked
+from .launch import CudaKernel, checked, load
 
 _runtime = cupy.cuda.runtime
-SIGNAL_SET = 9
 
 
 class CudaBackend:
@@ -32,7 +31,7 @@ class CudaBackend:
     name = "cuda"
     half_bytes = 256 << 10
     threads = 512
-    can_capture = True
+    has_streams = True
     needs_scratch = False
 
     def __init__(self, job: Job):
@@ -44,7 +43,9 @@ class CudaBackend:
         self._cc = (facts["major"], facts["minor"])
         self.overlap = self._cc >= OVERLAP_CC
         # Under MPS a PE sees its share of the device; all PEs must cut work alike.
-        self.max_blocks = 2 * min(job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
+        # One block a multiprocessor, half of it: the other half is for the user's kernels and for puts.
+        self.max_blocks = min(job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
+        self.order = streams.order(facts["multiProcessorCount"])
         place = (platform.node(), self.bus_id)
         self._n_sharing = job.gather(place, "look at the devices").count(place)
         self._heap = Heap(job.me, job.n_pes, self._device)
@@ -57,7 +58,6 @@ class CudaBackend:
         self._kept: list[cupy.ndarray] = []
         self._kernels: dict[tuple[Any, ...], CudaKernel] = {}
         self._call_names: dict[int, str] = {}
-        self._event = cupy.cuda.Event(disable_timing=True)
         self._shared = cupy.cuda.alloc_pinned_memory(8 * (1 + h.RECORD_WORDS))
         words = np.frombuffer(self._shared, np.int64, 1 + h.RECORD_WORDS)
         words[:] = 0
@@ -128,7 +128,7 @@ class CudaBackend:
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
-        bounds: tuple[int, int] = (MAX_THREADS, 1),
+        bounds: tuple[int, int] = (MAX_THREADS, 2),
     ) -> CudaKernel:
         kinds = kinds or "i" * (len(parameters(text)) - 1)
         constants = constants or {}
@@ -139,10 +139,9 @@ class CudaBackend:
             self._call_names[call_number(name)] = name
         return self._kernels[key]
 
-    def loaded(self, module: Any) -> None:
-        """Tell NVSHMEM of a module that holds its device code."""
-        if self._beyond:
-            nvshmem.cumodule_init(int(module))
+    def load(self, code: bytes) -> int:
+        """The function of a cubin.  NVSHMEM has to know of a module that holds its device code."""
+        return load(code, nvshmem.cumodule_init if self._beyond else None)
 
     # streams
     def stream(self, priority: str) -> cupy.cuda.Stream:
@@ -153,9 +152,6 @@ class CudaBackend:
 
     def capture_id(self, handle: int) -> int:
         return streams.capture_id(handle)
-
-    def order(self, before: int, after: int) -> None:
-        streams.order(before, after, self._event)
 
     def synchronize_device(self) -> None:
         """Wait for the whole device."""
@@ -184,13 +180,10 @@ class CudaBackend:
         raise failure
 
     # transfers
-    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int, signal: int, value: int) -> bool:
+    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         if self._forced:
             return False
-        if signal:
-            nvshmem.putmem_signal_on_stream(dst, src, nbytes, signal, value, SIGNAL_SET, pe, stream)
-        else:
-            nvshmem.putmem_on_stream(dst, src, nbytes, pe, stream)
+        nvshmem.putmem_on_stream(dst, src, nbytes, pe, stream)
         return True
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
@@ -224,7 +217,10 @@ class CudaBackend:
         return [
             ("NVSHMEM", world.version()),
             ("CUDA driver", f"{driver_version // 1000}.{driver_version % 1000 // 10}, CuPy {cupy.__version__}"),
-            ("compute capability", f"{self._cc[0]}.{self._cc[1]}, {self.max_blocks} blocks a launch"),
+            (
+                "compute capability",
+                f"{self._cc[0]}.{self._cc[1]}, {self.max_blocks} multiprocessors, of which a call holds half of each at most",
+            ),
             ("links", f"{reached} of {self._job.n_pes} PEs by pointer (NVLink or PCIe), the others by NVSHMEM puts"),
         ]
 

@@ -13,6 +13,7 @@ from ..bind import parameters
 from ..dtypes import TABLE, DType
 from ..errors import PeerTimeout, Unsupported
 from ..kernels.algorithm import MAX_THREADS
+from ..order import Order
 from ..settings import setting
 from ..span import Span
 from . import arrays, streams
@@ -32,7 +33,7 @@ class HostBackend:
     max_blocks = 1  # blocks run one after another: more of them only cost
     half_bytes = 1 << 20
     threads = 1
-    can_capture = False
+    has_streams = False
     needs_scratch = True
     whole_lines = True
 
@@ -56,6 +57,7 @@ class HostBackend:
         self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
         self.here[h.SENT] = 0 if self._sent is None else self._sent.ctypes.data
         self.here_address = self.here.ctypes.data
+        self.order = Order(streams, self.max_blocks)
 
     # memory
     def allocate(self, nbytes: int) -> int:
@@ -103,7 +105,7 @@ class HostBackend:
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
-        bounds: tuple[int, int] = (MAX_THREADS, 1),
+        bounds: tuple[int, int] = (MAX_THREADS, 2),
     ) -> HostKernel:
         # Constants stay arguments, and a reduction is a call through ``here``: one machine code serves all.
         kinds = kinds or "i" * (len(parameters(text)) - 1)
@@ -122,10 +124,7 @@ class HostBackend:
         return 0
 
     def capture_id(self, handle: int) -> int:
-        return 0
-
-    def order(self, before: int, after: int) -> None:
-        pass
+        return streams.capture_id(handle)
 
     def synchronize(self, stream: Any) -> None:
         self.stream_handle(stream)
@@ -138,7 +137,7 @@ class HostBackend:
         return PeerTimeout(self.comm.rank, source, name, epoch, found, self.timeout_s)
 
     # transfers: a store is all there is
-    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int, signal: int, value: int) -> bool:
+    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         return False
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
