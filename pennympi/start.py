@@ -18,13 +18,16 @@ _CUDA_MODULES = ("cupy", "nvshmem", "numba.cuda", "cuda.bindings")
 def init(comm: Any = None, backend: str = "auto", heap_bytes: int | None = None, topology: Any = None) -> Team:
     """Make a team of the PEs of an mpi4py communicator.  Collective; use it with ``with``.
 
-    comm:       any intra-communicator, by default MPI.COMM_WORLD
+    comm:       any intra-communicator, by default MPI.COMM_WORLD; on GPUs one whose PEs are all in the first
+                team that the process made, in any order
     backend:    "host", "cuda", or "auto" (cuda where every PE can; PENNYMPI_BACKEND overrides auto)
-    heap_bytes: symmetric heap of one PE on the host backend (PENNYMPI_SYMMETRIC_SIZE)
+    heap_bytes: symmetric heap of one PE (PENNYMPI_SYMMETRIC_SIZE); on GPUs all teams share that of the first, which
+                a team of all its PEs makes larger when it is full
     topology:   nodes to lay over the PEs: a name such as "two-nodes-of-eight", a TOML file, or "auto" for
                 what MPI and the hardware say (PENNYMPI_TOPOLOGY)
 
-    Raises TypeError, ValueError, TopologyError, Unsupported (the backend is not possible here), PeerTimeout.
+    Raises TypeError, ValueError, TopologyError, Unsupported (the backend is not possible here, or not for these
+    PEs), SymmetricHeapExhausted, PeerTimeout.
     """
     comm = MPI.COMM_WORLD if comm is None else comm
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
@@ -74,7 +77,7 @@ def _backend(job: Job, name: str, heap_bytes: int | None) -> Backend:
     if name == "cuda":
         from .cuda.backend import CudaBackend
 
-        return CudaBackend(job)
+        return CudaBackend(job, heap_bytes)
     from .host.backend import HostBackend
 
     return HostBackend(job, heap_bytes)

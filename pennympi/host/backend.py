@@ -82,7 +82,10 @@ class HostBackend:
         view[...] = value
 
     def in_heap(self, address: int) -> bool:
-        return self._heap.base <= address < self._heap.base + self._heap.size_bytes
+        return any(heap.holds(address) for heap in Heap.of_teams)
+
+    def taken(self, address: int) -> bool:
+        return any(heap.taken(address) for heap in Heap.of_teams)
 
     def delta(self, pe: int) -> int | None:
         return self._heap.deltas[pe]
