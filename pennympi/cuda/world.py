@@ -18,6 +18,7 @@ from mpi4py import MPI
 
 from ..errors import Unsupported
 from ..job import Job
+from ..membership import numbers_in
 from ..settings import setting
 from .aside import Aside
 from .heap import Segments
@@ -48,25 +49,15 @@ def join(job: Job, heap_bytes: int | None) -> tuple[World, tuple[int, ...]]:
     """NVSHMEM, started over the job's PEs unless it runs, and what it calls each of them.  Collective.
 
     heap_bytes: the first segment of symmetric memory, None for PENNYMPI_SYMMETRIC_SIZE
-    Raises Unsupported, alike on every PE, when NVSHMEM runs over other PEs; SymmetricHeapExhausted.
+    Raises Unsupported when NVSHMEM runs over other PEs, SymmetricHeapExhausted.
     """
     global _world
-    numbers = None if _world is None else MPI.Group.Translate_ranks(job.comm.group, None, _world.group)
-    foreign = None if numbers is None else {pe for pe, number in enumerate(numbers) if number == MPI.UNDEFINED}
-    said = job.gather(foreign, "start of NVSHMEM")
-    if all(one is None for one in said):
+    numbers = numbers_in(job, _world.group if _world else None)
+    if _world is None or numbers is None:
         _world = _start(job)
         _world.segments.start(job, heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE"))
-        return _world, tuple(range(job.n_pes))
-    outside = sorted(set().union(*({pe} if one is None else one for pe, one in enumerate(said))))
-    if outside:
-        raise Unsupported(
-            f"NVSHMEM starts once a process, over the PEs of its first team, and PE {', '.join(map(str, outside[:8]))} "
-            "of this communicator was not in the first team of every other: "
-            "make a team over MPI.COMM_WORLD, or over all PEs that are ever to be in one team, before any other"
-        )
-    assert _world is not None and numbers is not None
-    return _world, tuple(numbers)
+        numbers = tuple(range(job.n_pes))
+    return _world, numbers
 
 
 def _start(job: Job) -> World:
