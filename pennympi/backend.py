@@ -50,28 +50,31 @@ class Backend(Protocol):
     multicast: bool
 
     def allocate(self, nbytes: int) -> int:
-        """Address of symmetric memory.  Collective; raises SymmetricHeapExhausted."""
+        """Address of symmetric memory.  Collective, and waits for no stream; raises SymmetricHeapExhausted."""
 
     def release(self, address: int) -> None:
-        """Give an allocation back.  Collective."""
+        """Give an allocation back, when no peer writes there any more."""
 
     def local_words(self, words: Sequence[int]) -> int:
         """Address of int64 words in memory of this PE, kept for the team's life."""
 
     def zero(self, address: int, nbytes: int) -> None:
-        """Clear memory of this PE and wait until it is done."""
+        """Clear memory of this PE and wait until it is done, but for no stream."""
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
         """An array over memory that this process can reach."""
 
     def copy_in(self, address: int, data: Any) -> None:
-        """Copy a NumPy or device array to memory of this PE and wait."""
+        """Copy a NumPy array, or one that the current stream makes, to memory of this PE and wait."""
 
     def fill(self, view: Any, value: Any) -> None:
-        """Set every element of an array made by ``view``."""
+        """Set every element of an array made by ``view``, and wait until it is done."""
 
     def in_heap(self, address: int) -> bool:
-        """True for an address that is, or was, in the symmetric heap."""
+        """True for an address that is, or was, in the symmetric heap of a team of this process."""
+
+    def taken(self, address: int) -> bool:
+        """True for an address in symmetric memory that a team of this process holds now."""
 
     def delta(self, pe: int) -> int | None:
         """What to add to a symmetric address to get PE pe's instance, or None."""

@@ -2,7 +2,8 @@
 
 It lives in memory of this PE (device memory on a GPU).  The words up to DELTAS
 are scalars; then comes one word a PE: what to add to a local symmetric address
-to get the address of that PE's instance, or UNREACHABLE.
+to get the address of that PE's instance, or UNREACHABLE.  On a GPU one more word
+a PE follows: its number in NVSHMEM, which may run over more PEs than the team.
 """
 
 ME = 0  # this PE

@@ -97,8 +97,10 @@ SETTINGS = {
         Setting("PENNYMPI_TIMEOUT_S", "60", _seconds, "seconds >= 0; 0 means never",
                 "How long any wait for another PE may last before it ends in PeerTimeout."),
         Setting("PENNYMPI_SYMMETRIC_SIZE", "auto", _auto_bytes, "auto, or bytes with an optional k, m or g (512m)",
-                "The symmetric heap of one PE on the host backend; auto is the smaller of 1 GiB and half of the free"
-                " shared memory divided by the PEs of the node."),
+                "The symmetric heap of one PE. On the host backend each team has its own, and auto is the smaller of 1"
+                " GiB and half of the free shared memory divided by the PEs of the node. On the cuda backend all teams"
+                " share that of the first, and a team of all PEs makes it larger when it is full; auto is 2 GiB, or half"
+                " of the device's free memory divided by the PEs that use it where that is less."),
         Setting("PENNYMPI_FORCE_NVSHMEM_PUT", "0", _switch, "0 or 1",
                 "1 sends every put through NVSHMEM's device call, even where a pointer reaches the peer."),
         Setting("PENNYMPI_MULTICAST", "auto", _auto_or_never, "auto, or 0 for never",

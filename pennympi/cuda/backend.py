@@ -1,6 +1,5 @@
 """The cuda backend: NVSHMEM's heap, CuPy arrays, kernels launched through the driver."""
 
-import platform
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -18,6 +17,7 @@ from ..kernels.algorithm import MAX_THREADS
 from ..settings import setting
 from ..span import Span
 from . import arrays, streams, world
+from .aside import beside_captures
 from .compile import OVERLAP_CC, call_number, cubin
 from .heap import Heap
 from .launch import CudaKernel, checked, load
@@ -34,9 +34,10 @@ class CudaBackend:
     has_streams = True
     needs_scratch = False
 
-    def __init__(self, job: Job):
+    def __init__(self, job: Job, heap_bytes: int | None):
         self._job = job
-        self._device = world.start(job, job.control.local, job.control.n_local)
+        self._world, self._pes = world.join(job, heap_bytes)
+        self._device, self._aside, segments = self._world.device, self._world.aside, self._world.segments
         facts = _runtime.getDeviceProperties(self._device)
         self.device_name = facts["name"].decode()
         self.bus_id = _runtime.deviceGetPCIBusId(self._device)
@@ -46,16 +47,16 @@ class CudaBackend:
         # One block a multiprocessor, half of it: the other half is for the user's kernels and for puts.
         self.max_blocks = min(job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
         self.order = streams.order(facts["multiProcessorCount"])
-        place = (platform.node(), self.bus_id)
-        self._n_sharing = job.gather(place, "look at the devices").count(place)
-        self._heap = Heap(job.me, job.n_pes, self._device)
+        self._heap = Heap(job, segments)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
-        self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._heap.deltas)]
+        self._reach = [segments.deltas[number] for number in self._pes]
+        self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
         self._beyond = None in self._deltas
         self.whole_lines = not self._beyond and world.whole_lines(job, self._device)
-        distance = 0 if self._beyond else world.multicast_distance(job, self._heap.probe)
+        whole = self._pes == tuple(range(segments.n_pes))  # the mapping reaches all PEs of NVSHMEM
+        distance = world.multicast_distance(job, segments.base) if whole and not self._beyond else 0
         self.multicast = distance != 0 and self._cc >= OVERLAP_CC
-        self._kept: list[cupy.ndarray] = []
+        self._kept: list[int] = []
         self._kernels: dict[tuple[Any, ...], CudaKernel] = {}
         self._call_names: dict[int, str] = {}
         self._shared = cupy.cuda.alloc_pinned_memory(8 * (1 + h.RECORD_WORDS))
@@ -64,7 +65,7 @@ class CudaBackend:
         self.abort: Any = memoryview(words.data)  # word 0: a memoryview is read faster than an array
         self._record = words[1:]
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
-        here = [0] * h.DELTAS + [h.UNREACHABLE if d is None else d for d in self._deltas]
+        here = [0] * h.DELTAS + [h.UNREACHABLE if d is None else d for d in self._deltas] + list(self._pes)
         here[h.ME], here[h.N_PES], here[h.TIMEOUT_NS] = job.me, job.n_pes, int(self.timeout_s * 1e9)
         here[h.MULTICAST] = distance
         here[h.ABORT], here[h.RECORD] = self._shared.ptr, self._shared.ptr + 8
@@ -73,44 +74,36 @@ class CudaBackend:
 
     # memory
     def allocate(self, nbytes: int) -> int:
-        rooms = self._job.gather(self._heap.room_bytes(self._n_sharing), "allocation of symmetric memory")
-        return self._heap.allocate(nbytes, min(rooms))
+        with beside_captures():
+            return self._heap.allocate(nbytes)
 
     def release(self, address: int) -> None:
         self._heap.release(address)
 
     def local_words(self, words: Sequence[int]) -> int:
-        self._kept.append(cupy.array(np.array(words, np.int64)))
-        self.synchronize_device()
-        return self._kept[-1].data.ptr
+        self._kept.append(self._aside.take_words(words))
+        return self._kept[-1]
 
     def zero(self, address: int, nbytes: int) -> None:
-        _runtime.memset(address, 0, nbytes)
-        self.synchronize_device()
+        self._aside.zero(address, nbytes)
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
         return self._heap.view(address, shape, dtype)
 
     def copy_in(self, address: int, data: Any) -> None:
-        if isinstance(data, cupy.ndarray):
-            data = cupy.ascontiguousarray(data)
-            source = data.data.ptr
-        else:
-            data = np.ascontiguousarray(data)
-            source = data.ctypes.data
-        self.synchronize_device()
-        _runtime.memcpy(address, source, data.nbytes, _runtime.memcpyDefault)
-        self.synchronize_device()
+        self._aside.copy_in(address, data)
 
     def fill(self, view: Any, value: Any) -> None:
-        bits = f"uint{8 * view.dtype.itemsize}"  # by its bits: CuPy has no arithmetic for some dtypes
-        view.view(bits).fill(int(np.asarray(value).astype(view.dtype).view(bits)))
+        self._aside.fill(view, value)
 
     def in_heap(self, address: int) -> bool:
-        return self._heap.holds(address)
+        return self._world.segments.holds(address)
+
+    def taken(self, address: int) -> bool:
+        return self._heap.taken(address)
 
     def delta(self, pe: int) -> int | None:
-        return self._heap.deltas[pe]
+        return self._reach[pe]
 
     def puts_by_pointer(self, pe: int) -> bool:
         return self._deltas[pe] is not None
@@ -183,11 +176,11 @@ class CudaBackend:
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         if self._forced:
             return False
-        nvshmem.putmem_on_stream(dst, src, nbytes, pe, stream)
+        nvshmem.putmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        nvshmem.getmem_on_stream(dst, src, nbytes, pe, stream)
+        nvshmem.getmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
     def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
@@ -212,19 +205,21 @@ class CudaBackend:
         )
 
     def describe(self) -> list[tuple[str, str]]:
-        reached = sum(d is not None for d in self._heap.deltas)
+        reached = sum(d is not None for d in self._reach)
+        segments = self._world.segments
         driver_version = checked(driver.cuDriverGetVersion())
         return [
             ("NVSHMEM", world.version()),
             ("CUDA driver", f"{driver_version // 1000}.{driver_version % 1000 // 10}, CuPy {cupy.__version__}"),
-            (
-                "compute capability",
-                f"{self._cc[0]}.{self._cc[1]}, {self.max_blocks} multiprocessors, of which a call holds half of each at most",
-            ),
+            ("compute capability", f"{self._cc[0]}.{self._cc[1]}"),
+            ("a call holds", f"half of each of {self.max_blocks} multiprocessors at most (fewer with sms=)"),
+            ("NVSHMEM's PEs", f"{segments.n_pes}, {self._world.n_sharing} on this device"),
+            ("heap", f"{segments.ranges.free_bytes >> 20} of {segments.nbytes >> 20} MiB free, shared by all teams"),
             ("links", f"{reached} of {self._job.n_pes} PEs by pointer (NVLink or PCIe), the others by NVSHMEM puts"),
         ]
 
     def close(self) -> None:
         self._watchdog.stop()
         self._heap.close()
-        self._kept.clear()
+        for address in self._kept:
+            self._aside.give_words(address)

@@ -15,7 +15,7 @@ from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
 from .primitives import copy
 
-DELTAS = 8 * h.DELTAS
+DELTAS, PES = 8 * h.DELTAS, 8 * h.N_PES
 UNREACHABLE = h.UNREACHABLE
 ITEM_BYTES = 1  # of an element: bound anew, like CALL
 
@@ -77,10 +77,15 @@ def delta(here, pe):
     return load_word(here + DELTAS + 8 * pe)
 
 
+def number(here, pe):
+    """What NVSHMEM calls PE pe of the team."""
+    return load_word(here + DELTAS + 8 * (load_word(here + PES) + pe))
+
+
 def put(here, dst, src, nbytes, pe):
     d = delta(here, pe)
     if d == UNREACHABLE:
-        nvshmem_put(dst, src, nbytes, pe)
+        nvshmem_put(dst, src, nbytes, number(here, pe))
         cuda.syncthreads()
     else:
         copy(dst + d, src, nbytes)
@@ -89,7 +94,7 @@ def put(here, dst, src, nbytes, pe):
 def get(here, dst, src, nbytes, pe):
     d = delta(here, pe)
     if d == UNREACHABLE:
-        nvshmem_get(dst, src, nbytes, pe)
+        nvshmem_get(dst, src, nbytes, number(here, pe))
         cuda.syncthreads()
     else:
         copy(dst, src + d, nbytes)
@@ -105,7 +110,7 @@ def put_signal(here, dst, src, nbytes, signal, value, pe):
     d = delta(here, pe)
     if d == UNREACHABLE:
         cuda.syncthreads()
-        nvshmem_put_signal(dst, src, nbytes, signal, value, pe)
+        nvshmem_put_signal(dst, src, nbytes, signal, value, number(here, pe))
         cuda.syncthreads()
     else:
         copy(dst + d, src, nbytes)
@@ -125,7 +130,7 @@ def one_signal(here, signal, value, pe):
     """One thread's signal."""
     d = delta(here, pe)
     if d == UNREACHABLE:
-        nvshmem_signal(signal, value, pe)
+        nvshmem_signal(signal, value, number(here, pe))
     else:
         store_release(signal + d, value)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import exits
 from .. import here as h
 from ..bind import parameters
 from ..dtypes import TABLE, DType
@@ -51,7 +52,8 @@ class HostBackend:
         self.here[h.ME], self.here[h.N_PES] = self.comm.rank, self.comm.size
         self.here[h.TIMEOUT_NS] = int(self.timeout_s * 1e9)
         cores = set().union(*self.comm.allgather(os.sched_getaffinity(0)))
-        self.here[h.PATIENCE] = PATIENT_SPINS if len(cores) >= self.comm.size else HASTY_SPINS
+        running = max(job.control.n_local for job in exits.open_jobs)  # a row's PEs share the cores with other rows
+        self.here[h.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
         self.here[h.ABORT], self.here[h.RECORD] = self.abort.ctypes.data, self._record.ctypes.data
         self.here[h.DELTAS :] = self._heap.deltas
         self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
@@ -84,7 +86,10 @@ class HostBackend:
         view[...] = value
 
     def in_heap(self, address: int) -> bool:
-        return self._heap.base <= address < self._heap.base + self._heap.size_bytes
+        return any(heap.holds(address) for heap in Heap.of_teams)
+
+    def taken(self, address: int) -> bool:
+        return any(heap.taken(address) for heap in Heap.of_teams)
 
     def delta(self, pe: int) -> int | None:
         return self._heap.deltas[pe]
