@@ -126,7 +126,8 @@ class OneSided:
 
     def _word(self, signal: Any) -> int:
         span = self._backend.span(signal, True)
-        if span.count != 1 or span.dtype.name not in ("uint64", "int64") or not self._arrays.holds(span):
+        is_word = span.count == 1 and span.dtype.name in ("uint64", "int64") and span.address % 8 == 0
+        if not is_word or not self._arrays.holds(span):
             raise ValueError("a signal is one element of team.signals(n): pass a view such as signals[i:i+1]")
         return span.address
 

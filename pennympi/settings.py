@@ -106,6 +106,9 @@ SETTINGS = {
         Setting("PENNYMPI_MULTICAST", "auto", _auto_or_never, "auto, or 0 for never",
                 "Whether the NVSwitch may add up and copy; auto uses it where NVSHMEM has mapped its heap for"
                 " multicast (not with NVSHMEM_DISABLE_NVLS=1)."),
+        Setting("PENNYMPI_PACKETS", "auto", _auto_or_never, "auto, or 0 for never",
+                "Whether messages may be packets, 128-byte lines that links must deliver whole; auto sends them where"
+                " every peer is on the same device or on NVLink, 0 on any PE turns them off for its team."),
         Setting("PENNYMPI_CACHE_DIR", "$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder",
                 "Where compiled kernels are kept between runs."),
         Setting("PENNYMPI_TOPOLOGY", "auto", str, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",

@@ -26,6 +26,7 @@ def test_every_default_can_be_read():
         "PENNYMPI_SYMMETRIC_SIZE": None,
         "PENNYMPI_FORCE_NVSHMEM_PUT": False,
         "PENNYMPI_MULTICAST": True,
+        "PENNYMPI_PACKETS": True,
         "PENNYMPI_CACHE_DIR": Path.home() / ".cache" / "pennympi",
         "PENNYMPI_TOPOLOGY": "auto",
         "PENNYMPI_COUNT_BYTES": False,
