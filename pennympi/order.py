@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 
 class Streams(Protocol):
-    """What a device must be able to do.  Streams and events are handles; ``end`` is a place in a graph under capture."""
+    """What a device must be able to do.  ``end`` is a place in a graph under capture."""
 
     def capture_id(self, handle: int) -> int:
         """A number that names the graph capture under way on the stream, or 0."""
@@ -30,18 +30,21 @@ class Streams(Protocol):
     def owner(self, stream: Any) -> Any:
         """An object that keeps the stream alive, or None where nothing here can."""
 
-    def new_event(self) -> int: ...
-    def record(self, event: int, handle: int) -> None: ...
-    def wait(self, event: int, handle: int) -> None:
-        """Make the stream wait for the event's last record; in a capture, the graph each time it runs."""
+    def new_event(self) -> Any: ...
+    def record(self, event: Any, handle: int) -> None: ...
+    def wait(self, event: Any, handle: int) -> None:
+        """Make the stream wait for the event's last record."""
 
-    def record_after_all(self, event: int, events: list[int]) -> None:
+    def wait_inside(self, event: Any, handle: int) -> None:
+        """In a capture, make the graph wait for the event's last record each time it runs."""
+
+    def record_after_all(self, event: Any, events: list[Any]) -> None:
         """Record an event behind other events."""
 
     def follow(self, handle: int, end: Any) -> None:
         """In a capture, make the stream wait for an ``end`` on another stream of it."""
 
-    def record_at_end(self, event: int, handle: int, end: Any) -> Any:
+    def record_at_end(self, event: Any, handle: int, end: Any) -> Any:
         """In a capture, have the graph record the event behind the stream's last node, no longer behind ``end``."""
 
 
@@ -49,7 +52,7 @@ class Streams(Protocol):
 class _Holder:
     """The calls of one stream in the present group."""
 
-    event: int
+    event: Any
     blocks: int = 0
     workspaces: set[Any] = field(default_factory=set)
     recorded: bool = True
@@ -65,10 +68,10 @@ class Order:
     def __init__(self, streams: Streams, blocks: int):
         self._streams, self._blocks = streams, blocks
         self._group: dict[int, _Holder] = {}
-        self._before: list[int] = []  # events behind the last group
-        self._spare: list[int] = []
-        self._last = 0
-        self._graphs = 0  # the event that stands behind all, once there are graphs
+        self._before: list[Any] = []  # events behind the last group
+        self._spare: list[Any] = []
+        self._last, self._capture = 0, 0  # the stream of the call under way, and the capture that it is in
+        self._mark: Any = None  # the event that stands behind all, once there are graphs
         self._captured: dict[int, tuple[int, Any]] = {}  # capture -> its last stream, and the end there
 
     def enter(self, handle: int, stream: Any, blocks: int, workspace: Any) -> None:
@@ -77,9 +80,12 @@ class Order:
         blocks: that it holds;  workspace: names the memory that calls at the same time may not share
         """
         self._last = handle
-        capture = self._streams.capture_id(handle)
-        if capture or self._graphs:
-            self._enter_alone(handle, capture)
+        self._capture = self._streams.capture_id(handle)
+        if self._capture:
+            self._enter_graph(handle)
+            return
+        if self._mark is not None:
+            self._streams.wait(self._mark, handle)
             return
         mine = self._group.get(handle)
         if mine is None or len(self._group) > 1:
@@ -91,13 +97,12 @@ class Order:
     def leave(self) -> None:
         """The launch has been made."""
         handle = self._last
-        if self._graphs:
-            capture = self._streams.capture_id(handle)
-            if capture:
-                end = self._captured.get(capture, (0, None))[1]
-                self._captured[capture] = handle, self._streams.record_at_end(self._graphs, handle, end)
-            else:
-                self._streams.record(self._graphs, handle)
+        if self._capture:
+            end = self._captured.get(self._capture, (0, None))[1]
+            self._captured[self._capture] = handle, self._streams.record_at_end(self._mark, handle, end)
+            return
+        if self._mark is not None:
+            self._streams.record(self._mark, handle)
             return
         mine = self._group[handle]
         mine.recorded = False
@@ -132,15 +137,15 @@ class Order:
                 self._streams.wait(before, handle)
         return mine
 
-    def _enter_alone(self, handle: int, capture: int) -> None:
-        if not self._graphs:
+    def _enter_graph(self, handle: int) -> None:
+        if self._mark is None:
             self.settle()
-            self._graphs = self._streams.new_event()
-            self._streams.record_after_all(self._graphs, [*self._before, *(one.event for one in self._group.values())])
+            self._mark = self._streams.new_event()
+            self._streams.record_after_all(self._mark, [*self._before, *(one.event for one in self._group.values())])
             self._group.clear()
-        if capture in self._captured:
-            last, end = self._captured[capture]
+        if self._capture in self._captured:
+            last, end = self._captured[self._capture]
             if last != handle:
                 self._streams.follow(handle, end)
         else:
-            self._streams.wait(self._graphs, handle)
+            self._streams.wait_inside(self._mark, handle)

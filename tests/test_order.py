@@ -42,9 +42,13 @@ class Recorder:
         self.events[event] = self.behind.get(handle, frozenset())
 
     def wait(self, event, handle):
+        assert not self.capture_id(handle)
         self.said.append(("wait", event, handle))
-        if not self.capture_id(handle):
-            self.behind[handle] = self.behind.get(handle, frozenset()) | self.events[event]
+        self.behind[handle] = self.behind.get(handle, frozenset()) | self.events[event]
+
+    def wait_inside(self, event, handle):
+        assert self.capture_id(handle)
+        self.said.append(("wait inside", event, handle))
 
     def record_after_all(self, event, events):
         self.events[event] = frozenset().union(*(self.events[one] for one in events))
@@ -126,7 +130,7 @@ def test_a_graph_waits_from_outside_and_is_waited_for(streams):
     call(order, streams, "a branch", 4)
     mark = len(streams.events)
     assert streams.events[mark] == {0, 1}, "the event that the graph waits for is behind all that was issued"
-    ends = [("wait", mark, 3), ("end", mark, 3), ("end", mark, 3), ("follow", 4, 3), ("end", mark, 4)]
+    ends = [("wait inside", mark, 3), ("end", mark, 3), ("end", mark, 3), ("follow", 4, 3), ("end", mark, 4)]
     assert [said for said in streams.said if said[0] != "record"][-5:] == ends
     streams.captures = {}
     streams.events[mark] |= {"the graph"}  # it has run
@@ -139,4 +143,4 @@ def test_two_captures_at_a_time_are_two_graphs(streams):
     streams.captures = {1: 5, 2: 6}
     for stream in (1, 2, 1, 2):
         call(order, streams, 0, stream)
-    assert [what for what, *_ in streams.said] == ["wait", "end", "wait", "end", "end", "end"]
+    assert [what for what, *_ in streams.said] == ["wait inside", "end", "wait inside", "end", "end", "end"]

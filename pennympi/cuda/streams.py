@@ -76,25 +76,32 @@ def owner(stream: Any) -> Any:
     return None if isinstance(own, cupy.cuda.ExternalStream) else own
 
 
-def new_event() -> int:
+def new_event() -> ctypes.c_void_p:
     """An event that keeps no time; it lives as long as the process."""
-    return int(checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)))
+    return ctypes.c_void_p(int(checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))))
 
 
-def record(event: int, stream: int) -> None:
+def record(event: ctypes.c_void_p, stream: int) -> None:
     """Record an event behind what is in the stream now."""
-    if _record(event, stream):
-        checked(driver.cuEventRecord(event, stream))  # which names the error
+    _checked(_record(event, stream))
 
 
-def wait(event: int, stream: int) -> None:
-    """Make the stream wait for the event; under capture, by a node that looks at it whenever the graph runs."""
-    outside = EXTERNAL if _runtime.streamIsCapturing(stream) else 0
-    if _wait(event, stream, outside):
-        checked(driver.cuStreamWaitEvent(stream, event, outside))
+def wait(event: ctypes.c_void_p, stream: int) -> None:
+    """Make the stream wait for the event."""
+    _checked(_wait(stream, event, 0))
 
 
-def record_after_all(event: int, events: list[int]) -> None:
+def wait_inside(event: ctypes.c_void_p, stream: int) -> None:
+    """Under capture, add a node that waits for the event whenever the graph runs."""
+    _checked(_wait(stream, event, EXTERNAL))
+
+
+def _checked(status: int) -> None:
+    if status:
+        checked((driver.CUresult(status),))
+
+
+def record_after_all(event: ctypes.c_void_p, events: list[ctypes.c_void_p]) -> None:
     """Record an event behind others, on a stream of its own."""
     stream = cupy.cuda.Stream(non_blocking=True)
     for one in events:
@@ -109,7 +116,7 @@ def follow(stream: int, end: tuple[Any, Any]) -> None:
     checked(_update_dependencies(stream, nodes, None, len(nodes), add))
 
 
-def record_at_end(event: int, stream: int, end: tuple[Any, Any] | None) -> tuple[Any, Any]:
+def record_at_end(event: ctypes.c_void_p, stream: int, end: tuple[Any, Any] | None) -> tuple[Any, Any]:
     """Under capture: (a node beside the stream that records the event, the stream's last nodes, which it waits for).
 
     One node a capture, which moves from call to call: beside the stream, so that kernels may begin while those in
@@ -118,7 +125,7 @@ def record_at_end(event: int, stream: int, end: tuple[Any, Any] | None) -> tuple
     info = checked(_capture_info(stream))
     graph, nodes = info[2], list(info[3])
     if end is None:
-        return checked(driver.cuGraphAddEventRecordNode(graph, nodes, len(nodes), driver.CUevent(event))), nodes
+        return checked(driver.cuGraphAddEventRecordNode(graph, nodes, len(nodes), driver.CUevent(event.value))), nodes
     mark, before = end
     checked(_remove_dependencies(graph, before, [mark] * len(before), None, len(before)))
     checked(_add_dependencies(graph, nodes, [mark] * len(nodes), None, len(nodes)))

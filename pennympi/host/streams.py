@@ -53,13 +53,13 @@ def owner(stream: Any) -> Any:
     return Stream
 
 
-def new_event() -> int:
+def new_event() -> Event:
     """An event that has passed."""
-    return 0
+    return Event()
 
 
 def _nothing(*args: Any) -> None:
     """Nothing is left to wait for."""
 
 
-record = wait = record_after_all = follow = record_at_end = _nothing
+record = wait = wait_inside = record_after_all = follow = record_at_end = _nothing
