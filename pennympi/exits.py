@@ -29,15 +29,17 @@ open_jobs: list[Job] = []  # the oldest first
 _AHEAD_S = 1.0  # how long another PE must be in a call of ours before it counts as waiting in vain
 _EXIT_S = 1.0  # how long a PE that leaves with a non-zero status waits for the others to do so too
 _installed_in = 0  # the process that has the hooks; a forked child must not end the job of its parent
+_rank, _n_ranks = 0, 1  # in MPI.COMM_WORLD, asked once: other threads may be forbidden to call MPI
 _status = 0  # what sys.exit was last called with
 
 
 def install() -> None:
     """Puts the hooks in place, once a process."""
-    global _installed_in
+    global _installed_in, _rank, _n_ranks
     if _installed_in == os.getpid():
         return
     _installed_in = os.getpid()
+    _rank, _n_ranks = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
     plain, plain_thread, plain_exit = sys.excepthook, threading.excepthook, sys.exit
 
     def on_exception(kind: Any, value: Any, trace: Any) -> None:
@@ -115,7 +117,7 @@ def _alone() -> bool:
     """No other rank depends on this process."""
     if _installed_in != os.getpid() or not MPI.Is_initialized() or MPI.Is_finalized():
         return True
-    return MPI.COMM_WORLD.Get_size() == 1
+    return _n_ranks == 1
 
 
 def _claim() -> bool:
@@ -123,14 +125,14 @@ def _claim() -> bool:
         control = open_jobs[0].control
         control.set_abort()
         return control.claim()
-    if MPI.COMM_WORLD.Get_rank() > 0:  # before init there is no table: rank 0, if it fails alike, speaks first
+    if _rank > 0:  # before init there is no table: rank 0, if it fails alike, speaks first
         time.sleep(1)
     return True
 
 
 def _who() -> str:
-    comm = open_jobs[0].comm if open_jobs else MPI.COMM_WORLD
-    return f"PE {comm.Get_rank()} of {comm.Get_size()}"
+    me, n_pes = (open_jobs[0].me, open_jobs[0].n_pes) if open_jobs else (_rank, _n_ranks)
+    return f"PE {me} of {n_pes}"
 
 
 def _abort(status: int) -> NoReturn:

@@ -50,7 +50,7 @@ class SymmetricArrays:
                 "free() takes the array that empty(), zeros(), full(), array() or signals() returned, once; "
                 "not a view of it, and not another array"
             )
-        self._backend.synchronize(None)  # what is in flight here may still use it, and so on the peers
+        self._backend.synchronize(None)  # what is under way may still write it, here or on a peer
         self._job.rendezvous("free of a symmetric array")
         self._backend.release(address)
         self._starts.remove(address)

@@ -119,6 +119,15 @@ def test_a_wait_that_the_main_thread_cannot_end_is_ended_by_the_watchdog():
     assert_fails(ended, 5, "in main", "PeerTimeout: PE 1 waited", "pennympi: PE 1 of 2 ended the job", tracebacks=1)
 
 
+@pytest.mark.parametrize("thread_level", ["serialized", "multiple"])
+def test_watchdogs_that_end_the_job_at_once_print_one_message(thread_level):
+    """Also where MPI may not be called from the watchdogs' threads."""
+    ended = run(4, "stuck", thread_level)
+    assert_fails(ended, 5, "in main", tracebacks=1)
+    for once in ("PeerTimeout: PE ", "ended the job"):
+        assert ended.output.count(once) == 1, ended.output
+
+
 def test_a_job_of_some_ranks_ends_all():
     assert_fails(run(4, "halves"), 4, "ValueError: broken in one half", tracebacks=1)
 

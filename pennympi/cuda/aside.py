@@ -46,7 +46,7 @@ class Aside:
         self._add_words(CHUNK_BYTES)
 
     @contextmanager
-    def _done(self) -> Iterator[int]:
+    def done(self) -> Iterator[int]:
         """The stream, current in the block, and awaited after it."""
         with beside_captures():
             with self._stream:
@@ -55,7 +55,7 @@ class Aside:
 
     def zero(self, address: int, nbytes: int) -> None:
         """Clear memory."""
-        with self._done() as stream:
+        with self.done() as stream:
             _runtime.memsetAsync(address, 0, nbytes, stream)
 
     def copy_in(self, address: int, data: Any) -> None:
@@ -68,7 +68,7 @@ class Aside:
         else:
             data = np.ascontiguousarray(data)
             source = data.ctypes.data
-        with self._done() as stream:
+        with self.done() as stream:
             _runtime.memcpyAsync(address, source, data.nbytes, _runtime.memcpyDefault, stream)
 
     def fill(self, view: cupy.ndarray, value: Any) -> None:
@@ -76,7 +76,7 @@ class Aside:
         seed = np.full(min(view.size, SEED_ELEMS), np.asarray(value).astype(view.dtype))
         address, done = view.data.ptr, seed.nbytes
         self.copy_in(address, seed)
-        with self._done() as stream:
+        with self.done() as stream:
             while done < view.nbytes:
                 part = min(done, view.nbytes - done)
                 _runtime.memcpyAsync(address + done, address, part, _runtime.memcpyDefault, stream)

@@ -51,7 +51,7 @@ class CudaBackend:
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
         self._reach = [segments.deltas[number] for number in self._pes]
         self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
-        self._beyond = None in self._deltas
+        self._beyond = any(job.gather(None in self._deltas, "look at the links"))
         self.whole_lines = not self._beyond and world.whole_lines(job, self._device)
         whole = self._pes == tuple(range(segments.n_pes))  # the mapping reaches all PEs of NVSHMEM
         distance = world.multicast_distance(job, segments.base) if whole and not self._beyond else 0
@@ -147,8 +147,11 @@ class CudaBackend:
         return streams.capture_id(handle)
 
     def synchronize_device(self) -> None:
-        """Wait for the whole device."""
+        """Wait for the whole device, and for the puts that NVSHMEM carries."""
         checked(driver.cuCtxSynchronize())
+        if self._beyond:
+            with self._aside.done() as stream:
+                nvshmem.quiet_on_stream(stream)
 
     def synchronize(self, stream: Any) -> None:
         if stream is None:

@@ -69,7 +69,7 @@ def _start(job: Job) -> World:
         warnings.warn(
             f"{n_local} PEs of this node see one GPU each: they share it, or NVLink peers are hidden from one another; "
             "give every rank all GPUs of its node (srun --gpu-bind=none)",
-            stacklevel=5,
+            stacklevel=7,  # the line of the program that calls init
         )
     number = local_pe % n_devices
     device = Device(number)
