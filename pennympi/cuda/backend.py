@@ -219,10 +219,11 @@ class CudaBackend:
         segments = self._world.segments
         driver_version = checked(driver.cuDriverGetVersion())
         return [
-            ("NVSHMEM", f"{world.version()}, {segments.n_pes} PEs, {self._world.n_sharing} on this device"),
+            ("NVSHMEM", world.version()),
             ("CUDA driver", f"{driver_version // 1000}.{driver_version % 1000 // 10}, CuPy {cupy.__version__}"),
             ("compute capability", f"{self._cc[0]}.{self._cc[1]}, {self.max_blocks} blocks a launch"),
             ("heap", f"{segments.ranges.free_bytes >> 20} of {segments.nbytes >> 20} MiB free, shared by all teams"),
+            ("first team", f"{segments.n_pes} PEs, {self._world.n_sharing} of them on this device"),
             ("links", f"{reached} of {self._job.n_pes} PEs by pointer (NVLink or PCIe), the others by NVSHMEM puts"),
         ]
 
