@@ -1,4 +1,4 @@
-"""What the order of calls costs: host and device time of an AllReduce on one stream, on two in turn, in and beside graphs.
+"""What the order of calls costs an AllReduce: host and device time on one stream, on two in turn, in and beside graphs.
 
     mpirun -np 2 python3 benchmarks/order_cost.py --output order.json
     mpirun -np 2 python3 benchmarks/order_cost.py --tree OTHER --label before    the same calls of another checkout

@@ -216,8 +216,8 @@ class CudaBackend:
             ("CUDA driver", f"{driver_version // 1000}.{driver_version % 1000 // 10}, CuPy {cupy.__version__}"),
             ("compute capability", f"{self._cc[0]}.{self._cc[1]}"),
             ("a call holds", f"half of each of {self.max_blocks} multiprocessors at most (fewer with sms=)"),
-            ("NVSHMEM's PEs", f"{segments.n_pes}, {self._world.n_sharing} on this device"),
             ("heap", f"{segments.ranges.free_bytes >> 20} of {segments.nbytes >> 20} MiB free, shared by all teams"),
+            ("first team", f"{segments.n_pes} PEs, {self._world.n_sharing} of them on this device"),
             ("links", f"{reached} of {self._job.n_pes} PEs by pointer (NVLink or PCIe), the others by NVSHMEM puts"),
         ]
 

@@ -12,7 +12,7 @@ from ..errors import SymmetricHeapExhausted
 from ..freelist import FreeList, aligned
 from ..job import Job
 
-SEGMENT_BYTES = 2 << 30  # of a segment when nobody said, or half of what the device can give
+SEGMENT_BYTES = 2 << 30  # when nobody said how large; half of what the device can give, where that is less
 KEPT_BYTES = 1 << 30  # NVSHMEM's heap grows by 512 MiB at a time, and keeps something for itself
 
 
