@@ -97,9 +97,11 @@ class Collective:
             ready = self._ready[what, algorithm, sms] = self._prepare(what, algorithm, sms)
         run, blocks, workspace = ready
         if blocks:
-            self._order.enter(handle, stream, blocks, workspace)
+            order = self._order
+            must_leave = order.enter(handle, stream, blocks, workspace)
             run(*at, handle)
-            self._order.leave()
+            if must_leave:
+                order.leave()
         else:
             run(*at, handle)
 
@@ -116,9 +118,10 @@ class Collective:
             count_call(name)
             handle = handle_of(stream)
             if blocks:
-                enter(handle, stream, blocks, workspace)
+                must_leave = enter(handle, stream, blocks, workspace)
                 run(*at, handle)
-                leave()
+                if must_leave:
+                    leave()
             else:
                 run(*at, handle)
 

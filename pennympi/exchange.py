@@ -46,9 +46,10 @@ class Exchange:
         else:
             lane = self._pair
             args = (me, pe, to.address, source.address, to.nbytes, self._blocks, PIECE_BYTES)
-        self._backend.order.enter(handle, stream, blocks, lane.inbox)
+        must_leave = self._backend.order.enter(handle, stream, blocks, lane.inbox)
         kernel.launch(blocks, (*args, lane.inbox, lane.signals, lane.epochs), handle)
-        self._backend.order.leave()
+        if must_leave:
+            self._backend.order.leave()
 
     def _compile(self, form: str) -> Kernel:
         row = TABLE[form]

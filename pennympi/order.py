@@ -24,6 +24,7 @@ from typing import Any, Protocol
 class Streams(Protocol):
     """What a device must be able to do.  ``end`` is a place in a graph under capture."""
 
+    def is_capturing(self, handle: int) -> bool: ...
     def capture_id(self, handle: int) -> int:
         """A number that names the graph capture under way on the stream, or 0."""
 
@@ -50,101 +51,106 @@ class Streams(Protocol):
 
 @dataclass
 class _Holder:
-    """The calls of one stream in the present group."""
+    """A stream, and its calls in the present group.  event: behind the last of them, if it is recorded"""
 
+    handle: int
     event: Any
+    owner: Any = None
     blocks: int = 0
     workspaces: set[Any] = field(default_factory=set)
     recorded: bool = True
-    owner: Any = None
 
 
 class Order:
-    """``enter`` before a launch that waits for peers, ``leave`` after it.
+    """``enter`` before a launch that waits for peers; if it says so, ``leave`` after it.
 
     streams: the device's;  blocks: what the calls that run at once may hold together
     """
 
     def __init__(self, streams: Streams, blocks: int):
         self._streams, self._blocks = streams, blocks
-        self._group: dict[int, _Holder] = {}
+        self._is_capturing = streams.is_capturing
+        self._holders: dict[int, _Holder] = {}  # by handle
+        self._group: list[_Holder] = []
+        self._sole: _Holder | None = None  # where the group is one stream
         self._before: list[Any] = []  # events behind the last group
-        self._spare: list[Any] = []
-        self._last, self._capture = 0, 0  # the stream of the call under way, and the capture that it is in
+        self._last = 0  # the stream of the call under way
         self._mark: Any = None  # the event that stands behind all, once there are graphs
         self._captured: dict[int, tuple[int, Any]] = {}  # capture -> its last stream, and the end there
 
-    def enter(self, handle: int, stream: Any, blocks: int, workspace: Any) -> None:
-        """Put what comes on a stream behind the calls that it may not run beside.
+    def enter(self, handle: int, stream: Any, blocks: int, workspace: Any) -> bool:
+        """Put what comes on a stream behind the calls that it may not run beside.  True: ``leave`` has to follow.
 
         blocks: that it holds;  workspace: names the memory that calls at the same time may not share
         """
-        self._last = handle
-        self._capture = self._streams.capture_id(handle)
-        if self._capture:
+        if self._is_capturing(handle):
+            self._last = handle
             self._enter_graph(handle)
-            return
+            return True
         if self._mark is not None:
+            self._last = handle
             self._streams.wait(self._mark, handle)
-            return
-        mine = self._group.get(handle)
-        if mine is None or len(self._group) > 1:
+            return True
+        mine = self._sole
+        if mine is None or mine.handle != handle or blocks > mine.blocks or workspace not in mine.workspaces:
             mine = self._join(handle, stream, blocks, workspace)
-        if blocks > mine.blocks:
-            mine.blocks = blocks
-        mine.workspaces.add(workspace)
+        mine.recorded = False
+        self._last = handle
+        return mine.owner is None  # the handle may be another stream's by the time the event is wanted
 
     def leave(self) -> None:
         """The launch has been made."""
         handle = self._last
-        if self._capture:
-            end = self._captured.get(self._capture, (0, None))[1]
-            self._captured[self._capture] = handle, self._streams.record_at_end(self._mark, handle, end)
-            return
-        if self._mark is not None:
+        if self._is_capturing(handle):
+            capture = self._streams.capture_id(handle)
+            end = self._captured.get(capture, (0, None))[1]
+            self._captured[capture] = handle, self._streams.record_at_end(self._mark, handle, end)
+        elif self._mark is not None:
             self._streams.record(self._mark, handle)
-            return
-        mine = self._group[handle]
-        mine.recorded = False
-        if mine.owner is None:  # the handle may be another stream's by the time the event is wanted
-            self._settle(handle, mine)
+        else:
+            self.settle()
 
     def settle(self) -> None:
         """Call before a launch that may hold its stream up for long: what comes later waits for the calls alone."""
-        for handle, one in self._group.items():
-            self._settle(handle, one)
-
-    def _settle(self, handle: int, one: _Holder) -> None:
-        if not one.recorded:
-            self._streams.record(one.event, handle)
-            one.recorded = True
+        for one in self._group:
+            if not one.recorded:
+                self._streams.record(one.event, one.handle)
+                one.recorded = True
 
     def _join(self, handle: int, stream: Any, blocks: int, workspace: Any) -> _Holder:
         """The stream's place in a group: in this one, or in the next."""
-        others = [one for other, one in self._group.items() if other != handle]
-        mine = self._group.get(handle)
-        held = sum(one.blocks for one in others) + max(blocks, mine.blocks if mine else 0)
+        mine = self._holders.get(handle)
+        if mine is None:
+            mine = self._holders[handle] = _Holder(handle, self._streams.new_event())
+        others = [one for one in self._group if one is not mine]
+        joined = len(others) < len(self._group)
+        held = sum(one.blocks for one in others) + max(blocks, mine.blocks if joined else 0)
         if others and (held > self._blocks or any(workspace in one.workspaces for one in others)):
             self.settle()
-            self._spare += self._before
-            self._before = [one.event for one in self._group.values()]
-            self._group.clear()
-            mine = None
-        if mine is None:
-            event = self._spare.pop() if self._spare else self._streams.new_event()
-            mine = self._group[handle] = _Holder(event, owner=self._streams.owner(stream))
-            for before in self._before:
-                self._streams.wait(before, handle)
+            self._before = [one.event for one in self._group]
+            for one in self._group:
+                one.owner = None
+            self._group, joined = [], False
+        if not joined:
+            mine.owner, mine.blocks, mine.workspaces = self._streams.owner(stream), 0, set()
+            self._group.append(mine)
+            for event in self._before:
+                if event is not mine.event:
+                    self._streams.wait(event, handle)
+        mine.blocks = max(mine.blocks, blocks)
+        mine.workspaces.add(workspace)
+        self._sole = mine if len(self._group) == 1 else None
         return mine
 
     def _enter_graph(self, handle: int) -> None:
         if self._mark is None:
             self.settle()
             self._mark = self._streams.new_event()
-            self._streams.record_after_all(self._mark, [*self._before, *(one.event for one in self._group.values())])
-            self._group.clear()
-        if self._capture in self._captured:
-            last, end = self._captured[self._capture]
+            self._streams.record_after_all(self._mark, [*self._before, *(one.event for one in self._group)])
+            self._group, self._sole = [], None
+        capture = self._streams.capture_id(handle)
+        if capture in self._captured:
+            last, end = self._captured[capture]
             if last != handle:
                 self._streams.follow(handle, end)
         else:

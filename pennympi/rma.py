@@ -89,10 +89,11 @@ class OneSided:
 
     def barrier(self, handle: int, stream: Any) -> None:
         order = self._backend.order
-        order.enter(handle, stream, 1, self._barrier)
+        must_leave = order.enter(handle, stream, 1, self._barrier)
         self._backend.quiet(handle)
         self._barrier.launch(1, self._barrier_args, handle, ONE_WARP)
-        order.leave()
+        if must_leave:
+            order.leave()
 
     def check_pe(self, pe: Any) -> int:
         """``pe`` as an int.  Raises TypeError or ValueError."""

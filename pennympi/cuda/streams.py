@@ -63,9 +63,12 @@ def order(multiprocessors: int) -> Order:
     return Order(sys.modules[__name__], multiprocessors)
 
 
+is_capturing = _runtime.streamIsCapturing
+
+
 def capture_id(stream: int) -> int:
     """The number of the capture under way on a stream, or 0."""
-    if not _runtime.streamIsCapturing(stream):
+    if not is_capturing(stream):
         return 0
     return int(_capture_info(stream)[2])
 

@@ -43,8 +43,13 @@ def check(stream: Any) -> None:
 
 
 # See ``pennympi.order.Streams``: all streams are one here, and what was issued has run.
-def capture_id(handle: int) -> int:
+def is_capturing(handle: int) -> bool:
     """No stream is ever captured."""
+    return False
+
+
+def capture_id(handle: int) -> int:
+    """There is none."""
     return 0
 
 
