@@ -9,7 +9,8 @@ from mpi4py import MPI
 from warp import Grid, Words
 
 from apps.jacobi import march_host, sweep
-from apps.jacobi.limbs import BAD, COPIES, LEAST_BIT, LIMB_BITS, LIMBS, WORDS, WORDS_BYTES, segment
+from apps.jacobi.limbs import BAD, COPIES, LEAST_BIT, WORDS, WORDS_BYTES, segment
+from apps.jacobi.norm import total_of
 from apps.jacobi.reference import step
 from apps.jacobi.slab import slabs
 
@@ -44,8 +45,8 @@ def swept(old, nx, sweeps):
 
 
 def totals(words):
-    """The exact sums of words (levels, copies, 8) as integers, one a level."""
-    return [sum(int(sums[:, k].sum()) << LIMB_BITS * (LIMBS - 1 - k) for k in range(LIMBS)) for sums in words]
+    """The exact sums of words (levels, copies, WORDS) as integers, one a level."""
+    return [total_of(sums) for sums in words.sum(axis=1).tolist()]
 
 
 def by_host(team, sweeps, norms, old, nx, rows, chunk):
