@@ -233,3 +233,48 @@ def test_a_loop_in_one_kernel(n_pes, ny, nx):
 
     ring.run(launches)
     ring.check(13, ring.fields[1], [[1], [4], [7]])
+
+
+def test_a_loop_goes_on_from_a_copy():
+    """What ``variants/persistent.py`` does when a norm ends a solve: the field is kept aside after a launch, and the next
+    launch is done again from the copy.  PE 1's last rows of the first launch are held back until PE 0 has its copy, or
+    for a while, as the launch of PE 0 must wait for them.
+    """
+    first, second, again = 3, 4, 2
+    ring = Ring(3, 15, 500, "float32", 1, 1)
+    copied, all_done = threading.Event(), threading.Barrier(3, timeout=60)
+
+    def launches(grid, slab):
+        put_signal = grid.put_signal
+
+        def late(here, dst, src, nbytes, word, value, pe):
+            if (grid._me, pe, value) == (1, 0, first):
+                copied.wait(0.2)
+            put_signal(here, dst, src, nbytes, word, value, pe)
+
+        grid.put_signal = late
+        old, new = ring.fields
+
+        def launch(sweeps):
+            grid._launch(
+                sweep.persistent_sweeps,
+                {"march": (1, "none", ring.nx), "summed_march": (1, "last", ring.nx)},
+                ring.across * slab.rows,
+                *(sweeps, 0, 1, new, old, slab.rows, ring.across, slab.rows, 1, ring.piece, ring.nx, ring.pitch),
+                *(ring.words, 0, 0, ring.parts[slab.top].rows, ring.done, ring.arrivals, ring.epochs),
+                *(grid._me, slab.top, slab.bottom),
+            )
+
+        launch(first)
+        new, old = old, new
+        field = ring.view(grid._memories[grid._me], old)
+        start = field.copy()
+        if grid._me == 0:
+            copied.set()
+        launch(second)
+        all_done.wait()  # the norm's AllReduce
+        field[...] = start
+        launch(again)
+
+    ring.run(launches)
+    ring.check(first + again, ring.fields[first % 2], [[]])

@@ -107,7 +107,7 @@ class Persistent(WithHalo):
         self._launch(keep, 0, 1, 0)
 
     def finish(self) -> None:
-        self.team.barrier(stream=self.stream)  # the neighbours' last rows may still be on their way
+        self.team.barrier(stream=self.stream)  # our last rows may still be read, on their way to the neighbours
         self.synchronize()
 
     def rehearse(self, due: Sequence[bool]) -> None:
