@@ -107,6 +107,14 @@ def test_bodies_are_bit_exact(team, sweeps, dtype, nx, rows, chunk):
             assert sums[0][s] / 2.0**LEAST_BIT == pytest.approx(expected, rel=1e-6, abs=1e-35)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_segments_that_end_early(team, dtype):
+    for nx in range(3, segment(dtype), 7):
+        old = field(1, nx, 1, dtype)
+        sums = [totals(words) for _, words in (by_host(team, 1, "all", old, nx, 1, 1), by_warps(1, "all", old, nx, 1, 1))]
+        assert sums[0] == sums[1], nx
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
 def test_what_is_no_number_is_counted(team, value):
     old = field(6, 250, 2, "float32")
