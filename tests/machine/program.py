@@ -1,0 +1,109 @@
+"""Runs of many calls: which PEs, which network, which rows, all from one seed."""
+
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from pennympi.kernels import all_gather, all_to_all, allreduce, broadcast, reduce, reduce_scatter
+from pennympi.kernels.algorithm import Algorithm, Limits, Place
+
+from .calls import Arrays, collective
+from .device import Machine
+from .faults import Fault
+from .lanes import Lane
+from .network import NETWORKS, POINTER
+
+MAX_BLOCKS = 4
+TABLES = {
+    "allreduce": allreduce.TABLE,
+    "allreduce planned": allreduce.PLANNED,
+    "all_gather": all_gather.TABLE,
+    "reduce_scatter": reduce_scatter.TABLE,
+    "broadcast": broadcast.TABLE,
+    "reduce": reduce.TABLE,
+    "all_to_all": all_to_all.TABLE,
+}
+ROWS = [(table, name) for table, rows in TABLES.items() for name in rows]
+SYMMETRIC, PLAIN = "symmetric", "plain"  # whether users' arrays are symmetric, or not all of them
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a run is about: rows of a network, with arrays of a kind."""
+
+    rows: tuple[tuple[str, str], ...]
+    network: str
+    arrays: str
+
+    def __str__(self) -> str:
+        rows = ", ".join(f"{table}/{name}" for table, name in self.rows)
+        return f"{rows} on {self.network}, {self.arrays} arrays"
+
+
+def place_for(rng: Random, network: str, largest: int) -> Place:
+    """2 to 5 PEs, sometimes more, on one node or several."""
+    n_pes = min(largest, rng.choice((2, 2, 3, 3, 4, 4, 5, 6, 8)))
+    shape = rng.choice(("one", "all", "pairs"))
+    node_of = {"one": [0] * n_pes, "all": list(range(n_pes)), "pairs": [pe // 2 for pe in range(n_pes)]}[shape]
+    by_pointer = network == POINTER
+    return Place(tuple(node_of), whole_lines=by_pointer, multicast=by_pointer)
+
+
+def runs_on(row: Algorithm, place: Place) -> bool:
+    """Whether a row runs there for some dtype."""
+    return any(not row.refuse(place, dtype, "sum") for dtype in ("int64", "float32", "int8"))
+
+
+def can_run(table: str, name: str, network: str) -> bool:
+    """Whether a row ever runs on a network."""
+    by_pointer = network == POINTER
+    places = [
+        Place(node_of, whole_lines=by_pointer, multicast=by_pointer) for node_of in ((0, 0, 0, 0), (0, 0, 1, 1))
+    ]  # fmt: skip
+    return any(runs_on(TABLES[table][name], place) for place in places)
+
+
+def all_cases() -> list[Case]:
+    """One for each row, network and kind of arrays.  By pointer it does not matter where arrays are; a plan wants them symmetric."""
+    return [
+        Case((row,), network, arrays)
+        for row in ROWS
+        for network in NETWORKS
+        for arrays in (SYMMETRIC, PLAIN)
+        if can_run(*row, network)
+        and (arrays == SYMMETRIC if "planned" in row[0] else network != POINTER or arrays == PLAIN)
+    ]
+
+
+def key(case: Case) -> tuple[str, str, str, str]:
+    """A case of one row as ``known.py`` names it."""
+    return (*case.rows[0], case.network, case.arrays)
+
+
+def run(case: Case, seed: str, calls: int = 6, rows: dict[str, Algorithm] | None = None, largest: int = 8) -> None:
+    """One machine, one program.  rows: texts to run in place of those of the tables.  Raises Fault."""
+    rng = Random(seed)
+    found: list[tuple[str, Algorithm]] = []
+    while not found:  # some rows need several nodes
+        place = place_for(rng, case.network, largest)
+        all_rows = [(table, (rows or {}).get(name) or TABLES[table][name]) for table, name in case.rows]
+        found = [(table, row) for table, row in all_rows if runs_on(row, place)]
+    machine = Machine(case.network, place, rng)
+    limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if place.n_pes <= 5 else 16384)
+    arrays = Arrays(machine, rng, case.arrays == PLAIN)
+    lanes: dict[tuple[str, str], Lane] = {}
+    for number in range(calls):
+        table, row = rng.choice(found)
+        lane = lanes.get((table, row.name)) or lanes.setdefault((table, row.name), Lane(machine, row, limits))
+        for pe, stream in enumerate(collective(machine, table, row, lane, arrays, limits, rng, number)):
+            machine.pes[pe].stream.extend(stream)
+    try:
+        with np.errstate(all="ignore"):
+            machine.run()
+            for pe in range(place.n_pes):
+                for at in arrays.symmetric + arrays.plain:
+                    arrays.must_be_scribbled(pe, at)
+    except Fault as fault:
+        fault.add_note(f"{case}; {place.n_pes} PEs on nodes {machine.network.node_of}; seed {seed!r}")
+        raise
