@@ -18,9 +18,22 @@ ONE_WORD = (
     ("broadcast", "ring"),
     ("reduce", "ring"),
     ("all_to_all", "pairwise"),
+    ("exchange", "put_barrier"),
+    ("exchange", "put_fence_signal"),
+    ("exchange", "put_signal"),
 )
 # Puts by NVSHMEM from a user's array, which may be in plain memory.
-FROM_USERS = (("allreduce", "one_shot"), ("allreduce", "two_shot"), ("allreduce", "hierarchical"))
+FROM_USERS = (
+    ("allreduce", "one_shot"),
+    ("allreduce", "two_shot"),
+    ("allreduce", "hierarchical"),
+    ("exchange", "put_barrier"),
+    ("exchange", "put_fence_signal"),
+    ("exchange", "put_signal"),
+)
+# The call is over, and the array is another's, before a put by NVSHMEM has read it.
+NOT_READ = (("exchange", "put_signal"), ("one_sided", "put"), ("one_sided", "put_signal"))
 
 KNOWN = {(*row, ANY_ORDER, arrays) for row in ONE_WORD for arrays in (SYMMETRIC, PLAIN)}
 KNOWN |= {(*row, network, PLAIN) for row in FROM_USERS for network in (IN_ORDER, ANY_ORDER)}
+KNOWN |= {(*row, network, SYMMETRIC) for row in NOT_READ for network in (IN_ORDER, ANY_ORDER)}
