@@ -8,7 +8,7 @@ import numpy as np
 from greenlet import getcurrent
 
 from pennympi.bind import parameters
-from pennympi.kernels.exchange import TABLE as FORMS
+from pennympi.kernels.exchange import Form
 from pennympi.kernels.rma import on_stream as texts
 
 from .bodies import bound
@@ -52,9 +52,9 @@ class Exchanges:
             for _ in range(2)
         ]
 
-    def call(self, name: str, rng: Random, number: int) -> list[list[Launch]]:
+    def call(self, form: Form, rng: Random, number: int) -> list[list[Launch]]:
         """One exchange of every PE that has a partner (of every PE, where the form wants all)."""
-        form, n, arrays = FORMS[name], self.machine.n_pes, self.arrays
+        n, arrays = self.machine.n_pes, self.arrays
         partner = list(range(n))
         pes = rng.sample(range(n), n)
         for one, other in zip(pes[::2], pes[1::2], strict=False):
@@ -73,7 +73,7 @@ class Exchanges:
             held = Held()
             held.give(send, 0, data[pe])
             held.expect(recv, 0, data[partner[pe]])
-            what = f"call {number} (exchange {name}, {nbytes[pe]} bytes with {partner[pe]})"
+            what = f"call {number} (exchange {form.name}, {nbytes[pe]} bytes with {partner[pe]})"
             blocks = max(1, min(self.max_blocks, -(-nbytes[pe] // self.piece_bytes)))
             call = {"here": pe, "me": pe, "n_pes": n, "pe": partner[pe], "recv": recv, "send": send, "nbytes": nbytes[pe]}
             lane = {"max_blocks": self.max_blocks, "piece_bytes": self.piece_bytes, **self.lanes[form.collective]}
