@@ -27,7 +27,8 @@ def test_a_row(case):
 @pytest.mark.parametrize("network, arrays", [(POINTER, PLAIN), *product((IN_ORDER, ANY_ORDER), (SYMMETRIC, PLAIN))])
 def test_all_rows(network, arrays):
     """Calls of all rows that are right on this network, one after the other."""
-    rows = tuple(case.rows[0] for case in RIGHT if case.network == network and case.arrays == arrays)
+    here = [case for case in RIGHT if case.network == network and case.arrays == arrays]
+    rows = tuple(case.rows[0] for case in here if case.rows[0][0] != "solver")  # which has a program of its own
     for k in range(3 * PROGRAMS):
         run(Case(rows, network, arrays), f"{SEED}/{k}", calls=12)
 
