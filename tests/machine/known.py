@@ -3,24 +3,4 @@
 Each is (table, row, network, arrays); see ``program.Case``.
 """
 
-from .network import ANY_ORDER, IN_ORDER
-from .program import PLAIN, SYMMETRIC
-
-# Two signals to one word arrive in either order: a wait of >= takes the later for the earlier, or waits for ever.
-ONE_WORD = (
-    ("allreduce", "one_shot"),
-    ("allreduce", "half_butterfly"),
-    ("allreduce", "recursive_doubling"),
-    ("allreduce", "tree"),
-    ("all_gather", "naive"),
-    ("all_gather", "ring"),
-    ("reduce_scatter", "ring"),
-    ("broadcast", "ring"),
-    ("reduce", "ring"),
-    ("all_to_all", "pairwise"),
-)
-# Puts by NVSHMEM from a user's array, which may be in plain memory.
-FROM_USERS = (("allreduce", "one_shot"), ("allreduce", "two_shot"), ("allreduce", "hierarchical"))
-
-KNOWN = {(*row, ANY_ORDER, arrays) for row in ONE_WORD for arrays in (SYMMETRIC, PLAIN)}
-KNOWN |= {(*row, network, PLAIN) for row in FROM_USERS for network in (IN_ORDER, ANY_ORDER)}
+KNOWN: set[tuple[str, str, str, str]] = set()
