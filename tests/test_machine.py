@@ -4,16 +4,14 @@ A fresh seed each time, which a failure names; PENNYMPI_MACHINE_SEED repeats one
 ``python -m tests.machine --minutes 60``.
 """
 
-import os
 from itertools import product
 
 import pytest
 from machine.known import KNOWN
 from machine.network import ANY_ORDER, IN_ORDER, POINTER
 from machine.program import PLAIN, SYMMETRIC, Case, all_cases, key, run
+from machine.seed import SEED
 
-# Taken out of the environment: the library warns of settings that it does not know.
-SEED = os.environ.pop("PENNYMPI_MACHINE_SEED", "") or str(int.from_bytes(os.urandom(4)))
 PROGRAMS = 2  # of each case
 CASES = all_cases()
 RIGHT = [case for case in CASES if key(case) not in KNOWN]

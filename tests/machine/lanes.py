@@ -61,9 +61,9 @@ def launch(
     limits: Limits,
     dtype: str,
     pe: int,
-    **values: int,
+    **call: int,
 ) -> Launch:
-    """The launch of a row's text on PE ``pe``.  values: all arguments that a call gives."""
+    """The launch of a row's text on PE ``pe``.  call: all arguments that it gives."""
     item, partial = DTYPES[dtype]
     known = {
         **lane.at,
@@ -75,6 +75,6 @@ def launch(
         "piece_elems": plan.piece_elems,
         "half_bytes": limits.half_bytes,
         "residual": 0,
-        **values,
+        **call,
     }
     return Launch(what, bound(row.kernel), [known[name] for name in parameters(row.kernel)], plan.blocks, dtype)

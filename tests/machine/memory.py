@@ -48,9 +48,8 @@ class Memory:
         """Number of the object that holds these bytes.  Raises Fault if none does."""
         at = bisect_right(self._starts, address) - 1
         if address + nbytes > self._ends[at]:
-            raise Fault(
-                f"{nbytes} bytes at {address} are outside their object, which has bytes {self._starts[at]}..{self._ends[at]}"
-            )
+            bounds = f"bytes {self._starts[at]}..{self._ends[at]}"
+            raise Fault(f"{nbytes} bytes at {address} are outside their object, which has {bounds}")
         return at
 
     def is_plain(self, address: int) -> bool:

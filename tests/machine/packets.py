@@ -1,4 +1,4 @@
-"""Bodies of the packet primitives: 128-byte lines that land whole, in any order, and warps that do not wait for one another.
+"""Bodies of the packet primitives: 128-byte lines land whole, in any order, and warps do not wait for one another.
 
 A warp writes and takes groups of four lines.  Its work is a generator that yields None when it can go on, or what it
 waits for; the warps of a block are run in any order until all are done, which is where a GPU's block has its barrier.

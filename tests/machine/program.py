@@ -1,21 +1,22 @@
 """Runs of many calls: which PEs, which network, which rows, all from one seed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import numpy as np
 
-from pennympi.kernels import all_gather, all_to_all, allreduce, broadcast, reduce, reduce_scatter
+from pennympi.kernels import all_gather, all_to_all, allreduce, broadcast, exchange, reduce, reduce_scatter
 from pennympi.kernels.algorithm import Algorithm, Limits, Place
 
-from .calls import Arrays, collective
+from .calls import Arrays, Collectives
 from .device import Machine
-from .faults import Fault
-from .lanes import Lane
 from .network import NETWORKS, POINTER
+from .one_sided import Exchanges, OneSided
 
 MAX_BLOCKS = 4
-TABLES = {
+TABLES: dict[str, Mapping[str, Any]] = {
     "allreduce": allreduce.TABLE,
     "allreduce planned": allreduce.PLANNED,
     "all_gather": all_gather.TABLE,
@@ -23,7 +24,10 @@ TABLES = {
     "broadcast": broadcast.TABLE,
     "reduce": reduce.TABLE,
     "all_to_all": all_to_all.TABLE,
+    "exchange": exchange.TABLE,
+    "one_sided": {name: name for name in ("put", "get", "put_signal")},
 }
+MAKERS = {"exchange": Exchanges, "one_sided": OneSided}  # of all else, Collectives
 ROWS = [(table, name) for table, rows in TABLES.items() for name in rows]
 SYMMETRIC, PLAIN = "symmetric", "plain"  # whether users' arrays are symmetric, or not all of them
 
@@ -50,8 +54,10 @@ def place_for(rng: Random, network: str, largest: int) -> Place:
     return Place(tuple(node_of), whole_lines=by_pointer, multicast=by_pointer)
 
 
-def runs_on(row: Algorithm, place: Place) -> bool:
+def runs_on(row: Any, place: Place) -> bool:
     """Whether a row runs there for some dtype."""
+    if not isinstance(row, Algorithm):
+        return True
     return any(not row.refuse(place, dtype, "sum") for dtype in ("int64", "float32", "int8"))
 
 
@@ -65,15 +71,17 @@ def can_run(table: str, name: str, network: str) -> bool:
 
 
 def all_cases() -> list[Case]:
-    """One for each row, network and kind of arrays.  By pointer it does not matter where arrays are; a plan wants them symmetric."""
-    return [
-        Case((row,), network, arrays)
-        for row in ROWS
-        for network in NETWORKS
-        for arrays in (SYMMETRIC, PLAIN)
-        if can_run(*row, network)
-        and (arrays == SYMMETRIC if "planned" in row[0] else network != POINTER or arrays == PLAIN)
-    ]
+    """One for each row, network and kind of arrays: by pointer any will do, and plans want symmetric ones."""
+    found = []
+    for row in ROWS:
+        for network in NETWORKS:
+            kinds = [SYMMETRIC, PLAIN]
+            if "planned" in row[0] or row[0] == "one_sided":
+                kinds = [SYMMETRIC]
+            elif network == POINTER:
+                kinds = [PLAIN]
+            found += [Case((row,), network, kind) for kind in kinds if can_run(*row, network)]
+    return found
 
 
 def key(case: Case) -> tuple[str, str, str, str]:
@@ -81,29 +89,40 @@ def key(case: Case) -> tuple[str, str, str, str]:
     return (*case.rows[0], case.network, case.arrays)
 
 
-def run(case: Case, seed: str, calls: int = 6, rows: dict[str, Algorithm] | None = None, largest: int = 8) -> None:
+def run(case: Case, seed: str, calls: int = 6, rows: Mapping[str, Any] | None = None, largest: int = 8) -> None:
     """One machine, one program.  rows: texts to run in place of those of the tables.  Raises Fault."""
     rng = Random(seed)
-    found: list[tuple[str, Algorithm]] = []
+    found: list[tuple[str, Any]] = []
     while not found:  # some rows need several nodes
         place = place_for(rng, case.network, largest)
         all_rows = [(table, (rows or {}).get(name) or TABLES[table][name]) for table, name in case.rows]
         found = [(table, row) for table, row in all_rows if runs_on(row, place)]
     machine = Machine(case.network, place, rng)
     limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if place.n_pes <= 5 else 16384)
-    arrays = Arrays(machine, rng, case.arrays == PLAIN)
-    lanes: dict[tuple[str, str], Lane] = {}
-    for number in range(calls):
-        table, row = rng.choice(found)
-        lane = lanes.get((table, row.name)) or lanes.setdefault((table, row.name), Lane(machine, row, limits))
-        for pe, stream in enumerate(collective(machine, table, row, lane, arrays, limits, rng, number)):
-            machine.pes[pe].stream.extend(stream)
+    arrays = Arrays(machine, case.arrays == PLAIN)
     try:
         with np.errstate(all="ignore"):
+            program(machine, arrays, limits, found, calls, rng)
             machine.run()
-            for pe in range(place.n_pes):
-                for at in arrays.symmetric + arrays.plain:
-                    arrays.must_be_scribbled(pe, at)
-    except Fault as fault:
-        fault.add_note(f"{case}; {place.n_pes} PEs on nodes {machine.network.node_of}; seed {seed!r}")
+            arrays.must_all_be_scribbled()
+    except Exception as error:
+        error.add_note(f"{case}; {place.n_pes} PEs on nodes {machine.network.node_of}; seed {seed!r}")
         raise
+
+
+def program(
+    machine: Machine, arrays: Arrays, limits: Limits, rows: list[tuple[str, Any]], calls: int, rng: Random
+) -> None:
+    """Random calls in the streams of all PEs."""
+    makers: dict[str, Any] = {}
+    for number in range(calls):
+        table, row = rng.choice(rows)
+        kind = MAKERS.get(table)
+        if kind is None:
+            maker = makers.get("") or makers.setdefault("", Collectives(machine, arrays, limits))
+            streams = maker.call(table, row, rng, number)
+        else:
+            maker = makers.get(table) or makers.setdefault(table, kind(machine, arrays, limits.max_blocks))
+            streams = maker.call(row, rng, number)
+        for pe, stream in zip(machine.pes, streams, strict=True):
+            pe.stream.extend(stream)
