@@ -33,7 +33,6 @@ class CudaBackend:
     half_bytes = 256 << 10
     threads = 512
     can_capture = True
-    needs_scratch = False
 
     def __init__(self, job: Job):
         self._job = job
@@ -50,7 +49,7 @@ class CudaBackend:
         self._heap = Heap(job.me, job.n_pes, self._device)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
         self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._heap.deltas)]
-        self._beyond = None in self._deltas
+        self.needs_scratch = self._beyond = None in self._deltas
         self.whole_lines = not self._beyond and world.whole_lines(job, self._device)
         distance = 0 if self._beyond else world.multicast_distance(job, self._heap.probe)
         self.multicast = distance != 0 and self._cc >= OVERLAP_CC

@@ -181,10 +181,14 @@ def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residu
 
 @body
 def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
-    combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes)
     b = getcurrent()
+    beyond = [pe for pe in range(n_pes) if not b.network.by_pointer(me, pe)]
+    result = scratch if beyond else out
+    combine(here, result, slots, slot_bytes, src, count, scratch, me, n_pes)
     for k in range(1, n_pes):
-        b.network.put(b, there, out, count * b.item.itemsize, (me + k) % n_pes)
+        b.network.put(b, there, result, count * b.item.itemsize, (me + k) % n_pes)
+    if beyond:
+        copy(out, result, count * b.item.itemsize)
 
 
 # Peers ---------------------------------------------------------------------------------
@@ -194,6 +198,15 @@ def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_
 def put(here, dst, src, nbytes, pe):
     b = getcurrent()
     b.network.put(b, dst, src, nbytes, pe)
+
+
+@body
+def staged(here, room, src, nbytes, pe):
+    b = getcurrent()
+    if b.network.by_pointer(b.pe, pe):
+        return src
+    copy(room, src, nbytes)
+    return room
 
 
 @body
