@@ -199,5 +199,7 @@ def copies(
 
     engine = [Launch(f"{first.what}, copy", copy_to, ((me + k) % n,)) for k in range(1, n) if nbytes]
     known = {"here": me, "me": me, "n_pes": n, **lane.at}
-    meet = Launch(f"{first.what}, meet", bound(row.meet), [known[name] for name in parameters(row.meet)], 1)
+    meet = Launch(
+        f"{first.what}, meet", bound(row.meet), [known[name] for name in parameters(row.meet)], workspace=lane.name
+    )
     return [*engine, meet]

@@ -132,4 +132,4 @@ def program(
             maker = makers.get(table) or makers.setdefault(table, kind(machine, arrays, limits.max_blocks))
             streams = maker.call(row, rng, number)
         for pe, stream in zip(machine.pes, streams, strict=True):
-            pe.stream.extend(stream)
+            pe.issue(stream)

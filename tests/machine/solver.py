@@ -125,7 +125,7 @@ def exchanging(machine: Machine, rng: Random) -> list[Callable[[], None]]:
         for turn in range(passes):
             blocks = rng.randint(1, sides * solver.across + inner_blocks)
             call = {"count": depth, "sides": sides, "inner_blocks": inner_blocks, "chunk_rows": chunk_rows}
-            pe.stream.append(solver.launch("exchanging_sweeps", pe.me, blocks, turn, **call))
+            pe.issue([solver.launch("exchanging_sweeps", pe.me, blocks, turn, **call)])
     return [solver.right(pe, passes * depth, passes % 2) for pe in range(machine.n_pes)]
 
 
@@ -136,10 +136,10 @@ def persistent(machine: Machine, rng: Random) -> list[Callable[[], None]]:
     for pe in machine.pes:
         chunk_rows = rng.randint(1, 4)
         down = -(-solver.rows[pe.me] // chunk_rows)
-        pe.resident, turn = down * solver.across, 0
+        pe.slots, turn = down * solver.across, 0
         for sweeps in launches:
             call = {"sweeps": sweeps, "first_due": 0, "every": 1, "down": down, "chunk_rows": chunk_rows}
-            pe.stream.append(solver.launch("persistent_sweeps", pe.me, down * solver.across, turn, **call))
+            pe.issue([solver.launch("persistent_sweeps", pe.me, down * solver.across, turn, **call)])
             turn += sweeps
     return [solver.right(pe, sum(launches), sum(launches) % 2) for pe in range(machine.n_pes)]
 
@@ -150,14 +150,14 @@ def persistent_again(machine: Machine, rng: Random) -> list[Callable[[], None]]:
     kept, met = machine.memory.allocate(solver.nbytes), set()
     for pe in machine.pes:
         me, down = pe.me, rng.choice((1, solver.rows[pe.me]))
-        pe.resident = down * solver.across
+        pe.slots = down * solver.across
         call = {"first_due": 0, "every": 1, "down": down, "chunk_rows": solver.rows[me] // down}
 
-        def sweeps(turn: int, count: int, me: int = me, blocks: int = pe.resident, call: dict = call) -> Launch:
+        def sweeps(turn: int, count: int, me: int = me, blocks: int = pe.slots, call: dict = call) -> Launch:
             return solver.launch("persistent_sweeps", me, blocks, turn, sweeps=count, **call)
 
         old = solver.fields[first % 2]
-        pe.stream += [
+        once_more = [
             sweeps(0, first),
             Launch("keep", BODIES["copy"], (kept, old, solver.nbytes)),
             sweeps(first, wanted + 1),
@@ -165,6 +165,7 @@ def persistent_again(machine: Machine, rng: Random) -> list[Callable[[], None]]:
             Launch("restore", BODIES["copy"], (old, kept, solver.nbytes)),
             sweeps(first, wanted),
         ]
+        pe.issue(once_more)
     return [solver.right(pe, first + wanted, (first + wanted) % 2) for pe in range(machine.n_pes)]
 
 
