@@ -1,6 +1,6 @@
 """Runs of many calls: which PEs, which network, which rows, all from one seed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -43,7 +43,7 @@ class Case:
     arrays: str
 
     def __str__(self) -> str:
-        rows = ", ".join(f"{table}/{name}" for table, name in self.rows)
+        rows = ", ".join(f"{table}/{name}" for table, name in self.rows) if len(self.rows) < 4 else "all rows"
         return f"{rows} on {self.network}, {self.arrays} arrays"
 
 
@@ -84,6 +84,15 @@ def all_cases() -> list[Case]:
                 kinds = [PLAIN]
             found += [Case((row,), network, kind) for kind in kinds if can_run(*row, network)]
     return found
+
+
+def mixtures(cases: Sequence[Case]) -> list[Case]:
+    """All rows of these cases that share a network and a kind of arrays, in one program; the solver has its own."""
+    rows: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for case in cases:
+        if case.rows[0][0] != "solver":
+            rows.setdefault((case.network, case.arrays), []).append(case.rows[0])
+    return [Case(tuple(several), *kind) for kind, several in rows.items() if len(several) > 1]
 
 
 def key(case: Case) -> tuple[str, str, str, str]:
