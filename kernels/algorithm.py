@@ -79,7 +79,8 @@ class Algorithm:
     plan:   (count, item_bytes, acc_bytes, Place, Limits) -> Plan
     signals: Place -> signal words of one block
     refuse: (Place, dtype_name, op) -> reason why it can't run, or ""
-    outbox: puts leave from symmetric memory of the lane (else it is only scratch, which a GPU does not need)
+    outbox: the text has its puts start from the outbox (else that is scratch and what ``staged`` copies to,
+            which a GPU does not need where a pointer reaches every PE)
     ways:   (Place, me) -> the int64 words that the text finds at ``ways``: which PE sends to which (None: none)
     copied: (count, n_pes) -> elements of a chunk: when the text is done, chunk ``me`` of out goes to every PE
             by the copy engines, and ``meet`` waits for theirs (None: the text does all)

@@ -145,7 +145,14 @@ def finish_merge(here, dst, part, other, count):
 
 @_primitive
 def put(here, dst, src, nbytes, pe):
-    """Write ``nbytes`` from local ``src`` to the instance of ``dst`` on ``pe``."""
+    """Write ``nbytes`` from local ``src`` to the instance of ``dst`` on ``pe``.  Where no pointer reaches ``pe``,
+    src is read later: until the next ``fence``, or until ``pe`` is known to have the data, it stays as it is."""
+
+
+@_primitive
+def staged(here, room, src, nbytes, pe):
+    """Where a put of src (nbytes,), memory of a user, to ``pe`` may start: src itself, or, where no pointer
+    reaches ``pe``, a copy of it in ``room`` (nbytes,), memory of the lane.  A fence gives room back."""
 
 
 @_primitive
@@ -155,12 +162,13 @@ def get(here, dst, src, nbytes, pe):
 
 @_primitive
 def put_signal(here, dst, src, nbytes, signal, value, pe):
-    """``put``, then set ``signal`` on ``pe``: whoever sees the value sees the data."""
+    """``put``, then set ``signal`` on ``pe``: whoever sees the value sees the data.  Two messages from one PE
+    to another may arrive in either order, so that a word has only one under way."""
 
 
 @_primitive
 def fence(here):
-    """Order this block's earlier puts before its later signals, for every PE."""
+    """Complete this block's earlier puts before its later signals, for every PE; their sources are free again."""
 
 
 @_primitive
@@ -196,7 +204,8 @@ def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residu
 
 @_primitive
 def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
-    """``combine`` to out, and ``put`` of the result to ``there`` on every other PE, in one pass."""
+    """``combine`` to out, and ``put`` of the result to ``there`` on every other PE, in one pass.  Where a PE is
+    beyond a pointer the puts start from scratch, which the next fence gives back."""
 
 
 @_primitive

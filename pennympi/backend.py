@@ -31,7 +31,7 @@ class Backend(Protocol):
     half_bytes:  of one parity of a block's inbox
     has_streams: launches return at once and run in streams, which can be captured in graphs
     order:       of the launches of this process that wait for peers
-    needs_scratch: ``combine`` uses its scratch
+    needs_scratch: ``combine`` uses its scratch, or puts to a PE that no pointer reaches start from a lane's outbox
     whole_lines: a 128-byte line written by a warp reaches every peer at once
     multicast:   the multicast primitives reach all PEs
     bus_id:      PCI address of the device, "" where there is none

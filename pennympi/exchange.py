@@ -22,8 +22,9 @@ class Exchange:
         self._blocks = min(MAX_BLOCKS, backend.max_blocks)
         n, blocks = job.n_pes, self._blocks
         # The pairwise forms may be called by two PEs alone, so nothing can be allocated later.
-        self._pair: Lane = make_lane(backend, job, n * blocks * 2 * PIECE_BYTES, 0, n * blocks, n * blocks)
-        self._team: Lane = make_lane(backend, job, blocks * 2 * PIECE_BYTES, 0, blocks * n, blocks)
+        staged = blocks * PIECE_BYTES if backend.needs_scratch else 0
+        self._pair: Lane = make_lane(backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks)
+        self._team: Lane = make_lane(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
         self._kernels: dict[str, Kernel] = {}
 
     def call(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
@@ -47,7 +48,7 @@ class Exchange:
             lane = self._pair
             args = (me, pe, to.address, source.address, to.nbytes, self._blocks, PIECE_BYTES)
         must_leave = self._backend.order.enter(handle, stream, blocks, lane.inbox)
-        kernel.launch(blocks, (*args, lane.inbox, lane.signals, lane.epochs), handle)
+        kernel.launch(blocks, (*args, lane.inbox, lane.outbox, lane.signals, lane.epochs), handle)
         if must_leave:
             self._backend.order.leave()
 

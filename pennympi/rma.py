@@ -30,7 +30,7 @@ class OneSided:
         self._get = backend.kernel(texts.get_bytes, "get")
         self._put_signal = backend.kernel(texts.put_bytes_signal, "put_signal")
         self._wait = backend.kernel(texts.wait_signal, "wait_signal")
-        lane = make_lane(backend, job, 0, 0, job.n_pes, 1)
+        lane = make_lane(backend, job, 0, 0, 2 * job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, lane.signals, lane.epochs)
         self._barrier = backend.kernel(texts.barrier, "barrier", constants={"n_pes": job.n_pes})
 

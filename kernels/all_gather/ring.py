@@ -15,17 +15,19 @@ def ring(
 
     inbox   (blocks, 2 parities, half_bytes), a half holds (n_pes-1 steps, piece_elems) elements
     outbox  (blocks, 2 parities, half_bytes): this PE's piece
-    signals (blocks, n_pes-1 steps) words
+    signals (blocks, 2 parities, n_pes-1 steps) words
     """
     succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
     slot_bytes = piece_elems * item_bytes
     row_bytes = count * item_bytes
-    arrived = signals + block() * (n_pes - 1) * 8  # (n_pes-1 steps,) words
     epoch = read_epoch(epochs, block())
     for start in range(block() * piece_elems, count, blocks() * piece_elems):
         epoch += 1
-        # A PE that has all pieces of epoch e+1 knows that all PEs finished epoch e: two parities are enough.
-        half = (block() * 2 + (epoch & 1)) * half_bytes
+        # A PE that has all pieces of epoch e+1 knows that all PEs finished epoch e: two parities are enough, of slots
+        # and words.
+        parity = block() * 2 + (epoch & 1)
+        half = parity * half_bytes
+        arrived = signals + parity * (n_pes - 1) * 8  # (n_pes-1 steps,) words
         n = min(piece_elems, count - start) * item_bytes
         low = start * item_bytes
         copy(outbox + half, src + low, n)
@@ -55,6 +57,6 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=ring,
     plan=plan,
-    signals=lambda place: place.n_pes - 1,
+    signals=lambda place: 2 * (place.n_pes - 1),
     refuse=anywhere,
 )

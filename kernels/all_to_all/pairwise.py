@@ -15,16 +15,17 @@ def pairwise(
 
     inbox   (blocks, 2 parities, half_bytes), a half holds (n_pes sources, slot) elements
     outbox  (blocks, 2 parities, half_bytes), a half holds (n_pes destinations, slot) elements
-    signals (blocks, n_pes sources) words
+    signals (blocks, 2 parities, n_pes sources) words
     """
     slot_bytes = half_bytes // n_pes // 16 * 16
     row_bytes = count * item_bytes
-    arrived = signals + block() * n_pes * 8  # (n_pes,) words
     epoch = read_epoch(epochs, block())
     for start in range(block() * piece_elems, count, blocks() * piece_elems):
         epoch += 1
-        # A PE's piece of epoch e+1 proves that it has read all of epoch e: two parities are enough.
-        half = (block() * 2 + (epoch & 1)) * half_bytes
+        # A PE's piece of epoch e+1 proves that it has read all of epoch e: two parities are enough, of slots and words.
+        parity = block() * 2 + (epoch & 1)
+        half = parity * half_bytes
+        arrived = signals + parity * n_pes * 8  # (n_pes,) words
         n = min(piece_elems, count - start) * item_bytes
         low = start * item_bytes
         for k in range(1, n_pes):
@@ -54,6 +55,6 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=pairwise,
     plan=plan,
-    signals=lambda place: place.n_pes,
+    signals=lambda place: 2 * place.n_pes,
     refuse=anywhere,
 )

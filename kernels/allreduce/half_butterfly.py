@@ -24,7 +24,7 @@ def half_butterfly(
 
     inbox   (blocks, 2 parities, half_bytes), a half holds h + 1 slots of piece_elems: the own half's, the other's
     outbox  (blocks, 2 parities, half_bytes): own elements, then the partial of this half
-    signals (blocks, h + 1) words, one a slot
+    signals (blocks, 2 parities, h + 1) words, one a slot
     """
     lower = (n_pes + 1) // 2  # PEs of the lower half
     first = lower if me >= lower else 0  # of this PE's half
@@ -34,14 +34,16 @@ def half_butterfly(
     if lower > n_pes - lower:  # an odd n: the lower half's last has no partner of its own
         partner_end += (me == n_pes - 1) - (me == lower - 1)
     slot_bytes = piece_elems * acc_bytes
-    arrived = signals + block() * (lower + 1) * 8  # (lower + 1,) words
-    crossed = arrived + lower * 8
     epoch = read_epoch(epochs, block())
     low = block() * piece_elems
     while low < count:
         epoch += 1
-        # Whoever sends to a PE has its message of epoch e+1, or that of a mate who has it: two parities are enough.
-        half = (block() * 2 + (epoch & 1)) * half_bytes
+        # Whoever sends to a PE has its message of epoch e+1, or that of a mate who has it: two parities are enough, of
+        # slots and words.
+        parity = block() * 2 + (epoch & 1)
+        half = parity * half_bytes
+        arrived = signals + parity * (lower + 1) * 8  # (lower + 1,) words
+        crossed = arrived + lower * 8
         slots, staged = inbox + half, outbox + half
         across, part = slots + lower * slot_bytes, staged + slot_bytes
         n = min(piece_elems, count - low)
@@ -91,6 +93,6 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=half_butterfly,
     plan=plan,
-    signals=_slots,
+    signals=lambda place: 2 * _slots(place),
     refuse=anywhere,
 )

@@ -36,19 +36,21 @@ def halving_doubling(
     inbox   (blocks, 2 parities, half_bytes), a half holds (fold, halving, result) of p pieces of partials each;
             what comes in at distance d is d pieces at piece d of "halving"
     outbox  (blocks, 2 parities, half_bytes), a half holds p pieces of partials
-    signals (blocks, 2 + 2 log2 p) words: fold, then one a hop, then unfold
+    signals (blocks, 2 parities, 2 + 2 log2 p) words: fold, then one a hop, then unfold
     """
     seats = power_in(n_pes)
     rest, unfold = n_pes - seats, 1 + 2 * hops_of(seats)
     seat = seat_of(me, rest)
     area_bytes = seats * piece_elems * acc_bytes
-    arrived = signals + block() * (unfold + 1) * 8  # (unfold + 1,) words
     epoch = read_epoch(epochs, block())
     start = block() * seats * piece_elems
     while start < count:
         epoch += 1
-        # A partner's message of epoch e+1 proves that it has read mine of epoch e: two parities are enough.
-        half = (block() * 2 + (epoch & 1)) * half_bytes
+        # A partner's message of epoch e+1 proves that it has read mine of epoch e: two parities are enough, of slots
+        # and words.
+        parity = block() * 2 + (epoch & 1)
+        half = parity * half_bytes
+        arrived = signals + parity * (unfold + 1) * 8  # (unfold + 1,) words
         given, result = inbox + half, inbox + half + 2 * area_bytes
         parts = outbox + half
         n = min(seats * piece_elems, count - start)
@@ -97,7 +99,7 @@ def halving_doubling(
 
 
 def _signals(place: Place) -> int:
-    return 2 + 2 * hops_of(power_in(place.n_pes))
+    return 2 * (2 + 2 * hops_of(power_in(place.n_pes)))
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -29,6 +29,7 @@ from ..block import (
     read_way,
     reduce,
     signal,
+    staged,
     wait,
     widen,
     write_epoch,
@@ -57,8 +58,8 @@ def hierarchical(
     The vector is cut in n_local slices of n_nodes chunks of piece_elems; a "twin" is a PE of this local rank.
     inbox   (blocks, 2 parities, half_bytes), a half holds parts (n_local, slice), partials (n_nodes, chunk),
             one whole slice, and slices (n_local, slice)
-    outbox  (blocks, 2 parities, half_bytes): the partials of a slice
-    signals (blocks, n_local + n_nodes + n_nodes + n_local) words: a part, partial, chunk, slice is here
+    outbox  (blocks, 2 parities, half_bytes): the partials of a slice, then (n_local, slice) that parts start from
+    signals (blocks, 2 parities, n_local + n_nodes + n_nodes + n_local) words: a part, partial, chunk, slice is here
     ways    (4 + n_local + n_nodes,) words: n_nodes, n_local, this node, this local rank; PEs of the node; twins
     """
     n_nodes, n_local = read_way(ways, 0), read_way(ways, 1)
@@ -66,27 +67,32 @@ def hierarchical(
     peers, twins = ways + 4 * 8, ways + (4 + n_local) * 8  # (n_local,), (n_nodes,) PEs
     chunk_bytes = piece_elems * acc_bytes
     slice_elems, slice_bytes = n_nodes * piece_elems, n_nodes * chunk_bytes
-    part_here = signals + block() * 2 * (n_local + n_nodes) * 8
-    partial_here = part_here + n_local * 8
-    chunk_here = partial_here + n_nodes * 8
-    slice_here = chunk_here + n_nodes * 8
     epoch = read_epoch(epochs, block())
     for start in range(block() * n_pes * piece_elems, count, blocks() * n_pes * piece_elems):
         epoch += 1
-        # Slices of round e+1 come from PEs that heard of every PE in round e+1: all have read round e, two parities do.
-        half = (block() * 2 + epoch % 2) * half_bytes
+        # Slices of round e+1 come from PEs that heard of every PE in round e+1: all have read round e, two parities do
+        # for slots and words.
+        parity = block() * 2 + (epoch & 1)
+        half = parity * half_bytes
+        part_here = signals + parity * 2 * (n_local + n_nodes) * 8
+        partial_here = part_here + n_local * 8
+        chunk_here = partial_here + n_nodes * 8
+        slice_here = chunk_here + n_nodes * 8
         parts = inbox + half
         partials = parts + n_local * slice_bytes
         whole = partials + slice_bytes  # (slice_elems,) elements
         slices = whole + slice_bytes
         added = outbox + half  # (slice_elems,) partials
+        rooms = added + slice_bytes  # (n_local, slice); the signals' fence gives them back
 
         # in the node: every PE gets its slice from all, and adds it up in their order
         for k in range(1, n_local):
             peer = (local + k) % n_local
             low = start + peer * slice_elems
-            n = max(0, min(slice_elems, count - low))
-            put(here, parts + local * slice_bytes, src + low * item_bytes, n * item_bytes, read_way(peers, peer))
+            nbytes = max(0, min(slice_elems, count - low)) * item_bytes
+            to = read_way(peers, peer)
+            start_at = staged(here, rooms + peer * slice_bytes, src + low * item_bytes, nbytes, to)
+            put(here, parts + local * slice_bytes, start_at, nbytes, to)
         tell(here, part_here + local * 8, epoch, peers, local, n_local)
         own = start + local * slice_elems
         own_elems = max(0, min(slice_elems, count - own))
@@ -168,7 +174,7 @@ ALGORITHM = Algorithm(
     needs="several nodes, all with the same number of PEs (two or more)",
     kernel=hierarchical,
     plan=plan,
-    signals=lambda place: 2 * (len(place.nodes[0]) + len(place.nodes)),
+    signals=lambda place: 2 * 2 * (len(place.nodes[0]) + len(place.nodes)),
     refuse=refuse,
     ways=_ways,
 )

@@ -45,7 +45,7 @@ def multi_ring(
     A block serves one ring, or, where blocks are fewer than rings, several step by step ("turns").
 
     inbox, outbox (blocks, 2 parities, half_bytes), a half holds (turns, 2 (n_pes-1) steps, piece_elems) partials
-    signals       (blocks, rings, 2 (n_pes-1) steps) words, of which a block uses as many as it has turns
+    signals       (blocks, 2 parities, rings, 2 (n_pes-1) steps) words, of which a block uses as many as it has turns
     ways          (1 + 3 rings,) words: the number of rings; of each, this PE's place on it, its successor and predecessor
     """
     n_rings = read_way(ways, 0)
@@ -53,13 +53,15 @@ def multi_ring(
     slot_bytes = piece_elems * acc_bytes
     slab_elems = n_pes * piece_elems  # of one ring in one round
     stride = max(n_rings, blocks()) * slab_elems
-    arrived = signals + block() * n_rings * steps * 8  # (turns, steps) words; one word has one writer
     epoch = read_epoch(epochs, block())
     for start in range(block() * slab_elems, count, stride):
         epoch += 1
         last = min(n_rings, block() + -(-(count - start) // slab_elems))  # a single block has no turn for an empty share
-        # A PE that finished round e+1 on any ring proves that all PEs finished round e: two parities are enough.
-        half = (block() * 2 + epoch % 2) * half_bytes  # byte offset of (turns, steps, piece_elems) partials
+        # A PE that finished round e+1 on any ring proves that all PEs finished round e: two parities are enough, of
+        # slots and words.  A word has one writer.
+        parity = block() * 2 + (epoch & 1)
+        half = parity * half_bytes  # byte offset of (turns, steps, piece_elems) partials
+        arrived = signals + parity * n_rings * steps * 8  # (turns, steps) words
 
         # n-1 steps pass on the partial of a chunk, and add to it; one completes it; n-2 more pass on the complete ones
         for step in range(steps):
@@ -98,7 +100,7 @@ def multi_ring(
 
 
 def _signals(place: Place) -> int:
-    return rings_of(place) * 2 * (place.n_pes - 1)
+    return 2 * rings_of(place) * 2 * (place.n_pes - 1)
 
 
 def _ways(place: Place, me: int) -> list[int]:

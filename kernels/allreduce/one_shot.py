@@ -6,15 +6,16 @@ one before it is added up; its signal comes after that, when the piece has long 
 """
 
 from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, wait_all, write_epoch
+from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, staged, wait_all, write_epoch
 
 PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES = 8, 32768, 65536  # a fence a piece costs about 2 us
 
 
-def put_all(here, me, n_pes, slot, src, nbytes):
-    """src (nbytes,) to ``slot`` on every other PE."""
+def put_all(here, me, n_pes, slot, src, nbytes, rooms, slot_bytes):
+    """src (nbytes,) to ``slot`` on every other PE.  rooms (n_pes, slot_bytes): see ``staged``."""
     for k in range(1, n_pes):
-        put(here, slot, src, nbytes, (me + k) % n_pes)
+        pe = (me + k) % n_pes
+        put(here, slot, staged(here, rooms + pe * slot_bytes, src, nbytes, pe), nbytes, pe)
 
 
 def one_shot(
@@ -26,31 +27,36 @@ def one_shot(
     The residual is added before the result is rounded.
 
     inbox   (blocks, 4 pieces in turn, half_bytes / 2), a piece holds (n_pes sources, slot) elements
-    signals (blocks, n_pes sources) words;  outbox is scratch
+    outbox  (blocks, 2, half_bytes): scratch, and (n_pes, slot) that puts start from
+    signals (blocks, 2 parities, n_pes sources) words
     """
     turn_bytes = half_bytes // 2
     slot_bytes = turn_bytes // n_pes // 16 * 16
     own_inbox = inbox + block() * 2 * half_bytes
     scratch = outbox + block() * 2 * half_bytes
-    arrived = signals + block() * n_pes * 8  # (n_pes,) words
+    rooms = scratch + half_bytes
+    words_bytes = n_pes * 8
+    arrived = signals + block() * 2 * words_bytes  # (2 parities, n_pes) words
     low = block() * piece_elems
     stride = blocks() * piece_elems
     epoch = read_epoch(epochs, block())
     if low < count:
         slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-        put_all(here, me, n_pes, slot, src + low * item_bytes, min(piece_elems, count - low) * item_bytes)
+        n = min(piece_elems, count - low)
+        put_all(here, me, n_pes, slot, src + low * item_bytes, n * item_bytes, rooms, slot_bytes)
         fence(here)
-        signal_all(here, arrived, epoch + 1, me, n_pes)
+        signal_all(here, arrived + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
     while low < count:
         epoch += 1
         # Put the next piece, then finish this one.  A PE signals piece e+1 when it has read piece e, so
-        # that a piece finds the one three before it read: four turns are enough.
+        # that a piece finds the one three before it read: four turns are enough.  Its signal finds that of
+        # the piece two before it taken: two words are.
         following = low + stride
         if following < count:
             slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
             n = min(piece_elems, count - following)
-            put_all(here, me, n_pes, slot, src + following * item_bytes, n * item_bytes)
-        wait_all(here, arrived, epoch, me, n_pes)
+            put_all(here, me, n_pes, slot, src + following * item_bytes, n * item_bytes, rooms, slot_bytes)
+        wait_all(here, arrived + (epoch & 1) * words_bytes, epoch, me, n_pes)
         slots = own_inbox + (epoch & 3) * turn_bytes
         at = low * item_bytes
         n = min(piece_elems, count - low)
@@ -58,7 +64,7 @@ def one_shot(
         combine(here, out + at, slots, slot_bytes, src + at, n, scratch, me, n_pes, rest)
         if following < count:
             fence(here)
-            signal_all(here, arrived, epoch + 1, me, n_pes)
+            signal_all(here, arrived + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
         low = following
     write_epoch(epochs, block(), epoch)
 
@@ -79,7 +85,7 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=one_shot,
     plan=plan,
-    signals=lambda place: place.n_pes,
+    signals=lambda place: 2 * place.n_pes,
     outbox=False,
     refuse=anywhere,
     residual=True,

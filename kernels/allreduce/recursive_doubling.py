@@ -35,19 +35,21 @@ def recursive_doubling(
     """out (count,) = op over all PEs of src (count,); out may be src.
 
     inbox, outbox (blocks, 2 parities, half_bytes), a half holds (fold, log2 p hops, unfold) slots of piece_elems partials
-    signals       (blocks, 2 + log2 p) words, one a slot
+    signals       (blocks, 2 parities, 2 + log2 p) words, one a slot
     """
     seats = power_in(n_pes)
     rest, unfold = n_pes - seats, 1 + hops_of(seats)
     seat = seat_of(me, rest)
     slot_bytes = piece_elems * acc_bytes
-    arrived = signals + block() * (unfold + 1) * 8  # (unfold + 1,) words
     epoch = read_epoch(epochs, block())
     low = block() * piece_elems
     while low < count:
         epoch += 1
-        # A partner's message of epoch e+1 proves that it has read mine of epoch e: two parities are enough.
-        slots = (block() * 2 + (epoch & 1)) * half_bytes
+        # A partner's message of epoch e+1 proves that it has read mine of epoch e: two parities are enough, of slots
+        # and words.
+        parity = block() * 2 + (epoch & 1)
+        slots = parity * half_bytes
+        arrived = signals + parity * (unfold + 1) * 8  # (unfold + 1,) words
         n = min(piece_elems, count - low)
         result = out + low * item_bytes
         if me < 2 * rest and me % 2 == 0:
@@ -101,6 +103,6 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=recursive_doubling,
     plan=plan,
-    signals=_slots,
+    signals=lambda place: 2 * _slots(place),
     refuse=anywhere,
 )

@@ -27,17 +27,18 @@ def ring(
     """out (count,) = op over all PEs of src (count,); out may be src.
 
     inbox, outbox (blocks, 2 parities, half_bytes), a half holds (2 (n_pes-1) steps, piece_elems) partials
-    signals       (blocks, 2 (n_pes-1) steps) words
+    signals       (blocks, 2 parities, 2 (n_pes-1) steps) words
     """
     succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
     steps = 2 * (n_pes - 1)
     slot_bytes = piece_elems * acc_bytes
-    arrived = signals + block() * steps * 8  # (steps,) words
     epoch = read_epoch(epochs, block())
     for start in range(block() * n_pes * piece_elems, count, blocks() * n_pes * piece_elems):
         epoch += 1
-        # A PE that finished round e+1 proves that all PEs finished round e, so two parities are enough.
-        slots = (block() * 2 + epoch % 2) * half_bytes  # byte offset of (steps, piece_elems) partials
+        # A PE that finished round e+1 proves that all PEs finished round e: two parities are enough, of slots and words.
+        parity = block() * 2 + (epoch & 1)
+        slots = parity * half_bytes  # byte offset of (steps, piece_elems) partials
+        arrived = signals + parity * steps * 8  # (steps,) words
 
         # n-1 steps: pass on the partial of a chunk, one step further round the ring
         chunk = me
@@ -76,7 +77,7 @@ def ring(
     write_epoch(epochs, block(), epoch)
 
 
-def _signals(place: Place) -> int:
+def _steps(place: Place) -> int:
     return 2 * (place.n_pes - 1)
 
 
@@ -84,7 +85,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     """As many blocks as chunks of 4 KiB can feed, pieces as large as a half allows."""
     wanted = max(1, count * item_bytes // (place.n_pes * 4096))
     n_blocks = min(limits.max_blocks, wanted)
-    return Plan(n_blocks, cut(count, place.n_pes * n_blocks, limits.half_bytes // (_signals(place) * acc_bytes)))
+    return Plan(n_blocks, cut(count, place.n_pes * n_blocks, limits.half_bytes // (_steps(place) * acc_bytes)))
 
 
 ALGORITHM = Algorithm(
@@ -93,6 +94,6 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=ring,
     plan=plan,
-    signals=_signals,
+    signals=lambda place: 2 * _steps(place),
     refuse=anywhere,
 )

@@ -27,17 +27,19 @@ def simple_ring(
     """out (count,) = op over all PEs of src (count,); out may be src.
 
     inbox, outbox (blocks, 2 parities, half_bytes), a half holds (2 legs, piece_elems) partials
-    signals       (blocks, 2 legs) words
+    signals       (blocks, 2 parities, 2 legs) words
     """
     succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
     slot_bytes = piece_elems * acc_bytes
-    summed = signals + block() * 2 * 8  # word: the partial from pred is here
-    spread = summed + 8  # word: the result from pred is here
     epoch = read_epoch(epochs, block())
     for low in range(block() * piece_elems, count, blocks() * piece_elems):
         epoch += 1
-        # The result of round e+1 starts at the last PE once all have left round e: two parities are enough.
-        slot = (block() * 2 + epoch % 2) * half_bytes
+        # The result of round e+1 starts at the last PE once all have left round e, and nobody is in round e+2 before it
+        # has that result, or a message of one who has: two parities are enough, of slots and words.
+        parity = block() * 2 + (epoch & 1)
+        slot = parity * half_bytes
+        summed = signals + parity * 2 * 8  # word: the partial from pred is here
+        spread = summed + 8  # word: the result from pred is here
         result = slot + slot_bytes
         n = min(piece_elems, count - low)
         own = src + low * item_bytes
@@ -77,6 +79,6 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=simple_ring,
     plan=plan,
-    signals=lambda place: 2,
+    signals=lambda place: 2 * 2,
     refuse=anywhere,
 )

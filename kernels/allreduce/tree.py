@@ -41,25 +41,26 @@ def tree(
 
     inbox   (blocks, 4 turns, half_bytes / 2), a turn holds (2 trees, 3 slots)
     outbox  (blocks, 4 turns, half_bytes / 2), a turn holds (2 trees, 3 slots) of which the first is used
-    signals (blocks, 2 trees, 3 slots) words
+    signals (blocks, 4 turns, 2 trees, 3 slots) words
     ways    (2 trees, 4) words: parent, first child, second child, which child of its parent
     """
     turn_bytes = half_bytes * 2 // TURNS
     slot_bytes = turn_bytes // (TREES * SLOTS) // 16 * 16
     turns = block() * 2 * half_bytes
-    arrived = signals + block() * TREES * SLOTS * 8
+    arrived = signals + block() * TURNS * TREES * SLOTS * 8
     stride = blocks() * TREES * piece_elems
     sent = epoch = read_epoch(epochs, block())
     low = block() * TREES * piece_elems
     while low < count + LATE * stride:
         # A PE sends piece e once it has the result of piece e-4, so its parent has read e-4, and its children,
-        # whose piece e it has waited for, have read that result as well: four turns are enough, up and down.
+        # whose piece e it has waited for, have read that result as well: four turns are enough, up and down, of slots
+        # and words.
         if low < count:
             sent += 1
             for one in range(TREES):
                 parent, child = read_way(ways, one * WAYS), read_way(ways, one * WAYS + 1)
                 other, slot = read_way(ways, one * WAYS + 2), read_way(ways, one * WAYS + 3)
-                words = arrived + one * SLOTS * 8
+                words = arrived + ((sent % TURNS) * TREES + one) * SLOTS * 8
                 at = turns + (sent % TURNS) * turn_bytes + one * SLOTS * slot_bytes
                 part, given = outbox + at, inbox + at
                 start = low + one * piece_elems
@@ -85,7 +86,7 @@ def tree(
             epoch += 1
             for one in range(TREES):
                 parent = read_way(ways, one * WAYS)
-                words = arrived + one * SLOTS * 8
+                words = arrived + ((epoch % TURNS) * TREES + one) * SLOTS * 8
                 result = inbox + turns + (epoch % TURNS) * turn_bytes + (one * SLOTS + 2) * slot_bytes
                 start = before + one * piece_elems
                 n = max(0, min(piece_elems, count - start))
@@ -115,7 +116,7 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=tree,
     plan=plan,
-    signals=lambda place: TREES * SLOTS,
+    signals=lambda place: TURNS * TREES * SLOTS,
     refuse=anywhere,
     ways=double_tree,
 )

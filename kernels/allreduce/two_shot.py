@@ -10,18 +10,32 @@ at its end, when the puts in front of them have long arrived.
 """
 
 from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, combine_put, copy, fence, plus, put, read_epoch, signal_all, wait_all, write_epoch
+from ..block import (
+    block,
+    blocks,
+    combine_put,
+    copy,
+    fence,
+    plus,
+    put,
+    read_epoch,
+    signal_all,
+    staged,
+    wait_all,
+    write_epoch,
+)
 
 PIECES, MIN_PIECE_BYTES = 4, 16384  # a fence a round costs about 2 us
 THREADS = 256  # of two blocks a multiprocessor: one waits while the other puts
 
 
-def put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot):
-    """To every PE this PE's part of its chunk, in ``slot`` of that PE's inbox."""
+def put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes):
+    """To every PE this PE's part of its chunk, in ``slot`` of its inbox.  rooms (n_pes, slot_bytes): see ``staged``."""
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
         low = start + pe * piece_elems
-        put(here, slot, src + low * item_bytes, max(0, min(piece_elems, count - low)) * item_bytes, pe)
+        nbytes = max(0, min(piece_elems, count - low)) * item_bytes
+        put(here, slot, staged(here, rooms + pe * slot_bytes, src + low * item_bytes, nbytes, pe), nbytes, pe)
 
 
 def collect(here, me, n_pes, item_bytes, out, count, piece_elems, start, reduced, slot_bytes, residual):
@@ -46,38 +60,44 @@ def two_shot(
     The result is rounded before it travels, and once more when the residual is added.
 
     inbox   (blocks, 4 rounds in turn, half_bytes / 2), a round holds (2 shots, n_pes sources, slot) elements
-    signals (blocks, 2 shots, n_pes sources) words;  outbox is scratch
+    outbox  (blocks, 2, half_bytes): scratch, and (n_pes, slot) that parts start from
+    signals (blocks, 2 parities, 2 shots, n_pes sources) words
     """
     turn_bytes = half_bytes // 2
     slot_bytes = turn_bytes // (2 * n_pes) // 16 * 16
     own_inbox = inbox + block() * 2 * half_bytes
     scratch = outbox + block() * 2 * half_bytes
-    first = signals + block() * 2 * n_pes * 8  # (n_pes,) words: a source's part of this PE's chunk is here
-    second = first + n_pes * 8  # (n_pes,) words: a source's reduced chunk is here
+    rooms = scratch + half_bytes
+    words_bytes = 2 * n_pes * 8
+    first = signals + block() * 2 * words_bytes  # (n_pes,) words a parity: a source's part of this PE's chunk is here
+    second = first + n_pes * 8  # (n_pes,) words a parity: a source's reduced chunk is here
     epoch = read_epoch(epochs, block())
     start = block() * n_pes * piece_elems
     stride = blocks() * n_pes * piece_elems
     if start < count:
         parts = own_inbox + ((epoch + 1) & 3) * turn_bytes
-        put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, parts + me * slot_bytes)
+        slot = parts + me * slot_bytes
+        put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes)
         fence(here)
-        signal_all(here, first, epoch + 1, me, n_pes)
+        signal_all(here, first + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
     reduced = 0
     begin = start
     while start < count:
         epoch += 1
         # The signal of a part of epoch e comes when its PE is done with epoch e-1 and has collected e-2. So
-        # parts of e+1 find those of e-2 read, and a reduced chunk of e that of e-2: four turns are enough.
+        # parts of e+1 find those of e-2 read, and a reduced chunk of e that of e-2: four turns are enough.  A signal
+        # of e finds that of e-2 taken, for what its receiver sent in e-1, or at the end of a call, came after: two words.
+        now, other = (epoch & 1) * words_bytes, ((epoch + 1) & 1) * words_bytes
         parts = own_inbox + (epoch & 3) * turn_bytes  # (n_pes, slot)
         following = start + stride
         if following < count:
             slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-            put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, following, slot)
+            put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, following, slot, rooms, slot_bytes)
 
         low = start + me * piece_elems
         n = max(0, min(piece_elems, count - low))
         at = low * item_bytes
-        wait_all(here, first, epoch, me, n_pes)
+        wait_all(here, first + now, epoch, me, n_pes)
         # In out, or if that may be the residual, in the one slot that no peer writes.
         result = parts + me * slot_bytes if residual else out + at
         there = parts + (n_pes + me) * slot_bytes
@@ -86,16 +106,16 @@ def two_shot(
             plus(here, out + at, result, residual + at, n)
 
         if start > begin:
-            wait_all(here, second, epoch - 1, me, n_pes)
+            wait_all(here, second + other, epoch - 1, me, n_pes)
             collect(here, me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes, residual)
         fence(here)
-        signal_all(here, second, epoch, me, n_pes)
+        signal_all(here, second + now, epoch, me, n_pes)
         if following < count:
-            signal_all(here, first, epoch + 1, me, n_pes)
+            signal_all(here, first + other, epoch + 1, me, n_pes)
         reduced = parts + n_pes * slot_bytes  # (n_pes, slot)
         start = following
     if start > begin:
-        wait_all(here, second, epoch, me, n_pes)
+        wait_all(here, second + (epoch & 1) * words_bytes, epoch, me, n_pes)
         collect(here, me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes, residual)
     write_epoch(epochs, block(), epoch)
 
@@ -116,7 +136,7 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=two_shot,
     plan=plan,
-    signals=lambda place: 2 * place.n_pes,
+    signals=lambda place: 2 * 2 * place.n_pes,
     outbox=False,
     refuse=anywhere,
     residual=True,

@@ -22,41 +22,46 @@ def two_shot_direct(
     """out (count,) = op over all PEs of src (count,); out may be src, and is symmetric.
 
     inbox   (blocks, 4 rounds in turn, half_bytes / 2), a round holds (n_pes sources, slot) elements
-    signals (blocks, 2 shots, n_pes sources) words;  outbox is scratch
+    outbox  (blocks, 2, half_bytes): scratch, and (n_pes, slot) that parts start from
+    signals (blocks, 2 parities, 2 shots, n_pes sources) words
     """
     turn_bytes = half_bytes // 2
     slot_bytes = turn_bytes // n_pes // 16 * 16
     own_inbox = inbox + block() * 2 * half_bytes
     scratch = outbox + block() * 2 * half_bytes
-    first = signals + block() * 2 * n_pes * 8  # (n_pes,) words: a source's part of this PE's chunk is here
-    second = first + n_pes * 8  # (n_pes,) words: a source's reduced chunk is in out
+    rooms = scratch + half_bytes
+    words_bytes = 2 * n_pes * 8
+    first = signals + block() * 2 * words_bytes  # (n_pes,) words a parity: a source's part of this PE's chunk is here
+    second = first + n_pes * 8  # (n_pes,) words a parity: a source's reduced chunks are in out
     epoch = read_epoch(epochs, block())
     start = block() * n_pes * piece_elems
     stride = blocks() * n_pes * piece_elems
     if start < count:
         slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-        put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot)
+        put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes)
         fence(here)
-        signal_all(here, first, epoch + 1, me, n_pes)
+        signal_all(here, first + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
     begin = start
     while start < count:
         epoch += 1
-        # The signal of a part of epoch e comes when its PE has reduced e-1: parts of e+1 find those of e-2 read.
+        # The signal of a part of epoch e comes when its PE has reduced e-1: parts of e+1 find those of e-2 read, and
+        # their signal that of e-1 taken: two words.  That of a call's end finds the last call's over everywhere.
         parts = own_inbox + (epoch & 3) * turn_bytes  # (n_pes, slot)
         following = start + stride
         if following < count:
             slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-            put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, following, slot)
+            put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, following, slot, rooms, slot_bytes)
         low = start + me * piece_elems
         n = max(0, min(piece_elems, count - low))
         at = low * item_bytes
-        wait_all(here, first, epoch, me, n_pes)
+        wait_all(here, first + (epoch & 1) * words_bytes, epoch, me, n_pes)
         combine_put(here, out + at, out + at, parts, slot_bytes, src + at, n, scratch, me, n_pes)
         fence(here)
         if following < count:
-            signal_all(here, first, epoch + 1, me, n_pes)
+            signal_all(here, first + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
         start = following
     if start > begin:
+        second += (epoch & 1) * words_bytes
         signal_all(here, second, epoch, me, n_pes)
         wait_all(here, second, epoch, me, n_pes)
     write_epoch(epochs, block(), epoch)
@@ -78,7 +83,7 @@ ALGORITHM = Algorithm(
     needs="a plan, and out symmetric",
     kernel=two_shot_direct,
     plan=plan,
-    signals=lambda place: 2 * place.n_pes,
+    signals=lambda place: 2 * 2 * place.n_pes,
     outbox=False,
     refuse=anywhere,
 )

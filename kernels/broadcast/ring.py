@@ -7,6 +7,8 @@ but the last sends the vector once, to one neighbour.
 from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, copy, put_signal, read_epoch, signal, wait, write_epoch
 
+WORDS = 6  # of a block
+
 
 def ring(
     here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
@@ -14,29 +16,37 @@ def ring(
 ):  # fmt: skip
     """out (count,) = src (count,) of PE root; out is src.
 
+    Nothing goes over the link into the root, so each link counts its own messages: roots may change from call to call.
     inbox, outbox (blocks, 2 parities, half_bytes), a half holds piece_elems elements
-    signals       (blocks, 2) words: pred's piece is here; succ has read one
+    signals       (blocks, 3, 2) words: of a parity, pred's piece is here; succ has read one; and what
+                  this PE alone counts, the pieces that it sent to succ and took from pred
     """
     succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
-    arrived = signals + block() * 2 * 8
-    read = arrived + 8
-    epoch = read_epoch(epochs, block())
+    arrived = signals + block() * WORDS * 8  # (2 parities,) words
+    read = arrived + 2 * 8  # (2 parities,) words
+    counts = read + 2 * 8
+    sent, taken = read_epoch(counts, 0), read_epoch(counts, 1)
     for start in range(block() * piece_elems, count, blocks() * piece_elems):
-        epoch += 1
-        half = (block() * 2 + (epoch & 1)) * half_bytes
         n = min(piece_elems, count - start) * item_bytes
         low = start * item_bytes
+        piece = src + low
         if me != root:
-            wait(here, arrived, epoch, pred)
+            # pred sends this piece once it knows that the one before the last is read, and has taken the word that
+            # says so: two parities are enough, of slots and words.
+            taken += 1
+            piece = inbox + (block() * 2 + (taken & 1)) * half_bytes
+            wait(here, arrived + (taken & 1) * 8, taken, pred)
         if succ != root:
-            # succ writes to nobody before it has read: neither its inbox nor this outbox is in use from epoch-2.
-            wait(here, read, epoch - 2, succ)
-            copy(outbox + half, src + low if me == root else inbox + half, n)
-            put_signal(here, inbox + half, outbox + half, n, arrived, epoch, succ)
+            sent += 1
+            half = (block() * 2 + (sent & 1)) * half_bytes
+            wait(here, read + (sent & 1) * 8, sent - 2, succ)  # then this outbox is free as well
+            copy(outbox + half, piece, n)
+            put_signal(here, inbox + half, outbox + half, n, arrived + (sent & 1) * 8, sent, succ)
         if me != root:
-            copy(out + low, inbox + half, n)
-        signal(here, read, epoch, pred)
-    write_epoch(epochs, block(), epoch)
+            copy(out + low, piece, n)
+            signal(here, read + (taken & 1) * 8, taken, pred)
+    write_epoch(counts, 0, sent)
+    write_epoch(counts, 1, taken)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
@@ -52,6 +62,6 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=ring,
     plan=plan,
-    signals=lambda place: 2,
+    signals=lambda place: WORDS,
     refuse=anywhere,
 )

@@ -4,25 +4,27 @@ Source: the Penny worklog, part 1.  Replaces the barrier by a signal between the
 two PEs; the fence keeps the signal behind the data.
 """
 
-from ..block import block, blocks, copy, fence, put, read_epoch, signal, wait, write_epoch
+from ..block import block, blocks, copy, fence, put, read_epoch, signal, staged, wait, write_epoch
 
 
-def exchange_put_fence_signal(here, me, pe, recv, send, nbytes, max_blocks, piece_bytes, inbox, signals, epochs):
+def exchange_put_fence_signal(here, me, pe, recv, send, nbytes, max_blocks, piece_bytes, inbox, outbox, signals, epochs):
     """recv (nbytes,) = send (nbytes,) of ``pe``, and the other way round; recv may be send.
 
     inbox   (n_pes sources, max_blocks, 2 parities, piece_bytes) bytes
-    signals (n_pes sources, max_blocks) words;  epochs (n_pes, max_blocks), this PE's own
+    outbox  (max_blocks, piece_bytes) bytes, which a piece may start from
+    signals (n_pes sources, max_blocks, 2 parities) words;  epochs (n_pes, max_blocks), this PE's own
     """
     from_me, from_peer = me * max_blocks + block(), pe * max_blocks + block()
     epoch = read_epoch(epochs, from_peer)
     for low in range(block() * piece_bytes, nbytes, blocks() * piece_bytes):
         epoch += 1
-        theirs = inbox + (from_me * 2 + epoch % 2) * piece_bytes
-        mine = inbox + (from_peer * 2 + epoch % 2) * piece_bytes
+        # The peer's message of epoch e+1 proves that it has read epoch e: two parities are enough, of slots and words.
+        theirs, mine = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
         n = min(piece_bytes, nbytes - low)
-        put(here, theirs, send + low, n, pe)
+        piece = staged(here, outbox + block() * piece_bytes, send + low, n, pe)
+        put(here, inbox + theirs * piece_bytes, piece, n, pe)
         fence(here)
-        signal(here, signals + from_me * 8, epoch, pe)
-        wait(here, signals + from_peer * 8, epoch, pe)
-        copy(recv + low, mine, n)
+        signal(here, signals + theirs * 8, epoch, pe)
+        wait(here, signals + mine * 8, epoch, pe)
+        copy(recv + low, inbox + mine * piece_bytes, n)
     write_epoch(epochs, from_peer, epoch)

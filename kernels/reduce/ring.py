@@ -7,6 +7,8 @@ the root sends the vector once, as partials, to one neighbour.
 from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, finish, put_signal, read_epoch, reduce, signal, wait, widen, write_epoch
 
+WORDS = 6  # of a block
+
 
 def ring(
     here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
@@ -14,32 +16,41 @@ def ring(
 ):  # fmt: skip
     """On PE root, out (count,) = op over all PEs of src (count,); out may be src.
 
+    Nothing goes over the link out of the root, so each link counts its own messages: roots may change from call to call.
     inbox, outbox (blocks, 2 parities, half_bytes), a half holds piece_elems partials
-    signals       (blocks, 2) words: pred's piece is here; succ has read one
+    signals       (blocks, 3, 2) words: of a parity, pred's piece is here; succ has read one; and what
+                  this PE alone counts, the pieces that it sent to succ and took from pred
     """
     succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
-    arrived = signals + block() * 2 * 8
-    read = arrived + 8
-    epoch = read_epoch(epochs, block())
+    arrived = signals + block() * WORDS * 8  # (2 parities,) words
+    read = arrived + 2 * 8  # (2 parities,) words
+    counts = read + 2 * 8
+    sent, taken = read_epoch(counts, 0), read_epoch(counts, 1)
     for start in range(block() * piece_elems, count, blocks() * piece_elems):
-        epoch += 1
-        half = (block() * 2 + (epoch & 1)) * half_bytes
         n = min(piece_elems, count - start)
         own = src + start * item_bytes
+        piece = inbox
         if pred != root:
-            wait(here, arrived, epoch, pred)
+            # pred sends this piece once it knows that the one before the last is read, and has taken the word that
+            # says so: two parities are enough, of slots and words.
+            taken += 1
+            piece = inbox + (block() * 2 + (taken & 1)) * half_bytes
+            wait(here, arrived + (taken & 1) * 8, taken, pred)
         if me == root:
-            finish(here, out + start * item_bytes, inbox + half, own, n)
+            finish(here, out + start * item_bytes, piece, own, n)
         else:
-            # What succ has read has left this outbox, and may be overwritten in its inbox.
-            wait(here, read, epoch - 2, succ)
+            sent += 1
+            half = (block() * 2 + (sent & 1)) * half_bytes
+            wait(here, read + (sent & 1) * 8, sent - 2, succ)  # then this outbox is free as well
             if pred == root:
                 widen(here, outbox + half, own, n)
             else:
-                reduce(here, outbox + half, inbox + half, own, n)
-            put_signal(here, inbox + half, outbox + half, n * acc_bytes, arrived, epoch, succ)
-        signal(here, read, epoch, pred)
-    write_epoch(epochs, block(), epoch)
+                reduce(here, outbox + half, piece, own, n)
+            put_signal(here, inbox + half, outbox + half, n * acc_bytes, arrived + (sent & 1) * 8, sent, succ)
+        if pred != root:
+            signal(here, read + (taken & 1) * 8, taken, pred)
+    write_epoch(counts, 0, sent)
+    write_epoch(counts, 1, taken)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
@@ -55,6 +66,6 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=ring,
     plan=plan,
-    signals=lambda place: 2,
+    signals=lambda place: WORDS,
     refuse=anywhere,
 )

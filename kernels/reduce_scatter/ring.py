@@ -14,17 +14,19 @@ def ring(
     """out (count,) = op over all PEs of chunk ``me`` of src (n_pes, count); out may be src[me].
 
     inbox, outbox (blocks, 2 parities, half_bytes), a half holds (n_pes-1 steps, piece_elems) partials
-    signals       (blocks, n_pes-1 steps) words
+    signals       (blocks, 2 parities, n_pes-1 steps) words
     """
     succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
     slot_bytes = piece_elems * acc_bytes
     row_bytes = count * item_bytes
-    arrived = signals + block() * (n_pes - 1) * 8  # (n_pes-1 steps,) words
     epoch = read_epoch(epochs, block())
     for start in range(block() * piece_elems, count, blocks() * piece_elems):
         epoch += 1
-        # The last partial of epoch e+1 has passed through all PEs after they finished epoch e: two parities are enough.
-        half = (block() * 2 + (epoch & 1)) * half_bytes
+        # The last partial of epoch e+1 has passed through all PEs after they finished epoch e: two parities are enough,
+        # of slots and words.
+        parity = block() * 2 + (epoch & 1)
+        half = parity * half_bytes
+        arrived = signals + parity * (n_pes - 1) * 8  # (n_pes-1 steps,) words
         n = min(piece_elems, count - start)
         low = src + start * item_bytes
         chunk = pred
@@ -54,6 +56,6 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=ring,
     plan=plan,
-    signals=lambda place: place.n_pes - 1,
+    signals=lambda place: 2 * (place.n_pes - 1),
     refuse=anywhere,
 )

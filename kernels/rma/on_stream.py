@@ -9,6 +9,7 @@ from ..block import (
     arrive_last,
     block,
     blocks,
+    fence,
     get,
     put,
     put_signal,
@@ -35,6 +36,7 @@ def put_bytes(here, dst, src, nbytes, pe):
     """dst (nbytes,) on ``pe`` = src (nbytes,) of this PE."""
     low, n = share(nbytes)
     put(here, dst + low, src + low, n, pe)
+    fence(here)  # what comes next in the stream may overwrite src
 
 
 def get_bytes(here, dst, src, nbytes, pe):
@@ -47,9 +49,11 @@ def put_bytes_signal(here, dst, src, nbytes, word, value, pe, counter):
     """``put_bytes``, then word = value on ``pe``.  counter: an int32 word of this PE."""
     if blocks() == 1:
         put_signal(here, dst, src, nbytes, word, value, pe)
+        fence(here)
     else:
         low, n = share(nbytes)
         put(here, dst + low, src + low, n, pe)
+        fence(here)
         if arrive_last(counter):
             signal(here, word, value, pe)
 
@@ -60,8 +64,9 @@ def wait_signal(here, word, value, source):
 
 
 def barrier(here, me, n_pes, signals, epochs):
-    """Every PE tells every other that it is here.  signals (n_pes,) words, epochs (1,)."""
+    """Every PE tells every other that it is here.  signals (2 parities, n_pes) words, epochs (1,)."""
     epoch = read_epoch(epochs, 0) + 1
+    signals += (epoch & 1) * n_pes * 8  # all PEs' words of epoch e+1 prove that all have taken those of e
     signal_all(here, signals, epoch, me, n_pes)
     wait_all(here, signals, epoch, me, n_pes)
     write_epoch(epochs, 0, epoch)

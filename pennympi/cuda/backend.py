@@ -32,7 +32,6 @@ class CudaBackend:
     half_bytes = 256 << 10
     threads = 512
     has_streams = True
-    needs_scratch = False
 
     def __init__(self, job: Job, heap_bytes: int | None):
         self._job = job
@@ -51,7 +50,7 @@ class CudaBackend:
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
         self._reach = [segments.deltas[number] for number in self._pes]
         self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
-        self._beyond = any(job.gather(None in self._deltas, "look at the links"))
+        self.needs_scratch = self._beyond = any(job.gather(None in self._deltas, "look at the links"))
         self.whole_lines = not self._beyond and world.whole_lines(job, self._device)
         whole = self._pes == tuple(range(segments.n_pes))  # the mapping reaches all PEs of NVSHMEM
         distance = world.multicast_distance(job, segments.base) if whole and not self._beyond else 0

@@ -32,7 +32,7 @@ _LOCAL = (
 _PACKETS = ("send_packets", "receive_packets", "trade_packets")
 _ADDED_PACKETS = ("combine_packets", "pass_packets", "receive_plus", "swap_packets")
 _MULTICAST = ("reduce_multicast", "store_multicast", "meet_multicast")
-_PEER = ("put", "get", "put_signal", "fence", "signal", "signal_all")
+_PEER = ("put", "staged", "get", "put_signal", "fence", "signal", "signal_all")
 
 
 def call_number(name: str) -> int:

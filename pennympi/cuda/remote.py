@@ -91,6 +91,13 @@ def put(here, dst, src, nbytes, pe):
         copy(dst + d, src, nbytes)
 
 
+def staged(here, room, src, nbytes, pe):
+    if delta(here, pe) == UNREACHABLE:
+        copy(room, src, nbytes)
+        return room
+    return src
+
+
 def get(here, dst, src, nbytes, pe):
     d = delta(here, pe)
     if d == UNREACHABLE:
@@ -101,9 +108,11 @@ def get(here, dst, src, nbytes, pe):
 
 
 def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
-    combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes)
+    # NVSHMEM can't read out, which may be a plain array of the user.
+    combine(here, scratch, slots, slot_bytes, src, count, 0, me, n_pes)
     for k in range(1, n_pes):
-        put(here, there, out, count * ITEM_BYTES, (me + k) % n_pes)
+        put(here, there, scratch, count * ITEM_BYTES, (me + k) % n_pes)
+    copy(out, scratch, count * ITEM_BYTES)
 
 
 def put_signal(here, dst, src, nbytes, signal, value, pe):
@@ -150,4 +159,4 @@ def signal_all(here, signals, value, me, n_pes):
         pe += cuda.blockDim.x
 
 
-__all__ = ["combine_put", "fence", "get", "put", "put_signal", "shim", "signal", "signal_all"]
+__all__ = ["combine_put", "fence", "get", "put", "put_signal", "shim", "signal", "signal_all", "staged"]

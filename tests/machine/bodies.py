@@ -1,0 +1,333 @@
+"""Bodies of the primitives, but for packets: what a GPU does, as weakly ordered as it may."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from greenlet import getcurrent
+
+from pennympi.bind import bind
+
+from .packets import PACKET_BODIES, drain, syncs
+
+BODIES: dict[str, Any] = {}
+
+
+def body(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Enter a function as the body of the primitive of its name; warps that lag behind catch up first."""
+    BODIES[function.__name__] = syncs(function)
+    return function
+
+
+def quick(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for what no other thread can see."""
+    BODIES[function.__name__] = function
+    return function
+
+
+@cache
+def bound(text: Callable[..., Any]) -> Callable[..., Any]:
+    """A text over these bodies."""
+    return bind(text, BODIES, lambda helper: helper)
+
+
+# Where am I, and this PE's memory ------------------------------------------------------
+
+
+@quick
+def block():
+    return getcurrent().index
+
+
+@quick
+def blocks():
+    return getcurrent().launch.blocks
+
+
+@quick
+def lanes(start, stop):
+    return range(start, stop)
+
+
+@quick
+def first():
+    return True
+
+
+@quick
+def real(x):
+    return getcurrent().item.type(x)
+
+
+@quick
+def block_sum(x):
+    return x
+
+
+@quick
+def sync():
+    drain(getcurrent())
+
+
+@body
+def arrive_last(counter):
+    b = getcurrent()
+    b.stores.release()
+    words = b.memory.words[b.pe]
+    b.memory.holds(counter, 8)
+    words[counter >> 3] += 1
+    last = words[counter >> 3] == b.launch.blocks
+    if last:
+        words[counter >> 3] = 0
+    b.pause()
+    return last
+
+
+@quick
+def load(base, index):
+    b = getcurrent()
+    b.pause()
+    return b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item)[0]
+
+
+@quick
+def store(base, index, value):
+    b = getcurrent()
+    b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item)[0] = value
+    b.pause()
+
+
+@quick
+def add_shared(base, index, value):
+    b = getcurrent()
+    b.memory.holds(base + 8 * index, 8)
+    b.memory.words[b.pe][(base >> 3) + index] += value
+    b.pause()
+
+
+@body
+def copy(dst, src, nbytes):
+    if nbytes <= 0:
+        return
+    b = getcurrent()
+    b.memory.holds(dst, nbytes), b.memory.holds(src, nbytes)
+    own = b.memory.bytes[b.pe]
+    for start, stop in b.scheduler.cuts(nbytes):
+        own[dst + start : dst + stop] = own[src + start : src + stop]
+        b.pause()
+
+
+# Partial results -----------------------------------------------------------------------
+
+
+def by_parts(count, dst, kind, *sources):
+    """dst (count,) of a dtype = the sum of the sources, (address, dtype) each, part after part."""
+    if count <= 0:
+        return
+    b = getcurrent()
+    views = [b.memory.elements(b.pe, at, count, dtype) for at, dtype in ((dst, kind), *sources)]
+    for start, stop in b.scheduler.cuts(count):
+        total = views[1][start:stop].astype(b.partial)
+        for view in views[2:]:
+            total += view[start:stop]
+        views[0][start:stop] = total
+        b.pause()
+
+
+@body
+def widen(here, dst, src, count):
+    b = getcurrent()
+    by_parts(count, dst, b.partial, (src, b.item))
+
+
+@body
+def reduce(here, dst, part, src, count):
+    b = getcurrent()
+    by_parts(count, dst, b.partial, (part, b.partial), (src, b.item))
+
+
+@body
+def finish(here, dst, part, src, count):
+    b = getcurrent()
+    by_parts(count, dst, b.item, (part, b.partial), (src, b.item))
+
+
+@body
+def merge(here, dst, part, other, count):
+    b = getcurrent()
+    by_parts(count, dst, b.partial, (part, b.partial), (other, b.partial))
+
+
+@body
+def finish_merge(here, dst, part, other, count):
+    b = getcurrent()
+    by_parts(count, dst, b.item, (part, b.partial), (other, b.partial))
+
+
+@body
+def plus(here, dst, x, y, count):
+    b = getcurrent()
+    by_parts(count, dst, b.item, (x, b.item), (y, b.item))
+
+
+@body
+def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
+    b = getcurrent()
+    sources = [(src if pe == me else slots + pe * slot_bytes, b.item) for pe in range(n_pes)]
+    if residual:
+        sources.append((residual, b.item))
+    by_parts(count, out, b.item, *sources)
+
+
+@body
+def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+    b = getcurrent()
+    beyond = [pe for pe in range(n_pes) if not b.network.by_pointer(me, pe)]
+    result = scratch if beyond else out
+    combine(here, result, slots, slot_bytes, src, count, scratch, me, n_pes)
+    for k in range(1, n_pes):
+        b.network.put(b, there, result, count * b.item.itemsize, (me + k) % n_pes)
+    if beyond:
+        copy(out, result, count * b.item.itemsize)
+
+
+# Peers ---------------------------------------------------------------------------------
+
+
+@body
+def put(here, dst, src, nbytes, pe):
+    b = getcurrent()
+    b.network.put(b, dst, src, nbytes, pe)
+
+
+@body
+def staged(here, room, src, nbytes, pe):
+    b = getcurrent()
+    if b.network.by_pointer(b.pe, pe):
+        return src
+    copy(room, src, nbytes)
+    return room
+
+
+@body
+def get(here, dst, src, nbytes, pe):
+    if nbytes <= 0:
+        return
+    b = getcurrent()
+    b.memory.holds(dst, nbytes), b.memory.holds(src, nbytes)
+    there, own = b.memory.bytes[pe], b.memory.bytes[b.pe]
+    for start, stop in b.scheduler.cuts(nbytes):
+        b.pause()
+        own[dst + start : dst + stop] = there[src + start : src + stop]
+
+
+@body
+def put_signal(here, dst, src, nbytes, signal, value, pe):
+    b = getcurrent()
+    b.network.put_signal(b, dst, src, nbytes, signal, value, pe)
+    b.pause()
+
+
+@body
+def fence(here):
+    b = getcurrent()
+    b.network.fence(b)
+
+
+@body
+def signal(here, signal, value, pe):
+    b = getcurrent()
+    b.network.signal(b, signal, value, pe)
+    b.pause()
+
+
+@body
+def wait(here, signal, value, source):
+    b = getcurrent()
+    b.memory.holds(signal, 8)
+    words, at = b.memory.words[b.pe], signal >> 3
+    while words[at] < value:
+        b.sleep((b.pe, signal))
+    b.pause()
+
+
+@body
+def signal_all(here, signals, value, me, n_pes):
+    b = getcurrent()
+    others = [pe for pe in range(n_pes) if pe != me]
+    b.scheduler.rng.shuffle(others)  # each by a thread of its own
+    for pe in others:
+        b.network.signal(b, signals + 8 * me, value, pe)
+        b.pause()
+
+
+@body
+def wait_all(here, signals, value, me, n_pes):
+    for pe in range(n_pes):
+        if pe != me:
+            wait(here, signals + 8 * pe, value, pe)
+
+
+# Multicast -----------------------------------------------------------------------------
+
+
+@body
+def reduce_multicast(here, dst, src, count, scratch):
+    if count <= 0:
+        return
+    b = getcurrent()
+    views = [b.memory.elements(pe, src, count, b.item) for pe in range(b.machine.n_pes)]
+    out = b.memory.elements(b.pe, dst, count, b.item)
+    for start, stop in b.scheduler.cuts(count):
+        out[start:stop] = sum(view[start:stop].astype(b.partial) for view in views)
+        b.pause()
+
+
+@body
+def store_multicast(here, dst, src, nbytes):
+    if nbytes <= 0:
+        return
+    b = getcurrent()
+    b.memory.holds(dst, nbytes), b.memory.holds(src, nbytes)
+    own = b.memory.bytes[b.pe]
+    for start, stop in b.scheduler.cuts(nbytes):
+        for pe in range(b.machine.n_pes):
+            b.network.store(b, pe, dst + start, own[src + start : src + stop].copy())
+        b.pause()
+
+
+@body
+def meet_multicast(here, signal, value, n_pes):
+    b = getcurrent()
+    b.stores.release()
+    b.network.set_word(b.pe, signal, value)
+    for pe in range(n_pes):
+        while b.memory.words[pe][signal >> 3] < value:
+            b.sleep((pe, signal))
+    b.pause()
+
+
+# Ways and epochs -----------------------------------------------------------------------
+
+
+@quick
+def read_way(ways, index):
+    b = getcurrent()
+    return b.memory.words[b.pe][(ways >> 3) + index]
+
+
+@quick
+def read_epoch(epochs, index):
+    b = getcurrent()
+    b.memory.holds(epochs + 8 * index, 8)
+    return b.memory.words[b.pe][(epochs >> 3) + index]
+
+
+@body
+def write_epoch(epochs, index, epoch):
+    b = getcurrent()
+    b.memory.holds(epochs + 8 * index, 8)
+    b.memory.words[b.pe][(epochs >> 3) + index] = epoch
+
+
+BODIES.update(PACKET_BODIES)

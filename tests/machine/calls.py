@@ -1,0 +1,205 @@
+"""Random calls of the collectives, and what each must give."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+
+from pennympi.bind import parameters
+from pennympi.kernels.algorithm import Algorithm, Limits
+
+from .bodies import BODIES, bound
+from .device import DTYPES, Launch, Machine
+from .faults import Fault
+from .lanes import Lane, launch, small_plan
+from .memory import SCRIBBLE
+
+ARRAY_BYTES = 1 << 16  # of one of a user's arrays
+ARRAYS = 5  # symmetric ones, and as many plain ones
+
+
+class Arrays:
+    """A user's arrays on every PE.  Between two calls all their bytes are SCRIBBLE."""
+
+    def __init__(self, machine: Machine, plain: bool):
+        self.machine = machine
+        self.symmetric = [machine.memory.allocate(ARRAY_BYTES) for _ in range(ARRAYS)]
+        self.plain = [machine.memory.allocate(ARRAY_BYTES, plain=True) for _ in range(ARRAYS)] if plain else []
+        for pe in range(machine.n_pes):
+            for at in self.symmetric + self.plain:
+                self.of(pe, at)[:] = SCRIBBLE
+
+    def of(self, pe: int, at: int) -> np.ndarray:
+        """The bytes of the array at this address."""
+        return self.machine.memory.bytes[pe][at : at + ARRAY_BYTES]
+
+    def draw(self, rng: Random, n: int) -> list[int]:
+        """Addresses of n arrays."""
+        return rng.sample(self.symmetric + self.plain, n)
+
+    def scribble(self, pe: int, at: int) -> None:
+        self.of(pe, at)[:] = SCRIBBLE
+
+    def must_be_scribbled(self, pe: int, at: int) -> None:
+        """Raises Fault if somebody wrote between two calls."""
+        if (self.of(pe, at) != SCRIBBLE).any():
+            raise Fault(f"an array of PE {pe} was written after the call that it belonged to")
+
+    def must_all_be_scribbled(self) -> None:
+        """The same of all arrays of all PEs."""
+        for pe in range(self.machine.n_pes):
+            for at in self.symmetric + self.plain:
+                self.must_be_scribbled(pe, at)
+
+
+def must_be(found: np.ndarray, wanted: np.ndarray) -> None:
+    """Raises Fault for wrong bytes."""
+    wrong = np.flatnonzero(found != wanted)
+    if len(wrong):
+        raise Fault(f"wrong bytes in an array: {len(wrong)} from byte {wrong[0]} to {wrong[-1]}")
+
+
+@dataclass
+class Held:
+    """What one PE's arrays hold: (address, first byte, data) before a call, and after it."""
+
+    before: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
+    after: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
+    arrays: set[int] = field(default_factory=set)
+
+    def give(self, at: int, low: int, data: np.ndarray) -> None:
+        self.before.append((at, low, np.ascontiguousarray(data).view(np.uint8)))
+        self.arrays.add(at)
+
+    def expect(self, at: int, low: int, data: np.ndarray) -> None:
+        self.after.append((at, low, np.ascontiguousarray(data).view(np.uint8)))
+        self.arrays.add(at)
+
+    def begin(self, arrays: Arrays, pe: int) -> Callable[[], None]:
+        """The moment at which a call begins on this PE."""
+
+        def at_once() -> None:
+            for at in sorted(self.arrays):
+                arrays.must_be_scribbled(pe, at)
+            for at, low, data in self.before:
+                arrays.of(pe, at)[low : low + len(data)] = data
+
+        return at_once
+
+    def end(self, arrays: Arrays, pe: int) -> Callable[[], None]:
+        """The moment at which it is over: right, and nothing else touched; then the arrays are another's."""
+
+        def at_once() -> None:
+            for at in sorted(self.arrays):
+                wanted = np.full(ARRAY_BYTES, SCRIBBLE, np.uint8)
+                for one, low, data in self.before + self.after:
+                    if one == at:
+                        wanted[low : low + len(data)] = data
+                must_be(arrays.of(pe, at), wanted)
+                arrays.scribble(pe, at)
+
+        return at_once
+
+
+def values(rng: Random, n_pes: int, count: int, dtype: str) -> list[np.ndarray]:
+    """Of each PE, count elements whose sums are exact."""
+    item = DTYPES[dtype][0]
+    numbers = np.random.default_rng(rng.getrandbits(32)).integers(0, 100, (n_pes, count))
+    return list(numbers.astype(item))
+
+
+class Collectives:
+    """The calls of all collectives of a team; each row has a lane of its own."""
+
+    def __init__(self, machine: Machine, arrays: Arrays, limits: Limits):
+        self.machine, self.arrays, self.limits = machine, arrays, limits
+        self._lanes: dict[tuple[str, str], Lane] = {}
+
+    def call(self, table: str, row: Algorithm, rng: Random, number: int) -> list[list[Launch]]:
+        """One call with random arguments: of each PE, the launches in its stream."""
+        lane = self._lanes.get((table, row.name))
+        if lane is None:
+            lane = self._lanes[table, row.name] = Lane(self.machine, row, self.limits)
+        return collective(self.machine, table, row, lane, self.arrays, self.limits, rng, number)
+
+
+def collective(
+    machine: Machine, table: str, row: Algorithm, lane: Lane, arrays: Arrays, limits: Limits, rng: Random, number: int
+) -> list[list[Launch]]:
+    """One call of a row."""
+    n, reduces, place = machine.n_pes, "reduce" in table, machine.place
+    dtypes = [d for d in DTYPES if d != "byte" and not row.refuse(place, d, "sum")] if reduces else ["byte"]
+    dtype = rng.choice(dtypes)
+    item = DTYPES[dtype][0].itemsize
+    count = 1 + int(rng.random() ** 2 * 700) if reduces else 8 * (1 + int(rng.random() ** 2 * 300))
+    plan = small_plan(machine, row, count, dtype, limits, rng)
+    root, with_residual = rng.randrange(n), row.residual and rng.random() < 0.4
+    rows = n if table in ("reduce_scatter", "all_to_all") else 1
+    x = values(rng, n, rows * count, dtype)
+    result = sum(one.astype(DTYPES[dtype][1]) for one in x)
+    shared_out, in_place = rng.choice(arrays.symmetric), rng.random() < 0.4
+    streams = []
+    for pe in range(n):
+        held, (src_at, out_at, rest_at) = Held(), arrays.draw(rng, 3)
+        low, high = pe * count, (pe + 1) * count
+        src, out, args = src_at, out_at, {}
+        if "planned" in table:
+            out_at = out = shared_out
+            src_at = src = shared_out if in_place else next(a for a in arrays.symmetric if a != out)
+        if table == "broadcast":
+            out_at = out = src
+            held.give(src, 0, x[pe])
+            held.expect(out, 0, x[root])
+        elif table == "all_gather":
+            if in_place:
+                src_at, src = out_at, out_at + low * item
+            held.give(src_at, src - src_at, x[pe])
+            held.expect(out_at, 0, np.concatenate(x))
+        elif table == "all_to_all":
+            out_at = out = src if in_place else out
+            held.give(src, 0, x[pe])
+            held.expect(out, 0, np.concatenate([one[low:high] for one in x]))
+        elif table == "reduce_scatter":
+            if in_place:
+                out_at, out = src_at, src + low * item
+            held.give(src, 0, x[pe])
+            held.expect(out_at, out - out_at, result[low:high].astype(x[0].dtype))
+        else:
+            out_at = out = src if in_place or (table == "reduce" and pe != root) else out
+            held.give(src, 0, x[pe])
+            if with_residual:
+                rest = values(rng, 1, count, dtype)[0]
+                args["residual"] = out_at if not in_place and rng.random() < 0.3 else rest_at
+                held.give(args["residual"], 0, rest)
+            if table != "reduce" or pe == root:
+                total = result + rest if with_residual else result
+                held.expect(out, 0, total.astype(x[0].dtype))
+        reach = int(not machine.memory.is_plain(out_at) and (table != "all_to_all" or out_at != src_at))
+        args |= {"out": out, "src": src, "count": count, "root": root, "reach": reach}
+        what = f"call {number} ({table} by {row.name}, {count} {dtype}, {plan.blocks} x {plan.piece_elems})"
+        first = launch(machine, what, row, lane, plan, limits, dtype, pe, **args)
+        stream = [first, *copies(machine, row, lane, first, out, count, item, pe)]
+        stream[0].begin, stream[-1].end = held.begin(arrays, pe), held.end(arrays, pe)
+        streams.append(stream)
+    return streams
+
+
+def copies(
+    machine: Machine, row: Algorithm, lane: Lane, first: Launch, out: int, count: int, item: int, me: int
+) -> list[Launch]:
+    """What follows in the stream where the copy engines spread the chunks."""
+    if row.copied is None or row.meet is None:
+        return []
+    n, chunk = machine.n_pes, row.copied(count, machine.n_pes)
+    low, nbytes = out + me * chunk * item, max(0, min(chunk, count - me * chunk)) * item
+
+    def copy_to(pe: int) -> None:
+        BODIES["put"](me, low, low, nbytes, pe)
+
+    engine = [Launch(f"{first.what}, copy", copy_to, ((me + k) % n,)) for k in range(1, n) if nbytes]
+    known = {"here": me, "me": me, "n_pes": n, **lane.at}
+    meet = Launch(
+        f"{first.what}, meet", bound(row.meet), [known[name] for name in parameters(row.meet)], workspace=lane.name
+    )
+    return [*engine, meet]

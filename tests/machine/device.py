@@ -1,0 +1,218 @@
+"""PEs that run launches one after another, and the blocks of a launch as greenlets."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+from greenlet import getcurrent, greenlet
+
+from pennympi.kernels.algorithm import Place
+
+from .faults import Deadlock, Fault
+from .memory import Memory
+from .network import POINTER, Network, Stores
+from .packets import drain
+from .scheduler import Scheduler
+
+MEMORY_BYTES = 8 << 20  # of a PE
+DTYPES = {
+    "int64": (np.dtype("int64"), np.dtype("int64")),
+    "float32": (np.dtype("float32"), np.dtype("float32")),
+    "float16": (np.dtype("float16"), np.dtype("float32")),
+    "byte": (np.dtype("uint8"), np.dtype("uint8")),
+}  # name: (elements, partials)
+
+
+@dataclass
+class Launch:
+    """One entry of a stream.
+
+    what:  for messages
+    text:  bound to the machine's bodies;  args: its arguments, ``here`` (the PE's number) first
+    begin: called when its turn comes;  end: when all its blocks are done
+    workspace: where it meets its peers, "" if it does not
+    """
+
+    what: str
+    text: Callable[..., Any]
+    args: Sequence[Any] = ()
+    blocks: int = 1
+    dtype: str = "int64"
+    begin: Callable[[], None] | None = None
+    end: Callable[[], None] | None = None
+    workspace: str = ""
+
+
+class Block(greenlet):
+    """One running block.  under_way: messages that it has sent by NVSHMEM and that have not arrived."""
+
+    def __init__(self, machine: "Machine", pe: int, launch: Launch, index: int, number: int):
+        super().__init__(self._body, machine.main)
+        self.number = number
+        self.machine, self.pe, self.launch, self.index, self.priority = machine, pe, launch, index, 0.0
+        self.memory, self.network, self.scheduler = machine.memory, machine.network, machine.scheduler
+        self.item, self.partial = DTYPES[launch.dtype]
+        self.stores, self.under_way, self.left = Stores(machine.network, pe), 0, 0
+        self.warps: list[deque] = [deque() for _ in range(machine.warps)]
+        self.waits_for: Any = None
+
+    def step(self) -> bool:
+        """Run until the burst is used up or it waits.  False if it cannot go on."""
+        self.left = self.scheduler.burst()
+        self.switch()
+        return not self.dead and self.waits_for is None
+
+    def pause(self) -> None:
+        """Let others run, if it is time."""
+        self.left -= 1
+        if self.left < 0:
+            self.machine.main.switch()
+
+    def sleep(self, key: Any) -> None:
+        """Let others run until ``key`` is woken."""
+        self.waits_for = key
+        self.scheduler.sleep(self, key)
+        self.machine.main.switch()
+        self.waits_for = None
+
+    def _body(self) -> None:
+        try:
+            self.launch.text(*self.launch.args)
+            drain(self)
+            self.stores.release()
+            del self.machine.alive[self]
+            self.machine.pes[self.pe].done(self)
+        except Fault as fault:
+            fault.add_note(f"in {self.launch.what}, PE {self.pe}, block {self.index}")
+            raise
+
+
+class Pe:
+    """A PE: what is issued to its streams, and a device with some slots for blocks.
+
+    A launch whose turn has come joins the device's queue; the blocks of the queue's head are dispatched in order, as
+    slots get free, and then those of the next.  slots: blocks that run at a time
+    """
+
+    def __init__(self, machine: "Machine", me: int, slots: int):
+        self.machine, self.me, self.slots = machine, me, slots
+        self.unfinished = 0
+        self._launches: list[Launch] = []
+        self._waits: list[set[int]] = []  # of each launch: those that have to be done first
+        self._last: dict[str, int] = {}  # of each stream
+        self._queue: deque[int] = deque()
+        self._dispatched: list[int] = []
+        self._ended: list[int] = []
+
+    def issue(self, launches: Sequence[Launch], stream: str = "", waits: Sequence[int] = ()) -> None:
+        """Put launches behind what the stream holds; the first waits for other streams' launches, by number."""
+        for launch in launches:
+            before = {*waits, self._last[stream]} if stream in self._last else set(waits)
+            waits, self._last[stream] = (), len(self._launches)
+            self._launches.append(launch), self._waits.append(before)
+            self._dispatched.append(0), self._ended.append(0)
+            self.unfinished += 1
+
+    def start(self) -> None:
+        """Begin what waits for nothing."""
+        for number, before in enumerate(self._waits):
+            if not before:
+                self._turn_of(number)
+
+    def done(self, block: "Block") -> None:
+        """A block has ended."""
+        number = block.number
+        self.slots += 1
+        self._ended[number] += 1
+        if self._ended[number] == block.launch.blocks:
+            self.unfinished -= 1
+            if block.launch.end:
+                block.launch.end()
+            for other, before in enumerate(self._waits):
+                if number in before:
+                    before.remove(number)
+                    if not before:
+                        self._turn_of(other)
+        self._dispatch()
+
+    def join(self, number: int) -> None:
+        """A launch joins the device's queue."""
+        self._queue.append(number)
+        self._dispatch()
+
+    def _turn_of(self, number: int) -> None:
+        launch = self._launches[number]
+        if launch.begin:
+            launch.begin()
+        if len(self._last) == 1:
+            self.join(number)
+        else:
+            self.machine.scheduler.add(Joining(self, number))
+
+    def _dispatch(self) -> None:
+        while self._queue and self.slots > 0:
+            number = self._queue[0]
+            launch = self._launches[number]
+            block = Block(self.machine, self.me, launch, self._dispatched[number], number)
+            self.slots -= 1
+            self._dispatched[number] += 1
+            if self._dispatched[number] == launch.blocks:
+                self._queue.popleft()
+            self.machine.scheduler.add(block)
+            self.machine.alive[block] = None
+
+
+class Joining:
+    """A launch whose turn has come: of those of several streams, any may join the device's queue first."""
+
+    def __init__(self, on: Pe, number: int):
+        self.pe, self.priority = on.me, 0.0
+        self._on, self._number = on, number
+
+    def step(self) -> bool:
+        self._on.join(self._number)
+        return False
+
+
+class Machine:
+    """A team of PEs under a seeded scheduler.
+
+    network: one of ``NETWORKS``;  place: which node each PE is on
+    """
+
+    def __init__(self, network: str, place: Place, rng: Random):
+        n_pes = place.n_pes
+        self.place, self.rng, self.n_pes = place, rng, n_pes
+        self.memory = Memory(n_pes, MEMORY_BYTES)
+        self.scheduler = Scheduler(rng, n_pes)
+        apart = network != POINTER and rng.random() < 0.5  # PEs of one node need not reach one another by pointer
+        node_of = tuple(range(n_pes)) if apart else place.node_of
+        self.network = Network(network, node_of, self.memory, self.scheduler)
+        self.warps = rng.choice((1, 2, 4))  # of a block of packets
+        self.together = rng.random() < 0.5  # a thread polls the packets of all PEs at once
+        self.alive: dict[Block, None] = {}
+        self.pes = [Pe(self, me, rng.choice((1, 2, 8))) for me in range(n_pes)]
+        self.main = getcurrent()  # all blocks return to it
+
+    def run(self) -> None:
+        """All launches of all streams.  Raises Fault."""
+        try:
+            for pe in self.pes:
+                pe.start()
+            self.scheduler.run()
+            stuck = list(self.alive)
+            if any(pe.unfinished for pe in self.pes):
+                raise Deadlock("; ".join(self._where(block) for block in stuck[:4]))
+        finally:
+            for block in list(self.alive):
+                block.throw()
+
+    def _where(self, block: Block) -> str:
+        what = f"PE {block.pe}, {block.launch.what}, block {block.index} waits for {block.waits_for}"
+        if isinstance(block.waits_for, tuple) and isinstance(block.waits_for[0], int):
+            pe, address = block.waits_for
+            what += f", which is {self.memory.words[pe][address >> 3]}"
+        return what

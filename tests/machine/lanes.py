@@ -1,0 +1,82 @@
+"""A row's workspace, plan and arguments, as ``pennympi/collective.py`` makes them."""
+
+from random import Random
+from typing import Any
+
+from pennympi.bind import parameters
+from pennympi.kernels.algorithm import VECTOR_ELEMS, Algorithm, Limits, Plan
+
+from .bodies import bound
+from .device import DTYPES, Launch, Machine
+
+FIRST_EPOCHS = (0, 7)
+
+
+class Lane:
+    """Where the calls of one row go.  Made before anything runs, so that nobody meets."""
+
+    def __init__(self, machine: Machine, row: Algorithm, limits: Limits):
+        memory, blocks = machine.memory, limits.max_blocks
+        first = machine.rng.choice(FIRST_EPOCHS)
+        nbytes, words = blocks * 2 * limits.half_bytes, blocks * row.signals(machine.place)
+        self.at = {
+            "inbox": memory.allocate(nbytes),
+            "outbox": memory.allocate(nbytes),
+            "signals": memory.allocate(8 * words),
+            "epochs": memory.allocate(8 * blocks),
+            "ways": 0,
+        }
+        self.name = f"lane at {self.at['inbox']}"
+        for pe in range(machine.n_pes):
+            fill(machine, pe, self.at["signals"], [first] * words)
+            fill(machine, pe, self.at["epochs"], [first] * blocks)
+        if row.ways:
+            ways = [row.ways(machine.place, pe) for pe in range(machine.n_pes)]
+            self.at["ways"] = memory.allocate(8 * max(1, len(ways[0])))
+            for pe, one in enumerate(ways):
+                fill(machine, pe, self.at["ways"], one)
+
+
+def fill(machine: Machine, pe: int, address: int, values: Any) -> None:
+    """Words of a PE's memory."""
+    for k, value in enumerate(values):
+        machine.memory.words[pe][(address >> 3) + k] = value
+
+
+def small_plan(machine: Machine, row: Algorithm, count: int, dtype: str, limits: Limits, rng: Random) -> Plan:
+    """The row's plan for this count or a larger one, for more blocks, with pieces that may be cut smaller."""
+    item, partial = DTYPES[dtype]
+    plan = row.plan(count * rng.choice((1, 8, 1000)), item.itemsize, partial.itemsize, machine.place, limits)
+    piece = plan.piece_elems
+    if rng.random() < 0.8:
+        piece = rng.choice([e for e in (VECTOR_ELEMS, 2 * VECTOR_ELEMS, 3 * VECTOR_ELEMS) if e <= piece] or [piece])
+    return Plan(plan.blocks, piece, plan.threads)
+
+
+def launch(
+    machine: Machine,
+    what: str,
+    row: Algorithm,
+    lane: Lane,
+    plan: Plan,
+    limits: Limits,
+    dtype: str,
+    pe: int,
+    **call: int,
+) -> Launch:
+    """The launch of a row's text on PE ``pe``.  call: all arguments that it gives."""
+    item, partial = DTYPES[dtype]
+    known = {
+        **lane.at,
+        "here": pe,
+        "me": pe,
+        "n_pes": machine.n_pes,
+        "item_bytes": item.itemsize,
+        "acc_bytes": partial.itemsize,
+        "piece_elems": plan.piece_elems,
+        "half_bytes": limits.half_bytes,
+        "residual": 0,
+        **call,
+    }
+    args = [known[name] for name in parameters(row.kernel)]
+    return Launch(what, bound(row.kernel), args, plan.blocks, dtype, workspace=lane.name)

@@ -1,0 +1,57 @@
+"""The memory of all PEs: a flat array of bytes each, with the same addresses, and objects with bounds."""
+
+from bisect import bisect_right
+
+import numpy as np
+
+from .faults import Fault
+
+GAP_BYTES = 64  # between objects, so that no access crosses from one into the next unseen
+SCRIBBLE = 0xA5  # every byte of a user's array between two calls
+
+
+class Memory:
+    """Addresses are offsets; 0 is no address.
+
+    bytes: of each PE, its memory (uint8);  words: the same as int64;  as_dtype: the same as elements
+    """
+
+    def __init__(self, n_pes: int, nbytes: int):
+        self.bytes = [np.zeros(nbytes, np.uint8) for _ in range(n_pes)]
+        self.words = [memoryview(one).cast("q") for one in self.bytes]
+        self._views: dict[np.dtype, list[np.ndarray]] = {}
+        self._starts, self._ends, self._plain = [0], [0], [False]
+        self._size = nbytes
+
+    def allocate(self, nbytes: int, plain: bool = False) -> int:
+        """Address of an object on every PE.  plain: outside the symmetric heap."""
+        start = -(-(self._ends[-1] + GAP_BYTES) // GAP_BYTES) * GAP_BYTES
+        assert start + nbytes <= self._size, "the machine's memory is too small for this program"
+        self._starts.append(start), self._ends.append(start + nbytes), self._plain.append(plain)
+        return start
+
+    def as_dtype(self, pe: int, dtype: np.dtype) -> np.ndarray:
+        """PE ``pe``'s memory as elements."""
+        if dtype not in self._views:
+            self._views[dtype] = [one.view(dtype) for one in self.bytes]
+        return self._views[dtype][pe]
+
+    def elements(self, pe: int, address: int, count: int, dtype: np.dtype) -> np.ndarray:
+        """View of ``count`` elements.  Raises Fault if they are not inside one object, or not aligned."""
+        size = dtype.itemsize
+        self.holds(address, count * size)
+        if address % size:
+            raise Fault(f"address {address} of {size}-byte elements is not aligned")
+        return self.as_dtype(pe, dtype)[address // size : address // size + count]
+
+    def holds(self, address: int, nbytes: int) -> int:
+        """Number of the object that holds these bytes.  Raises Fault if none does."""
+        at = bisect_right(self._starts, address) - 1
+        if address + nbytes > self._ends[at]:
+            bounds = f"bytes {self._starts[at]}..{self._ends[at]}"
+            raise Fault(f"{nbytes} bytes at {address} are outside their object, which has {bounds}")
+        return at
+
+    def is_plain(self, address: int) -> bool:
+        """Whether an address lies outside the symmetric heap."""
+        return self._plain[bisect_right(self._starts, address) - 1]

@@ -1,0 +1,153 @@
+"""Random exchanges and one-sided calls, as ``pennympi/exchange.py`` and ``pennympi/rma.py`` launch them."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+from greenlet import getcurrent
+
+from pennympi.bind import parameters
+from pennympi.kernels.exchange import Form
+from pennympi.kernels.rma import on_stream as texts
+
+from .bodies import bound
+from .calls import Arrays, Held, must_be, values
+from .device import Launch, Machine
+from .lanes import FIRST_EPOCHS, fill
+from .network import POINTER
+
+MOST_BYTES = 600
+SPARE = 4  # words for each one that texts need today: they may use one a parity
+
+
+def words(machine: Machine, n: int, first: int) -> int:
+    """Symmetric words on every PE."""
+    at = machine.memory.allocate(8 * n)
+    for pe in range(machine.n_pes):
+        fill(machine, pe, at, [first] * n)
+    return at
+
+
+def prepared(what: str, text: Callable[..., None], blocks: int, **known: int) -> Launch:
+    """A launch with its arguments by name."""
+    return Launch(what, bound(text), [known[name] for name in parameters(text)], blocks, "byte")
+
+
+class Exchanges:
+    """The workspaces of a team's exchanges."""
+
+    def __init__(self, machine: Machine, arrays: Arrays, max_blocks: int):
+        self.machine, self.arrays, self.max_blocks = machine, arrays, max_blocks
+        self.piece_bytes = machine.rng.choice((32, 64, 256))
+        first, n = machine.rng.choice(FIRST_EPOCHS), machine.n_pes
+        slots = n * max_blocks
+        self.lanes = [
+            {
+                "inbox": machine.memory.allocate(slots * 2 * self.piece_bytes),
+                "outbox": machine.memory.allocate(slots * 2 * self.piece_bytes),
+                "signals": words(machine, SPARE * slots, first),
+                "epochs": words(machine, slots, first),
+            }
+            for _ in range(2)
+        ]
+
+    def call(self, form: Form, rng: Random, number: int) -> list[list[Launch]]:
+        """One exchange of every PE that has a partner (of every PE, where the form wants all)."""
+        n, arrays = self.machine.n_pes, self.arrays
+        partner = list(range(n))
+        pes = rng.sample(range(n), n)
+        for one, other in zip(pes[::2], pes[1::2], strict=False):
+            partner[one], partner[other] = other, one
+        streams: list[list[Launch]] = [[] for _ in range(n)]
+        nbytes = [1 + int(rng.random() ** 2 * MOST_BYTES)] * n if form.collective else [0] * n
+        for pe in range(n):
+            if not form.collective:
+                nbytes[pe] = nbytes[partner[pe]] or 1 + int(rng.random() ** 2 * MOST_BYTES)
+        data = [values(rng, 1, size, "byte")[0] for size in nbytes]
+        for pe in range(n):
+            if partner[pe] == pe and not form.collective:
+                continue
+            recv, send = arrays.draw(rng, 2)
+            recv = send if rng.random() < 0.5 else recv
+            held = Held()
+            held.give(send, 0, data[pe])
+            held.expect(recv, 0, data[partner[pe]])
+            what = f"call {number} (exchange {form.name}, {nbytes[pe]} bytes with {partner[pe]})"
+            blocks = max(1, min(self.max_blocks, -(-nbytes[pe] // self.piece_bytes)))
+            call = {"here": pe, "me": pe, "n_pes": n, "pe": partner[pe], "recv": recv, "send": send, "nbytes": nbytes[pe]}
+            lane = {"max_blocks": self.max_blocks, "piece_bytes": self.piece_bytes, **self.lanes[form.collective]}
+            launch = prepared(what, form.kernel, blocks, **call, **lane)
+            launch.begin, launch.end = held.begin(arrays, pe), held.end(arrays, pe)
+            streams[pe].append(launch)
+        return streams
+
+
+def quiet(pe: int) -> None:
+    """What the host has in the stream before a barrier: all that the PE has sent is there."""
+    block: Any = getcurrent()
+    while block.network.under_way[pe]:
+        block.sleep(("quiet", pe))
+
+
+class OneSided:
+    """put, get and put_signal, each between barriers; a source is scribbled over when its call is over."""
+
+    def __init__(self, machine: Machine, arrays: Arrays, max_blocks: int):
+        self.machine, self.arrays, self.max_blocks = machine, arrays, max_blocks
+        first = machine.rng.choice(FIRST_EPOCHS)
+        self.signals, self.epochs = words(machine, SPARE * machine.n_pes, first), words(machine, SPARE, first)
+        self.word, self.counter = words(machine, 1, 0), words(machine, 8, 0)
+        self.to = machine.memory.allocate(MOST_BYTES)
+        self.round = 0
+
+    def call(self, name: str, rng: Random, number: int) -> list[list[Launch]]:
+        """One call of every PE to the PE ``shift`` behind it."""
+        n, network = self.machine.n_pes, self.machine.network
+        nbytes, shift, what = 1 + int(rng.random() * MOST_BYTES), rng.randrange(n), f"call {number} ({name})"
+        data = values(rng, n, nbytes, "byte")
+        everywhere = rng.choice(self.arrays.symmetric)  # the library sends from nothing else, but by pointer
+        sources = [everywhere if name == "get" or network.kind != POINTER else self.arrays.draw(rng, 1)[0]] * n
+        self.round += 1
+        streams = []
+        for pe in range(n):
+            to, source = (pe + shift) % n, (pe - shift) % n
+            gives = Held()
+            gives.give(sources[pe], 0, data[pe])
+            begin, end = gives.begin(self.arrays, pe), gives.end(self.arrays, pe)
+            checked = Launch(f"{what}, check", lambda: None, end=self._check(pe, data[to if name == "get" else source]))
+            blocks = rng.randint(1, self.max_blocks)
+            common = {"here": pe, "src": sources[pe], "dst": self.to, "nbytes": nbytes, "pe": to}
+            if name == "get":
+                given = Launch(f"{what}, given", lambda: None, begin=begin)
+                got = prepared(what, texts.get_bytes, blocks, **common)
+                streams.append([given, *self._barrier(pe), got, checked, *self._barrier(pe)])
+                streams[-1][-1].end = end
+                continue
+            if name == "put":
+                one = prepared(what, texts.put_bytes, blocks, **common)
+                stream = [one, *self._barrier(pe), checked]
+            else:
+                blocks = blocks if network.by_pointer(pe, to) else 1
+                told = {"word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
+                one = prepared(what, texts.put_bytes_signal, blocks, **common, **told)
+                waited = prepared(
+                    f"{what}, wait", texts.wait_signal, 1, here=pe, word=self.word, value=self.round, source=source
+                )  # fmt: skip
+                stream = [one, waited, checked]
+            one.begin, one.end = begin, end
+            streams.append([*stream, *self._barrier(pe)])
+        return streams
+
+    def _barrier(self, pe: int) -> list[Launch]:
+        known = {"here": pe, "me": pe, "n_pes": self.machine.n_pes, "signals": self.signals, "epochs": self.epochs}
+        return [Launch("quiet", quiet, (pe,)), prepared("barrier", texts.barrier, 1, **known)]
+
+    def _check(self, pe: int, data: np.ndarray) -> Callable[[], None]:
+        found = self.machine.memory.bytes[pe][self.to : self.to + len(data)]
+
+        def at_once() -> None:
+            must_be(found, data)
+            found[:] = 0
+
+        return at_once
