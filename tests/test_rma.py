@@ -88,7 +88,7 @@ def test_signals_grow(team):
     """A wait for a value that was passed long ago returns; a larger one than the wait's will do."""
     right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
     x, signal = team.zeros(4, "int64"), team.signals(3)
-    for value in (1, 2, 3, 2**31, 2**32 + 5, 2**62):
+    for value in (1, 2, 3, 2**31, 2**32 + 5, 2**62 - 1):
         team.put_signal(x, x, signal[2:3], value, right)
         team.wait_signal(signal[2:3], value, left)
         team.wait_signal(signal[2:3], 1)
