@@ -64,6 +64,12 @@ class Calls:
         if not (self.case and self.case.one_array):
             self.out = self.machine.allocate(4 * N * COUNT)
 
+    def scribble(self):
+        """Between two calls: what is left of the first is nowhere."""
+        self.lane.scribble()
+        for me in range(N):
+            self.machine.view(me, self.out, 4 * N * COUNT, "u1")[:] = 255
+
     def program(self, me):
         given, wanted = self.given[me], self.wanted[me]
         self.machine.view(me, self.x, given.size, "i4")[:] = given
@@ -83,6 +89,7 @@ def test_no_row_returns_a_wrong_result(collective, row):
     for late, hasty in LATE_AND_HASTY:
         calls = Calls(collective, row)
         assert calls.machine.run(calls.program) == [True] * N
+        calls.scribble()
         ended = fail_one(calls.machine, late, hasty, calls.program)
         assert all(one is True or isinstance(one, PeerTimeout) for one in ended), (late, hasty, ended)
         gave_up += isinstance(ended[hasty], PeerTimeout)
