@@ -19,7 +19,7 @@ SENT = 17  # host backend: address of the bytes put to each PE (n_pes,), 0: not 
 MULTICAST = 18  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
 GAVE_UP = 19  # 0, or POISON (kernels/block.py) once a wait of this PE has given up
 LIVES = 20  # address of (n_pes,) words about each PE's last sign of life (lives.py); host backend: the words'
-# addresses, 0 for a PE of another node; cuda backend: copies of the words, after one for the PE that is waited for
+# addresses, 0 for a PE of another node; cuda backend: those of a Pulse
 OWN_LIVES = 21  # host backend: address of the number of this process's own words, and of theirs after it
 DELTAS = 22
 

@@ -19,6 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .control import Control
 
+FOR_EVER_NS = 1 << 62
 MOST_TEAMS = 4096  # of a process at a time: more than MPI has communicators for
 # How many words this process has, then their addresses; kernels of the host backend read it too.
 _own = np.zeros(1 + MOST_TEAMS, np.int64)
@@ -51,15 +52,16 @@ def show(time_ns: int) -> None:
 
 
 class Pulse:
-    """What a device's kernels know of signs of life: copies of them, in words that the device reads.
+    """What a device's kernels know of signs of life: words that the device reads.
 
-    words: (1 + n_pes,) int64: 1 + the PE that a kernel waits for, or 0; then of each PE its last sign of life (0: not
-    of this node)
+    words: (1 + n_pes,) int64: 1 + the PE that a kernel waits for, or 0; then of each PE how long it has been silent
+    (ns; for ever, if it is on another node)
     """
 
     def __init__(self, control: Control, words: Any):
         self._control, self._words, self._done = control, words, -1
-        words[:] = 0
+        words[:] = FOR_EVER_NS
+        words[0] = words[[1 + pe for pe in control.pes]] = 0
 
     def beat(self, done: int, now_ns: int) -> None:
         """Called every 0.1 s; done: how much this PE has done so far, a number that grows."""
@@ -71,4 +73,4 @@ class Pulse:
             self._words[0] = 0  # a kernel that still waits writes it again
             show(self._control.life(source - 1))
         for pe in self._control.pes:
-            self._words[1 + pe] = self._control.life(pe)
+            self._words[1 + pe] = now_ns - self._control.life(pe)

@@ -9,6 +9,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from pennympi import here as h
 from pennympi.cuda import multicast, packets, peers, primitives, remote
 from pennympi.kernels.block import POISON
+from pennympi.lives import FOR_EVER_NS
 
 HERE, RECORD, ABORT, LIVES, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000
 TIMEOUT_NS, LOOKS = 100, 50  # a look at the clock takes one
@@ -23,6 +24,7 @@ class Thread:
             self.memory[HERE + 8 * word] = value
         for pe in (0, 2):
             self.memory[HERE + 8 * (h.DELTAS + pe)] = FAR * pe
+            self.memory[LIVES + 8 + 8 * pe] = FOR_EVER_NS
         load, store = self.load, self.store
         everybody = {"all_sync": lambda mask, x: x, "any_sync": lambda mask, x: x, "syncwarp": lambda mask: None}
         cuda = SimpleNamespace(
@@ -121,11 +123,12 @@ def test_poison_is_never_taken_for_data(wait, word):
 
 @each_wait
 def test_a_deadline_begins_anew_with_a_sign_of_life(wait, word):
-    """PE 2 shows one just before each of three deadlines, and then no more."""
-    signs = {f"_{90 * k}": lambda k=k: one.store(LIVES + 8 + 8 * 2, k) for k in (1, 2, 3)}
-    one = waiting(**signs)
+    """PE 2 shows the last one after 250 ns; the watchdog looks every 20."""
+    beats = {f"_{now}": lambda now=now: one.store(LIVES + 8 + 8 * 2, max(0, now - 250)) for now in range(20, 500, 20)}
+    one = waiting(**beats)
+    one.store(LIVES + 8 + 8 * 2, 0)
     wait(one)
-    assert one.gave_up == POISON and 270 + TIMEOUT_NS <= one.clock < 280 + TIMEOUT_NS
+    assert one.gave_up == POISON and 250 + TIMEOUT_NS <= one.clock < 280 + TIMEOUT_NS
     assert one.load(LIVES) == 1 + 2, "the watchdog does not hear for whom this PE waits"
 
 

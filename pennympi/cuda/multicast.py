@@ -141,7 +141,6 @@ def poll_least(here, signal, value, n_pes):
     all_pes = signal + load_word(here + MULTICAST)
     spins = 0
     since_ns = 0
-    life_ns = 0
     late = 0  # the first PE whose own word is poison or else behind
     gone = False
     least = load_least(all_pes)
@@ -151,7 +150,7 @@ def poll_least(here, signal, value, n_pes):
             late = 0
             while late < n_pes - 1 and load_acquire(at(here, signal, late)) >= (0 if least < 0 else value):
                 late += 1
-            since_ns, life_ns, gone = look(here, late, since_ns, life_ns)
+            since_ns, gone = look(here, late, since_ns)
             gone = gone or least < 0
         least = load_least(all_pes)
     if least < value:

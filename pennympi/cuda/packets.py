@@ -10,7 +10,7 @@ from numba import cuda
 
 from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from ..kernels.block import POISON
-from .intrinsics import load_1, load_word, store_1, store_word
+from .intrinsics import load_1, load_volatile, load_word, store_1, store_word
 from .peers import at
 from .primitives import GAVE_UP, SPINS, give_up, look, poisoned
 from .words import poll_pair, send_pair
@@ -105,7 +105,6 @@ def take(here, slot, i, epoch, source):
     """
     spins = 0
     since_ns = 0
-    life_ns = 0
     while True:
         cuda.syncwarp(ALL)  # and is looked at in one: a lane that read early would keep old data
         pair = poll_pair(slot + i * 16)
@@ -113,7 +112,7 @@ def take(here, slot, i, epoch, source):
             return pair
         spins += 1
         if spins % SPINS == 0:
-            since_ns, life_ns, gone = look(here, source, since_ns, life_ns)
+            since_ns, gone = look(here, source, since_ns)
             if lost(here, (i & 7) == 7 and pair[1] != epoch, gone, pair[1], epoch, source):
                 return pair
 
@@ -122,7 +121,6 @@ def take_all(here, slots, slot_bytes, i, epoch, me):
     """Part ``i`` of the lines in every other PE's slot, once they all are of this epoch."""
     spins = 0
     since_ns = 0
-    life_ns = 0
     while True:
         cuda.syncwarp(ALL)
         pairs = poll_all(slots + i * 16, slot_bytes, me)
@@ -133,8 +131,9 @@ def take_all(here, slots, slot_bytes, i, epoch, me):
             source = -1
             if (i & 7) == 7:
                 source = missing(pairs, epoch, me)
-            since_ns, life_ns, gone = look(here, source, since_ns, life_ns)
-            if lost(here, source >= 0, gone, pair_of(pairs, source)[1], epoch, source):
+            since_ns, gone = look(here, source, since_ns)
+            found = load_volatile(slots + max(source, 0) * slot_bytes + i * 16 + 8)
+            if lost(here, source >= 0, gone, found, epoch, source):
                 return pairs
 
 

@@ -133,32 +133,33 @@ def poll(here, signal, value, source):
     """One thread's wait: data, or poison, or a deadline, or the abort word."""
     spins = 0
     since_ns = 0
-    life_ns = 0
     gone = False
     found = load_acquire(signal)
     while found < value and not gone:
         spins += 1
         if spins % SPINS == 0:
-            since_ns, life_ns, gone = look(here, source, since_ns, life_ns)
+            since_ns, gone = look(here, source, since_ns)
         found = load_acquire(signal)
     if found < value or found >= POISON:
         give_up(here, found, value, source)
 
 
-def look(here, source, since_ns, life_ns):
-    """A waiting thread's look at clock, abort word and the last sign of life of PE ``source``, which it tells the
-    watchdog that it waits for: (when its deadline began, the sign of life, whether to give up)."""
+def look(here, source, since_ns):
+    """A waiting thread's look at clock and abort word: (when this wait began, whether to give up).
+
+    It has to when it has waited, and PE ``source`` has been silent, for longer than the deadline.  It also tells the
+    watchdog for whom it waits.
+    """
     now_ns = global_timer_ns()
-    seen_ns = 0
-    if source >= 0:
-        lives = load_word(here + LIVES)
-        store_word(lives, source + 1)
-        seen_ns = load_volatile(lives + WORD + WORD * source)
-    if since_ns == 0 or seen_ns != life_ns:
+    if since_ns == 0:
         since_ns = now_ns
+    gone = load_volatile(load_word(here + ABORT)) != 0
     limit_ns = load_word(here + TIMEOUT_NS)
-    aborted = load_volatile(load_word(here + ABORT)) != 0
-    return since_ns, seen_ns, aborted or (limit_ns > 0 and now_ns - since_ns > limit_ns)
+    if limit_ns > 0 and now_ns - since_ns > limit_ns:
+        gone = gone or source < 0 or load_volatile(load_word(here + LIVES) + WORD + WORD * source) > limit_ns
+    if source >= 0:
+        store_word(load_word(here + LIVES), source + 1)
+    return since_ns, gone
 
 
 def give_up(here, found, value, source):
