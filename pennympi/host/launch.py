@@ -11,6 +11,8 @@ from ..backend import Run
 from ..dtypes import DType
 from .compile import loop_address
 
+GAVE_UP = h.GAVE_UP
+
 
 class HostKernel:
     """A compiled text and what ``here`` must hold while it runs."""
@@ -38,10 +40,11 @@ class HostKernel:
 
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
         """Run and return when done.  Raises PeerTimeout, also if an earlier wait gave up: then nothing runs."""
-        if not self._here[h.GAVE_UP]:
+        here = self._here
+        if not here[GAVE_UP]:
             ctypes.memmove(*self._at)
             self._compiled(blocks, self._backend.here_address, *args)
-        if self._here[h.GAVE_UP]:
+        if here[GAVE_UP]:
             raise self._backend.failure()
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
