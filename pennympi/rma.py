@@ -6,6 +6,7 @@ import numpy as np
 
 from .backend import Backend
 from .job import Job
+from .kernels.block import POISON
 from .kernels.rma import on_stream as texts
 from .lane import make_lane
 from .settings import setting
@@ -137,6 +138,6 @@ def _value(value: Any) -> int:
     """A signal's value.  Raises TypeError or ValueError."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool):
         raise TypeError(f"signal value {value!r} is not an int")
-    if not 0 <= value < 1 << 63:
-        raise ValueError(f"signal value {value} is outside 0..2**63-1: values only grow, from 0")
+    if not 0 <= value < POISON:
+        raise ValueError(f"signal value {value} is outside 0..2**62-1: values only grow, from 0")
     return int(value)

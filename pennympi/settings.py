@@ -95,7 +95,9 @@ SETTINGS = {
         Setting("PENNYMPI_BACKEND", "auto", _backend, "auto, host or cuda",
                 "Where the symmetric heap and the kernels live; auto takes CUDA where a device and its libraries are."),
         Setting("PENNYMPI_TIMEOUT_S", "60", _seconds, "seconds >= 0; 0 means never",
-                "How long any wait for another PE may last before it ends in PeerTimeout."),
+                "How long a wait for another PE may last without a sign of life of it (a call on any team) before it ends"
+                " in PeerTimeout. A PE that makes calls for ever and never comes is waited for as long: nobody can tell"
+                " it from one that is late. PEs of other nodes show no signs of life."),
         Setting("PENNYMPI_SYMMETRIC_SIZE", "auto", _auto_bytes, "auto, or bytes with an optional k, m or g (512m)",
                 "The symmetric heap of one PE. On the host backend each team has its own, and auto is the smaller of 1"
                 " GiB and half of the free shared memory divided by the PEs of the node. On the cuda backend all teams"

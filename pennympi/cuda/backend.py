@@ -1,5 +1,6 @@
 """The cuda backend: NVSHMEM's heap, CuPy arrays, kernels launched through the driver."""
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -11,9 +12,10 @@ from nvshmem import bindings as nvshmem
 from .. import here as h
 from ..bind import parameters
 from ..dtypes import DType
-from ..errors import PeerTimeout, Unsupported
+from ..errors import PeerTimeout, Unsupported, timeout_of
 from ..job import Job, Watchdog
 from ..kernels.algorithm import MAX_THREADS
+from ..lives import Pulse
 from ..settings import setting
 from ..span import Span
 from . import arrays, streams, world
@@ -58,18 +60,21 @@ class CudaBackend:
         self._kept: list[int] = []
         self._kernels: dict[tuple[Any, ...], CudaKernel] = {}
         self._call_names: dict[int, str] = {}
-        self._shared = cupy.cuda.alloc_pinned_memory(8 * (1 + h.RECORD_WORDS))
-        words = np.frombuffer(self._shared, np.int64, 1 + h.RECORD_WORDS)
+        n_words = 1 + h.RECORD_WORDS + 1 + job.n_pes  # abort, record, and of the Pulse
+        self._shared = cupy.cuda.alloc_pinned_memory(8 * n_words)
+        words = np.frombuffer(self._shared, np.int64, n_words)
         words[:] = 0
         self.abort: Any = memoryview(words.data)  # word 0: a memoryview is read faster than an array
-        self._record = words[1:]
+        self._record, self._pulse = words[1:], Pulse(job.control, words[1 + h.RECORD_WORDS :])
+        self.launches = 0  # of kernels that are no collectives
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
         here = [0] * h.DELTAS + [h.UNREACHABLE if d is None else d for d in self._deltas] + list(self._pes)
         here[h.ME], here[h.N_PES], here[h.TIMEOUT_NS] = job.me, job.n_pes, int(self.timeout_s * 1e9)
         here[h.MULTICAST] = distance
         here[h.ABORT], here[h.RECORD] = self._shared.ptr, self._shared.ptr + 8
+        here[h.LIVES] = self._shared.ptr + 8 * (1 + h.RECORD_WORDS)
         self.here_address = self.local_words(here)
-        self._watchdog = Watchdog(job, self.failure)
+        self._watchdog = Watchdog(job, self._look)
 
     # memory
     def allocate(self, nbytes: int) -> int:
@@ -160,12 +165,16 @@ class CudaBackend:
         if self.abort[0]:
             self.raise_failure()
 
+    def _look(self) -> PeerTimeout | None:
+        self._pulse.beat(self._job.control.entered + self.launches, time.monotonic_ns())
+        return self.failure()
+
     def failure(self) -> PeerTimeout | None:
         if not self._record[h.RECORD_TAKEN]:
             return None
         source, call, epoch, found = (int(self._record[i]) for i in range(h.RECORD_SOURCE, h.RECORD_FOUND + 1))
         name = self._call_names.get(call, "a kernel")
-        return PeerTimeout(self._job.me, source, name, epoch, found, self.timeout_s)
+        return timeout_of(self._job.me, source, name, epoch, found, self.timeout_s)
 
     def raise_failure(self) -> NoReturn:
         """Raise what a kernel recorded; the watchdog then need not."""

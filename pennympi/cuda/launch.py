@@ -104,6 +104,7 @@ class CudaKernel:
         """Run in stream order.  Raises PeerTimeout if an earlier wait gave up, Failed."""
         if self._backend.abort[0]:
             self._backend.raise_failure()
+        self._backend.launches += 1
         self._fill(self._words, args)
         key = (blocks, threads or self._backend.threads)
         config = self._configurations.get(key)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import exits
+from .. import exits, lives
 from .. import here as h
 from ..bind import parameters
 from ..dtypes import TABLE, DType
-from ..errors import PeerTimeout, Unsupported
+from ..errors import PeerTimeout, Unsupported, timeout_of
 from ..kernels.algorithm import MAX_THREADS
 from ..order import Order
 from ..settings import setting
@@ -45,7 +45,6 @@ class HostBackend:
         self._heap = Heap(self.comm, heap_bytes)
         self._kept: list[np.ndarray] = []
         self.call_names: dict[int, str] = {}
-        self.abort = np.zeros(1, np.int64)
         self._record = np.zeros(h.RECORD_WORDS, np.int64)
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
         self.here = np.zeros(h.DELTAS + self.comm.size, np.int64)
@@ -54,7 +53,9 @@ class HostBackend:
         cores = set().union(*self.comm.allgather(os.sched_getaffinity(0)))
         running = max(job.control.n_local for job in exits.open_jobs)  # a row's PEs share the cores with other rows
         self.here[h.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
-        self.here[h.ABORT], self.here[h.RECORD] = self.abort.ctypes.data, self._record.ctypes.data
+        self.here[h.RECORD] = self._record.ctypes.data
+        self._lives = np.array([job.control.life_address(pe) for pe in range(self.comm.size)], np.int64)
+        self.here[h.LIVES], self.here[h.OWN_LIVES] = self._lives.ctypes.data, lives.own_address
         self.here[h.DELTAS :] = self._heap.deltas
         self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
         self.here[h.SENT] = 0 if self._sent is None else self._sent.ctypes.data
@@ -139,7 +140,7 @@ class HostBackend:
             return None
         source, call, epoch, found = (int(self._record[i]) for i in range(h.RECORD_SOURCE, h.RECORD_FOUND + 1))
         name = self.call_names.get(call, "a kernel")
-        return PeerTimeout(self.comm.rank, source, name, epoch, found, self.timeout_s)
+        return timeout_of(self.comm.rank, source, name, epoch, found, self.timeout_s)
 
     # transfers: a store is all there is
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
