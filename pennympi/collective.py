@@ -130,6 +130,8 @@ class Collective:
                 f"the first {self.name} by {row.name} is under graph capture, and it has to allocate: "
                 f"make the same call once before the capture, or use team.plan_{self.name}"
             )
+        if reason := row.no_room(self.place, self._limits):
+            raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, self._limits)
         self._allocate(row, lane, self._limits.max_blocks if lane >= 0 else plan.blocks)
         kernel = self.backend.kernel(
