@@ -10,6 +10,7 @@ import numpy as np
 from .backend import Backend, Run
 from .bind import CONSTANTS, parameters
 from .dtypes import DType
+from .errors import Unsupported
 from .job import Job
 from .kernels.algorithm import Algorithm, Limits, Place
 from .kernels.rma.on_stream import put_bytes
@@ -155,6 +156,8 @@ class Collective:
             return Ready(lambda *at_and_stream: None, 0, 0)
         if n_pes == 1:
             return Ready(self.alone(count, dtype), 0, 0)
+        if reason := row.no_room(self.place, limits):
+            raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
         kernel = self.backend.kernel(
             row.kernel,

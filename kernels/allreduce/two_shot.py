@@ -9,7 +9,7 @@ for its own, and collects the reduced chunks of the one before.  Its signals com
 at its end, when the puts in front of them have long arrived.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import (
     block,
     blocks,
@@ -137,6 +137,8 @@ ALGORITHM = Algorithm(
     kernel=two_shot,
     plan=plan,
     signals=lambda place: 2 * 2 * place.n_pes,
+    slots=lambda place, limits: 4 * place.n_pes,
+    holds=ELEMENTS,
     outbox=False,
     refuse=anywhere,
     residual=True,

@@ -8,7 +8,7 @@ PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the
 stream until all PEs' copies have arrived.  The chunks are whole: a copy each.
 """
 
-from ..algorithm import VECTOR_ELEMS, Algorithm, Limits, Place, Plan, by_stores, cut
+from ..algorithm import ELEMENTS, VECTOR_ELEMS, Algorithm, Limits, Place, Plan, by_stores, cut
 from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, wait_all, write_epoch
 
 MIN_PIECE_BYTES, MAX_PIECE_BYTES = 16384, 65536  # a fence a round costs about 2 us
@@ -98,6 +98,8 @@ ALGORITHM = Algorithm(
     kernel=two_shot_copied,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
+    slots=lambda place, limits: 2 * place.n_pes,
+    holds=ELEMENTS,
     outbox=False,
     refuse=by_stores,
     copied=chunk_elems,

@@ -8,7 +8,7 @@ A PE's ``out`` may be written as soon as its parts have come: then its kernel ru
 what was in front of it in its stream is done, and so is its reading of that chunk.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, combine_put, fence, read_epoch, signal_all, wait_all, write_epoch
 from .two_shot import put_parts
 
@@ -84,6 +84,8 @@ ALGORITHM = Algorithm(
     kernel=two_shot_direct,
     plan=plan,
     signals=lambda place: 2 * 2 * place.n_pes,
+    slots=lambda place, limits: 2 * place.n_pes,
+    holds=ELEMENTS,
     outbox=False,
     refuse=anywhere,
 )

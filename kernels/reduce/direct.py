@@ -4,7 +4,7 @@ Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  One hop; the
 receives the vector n-1 times, so it is for two PEs.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
 from ..block import block, blocks, combine, put_signal, read_epoch, signal_all, wait, wait_all, write_epoch
 
 
@@ -55,6 +55,8 @@ ALGORITHM = Algorithm(
     kernel=direct,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
+    slots=lambda place, limits: place.n_pes,
+    holds=ELEMENTS,
     outbox=False,
     refuse=by_stores,
 )
