@@ -15,7 +15,7 @@ from pennympi.kernels.allreduce import PLANNED, TABLE
 from pennympi.settings import setting
 
 ROOT = Path(__file__).resolve().parent.parent
-H200 = Limits(max_blocks=264, half_bytes=256 << 10)
+H200 = Limits(max_blocks=132, half_bytes=256 << 10)
 # What the constants of the model were read off; the others are counted alike.
 TRUSTED, WITHIN = ("one_shot", "one_shot_packets", "two_shot", "two_shot_packets"), 2.0
 SHIPPED = sorted(tuned.SHIPPED.glob("*.toml"))

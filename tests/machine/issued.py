@@ -19,8 +19,11 @@ class Notes:
         self.events: list[frozenset[int]] = []
         self.capturing = False
 
-    def capture_id(self, handle: int) -> int:
-        return CAPTURE if self.capturing else 0
+    def is_capturing(self, handle: Any) -> bool:
+        return self.capturing
+
+    def capture_id(self, handle: Any) -> int:
+        return CAPTURE
 
     def owner(self, stream: Any) -> Any:
         return self
@@ -65,7 +68,7 @@ def library_order(blocks: int, graphs: Sequence[str] = (), graph_from: int = 0) 
         for number, (stream, held, workspace) in enumerate(launches):
             if graphs and number == graph_from:
                 notes.capturing = True
-                order.enter("captured", "captured", held, workspace)
+                assert order.enter("captured", "captured", held, workspace)
                 order.leave()
                 notes.capturing = False
             if stream in graphs and number >= graph_from:
@@ -73,9 +76,10 @@ def library_order(blocks: int, graphs: Sequence[str] = (), graph_from: int = 0) 
                 waits.append(notes.launch(stream, number))
                 notes.record(notes.mark, stream)
             else:
-                order.enter(stream, stream, held, workspace)
+                must_leave = order.enter(stream, stream, held, workspace)
                 waits.append(notes.launch(stream, number))
-                order.leave()
+                if must_leave:
+                    order.leave()
         return waits
 
     return policy
