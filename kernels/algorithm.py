@@ -14,12 +14,14 @@ class Place:
     multicast:   the switch can add up and copy (NVLink SHARP), and it is allowed
     rail_of:     of each PE, the number of the NIC of its node that its traffic to other nodes
                  takes; NICs of the same number are one switch apart.  (): a NIC a PE
+    packets:     algorithms may send packets where lines are whole (PENNYMPI_PACKETS)
     """
 
     node_of: tuple[int, ...]
     whole_lines: bool = True
     multicast: bool = False
     rail_of: tuple[int, ...] = ()
+    packets: bool = True
 
     @property
     def n_pes(self) -> int:
@@ -131,7 +133,7 @@ def by_packets(place: Place, dtype: str, op: str) -> str:
         return "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need whole lines"
     if place.n_pes > MOST_PACKET_PES:
         return f"packets need a slot for each PE, and an inbox has room for those of {MOST_PACKET_PES}"
-    return ""
+    return "" if place.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
 
 
 def by_stores(place: Place, dtype: str, op: str) -> str:

@@ -15,7 +15,8 @@ itself.  Four rules keep the same text right on both devices:
 
 1. a block waits only for the block of the same index on a peer, so that a CPU
    PE may run its blocks one after another;
-2. every wait ends in data or in ``PeerTimeout``;
+2. every wait ends in data or in ``PeerTimeout``; a PE whose wait gave up goes through the rest of its text, but its
+   puts reach nobody and its signals and packets say that they are worthless, so that whoever waits for them gives up too;
 3. every array line states its shape and unit;
 4. no text knows its backend.
 """
@@ -24,6 +25,7 @@ from collections.abc import Callable
 from typing import Any
 
 _Stub = Callable[..., Any]
+POISON = 1 << 62  # what a PE that gave up adds to all that it sends: signals' values and epochs are below it
 
 
 def _primitive(function: _Stub) -> _Stub:
@@ -162,8 +164,8 @@ def get(here, dst, src, nbytes, pe):
 
 @_primitive
 def put_signal(here, dst, src, nbytes, signal, value, pe):
-    """``put``, then set ``signal`` on ``pe``: whoever sees the value sees the data.  Two messages from one PE
-    to another may arrive in either order, so that a word has only one under way."""
+    """``put``, then set ``signal`` on ``pe`` (value < POISON): whoever sees the value sees the data.  Two messages from
+    one PE to another may arrive in either order, so that a word has only one under way."""
 
 
 @_primitive

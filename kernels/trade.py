@@ -1,6 +1,6 @@
 """Every PE puts rows to all others, in pieces of many blocks: what AllGather and all-to-all share."""
 
-from .block import block, blocks, copy, fence, put, read_epoch, signal_all, wait_all, write_epoch
+from .block import POISON, block, blocks, copy, fence, put, read_epoch, signal_all, wait_all, write_epoch
 
 BY_INBOX = 2  # so many pieces of a block go through the inbox
 SIGNALS = 2  # words of a block for each PE
@@ -14,7 +14,7 @@ def put_rows(here, me, n_pes, src, src_stride, nbytes, low, piece_bytes, slot, i
         to = slot
         if straight:
             home = read_epoch(homes, pe)
-            if home != 0:
+            if home != 0 and home < POISON:
                 to = inbox + home + me * nbytes + low
         put(here, to, src + pe * src_stride + low, n, pe)
 

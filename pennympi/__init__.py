@@ -13,6 +13,7 @@
 from .errors import (
     CollectiveMismatchError,
     NotInitialized,
+    PeerGaveUp,
     PeerTimeout,
     PennympiError,
     SymmetricHeapExhausted,
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CollectiveMismatchError",
     "NotInitialized",
+    "PeerGaveUp",
     "PeerTimeout",
     "PennympiError",
     "SymmetricHeapExhausted",

@@ -40,14 +40,14 @@ class AllReduce(Collective):
         aligned = not (src.address | dst.address) & 15
         return (dst.address, src.address), (src.count, src.dtype, name, aligned)
 
-    def plan(self, asked: Asked, algorithm: str | Algorithm, *arrays: Any) -> Callable[..., None]:
+    def plan(self, asked: Asked, algorithm: str | Algorithm, sms: int | None, *arrays: Any) -> Callable[..., None]:
         """As ``Collective.plan``.  Its making is collective, so that the PEs can see whether they all name the same
         symmetric out: then the peers may write there."""
         (out, _), (count, dtype, op, _) = asked
         whereabouts = self.job.gather(self.arrays.whereabouts(out, count * dtype.item_bytes), "plan of an allreduce")
         shared = whereabouts[0] is not None and all(one == whereabouts[0] for one in whereabouts)
         row = self._selection.planned(algorithm, count * dtype.item_bytes, dtype.name, op, shared)
-        return super().plan(asked, row or algorithm, *arrays)
+        return super().plan(asked, row or algorithm, sms, *arrays)
 
     def after(self, row: Algorithm, run: Run, lane: Lane, count: int, dtype: DType) -> Run:
         """The launch, and what a row with copies does after it."""

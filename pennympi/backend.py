@@ -8,6 +8,7 @@ import numpy as np
 from .dtypes import DType
 from .errors import PeerTimeout
 from .kernels.algorithm import MAX_THREADS
+from .order import Order
 from .span import Span
 
 Run = Callable[..., None]  # (the arguments left open, stream handle)
@@ -26,8 +27,10 @@ class Kernel(Protocol):
 class Backend(Protocol):
     """One device's side of a team.
 
-    max_blocks:  blocks of one launch;  half_bytes: of one parity of a block's inbox
-    can_capture: streams can be captured in graphs
+    max_blocks:  blocks of a launch that waits for peers, one a multiprocessor, of which each takes at most half
+    half_bytes:  of one parity of a block's inbox
+    has_streams: launches return at once and run in streams, which can be captured in graphs
+    order:       of the launches of this process that wait for peers
     needs_scratch: ``combine`` uses its scratch, or puts to a PE that no pointer reaches start from a lane's outbox
     whole_lines: a 128-byte line written by a warp reaches every peer at once
     multicast:   the multicast primitives reach all PEs
@@ -40,34 +43,38 @@ class Backend(Protocol):
     max_blocks: int
     half_bytes: int
     threads: int
-    can_capture: bool
+    has_streams: bool
+    order: Order
     needs_scratch: bool
     whole_lines: bool
     multicast: bool
 
     def allocate(self, nbytes: int) -> int:
-        """Address of symmetric memory.  Collective; raises SymmetricHeapExhausted."""
+        """Address of symmetric memory.  Collective, and waits for no stream; raises SymmetricHeapExhausted."""
 
     def release(self, address: int) -> None:
-        """Give an allocation back.  Collective."""
+        """Give an allocation back, when no peer writes there any more."""
 
     def local_words(self, words: Sequence[int]) -> int:
         """Address of int64 words in memory of this PE, kept for the team's life."""
 
     def zero(self, address: int, nbytes: int) -> None:
-        """Clear memory of this PE and wait until it is done."""
+        """Clear memory of this PE and wait until it is done, but for no stream."""
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
         """An array over memory that this process can reach."""
 
     def copy_in(self, address: int, data: Any) -> None:
-        """Copy a NumPy or device array to memory of this PE and wait."""
+        """Copy a NumPy array, or one that the current stream makes, to memory of this PE and wait."""
 
     def fill(self, view: Any, value: Any) -> None:
-        """Set every element of an array made by ``view``."""
+        """Set every element of an array made by ``view``, and wait until it is done."""
 
     def in_heap(self, address: int) -> bool:
-        """True for an address that is, or was, in the symmetric heap."""
+        """True for an address that is, or was, in the symmetric heap of a team of this process."""
+
+    def taken(self, address: int) -> bool:
+        """True for an address in symmetric memory that a team of this process holds now."""
 
     def delta(self, pe: int) -> int | None:
         """What to add to a symmetric address to get PE pe's instance, or None."""
@@ -87,7 +94,7 @@ class Backend(Protocol):
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
-        bounds: tuple[int, int] = (MAX_THREADS, 1),
+        bounds: tuple[int, int] = (MAX_THREADS, 2),
     ) -> Kernel:
         """Compile a text, or find it compiled.
 
@@ -109,17 +116,14 @@ class Backend(Protocol):
     def capture_id(self, handle: int) -> int:
         """A number that names the graph capture under way on the stream, or 0."""
 
-    def order(self, before: int, after: int) -> None:
-        """Make stream ``after`` wait for what is in stream ``before`` now."""
-
     def synchronize(self, stream: Any) -> None:
         """Wait until the stream (None: the whole device) has run.  Raises PeerTimeout."""
 
     def failure(self) -> PeerTimeout | None:
         """The first wait on this PE that gave up, or None."""
 
-    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int, signal: int, value: int) -> bool:
-        """Put by the device's copy engine (and signal, unless 0); False if it has none."""
+    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
+        """Put by the device's copy engine; False if it has none."""
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         """Get by the device's copy engine; False if it has none."""

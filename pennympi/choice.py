@@ -40,13 +40,13 @@ def packets_then_direct(beyond: str) -> Best:
     """For a collective in which every PE sends ``nbytes`` to every other one.
 
     As AllReduce between two PEs was measured, where the same bytes travel in the same ways.
-    beyond: what runs where a peer is beyond the reach of packets
+    beyond: what runs where a peer is beyond the reach of stores
     """
 
     def best(place: Place, nbytes: int) -> str:
         if not place.whole_lines:
             return beyond
-        small = nbytes * (place.n_pes - 1) <= PACKETS_MAX_BYTES and place.n_pes <= MOST_PACKET_PES
+        small = place.packets and nbytes * (place.n_pes - 1) <= PACKETS_MAX_BYTES and place.n_pes <= MOST_PACKET_PES
         return "packets" if small else "direct"
 
     return best
@@ -58,8 +58,8 @@ TWO_HOPS_BYTES = 2 << 20  # what a link carries in the time that a second hop an
 def packets_with_root(large: Mapping[int, str], beyond: str) -> Best:
     """For a collective in which the root's link carries ``nbytes`` to or from every other PE.
 
-    large:  what runs where packets cost more, by PEs (the largest entry serves more PEs too)
-    beyond: what runs where a peer is beyond the reach of packets
+    large:  what runs where packets cost more or are off, by PEs (the largest entry serves more PEs too)
+    beyond: what runs where a peer is beyond the reach of stores
     """
 
     def best(place: Place, nbytes: int) -> str:
@@ -67,7 +67,7 @@ def packets_with_root(large: Mapping[int, str], beyond: str) -> Best:
             return beyond
         n_pes = max(2, place.n_pes)
         most_bytes = PACKETS_MAX_BYTES if n_pes == 2 else TWO_HOPS_BYTES // (n_pes - 2)
-        if nbytes <= most_bytes and n_pes <= MOST_PACKET_PES:
+        if place.packets and nbytes <= most_bytes and n_pes <= MOST_PACKET_PES:
             return "packets"
         return large[max(n for n in large if n <= n_pes)]
 

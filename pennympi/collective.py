@@ -1,8 +1,9 @@
 """What every collective needs on the host side: a workspace, prepared launches, an order of calls."""
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,9 +14,7 @@ from .errors import Unsupported
 from .job import Job
 from .kernels.algorithm import Algorithm, Limits, Place
 from .kernels.rma.on_stream import put_bytes
-from .lane import Lane, make_lane
-from .order import InOrder
-from .settings import setting
+from .lane import Lane, Lanes
 from .symmetric import SymmetricArrays
 
 # One call, checked: (at, what).
@@ -26,23 +25,33 @@ Asked = tuple[tuple[int, ...], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Ground:
-    """What the collectives of a team share.  in_order: one for all, so that two collectives on two
-    streams never hold a device each while they wait for one another's other half."""
+    """What the collectives of a team share.
+
+    sms: multiprocessors that a call may hold where it does not say (None: all)
+    """
 
     backend: Backend
     job: Job
     arrays: SymmetricArrays
     place: Place
-    in_order: InOrder
+    lanes: Lanes
+    sms: int | None
+
+
+class Ready(NamedTuple):
+    """A prepared launch, the blocks that it holds while it waits for peers (0: it waits for none), and its workspace."""
+
+    run: Run
+    blocks: int
+    workspace: int
 
 
 class Collective:
     """The calls of one collective of one team; a subclass says what a call may be (``check``, which
     raises before anything is sent) and which algorithm runs (``choose``).
 
-    Calls that are not captured share one lane for each algorithm and run in the order in which they
-    were issued, whatever their streams.  A captured graph has a lane of its own, and so has a plan,
-    for it may be replayed beside anything else.
+    All calls of an algorithm, eager, planned and captured, share one workspace: ``Order`` has them run one
+    after another, whatever their streams.  A plan made with ``sms`` has a workspace of its own.
 
     name:   of the call
     table:  its algorithms
@@ -57,12 +66,8 @@ class Collective:
 
     def __init__(self, ground: Ground):
         self.backend, self.job, self.arrays, self.place = ground.backend, ground.job, ground.arrays, ground.place
-        self._limits = Limits(self.backend.max_blocks, self.backend.half_bytes)
-        self._lanes: dict[tuple[str, int], Lane] = {}
-        self._ready: dict[tuple[Any, ...], Run] = {}
-        self._captures: dict[int, int] = {}
-        self._in_order = ground.in_order
-        self._plans = 0
+        self._lanes, self._sms, self._order = ground.lanes, ground.sms, ground.backend.order
+        self._ready: dict[tuple[Any, ...], Ready] = {}
 
     def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
         """The row to run.  Raises ValueError (unknown name), Unsupported (can't run here)."""
@@ -84,56 +89,76 @@ class Collective:
         """The launch, and what has to follow it in its stream."""
         return run
 
-    def call(self, asked: Asked, algorithm: str | Algorithm, stream: Any) -> None:
+    def call(self, asked: Asked, algorithm: str | Algorithm, stream: Any, sms: int | None) -> None:
         """Run in stream order."""
         at, what = asked
         handle = self.backend.stream_handle(stream)
-        capture = self.backend.capture_id(handle)
-        run = self._ready.get((what, algorithm, capture))
-        if run is None:
-            lane = 0 if capture == 0 else self._graph_lane(capture)
-            run = self._ready[what, algorithm, capture] = self._prepare(what, algorithm, lane, capture != 0)
-        self._in_order.follow(handle, stream)
-        run(*at, handle)
+        ready = self._ready.get((what, algorithm, sms))
+        if ready is None:
+            ready = self._ready[what, algorithm, sms] = self._prepare(what, algorithm, sms)
+        run, blocks, workspace = ready
+        if blocks:
+            order = self._order
+            must_leave = order.enter(handle, stream, blocks, workspace)
+            run(*at, handle)
+            if must_leave:
+                order.leave()
+        else:
+            run(*at, handle)
 
-    def plan(self, asked: Asked, algorithm: str | Algorithm, *arrays: Any) -> Callable[..., None]:
-        """A persistent call with a lane of its own; the arrays are kept alive.  Collective."""
-        self._plans += 1
+    def plan(self, asked: Asked, algorithm: str | Algorithm, sms: int | None, *arrays: Any) -> Callable[..., None]:
+        """A persistent call; the arrays are kept alive.  Collective."""
         at, what = asked
-        run = self._prepare(what, algorithm, -self._plans, False)
-        name, enter, handle = f"{self.name} plan", self.job.control.enter, self.backend.stream_handle
+        forget: list[Callable[[], None]] = []
+        run, blocks, workspace = self._prepare(what, algorithm, sms, forget)
+        name, count_call, handle_of = f"{self.name} plan", self.job.control.enter, self.backend.stream_handle
+        enter, leave = self._order.enter, self._order.leave
 
         def plan(stream: Any = None) -> None:
-            """Run in stream order; calls of one plan must not overlap one another."""
-            enter(name)
-            run(*at, handle(stream))
+            """Run in stream order."""
+            count_call(name)
+            handle = handle_of(stream)
+            if blocks:
+                must_leave = enter(handle, stream, blocks, workspace)
+                run(*at, handle)
+                if must_leave:
+                    leave()
+            else:
+                run(*at, handle)
 
         plan.arrays = arrays  # type: ignore[attr-defined]
+        for once in forget:
+            weakref.finalize(plan, once).atexit = False
         return plan
 
-    def _graph_lane(self, capture: int) -> int:
-        """The lane of a graph under capture: 1, 2, ..., and round again."""
-        if capture not in self._captures:
-            self._captures[capture] = 1 + len(self._captures) % setting("PENNYMPI_GRAPH_LANES")
-        return self._captures[capture]
+    def limits(self, sms: int | None) -> Limits:
+        """What a plan may use.  Raises TypeError or ValueError for an ``sms`` that is none."""
+        most = self.backend.max_blocks
+        sms = self._sms if sms is None else sms
+        if sms is None:
+            return Limits(most, self.backend.half_bytes)
+        if not isinstance(sms, int | np.integer) or isinstance(sms, bool):
+            raise TypeError(f"sms {sms!r} is not an int")
+        if sms < 1:
+            raise ValueError(f"sms {sms}: a call holds at least one multiprocessor")
+        return Limits(min(int(sms), most), self.backend.half_bytes)
 
-    def _prepare(self, what: tuple[Any, ...], algorithm: str | Algorithm, lane: int, capturing: bool) -> Run:
+    def _prepare(
+        self, what: tuple[Any, ...], algorithm: str | Algorithm, sms: int | None, forget: list[Any] | None = None
+    ) -> Ready:
+        """The launch of a call.  forget: of a plan, which gets what gives its own workspace back, if it has one."""
         count, dtype, op, aligned, *extra = what
         n_pes = self.job.n_pes
+        own = forget is not None and sms is not None
+        limits = self.limits(sms)
         row = self.choose(algorithm, self.place, count * dtype.item_bytes, dtype.name, op)
         if count == 0:
-            return lambda *at_and_stream: None
+            return Ready(lambda *at_and_stream: None, 0, 0)
         if n_pes == 1:
-            return self.alone(count, dtype)
-        if capturing and (row.name, lane) not in self._lanes:
-            raise Unsupported(
-                f"the first {self.name} by {row.name} is under graph capture, and it has to allocate: "
-                f"make the same call once before the capture, or use team.plan_{self.name}"
-            )
-        if reason := row.no_room(self.place, self._limits):
+            return Ready(self.alone(count, dtype), 0, 0)
+        if reason := row.no_room(self.place, limits):
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
-        plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, self._limits)
-        self._allocate(row, lane, self._limits.max_blocks if lane >= 0 else plan.blocks)
+        plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
         kernel = self.backend.kernel(
             row.kernel,
             f"{self.name} ({row.name})",
@@ -141,7 +166,11 @@ class Collective:
             constants=constants(row.kernel, dtype, n_pes, self.opened),
             aligned=aligned and count * dtype.item_bytes % 16 == 0,
         )
-        at = self._lanes[row.name, lane]
+        if own and forget is not None:
+            lane, dead = self._lanes.own(row, limits.max_blocks)
+            forget.append(dead)
+        else:
+            lane = self._lanes.shared(self.name, row)
         values = {
             **dict.fromkeys(self.opened, 0),
             **dict(zip(self.extras, extra, strict=True)),
@@ -149,27 +178,14 @@ class Collective:
             "me": self.job.me,
             "count": count,
             "piece_elems": plan.piece_elems,
-            "half_bytes": self._limits.half_bytes,
-            **vars(at),
+            "half_bytes": limits.half_bytes,
+            **vars(lane),
         }
         names = parameters(row.kernel)[1:]
         left_open = tuple(names.index(name) for name in self.opened)
         run = kernel.prepare(plan.blocks, [values[name] for name in names], left_open, plan.threads)
-        return self.after(row, run, at, count, dtype)
-
-    def _allocate(self, row: Algorithm, lane: int, blocks: int) -> None:
-        """Make the lane for launches of up to ``blocks``, and with the shared one those of the graphs that may come."""
-        wanted = [lane]
-        if lane == 0 and self.backend.can_capture:
-            wanted += range(1, 1 + setting("PENNYMPI_GRAPH_LANES"))
-        nbytes = blocks * 2 * self._limits.half_bytes
-        for one in wanted:
-            if (row.name, one) not in self._lanes:
-                outbox_bytes = nbytes if row.outbox or self.backend.needs_scratch else 0
-                ways = row.ways(self.place, self.job.me) if row.ways else ()
-                self._lanes[row.name, one] = make_lane(
-                    self.backend, self.job, nbytes, outbox_bytes, blocks * row.signals(self.place), blocks, ways
-                )
+        blocks = plan.blocks if self.backend.has_streams else 0
+        return Ready(self.after(row, run, lane, count, dtype), blocks, lane.inbox)
 
 
 def constants(text: Callable[..., Any], dtype: DType, n_pes: int, opened: Sequence[str] = ()) -> dict[str, int]:

@@ -6,21 +6,26 @@ and what every other PE was doing.  Both backends use it alike.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import time
 from typing import Any, cast
 
 import numpy as np
 from mpi4py import MPI
 
+from . import lives
+
 COMPUTING, WAITING, LEAVING = range(3)  # the states of a PE
 
 # The table, in int64 words: a header, then one record for each PE of the node.  A record fills
-# whole cache lines, so that a PE that counts its calls never slows another.
-_CLAIMED, _ABORT, _HEADER = 0, 1, 8
-_PROGRESS, _STATE, _PID, _NAMES = 0, 1, 2, 8  # within a record
+# whole cache lines, so that a PE that counts its calls never slows another.  At _CLAIMED is a semaphore (sem_t).
+_ABORT, _CLAIMED, _HEADER = 1, 4, 8
+_PROGRESS, _STATE, _PID, _LIFE, _NAMES = 0, 1, 2, 3, 8  # within a record
 _NAME, _MAX_NAMES = 4, 30  # words of one name, and how many names a PE can write down
 _CALL = 32  # progress = calls entered * _CALL + number of the last one's name: one store tells both
 _RECORD = _NAMES + _NAME * _MAX_NAMES
+_libc = ctypes.CDLL(None)
 
 
 class Control:
@@ -36,9 +41,13 @@ class Control:
         self.local, self.n_local = self.node.Get_rank(), self.node.Get_size()
         size_bytes = 8 * (_HEADER + _RECORD * self.n_local)
         self._window = MPI.Win.Allocate_shared(size_bytes if self.local == 0 else 0, 8, comm=self.node)
-        self._words = memoryview(cast(Any, self._window.Shared_query(0)[0])).cast("B").cast("q")
+        table = cast(Any, self._window.Shared_query(0)[0])
+        self._words = memoryview(table).cast("B").cast("q")
+        self._semaphore = ctypes.c_void_p(table.address + 8 * _CLAIMED)
+        self._base = table.address
         if self.local == 0:
             np.asarray(self._words)[:] = 0
+            _libc.sem_init(self._semaphore, 1, 1)  # for all processes that map it; one may take it
         self._window.Lock_all(MPI.MODE_NOCHECK)
         self.pes = self.node.allgather(self.me)  # also: nobody writes before the zeros are there
         self._names: dict[str, int] = {}
@@ -46,6 +55,9 @@ class Control:
         self._record = _HEADER + _RECORD * self.local
         self._progress = self._record + _PROGRESS
         self._words[self._record + _PID] = os.getpid()
+        self._place = {pe: number for number, pe in enumerate(self.pes)}
+        lives.open_word(self.life_address(self.me))
+        lives.show(time.monotonic_ns())
         forget_names(self.node)
 
     def enter(self, name: str) -> None:
@@ -71,11 +83,11 @@ class Control:
         self._words[self._record + _STATE] = state
 
     def claim(self) -> bool:
-        """True for exactly one process of the node: the one that may print why the job ends."""
-        one, seen, zero = np.ones(1, np.int64), np.empty(1, np.int64), np.zeros(1, np.int64)
-        self._window.Compare_and_swap([one, MPI.INT64_T], [zero, MPI.INT64_T], [seen, MPI.INT64_T], 0, 8 * _CLAIMED)
-        self._window.Flush(0)
-        return int(seen[0]) == 0
+        """True for exactly one thread of the node's processes: the one that may print why the job ends.
+
+        Nobody gives the semaphore back, and MPI is not asked: it may not be called from every thread.
+        """
+        return bool(_libc.sem_trywait(self._semaphore) == 0)
 
     @property
     def abort(self) -> bool:
@@ -84,6 +96,19 @@ class Control:
 
     def set_abort(self) -> None:
         self._words[_ABORT] = 1
+
+    @property
+    def entered(self) -> int:
+        """A number that grows with every call that this PE enters."""
+        return self._calls
+
+    def life_address(self, pe: int) -> int:
+        """Address, in this process, of the word with the last sign of life of ``pe`` (0: a PE of another node)."""
+        return self._base + 8 * (self._at(pe) + _LIFE) if pe in self._place else 0
+
+    def life(self, pe: int) -> int:
+        """When ``pe`` last showed a sign of life, in ns of CLOCK_MONOTONIC; 0 for a PE of another node."""
+        return self._words[self._at(pe) + _LIFE] if pe in self._place else 0
 
     def calls(self, pe: int) -> int:
         """How many collective calls ``pe``, a PE of this node, has entered."""
@@ -118,10 +143,11 @@ class Control:
         return f"PE {pe} (process {pid}) {doing} {self.call(pe)}"
 
     def _at(self, pe: int) -> int:
-        return _HEADER + _RECORD * self.pes.index(pe)
+        return _HEADER + _RECORD * self._place[pe]
 
     def close(self) -> None:
         """Collective: gives the table back."""
+        lives.close_word(self.life_address(self.me))
         self._words.release()
         self._window.Unlock_all()
         self._window.Free()

@@ -1,5 +1,7 @@
 """What the library raises.  Every message names the remedy."""
 
+from .kernels.block import POISON
+
 
 class PennympiError(Exception):
     """Base of all errors of this library that are not a wrong argument."""
@@ -37,7 +39,7 @@ class TopologyError(PennympiError, ValueError):
 
 
 class PeerTimeout(PennympiError):
-    """A wait passed its deadline (``PENNYMPI_TIMEOUT_S``).
+    """A wait passed its deadline: ``PENNYMPI_TIMEOUT_S`` without a sign of life of the PE that was waited for.
 
     me:         the PE that waited
     peer:       the PE that it waited for (-1: not known)
@@ -63,3 +65,22 @@ class PeerTimeout(PennympiError):
         super().__init__(text + " The deadline is PENNYMPI_TIMEOUT_S.")
         self.me, self.peer, self.collective, self.epoch, self.found = me, peer, collective, epoch, found
         self.timeout_s = timeout_s
+
+
+class PeerGaveUp(PeerTimeout):
+    """The PE that was waited for had given up a wait of its own, so that what it sent is worthless."""
+
+    def __init__(self, me: int, peer: int, collective: str, epoch: int = -1, timeout_s: float = 0.0):
+        super().__init__(me, peer, collective, epoch, timeout_s=timeout_s)
+        whom = f"PE {peer}" if peer >= 0 else "a peer"
+        self.args = (
+            f"PE {me} stopped in {collective}, epoch {epoch}: {whom} had given up before it, and what it sent is "
+            "worthless.  That PE's own message says for whom it had waited.",
+        )
+
+
+def timeout_of(me: int, peer: int, collective: str, epoch: int, found: int, timeout_s: float) -> PeerTimeout:
+    """The error that a record tells of (``here.py``)."""
+    if found >= POISON:
+        return PeerGaveUp(me, peer, collective, epoch, timeout_s)
+    return PeerTimeout(me, peer, collective, epoch, found, timeout_s)

@@ -6,7 +6,6 @@ from .backend import Backend, Kernel
 from .job import Job
 from .kernels.exchange import TABLE
 from .lane import Lane, make_lane
-from .order import InOrder
 from .rma import OneSided
 from .span import check_alike, check_apart
 from .symmetric import SymmetricArrays
@@ -16,7 +15,7 @@ MAX_BLOCKS = 32
 
 
 class Exchange:
-    """The exchanges of one team; calls run in the order in which they were issued."""
+    """The exchanges of one team."""
 
     def __init__(self, backend: Backend, job: Job, arrays: SymmetricArrays, rma: OneSided):
         self._backend, self._job, self._arrays, self._rma = backend, job, arrays, rma
@@ -27,7 +26,6 @@ class Exchange:
         self._pair: Lane = make_lane(backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks)
         self._team: Lane = make_lane(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
         self._kernels: dict[str, Kernel] = {}
-        self._in_order = InOrder(backend)
 
     def call(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
         row = TABLE.get(form)
@@ -41,7 +39,6 @@ class Exchange:
         check_alike(recv=to, send=source)
         check_apart("one array for both", recv=to, send=source)
         kernel = self._kernels.get(form) or self._compile(form)
-        self._in_order.follow(handle, stream)
         me, n = self._job.me, self._job.n_pes
         blocks = max(1, min(self._blocks, -(-to.nbytes // PIECE_BYTES)))
         if row.collective:
@@ -50,7 +47,10 @@ class Exchange:
         else:
             lane = self._pair
             args = (me, pe, to.address, source.address, to.nbytes, self._blocks, PIECE_BYTES)
+        must_leave = self._backend.order.enter(handle, stream, blocks, lane.inbox)
         kernel.launch(blocks, (*args, lane.inbox, lane.outbox, lane.signals, lane.epochs), handle)
+        if must_leave:
+            self._backend.order.leave()
 
     def _compile(self, form: str) -> Kernel:
         row = TABLE[form]

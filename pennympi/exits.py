@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mpi4py import MPI  # imported first: our hook at exit must run before MPI's, which waits for every rank
 
 from .control import LEAVING, start_up_segments, unlink
-from .errors import PeerTimeout
-from .rendezvous import LEFT, Meeting, pauses
+from .errors import PeerGaveUp, PeerTimeout
+from .rendezvous import LEFT, Deadline, Meeting, pauses
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -27,17 +27,20 @@ if TYPE_CHECKING:
 
 open_jobs: list[Job] = []  # the oldest first
 _AHEAD_S = 1.0  # how long another PE must be in a call of ours before it counts as waiting in vain
+_BEFORE_S = 0.5  # how long a PE that gave up because another had done so lets that one speak first
 _EXIT_S = 1.0  # how long a PE that leaves with a non-zero status waits for the others to do so too
 _installed_in = 0  # the process that has the hooks; a forked child must not end the job of its parent
+_rank, _n_ranks = 0, 1  # in MPI.COMM_WORLD, asked once: other threads may be forbidden to call MPI
 _status = 0  # what sys.exit was last called with
 
 
 def install() -> None:
     """Puts the hooks in place, once a process."""
-    global _installed_in
+    global _installed_in, _rank, _n_ranks
     if _installed_in == os.getpid():
         return
     _installed_in = os.getpid()
+    _rank, _n_ranks = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
     plain, plain_thread, plain_exit = sys.excepthook, threading.excepthook, sys.exit
 
     def on_exception(kind: Any, value: Any, trace: Any) -> None:
@@ -82,6 +85,8 @@ def end_by(kind: type[BaseException], show: Callable[[], Any]) -> NoReturn:
                 for pe in control.pes[:16]:
                     say(f"pennympi: {control.describe(pe)}")
 
+    if issubclass(kind, PeerGaveUp):
+        time.sleep(_BEFORE_S)
     end(report)
 
 
@@ -115,7 +120,7 @@ def _alone() -> bool:
     """No other rank depends on this process."""
     if _installed_in != os.getpid() or not MPI.Is_initialized() or MPI.Is_finalized():
         return True
-    return MPI.COMM_WORLD.Get_size() == 1
+    return _n_ranks == 1
 
 
 def _claim() -> bool:
@@ -123,14 +128,14 @@ def _claim() -> bool:
         control = open_jobs[0].control
         control.set_abort()
         return control.claim()
-    if MPI.COMM_WORLD.Get_rank() > 0:  # before init there is no table: rank 0, if it fails alike, speaks first
+    if _rank > 0:  # before init there is no table: rank 0, if it fails alike, speaks first
         time.sleep(1)
     return True
 
 
 def _who() -> str:
-    comm = open_jobs[0].comm if open_jobs else MPI.COMM_WORLD
-    return f"PE {comm.Get_rank()} of {comm.Get_size()}"
+    me, n_pes = (open_jobs[0].me, open_jobs[0].n_pes) if open_jobs else (_rank, _n_ranks)
+    return f"PE {me} of {n_pes}"
 
 
 def _abort(status: int) -> NoReturn:
@@ -147,10 +152,13 @@ def _leave() -> None:
     for job in open_jobs:
         job.control.set_state(LEAVING)
     meetings = [(job, Meeting(job.comm, LEFT)) for job in open_jobs]
+    deadlines = {job: Deadline(job.control, job.timeout_s) for job in open_jobs}
     ahead_since_s = float("inf")
     for passed_s in pauses():
         missing = [(job, meeting) for job, meeting in meetings if not meeting.complete()]
         if not missing:
+            for job in open_jobs:
+                job.stop()
             return
         ahead = [(job, pe) for job, _ in missing for pe in job.control.ahead()]
         ahead_since_s = min(ahead_since_s, passed_s) if ahead else float("inf")
@@ -160,7 +168,7 @@ def _leave() -> None:
         job, meeting = missing[0]
         if _status and passed_s > _EXIT_S:
             _complain(f"with status {_status} while others still run")
-        if job.timeout_s and passed_s > job.timeout_s:
+        if deadlines[job].passed(meeting):
             others = "; ".join(job.control.describe(pe) for pe in meeting.absent()[:4])
             _complain(
                 f"without team.finalize(), and after {job.timeout_s:g} s (PENNYMPI_TIMEOUT_S) others have not: {others}"

@@ -2,13 +2,14 @@
 
 It lives in memory of this PE (device memory on a GPU).  The words up to DELTAS
 are scalars; then comes one word a PE: what to add to a local symmetric address
-to get the address of that PE's instance, or UNREACHABLE.
+to get the address of that PE's instance, or UNREACHABLE.  On a GPU one more word
+a PE follows: its number in NVSHMEM, which may run over more PEs than the team.
 """
 
 ME = 0  # this PE
 N_PES = 1  # PEs of the team
 TIMEOUT_NS = 2  # deadline of a wait, 0: none
-ABORT = 3  # address of the abort word (int64): not 0 ends every wait
+ABORT = 3  # cuda backend: address of the abort word (int64, host memory): not 0 ends every wait
 RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record
 WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: addresses of the compiled element loops
@@ -17,11 +18,15 @@ CLOSE, LAST, PLUS = 13, 14, 15  # host backend: addresses of the loops that add 
 PATIENCE = 16  # host backend: polls of a signal before the PE sleeps between them
 SENT = 17  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
 MULTICAST = 18  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
-DELTAS = 19
+GAVE_UP = 19  # 0, or POISON (kernels/block.py) once a wait of this PE has given up
+LIVES = 20  # address of (n_pes,) words about each PE's last sign of life (lives.py); host backend: the words'
+# addresses, 0 for a PE of another node; cuda backend: those of a Pulse
+OWN_LIVES = 21  # host backend: address of the number of this process's own words, and of theirs after it
+DELTAS = 22
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 
 # The record: int64 words, written once, by the first wait of a PE that gives up.
 RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND = range(5)
-RECORD_WORDS = 8
+RECORD_WORDS = 8  # RECORD_FOUND is POISON or more where it was the other PE that gave up first
 SPINS_BETWEEN_LOOKS = 1024  # polls of a signal between two looks at clock and abort word

@@ -37,6 +37,7 @@ class Job:
         rendezvous(comm, None, "init", self.timeout_s)
         self.comm = comm.Dup()
         self.control = Control(self.comm)
+        self.watchdog: Watchdog | None = None
         exits.open_jobs.append(self)
 
     def rendezvous(self, what: str) -> None:
@@ -50,6 +51,11 @@ class Job:
     def fail(self, exc: BaseException) -> None:
         """Prints ``exc`` and where the main thread is, and ends the job; does not return."""
         exits.end_by(type(exc), lambda: _print_from_outside(exc))
+
+    def stop(self) -> None:
+        """Ends what reads the node's table beside the main thread."""
+        if self.watchdog:
+            self.watchdog.stop()
 
     def close(self) -> None:
         """Collective: a proper end; this PE may now leave the program whenever it likes."""
@@ -75,6 +81,7 @@ class Watchdog:
 
     def __init__(self, job: Job, poll: Callable[[], BaseException | None], grace_s: float = 2.0):
         self.delivered = False
+        job.watchdog = self
         self._job, self._poll, self._grace_s = job, poll, grace_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="pennympi watchdog", daemon=True)

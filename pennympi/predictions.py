@@ -10,7 +10,7 @@ from .selection import Selection
 
 GPUS = [16, 32, 64, 128, 256, 512, 1024]
 A_NODE = 8
-LIMITS = Limits(max_blocks=264, half_bytes=256 << 10)  # of an H200
+LIMITS = Limits(max_blocks=132, half_bytes=256 << 10)  # of an H200
 
 
 def selection(gpus: int) -> Selection:

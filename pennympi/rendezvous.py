@@ -12,10 +12,12 @@ from typing import Any
 
 from mpi4py import MPI
 
+from . import lives
 from .control import COMPUTING, WAITING, Control
 from .errors import PeerTimeout
 
 _NOTHING = (None, 0, MPI.BYTE)
+LOOK_S = 0.05  # between two looks at signs of life
 ARRIVED, LEFT = 32701, 32702  # message tags, below the 32767 that every MPI has
 
 
@@ -47,6 +49,29 @@ class Meeting:
         self._arrivals = []
 
 
+class Deadline:
+    """When to stop waiting for a Meeting: ``timeout_s`` (0: never) after it began, or after the last sign of life of
+    the most silent PE that is missing, if that is later.
+    """
+
+    def __init__(self, control: Control | None, timeout_s: float):
+        self._control, self._timeout_s = control, timeout_s
+        self._since_ns = self._looked_ns = time.monotonic_ns()
+
+    def passed(self, meeting: Meeting) -> bool:
+        """Looks at the PEs that are missing every now and then; this PE shows that it lives as long as they do."""
+        now_ns = time.monotonic_ns()
+        if not self._timeout_s or now_ns - self._looked_ns < 1e9 * min(LOOK_S, self._timeout_s / 4):
+            return False
+        self._looked_ns = now_ns
+        absent = meeting.absent()
+        if self._control and absent:
+            life_ns = min(self._control.life(pe) for pe in absent)
+            lives.show(life_ns)
+            self._since_ns = max(self._since_ns, life_ns)
+        return now_ns - self._since_ns > 1e9 * self._timeout_s
+
+
 def pauses() -> Iterator[float]:
     """Yields the seconds since the start, sleeping in between: first by yielding the core, at last 1 ms."""
     start, nap_s = time.monotonic(), 0.0
@@ -69,11 +94,12 @@ def rendezvous(comm: MPI.Intracomm, control: Control | None, what: str, timeout_
     if control:
         control.enter(what)
         control.set_state(WAITING)
-    meeting = Meeting(comm)
-    for passed_s in pauses():
+        lives.show(time.monotonic_ns())
+    meeting, deadline = Meeting(comm), Deadline(control, timeout_s)
+    for _ in pauses():
         if meeting.complete():
             break
-        if timeout_s and passed_s > timeout_s:
+        if deadline.passed(meeting):
             absent = meeting.absent() or [-1]
             meeting.give_up()
             raise PeerTimeout(comm.Get_rank(), absent[0], what, timeout_s=timeout_s, detail=_whereabouts(absent, control))

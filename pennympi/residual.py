@@ -15,7 +15,7 @@ BLOCK_BYTES = 16384
 
 
 class AllReducePlus(AllReduce):
-    """AllReduce with a residual.  Its lanes are its own, and without one AllReduce has nothing to do with it."""
+    """AllReduce with a residual.  Its lanes are AllReduce's; without one AllReduce has nothing to do with it."""
 
     opened = ("out", "src", "residual")
 
@@ -32,9 +32,9 @@ class AllReducePlus(AllReduce):
         check_apart("residual=out", residual=rest, out=Span(dst, count, dtype, out))
         return (dst, src, rest.address), (count, dtype, name, aligned and not rest.address & 15)
 
-    def plan(self, asked: Asked, algorithm: str | Algorithm, *arrays: Any) -> Callable[..., None]:
+    def plan(self, asked: Asked, algorithm: str | Algorithm, sms: int | None, *arrays: Any) -> Callable[..., None]:
         """As ``Collective.plan``."""
-        return Collective.plan(self, asked, algorithm, *arrays)
+        return Collective.plan(self, asked, algorithm, sms, *arrays)
 
     def alone(self, count: int, dtype: DType) -> Run:
         """One PE: out = x + residual."""

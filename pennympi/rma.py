@@ -6,15 +6,16 @@ import numpy as np
 
 from .backend import Backend
 from .job import Job
+from .kernels.block import POISON
 from .kernels.rma import on_stream as texts
 from .lane import make_lane
-from .order import InOrder
 from .settings import setting
 from .span import Span, check_alike
 from .symmetric import SymmetricArrays
 
 BLOCK_BYTES = 16384  # what one block of a put moves at least
 COUNTERS = 1024  # put_signals of several blocks that may be in flight at a time
+ONE_WARP = 32  # threads of a launch that only waits or signals
 
 
 class OneSided:
@@ -25,11 +26,11 @@ class OneSided:
         self._kernel_max_bytes: int = setting("PENNYMPI_PUT_KERNEL_MAX_BYTES")
         self._counters = backend.local_words([0] * COUNTERS)
         self._next = 0
+        self._captured: list[int] = []  # counters for graphs
         self._put = backend.kernel(texts.put_bytes, "put")
         self._get = backend.kernel(texts.get_bytes, "get")
         self._put_signal = backend.kernel(texts.put_bytes_signal, "put_signal")
         self._wait = backend.kernel(texts.wait_signal, "wait_signal")
-        self._in_order = InOrder(backend)
         lane = make_lane(backend, job, 0, 0, 2 * job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, lane.signals, lane.epochs)
         self._barrier = backend.kernel(texts.barrier, "barrier", constants={"n_pes": job.n_pes})
@@ -39,7 +40,7 @@ class OneSided:
         if source.nbytes == 0:
             return
         if source.nbytes > self._kernel_max_bytes and self._backend.host_put(
-            to.address, source.address, source.nbytes, pe, stream, 0, 0
+            to.address, source.address, source.nbytes, pe, stream
         ):
             return
         self._sendable(source, pe)
@@ -59,27 +60,41 @@ class OneSided:
     def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: int) -> None:
         to, source = self._pair(dst, src, pe, symmetric_dst=True)
         word, value = self._word(signal), _value(value)
-        if source.nbytes > self._kernel_max_bytes and self._backend.host_put(
-            to.address, source.address, source.nbytes, pe, stream, word, value
-        ):
-            return
-        self._sendable(source, pe)
+        nbytes = source.nbytes
+        if nbytes > self._kernel_max_bytes and self._backend.host_put(to.address, source.address, nbytes, pe, stream):
+            self._backend.quiet(stream)
+            nbytes = 0  # the kernel brings the signal, for it knows whether what came before has failed
+        else:
+            self._sendable(source, pe)
         # A put that NVSHMEM carries is fused with its signal by one block only.
-        blocks = self._blocks(source.nbytes) if self._backend.puts_by_pointer(pe) else 1
-        self._next = (self._next + 1) % COUNTERS
-        counter = self._counters + 8 * self._next
-        self._put_signal.launch(blocks, (to.address, source.address, source.nbytes, word, value, pe, counter), stream)
+        blocks = self._blocks(nbytes) if self._backend.puts_by_pointer(pe) else 1
+        args = (to.address, source.address, nbytes, word, value, pe, self._counter(stream) if blocks > 1 else 0)
+        self._put_signal.launch(blocks, args, stream)
+
+    def _counter(self, stream: int) -> int:
+        """Address of a counter of arriving blocks.  One in a graph is its own: the graph may run at any time."""
+        if not self._backend.capture_id(stream):
+            self._next = (self._next + 1) % COUNTERS
+            return self._counters + 8 * self._next
+        if not self._captured:
+            first = self._backend.local_words([0] * COUNTERS)
+            self._captured = [first + 8 * k for k in range(COUNTERS)]
+        return self._captured.pop()
 
     def wait_signal(self, signal: Any, value: int, source: int | None, stream: int) -> None:
         word = self._word(signal)
         if source is not None:
             self.check_pe(source)
-        self._wait.launch(1, (word, _value(value), -1 if source is None else source), stream)
+        self._backend.order.settle()
+        self._wait.launch(1, (word, _value(value), -1 if source is None else source), stream, ONE_WARP)
 
     def barrier(self, handle: int, stream: Any) -> None:
-        self._in_order.follow(handle, stream)
+        order = self._backend.order
+        must_leave = order.enter(handle, stream, 1, self._barrier)
         self._backend.quiet(handle)
-        self._barrier.launch(1, self._barrier_args, handle)
+        self._barrier.launch(1, self._barrier_args, handle, ONE_WARP)
+        if must_leave:
+            order.leave()
 
     def check_pe(self, pe: Any) -> int:
         """``pe`` as an int.  Raises TypeError or ValueError."""
@@ -113,7 +128,8 @@ class OneSided:
 
     def _word(self, signal: Any) -> int:
         span = self._backend.span(signal, True)
-        if span.count != 1 or span.dtype.name not in ("uint64", "int64") or not self._arrays.holds(span):
+        is_word = span.count == 1 and span.dtype.name in ("uint64", "int64") and span.address % 8 == 0
+        if not is_word or not self._arrays.holds(span):
             raise ValueError("a signal is one element of team.signals(n): pass a view such as signals[i:i+1]")
         return span.address
 
@@ -122,6 +138,6 @@ def _value(value: Any) -> int:
     """A signal's value.  Raises TypeError or ValueError."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool):
         raise TypeError(f"signal value {value!r} is not an int")
-    if not 0 <= value < 1 << 63:
-        raise ValueError(f"signal value {value} is outside 0..2**63-1: values only grow, from 0")
+    if not 0 <= value < POISON:
+        raise ValueError(f"signal value {value} is outside 0..2**62-1: values only grow, from 0")
     return int(value)

@@ -26,7 +26,8 @@ NEEDS_SHARED_OUT = "runs in plans whose out is the same symmetric array on every
 class Explanation:
     """What an AllReduce of one kind will run, and why.  Print it.
 
-    plan:      blocks, elements of a message, threads of a block (0: the backend's own)
+    plan:      blocks (each holds half a multiprocessor of a GPU), elements of a message, threads of a block (0: the
+               backend's own)
     measured, modelled: {algorithm: us a call} by the tuned table and by the cost model
     refused:   {algorithm: why it can't run here}
     """
@@ -121,13 +122,14 @@ class Selection:
         """Why a row can't run here, or ""."""
         return row.refuse(self._place, dtype, op) or row.no_room(self._place, self._limits)
 
-    def explain(self, nbytes: int, dtype: DType, op: str) -> Explanation:
-        """What a call would run, why, and what else could.  Raises as ``choose``."""
+    def explain(self, nbytes: int, dtype: DType, op: str, limits: Limits | None = None) -> Explanation:
+        """What a call would run within ``limits`` (None: the team's), why, and what else could.  Raises as ``choose``."""
+        limits = limits or self._limits
         row = self.choose("auto", self._place, nbytes, dtype.name, op)
         forced = setting("PENNYMPI_ALLREDUCE") != "auto"
         why = "named by PENNYMPI_ALLREDUCE" if forced else self._best(nbytes, dtype, op)[1]
         count, alone = max(1, nbytes // dtype.item_bytes), self._place.n_pes == 1
-        plan = Plan(1, count) if alone else row.plan(count, dtype.item_bytes, dtype.acc_bytes, self._place, self._limits)
+        plan = Plan(1, count) if alone else row.plan(count, dtype.item_bytes, dtype.acc_bytes, self._place, limits)
         return Explanation(
             nbytes,
             dtype.name,

@@ -95,15 +95,22 @@ SETTINGS = {
         Setting("PENNYMPI_BACKEND", "auto", _backend, "auto, host or cuda",
                 "Where the symmetric heap and the kernels live; auto takes CUDA where a device and its libraries are."),
         Setting("PENNYMPI_TIMEOUT_S", "60", _seconds, "seconds >= 0; 0 means never",
-                "How long any wait for another PE may last before it ends in PeerTimeout."),
+                "How long a wait for another PE may last without a sign of life of it (a call on any team) before it ends"
+                " in PeerTimeout. A PE that makes calls for ever and never comes is waited for as long: nobody can tell"
+                " it from one that is late. PEs of other nodes show no signs of life."),
         Setting("PENNYMPI_SYMMETRIC_SIZE", "auto", _auto_bytes, "auto, or bytes with an optional k, m or g (512m)",
-                "The symmetric heap of one PE on the host backend; auto is the smaller of 1 GiB and half of the free"
-                " shared memory divided by the PEs of the node."),
+                "The symmetric heap of one PE. On the host backend each team has its own, and auto is the smaller of 1"
+                " GiB and half of the free shared memory divided by the PEs of the node. On the cuda backend all teams"
+                " share that of the first, and a team of all PEs makes it larger when it is full; auto is 2 GiB, or half"
+                " of the device's free memory divided by the PEs that use it where that is less."),
         Setting("PENNYMPI_FORCE_NVSHMEM_PUT", "0", _switch, "0 or 1",
                 "1 sends every put through NVSHMEM's device call, even where a pointer reaches the peer."),
         Setting("PENNYMPI_MULTICAST", "auto", _auto_or_never, "auto, or 0 for never",
                 "Whether the NVSwitch may add up and copy; auto uses it where NVSHMEM has mapped its heap for"
                 " multicast (not with NVSHMEM_DISABLE_NVLS=1)."),
+        Setting("PENNYMPI_PACKETS", "auto", _auto_or_never, "auto, or 0 for never",
+                "Whether messages may be packets, 128-byte lines that links must deliver whole; auto sends them where"
+                " every peer is on the same device or on NVLink, 0 on any PE turns them off for its team."),
         Setting("PENNYMPI_CACHE_DIR", "$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder",
                 "Where compiled kernels are kept between runs."),
         Setting("PENNYMPI_TOPOLOGY", "auto", str, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",
@@ -130,9 +137,6 @@ SETTINGS = {
                 "The all-to-all algorithm that algorithm=\"auto\" stands for."),
         Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, "bytes with an optional k, m or g; 0 for no kernel",
                 "The largest put on a stream that a kernel of the library moves; larger ones use NVSHMEM's host call."),
-        Setting("PENNYMPI_GRAPH_LANES", "1", _positive, "a whole number >= 1",
-                "How many captured CUDA graphs of a team have workspace of their own; captures beyond that share it"
-                " in turn, and must then not run at the same time."),
         Setting("PENNYMPI_DEBUG", "0", _switch, "0 or 1",
                 "1 compares what every PE is about to do before each collective and raises CollectiveMismatchError."),
     )

@@ -15,16 +15,26 @@ from .topology.place import agreed, name_of
 _CUDA_MODULES = ("cupy", "nvshmem", "numba.cuda", "cuda.bindings")
 
 
-def init(comm: Any = None, backend: str = "auto", heap_bytes: int | None = None, topology: Any = None) -> Team:
+def init(
+    comm: Any = None,
+    backend: str = "auto",
+    heap_bytes: int | None = None,
+    topology: Any = None,
+    sms: int | None = None,
+) -> Team:
     """Make a team of the PEs of an mpi4py communicator.  Collective; use it with ``with``.
 
-    comm:       any intra-communicator, by default MPI.COMM_WORLD
+    comm:       any intra-communicator, by default MPI.COMM_WORLD; on GPUs one whose PEs are all in the first
+                team that the process made, in any order
     backend:    "host", "cuda", or "auto" (cuda where every PE can; PENNYMPI_BACKEND overrides auto)
-    heap_bytes: symmetric heap of one PE on the host backend (PENNYMPI_SYMMETRIC_SIZE)
+    heap_bytes: symmetric heap of one PE (PENNYMPI_SYMMETRIC_SIZE); on GPUs all teams share that of the first, which
+                a team of all its PEs makes larger when it is full
     topology:   nodes to lay over the PEs: a name such as "two-nodes-of-eight", a TOML file, or "auto" for
                 what MPI and the hardware say (PENNYMPI_TOPOLOGY)
+    sms:        how many multiprocessors a call may hold that does not say (half of each), the same on every PE; None: all
 
-    Raises TypeError, ValueError, TopologyError, Unsupported (the backend is not possible here), PeerTimeout.
+    Raises TypeError, ValueError, TopologyError, Unsupported (the backend is not possible here, or not for these
+    PEs), SymmetricHeapExhausted, PeerTimeout.
     """
     comm = MPI.COMM_WORLD if comm is None else comm
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
@@ -48,7 +58,7 @@ def init(comm: Any = None, backend: str = "auto", heap_bytes: int | None = None,
         pe, reason = next((pe, why) for pe, why in enumerate(reasons) if why)
         job.close()
         raise Unsupported(f"the cuda backend can't run on PE {pe}: {reason}; use backend='host' where there is no GPU")
-    return Team(job, _together(job, wanted, heap_bytes), layout)
+    return Team(job, _together(job, wanted, heap_bytes), layout, sms)
 
 
 def _together(job: Job, name: str, heap_bytes: int | None) -> Backend:
@@ -74,7 +84,7 @@ def _backend(job: Job, name: str, heap_bytes: int | None) -> Backend:
     if name == "cuda":
         from .cuda.backend import CudaBackend
 
-        return CudaBackend(job)
+        return CudaBackend(job, heap_bytes)
     from .host.backend import HostBackend
 
     return HostBackend(job, heap_bytes)

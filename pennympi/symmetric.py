@@ -50,6 +50,7 @@ class SymmetricArrays:
                 "free() takes the array that empty(), zeros(), full(), array() or signals() returned, once; "
                 "not a view of it, and not another array"
             )
+        self._backend.synchronize(None)  # what is under way may still write it, here or on a peer
         self._job.rendezvous("free of a symmetric array")
         self._backend.release(address)
         self._starts.remove(address)
@@ -58,7 +59,7 @@ class SymmetricArrays:
     def holds(self, span: Span) -> bool:
         """True for memory in a live symmetric array.
 
-        Raises ValueError for memory of the heap that has been freed.
+        Raises ValueError for memory of the heap that has been freed, or that another team holds.
         """
         address = span.address
         i = bisect_right(self._starts, address) - 1
@@ -67,6 +68,8 @@ class SymmetricArrays:
             if address + span.count * span.dtype.item_bytes <= start + self._bytes[start]:
                 return True
         if self._backend.in_heap(address):
+            if self._backend.taken(address):
+                raise ValueError("the array belongs to another team: pass a copy, or an array made by this team")
             raise ValueError("the array was freed: its memory is back in the symmetric heap")
         return False
 
@@ -133,5 +136,4 @@ def _shape(shape: Any) -> tuple[int, ...]:
 def filled(backend: Backend, array: Any, value: Any, dtype: DType) -> Any:
     """Set every element, and wait until it is done."""
     backend.fill(array, value)
-    backend.synchronize(None)
     return array

@@ -15,8 +15,8 @@ from .errors import CollectiveMismatchError, NotInitialized
 from .exchange import Exchange
 from .job import Job
 from .kernels.algorithm import MAX_THREADS
+from .lane import Lanes
 from .operators import operator_name
-from .order import InOrder
 from .residual import AllReducePlus
 from .rma import OneSided
 from .selection import Explanation, agreed
@@ -38,7 +38,7 @@ class Team(Collectives):
     local_pe, n_local: this PE among those of its host
     """
 
-    def __init__(self, job: Job, backend: Backend, layout: Layout | None = None):
+    def __init__(self, job: Job, backend: Backend, layout: Layout | None = None, sms: int | None = None):
         self._job, self._backend = job, backend
         self.comm = job.comm
         self.me, self.n_pes = job.me, job.n_pes
@@ -51,7 +51,8 @@ class Team(Collectives):
         self._arrays = SymmetricArrays(backend, job)
         self._rma = OneSided(backend, job, self._arrays)
         self._exchange = Exchange(backend, job, self._arrays, self._rma)
-        ground = Ground(backend, job, self._arrays, self.place, InOrder(backend))
+        self._lanes = Lanes(backend, job, self.place)
+        ground = Ground(backend, job, self._arrays, self.place, self._lanes, sms)
         self._allreduce = AllReduce(ground, self._selection)
         self._allreduce_plus = AllReducePlus(ground, self._selection)
         super().__init__(ground)
@@ -186,44 +187,49 @@ class Team(Collectives):
         algorithm: str = "auto",
         stream: Any = None,
         residual: Any = None,
+        sms: int | None = None,
     ) -> Any:
         """out = op over all PEs of x, plus residual, in stream order; returns out (x when out is None: in place).
 
         x, out, residual: contiguous device arrays of the same count and dtype, symmetric or not
         op: "sum", "prod", "min", "max", "avg", or MPI.SUM and so on
-        algorithm: a row of the table in the README, or "auto"
+        algorithm: a row of the table in the README, or "auto";  sms: see ``Collectives``
         16-bit floats are added in float32 and rounded once.  Every PE gets the same bits, but for
         its own residual, which the same kernel adds before that rounding (one_shot, one_shot_packets),
         or in float32 with a second rounding (two_shot, two_shot_packets); it may be out.
         Raises TypeError, ValueError, Unsupported before anything is sent; PeerTimeout.
         """
         if residual is None:
-            self._allreduce.call(self._ask(self._allreduce, algorithm, x, out, op), algorithm, stream)
+            self._allreduce.call(self._ask(self._allreduce, algorithm, x, out, op), algorithm, stream, sms)
         else:
             plus = self._allreduce_plus
-            plus.call(self._ask(plus, algorithm, x, out, op, residual), algorithm, stream)
+            plus.call(self._ask(plus, algorithm, x, out, op, residual), algorithm, stream, sms)
         return x if out is None else out
 
     def plan_allreduce(
-        self, x: Any, out: Any = None, op: Any = "sum", algorithm: str = "auto", residual: Any = None
+        self,
+        x: Any,
+        out: Any = None,
+        op: Any = "sum",
+        algorithm: str = "auto",
+        residual: Any = None,
+        sms: int | None = None,
     ) -> Callable[..., None]:
-        """A persistent AllReduce of these arrays: call it as plan(stream).  Collective.
-
-        Takes part in graph capture; has a workspace of its own.  Arguments as ``allreduce``.
-        """
+        """A persistent AllReduce of these arrays: call it as plan(stream).  Collective.  Arguments as ``allreduce``."""
         if residual is None:
-            return self._plan(self._allreduce, algorithm, x, out, op)
-        return self._plan(self._allreduce_plus, algorithm, x, out, op, residual)
+            return self._plan(self._allreduce, algorithm, sms, x, out, op)
+        return self._plan(self._allreduce_plus, algorithm, sms, x, out, op, residual)
 
-    def explain(self, nbytes: int, dtype: Any = "float32", op: Any = "sum") -> Explanation:
+    def explain(self, nbytes: int, dtype: Any = "float32", op: Any = "sum", sms: int | None = None) -> Explanation:
         """What an AllReduce of ``nbytes`` bytes will run and why, its plan, and the predicted times of all algorithms.
 
-        Raises ValueError (size, op, PENNYMPI_ALLREDUCE), Unsupported (dtype).
+        Raises ValueError (size, op, sms, PENNYMPI_ALLREDUCE), Unsupported (dtype).
         """
         self._check()
         if nbytes < 0:
             raise ValueError(f"{nbytes} bytes: a size is not negative")
-        return self._selection.explain(int(nbytes), dtype_of(dtype), operator_name(op))
+        limits = self._allreduce.limits(sms)
+        return self._selection.explain(int(nbytes), dtype_of(dtype), operator_name(op), limits)
 
     def kernel(
         self, text: Callable[..., Any], dtype: Any = "float32", most_threads: int = MAX_THREADS, resident: int = 1
@@ -265,7 +271,8 @@ class Team(Collectives):
         sizes = " or ".join(map(str, sorted({len(pes) for pes in self.place.nodes})))
         laid = f", laid by {self.layout.name}" if self.layout else ""
         nodes = f"{len(self.place.nodes)} with {sizes} PEs{laid}"
-        return [("device", self.device_name), *self._backend.describe(), ("nodes", nodes)]
+        workspaces = f"{self._lanes.held_bytes} bytes of symmetric memory, in {self._lanes.count}"
+        return [("device", self.device_name), *self._backend.describe(), ("nodes", nodes), ("workspaces", workspaces)]
 
     # Life ------------------------------------------------------------------------------
     def finalize(self) -> None:

@@ -1,6 +1,7 @@
 """One team for the whole session, over all ranks, on the GPU where there is one."""
 
 import os
+from importlib.util import find_spec
 
 import pytest
 from mpi4py import MPI
@@ -11,6 +12,9 @@ from pennympi.start import why_no_cuda
 
 # A rank that failed alone leaves the others waiting: they end in PeerTimeout, not in the job's time limit.
 os.environ.setdefault("PENNYMPI_TIMEOUT_S", "30")
+
+# The machine runs all PEs in one process, by greenlets (of the test extra), and knows nothing of GPUs.
+collect_ignore_glob = ["test_machine*.py"] if MPI.COMM_WORLD.size > 1 or not find_spec("greenlet") else []
 
 
 def pytest_report_header():

@@ -1,12 +1,13 @@
 """Arrays of others: the buffer protocol, DLPack, PyTorch; in place and out of place, without a copy of their own."""
 
 import array
+import ctypes
 
 import numpy as np
 import pytest
 from on_device import device, to_numpy
 
-from pennympi import Unsupported
+from pennympi import Unsupported, dlpack
 
 pytestmark = pytest.mark.mpi
 
@@ -24,6 +25,30 @@ class Capsule:
 
     def __dlpack_device__(self):
         return self._where or self._x.__dlpack_device__()
+
+
+class Old(Capsule):
+    """As a producer from before DLPack 1.0, which knows no version and no flags."""
+
+    def __dlpack__(self):
+        return self._x.__dlpack__()
+
+
+class Marked(Capsule):
+    """With a word of DLManagedTensorVersioned changed: (its byte, its type, its new value)."""
+
+    def __init__(self, x, *change):
+        super().__init__(x)
+        self._at, self._type, self._value = change
+
+    def __dlpack__(self, max_version):
+        capsule = self._x.__dlpack__(max_version=max_version)
+        pointer = dlpack._pointer(capsule, b"dltensor_versioned")
+        self._type.from_address(pointer + self._at).value = self._value
+        return capsule
+
+
+READ_ONLY, VERSION_2 = (24, ctypes.c_uint64, 1), (0, ctypes.c_uint32, 2)
 
 
 def check(team, x, read, n, dtype):
@@ -97,6 +122,47 @@ def test_dlpack_refused(team):
         team.allreduce(Capsule(x, elsewhere))
     y = device(team, np.full(3, team.me + 1))
     check(team, y, lambda: to_numpy(y), 3, int)
+
+
+def test_dlpack_read_only(team):
+    """May be given, and not written: what the producer says of it decides, if it is new enough to say so."""
+    x, out = device(team, np.full(33, team.me + 1, np.float32)), device(team, np.zeros(33, np.float32))
+    for given in (Marked(x, *READ_ONLY), Old(x)):
+        team.allreduce(given, out, "max")
+        assert (to_numpy(out) == team.n_pes).all()
+    frozen = [Marked(out, *READ_ONLY)]
+    if team.backend == "host":
+        by_numpy = np.zeros(33, np.float32)
+        by_numpy.flags.writeable = False
+        frozen.append(Capsule(by_numpy))
+    for one in frozen:
+        for call in (
+            lambda one=one: team.allreduce(one),
+            lambda one=one: team.allreduce(x, one),
+            lambda one=one: team.plan_allreduce(x, one),
+            lambda one=one: team.all_gather(x[: 33 // team.n_pes], one),
+            lambda one=one: team.exchange(one, x, team.me),
+        ):
+            with pytest.raises(ValueError, match="is read-only, and the call writes to it: pass a copy"):
+                call()
+    check(team, Old(x), lambda: to_numpy(x), 33, np.float32)
+    with pytest.raises(Unsupported, match=r"DLPack 2\.\d+ of Marked is not 1.x"):
+        team.allreduce(Marked(x, *VERSION_2))
+
+
+def test_dlpack_device(team):
+    """Another GPU's memory is refused, by its number."""
+    x = np.ones(3, np.float32)
+    gpu = (dlpack.CUDA, dlpack.CUDA_MANAGED)
+    for kind in gpu:
+        assert dlpack.read(Capsule(x, (kind, 1)), True, gpu, 1)[:2] == (x.ctypes.data, 3)
+        with pytest.raises(ValueError, match="lies on device 1 and this PE uses device 0: move it there first"):
+            dlpack.read(Capsule(x, (kind, 1)), False, gpu, 0)
+    if team.backend == "cuda":
+        x = device(team, x)
+        kind, number = x.__dlpack_device__()
+        with pytest.raises(ValueError, match=f"lies on device {number + 1} and this PE uses device {number}"):
+            team.allreduce(Capsule(x, (kind, number + 1)))
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16", "float32", "int64"])

@@ -98,6 +98,19 @@ def test_a_slow_rank_is_no_false_alarm(n_pes):
     assert ended.rc == 0 and "done" in ended.output, ended.output
 
 
+def test_a_rank_that_is_busy_on_another_team_is_no_false_alarm():
+    """Among four PEs round a ring, most wait for one that waits itself."""
+    run(4, "skewed", "here", timeout_s=100, limit_s=120)  # compiles
+    ended = run(4, "skewed", "busy", timeout_s=1)
+    assert ended.rc == 0 and "done" in ended.output, ended.output
+
+
+def test_a_rank_that_does_nothing_is_given_up():
+    run(2, "skewed", "here", timeout_s=100, limit_s=120)
+    ended = run(2, "skewed", "asleep", timeout_s=1)
+    assert_fails(ended, 3, "PeerTimeout: PE 0 waited 1 s for PE 1 in allreduce (ring)", tracebacks=1)
+
+
 @both_sizes
 def test_a_program_that_never_finalizes_ends_well(n_pes):
     ended = run(n_pes, "forgetful")
@@ -117,6 +130,15 @@ def test_a_status_that_all_ranks_agree_on_is_kept():
 def test_a_wait_that_the_main_thread_cannot_end_is_ended_by_the_watchdog():
     ended = run(2, "stuck")
     assert_fails(ended, 5, "in main", "PeerTimeout: PE 1 waited", "pennympi: PE 1 of 2 ended the job", tracebacks=1)
+
+
+@pytest.mark.parametrize("thread_level", ["serialized", "multiple"])
+def test_watchdogs_that_end_the_job_at_once_print_one_message(thread_level):
+    """Also where MPI may not be called from the watchdogs' threads."""
+    ended = run(4, "stuck", thread_level)
+    assert_fails(ended, 5, "in main", tracebacks=1)
+    for once in ("PeerTimeout: PE ", "ended the job"):
+        assert ended.output.count(once) == 1, ended.output
 
 
 def test_a_job_of_some_ranks_ends_all():

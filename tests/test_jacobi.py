@@ -8,7 +8,7 @@ import pytest
 
 from apps.jacobi import cli, phases, report
 from apps.jacobi.boundary import column, initial_field
-from apps.jacobi.limbs import LEAST_BIT, LIMB_BITS, LIMBS, WORDS, unit
+from apps.jacobi.limbs import HALF_BITS, LEAST_BIT, LIMB_BITS, LIMBS, WORDS, unit
 from apps.jacobi.norm import norms_of
 from apps.jacobi.outcome import STATUSES, Outcome, checked
 from apps.jacobi.problem import Problem
@@ -74,10 +74,10 @@ def test_boundary_columns():
 
 
 def words(value):
-    """What a kernel adds for one segment, (levels, copies, 8)."""
+    """What a kernel adds for one segment, (levels, copies, WORDS)."""
     sums = [0] * WORDS
     for k in range(LIMBS):
-        sums[k] = int(value / unit(k)) % (1 << LIMB_BITS)
+        sums[k], sums[LIMBS + k] = divmod(int(value / unit(k)) % (1 << LIMB_BITS), 1 << HALF_BITS)
     return np.array([[sums]])
 
 
@@ -87,11 +87,11 @@ def test_limbs_hold_a_sum(value):
 
 
 def test_norm_survives_wrapped_words_and_sees_bad_segments():
-    before = np.array([[[2**63 - 5] + [-(2**63)] * 3 + [0] * 4]])
+    before = np.array([[[2**63 - 5] + [-(2**63)] * (WORDS - 1)]])
     with np.errstate(over="ignore"):
         after = before + words(12345.678)
     assert norms_of(before, after) == [math.sqrt(12345.678)]
-    assert math.isnan(norms_of(words(0.0), np.array([[[1, 1, 1, 1, 1, 0, 0, 0]]]))[0])
+    assert math.isnan(norms_of(words(0.0), np.array([[[1] * WORDS]]))[0])
 
 
 def test_passes_end_where_a_norm_is_due():
@@ -194,6 +194,7 @@ BAD = {
     "--backend tpu": "--backend",
     "--fast": "--fast",
     "--ny 6": "4 inner rows",
+    "--nx 2147483647 --ny 2147483647": "exact for at most 4398046511104: use a smaller --nx or --ny",
     "--output /nowhere/x.h5": "--output /nowhere/x.h5 cannot be written",
     "--json /": "--json / cannot be written",
     "--method gauss": "--method",

@@ -9,7 +9,8 @@ from mpi4py import MPI
 from warp import Grid, Words
 
 from apps.jacobi import march_host, sweep
-from apps.jacobi.limbs import BAD, COPIES, LEAST_BIT, LIMB_BITS, LIMBS, WORDS, WORDS_BYTES, segment
+from apps.jacobi.limbs import BAD, COPIES, LEAST_BIT, WORDS, WORDS_BYTES, segment
+from apps.jacobi.norm import total_of
 from apps.jacobi.reference import step
 from apps.jacobi.slab import slabs
 
@@ -44,8 +45,8 @@ def swept(old, nx, sweeps):
 
 
 def totals(words):
-    """The exact sums of words (levels, copies, 8) as integers, one a level."""
-    return [sum(int(sums[:, k].sum()) << LIMB_BITS * (LIMBS - 1 - k) for k in range(LIMBS)) for sums in words]
+    """The exact sums of words (levels, copies, WORDS) as integers, one a level."""
+    return [total_of(sums) for sums in words.sum(axis=1).tolist()]
 
 
 def by_host(team, sweeps, norms, old, nx, rows, chunk):
@@ -104,6 +105,14 @@ def test_bodies_are_bit_exact(team, sweeps, dtype, nx, rows, chunk):
             wanted = s >= sweeps - SUMMED.get(norms, sweeps)
             expected = float((change * change).sum()) if wanted else 0.0
             assert sums[0][s] / 2.0**LEAST_BIT == pytest.approx(expected, rel=1e-6, abs=1e-35)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_segments_that_end_early(team, dtype):
+    for nx in range(3, segment(dtype), 7):
+        old = field(1, nx, 1, dtype)
+        sums = [totals(words) for _, words in (by_host(team, 1, "all", old, nx, 1, 1), by_warps(1, "all", old, nx, 1, 1))]
+        assert sums[0] == sums[1], nx
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
@@ -232,3 +241,48 @@ def test_a_loop_in_one_kernel(n_pes, ny, nx):
 
     ring.run(launches)
     ring.check(13, ring.fields[1], [[1], [4], [7]])
+
+
+def test_a_loop_goes_on_from_a_copy():
+    """What ``variants/persistent.py`` does when a norm ends a solve: the field is kept aside after a launch, and the next
+    launch is done again from the copy.  PE 1's last rows of the first launch are held back until PE 0 has its copy, or
+    for a while, as the launch of PE 0 must wait for them.
+    """
+    first, second, again = 3, 4, 2
+    ring = Ring(3, 15, 500, "float32", 1, 1)
+    copied, all_done = threading.Event(), threading.Barrier(3, timeout=60)
+
+    def launches(grid, slab):
+        put_signal = grid.put_signal
+
+        def late(here, dst, src, nbytes, word, value, pe):
+            if (grid._me, pe, value) == (1, 0, first):
+                copied.wait(0.2)
+            put_signal(here, dst, src, nbytes, word, value, pe)
+
+        grid.put_signal = late
+        old, new = ring.fields
+
+        def launch(sweeps):
+            grid._launch(
+                sweep.persistent_sweeps,
+                {"march": (1, "none", ring.nx), "summed_march": (1, "last", ring.nx)},
+                ring.across * slab.rows,
+                *(sweeps, 0, 1, new, old, slab.rows, ring.across, slab.rows, 1, ring.piece, ring.nx, ring.pitch),
+                *(ring.words, 0, 0, ring.parts[slab.top].rows, ring.done, ring.arrivals, ring.epochs),
+                *(grid._me, slab.top, slab.bottom),
+            )
+
+        launch(first)
+        new, old = old, new
+        field = ring.view(grid._memories[grid._me], old)
+        start = field.copy()
+        if grid._me == 0:
+            copied.set()
+        launch(second)
+        all_done.wait()  # the norm's AllReduce
+        field[...] = start
+        launch(again)
+
+    ring.run(launches)
+    ring.check(first + again, ring.fields[first % 2], [[]])

@@ -4,12 +4,9 @@ A fresh seed each time, which a failure names; PENNYMPI_MACHINE_SEED repeats one
 ``python -m tests.machine --minutes 60``.
 """
 
-from itertools import product
-
 import pytest
 from machine.known import KNOWN
-from machine.network import ANY_ORDER, IN_ORDER, POINTER
-from machine.program import PLAIN, SYMMETRIC, Case, all_cases, key, run
+from machine.program import all_cases, key, mixtures, run
 from machine.seed import SEED
 
 PROGRAMS = 2  # of each case
@@ -24,12 +21,11 @@ def test_a_row(case):
         run(case, f"{SEED}/{k}")
 
 
-@pytest.mark.parametrize("network, arrays", [(POINTER, PLAIN), *product((IN_ORDER, ANY_ORDER), (SYMMETRIC, PLAIN))])
-def test_all_rows(network, arrays):
+@pytest.mark.parametrize("case", mixtures(RIGHT), ids=str)
+def test_all_rows(case):
     """Calls of all rows that are right on this network, one after the other."""
-    rows = tuple(case.rows[0] for case in RIGHT if case.network == network and case.arrays == arrays)
     for k in range(3 * PROGRAMS):
-        run(Case(rows, network, arrays), f"{SEED}/{k}", calls=12)
+        run(case, f"{SEED}/{k}", calls=12)
 
 
 def test_known_faults_are_rows():

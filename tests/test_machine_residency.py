@@ -3,8 +3,10 @@
 from random import Random
 
 import pytest
+from machine.faults import Fault
 from machine.residency import Device, Entry, explore, no_order, one_at_a_time, together_within, wander
 from machine.seed import SEED
+from machine.streams import run_streams
 
 SLOTS = 4
 PROGRAMS = {
@@ -78,3 +80,25 @@ def test_random_programs(ordered):
         if found := wander(Device([entries] * rng.choice((2, 3, 4)), slots, policy), rng):
             stuck.append(f"PENNYMPI_MACHINE_SEED={SEED}, program {k}: {found}")
     assert bool(stuck) != ordered, stuck[:3]
+
+
+@pytest.mark.parametrize(
+    "policy, most_blocks", [(one_at_a_time, SLOTS), (together_within(2), 2)], ids=["one", "together"]
+)
+def test_real_texts_in_order(policy, most_blocks):
+    """Calls of two teams on three streams, with the texts of the library, are right and complete."""
+    for k in range(10):
+        run_streams(f"{SEED}/{k}", policy, SLOTS, most_blocks)
+
+
+def test_real_texts_without_an_order():
+    """The same calls without one: wrong results where two share a workspace, deadlocks where two fill a device."""
+    found = set()
+    for k in range(60):
+        try:
+            run_streams(f"{SEED}/{k}", no_order, SLOTS, SLOTS)
+        except Fault as fault:
+            found.add(type(fault).__name__)
+        if len(found) == 2:
+            return
+    pytest.fail(f"PENNYMPI_MACHINE_SEED={SEED}: only {found or 'nothing'} found")

@@ -5,6 +5,7 @@ import pytest
 from on_device import device, first_taken, same, to_numpy, write
 from reductions import N_PES, expected, own, some
 
+import pennympi
 from pennympi.kernels.allreduce import TABLE
 
 pytestmark = pytest.mark.mpi
@@ -103,3 +104,36 @@ def test_a_plan_keeps_its_arrays(team):
     plan()
     assert same(out, np.full(64, team.n_pes)) and len(rest) == 20
     team.free(out)
+
+
+def test_dead_plans_give_their_workspace_back(team):
+    """Plans share the workspace of their algorithm; one that bounds its multiprocessors has its own, until it dies."""
+    with pennympi.init(team.comm, heap_bytes=64 << 20) as small:
+        x, out = small.full(16, small.me), small.zeros(16)
+        wanted = np.full(16, sum(range(small.n_pes)))
+        small.plan_allreduce(x, out)()
+        for sms in [None] * 40 + [1] * 80:
+            plan = small.plan_allreduce(x, out, sms=sms)
+            plan()
+        assert same(out, wanted)
+        assert small._lanes.count <= 3  # the shared one, the last plan's, and that of the one before it
+        assert f"{small._lanes.held_bytes} bytes" in dict(small.describe())["workspaces"]
+
+
+def test_sms_is_checked(team):
+    x = team.zeros(16)
+    for sms, error in ((0, ValueError), (-1, ValueError), (1.0, TypeError), (True, TypeError)):
+        for call in (team.allreduce, team.plan_allreduce, lambda x, sms: team.explain(64, sms=sms)):
+            with pytest.raises(error, match="sms"):
+                call(x, sms=sms)
+    team.free(x)
+
+
+def test_sms_bounds_the_blocks(team):
+    most = team._backend.max_blocks
+    assert team.explain(64 << 20, sms=3).plan.blocks <= 3
+    assert team.explain(64 << 20, sms=10 * most).plan.blocks <= most
+    with pennympi.init(team.comm, sms=2) as narrow:
+        assert narrow.explain(64 << 20).plan.blocks <= 2
+        x = device(narrow, np.arange(1 << 18, dtype="i8") + narrow.me)
+        assert same(narrow.allreduce(x), np.arange(1 << 18) * narrow.n_pes + sum(range(narrow.n_pes)))

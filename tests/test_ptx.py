@@ -90,7 +90,7 @@ def test_allreduce(ptx, algorithm, cc, reductions):
             adds = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16": "add.acc::f32.v4.bf16x2"}
             assert f"multimem.ld_reduce.relaxed.sys.global.{adds[name]} " in code, what
             assert "multimem.st.relaxed.sys.global.v4.f32 " in code, what
-            assert "multimem.ld_reduce.acquire.sys.global.min.u64 " in code, f"{what}: no min-polling"
+            assert "multimem.ld_reduce.acquire.sys.global.min.s64 " in code, f"{what}: no min-polling"
             assert "fence.proxy.alias" in code, what
             assert len(backend._assembled(code, cc)) > 0  # nvJitLink knows these instructions
         assert ("multimem" in code) == (algorithm == "nvls"), what

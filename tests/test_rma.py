@@ -63,6 +63,17 @@ def test_to_every_pe_at_once(team):
     team.free(table)
 
 
+def test_values_that_a_signal_cannot_have(team):
+    x, signal = team.zeros(4), team.signals(1)
+    for value in (-1, 2**62, 2**63):
+        with pytest.raises(ValueError, match=r"signal value -?\d+ is outside 0..2\*\*62-1"):
+            team.put_signal(x, x, signal, value, team.me)
+        with pytest.raises(ValueError, match="is outside"):
+            team.wait_signal(signal, value)
+    team.free(x)
+    team.free(signal)
+
+
 def test_a_put_to_oneself(team):
     x = team.array(np.arange(1000), "int16")
     team.put(x[500:], x[:500], team.me)
@@ -88,7 +99,7 @@ def test_signals_grow(team):
     """A wait for a value that was passed long ago returns; a larger one than the wait's will do."""
     right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
     x, signal = team.zeros(4, "int64"), team.signals(3)
-    for value in (1, 2, 3, 2**31, 2**32 + 5, 2**62):
+    for value in (1, 2, 3, 2**31, 2**32 + 5, 2**62 - 1):
         team.put_signal(x, x, signal[2:3], value, right)
         team.wait_signal(signal[2:3], value, left)
         team.wait_signal(signal[2:3], 1)

@@ -26,6 +26,7 @@ def test_every_default_can_be_read():
         "PENNYMPI_SYMMETRIC_SIZE": None,
         "PENNYMPI_FORCE_NVSHMEM_PUT": False,
         "PENNYMPI_MULTICAST": True,
+        "PENNYMPI_PACKETS": True,
         "PENNYMPI_CACHE_DIR": Path.home() / ".cache" / "pennympi",
         "PENNYMPI_TOPOLOGY": "auto",
         "PENNYMPI_COUNT_BYTES": False,
@@ -38,7 +39,6 @@ def test_every_default_can_be_read():
         "PENNYMPI_REDUCE": "auto",
         "PENNYMPI_ALL_TO_ALL": "auto",
         "PENNYMPI_PUT_KERNEL_MAX_BYTES": 262144,
-        "PENNYMPI_GRAPH_LANES": 1,
         "PENNYMPI_DEBUG": False,
     }
 
@@ -73,7 +73,6 @@ def test_a_value_is_read(monkeypatch, name, text, value):
         ("PENNYMPI_SYMMETRIC_SIZE", "0"),
         ("PENNYMPI_SYMMETRIC_SIZE", "g"),
         ("PENNYMPI_FIRST_EPOCH", "-3"),
-        ("PENNYMPI_GRAPH_LANES", "0"),
         ("PENNYMPI_DEBUG", "yes"),
         ("PENNYMPI_ALLREDUCE", "one shot"),
     ],

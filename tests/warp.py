@@ -9,11 +9,27 @@ from types import FunctionType, SimpleNamespace
 
 import numpy as np
 
-from apps.jacobi.limbs import BAD, COPIES, LANE_BYTES, LIMB_BITS, LIMBS, MASK, TOO_LARGE, WIDTH, WORDS_BYTES
+from apps.jacobi import deposit
+from apps.jacobi.limbs import LANE_BYTES, LIMB_BITS, TOO_LARGE, WIDTH
 from apps.jacobi.warp_text import source
 
 LANE = np.arange(32)
 LIMIT_S = 60.0
+
+
+def bound(text, scope):
+    """A text with other words."""
+    return FunctionType(text.__code__, {**text.__globals__, **scope}, text.__name__)
+
+
+def lane_deposit(memory, *args):
+    """``deposit_lane`` of one lane, on the words in ``memory``."""
+
+    def add_shared(base, index, value):
+        memory[base + 8 * index : base + 8 * index + 8].view("i8")[0] += value
+
+    limb = bound(deposit.deposit_limb, {"add_shared": add_shared})
+    bound(deposit.deposit_lane, {"add_shared": add_shared, "deposit_limb": limb})(*args)
 
 
 class Words:
@@ -88,17 +104,10 @@ class Words:
     def too_large(self, x):
         return ~(x < 2.0**TOO_LARGE)
 
-    def deposit(self, at, warp, lane, share, level, levels, limb, bad):
+    def deposit_lane(self, at, warp, lane, share, level, levels, limb, bad):
         with self._lock:
-            for one in np.flatnonzero((level < levels) & (lane % share < LIMBS)):
-                j = lane[one] % share
-                start = at + (int(level[one]) * COPIES + warp % COPIES) * WORDS_BYTES
-                words = self._memory[start : start + WORDS_BYTES].view("i8")
-                words[j] += limb[one] if j == 0 else limb[one] & MASK
-                if j:
-                    words[j - 1] += limb[one] >> LIMB_BITS
-                elif bad[one]:
-                    words[BAD] += 1
+            for one in zip(lane.tolist(), level.tolist(), limb.tolist(), bad.tolist(), strict=True):
+                lane_deposit(self._memory, at, warp, one[0], share, one[1], levels, one[2], one[3])
 
 
 class Grid:

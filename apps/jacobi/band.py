@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .device import multiprocessors
-from .limbs import segment
+from .limbs import MOST_CHUNK_ROWS, segment
 from .problem import Problem
 
 WARPS = 4  # of a block
@@ -73,7 +73,7 @@ def chunk_rows(rows: int, strips: int, warps: int, sweeps: int) -> int:
     (which it shares with the chunk above), and about as many to get going; a wave of warps that is not full, as much as
     a full one.  A multiple of 3, which is what the march does at a time.
     """
-    most = MOST_ROWS.get(sweeps, rows)
+    most = min(MOST_ROWS.get(sweeps, rows), MOST_CHUNK_ROWS // 4)  # whole chunks may be more than twice as high
     fewest = max(1, -(-rows * strips // (most * warps)))
     best = (float("inf"), rows)
     for waves in range(fewest, fewest + 8):

@@ -44,7 +44,7 @@ def chebyshev(here, new, old, first_row, stop_row, step, nx, pitch_bytes, weight
 
 
 def chebyshev_and_sum(here, new, old, first_row, stop_row, step, nx, pitch_bytes, weight, words, scratch):
-    """``chebyshev``, and the change of every row to the five ``words``: for many threads a block."""
+    """``chebyshev``, and the change of every row to the ``words``: for many threads a block."""
     for row in range(first_row + block() * step, stop_row, blocks() * step):
         new_row = new + row * pitch_bytes
         old_row = old + row * pitch_bytes

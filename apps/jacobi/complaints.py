@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from . import plot
+from . import limbs, plot
 from .files import why_unwritable
 from .problem import Problem
 from .slab import slabs
@@ -17,6 +17,8 @@ def complaint_about(options: Namespace, problem: Problem, n_pes: int) -> str:
         slabs(problem.ny, n_pes)
     except ValueError as error:
         return str(error)
+    if reason := limbs.refuse(problem):
+        return reason
     if options.variant and problem.method != "jacobi":
         return f"--method {problem.method} has one variant, its own: leave --variant out"
     takes = row_of(problem, options.variant or DEFAULT).takes

@@ -14,9 +14,10 @@ from numba.core import cgutils
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
-from pennympi.kernels.block import add_shared, real  # noqa: F401  (words of the text)
+from pennympi.kernels.block import real  # noqa: F401  (a word of the text)
 
-from .limbs import BAD, COPIES, LANE_BYTES, LIMB_BITS, LIMBS, MASK, TOO_LARGE, WIDTH, WORDS_BYTES
+from .deposit import deposit_lane  # noqa: F401  (a word of the text)
+from .limbs import LANE_BYTES, LIMB_BITS, TOO_LARGE, WIDTH
 from .warp_text import source
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -82,20 +83,6 @@ def between(x, low, high):
 
 def least(x, y):
     return min(x, y)
-
-
-def deposit(words, warp, lane, share, level, levels, limb, bad):
-    """Add the lane's limb to the words of its level.  share: lanes of a level, the first of which have the limbs"""
-    j = lane % share
-    if level < levels and j < LIMBS:
-        at = words + (level * COPIES + warp % COPIES) * WORDS_BYTES
-        if j == 0:
-            add_shared(at, 0, limb)
-        else:
-            add_shared(at, j, limb & MASK)
-            add_shared(at, j - 1, limb >> LIMB_BITS)
-        if bad and j == 0:
-            add_shared(at, BAD, 1)
 
 
 def _asm(b: Any, result: Any, operands: Any, text: str, constraints: str, side_effect: bool = False) -> Any:

@@ -68,9 +68,16 @@ def short_sum(new, row, start, stop, sums):
             low = change(new, row, x + k, start, stop)
             high = change(new, row, x + k + LANE // 2, start, stop)
             store(sums, LANES + k, fused(high, high, low * low))
-        add_pairs(sums, LANES, LANE // 4)
+        if LANE == 8:
+            add_pairs(sums, LANES, 2)
+        add_pairs(sums, LANES, 1)
         store(sums, lane, load(sums, LANES))
-    add_pairs(sums, 0, LANES // 2)
+    # One after the other: of a loop over these, unrolled, LLVM 20 makes additions that take values from before the last.
+    add_pairs(sums, 0, 16)
+    add_pairs(sums, 0, 8)
+    add_pairs(sums, 0, 4)
+    add_pairs(sums, 0, 2)
+    add_pairs(sums, 0, 1)
     return load(sums, 0)
 
 
@@ -80,11 +87,9 @@ def change(new, row, x, start, stop):
 
 
 def add_pairs(values, at, far):
-    """values[at] = sum of 2 * far values from ``at`` on, in pairs ``far`` apart, then half of that, ..., then 1."""
-    while far > 0:
-        for k in range(at, at + far):
-            store(values, k, load(values, k) + load(values, k + far))
-        far //= 2
+    """Add ``far`` values to as many before them, from ``at`` on."""
+    for k in range(at, at + far):
+        store(values, k, load(values, k) + load(values, k + far))
 
 
 # A band of rows -----------------------------------------------------------------------

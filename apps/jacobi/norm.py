@@ -6,28 +6,33 @@ from typing import Any
 import numpy as np
 
 from .device import Readback, address
-from .limbs import BAD, COPIES, LEAST_BIT, LIMB_BITS, LIMBS, WORDS
+from .limbs import BAD, COPIES, HALF_BITS, LEAST_BIT, LIMB_BITS, LIMBS, WORDS
 
 SLOTS = 2  # a step adds to one while the norms of the step before are on their way
 
 
 def norm_of(sums: list[int]) -> float:
-    """The norm from the words that a sweep's changes were added to, (8,).  NaN if one was no number."""
+    """The norm from the words that a sweep's changes were added to, (WORDS,).  NaN if one was no number."""
     if sums[BAD]:
         return math.nan
+    return math.sqrt(math.ldexp(total_of(sums), -LEAST_BIT))  # an int becomes a float with one rounding
+
+
+def total_of(sums: list[int]) -> int:
+    """What the words hold, (WORDS,), in units of 2**-LEAST_BIT."""
     total = 0
-    for limb in sums[:LIMBS]:
-        total = (total << LIMB_BITS) + limb
-    return math.sqrt(math.ldexp(total, -LEAST_BIT))  # an int becomes a float with one rounding
+    for high, low in zip(sums[:LIMBS], sums[LIMBS:BAD], strict=True):
+        total = (total << LIMB_BITS) + (high << HALF_BITS) + low
+    return total
 
 
 def words_shape(team: Any, levels: int) -> tuple[int, int, int]:
-    """Of the words for the sweeps of a step: (levels, copies, 8) int64, see ``limbs.py``."""
+    """Of the words for the sweeps of a step: (levels, copies, WORDS) int64, see ``limbs.py``."""
     return levels, COPIES if team.backend == "cuda" else 1, WORDS
 
 
 def norms_of(before: np.ndarray, after: np.ndarray) -> list[float]:
-    """The norm of each level from two readings (levels, copies, 8) of its words.
+    """The norm of each level from two readings (levels, copies, WORDS) of its words.
 
     The words are never reset: differences modulo 2**64 are exact, wrap or not.
     """
@@ -38,7 +43,7 @@ def norms_of(before: np.ndarray, after: np.ndarray) -> list[float]:
 class Norm:
     """Two sets of words, taken in turn, which the library's AllReduce adds up over the PEs.
 
-    levels: sweeps of a step.  words[slot], int64 (levels, copies, 8), is what this PE's rows add to.
+    levels: sweeps of a step.  words[slot], int64 (levels, copies, WORDS), is what this PE's rows add to.
     """
 
     def __init__(self, team: Any, levels: int = 1):

@@ -104,7 +104,8 @@ def persistent_sweeps(
 
     There are across * down blocks, which must all run at the same time.  After each sweep a block says so to the blocks
     above, below and beside it; at the slab's edges it puts its row into the neighbour's halo with a signal instead.
-    A block that has seen its neighbours' sweep k may overwrite what they read in it.
+    A block that has seen its neighbours' sweep k may overwrite what they read in it.  The kernel ends when the halos of
+    its last sweep have come: then the field may be copied, halos included, and a launch may go on from the copy.
 
     first_due, every: the sweeps first_due, first_due + every, ... (the first is 1) have a norm, 0: none;
         the n-th of them adds to words + n * words_bytes (n = 0, 1, ...)
@@ -116,14 +117,15 @@ def persistent_sweeps(
     start = 1 + level * chunk_rows
     stop = min(start + chunk_rows, rows + 1)
     before = read_epoch(epochs, b)
+    from_above, from_below = arrivals + WORD_BYTES * at, arrivals + WORD_BYTES * (across + at)
     for k in range(1, sweeps + 1):
         epoch = before + k - 1
         if level == 0:
-            wait(here, arrivals + WORD_BYTES * at, epoch, top)
+            wait(here, from_above, epoch, top)
         else:
             wait(here, done + WORD_BYTES * (b - across), epoch, me)
         if level == down - 1:
-            wait(here, arrivals + WORD_BYTES * (across + at), epoch, bottom)
+            wait(here, from_below, epoch, bottom)
         else:
             wait(here, done + WORD_BYTES * (b + across), epoch, me)
         if at > 0:
@@ -140,13 +142,16 @@ def persistent_sweeps(
         low = at * piece_bytes
         nbytes = min(piece_bytes, pitch_bytes - low)
         if level == 0:
-            halo, word = new + (rows_above + 1) * pitch_bytes + low, arrivals + WORD_BYTES * (across + at)
-            put_signal(here, halo, new + pitch_bytes + low, nbytes, word, epoch + 1, top)
+            halo = new + (rows_above + 1) * pitch_bytes + low
+            put_signal(here, halo, new + pitch_bytes + low, nbytes, from_below, epoch + 1, top)
         if level == down - 1:
-            word = arrivals + WORD_BYTES * at
-            put_signal(here, new + low, new + rows * pitch_bytes + low, nbytes, word, epoch + 1, bottom)
+            put_signal(here, new + low, new + rows * pitch_bytes + low, nbytes, from_above, epoch + 1, bottom)
         signal(here, done + WORD_BYTES * b, epoch + 1, me)
         new, old = old, new
+    if level == 0:
+        wait(here, from_above, before + sweeps, top)
+    if level == down - 1:
+        wait(here, from_below, before + sweeps, bottom)
     write_epoch(epochs, b, before + sweeps)
 
 

@@ -64,7 +64,7 @@ def source(sweeps: int, norms: str, dtype: str, rest: int, name: str) -> str:
         three += _store(rows[d][sweeps], f"i + {turn} < rows") + _norm(sweeps, norms, f"i + {turn}")
         lines += _indented(three)
     if norms != "none":
-        lines.append(f"deposit(words, warp, lane, {_share(sweeps, norms)}, level, {sweeps}, limb, bad)")
+        lines.append(f"deposit_lane(words, warp, lane, {_share(sweeps, norms)}, level, {sweeps}, limb, bad)")
     return "\n".join([f"def {name}{SIGNATURE}:", *_indented(lines)]) + "\n"
 
 

@@ -71,7 +71,10 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 def refuse(place: Place, dtype: str, op: str) -> str:
     """Why the switch can't do it, or ""."""
     if not place.multicast:
-        return "no switch under all PEs adds up and copies (NVLink SHARP, by NVSHMEM, with PENNYMPI_MULTICAST=auto)"
+        return (
+            "no switch under all PEs adds up and copies (NVLink SHARP, by NVSHMEM, with PENNYMPI_MULTICAST=auto, "
+            "for a team of all PEs of the first one in its order)"
+        )
     if dtype not in SWITCH_ADDS:
         return f"the switch adds up {', '.join(SWITCH_ADDS)}, and not {dtype}"
     if op not in SWITCH_ADDS[dtype]:

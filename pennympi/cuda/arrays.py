@@ -33,7 +33,7 @@ def span(x: Any, writable: bool, device: int) -> Span:
     if hasattr(x, "__cuda_array_interface__"):
         return _interface(x, writable)
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
-        return Span(*dlpack.read(x, (dlpack.CUDA, dlpack.CUDA_MANAGED)), x)
+        return Span(*dlpack.read(x, writable, (dlpack.CUDA, dlpack.CUDA_MANAGED), device), x)
     raise TypeError(
         f"{type(x).__name__} is not a device array: give a CuPy array, or one with __cuda_array_interface__ or __dlpack__"
     )

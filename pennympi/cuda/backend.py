@@ -1,6 +1,6 @@
 """The cuda backend: NVSHMEM's heap, CuPy arrays, kernels launched through the driver."""
 
-import platform
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -12,18 +12,19 @@ from nvshmem import bindings as nvshmem
 from .. import here as h
 from ..bind import parameters
 from ..dtypes import DType
-from ..errors import PeerTimeout, Unsupported
+from ..errors import PeerTimeout, Unsupported, timeout_of
 from ..job import Job, Watchdog
 from ..kernels.algorithm import MAX_THREADS
+from ..lives import Pulse
 from ..settings import setting
 from ..span import Span
 from . import arrays, streams, world
+from .aside import beside_captures
 from .compile import OVERLAP_CC, call_number, cubin
 from .heap import Heap
-from .launch import CudaKernel, checked
+from .launch import CudaKernel, checked, load
 
 _runtime = cupy.cuda.runtime
-SIGNAL_SET = 9
 
 
 class CudaBackend:
@@ -32,84 +33,81 @@ class CudaBackend:
     name = "cuda"
     half_bytes = 256 << 10
     threads = 512
-    can_capture = True
+    has_streams = True
 
-    def __init__(self, job: Job):
+    def __init__(self, job: Job, heap_bytes: int | None):
         self._job = job
-        self._device = world.start(job, job.control.local, job.control.n_local)
+        self._world, self._pes = world.join(job, heap_bytes)
+        self._device, self._aside, segments = self._world.device, self._world.aside, self._world.segments
         facts = _runtime.getDeviceProperties(self._device)
         self.device_name = facts["name"].decode()
         self.bus_id = _runtime.deviceGetPCIBusId(self._device)
         self._cc = (facts["major"], facts["minor"])
         self.overlap = self._cc >= OVERLAP_CC
         # Under MPS a PE sees its share of the device; all PEs must cut work alike.
-        self.max_blocks = 2 * min(job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
-        place = (platform.node(), self.bus_id)
-        self._n_sharing = job.gather(place, "look at the devices").count(place)
-        self._heap = Heap(job.me, job.n_pes, self._device)
+        # One block a multiprocessor, half of it: the other half is for the user's kernels and for puts.
+        self.max_blocks = min(job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
+        self.order = streams.order(facts["multiProcessorCount"])
+        self._heap = Heap(job, segments)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
-        self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._heap.deltas)]
-        self.needs_scratch = self._beyond = None in self._deltas
+        self._reach = [segments.deltas[number] for number in self._pes]
+        self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
+        self.needs_scratch = self._beyond = any(job.gather(None in self._deltas, "look at the links"))
         self.whole_lines = not self._beyond and world.whole_lines(job, self._device)
-        distance = 0 if self._beyond else world.multicast_distance(job, self._heap.probe)
+        whole = self._pes == tuple(range(segments.n_pes))  # the mapping reaches all PEs of NVSHMEM
+        distance = world.multicast_distance(job, segments.base) if whole and not self._beyond else 0
         self.multicast = distance != 0 and self._cc >= OVERLAP_CC
-        self._kept: list[cupy.ndarray] = []
+        self._kept: list[int] = []
         self._kernels: dict[tuple[Any, ...], CudaKernel] = {}
         self._call_names: dict[int, str] = {}
-        self._event = cupy.cuda.Event(disable_timing=True)
-        self._shared = cupy.cuda.alloc_pinned_memory(8 * (1 + h.RECORD_WORDS))
-        words = np.frombuffer(self._shared, np.int64, 1 + h.RECORD_WORDS)
+        n_words = 1 + h.RECORD_WORDS + 1 + job.n_pes  # abort, record, and of the Pulse
+        self._shared = cupy.cuda.alloc_pinned_memory(8 * n_words)
+        words = np.frombuffer(self._shared, np.int64, n_words)
         words[:] = 0
         self.abort: Any = memoryview(words.data)  # word 0: a memoryview is read faster than an array
-        self._record = words[1:]
+        self._record, self._pulse = words[1:], Pulse(job.control, words[1 + h.RECORD_WORDS :])
+        self.launches = 0  # of kernels that are no collectives
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
-        here = [0] * h.DELTAS + [h.UNREACHABLE if d is None else d for d in self._deltas]
+        here = [0] * h.DELTAS + [h.UNREACHABLE if d is None else d for d in self._deltas] + list(self._pes)
         here[h.ME], here[h.N_PES], here[h.TIMEOUT_NS] = job.me, job.n_pes, int(self.timeout_s * 1e9)
         here[h.MULTICAST] = distance
         here[h.ABORT], here[h.RECORD] = self._shared.ptr, self._shared.ptr + 8
+        here[h.LIVES] = self._shared.ptr + 8 * (1 + h.RECORD_WORDS)
         self.here_address = self.local_words(here)
-        self._watchdog = Watchdog(job, self.failure)
+        self._watchdog = Watchdog(job, self._look)
 
     # memory
     def allocate(self, nbytes: int) -> int:
-        rooms = self._job.gather(self._heap.room_bytes(self._n_sharing), "allocation of symmetric memory")
-        return self._heap.allocate(nbytes, min(rooms))
+        with beside_captures():
+            return self._heap.allocate(nbytes)
 
     def release(self, address: int) -> None:
         self._heap.release(address)
 
     def local_words(self, words: Sequence[int]) -> int:
-        self._kept.append(cupy.array(np.array(words, np.int64)))
-        self.synchronize_device()
-        return self._kept[-1].data.ptr
+        self._kept.append(self._aside.take_words(words))
+        return self._kept[-1]
 
     def zero(self, address: int, nbytes: int) -> None:
-        _runtime.memset(address, 0, nbytes)
-        self.synchronize_device()
+        self._aside.zero(address, nbytes)
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
         return self._heap.view(address, shape, dtype)
 
     def copy_in(self, address: int, data: Any) -> None:
-        if isinstance(data, cupy.ndarray):
-            data = cupy.ascontiguousarray(data)
-            source = data.data.ptr
-        else:
-            data = np.ascontiguousarray(data)
-            source = data.ctypes.data
-        self.synchronize_device()
-        _runtime.memcpy(address, source, data.nbytes, _runtime.memcpyDefault)
-        self.synchronize_device()
+        self._aside.copy_in(address, data)
 
     def fill(self, view: Any, value: Any) -> None:
-        bits = f"uint{8 * view.dtype.itemsize}"  # by its bits: CuPy has no arithmetic for some dtypes
-        view.view(bits).fill(int(np.asarray(value).astype(view.dtype).view(bits)))
+        self._aside.fill(view, value)
 
     def in_heap(self, address: int) -> bool:
-        return self._heap.holds(address)
+        return self._world.segments.holds(address)
+
+    def taken(self, address: int) -> bool:
+        return self._heap.taken(address)
 
     def delta(self, pe: int) -> int | None:
-        return self._heap.deltas[pe]
+        return self._reach[pe]
 
     def puts_by_pointer(self, pe: int) -> bool:
         return self._deltas[pe] is not None
@@ -127,7 +125,7 @@ class CudaBackend:
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
-        bounds: tuple[int, int] = (MAX_THREADS, 1),
+        bounds: tuple[int, int] = (MAX_THREADS, 2),
     ) -> CudaKernel:
         kinds = kinds or "i" * (len(parameters(text)) - 1)
         constants = constants or {}
@@ -138,10 +136,9 @@ class CudaBackend:
             self._call_names[call_number(name)] = name
         return self._kernels[key]
 
-    def loaded(self, module: Any) -> None:
-        """Tell NVSHMEM of a module that holds its device code."""
-        if self._beyond:
-            nvshmem.cumodule_init(int(module))
+    def load(self, code: bytes) -> int:
+        """The function of a cubin.  NVSHMEM has to know of a module that holds its device code."""
+        return load(code, nvshmem.cumodule_init if self._beyond else None)
 
     # streams
     def stream(self, priority: str) -> cupy.cuda.Stream:
@@ -153,12 +150,12 @@ class CudaBackend:
     def capture_id(self, handle: int) -> int:
         return streams.capture_id(handle)
 
-    def order(self, before: int, after: int) -> None:
-        streams.order(before, after, self._event)
-
     def synchronize_device(self) -> None:
-        """Wait for the whole device."""
+        """Wait for the whole device, and for the puts that NVSHMEM carries."""
         checked(driver.cuCtxSynchronize())
+        if self._beyond:
+            with self._aside.done() as stream:
+                nvshmem.quiet_on_stream(stream)
 
     def synchronize(self, stream: Any) -> None:
         if stream is None:
@@ -168,12 +165,16 @@ class CudaBackend:
         if self.abort[0]:
             self.raise_failure()
 
+    def _look(self) -> PeerTimeout | None:
+        self._pulse.beat(self._job.control.entered + self.launches, time.monotonic_ns())
+        return self.failure()
+
     def failure(self) -> PeerTimeout | None:
         if not self._record[h.RECORD_TAKEN]:
             return None
         source, call, epoch, found = (int(self._record[i]) for i in range(h.RECORD_SOURCE, h.RECORD_FOUND + 1))
         name = self._call_names.get(call, "a kernel")
-        return PeerTimeout(self._job.me, source, name, epoch, found, self.timeout_s)
+        return timeout_of(self._job.me, source, name, epoch, found, self.timeout_s)
 
     def raise_failure(self) -> NoReturn:
         """Raise what a kernel recorded; the watchdog then need not."""
@@ -183,17 +184,14 @@ class CudaBackend:
         raise failure
 
     # transfers
-    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int, signal: int, value: int) -> bool:
+    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         if self._forced:
             return False
-        if signal:
-            nvshmem.putmem_signal_on_stream(dst, src, nbytes, signal, value, SIGNAL_SET, pe, stream)
-        else:
-            nvshmem.putmem_on_stream(dst, src, nbytes, pe, stream)
+        nvshmem.putmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        nvshmem.getmem_on_stream(dst, src, nbytes, pe, stream)
+        nvshmem.getmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
     def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
@@ -218,16 +216,21 @@ class CudaBackend:
         )
 
     def describe(self) -> list[tuple[str, str]]:
-        reached = sum(d is not None for d in self._heap.deltas)
+        reached = sum(d is not None for d in self._reach)
+        segments = self._world.segments
         driver_version = checked(driver.cuDriverGetVersion())
         return [
             ("NVSHMEM", world.version()),
             ("CUDA driver", f"{driver_version // 1000}.{driver_version % 1000 // 10}, CuPy {cupy.__version__}"),
-            ("compute capability", f"{self._cc[0]}.{self._cc[1]}, {self.max_blocks} blocks a launch"),
+            ("compute capability", f"{self._cc[0]}.{self._cc[1]}"),
+            ("a call holds", f"half of each of {self.max_blocks} multiprocessors at most (fewer with sms=)"),
+            ("heap", f"{segments.ranges.free_bytes >> 20} of {segments.nbytes >> 20} MiB free, shared by all teams"),
+            ("first team", f"{segments.n_pes} PEs, {self._world.n_sharing} of them on this device"),
             ("links", f"{reached} of {self._job.n_pes} PEs by pointer (NVLink or PCIe), the others by NVSHMEM puts"),
         ]
 
     def close(self) -> None:
         self._watchdog.stop()
         self._heap.close()
-        self._kept.clear()
+        for address in self._kept:
+            self._aside.give_words(address)

@@ -39,8 +39,12 @@ def _elements(here, dst, part, src, count):
             wide(dst + i * DST_BYTES, part + i * PART_BYTES, src + i * SRC_BYTES, n_pes)
             i += threads * WIDTH
     i = whole + thread
-    while i < count:
-        single(dst + i * DST_BYTES, part + i * PART_BYTES, src + i * SRC_BYTES, n_pes)
+    if ALIGNED or ((dst & (DST_BYTES - 1)) | (part & (PART_BYTES - 1)) | (src & (SRC_BYTES - 1))) == 0:
+        while i < count:
+            single(dst + i * DST_BYTES, part + i * PART_BYTES, src + i * SRC_BYTES, n_pes)
+            i += threads
+    while not ALIGNED and i < count:  # a view may start at any byte; a GPU loads elements from their multiples only
+        shifted(dst + i * DST_BYTES, part + i * PART_BYTES, src + i * SRC_BYTES, n_pes)
         i += threads
     cuda.syncthreads()
 
@@ -64,6 +68,7 @@ def bodies(dtype: DType, op: str) -> dict[str, FunctionType]:
             "PES": 8 * h.N_PES,
             "wide": _step(step, dtype, op, VECTOR_BYTES // dtype.item_bytes, (VECTOR_BYTES, VECTOR_BYTES)),
             "single": _step(step, dtype, op, 1, (dtype.item_bytes, dtype.acc_bytes)),
+            "shifted": _step(step, dtype, op, 1, (1, 1)),
         }
         made[step] = FunctionType(_elements.__code__, scope, step)
     made["widen"] = FunctionType(_widen.__code__, {**globals(), "elements": made["widen"]}, "widen")

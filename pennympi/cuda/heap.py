@@ -1,4 +1,4 @@
-"""The symmetric heap of NVSHMEM, and CuPy arrays over it."""
+"""Symmetric memory of NVSHMEM in a few large segments, the teams' parts of it, and CuPy arrays over them."""
 
 from typing import Any
 
@@ -6,77 +6,124 @@ import cupy
 import numpy as np
 from nvshmem import bindings as nvshmem
 
+from ..arena import Share
 from ..dtypes import DType
 from ..errors import SymmetricHeapExhausted
+from ..freelist import FreeList, aligned
+from ..job import Job
 
-GROWTH_BYTES = 1 << 30  # NVSHMEM's heap grows by 512 MiB at a time, and keeps something for itself
+SEGMENT_BYTES = 2 << 30  # when nobody said how large; half of what the device can give, where that is less
+KEPT_BYTES = 1 << 30  # NVSHMEM's heap grows by 512 MiB at a time, and keeps something for itself
 
 
-class Heap:
-    """Symmetric memory by nvshmem_malloc, which is collective.
+class Segments:
+    """What nvshmem_malloc gave this process: memory of all its teams, kept until the process ends.
 
-    deltas: what to add for each PE's instance, None where a pointer does not reach
-    probe:  an address in it
+    deltas: what to add to an address for each PE's instance, None where a pointer does not reach
+    base:   the address of offset 0;  ranges: what is free of nbytes, by offset
     """
 
-    def __init__(self, me: int, n_pes: int, device: int):
-        self._device = device
-        self._low, self._high = 1 << 62, 0
-        self._bytes: dict[int, int] = {}
-        self._live_bytes = self._peak_bytes = 0
-        self.probe = self.allocate(256)
-        pointers = [nvshmem.ptr(self.probe, pe) if pe != me else self.probe for pe in range(n_pes)]
+    def __init__(self, me: int, n_pes: int, device: int, n_sharing: int):
+        self.device, self._n_sharing, self.n_pes = device, n_sharing, n_pes
+        self.ranges, self.nbytes = FreeList(), 0
+        self.base = self._low = self._high = int(nvshmem.malloc(256))
+        pointers = [nvshmem.ptr(self.base, pe) if pe != me else self.base for pe in range(n_pes)]
         # Every PE's heap is one range, mapped as one range by its peers: one distance serves all addresses.
-        self.deltas = [pointer - self.probe if pointer else None for pointer in pointers]
+        self.deltas = [pointer - self.base if pointer else None for pointer in pointers]
 
-    def room_bytes(self, n_sharing: int) -> int:
-        """What one more allocation may take on this PE, whose device ``n_sharing`` PEs share.
+    def room_bytes(self) -> int:
+        """What one more segment may take on this PE.
 
         NVSHMEM ends the process when its heap can't grow, so it must not be asked for more.
         """
-        returned_bytes = self._peak_bytes - self._live_bytes  # it keeps what was freed
-        device_bytes = cupy.cuda.Device(self._device).mem_info[0] // n_sharing - GROWTH_BYTES
-        return max(returned_bytes, device_bytes, 0)
+        return max(0, cupy.cuda.Device(self.device).mem_info[0] // self._n_sharing - KEPT_BYTES)
 
-    def allocate(self, nbytes: int, room_bytes: int = 1 << 62) -> int:
-        """Address of ``nbytes`` symmetric bytes.  Collective; raises SymmetricHeapExhausted.
+    def start(self, job: Job, heap_bytes: int | None) -> None:
+        """Make the first segment.  Collective over all PEs of NVSHMEM; raises SymmetricHeapExhausted.
 
-        room_bytes: the least of the PEs' ``room_bytes()``
+        heap_bytes: its size, the largest that a PE asks for; None on all PEs: by what the devices have
         """
-        address = 0
-        if nbytes <= room_bytes:
-            try:
-                address = int(nvshmem.malloc(nbytes))
-            except Exception:  # the bindings raise their own kind for a null pointer
-                address = 0
-        if not address:
-            raise SymmetricHeapExhausted(
-                nbytes,
-                room_bytes,
-                "free arrays, or use devices with more memory (NVSHMEM_SYMMETRIC_SIZE if VMM is off)",
-            )
-        self._low, self._high = min(self._low, address), max(self._high, address + nbytes)
-        self._bytes[address] = nbytes
-        self._live_bytes += nbytes
-        self._peak_bytes = max(self._peak_bytes, self._live_bytes)
-        return address
+        said = job.gather((heap_bytes or 0, self.room_bytes()), "start of the symmetric heap")
+        asked, room_bytes = max(said)[0], min(room for _, room in said)
+        if asked:
+            if asked > room_bytes or not self.add(asked):
+                raise SymmetricHeapExhausted(
+                    asked, room_bytes, "ask for less by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE"
+                )
+            return
+        size = min(SEGMENT_BYTES, room_bytes // 2)
+        while not self.add(size) and size > KEPT_BYTES // 16:  # a heap of fixed size (NVSHMEM_SYMMETRIC_SIZE)
+            size -= size // 4
 
-    def release(self, address: int) -> None:
-        """Give an allocation back.  Collective."""
-        nvshmem.free(address)
-        self._live_bytes -= self._bytes.pop(address)
+    def grow(self, job: Job, nbytes: int) -> int:
+        """Make a segment of ``nbytes`` or more, where there is room; what there was.  Collective, as ``start``."""
+        room_bytes = min(job.gather(self.room_bytes(), "growth of the symmetric heap"))
+        if nbytes <= room_bytes and not self.add(max(nbytes, min(SEGMENT_BYTES, room_bytes // 2))):
+            self.add(nbytes)
+        return room_bytes
+
+    def add(self, nbytes: int) -> bool:
+        """Make a segment; False if NVSHMEM has no room for it.  Collective over all PEs of NVSHMEM."""
+        nbytes = aligned(nbytes)
+        try:
+            address = int(nvshmem.malloc(nbytes))
+        except Exception:  # the bindings raise their own kind for a null pointer
+            address = 0
+        if address:
+            self._low, self._high = min(self._low, address), max(self._high, address + nbytes)
+            self.ranges.add(address - self.base, nbytes)
+            self.nbytes += nbytes
+        return address != 0
 
     def holds(self, address: int) -> bool:
-        """True for an address between the lowest and the highest ever allocated."""
+        """True for an address between the first and the last segment."""
         return self._low <= address < self._high
+
+
+class Heap:
+    """Symmetric memory of one team.  whole: it has all PEs of NVSHMEM."""
+
+    def __init__(self, job: Job, segments: Segments):
+        self._job, self._segments = job, segments
+        self._share = Share(segments.ranges, lambda free: job.gather(free, "allocation of symmetric memory"))
+        self._whole = job.n_pes == segments.n_pes
+
+    def allocate(self, nbytes: int) -> int:
+        """Address of ``nbytes`` symmetric bytes.  Collective; raises SymmetricHeapExhausted.
+
+        Waits for no stream, unless a team of all PEs finds no room and makes a segment.
+        """
+        room_bytes = 0
+        offset = self._share.allocate(nbytes)
+        if offset is None and self._whole:
+            room_bytes = self._segments.grow(self._job, nbytes)
+            offset = self._share.allocate(nbytes)
+        if offset is None:
+            raise SymmetricHeapExhausted(nbytes, max(room_bytes, self._share.free_bytes), self._remedy())
+        return self._segments.base + offset
+
+    def _remedy(self) -> str:
+        if self._whole:
+            return "free arrays, or use devices with more memory (NVSHMEM_SYMMETRIC_SIZE if VMM is off)"
+        return (
+            "free arrays, or give more by PENNYMPI_SYMMETRIC_SIZE or init(heap_bytes=...) of the first team: "
+            f"only a team of all its {self._segments.n_pes} PEs can make it larger later"
+        )
+
+    def release(self, address: int) -> None:
+        """Give an allocation back."""
+        self._share.release(address - self._segments.base)
+
+    def taken(self, address: int) -> bool:
+        """True for an address in memory that a team of this PE holds."""
+        return self._segments.ranges.taken_at(address - self._segments.base)
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
         """The memory at an address that this device reaches, as an array."""
         nbytes = max(1, int(np.prod(shape, dtype=np.int64)) * dtype.item_bytes)
-        memory = cupy.cuda.UnownedMemory(address, nbytes, self, self._device)
+        memory = cupy.cuda.UnownedMemory(address, nbytes, self, self._segments.device)
         return cupy.ndarray(shape, dtype.numpy, cupy.cuda.MemoryPointer(memory, 0))
 
     def close(self) -> None:
-        """Give everything back that is left, in order of address: the same on every PE.  Collective."""
-        for address in sorted(self._bytes):
-            self.release(address)
+        """Give everything back that is left."""
+        self._share.close()

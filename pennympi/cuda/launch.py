@@ -7,6 +7,7 @@ what the driver takes and about a microsecond.
 import ctypes
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from cuda.bindings import driver
@@ -37,7 +38,8 @@ class _Configuration(ctypes.Structure):
 
 _PROGRAMMATIC_STREAM_SERIALIZATION = 6
 # By ctypes: cuda.bindings checks and copies the configuration at each launch, which costs 5 us.
-_launch = ctypes.CDLL("libcuda.so.1").cuLaunchKernelEx
+library = ctypes.CDLL("libcuda.so.1")
+_launch = library.cuLaunchKernelEx
 _launch.argtypes = [ctypes.POINTER(_Configuration), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 
 
@@ -76,10 +78,7 @@ class CudaKernel:
 
     def __init__(self, backend: Any, code: bytes, text: Callable[..., Any], kinds: str, constants: dict[str, int]):
         self._backend = backend
-        self._module = checked(driver.cuModuleLoadData(code))
-        backend.loaded(self._module)
-        name = code_entry(code)
-        self._function = int(checked(driver.cuModuleGetFunction(self._module, name)))
+        self._function = backend.load(code)
         names = parameters(text)[1:]
         self._kept = [(i, kinds[i]) for i, n in enumerate(names) if n not in constants]
         self._words, self._pointers = self._pack([0] * len(names))
@@ -105,6 +104,7 @@ class CudaKernel:
         """Run in stream order.  Raises PeerTimeout if an earlier wait gave up, Failed."""
         if self._backend.abort[0]:
             self._backend.raise_failure()
+        self._backend.launches += 1
         self._fill(self._words, args)
         key = (blocks, threads or self._backend.threads)
         config = self._configurations.get(key)
@@ -140,6 +140,18 @@ class CudaKernel:
 
         run.keep = (words, pointers)  # type: ignore[attr-defined]
         return run_with_more if more_words else run
+
+
+@cache
+def load(code: bytes, told: Callable[[int], None] | None) -> int:
+    """The function of a cubin, loaded once a process: CUDA loads only when all that is in flight has run.
+
+    told: what has to hear of the module
+    """
+    module = checked(driver.cuModuleLoadData(code))
+    if told:
+        told(int(module))
+    return int(checked(driver.cuModuleGetFunction(module, code_entry(code))))
 
 
 def code_entry(code: bytes) -> bytes:

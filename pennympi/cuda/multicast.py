@@ -17,9 +17,10 @@ from .. import arithmetic
 from .. import here as h
 from ..dtypes import DType
 from ..kernels.algorithm import SWITCH_ADDS
-from .intrinsics import global_timer_ns, load_acquire, load_volatile, load_word, store_release
+from ..kernels.block import POISON
+from .intrinsics import load_acquire, load_word, store_release
 from .peers import at
-from .primitives import ABORT, SPINS, TIMEOUT_NS, give_up
+from .primitives import GAVE_UP, SPINS, give_up, look
 from .words import PAIR, load_pair, split, store_pair
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -70,11 +71,11 @@ def store_by_switch(typing, address, pair):
 
 @intrinsic
 def load_least(typing, address):
-    """The least of all PEs' words (int64, not negative); later reads see what their writers wrote."""
+    """The least of all PEs' words (int64); later reads see what their writers wrote."""
 
     def code(context, b, signature, args):
         kind = ir.FunctionType(_I64, [_I64])
-        text = "multimem.ld_reduce.acquire.sys.global.min.u64 $0, [$1];"
+        text = "multimem.ld_reduce.acquire.sys.global.min.s64 $0, [$1];"
         return b.call(ir.InlineAsm(kind, text, "=l,l,~{memory}", side_effect=True), args)
 
     return types.int64(types.int64), code
@@ -115,6 +116,8 @@ def reduce_multicast(here, dst, src, count, scratch):
 def store_multicast(here, dst, src, nbytes):
     all_pes = dst + load_word(here + MULTICAST)
     i = cuda.threadIdx.x * 16
+    if load_word(here + GAVE_UP) != 0:
+        nbytes = 0
     while i < nbytes:
         store_by_switch(all_pes + i, load_pair(src + i))
         i += cuda.blockDim.x * 16
@@ -123,9 +126,10 @@ def store_multicast(here, dst, src, nbytes):
 
 def meet_multicast(here, signal, value, n_pes):
     fence_alias()
+    poison = load_word(here + GAVE_UP) << 1  # the sign: the least of all is seen
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        store_release(signal, value)
+        store_release(signal, value | poison)
         fence_alias()  # the word too is read at its other address
         poll_least(here, signal, value, n_pes)
     cuda.syncthreads()
@@ -133,22 +137,21 @@ def meet_multicast(here, signal, value, n_pes):
 
 
 def poll_least(here, signal, value, n_pes):
-    """One thread's wait until no PE's word is less than ``value``, or a deadline, or the abort word."""
+    """One thread's wait until no PE's word is less than ``value``, or poison, or a deadline, or the abort word."""
     all_pes = signal + load_word(here + MULTICAST)
     spins = 0
     since_ns = 0
-    while load_least(all_pes) < value:
+    late = 0  # the first PE whose own word is poison or else behind
+    gone = False
+    least = load_least(all_pes)
+    while least < value and not gone:
         spins += 1
         if spins % SPINS == 0:
-            if load_volatile(load_word(here + ABORT)) != 0:
-                return
-            limit_ns = load_word(here + TIMEOUT_NS)
-            now_ns = global_timer_ns()
-            if since_ns == 0:
-                since_ns = now_ns
-            elif limit_ns > 0 and now_ns - since_ns > limit_ns:
-                late = 0  # the first PE whose own word is behind
-                while late < n_pes - 1 and load_acquire(at(here, signal, late)) >= value:
-                    late += 1
-                give_up(here, at(here, signal, late), value, late)
-                return
+            late = 0
+            while late < n_pes - 1 and load_acquire(at(here, signal, late)) >= (0 if least < 0 else value):
+                late += 1
+            since_ns, gone = look(here, late, since_ns)
+            gone = gone or least < 0
+        least = load_least(all_pes)
+    if least < value:
+        give_up(here, POISON if least < 0 else least, value, late)

@@ -9,9 +9,10 @@ needs NVLink (or one device).
 from numba import cuda
 
 from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_DATA_BYTES
-from .intrinsics import global_timer_ns, load_1, load_volatile, load_word, store_1, store_word
+from ..kernels.block import POISON
+from .intrinsics import load_1, load_volatile, load_word, store_1, store_word
 from .peers import at
-from .primitives import ABORT, SPINS, TIMEOUT_NS, give_up
+from .primitives import GAVE_UP, SPINS, give_up, look, poisoned
 from .words import poll_pair, send_pair
 
 ALL = 0xFFFFFFFF
@@ -74,6 +75,7 @@ def own_pair(src, i, nbytes):
 
 def send_packets(here, slot, src, nbytes, epoch, pe):
     to = at(here, slot, pe)
+    epoch = poisoned(here, epoch)
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
@@ -81,35 +83,37 @@ def send_packets(here, slot, src, nbytes, epoch, pe):
         i += cuda.blockDim.x
 
 
-def look(here, since_ns):
-    """(when this wait began, 0: go on; 1: the abort word is up; 2: it is past its deadline); the same in all lanes."""
-    limit_ns = load_word(here + TIMEOUT_NS)
-    now_ns = global_timer_ns()
-    if since_ns == 0:
-        since_ns = now_ns
-    state = 0
-    if cuda.any_sync(ALL, load_volatile(load_word(here + ABORT)) != 0):
-        state = 1
-    elif cuda.any_sync(ALL, limit_ns > 0 and now_ns - since_ns > limit_ns):
-        state = 2
-    return since_ns, state
+def lost(here, waiting, gone, found, epoch, source):
+    """True in all lanes once one that is ``waiting`` for PE ``source`` gives up: it has to go, or found poison.
+
+    Then all of them have written that this PE gave up, so that each sees it: a line of garbage goes out as poison.
+    """
+    own = waiting and (gone or found >= POISON)
+    if not cuda.any_sync(ALL, own):
+        return False
+    if own:
+        give_up(here, found, epoch, source)
+    store_word(here + GAVE_UP, POISON)
+    return True
 
 
 def take(here, slot, i, epoch, source):
-    """Part ``i`` of the lines in ``slot``, once its line is of this epoch."""
+    """Part ``i`` of the lines in ``slot``, once its line is of this epoch.
+
+    Of this epoch alone: the other parity's half has those of the one before, no PE sends the next but one before this
+    one is read, and poison is no epoch, so that only the slow path looks for it.
+    """
     spins = 0
     since_ns = 0
     while True:
         cuda.syncwarp(ALL)  # and is looked at in one: a lane that read early would keep old data
         pair = poll_pair(slot + i * 16)
-        if cuda.all_sync(ALL, (i & 7) != 7 or pair[1] >= epoch):
+        if cuda.all_sync(ALL, (i & 7) != 7 or pair[1] == epoch):
             return pair
         spins += 1
         if spins % SPINS == 0:
-            since_ns, state = look(here, since_ns)
-            if state != 0:
-                if state == 2 and (i & 7) == 7 and pair[1] < epoch:
-                    give_up(here, slot + i * 16 + 8, epoch, source)
+            since_ns, gone = look(here, source, since_ns)
+            if lost(here, (i & 7) == 7 and pair[1] != epoch, gone, pair[1], epoch, source):
                 return pair
 
 
@@ -124,11 +128,12 @@ def take_all(here, slots, slot_bytes, i, epoch, me):
             return pairs
         spins += 1
         if spins % SPINS == 0:
-            since_ns, state = look(here, since_ns)
-            if state != 0:
+            source = -1
+            if (i & 7) == 7:
                 source = missing(pairs, epoch, me)
-                if state == 2 and (i & 7) == 7 and source >= 0:
-                    give_up(here, slots + source * slot_bytes + i * 16 + 8, epoch, source)
+            since_ns, gone = look(here, source, since_ns)
+            found = load_volatile(slots + max(source, 0) * slot_bytes + i * 16 + 8)
+            if lost(here, source >= 0, gone, found, epoch, source):
                 return pairs
 
 
@@ -204,6 +209,7 @@ def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scrat
 
 def send_rows(here, slots, slot_bytes, src, src_stride, own, i, nbytes, epoch, me, n_pes):
     """Part ``i`` of each row of src to its PE; all rows are this PE's ``own`` where the stride is 0."""
+    epoch = poisoned(here, epoch)
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
         pair = own

@@ -4,7 +4,7 @@ from numba import cuda
 
 from .. import here as h
 from .intrinsics import load_word, store_release
-from .primitives import copy
+from .primitives import GAVE_UP, copy, poisoned
 
 DELTAS = 8 * h.DELTAS
 
@@ -14,8 +14,15 @@ def at(here, address, pe):
     return address + load_word(here + DELTAS + 8 * pe)
 
 
+def goal(here, dst, src, pe):
+    """Where a put of src goes: to PE pe's dst; once this PE has given up back to src, for a peer may still read what
+    garbage would overwrite.  The loads of src need not wait to know which."""
+    to = at(here, dst, pe)
+    return to if load_word(here + GAVE_UP) == 0 else src
+
+
 def put(here, dst, src, nbytes, pe):
-    copy(at(here, dst, pe), src, nbytes)
+    copy(goal(here, dst, src, pe), src, nbytes)
 
 
 def staged(here, room, src, nbytes, pe):
@@ -27,9 +34,9 @@ def get(here, dst, src, nbytes, pe):
 
 
 def put_signal(here, dst, src, nbytes, signal, value, pe):
-    copy(at(here, dst, pe), src, nbytes)
-    if cuda.threadIdx.x == 0:
-        store_release(at(here, signal, pe), value)
+    copy(goal(here, dst, src, pe), src, nbytes)
+    if cuda.threadIdx.x == 0:  # which looks after all others have: if one kept its part back, the signal says so
+        store_release(at(here, signal, pe), poisoned(here, value))
 
 
 def fence(here):
@@ -37,12 +44,14 @@ def fence(here):
 
 
 def signal(here, signal, value, pe):
+    value = poisoned(here, value)  # loaded before the barrier, which hides it
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
         store_release(at(here, signal, pe), value)
 
 
 def signal_all(here, signals, value, me, n_pes):
+    value = poisoned(here, value)
     cuda.syncthreads()
     pe = cuda.threadIdx.x
     while pe < n_pes:

@@ -9,6 +9,7 @@ are ``while`` loops: a ``range`` with a step costs a 64-bit division.
 from numba import cuda
 
 from .. import here as h
+from ..kernels.block import POISON
 from .intrinsics import (
     add_int64,
     claim,
@@ -31,6 +32,7 @@ CALL = 0
 WORD = 8
 # Byte offsets of ``here``, flat because a text's constants are plain globals.
 ABORT, RECORD, TIMEOUT_NS, TAKEN = WORD * h.ABORT, WORD * h.RECORD, WORD * h.TIMEOUT_NS, WORD * h.CALL
+GAVE_UP, LIVES = WORD * h.GAVE_UP, WORD * h.LIVES
 RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL = WORD * h.RECORD_TAKEN, WORD * h.RECORD_SOURCE, WORD * h.RECORD_CALL
 RECORD_EPOCH, RECORD_FOUND = WORD * h.RECORD_EPOCH, WORD * h.RECORD_FOUND
 SPINS = h.SPINS_BETWEEN_LOOKS
@@ -128,35 +130,56 @@ def wait_all(here, signals, value, me, n_pes):
 
 
 def poll(here, signal, value, source):
-    """One thread's wait: data, or a deadline, or the abort word."""
+    """One thread's wait: data, or poison, or a deadline, or the abort word."""
     spins = 0
     since_ns = 0
-    while load_acquire(signal) < value:
+    gone = False
+    found = load_acquire(signal)
+    while found < value and not gone:
         spins += 1
         if spins % SPINS == 0:
-            if load_volatile(load_word(here + ABORT)) != 0:
-                return
-            limit_ns = load_word(here + TIMEOUT_NS)
-            now_ns = global_timer_ns()
-            if since_ns == 0:
-                since_ns = now_ns
-            elif limit_ns > 0 and now_ns - since_ns > limit_ns:
-                give_up(here, signal, value, source)
-                return
+            since_ns, gone = look(here, source, since_ns)
+        found = load_acquire(signal)
+    if found < value or found >= POISON:
+        give_up(here, found, value, source)
 
 
-def give_up(here, signal, value, source):
-    """Write the record (the first wait of this PE only) and raise the abort word."""
+def look(here, source, since_ns):
+    """A waiting thread's look at clock and abort word: (when this wait began, whether to give up).
+
+    It has to when it has waited, and PE ``source`` has been silent, for longer than the deadline.  It also tells the
+    watchdog for whom it waits.
+    """
+    now_ns = global_timer_ns()
+    if since_ns == 0:
+        since_ns = now_ns
+    gone = load_volatile(load_word(here + ABORT)) != 0
+    limit_ns = load_word(here + TIMEOUT_NS)
+    if limit_ns > 0 and now_ns - since_ns > limit_ns:
+        gone = gone or source < 0 or load_volatile(load_word(here + LIVES) + WORD + WORD * source) > limit_ns
+    if source >= 0:
+        store_word(load_word(here + LIVES), source + 1)
+    return since_ns, gone
+
+
+def give_up(here, found, value, source):
+    """Poison what this PE sends from here on; the first to do so writes the record and raises the abort word."""
+    store_word(here + GAVE_UP, POISON)
     if claim(here + TAKEN):
         record = load_word(here + RECORD)
         store_word(record + RECORD_SOURCE, source)
         store_word(record + RECORD_CALL, CALL)
         store_word(record + RECORD_EPOCH, value)
-        store_word(record + RECORD_FOUND, load_acquire(signal))
+        store_word(record + RECORD_FOUND, found)
         fence_system()
         store_word(record + RECORD_TAKEN, 1)
         fence_system()
         store_word(load_word(here + ABORT), 1)
+
+
+def poisoned(here, value):
+    """What to send for ``value``: poison as well, once this PE has given up."""
+    return value | load_word(here + GAVE_UP)
 
 
 def read_way(ways, index):

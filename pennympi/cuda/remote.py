@@ -11,11 +11,13 @@ from numba import cuda
 
 from .. import here as h
 from ..cache import folder, made_once
+from ..kernels.block import POISON
 from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
-from .primitives import copy
+from .peers import goal
+from .primitives import GAVE_UP, copy, poisoned
 
-DELTAS = 8 * h.DELTAS
+DELTAS, PES = 8 * h.DELTAS, 8 * h.N_PES
 UNREACHABLE = h.UNREACHABLE
 ITEM_BYTES = 1  # of an element: bound anew, like CALL
 
@@ -77,13 +79,23 @@ def delta(here, pe):
     return load_word(here + DELTAS + 8 * pe)
 
 
+def number(here, pe):
+    """What NVSHMEM calls PE pe of the team."""
+    return load_word(here + DELTAS + 8 * (load_word(here + PES) + pe))
+
+
 def put(here, dst, src, nbytes, pe):
-    d = delta(here, pe)
-    if d == UNREACHABLE:
-        nvshmem_put(dst, src, nbytes, pe)
+    if delta(here, pe) == UNREACHABLE:
+        if not gave_up(here):
+            nvshmem_put(dst, src, nbytes, number(here, pe))
         cuda.syncthreads()
     else:
-        copy(dst + d, src, nbytes)
+        copy(goal(here, dst, src, pe), src, nbytes)
+
+
+def gave_up(here):
+    """Whether this PE has given up, the same in all threads, which NVSHMEM's calls take together; a barrier."""
+    return cuda.syncthreads_or(load_word(here + GAVE_UP) != 0) != 0
 
 
 def staged(here, room, src, nbytes, pe):
@@ -96,7 +108,7 @@ def staged(here, room, src, nbytes, pe):
 def get(here, dst, src, nbytes, pe):
     d = delta(here, pe)
     if d == UNREACHABLE:
-        nvshmem_get(dst, src, nbytes, pe)
+        nvshmem_get(dst, src, nbytes, number(here, pe))
         cuda.syncthreads()
     else:
         copy(dst, src + d, nbytes)
@@ -113,13 +125,15 @@ def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_
 def put_signal(here, dst, src, nbytes, signal, value, pe):
     d = delta(here, pe)
     if d == UNREACHABLE:
-        cuda.syncthreads()
-        nvshmem_put_signal(dst, src, nbytes, signal, value, pe)
+        if not gave_up(here):
+            nvshmem_put_signal(dst, src, nbytes, signal, value, number(here, pe))
+        elif cuda.threadIdx.x == 0:
+            nvshmem_signal(signal, value | POISON, number(here, pe))
         cuda.syncthreads()
     else:
-        copy(dst + d, src, nbytes)
+        copy(goal(here, dst, src, pe), src, nbytes)
         if cuda.threadIdx.x == 0:
-            store_release(signal + d, value)
+            store_release(signal + d, poisoned(here, value))
 
 
 def fence(here):
@@ -132,9 +146,10 @@ def fence(here):
 
 def one_signal(here, signal, value, pe):
     """One thread's signal."""
+    value = poisoned(here, value)
     d = delta(here, pe)
     if d == UNREACHABLE:
-        nvshmem_signal(signal, value, pe)
+        nvshmem_signal(signal, value, number(here, pe))
     else:
         store_release(signal + d, value)
 

@@ -1,12 +1,34 @@
 """Streams of any library, by handle."""
 
+import ctypes
+import sys
+from functools import cache
 from typing import Any
 
 import cupy
 from cuda.bindings import driver
 
+from ..order import Order
+from .launch import checked, library
+
 _runtime = cupy.cuda.runtime
 _current = cupy.cuda.get_current_stream
+EXTERNAL = 1  # CU_EVENT_WAIT_EXTERNAL
+# By ctypes, as the launch: half of the time of cuda.bindings' functions.
+_record, _wait = library.cuEventRecord, library.cuStreamWaitEvent
+_record.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+_wait.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
+
+
+def _with_edges(name: str, version: int) -> Any:
+    """A driver function in the form that knows of edge data: CUDA 12 has it under another name, CUDA 13 no other."""
+    return getattr(driver, f"{name}_v{version}", None) or getattr(driver, name)
+
+
+_capture_info = _with_edges("cuStreamGetCaptureInfo", 3)
+_update_dependencies = _with_edges("cuStreamUpdateCaptureDependencies", 2)
+_add_dependencies = _with_edges("cuGraphAddDependencies", 2)
+_remove_dependencies = _with_edges("cuGraphRemoveDependencies", 2)
 
 
 def handle(stream: Any) -> int:
@@ -35,14 +57,79 @@ def make(priority: str) -> cupy.cuda.Stream:
     return cupy.cuda.Stream(non_blocking=True, priority=int(greatest) if priority == "high" else 0)
 
 
+@cache
+def order(multiprocessors: int) -> Order:
+    """The one order of this process, whose teams share its device."""
+    return Order(sys.modules[__name__], multiprocessors)
+
+
+is_capturing = _runtime.streamIsCapturing
+
+
 def capture_id(stream: int) -> int:
     """The number of the capture under way on a stream, or 0."""
-    if not _runtime.streamIsCapturing(stream):
+    if not is_capturing(stream):
         return 0
-    return int(driver.cuStreamGetCaptureInfo(stream)[2])
+    return int(_capture_info(stream)[2])
 
 
-def order(before: int, after: int, event: cupy.cuda.Event) -> None:
-    """Make ``after`` wait for what is in ``before`` now."""
-    _runtime.eventRecord(event.ptr, before)
-    _runtime.streamWaitEvent(after, event.ptr)
+def owner(stream: Any) -> Any:
+    """See ``pennympi.order.Streams``."""
+    own = _current() if stream is None else stream
+    return None if isinstance(own, cupy.cuda.ExternalStream) else own
+
+
+def new_event() -> ctypes.c_void_p:
+    """An event that keeps no time; it lives as long as the process."""
+    return ctypes.c_void_p(int(checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))))
+
+
+def record(event: ctypes.c_void_p, stream: int) -> None:
+    """Record an event behind what is in the stream now."""
+    _checked(_record(event, stream))
+
+
+def wait(event: ctypes.c_void_p, stream: int) -> None:
+    """Make the stream wait for the event."""
+    _checked(_wait(stream, event, 0))
+
+
+def wait_inside(event: ctypes.c_void_p, stream: int) -> None:
+    """Under capture, add a node that waits for the event whenever the graph runs."""
+    _checked(_wait(stream, event, EXTERNAL))
+
+
+def _checked(status: int) -> None:
+    if status:
+        checked((driver.CUresult(status),))
+
+
+def record_after_all(event: ctypes.c_void_p, events: list[ctypes.c_void_p]) -> None:
+    """Record an event behind others, on a stream of its own."""
+    stream = cupy.cuda.Stream(non_blocking=True)
+    for one in events:
+        wait(one, stream.ptr)
+    record(event, stream.ptr)
+
+
+def follow(stream: int, end: tuple[Any, Any]) -> None:
+    """Under capture, make the stream wait for the nodes of an ``end`` as well."""
+    nodes = end[1]
+    add = driver.CUstreamUpdateCaptureDependencies_flags.CU_STREAM_ADD_CAPTURE_DEPENDENCIES
+    checked(_update_dependencies(stream, nodes, None, len(nodes), add))
+
+
+def record_at_end(event: ctypes.c_void_p, stream: int, end: tuple[Any, Any] | None) -> tuple[Any, Any]:
+    """Under capture: (a node beside the stream that records the event, the stream's last nodes, which it waits for).
+
+    One node a capture, which moves from call to call: beside the stream, so that kernels may begin while those in
+    front of them end.
+    """
+    info = checked(_capture_info(stream))
+    graph, nodes = info[2], list(info[3])
+    if end is None:
+        return checked(driver.cuGraphAddEventRecordNode(graph, nodes, len(nodes), driver.CUevent(event.value))), nodes
+    mark, before = end
+    checked(_remove_dependencies(graph, before, [mark] * len(before), None, len(before)))
+    checked(_add_dependencies(graph, nodes, [mark] * len(nodes), None, len(nodes)))
+    return mark, nodes

@@ -143,7 +143,7 @@ MOST_TOGETHER = 8  # PEs whose packets a thread holds at once: 16 bytes each, in
 @cache
 def together(n_pes: int) -> dict[str, Any]:
     """``poll_all(address, stride, me)``: the 16 bytes of every other PE, loads that do not wait for one another;
-    ``missing(pairs, epoch, me)``: the first PE whose second word is of an earlier epoch, or -1;
+    ``missing(pairs, epoch, me)``: the first PE whose second word is not this epoch, or -1;
     ``pair_of(pairs, pe)``: those of one PE."""
     pairs = types.UniTuple(types.int64, 2 * n_pes)
 
@@ -171,7 +171,7 @@ def together(n_pes: int) -> dict[str, Any]:
             found = ir.Constant(_I64, -1)
             for pe in reversed(range(n_pes)):
                 here = ir.Constant(_I64, pe)
-                old = b.icmp_signed("<", cgutils.unpack_tuple(b, args[0])[2 * pe + 1], args[1])
+                old = b.icmp_signed("!=", cgutils.unpack_tuple(b, args[0])[2 * pe + 1], args[1])
                 found = b.select(b.and_(old, b.icmp_signed("!=", args[2], here)), here, found)
             return found
 

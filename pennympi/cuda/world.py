@@ -1,13 +1,14 @@
-"""NVSHMEM of this process: started once, from a communicator, kept until the process ends.
+"""NVSHMEM of this process: started once, over the first communicator, kept until the process ends.
 
 NVSHMEM has one set of PEs a process, and starting it again after an end is not
-reliable, so teams over the same PEs share it.
+reliable, so all teams share it, each with some of its PEs.
 """
 
 import ctypes
 import os
+import platform
 import warnings
-from typing import Any
+from dataclasses import dataclass
 
 import cupy
 import numpy as np
@@ -17,36 +18,58 @@ from mpi4py import MPI
 
 from ..errors import Unsupported
 from ..job import Job
+from ..membership import numbers_in
 from ..settings import setting
+from .aside import Aside
+from .heap import Segments
 
 TEAM_WORLD = 0  # NVSHMEM_TEAM_WORLD
 NO = ("", "0", "false", "no")  # values of a variable that switch nothing on
-_started: dict[str, Any] = {}
 
 
-def start(job: Job, local_pe: int, n_local: int) -> int:
-    """Start NVSHMEM over the job's PEs, or find it started; the device's number.
+@dataclass(frozen=True)
+class World:
+    """What all teams of a process share.
 
-    A unique id made by PE 0 is broadcast over the communicator, so that any MPI
-    and any sub-communicator will do.  Raises Unsupported when NVSHMEM runs over
-    other PEs already.
+    group:    the PEs of NVSHMEM;  device: the number of this one's GPU;  n_sharing: how many PEs use that GPU
+    segments: the symmetric memory;  aside: a stream for work on this PE's memory
     """
-    group = tuple(MPI.Group.Translate_ranks(job.comm.group, None, MPI.COMM_WORLD.group))
-    if _started:
-        if _started["group"] != group:
-            raise Unsupported(
-                f"NVSHMEM already runs in this process over {len(_started['group'])} other PEs, "
-                "and it has one set of PEs a process: make all teams of this process from the same communicator"
-            )
-        return _started["device"]
+
+    group: MPI.Group
+    device: int
+    n_sharing: int
+    segments: Segments
+    aside: Aside
+
+
+_world: World | None = None
+
+
+def join(job: Job, heap_bytes: int | None) -> tuple[World, tuple[int, ...]]:
+    """NVSHMEM, started over the job's PEs unless it runs, and what it calls each of them.  Collective.
+
+    heap_bytes: the first segment of symmetric memory, None for PENNYMPI_SYMMETRIC_SIZE
+    Raises Unsupported when NVSHMEM runs over other PEs, SymmetricHeapExhausted.
+    """
+    global _world
+    numbers = numbers_in(job, _world.group if _world else None)
+    if _world is None or numbers is None:
+        _world = _start(job)
+        _world.segments.start(job, heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE"))
+        numbers = tuple(range(job.n_pes))
+    return _world, numbers
+
+
+def _start(job: Job) -> World:
     import nvshmem.core as nvshmem
 
     n_devices = cupy.cuda.runtime.getDeviceCount()
+    local_pe, n_local = job.control.local, job.control.n_local
     if n_devices == 1 and n_local > 1 and job.me == 0 and os.environ.get("CUDA_VISIBLE_DEVICES", "").count(",") == 0:
         warnings.warn(
             f"{n_local} PEs of this node see one GPU each: they share it, or NVLink peers are hidden from one another; "
             "give every rank all GPUs of its node (srun --gpu-bind=none)",
-            stacklevel=4,
+            stacklevel=7,  # the line of the program that calls init
         )
     number = local_pe % n_devices
     device = Device(number)
@@ -58,8 +81,10 @@ def start(job: Job, local_pe: int, n_local: int) -> int:
     job.rendezvous("start of NVSHMEM")
     job.comm.Bcast(uid._data.view(np.int8), root=0)
     nvshmem.init(device=device, uid=uid, rank=job.me, nranks=job.n_pes, initializer_method="uid")
-    _started.update(group=group, device=number)
-    return number
+    place = (platform.node(), cupy.cuda.runtime.deviceGetPCIBusId(number))
+    n_sharing = job.gather(place, "look at the devices").count(place)
+    segments = Segments(job.me, job.n_pes, number, n_sharing)
+    return World(job.comm.Get_group(), number, n_sharing, segments, Aside())
 
 
 def whole_lines(job: Job, device: int) -> bool:

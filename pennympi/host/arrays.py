@@ -24,7 +24,7 @@ def span(x: Any, writable: bool) -> Span:
                 "copy it with cupy.asnumpy, or init(backend='cuda')"
             )
         if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
-            return Span(*dlpack.read(x, (dlpack.CPU,)), x)
+            return Span(*dlpack.read(x, writable, (dlpack.CPU,)), x)
         try:
             x = np.asarray(memoryview(x))
         except TypeError:

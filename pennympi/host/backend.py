@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import exits, lives
 from .. import here as h
 from ..bind import parameters
 from ..dtypes import TABLE, DType
-from ..errors import PeerTimeout, Unsupported
+from ..errors import PeerTimeout, Unsupported, timeout_of
 from ..kernels.algorithm import MAX_THREADS
+from ..order import Order
 from ..settings import setting
 from ..span import Span
 from . import arrays, streams
@@ -32,7 +34,7 @@ class HostBackend:
     max_blocks = 1  # blocks run one after another: more of them only cost
     half_bytes = 1 << 20
     threads = 1
-    can_capture = False
+    has_streams = False
     needs_scratch = True
     whole_lines = True
 
@@ -43,19 +45,22 @@ class HostBackend:
         self._heap = Heap(self.comm, heap_bytes)
         self._kept: list[np.ndarray] = []
         self.call_names: dict[int, str] = {}
-        self.abort = np.zeros(1, np.int64)
         self._record = np.zeros(h.RECORD_WORDS, np.int64)
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
         self.here = np.zeros(h.DELTAS + self.comm.size, np.int64)
         self.here[h.ME], self.here[h.N_PES] = self.comm.rank, self.comm.size
         self.here[h.TIMEOUT_NS] = int(self.timeout_s * 1e9)
         cores = set().union(*self.comm.allgather(os.sched_getaffinity(0)))
-        self.here[h.PATIENCE] = PATIENT_SPINS if len(cores) >= self.comm.size else HASTY_SPINS
-        self.here[h.ABORT], self.here[h.RECORD] = self.abort.ctypes.data, self._record.ctypes.data
+        running = max(job.control.n_local for job in exits.open_jobs)  # a row's PEs share the cores with other rows
+        self.here[h.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
+        self.here[h.RECORD] = self._record.ctypes.data
+        self._lives = np.array([job.control.life_address(pe) for pe in range(self.comm.size)], np.int64)
+        self.here[h.LIVES], self.here[h.OWN_LIVES] = self._lives.ctypes.data, lives.own_address
         self.here[h.DELTAS :] = self._heap.deltas
         self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
         self.here[h.SENT] = 0 if self._sent is None else self._sent.ctypes.data
         self.here_address = self.here.ctypes.data
+        self.order = Order(streams, self.max_blocks)
 
     # memory
     def allocate(self, nbytes: int) -> int:
@@ -82,7 +87,10 @@ class HostBackend:
         view[...] = value
 
     def in_heap(self, address: int) -> bool:
-        return self._heap.base <= address < self._heap.base + self._heap.size_bytes
+        return any(heap.holds(address) for heap in Heap.of_teams)
+
+    def taken(self, address: int) -> bool:
+        return any(heap.taken(address) for heap in Heap.of_teams)
 
     def delta(self, pe: int) -> int | None:
         return self._heap.deltas[pe]
@@ -103,7 +111,7 @@ class HostBackend:
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
-        bounds: tuple[int, int] = (MAX_THREADS, 1),
+        bounds: tuple[int, int] = (MAX_THREADS, 2),
     ) -> HostKernel:
         # Constants stay arguments, and a reduction is a call through ``here``: one machine code serves all.
         kinds = kinds or "i" * (len(parameters(text)) - 1)
@@ -122,10 +130,7 @@ class HostBackend:
         return 0
 
     def capture_id(self, handle: int) -> int:
-        return 0
-
-    def order(self, before: int, after: int) -> None:
-        pass
+        return streams.capture_id(handle)
 
     def synchronize(self, stream: Any) -> None:
         self.stream_handle(stream)
@@ -135,10 +140,10 @@ class HostBackend:
             return None
         source, call, epoch, found = (int(self._record[i]) for i in range(h.RECORD_SOURCE, h.RECORD_FOUND + 1))
         name = self.call_names.get(call, "a kernel")
-        return PeerTimeout(self.comm.rank, source, name, epoch, found, self.timeout_s)
+        return timeout_of(self.comm.rank, source, name, epoch, found, self.timeout_s)
 
     # transfers: a store is all there is
-    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int, signal: int, value: int) -> bool:
+    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         return False
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:

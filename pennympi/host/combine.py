@@ -7,8 +7,8 @@ data, and the epoch is stored last.
 import numba
 
 from .. import here as h
-from .intrinsics import call_loop, copy_bytes, load_word, store_release
-from .primitives import OPTIONS, at, body, count_sent, put, wait
+from .intrinsics import call_loop, copy_bytes, load_word
+from .primitives import OPTIONS, body, put, put_signal, wait
 
 HEAD_BYTES = 16  # of a slot: the epoch, and alignment
 STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache
@@ -57,9 +57,7 @@ def plus(here, dst, x, y, count):
 
 @body
 def send_packets(here, slot, src, nbytes, epoch, pe):
-    count_sent(here, nbytes, pe)
-    copy_bytes(at(here, slot, pe) + HEAD_BYTES, src, nbytes)
-    store_release(at(here, slot, pe), epoch)
+    put_signal(here, slot + HEAD_BYTES, src, nbytes, slot, epoch, pe)
 
 
 @body

@@ -15,8 +15,9 @@ from ..cache import folder, one_at_a_time
 from ..dtypes import TABLE, DType
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
-from .intrinsics import set_block
+from .intrinsics import coarse_ns, set_block
 from .multicast import BODIES
+from .primitives import show_life
 
 device_function = partial(numba.njit, **OPTIONS)
 
@@ -65,11 +66,13 @@ def compile_text(text: Callable[..., Any], name: str, dtype: DType | None, kinds
     names = parameters(text)
     source = (
         f"def {name}(n_blocks, {', '.join(names)}):\n"
+        f"    show_life({names[0]}, coarse_ns())\n"
         f"    for b in range(n_blocks):\n"
         f"        set_block(b, n_blocks)\n"
         f"        body({', '.join(names)})\n"
     )
-    scope: dict[str, Any] = {"set_block": set_block, "body": body, "__name__": __name__}
+    scope: dict[str, Any] = {"body": body, "__name__": __name__}
+    scope |= {"set_block": set_block, "coarse_ns": coarse_ns, "show_life": show_life}
     exec(compile(source, __file__, "exec"), scope)  # only a parameter list differs
     launcher = scope[name]
     launcher.source_stamp = text_hash(text)

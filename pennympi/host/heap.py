@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from mpi4py import MPI
@@ -24,8 +24,11 @@ def default_bytes(n_local: int) -> int:
 class Heap:
     """Symmetric memory by shared window.
 
-    base:   address of this PE's part;  deltas: what to add for each PE's part
+    base:     address of this PE's part;  deltas: what to add for each PE's part
+    of_teams: the heaps of all teams that this process has
     """
+
+    of_teams: ClassVar[list["Heap"]] = []
 
     def __init__(self, comm: MPI.Intracomm, heap_bytes: int | None):
         node: Any = comm.Split_type(MPI.COMM_TYPE_SHARED)
@@ -44,6 +47,7 @@ class Heap:
         self.base = starts[comm.rank] + pad
         self.deltas = [start - starts[comm.rank] for start in starts]
         self._free = FreeList(self.size_bytes)
+        self.of_teams.append(self)
 
     def allocate(self, nbytes: int) -> int:
         """Address of ``nbytes`` symmetric bytes.  Raises SymmetricHeapExhausted."""
@@ -60,6 +64,14 @@ class Heap:
         """Give an allocation back."""
         self._free.give(address - self.base)
 
+    def holds(self, address: int) -> bool:
+        """True for an address in this PE's part."""
+        return self.base <= address < self.base + self.size_bytes
+
+    def taken(self, address: int) -> bool:
+        """True for an address in memory that is not free."""
+        return self._free.taken_at(address - self.base)
+
     def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
         """The memory at an address of this process as an array."""
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.item_bytes
@@ -68,4 +80,5 @@ class Heap:
 
     def close(self) -> None:
         """Unmap.  Collective."""
+        self.of_teams.remove(self)
         self._window.Free()

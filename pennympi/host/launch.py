@@ -1,4 +1,4 @@
-"""Launching a compiled text on a CPU: a call, then a look at the abort word."""
+"""Launching a compiled text on a CPU: a call, then a look at whether one of its waits gave up."""
 
 import ctypes
 import zlib
@@ -10,6 +10,8 @@ from ..arithmetic import CLOSE, PLUS, STEPS
 from ..backend import Run
 from ..dtypes import DType
 from .compile import loop_address
+
+GAVE_UP = h.GAVE_UP
 
 
 class HostKernel:
@@ -34,13 +36,15 @@ class HostKernel:
         backend.call_names[words[0]] = name
         self._words = (ctypes.c_int64 * len(words))(*words)
         self._at = backend.here_address + 8 * h.CALL, ctypes.addressof(self._words), ctypes.sizeof(self._words)
-        self._abort = memoryview(backend.abort)  # read faster than an array
+        self._here = memoryview(backend.here)  # read faster than an array
 
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
-        """Run and return when done.  Raises PeerTimeout."""
-        ctypes.memmove(*self._at)
-        self._compiled(blocks, self._backend.here_address, *args)
-        if self._abort[0]:
+        """Run and return when done.  Raises PeerTimeout, also if an earlier wait gave up: then nothing runs."""
+        here = self._here
+        if not here[GAVE_UP]:
+            ctypes.memmove(*self._at)
+            self._compiled(blocks, self._backend.here_address, *args)
+        if here[GAVE_UP]:
             raise self._backend.failure()
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:

@@ -2,8 +2,8 @@
 
 from .. import here as h
 from .combine import STRIP_ELEMS
-from .intrinsics import call_loop, copy_bytes, load_word, store_release
-from .primitives import BODIES, at, body, count_sent, wait
+from .intrinsics import call_loop, copy_bytes, load_word
+from .primitives import BODIES, at, body, put, send, wait
 
 
 @body
@@ -23,15 +23,17 @@ def reduce_multicast(here, dst, src, count, scratch):
 
 @body
 def store_multicast(here, dst, src, nbytes):
+    me = load_word(here + 8 * h.ME)
     for pe in range(load_word(here + 8 * h.N_PES)):
-        if pe != load_word(here + 8 * h.ME):
-            count_sent(here, nbytes, pe)
-        copy_bytes(at(here, dst, pe), src, nbytes)
+        if pe == me:
+            copy_bytes(dst, src, nbytes)
+        else:
+            put(here, dst, src, nbytes, pe)
 
 
 @body
 def meet_multicast(here, signal, value, n_pes):
-    store_release(signal, value)
+    send(here, signal, value, load_word(here + 8 * h.ME))
     for pe in range(n_pes):
         wait(here, at(here, signal, pe), value, pe)
 

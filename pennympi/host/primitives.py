@@ -6,6 +6,7 @@ from typing import Any
 import numba
 
 from .. import here as h
+from ..kernels.block import POISON
 from .intrinsics import (
     call_loop,
     copy_bytes,
@@ -105,8 +106,9 @@ def count_sent(here, nbytes, pe):
 
 @body
 def put(here, dst, src, nbytes, pe):
-    count_sent(here, nbytes, pe)
-    copy_bytes(at(here, dst, pe), src, nbytes)
+    if load_word(here + 8 * h.GAVE_UP) == 0:  # a peer may still read what garbage would overwrite
+        count_sent(here, nbytes, pe)
+        copy_bytes(at(here, dst, pe), src, nbytes)
 
 
 @body
@@ -119,11 +121,16 @@ def get(here, dst, src, nbytes, pe):
     copy_bytes(dst, at(here, src, pe), nbytes)
 
 
+@numba.njit(**OPTIONS)
+def send(here, signal, value, pe):
+    """Set a word of PE pe, poisoned if this PE has given up."""
+    store_release(at(here, signal, pe), value | load_word(here + 8 * h.GAVE_UP))
+
+
 @body
 def put_signal(here, dst, src, nbytes, signal, value, pe):
-    count_sent(here, nbytes, pe)
-    copy_bytes(at(here, dst, pe), src, nbytes)
-    store_release(at(here, signal, pe), value)
+    put(here, dst, src, nbytes, pe)
+    send(here, signal, value, pe)
 
 
 @body
@@ -133,15 +140,18 @@ def fence(here):
 
 @body
 def signal(here, signal, value, pe):
-    store_release(at(here, signal, pe), value)
+    send(here, signal, value, pe)
 
 
 @body
 def wait(here, signal, value, source):
+    if load_word(here + 8 * h.GAVE_UP) != 0:
+        return
     patience = load_word(here + 8 * h.PATIENCE)
     spins = 0
     since_ns = 0
-    while load_acquire(signal) < value:
+    found = load_acquire(signal)
+    while found < value:
         spins += 1
         if spins >= patience:
             nap()
@@ -150,33 +160,56 @@ def wait(here, signal, value, source):
         else:
             relax()
         if spins % h.SPINS_BETWEEN_LOOKS == 0:
-            if load_acquire(load_word(here + 8 * h.ABORT)) != 0:
-                return
             limit_ns = load_word(here + 8 * h.TIMEOUT_NS)
             now_ns = monotonic_ns()
             if since_ns == 0:
                 since_ns = now_ns
-            elif limit_ns > 0 and now_ns - since_ns > limit_ns:
-                give_up(here, signal, value, source)
+            since_ns = max(since_ns, last_life(here, source))
+            if limit_ns > 0 and now_ns - since_ns > limit_ns:
+                give_up(here, found, value, source)
                 return
+        found = load_acquire(signal)
+    if found >= POISON:
+        give_up(here, found, value, source)
 
 
 @numba.njit(**OPTIONS)
-def give_up(here, signal, value, source):
+def last_life(here, source):
+    """When PE ``source`` last showed a sign of life, or 0; this PE, which waits for it, then shows the same."""
+    word = load_word(load_word(here + 8 * h.LIVES) + 8 * source) if source >= 0 else 0
+    if word == 0:
+        return 0
+    life_ns = load_acquire(word)
+    show_life(here, life_ns)
+    return life_ns
+
+
+@numba.njit(**OPTIONS)
+def show_life(here, time_ns):
+    """As ``lives.show``, from a kernel."""
+    own = load_word(here + 8 * h.OWN_LIVES)
+    for k in range(load_word(own)):
+        word = load_word(own + 8 + 8 * k)
+        if load_word(word) < time_ns:
+            store_word(word, time_ns)
+
+
+@numba.njit(**OPTIONS)
+def give_up(here, found, value, source):
+    """The end of the first wait of this PE that gave up; after it no other waits."""
     record = load_word(here + 8 * h.RECORD)
     store_word(record + 8 * h.RECORD_SOURCE, source)
     store_word(record + 8 * h.RECORD_CALL, load_word(here + 8 * h.CALL))
     store_word(record + 8 * h.RECORD_EPOCH, value)
-    store_word(record + 8 * h.RECORD_FOUND, load_acquire(signal))
+    store_word(record + 8 * h.RECORD_FOUND, found)
     store_release(record + 8 * h.RECORD_TAKEN, 1)
-    store_release(load_word(here + 8 * h.ABORT), 1)
+    store_word(here + 8 * h.GAVE_UP, POISON)
 
 
 @body
 def signal_all(here, signals, value, me, n_pes):
     for k in range(1, n_pes):
-        pe = (me + k) % n_pes
-        store_release(at(here, signals + 8 * me, pe), value)
+        send(here, signals + 8 * me, value, (me + k) % n_pes)
 
 
 @body

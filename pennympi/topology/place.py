@@ -1,6 +1,7 @@
 """The place of a team: laid by a name or a file, or as MPI and the hardware say."""
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from ..backend import Backend
@@ -46,17 +47,19 @@ def agreed(job: Job, name: str) -> Layout | None:
 
 
 def place_of(job: Job, backend: Backend, layout: Layout | None) -> Place:
-    """Nodes and rails of the team.  Collective."""
+    """Nodes and rails of the team, and whether all PEs allow packets.  Collective."""
+    packets = all(job.gather(setting("PENNYMPI_PACKETS"), "look at PENNYMPI_PACKETS"))
     if layout:
-        return Place(layout.node_of, backend.whole_lines, backend.multicast and not any(layout.node_of), layout.rail_of)
+        multicast = backend.multicast and not any(layout.node_of)
+        return Place(layout.node_of, backend.whole_lines, multicast, layout.rail_of, packets)
     first: list[int] = job.gather(min(job.control.pes), "look at the nodes")  # a node is named by its first PE
     order = sorted(set(first))
     node_of = tuple(order.index(node) for node in first)
-    place = Place(node_of, backend.whole_lines, backend.multicast and len(order) == 1)
+    place = Place(node_of, backend.whole_lines, backend.multicast and len(order) == 1, packets=packets)
     if len(order) == 1 or backend.name != "cuda":
         return place  # a rail leads from node to node
     sights = job.gather(look(backend.device_name, backend.bus_id), "look at the NICs")
-    return Place(place.node_of, place.whole_lines, rail_of=rails_of(place, sights))
+    return replace(place, rail_of=rails_of(place, sights))
 
 
 def rails_of(place: Place, sights: list[Sight]) -> tuple[int, ...]:

@@ -1,11 +1,11 @@
 """Let the machine work for as long as wanted:
 
-    python -m tests.machine --minutes 60                       every row, network and kind of array, in turn
+    python -m tests.machine --minutes 60                       every row, network and kind of array, and mixtures
     python -m tests.machine --rows tree ring --network any_order
-    python -m tests.machine --seed 1234 --rows tree            the programs of a seed again
+    python -m tests.machine --rows allreduce/tree --network any_order --program 1234/5     one program again
     python -m tests.machine --known --minutes 2                only what is known to fail
 
-It prints one line for each case that fails: how often, and the first fault with the seed of its program.
+It prints the first fault of each case that fails, with the seed of its program, and how often it failed.
 """
 
 import argparse
@@ -13,10 +13,9 @@ import os
 import time
 from collections import Counter
 
-from .faults import Fault
 from .known import KNOWN
 from .network import NETWORKS
-from .program import Case, all_cases, key, run
+from .program import Case, all_cases, key, mixtures, run
 
 
 def main() -> int:
@@ -26,7 +25,8 @@ def main() -> int:
     parser.add_argument("--rows", nargs="*", default=[], help="parts of table/row")
     parser.add_argument("--network", choices=NETWORKS)
     parser.add_argument("--known", action="store_true", help="what is known to fail, instead of all else")
-    parser.add_argument("--calls", type=int, default=6, help="of a program")
+    parser.add_argument("--calls", type=int, default=6, help="of a program of one row (a mixture has more)")
+    parser.add_argument("--program", help="run each case with just this program's seed")
     args = parser.parse_args()
     print(f"seed {args.seed}", flush=True)
     cases = [
@@ -36,13 +36,15 @@ def main() -> int:
         and (key(case) in KNOWN) == args.known
         and (not args.rows or any(part in "/".join(case.rows[0]) for part in args.rows))
     ]
-    end, turn, failed = time.monotonic() + args.minutes * 60, 0, Counter[Case]()
+    cases += mixtures(cases) * (1 + len(cases) // 20)
+    minutes = 0 if args.program else args.minutes
+    end, turn, failed = time.monotonic() + minutes * 60, 0, Counter[Case]()
     while cases and (turn < len(cases) or time.monotonic() < end):
         case = cases[turn % len(cases)]
         turn += 1
         try:
-            run(case, f"{args.seed}/{turn}", args.calls)
-        except Fault as fault:
+            run(case, args.program or f"{args.seed}/{turn}", args.calls * min(len(case.rows), 3))
+        except Exception as fault:  # of a text, whatever it is
             failed[case] += 1
             if failed[case] == 1:
                 print(f"{type(fault).__name__}: {fault}\n    {'; '.join(fault.__notes__)}", flush=True)

@@ -12,7 +12,7 @@ from greenlet import getcurrent, greenlet
 from pennympi.kernels.algorithm import Place
 
 from .faults import Deadlock, Fault
-from .memory import Memory
+from .memory import POISON, Memory
 from .network import POINTER, Network, Stores
 from .packets import drain
 from .scheduler import Scheduler
@@ -28,11 +28,12 @@ DTYPES = {
 
 @dataclass
 class Launch:
-    """One entry of a PE's stream.
+    """One entry of a stream.
 
     what:  for messages
     text:  bound to the machine's bodies;  args: its arguments, ``here`` (the PE's number) first
     begin: called when its turn comes;  end: when all its blocks are done
+    workspace: where it meets its peers, "" if it does not
     """
 
     what: str
@@ -42,13 +43,35 @@ class Launch:
     dtype: str = "int64"
     begin: Callable[[], None] | None = None
     end: Callable[[], None] | None = None
+    workspace: str = ""
+
+
+class Patience:
+    """Which PEs have given up.  ends: whether a PE may, by itself: PE ``first`` does when it has to wait for the
+    ``after``-th time, and where nobody can go on one who waits does."""
+
+    def __init__(self, n_pes: int):
+        self.gave_up = [False] * n_pes
+        self.ends, self.first, self.after = False, 0, 0
+
+    def draw(self, rng: Random) -> None:
+        """Let some PE give up at some time."""
+        self.ends, self.first, self.after = True, rng.randrange(len(self.gave_up)), rng.randint(1, 30)
+
+    def is_over(self, pe: int) -> bool:
+        """Whether a PE that would have to wait gives up, or has."""
+        if self.ends and pe == self.first:
+            self.after -= 1
+            return self.gave_up[pe] or self.after <= 0
+        return self.gave_up[pe]
 
 
 class Block(greenlet):
     """One running block.  under_way: messages that it has sent by NVSHMEM and that have not arrived."""
 
-    def __init__(self, machine: "Machine", pe: int, launch: Launch, index: int):
+    def __init__(self, machine: "Machine", pe: int, launch: Launch, index: int, number: int):
         super().__init__(self._body, machine.main)
+        self.number = number
         self.machine, self.pe, self.launch, self.index, self.priority = machine, pe, launch, index, 0.0
         self.memory, self.network, self.scheduler = machine.memory, machine.network, machine.scheduler
         self.item, self.partial = DTYPES[launch.dtype]
@@ -75,54 +98,112 @@ class Block(greenlet):
         self.machine.main.switch()
         self.waits_for = None
 
+    def wait(self, pe: int, address: int, value: int) -> None:
+        """Until a word of a PE is at least ``value``, or this PE gives up: by itself, or since the word is poison."""
+        words, at, patience = self.memory.words[pe], address >> 3, self.machine.patience
+        while words[at] < value and not patience.is_over(self.pe):
+            self.sleep((pe, address))
+        if not value <= words[at] < POISON:
+            self.machine.give_up(self.pe)
+        self.pause()
+
     def _body(self) -> None:
         try:
             self.launch.text(*self.launch.args)
             drain(self)
             self.stores.release()
+            del self.machine.alive[self]
+            self.machine.pes[self.pe].done(self)
         except Fault as fault:
             fault.add_note(f"in {self.launch.what}, PE {self.pe}, block {self.index}")
             raise
-        del self.machine.alive[self]
-        self.machine.pes[self.pe].done(self)
 
 
 class Pe:
-    """A PE: its stream, and as many blocks of the launch under way as it holds at a time."""
+    """A PE: what is issued to its streams, and a device with some slots for blocks.
 
-    def __init__(self, machine: "Machine", me: int, resident: int):
-        self.machine, self.me, self.resident = machine, me, resident
-        self.stream: deque[Launch] = deque()
-        self.finished = 0
-        self._next = self._left = 0
+    A launch whose turn has come joins the device's queue; the blocks of the queue's head are dispatched in order, as
+    slots get free, and then those of the next.  slots: blocks that run at a time
+    """
+
+    def __init__(self, machine: "Machine", me: int, slots: int):
+        self.machine, self.me, self.slots = machine, me, slots
+        self.unfinished = 0
+        self._launches: list[Launch] = []
+        self._waits: list[set[int]] = []  # of each launch: those that have to be done first
+        self._last: dict[str, int] = {}  # of each stream
+        self._queue: deque[int] = deque()
+        self._dispatched: list[int] = []
+        self._ended: list[int] = []
+
+    def issue(self, launches: Sequence[Launch], stream: str = "", waits: Sequence[int] = ()) -> None:
+        """Put launches behind what the stream holds; the first waits for other streams' launches, by number."""
+        for launch in launches:
+            before = {*waits, self._last[stream]} if stream in self._last else set(waits)
+            waits, self._last[stream] = (), len(self._launches)
+            self._launches.append(launch), self._waits.append(before)
+            self._dispatched.append(0), self._ended.append(0)
+            self.unfinished += 1
 
     def start(self) -> None:
-        """Begin the launch at the head of the stream."""
-        if self.stream:
-            launch = self.stream[0]
-            if launch.begin:
-                launch.begin()
-            self._next, self._left = 0, launch.blocks
-            for _ in range(min(self.resident, launch.blocks)):
-                self._dispatch()
+        """Begin what waits for nothing."""
+        for number, before in enumerate(self._waits):
+            if not before:
+                self._turn_of(number)
 
-    def done(self, block: Block) -> None:
+    def done(self, block: "Block") -> None:
         """A block has ended."""
-        self._left -= 1
-        if self._next < block.launch.blocks:
-            self._dispatch()
-        if not self._left:
-            launch = self.stream.popleft()
-            self.finished += 1
-            if launch.end:
-                launch.end()
-            self.start()
+        number = block.number
+        self.slots += 1
+        self._ended[number] += 1
+        if self._ended[number] == block.launch.blocks:
+            self.unfinished -= 1
+            if block.launch.end:
+                block.launch.end()
+            for other, before in enumerate(self._waits):
+                if number in before:
+                    before.remove(number)
+                    if not before:
+                        self._turn_of(other)
+        self._dispatch()
+
+    def join(self, number: int) -> None:
+        """A launch joins the device's queue."""
+        self._queue.append(number)
+        self._dispatch()
+
+    def _turn_of(self, number: int) -> None:
+        launch = self._launches[number]
+        if launch.begin:
+            launch.begin()
+        if len(self._last) == 1:
+            self.join(number)
+        else:
+            self.machine.scheduler.add(Joining(self, number))
 
     def _dispatch(self) -> None:
-        block = Block(self.machine, self.me, self.stream[0], self._next)
-        self._next += 1
-        self.machine.scheduler.add(block)
-        self.machine.alive[block] = None
+        while self._queue and self.slots > 0:
+            number = self._queue[0]
+            launch = self._launches[number]
+            block = Block(self.machine, self.me, launch, self._dispatched[number], number)
+            self.slots -= 1
+            self._dispatched[number] += 1
+            if self._dispatched[number] == launch.blocks:
+                self._queue.popleft()
+            self.machine.scheduler.add(block)
+            self.machine.alive[block] = None
+
+
+class Joining:
+    """A launch whose turn has come: of those of several streams, any may join the device's queue first."""
+
+    def __init__(self, on: Pe, number: int):
+        self.pe, self.priority = on.me, 0.0
+        self._on, self._number = on, number
+
+    def step(self) -> bool:
+        self._on.join(self._number)
+        return False
 
 
 class Machine:
@@ -142,6 +223,8 @@ class Machine:
         self.warps = rng.choice((1, 2, 4))  # of a block of packets
         self.together = rng.random() < 0.5  # a thread polls the packets of all PEs at once
         self.alive: dict[Block, None] = {}
+        self.patience = Patience(n_pes)
+        self.network.gave_up = self.patience.gave_up
         self.pes = [Pe(self, me, rng.choice((1, 2, 8))) for me in range(n_pes)]
         self.main = getcurrent()  # all blocks return to it
 
@@ -151,12 +234,21 @@ class Machine:
             for pe in self.pes:
                 pe.start()
             self.scheduler.run()
+            while self.patience.ends and self.alive:  # those who wait give up, one after another
+                self.give_up(self.rng.choice(list(self.alive)).pe)
+                self.scheduler.run()
             stuck = list(self.alive)
-            if stuck or any(pe.stream for pe in self.pes):
+            if any(pe.unfinished for pe in self.pes):
                 raise Deadlock("; ".join(self._where(block) for block in stuck[:4]))
         finally:
             for block in list(self.alive):
                 block.throw()
+
+    def give_up(self, pe: int) -> None:
+        """A PE takes no more part: what waits there goes on, and what it sends is poison."""
+        if not self.patience.gave_up[pe]:
+            self.patience.gave_up[pe] = True
+            self.scheduler.wake_all()
 
     def _where(self, block: Block) -> str:
         what = f"PE {block.pe}, {block.launch.what}, block {block.index} waits for {block.waits_for}"

@@ -26,6 +26,7 @@ class Lane:
             "epochs": memory.allocate(8 * blocks),
             "ways": 0,
         }
+        self.name = f"lane at {self.at['inbox']}"
         for pe in range(machine.n_pes):
             fill(machine, pe, self.at["signals"], [first] * words)
             fill(machine, pe, self.at["epochs"], [first] * blocks)
@@ -77,4 +78,5 @@ def launch(
         "residual": 0,
         **call,
     }
-    return Launch(what, bound(row.kernel), [known[name] for name in parameters(row.kernel)], plan.blocks, dtype)
+    args = [known[name] for name in parameters(row.kernel)]
+    return Launch(what, bound(row.kernel), args, plan.blocks, dtype, workspace=lane.name)

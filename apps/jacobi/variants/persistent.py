@@ -10,7 +10,7 @@ from typing import Any
 
 from ..band import THREADS, WARPS, blocks_across
 from ..device import address, array_module, multiprocessors
-from ..limbs import WORDS_BYTES, segment
+from ..limbs import MOST_CHUNK_ROWS, WORDS_BYTES, segment
 from ..norm import Norm, words_shape
 from ..problem import Problem
 from ..sweep import bound, persistent_sweeps
@@ -19,6 +19,11 @@ from .steps import WithHalo
 
 SWEEPS = 1000  # of a launch at most
 RESIDENT = 4  # blocks of a multiprocessor: the grid is no larger than what runs at a time
+
+
+def most_blocks(team: Any) -> int:
+    """Blocks that this PE's device runs at a time."""
+    return multiprocessors(team) * RESIDENT if team.backend == "cuda" else 1
 
 
 class Persistent(WithHalo):
@@ -30,8 +35,7 @@ class Persistent(WithHalo):
         super().__init__(team, problem)
         xp, rows, on_gpu = array_module(team), self.fields.slab.rows, team.backend == "cuda"
         self._across = blocks_across(team, problem)
-        most_blocks = multiprocessors(team) * RESIDENT if on_gpu else 1
-        self._chunk_rows = -(-rows // max(1, most_blocks // self._across))
+        self._chunk_rows = -(-rows // (most_blocks(team) // self._across))
         self._down = -(-rows // self._chunk_rows)
         columns_bytes = WARPS * segment(problem.dtype) * problem.item_bytes
         self._piece_bytes = columns_bytes if on_gpu else self.fields.pitch_bytes
@@ -46,9 +50,12 @@ class Persistent(WithHalo):
 
     @classmethod
     def refuse(cls, team: Any, problem: Problem) -> str:
-        across = blocks_across(team, problem)
-        if team.backend == "cuda" and across > multiprocessors(team) * RESIDENT:
+        across, most = blocks_across(team, problem), most_blocks(team)
+        if across > most:
             return f"a row of {problem.nx} columns takes {across} blocks, more than this GPU runs at a time"
+        rows = -(-(problem.ny - 2) // (team.n_pes * (most // across)))
+        if team.backend == "cuda" and rows > MOST_CHUNK_ROWS:
+            return f"a block would sum up the norm of {rows} rows, more than {MOST_CHUNK_ROWS}: use more PEs"
         return ""
 
     def make_norm(self) -> Norm:
@@ -100,7 +107,7 @@ class Persistent(WithHalo):
         self._launch(keep, 0, 1, 0)
 
     def finish(self) -> None:
-        self.team.barrier(stream=self.stream)  # the neighbours' last rows may still be on their way
+        self.team.barrier(stream=self.stream)  # our last rows may still be read, on their way to the neighbours
         self.synchronize()
 
     def rehearse(self, due: Sequence[bool]) -> None:

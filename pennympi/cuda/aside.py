@@ -1,0 +1,102 @@
+"""Work on this PE's memory that waits for no stream of the program.
+
+A call may come while another stream waits for a peer, which may itself wait for this call, or while
+a stream is being captured.  So nothing here waits for the device, allocates, or joins a capture.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import cupy
+import numpy as np
+from cuda.bindings import driver
+
+from ..freelist import FreeList
+from . import streams
+from .launch import checked
+
+_runtime = cupy.cuda.runtime
+_RELAXED = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+SEED_ELEMS = 4096  # that ``fill`` brings from the host
+CHUNK_BYTES = 8 << 20  # of words, allocated before any stream can wait
+
+
+@contextmanager
+def beside_captures() -> Iterator[None]:
+    """Allow this thread what a capture under way would forbid, as it is no part of that capture."""
+    mode = checked(driver.cuThreadExchangeStreamCaptureMode(_RELAXED))
+    try:
+        yield
+    finally:
+        checked(driver.cuThreadExchangeStreamCaptureMode(mode))
+
+
+class Aside:
+    """A stream of the process that waits for no other, and words in device memory.
+
+    Every call returns when its work is done.
+    """
+
+    def __init__(self) -> None:
+        self._stream = cupy.cuda.Stream(non_blocking=True)
+        self._event = cupy.cuda.Event(disable_timing=True)
+        self._chunks: list[cupy.ndarray] = []
+        self._words = FreeList()
+        self._add_words(CHUNK_BYTES)
+
+    @contextmanager
+    def done(self) -> Iterator[int]:
+        """The stream, current in the block, and awaited after it."""
+        with beside_captures():
+            with self._stream:
+                yield self._stream.ptr
+            checked(driver.cuStreamSynchronize(self._stream.ptr))
+
+    def zero(self, address: int, nbytes: int) -> None:
+        """Clear memory."""
+        with self.done() as stream:
+            _runtime.memsetAsync(address, 0, nbytes, stream)
+
+    def copy_in(self, address: int, data: Any) -> None:
+        """Copy a NumPy array, or a CuPy array once the current stream has made it."""
+        if isinstance(data, cupy.ndarray):
+            data = cupy.ascontiguousarray(data)
+            source, current = data.data.ptr, streams.handle(None)
+            if not streams.capture_id(current):
+                streams.order(current, self._stream.ptr, self._event)
+        else:
+            data = np.ascontiguousarray(data)
+            source = data.ctypes.data
+        with self.done() as stream:
+            _runtime.memcpyAsync(address, source, data.nbytes, _runtime.memcpyDefault, stream)
+
+    def fill(self, view: cupy.ndarray, value: Any) -> None:
+        """Set every element.  By copies, each of all that is set so far: a kernel might have to be loaded first."""
+        seed = np.full(min(view.size, SEED_ELEMS), np.asarray(value).astype(view.dtype))
+        address, done = view.data.ptr, seed.nbytes
+        self.copy_in(address, seed)
+        with self.done() as stream:
+            while done < view.nbytes:
+                part = min(done, view.nbytes - done)
+                _runtime.memcpyAsync(address + done, address, part, _runtime.memcpyDefault, stream)
+                done += part
+
+    def take_words(self, words: Sequence[int]) -> int:
+        """Address of int64 words with these values."""
+        nbytes = 8 * len(words)
+        address = self._words.take(nbytes)
+        if address is None:
+            with beside_captures():
+                self._add_words(max(nbytes, CHUNK_BYTES))
+            return self.take_words(words)
+        self.copy_in(address, np.array(words, np.int64))
+        return address
+
+    def give_words(self, address: int) -> None:
+        """Give words back."""
+        self._words.give(address)
+
+    def _add_words(self, nbytes: int) -> None:
+        self._chunks.append(cupy.empty(-(-nbytes // 256) * 256, np.uint8))
+        self._words.add(self._chunks[-1].data.ptr, self._chunks[-1].nbytes)

@@ -1,0 +1,181 @@
+"""The solver's exchanging kernels, ``apps/jacobi/sweep.py``, over sweeps of integers in place of ``march``.
+
+A row of the field of one PE has ``across`` pieces of COLUMNS; the PEs' rows form a ring.
+"""
+
+from collections.abc import Callable
+from random import Random
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from greenlet import getcurrent
+
+from apps.jacobi import sweep
+from pennympi.bind import parameters
+
+from .bodies import BODIES, bound
+from .calls import must_be
+from .device import Launch, Machine
+
+COLUMNS, WORD_BYTES = 4, 8
+WEIGHTS = (3, 5, 7, 11, 13)  # of a point's neighbours above, below, left, right, and of itself
+
+
+def swept(field: np.ndarray) -> np.ndarray:
+    """One sweep: (rows, nx) give (rows - 2, nx); beyond the first and last columns is zero."""
+    wide = np.pad(field, ((0, 0), (1, 1)))
+    sides = (wide[:-2, 1:-1], wide[2:, 1:-1], wide[1:-1, :-2], wide[1:-1, 2:], wide[1:-1, 1:-1])
+    return sum(weight * side for weight, side in zip(WEIGHTS, sides, strict=True)) % 1_000_003
+
+
+def march(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch):
+    """As ``apps.jacobi.sweep.march``, of int64; reads and writes by rows, between which others run."""
+    block: Any = getcurrent()
+    across = nx // COLUMNS
+    start = first_row + b // across * stride_rows
+    stop, low = min(start + chunk_rows, stop_row), b % across * COLUMNS
+    left, right = max(0, low - count), min(nx, low + COLUMNS + count)
+
+    def row_of(field: int, row: int, begin: int, end: int) -> np.ndarray:
+        at = field + row * pitch_bytes + begin * WORD_BYTES
+        return block.memory.elements(block.pe, at, end - begin, np.dtype("int64"))
+
+    patch = np.empty((stop - start + 2 * count, right - left), np.int64)
+    for row in range(len(patch)):
+        patch[row] = row_of(old, start - count + row, left, right)
+        block.pause()
+    for _ in range(count):
+        patch = swept(patch)
+    for row in range(start, stop):
+        row_of(new, row, low, low + COLUMNS)[:] = patch[row - start, low - left : low - left + COLUMNS]
+        block.pause()
+
+
+def text_of(name: str) -> Callable[..., Any]:
+    """A text of the solver with this march."""
+    text = getattr(sweep, name)
+    names = {**text.__globals__, "march": march, "summed_march": march}
+    return bound(FunctionType(text.__code__, names, text.__name__))
+
+
+class Solver:
+    """A field over all PEs, and launches that sweep it."""
+
+    def __init__(self, machine: Machine, rng: Random, depth: int, least_rows: int):
+        self.machine, self.depth, n = machine, depth, machine.n_pes
+        self.across = rng.randint(1, 3)
+        self.nx = self.across * COLUMNS
+        self.rows = [rng.randint(least_rows, least_rows + 5) for _ in range(n)]
+        self.pitch_bytes = self.nx * WORD_BYTES
+        self.nbytes = (max(self.rows) + 2 * depth) * self.pitch_bytes
+        self.fields = [machine.memory.allocate(self.nbytes) for _ in range(2)]
+        self.words = {name: machine.memory.allocate(4 * WORD_BYTES * 256) for name in ("arrivals", "epochs", "done")}
+        self.whole = np.random.default_rng(rng.getrandbits(32)).integers(0, 1000, (sum(self.rows), self.nx))
+        self.swept = 0
+        for pe in range(n):
+            rows = range(self._first(pe) - depth, self._first(pe) + self.rows[pe] + depth)
+            self.field(pe, 0)[:] = self.whole[np.array(rows) % len(self.whole)]
+
+    def _first(self, pe: int) -> int:
+        return sum(self.rows[:pe])
+
+    def field(self, pe: int, which: int) -> np.ndarray:
+        """(rows with halos, nx) of PE ``pe``."""
+        n = (self.rows[pe] + 2 * self.depth) * self.nx
+        return self.machine.memory.elements(pe, self.fields[which], n, np.dtype("int64")).reshape(-1, self.nx)
+
+    def launch(self, text: str, pe: int, blocks: int, turn: int, **call: int) -> Launch:
+        """A launch of PE ``pe``; it reads the field number ``turn`` and writes the next."""
+        n = self.machine.n_pes
+        known = {
+            **{"here": pe, "me": pe, "top": (pe - 1) % n, "bottom": (pe + 1) % n, "rows": self.rows[pe]},
+            **{"rows_above": self.rows[(pe - 1) % n], "depth": self.depth, "across": self.across, "nx": self.nx},
+            **{"old": self.fields[turn % 2], "new": self.fields[(turn + 1) % 2], "pitch_bytes": self.pitch_bytes},
+            **{"piece_bytes": COLUMNS * WORD_BYTES, "summed": 0, "words": 0, "words_bytes": 0, "scratch": 0},
+            **self.words,
+            **call,
+        }
+        body = text_of(text)
+        return Launch(f"{text} {turn}", body, [known[name] for name in parameters(body)], blocks)
+
+    def right(self, pe: int, sweeps: int, which: int) -> Callable[[], None]:
+        """A check of PE ``pe``'s rows after so many sweeps in all."""
+
+        def at_once() -> None:
+            while self.swept < sweeps:
+                self.whole = swept(np.concatenate([self.whole[-1:], self.whole, self.whole[:1]]))
+                self.swept += 1
+            own = self.field(pe, which)[self.depth : self.depth + self.rows[pe]]
+            wanted = self.whole[self._first(pe) : self._first(pe) + self.rows[pe]]
+            must_be(own.reshape(-1), wanted.reshape(-1))
+
+        return at_once
+
+
+def exchanging(machine: Machine, rng: Random) -> list[Callable[[], None]]:
+    """Passes of several sweeps, a launch each."""
+    depth = rng.randint(1, 3)
+    solver, passes = Solver(machine, rng, depth, depth), rng.randint(3, 8)
+    for pe in machine.pes:
+        rows, chunk_rows = solver.rows[pe.me], rng.randint(1, 4)
+        sides = 2 if rows >= 2 * depth else 1
+        between = max(0, rows - 2 * depth) if sides == 2 else 0
+        inner_blocks = -(-between // chunk_rows) * solver.across
+        for turn in range(passes):
+            blocks = rng.randint(1, sides * solver.across + inner_blocks)
+            call = {"count": depth, "sides": sides, "inner_blocks": inner_blocks, "chunk_rows": chunk_rows}
+            pe.issue([solver.launch("exchanging_sweeps", pe.me, blocks, turn, **call)])
+    return [solver.right(pe, passes * depth, passes % 2) for pe in range(machine.n_pes)]
+
+
+def persistent(machine: Machine, rng: Random) -> list[Callable[[], None]]:
+    """Launches of several sweeps, whose blocks all run at a time."""
+    solver = Solver(machine, rng, 1, 1)
+    launches = [rng.randint(1, 4) for _ in range(rng.randint(1, 4))]
+    for pe in machine.pes:
+        chunk_rows = rng.randint(1, 4)
+        down = -(-solver.rows[pe.me] // chunk_rows)
+        pe.slots, turn = down * solver.across, 0
+        for sweeps in launches:
+            call = {"sweeps": sweeps, "first_due": 0, "every": 1, "down": down, "chunk_rows": chunk_rows}
+            pe.issue([solver.launch("persistent_sweeps", pe.me, down * solver.across, turn, **call)])
+            turn += sweeps
+    return [solver.right(pe, sum(launches), sum(launches) % 2) for pe in range(machine.n_pes)]
+
+
+def persistent_again(machine: Machine, rng: Random) -> list[Callable[[], None]]:
+    """A launch, one that goes on from it, and, once all PEs have done that, fewer sweeps from the same field."""
+    solver, first, wanted = Solver(machine, rng, 1, 1), rng.randint(1, 4), rng.randint(1, 3)
+    kept, met = machine.memory.allocate(solver.nbytes), set()
+    for pe in machine.pes:
+        me, down = pe.me, rng.choice((1, solver.rows[pe.me]))
+        pe.slots = down * solver.across
+        call = {"first_due": 0, "every": 1, "down": down, "chunk_rows": solver.rows[me] // down}
+
+        def sweeps(turn: int, count: int, me: int = me, blocks: int = pe.slots, call: dict = call) -> Launch:
+            return solver.launch("persistent_sweeps", me, blocks, turn, sweeps=count, **call)
+
+        old = solver.fields[first % 2]
+        once_more = [
+            sweeps(0, first),
+            Launch("keep", BODIES["copy"], (kept, old, solver.nbytes)),
+            sweeps(first, wanted + 1),
+            Launch("norm", meet, (met, me, machine.n_pes)),
+            Launch("restore", BODIES["copy"], (old, kept, solver.nbytes)),
+            sweeps(first, wanted),
+        ]
+        pe.issue(once_more)
+    return [solver.right(pe, first + wanted, (first + wanted) % 2) for pe in range(machine.n_pes)]
+
+
+def meet(here: set[int], me: int, n_pes: int) -> None:
+    """What a norm is to the PEs: nobody has it before all have swept."""
+    block: Any = getcurrent()
+    here.add(me)
+    block.scheduler.wake("met")
+    while len(here) < n_pes:
+        block.sleep("met")
+
+
+SOLVER = {"exchanging_sweeps": exchanging, "persistent_sweeps": persistent, "persistent_again": persistent_again}

@@ -1,0 +1,107 @@
+"""Segments of NVSHMEM's heap and the teams' parts of them, on a CPU: NVSHMEM and the device are a few lines of Python."""
+
+import importlib
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from pennympi.errors import SymmetricHeapExhausted
+
+GIB, START = 1 << 30, 1 << 40
+NAMES = ("cupy", "nvshmem", "nvshmem.bindings", "pennympi.cuda.heap")
+
+
+@pytest.fixture
+def machine():
+    """One PE of a job of four PEs, two on each device; ``asked`` lists what NVSHMEM was asked for."""
+    made = SimpleNamespace(asked=[], device_bytes=80 * GIB, fixed_bytes=None, at=START)
+
+    def malloc(nbytes):
+        made.asked.append(nbytes)
+        if made.fixed_bytes is not None and made.at + nbytes > START + made.fixed_bytes:
+            return 0
+        made.at += nbytes
+        return made.at - nbytes
+
+    device = lambda number: SimpleNamespace(mem_info=(made.device_bytes, 0))  # noqa: E731
+    bindings = SimpleNamespace(malloc=malloc, ptr=lambda address, pe: 0 if pe == 3 else address + pe * GIB)
+    saved = {name: sys.modules.get(name) for name in NAMES}
+    sys.modules |= {
+        "cupy": SimpleNamespace(cuda=SimpleNamespace(Device=device)),
+        "nvshmem": SimpleNamespace(bindings=bindings),
+        "nvshmem.bindings": bindings,
+    }
+    sys.modules.pop("pennympi.cuda.heap", None)
+    made.heap = importlib.import_module("pennympi.cuda.heap")
+    yield made
+    for name, module in saved.items():
+        sys.modules.pop(name)
+        if module is not None:
+            sys.modules[name] = module
+
+
+def job(n_pes, others=None):
+    """A job whose PEs all say the same, or two different things."""
+    return SimpleNamespace(n_pes=n_pes, gather=lambda said, what: [said] * (n_pes - 1) + [others or said])
+
+
+def started(machine, heap_bytes=None, others=None):
+    segments = machine.heap.Segments(0, 4, 0, 2)
+    machine.asked.clear()
+    segments.start(job(4, others), heap_bytes)
+    return segments
+
+
+def test_an_address_of_each_pe(machine):
+    assert started(machine).deltas == [0, GIB, 2 * GIB, None]
+
+
+@pytest.mark.parametrize(
+    ("device_gib", "fixed_gib", "asked_gib"),
+    [
+        (80, None, [2]),
+        (4, None, [0.5]),  # half of what a PE may have: its half of the device, less what NVSHMEM keeps
+        (80, 1.75, [2, 1.5]),
+        (80, 0, None),
+    ],
+)
+def test_the_first_segment_follows_the_device(machine, device_gib, fixed_gib, asked_gib):
+    machine.device_bytes = device_gib * GIB
+    segments = machine.heap.Segments(0, 4, 0, 2)
+    machine.fixed_bytes = None if fixed_gib is None else fixed_gib * GIB + 256
+    machine.asked.clear()
+    segments.start(job(4), None)
+    if asked_gib is None:
+        assert segments.nbytes == 0 and min(machine.asked) >= GIB // 32
+    else:
+        assert machine.asked == [gib * GIB for gib in asked_gib] and segments.nbytes == asked_gib[-1] * GIB
+
+
+def test_a_first_segment_that_was_asked_for(machine):
+    assert started(machine, 3 * GIB).nbytes == 3 * GIB
+    assert started(machine, GIB, others=(5 * GIB, 60 * GIB)).nbytes == 5 * GIB  # the same on every PE: the largest
+    with pytest.raises(SymmetricHeapExhausted, match=r"ask for less by init.heap_bytes"):
+        started(machine, 100 * GIB)
+    assert machine.asked == []  # NVSHMEM would end the process
+
+
+def test_nvshmem_is_asked_only_when_there_is_no_room(machine):
+    segments = started(machine)
+    world, row = (machine.heap.Heap(job(n), segments) for n in (4, 2))
+    machine.asked.clear()
+    a, b = world.allocate(GIB), row.allocate(1000)
+    assert not machine.asked and b - a == GIB and world.taken(b) and segments.holds(a + 5)
+    with pytest.raises(SymmetricHeapExhausted, match=r"PENNYMPI_SYMMETRIC_SIZE or init.heap_bytes=.* all its 4 PEs can"):
+        row.allocate(GIB)
+    assert not machine.asked
+    c = world.allocate(3 * GIB)
+    assert machine.asked == [3 * GIB] and segments.holds(c)
+    world.release(c)
+    assert row.allocate(2 * GIB)  # what a team of all PEs gave back is anybody's
+    with pytest.raises(SymmetricHeapExhausted, match="free; free arrays, or use devices with more memory") as error:
+        world.allocate(1000 * GIB)
+    assert machine.asked == [3 * GIB] and 0 < error.value.free_bytes < 1000 * GIB
+    world.close()
+    row.close()
+    assert not row.taken(b) and segments.ranges.free_bytes == segments.nbytes

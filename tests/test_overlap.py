@@ -1,0 +1,234 @@
+"""Streams, plans, teams and graphs at once: whatever is issued in the same order on all PEs completes, and is right."""
+
+import numpy as np
+import pytest
+from on_device import device, to_numpy
+
+import pennympi
+
+pytestmark = pytest.mark.mpi
+
+SIZES = {"64 KiB": (64 << 10, 60), "4 MiB": (4 << 20, 60), "64 MiB": (64 << 20, 6)}  # bytes, rounds
+SMALL = {name: SIZES[name] for name in ("64 KiB",)}
+
+
+@pytest.fixture
+def sizes(team):
+    return SIZES if team._backend.has_streams else SMALL
+
+
+class Sum:
+    """x += 1; out = sum over the PEs of x: what every round must give is known."""
+
+    def __init__(self, team, nbytes, stream):
+        self.team, self.stream, self.rounds = team, stream, 0
+        self.x, self.out = team.full(nbytes // 8, team.me, "int64"), team.zeros(nbytes // 8, "int64")
+
+    def step(self, call):
+        """One round: the arrays are made anew in the stream, so that a call that came too early shows."""
+        self.rounds += 1
+        with self.stream:
+            self.x += 1
+        call(self)
+
+    def check(self):
+        self.team.synchronize(self.stream)
+        n = self.team.n_pes
+        wanted = n * (n - 1) // 2 + n * self.rounds
+        assert np.all(to_numpy(self.out) == wanted), (to_numpy(self.out)[:4], wanted)
+        self.team.free(self.x)
+        self.team.free(self.out)
+
+
+def eager(one):
+    one.team.allreduce(one.x, one.out, stream=one.stream)
+
+
+def planned(one, sms=None):
+    plan = one.team.plan_allreduce(one.x, one.out, sms=sms)
+    return lambda one: plan(one.stream)
+
+
+def both(team, nbytes, rounds, first, second):
+    """Rounds on two streams at once; first, second: (team, what makes the call)."""
+    pair = [Sum(of, nbytes, of.stream()) for of, _ in (first, second)]
+    calls = [make(one) for one, (_, make) in zip(pair, (first, second), strict=True)]
+    for _ in range(rounds):
+        for one, call in zip(pair, calls, strict=True):
+            one.step(call)
+    for one in pair:
+        one.check()
+
+
+PROGRAMS = {
+    "eager, eager": (lambda one: eager, lambda one: eager),
+    "eager, plan": (lambda one: eager, planned),
+    "plan, plan": (planned, planned),
+    "two plans of half": (lambda one: planned(one, 60), lambda one: planned(one, 60)),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_two_streams(team, sizes, program):
+    for nbytes, rounds in sizes.values():
+        both(team, nbytes, rounds, *((team, make) for make in PROGRAMS[program]))
+
+
+def test_two_teams(team, sizes):
+    with pennympi.init(team.comm) as other:
+        for nbytes, rounds in sizes.values():
+            both(team, nbytes, rounds, (team, lambda one: eager), (other, lambda one: eager))
+
+
+def test_three_streams_and_a_barrier(team, sizes):
+    for nbytes, rounds in sizes.values():
+        three = [Sum(team, nbytes, team.stream(priority)) for priority in ("normal", "high", "normal")]
+        plan = planned(three[1])
+        for _ in range(rounds):
+            three[0].step(eager)
+            three[1].step(plan)
+            team.barrier(three[2].stream)
+            three[2].step(eager)
+        for one in three:
+            one.check()
+
+
+def test_puts_beside_a_call(team, sizes):
+    """A round of put_signal and wait_signal on one stream, calls on another."""
+    after, before = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
+    inbox, word = team.zeros(1 << 15, "int64"), team.signals(1)
+    for nbytes, rounds in sizes.values():
+        one, beside = Sum(team, nbytes, team.stream()), team.stream()
+        source = device(team, np.arange(1 << 15))
+        first = int(to_numpy(word)[0])
+        for k in range(1, rounds + 1):
+            one.step(eager)
+            team.put_signal(inbox, source, word[0:1], first + k, after, stream=beside)
+            team.wait_signal(word[0:1], first + k, before, stream=beside)
+        team.synchronize(beside)
+        assert np.array_equal(to_numpy(inbox), np.arange(1 << 15))
+        one.check()
+        team.barrier()
+        team.synchronize()
+    team.free(inbox)
+    team.free(word)
+
+
+def test_a_wait_in_front_of_a_call_holds_up_its_stream_alone(team):
+    """PE 0 waits on a stream for what PE 1 puts behind a call on another, the first call of its team."""
+    if team.n_pes < 2 or not team._backend.has_streams:
+        pytest.skip("needs two PEs, and calls that return at once")
+    word, flag = team.signals(1), team.zeros(1)
+    with pennympi.init(team.comm) as other:
+        one, waiting = Sum(other, 4 << 20, other.stream()), team.stream()
+        # The kernel is loaded before, as CUDA loads one only when all that is in flight has run.
+        team.allreduce(device(team, np.zeros(one.x.size, "i8")), device(team, np.zeros(one.x.size, "i8")))
+        team.barrier()
+        team.synchronize()
+        if team.me == 0:
+            team.wait_signal(word, 1, 1, stream=waiting)
+        one.step(eager)
+        if team.me == 1:
+            team.put_signal(flag, flag, word, 1, 0, stream=one.stream)
+        team.synchronize(waiting)
+        one.check()
+    team.free(word)
+    team.free(flag)
+
+
+@pytest.fixture
+def graphs(team):
+    if not team._backend.has_streams:
+        pytest.skip(f"the {team.backend} backend has no graphs")
+
+
+def captured(one, calls):
+    """A graph of so many calls."""
+    one.stream.begin_capture()
+    for _ in range(calls):
+        one.step(eager)
+    one.rounds = 0  # nothing has run yet
+    return one.stream.end_capture()
+
+
+def test_a_graph_beside_eager_calls(team, graphs, sizes):
+    for nbytes, rounds in sizes.values():
+        inside, beside = Sum(team, nbytes, team.stream()), Sum(team, nbytes, team.stream())
+        graph = captured(inside, 3)
+        for _ in range(rounds):
+            beside.step(eager)
+            graph.launch(inside.stream)
+            inside.rounds += 3
+        inside.check()
+        beside.check()
+
+
+def test_two_graphs_and_a_plan(team, graphs, sizes):
+    for nbytes, rounds in sizes.values():
+        some = [Sum(team, nbytes, team.stream()) for _ in range(3)]
+        plan = planned(some[2])
+        made = [captured(one, 2) for one in some[:2]]
+        for _ in range(rounds):
+            for one, graph in zip(some, made, strict=False):
+                graph.launch(one.stream)
+                one.rounds += 2
+            some[2].step(plan)
+        for one in some:
+            one.check()
+
+
+def test_branches_of_one_graph(team, graphs):
+    """Two streams of one capture: calls, a barrier and an exchange on both."""
+    left, right = Sum(team, 4 << 20, team.stream()), Sum(team, 4 << 20, team.stream())
+    partner = team.n_pes - 1 - team.me
+    got, sent = team.zeros(5000, "int64"), team.full(5000, team.me, "int64")
+    left.stream.begin_capture()
+    fork = left.stream.record()
+    right.stream.wait_event(fork)
+    for one in (left, right):
+        one.step(eager)
+        team.barrier(one.stream)
+        team.exchange(got, sent, partner, stream=one.stream)
+    left.stream.wait_event(right.stream.record())
+    graph = left.stream.end_capture()
+    left.rounds = right.rounds = 0
+    for _ in range(50):
+        graph.launch(left.stream)
+        team.barrier(right.stream)
+        for one in (left, right):
+            one.rounds += 1
+    team.synchronize()
+    assert np.all(to_numpy(got) == partner)
+    left.check()
+    right.check()
+    team.free(got)
+    team.free(sent)
+
+
+def test_captured_put_signals_do_not_meet_eager_ones(team, graphs):
+    """Each put of several blocks counts its blocks in a word that no other put under way uses."""
+    after, before = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
+    inbox, word, a, b = team.zeros(1 << 15, "int64"), team.signals(2), team.stream(), team.stream()
+    x, seen = device(team, np.arange(1 << 15)), []
+    real = team._rma._put_signal.launch
+    team._rma._put_signal.launch = lambda blocks, args, stream, *rest: (
+        seen.append(args[-1]),
+        real(blocks, args, stream, *rest),
+    )
+    try:
+        a.begin_capture()
+        team.put_signal(inbox, x, word[0:1], 1, after, stream=a)
+        graph = a.end_capture()
+        for k in range(1, 1100):
+            team.put_signal(inbox, x, word[1:2], k, after, stream=b)
+        graph.launch(a)
+    finally:
+        team._rma._put_signal.launch = real
+    team.wait_signal(word[0:1], 1, before, stream=a)
+    team.wait_signal(word[1:2], 1099, before, stream=b)
+    team.synchronize()
+    assert seen[0] not in seen[1:] and len(set(seen)) > 1000
+    team.barrier()
+    team.synchronize()
+    team.free(inbox)
+    team.free(word)

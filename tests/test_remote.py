@@ -1,0 +1,52 @@
+"""Calls to a PE beyond a pointer's reach, on a CPU: the bodies run with NVSHMEM's device calls and memory replaced."""
+
+from types import FunctionType, SimpleNamespace
+
+import pytest
+
+from pennympi import here as h
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+from pennympi.cuda import remote
+
+NUMBERS = (7, 2, 5)  # what NVSHMEM calls the team's PEs
+REACHED, ME = 1, 0
+DELTAS = {0: 0, REACHED: 4096, 2: h.UNREACHABLE}
+
+
+@pytest.fixture
+def called():
+    """The bodies by name; ``calls`` lists what they asked for."""
+    words = {8 * h.ME: ME, 8 * h.N_PES: len(NUMBERS)}
+    words |= {8 * (h.DELTAS + pe): delta for pe, delta in DELTAS.items()}
+    words |= {8 * (h.DELTAS + len(NUMBERS) + pe): number for pe, number in enumerate(NUMBERS)}
+    calls, read = [], []
+    names = ("nvshmem_put", "nvshmem_get", "nvshmem_put_signal", "nvshmem_signal", "copy", "store_release")
+    scope = vars(remote) | {name: lambda *args, name=name: calls.append((name, *args)) for name in names}
+    one_thread = SimpleNamespace(threadIdx=SimpleNamespace(x=0), blockDim=SimpleNamespace(x=1), syncthreads=lambda: None)
+    scope |= {"cuda": one_thread, "load_word": lambda address: read.append(address) or words.get(address, 0)}
+    for name in ("delta", "number", "put", "get", "put_signal", "one_signal", "signal", "signal_all"):
+        scope[name] = FunctionType(getattr(remote, name).__code__, scope)
+    return SimpleNamespace(calls=calls, read=read, **{name: scope[name] for name in remote.__all__ if name != "shim"})
+
+
+def test_nvshmem_is_told_its_own_number_of_a_pe(called):
+    called.put(0, 100, 200, 16, 2)
+    called.get(0, 100, 200, 16, 2)
+    called.put_signal(0, 100, 200, 16, 300, 9, 2)
+    called.signal(0, 300, 9, 2)
+    called.signal_all(0, 800, 9, ME, len(NUMBERS))
+    assert called.calls == [
+        ("nvshmem_put", 100, 200, 16, 5),
+        ("nvshmem_get", 100, 200, 16, 5),
+        ("nvshmem_put_signal", 100, 200, 16, 300, 9, 5),
+        ("nvshmem_signal", 300, 9, 5),
+        ("store_release", 800 + DELTAS[REACHED], 9),
+        ("nvshmem_signal", 800, 9, 5),
+    ]
+
+
+def test_a_pe_in_reach_costs_one_load(called):
+    called.put(0, 100, 200, 16, REACHED)
+    assert called.calls == [("copy", 100 + DELTAS[REACHED], 200, 16)]
+    assert called.read == [8 * (h.DELTAS + REACHED)]
