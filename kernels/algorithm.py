@@ -179,7 +179,10 @@ def packed_bytes(slot_bytes: int) -> int:
     return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * PACKETS_TOGETHER * PACKET_DATA_BYTES // 16 * 16
 
 
-FEW_WARPS, MANY_WARPS, MOST_WARPS = 4, 8, 12  # of a block of packets, as measured on an H200
+# Of a block of packets, as measured on an H200: with at most one block a multiprocessor, 12 warps are best while each
+# thread has few parts, and 16 beyond.
+FEW_WARPS, MANY_WARPS, MORE_WARPS, MOST_WARPS = 4, 8, 12, 16
+FEW_BYTES = 32768  # that a block sends to each PE, or to all PEs together
 
 
 def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
@@ -187,30 +190,28 @@ def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Li
 
     slots: of packets, in a half of a block's inbox
 
-    One part of a packet a thread, in small blocks up to about one block a multiprocessor
-    (half of ``max_blocks``), then in larger ones; then in all blocks, several parts a thread.
+    One part of a packet a thread, in small blocks as long as there are enough of them, then in
+    larger ones; then in all blocks, several parts a thread.
     """
-    max_blocks = limits.max_blocks
     largest_elems = packed_bytes(limits.half_bytes // slots // 128 * 128) // item_bytes
     groups = max(1, -(-count * item_bytes // (shares * GROUP_DATA_BYTES)))
     for warps in (FEW_WARPS, MANY_WARPS):
         n_blocks = -(-groups // warps)
-        if n_blocks <= max_blocks * 9 // 16:
+        if n_blocks <= limits.max_blocks:
             break
     else:
-        # A block that sends to each PE another chunk does more: few of them are enough for longer.
-        n_blocks = max_blocks if shares == 1 or groups > 16 * max_blocks else max(1, max_blocks // 2)
+        n_blocks = limits.max_blocks
     piece = cut(count, shares * n_blocks, largest_elems)
-    warps = min(MOST_WARPS, -(-piece * item_bytes // GROUP_DATA_BYTES))
+    most = MORE_WARPS if shares * piece * item_bytes <= FEW_BYTES else MOST_WARPS
+    warps = min(most, -(-piece * item_bytes // GROUP_DATA_BYTES))
     return Plan(n_blocks, piece, warps * WARP_THREADS)
 
 
 # As AllReduce's pieces were measured on H200s: a fence a piece costs about 2 us, and small pieces lose.
 PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES, MIN_BLOCK_BYTES = 8, 32768, 65536, 16384
-PIECE_THREADS = 256  # of a block that puts to several PEs: two fit a multiprocessor, one waits while the other puts
 
 
-def piece_plan(count: int, item_bytes: int, n_pes: int, shares: int, slots: int, limits: Limits) -> Plan:
+def piece_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB; many pieces, so that one is put while one is read, but each hides its fence.
 
     shares: pieces of a block in one round;  slots: of elements, in a half of a block's inbox
@@ -219,4 +220,4 @@ def piece_plan(count: int, item_bytes: int, n_pes: int, shares: int, slots: int,
     share = -(-count // (n_blocks * shares))
     most_elems = min(limits.half_bytes // slots, MAX_PIECE_BYTES) // item_bytes
     piece_elems = cut(count, n_blocks * shares, min(most_elems, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece_elems, PIECE_THREADS if n_pes > 2 else 0)
+    return Plan(n_blocks, piece_elems)

@@ -46,8 +46,8 @@ def packets_then_direct(beyond: str) -> Best:
     def best(place: Place, nbytes: int) -> str:
         if not place.whole_lines:
             return beyond
-        small = nbytes * (place.n_pes - 1) <= PACKETS_MAX_BYTES and place.n_pes <= MOST_PACKET_PES
-        return "packets" if place.packets and small else "direct"
+        small = place.packets and nbytes * (place.n_pes - 1) <= PACKETS_MAX_BYTES and place.n_pes <= MOST_PACKET_PES
+        return "packets" if small else "direct"
 
     return best
 

@@ -1,9 +1,11 @@
 """Every plan fits the inbox, at any number of PEs: by counting slots, and by running texts to see where they write."""
 
+import json
 from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 from itertools import product
+from pathlib import Path
 
 import pytest
 from collective_cases import TABLES
@@ -33,6 +35,7 @@ from pennympi.selection import Selection
 ROWS = {("allreduce", name): row for name, row in (TABLE | PLANNED).items()}
 ROWS |= {(table, name): row for table, rows in TABLES.items() for name, row in rows.items()}
 BYTES = sorted({(dtype.item_bytes, dtype.acc_bytes) for dtype in DTYPES.values()})
+SWEEPS = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "sweeps"
 N_PES = [2, 3, 8, 72, 256, 520, 912, 1032, 2048, 4095, 4096]
 LIMITS = [Limits(132, 256 << 10), Limits(1, 1 << 20), Limits(2, 256 << 10)]  # a GPU's, a CPU's, and few blocks
 COUNTS = (1, 1 << 20, 1 << 40)
@@ -239,3 +242,20 @@ def test_auto_chooses_what_fits(n):
     for place, nbytes, dtype in product(places(n), (8, 1 << 20, 1 << 30), ("float16", "float64")):
         row = Selection(place, limits, NVLINK, None, "GPUs").choose("auto", place, nbytes, dtype, "sum")
         assert runs(row, place, limits)
+
+
+@pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.json")), ids=lambda path: path.stem)
+def test_the_best_shapes_with_a_block_a_multiprocessor(path):
+    """A plan is the fastest that was measured on H200s with as many blocks as multiprocessors, or within 3 % of it."""
+    shapes = defaultdict(list)
+    for n, nbytes, name, blocks, piece_bytes, threads, us, *_ in json.loads(path.read_text())["rows"]:
+        if blocks <= 132 and threads <= MAX_THREADS:
+            shapes[n, nbytes, name].append((blocks, piece_bytes, threads or MAX_THREADS, us))
+    measured = 0
+    for (n, nbytes, name), tried in shapes.items():
+        plan = ROWS["allreduce", name].plan(nbytes // 4, 4, 4, Place((0,) * n), Limits(132, 256 << 10))
+        ours = (plan.blocks, plan.threads or MAX_THREADS)
+        alike = [us for b, p, t, us in tried if (b, t) == ours and abs(plan.piece_elems * 4 - p) <= p // 16]
+        measured += bool(alike)
+        assert not alike or min(alike) <= 1.03 * min(us for *_, us in tried), (n, nbytes, name, plan)
+    assert measured > len(shapes) * 3 // 4

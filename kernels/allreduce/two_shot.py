@@ -26,7 +26,6 @@ from ..block import (
 )
 
 PIECES, MIN_PIECE_BYTES = 4, 16384  # a fence a round costs about 2 us
-THREADS = 256  # of two blocks a multiprocessor: one waits while the other puts
 
 
 def put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes):
@@ -127,7 +126,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     largest = limits.half_bytes // 2 // (2 * n_pes) // item_bytes
     share = -(-count // (n_pes * n_blocks))
     piece = cut(count, n_pes * n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece, THREADS)
+    return Plan(n_blocks, piece)
 
 
 ALGORITHM = Algorithm(

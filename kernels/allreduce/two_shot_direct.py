@@ -13,7 +13,6 @@ from ..block import block, blocks, combine_put, fence, read_epoch, signal_all, w
 from .two_shot import put_parts
 
 MIN_PIECE_BYTES, MAX_PIECE_BYTES = 16384, 65536  # a fence a round costs about 2 us
-THREADS = 512  # of one block a multiprocessor
 
 
 def two_shot_direct(
@@ -70,11 +69,11 @@ def two_shot_direct(
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB, pieces large enough to hide their fences."""
     n_pes = place.n_pes
-    n_blocks = min(max(1, limits.max_blocks // 2), max(1, count * item_bytes // 16384))
+    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     largest = min(limits.half_bytes // 2 // n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
     share = -(-count // (n_pes * n_blocks))
     piece = cut(count, n_pes * n_blocks, min(largest, max(share // 2, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece, THREADS)
+    return Plan(n_blocks, piece)
 
 
 ALGORITHM = Algorithm(

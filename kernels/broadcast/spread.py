@@ -60,7 +60,7 @@ def spread(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, place.n_pes, place.n_pes - 1, place.n_pes - 1, limits)
+    return piece_plan(count, item_bytes, place.n_pes - 1, place.n_pes - 1, limits)
 
 
 ALGORITHM = Algorithm(

@@ -245,10 +245,7 @@ def signal(here, signal, value, pe):
 def wait(here, signal, value, source):
     b = getcurrent()
     b.memory.holds(signal, 8)
-    words, at = b.memory.words[b.pe], signal >> 3
-    while words[at] < value:
-        b.sleep((b.pe, signal))
-    b.pause()
+    b.wait(b.pe, signal, value)
 
 
 @body
@@ -291,7 +288,7 @@ def store_multicast(here, dst, src, nbytes):
     b.memory.holds(dst, nbytes), b.memory.holds(src, nbytes)
     own = b.memory.bytes[b.pe]
     for start, stop in b.scheduler.cuts(nbytes):
-        for pe in range(b.machine.n_pes):
+        for pe in (b.pe,) if b.network.gave_up[b.pe] else range(b.machine.n_pes):
             b.network.store(b, pe, dst + start, own[src + start : src + stop].copy())
         b.pause()
 
@@ -300,11 +297,9 @@ def store_multicast(here, dst, src, nbytes):
 def meet_multicast(here, signal, value, n_pes):
     b = getcurrent()
     b.stores.release()
-    b.network.set_word(b.pe, signal, value)
+    b.network.set_word(b.pe, signal, b.network.poisoned(b, value))
     for pe in range(n_pes):
-        while b.memory.words[pe][signal >> 3] < value:
-            b.sleep((pe, signal))
-    b.pause()
+        b.wait(pe, signal, value)
 
 
 # Ways and epochs -----------------------------------------------------------------------

@@ -12,7 +12,7 @@ from greenlet import getcurrent, greenlet
 from pennympi.kernels.algorithm import Place
 
 from .faults import Deadlock, Fault
-from .memory import Memory
+from .memory import POISON, Memory
 from .network import POINTER, Network, Stores
 from .packets import drain
 from .scheduler import Scheduler
@@ -46,6 +46,26 @@ class Launch:
     workspace: str = ""
 
 
+class Patience:
+    """Which PEs have given up.  ends: whether a PE may, by itself: PE ``first`` does when it has to wait for the
+    ``after``-th time, and where nobody can go on one who waits does."""
+
+    def __init__(self, n_pes: int):
+        self.gave_up = [False] * n_pes
+        self.ends, self.first, self.after = False, 0, 0
+
+    def draw(self, rng: Random) -> None:
+        """Let some PE give up at some time."""
+        self.ends, self.first, self.after = True, rng.randrange(len(self.gave_up)), rng.randint(1, 30)
+
+    def is_over(self, pe: int) -> bool:
+        """Whether a PE that would have to wait gives up, or has."""
+        if self.ends and pe == self.first:
+            self.after -= 1
+            return self.gave_up[pe] or self.after <= 0
+        return self.gave_up[pe]
+
+
 class Block(greenlet):
     """One running block.  under_way: messages that it has sent by NVSHMEM and that have not arrived."""
 
@@ -77,6 +97,15 @@ class Block(greenlet):
         self.scheduler.sleep(self, key)
         self.machine.main.switch()
         self.waits_for = None
+
+    def wait(self, pe: int, address: int, value: int) -> None:
+        """Until a word of a PE is at least ``value``, or this PE gives up: by itself, or since the word is poison."""
+        words, at, patience = self.memory.words[pe], address >> 3, self.machine.patience
+        while words[at] < value and not patience.is_over(self.pe):
+            self.sleep((pe, address))
+        if not value <= words[at] < POISON:
+            self.machine.give_up(self.pe)
+        self.pause()
 
     def _body(self) -> None:
         try:
@@ -194,6 +223,8 @@ class Machine:
         self.warps = rng.choice((1, 2, 4))  # of a block of packets
         self.together = rng.random() < 0.5  # a thread polls the packets of all PEs at once
         self.alive: dict[Block, None] = {}
+        self.patience = Patience(n_pes)
+        self.network.gave_up = self.patience.gave_up
         self.pes = [Pe(self, me, rng.choice((1, 2, 8))) for me in range(n_pes)]
         self.main = getcurrent()  # all blocks return to it
 
@@ -203,12 +234,21 @@ class Machine:
             for pe in self.pes:
                 pe.start()
             self.scheduler.run()
+            while self.patience.ends and self.alive:  # those who wait give up, one after another
+                self.give_up(self.rng.choice(list(self.alive)).pe)
+                self.scheduler.run()
             stuck = list(self.alive)
             if any(pe.unfinished for pe in self.pes):
                 raise Deadlock("; ".join(self._where(block) for block in stuck[:4]))
         finally:
             for block in list(self.alive):
                 block.throw()
+
+    def give_up(self, pe: int) -> None:
+        """A PE takes no more part: what waits there goes on, and what it sends is poison."""
+        if not self.patience.gave_up[pe]:
+            self.patience.gave_up[pe] = True
+            self.scheduler.wake_all()
 
     def _where(self, block: Block) -> str:
         what = f"PE {block.pe}, {block.launch.what}, block {block.index} waits for {block.waits_for}"

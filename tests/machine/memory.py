@@ -7,6 +7,7 @@ import numpy as np
 from .faults import Fault
 
 GAP_BYTES = 64  # between objects, so that no access crosses from one into the next unseen
+POISON = 1 << 62  # what a PE that gave up adds to what it sends
 SCRIBBLE = 0xA5  # every byte of a user's array between two calls
 
 

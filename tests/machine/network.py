@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .faults import Fault
-from .memory import Memory
+from .memory import POISON, Memory
 from .scheduler import Scheduler
 
 POINTER, IN_ORDER, ANY_ORDER = "pointer", "in_order", "any_order"
@@ -98,6 +98,7 @@ class Network:
         n = len(node_of)
         self._channels = {(a, b): Channel(a) for a in range(n) for b in range(n)}
         self.under_way = [0] * n
+        self.gave_up = [False] * n
 
     def by_pointer(self, me: int, pe: int) -> bool:
         """Whether PE ``me`` stores into PE ``pe``'s memory."""
@@ -130,9 +131,9 @@ class Network:
         else:
             self.land(pe, dst, data, line)
 
-    def put(self, block: Any, dst: int, src: int, nbytes: int, pe: int) -> None:
-        """Write to a peer."""
-        if not nbytes:
+    def put(self, block: Any, dst: int, src: int, nbytes: int, pe: int, always: bool = False) -> None:
+        """Write to a peer; once this PE has given up only if ``always``, for the peer may still read there."""
+        if not nbytes or (self.gave_up[block.pe] and pe != block.pe and not always):
             return
         self._check(dst, src, nbytes)
         if not self.by_pointer(block.pe, pe):
@@ -145,7 +146,7 @@ class Network:
 
     def put_signal(self, block: Any, dst: int, src: int, nbytes: int, word: int, value: int, pe: int) -> None:
         """Write to a peer, then set its word."""
-        if self.by_pointer(block.pe, pe):
+        if self.by_pointer(block.pe, pe) or self.gave_up[block.pe]:
             self.put(block, dst, src, nbytes, pe)
             self.signal(block, word, value, pe)
             return
@@ -157,11 +158,16 @@ class Network:
     def signal(self, block: Any, word: int, value: int, pe: int) -> None:
         """Set a word of a peer."""
         self.memory.holds(word, 8)
+        value = self.poisoned(block, value)
         if self.by_pointer(block.pe, pe):
             block.stores.release()
             self.set_word(pe, word, value)
         else:
             self._send(block, pe, 0, 0, 0, word, value)
+
+    def poisoned(self, block: Any, value: int) -> int:
+        """What a block sends for a value."""
+        return value | POISON if self.gave_up[block.pe] else value
 
     def fence(self, block: Any) -> None:
         """Wait until all that the block has sent is there."""

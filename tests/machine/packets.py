@@ -13,6 +13,8 @@ from greenlet import getcurrent
 
 from pennympi.kernels.algorithm import GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES, PACKETS_TOGETHER
 
+from .memory import POISON
+
 GROUP_BYTES = PACKETS_TOGETHER * PACKET_BYTES
 Work = Generator[Any, None, None]
 PACKET_BODIES: dict[str, Any] = {}
@@ -25,7 +27,10 @@ def drain(block: Any) -> None:
     while active:
         can = [queue for queue in active if id(queue) not in waiting or waiting[id(queue)]()]
         if not can:
-            block.sleep(("line", block.pe))
+            if block.machine.patience.is_over(block.pe):
+                block.machine.give_up(block.pe)
+            else:
+                block.sleep(("line", block.pe))
             continue
         queue = can[int(block.scheduler.random() * len(can))]
         waiting.pop(id(queue), None)
@@ -102,7 +107,7 @@ def send(block: Any, slot: int, group: int, data: np.ndarray, epoch: int, pe: in
     lines = [(k, np.empty(PACKET_BYTES, np.uint8)) for k in range(PACKETS_TOGETHER)]
     for k, line in lines:
         line[:PACKET_DATA_BYTES] = data[k * PACKET_DATA_BYTES : (k + 1) * PACKET_DATA_BYTES]
-        line[PACKET_DATA_BYTES:].view(np.int64)[0] = epoch
+        line[PACKET_DATA_BYTES:].view(np.int64)[0] = block.network.poisoned(block, epoch)
     block.scheduler.rng.shuffle(lines)
     for k, line in lines:
         block.network.store(block, pe, to + k * PACKET_BYTES, line, True)
@@ -112,14 +117,24 @@ def here(block: Any, slot: int, group: int, epoch: int) -> bool:
     """Whether all lines of a group are of this epoch."""
     at = slot + group * GROUP_BYTES + PACKET_DATA_BYTES
     words = block.memory.words[block.pe]
-    return all(words[(at + k * PACKET_BYTES) >> 3] >= epoch for k in range(PACKETS_TOGETHER))
+    return all(words[(at + k * PACKET_BYTES) >> 3] == epoch for k in range(PACKETS_TOGETHER))
+
+
+def settled(block: Any, slot: int, group: int, epoch: int) -> bool:
+    """``here``, or never: a line is poison, or this PE has given up."""
+    if here(block, slot, group, epoch) or block.network.gave_up[block.pe]:
+        return True
+    at, words = slot + group * GROUP_BYTES + PACKET_DATA_BYTES, block.memory.words[block.pe]
+    return any(words[(at + k * PACKET_BYTES) >> 3] >= POISON for k in range(PACKETS_TOGETHER))
 
 
 def take(block: Any, slot: int, group: int, epoch: int) -> Generator[Any, None, np.ndarray]:
     """The data of a group, as they were when all its lines had come."""
     block.memory.holds(slot + group * GROUP_BYTES, GROUP_BYTES)
-    while not here(block, slot, group, epoch):
-        yield lambda: here(block, slot, group, epoch)
+    while not settled(block, slot, group, epoch):
+        yield lambda: settled(block, slot, group, epoch)
+    if not here(block, slot, group, epoch):
+        block.machine.give_up(block.pe)
     at = slot + group * GROUP_BYTES
     lines = block.memory.bytes[block.pe][at : at + GROUP_BYTES].reshape(PACKETS_TOGETHER, PACKET_BYTES)
     return lines[:, :PACKET_DATA_BYTES].reshape(-1)
@@ -131,8 +146,8 @@ def take_all(
     """``take`` from every other PE: one after another, or once all have come."""
     others = [pe for pe in range(n_pes) if pe != me]
     if block.machine.together:
-        while not all(here(block, slots + pe * slot_bytes, group, epoch) for pe in others):
-            yield lambda: all(here(block, slots + pe * slot_bytes, group, epoch) for pe in others)
+        while not all(settled(block, slots + pe * slot_bytes, group, epoch) for pe in others):
+            yield lambda: all(settled(block, slots + pe * slot_bytes, group, epoch) for pe in others)
     found = {}
     for pe in others:
         found[pe] = yield from take(block, slots + pe * slot_bytes, group, epoch)

@@ -38,6 +38,11 @@ class Scheduler:
         for actor in self._sleeping.pop(key, ()):
             self.ready.append(actor)
 
+    def wake_all(self) -> None:
+        """Everybody looks again."""
+        for key in list(self._sleeping):
+            self.wake(key)
+
     def burst(self) -> int:
         """Steps that a block may do before the next choice."""
         return int(self.random() * 2 * self.burst_steps)
