@@ -22,11 +22,13 @@ GAVE_UP = 19  # 0, or POISON (kernels/block.py) once a wait of this PE has given
 LIVES = 20  # address of (n_pes,) words about each PE's last sign of life (lives.py); host backend: the words'
 # addresses, 0 for a PE of another node; cuda backend: those of a Pulse
 OWN_LIVES = 21  # host backend: address of the number of this process's own words, and of theirs after it
-DELTAS = 22
+SHARED = 22  # cuda backend: address of a word that the first wait to give up takes; the number of teams of this process,
+# and the address of each one's ``here``, follow
+DELTAS = 23
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 
 # The record: int64 words, written once, by the first wait of a PE that gives up.
-RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND = range(5)
+RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND, RECORD_ME = range(6)
 RECORD_WORDS = 8  # RECORD_FOUND is POISON or more where it was the other PE that gave up first
 SPINS_BETWEEN_LOOKS = 1024  # polls of a signal between two looks at clock and abort word

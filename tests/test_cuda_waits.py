@@ -12,7 +12,8 @@ from pennympi.kernels.block import POISON
 from pennympi.lives import FOR_EVER_NS
 
 HERE, RECORD, ABORT, LIVES, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000
-TIMEOUT_NS, LOOKS = 100, 50  # a look at the clock takes one
+SHARED, OTHER_TEAM = 1300, 1400
+TIMEOUT_NS = 100  # a look at the clock takes one
 
 
 class Thread:
@@ -20,8 +21,15 @@ class Thread:
 
     def __init__(self, **events):
         self.memory, self.clock, self.events = {}, 0, {int(key[1:]): event for key, event in events.items()}
-        for word, value in ((h.ABORT, ABORT), (h.RECORD, RECORD), (h.LIVES, LIVES), (h.TIMEOUT_NS, TIMEOUT_NS)):
+        for word, value in (
+            (h.ABORT, ABORT),
+            (h.RECORD, RECORD),
+            (h.LIVES, LIVES),
+            (h.TIMEOUT_NS, TIMEOUT_NS),
+            (h.SHARED, SHARED),
+        ):
             self.memory[HERE + 8 * word] = value
+        self.memory |= {SHARED + 8: 2, SHARED + 16: HERE, SHARED + 24: OTHER_TEAM}
         for pe in (0, 2):
             self.memory[HERE + 8 * (h.DELTAS + pe)] = FAR * pe
             self.memory[LIVES + 8 + 8 * pe] = FOR_EVER_NS
@@ -110,6 +118,7 @@ def test_a_deadline_poisons_what_is_sent_later(wait, word):
     one = waiting()
     wait(one)
     assert one.gave_up == POISON and one.record() == [1, 2, 7, 9, 0] and one.load(ABORT) == 1
+    assert one.load(OTHER_TEAM + 8 * h.GAVE_UP) == POISON, "kernels of another team are queued behind this one"
     one.poll(HERE, WORD + 800, 5, 0)  # the next wait ends at its first look, and the record stays
     assert one.clock < TIMEOUT_NS + 10 and one.record() == [1, 2, 7, 9, 0]
 

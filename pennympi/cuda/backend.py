@@ -21,6 +21,7 @@ from ..span import Span
 from . import arrays, streams, world
 from .aside import beside_captures
 from .compile import OVERLAP_CC, call_number, cubin
+from .given_up import given_up
 from .heap import Heap
 from .launch import CudaKernel, checked, load
 
@@ -59,21 +60,22 @@ class CudaBackend:
         self.multicast = distance != 0 and self._cc >= OVERLAP_CC
         self._kept: list[int] = []
         self._kernels: dict[tuple[Any, ...], CudaKernel] = {}
-        self._call_names: dict[int, str] = {}
-        n_words = 1 + h.RECORD_WORDS + 1 + job.n_pes  # abort, record, and of the Pulse
-        self._shared = cupy.cuda.alloc_pinned_memory(8 * n_words)
-        words = np.frombuffer(self._shared, np.int64, n_words)
-        words[:] = 0
-        self.abort: Any = memoryview(words.data)  # word 0: a memoryview is read faster than an array
-        self._record, self._pulse = words[1:], Pulse(job.control, words[1 + h.RECORD_WORDS :])
+        self._given_up = given_up()
+        self.abort, self._record, self._call_names = (
+            self._given_up.abort, self._given_up.record, self._given_up.call_names
+        )  # fmt: skip
+        self._lives = cupy.cuda.alloc_pinned_memory(8 * (1 + job.n_pes))
+        self._pulse = Pulse(job.control, np.frombuffer(self._lives, np.int64, 1 + job.n_pes))
         self.launches = 0  # of kernels that are no collectives
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
         here = [0] * h.DELTAS + [h.UNREACHABLE if d is None else d for d in self._deltas] + list(self._pes)
         here[h.ME], here[h.N_PES], here[h.TIMEOUT_NS] = job.me, job.n_pes, int(self.timeout_s * 1e9)
         here[h.MULTICAST] = distance
-        here[h.ABORT], here[h.RECORD] = self._shared.ptr, self._shared.ptr + 8
-        here[h.LIVES] = self._shared.ptr + 8 * (1 + h.RECORD_WORDS)
+        for word, value in self._given_up.words().items():
+            here[word] = value
+        here[h.LIVES] = self._lives.ptr
         self.here_address = self.local_words(here)
+        self._given_up.open(self.here_address)
         self._watchdog = Watchdog(job, self._look)
 
     # memory
@@ -174,7 +176,7 @@ class CudaBackend:
             return None
         source, call, epoch, found = (int(self._record[i]) for i in range(h.RECORD_SOURCE, h.RECORD_FOUND + 1))
         name = self._call_names.get(call, "a kernel")
-        return timeout_of(self._job.me, source, name, epoch, found, self.timeout_s)
+        return timeout_of(int(self._record[h.RECORD_ME]), source, name, epoch, found, self.timeout_s)
 
     def raise_failure(self) -> NoReturn:
         """Raise what a kernel recorded; the watchdog then need not."""
@@ -231,6 +233,7 @@ class CudaBackend:
 
     def close(self) -> None:
         self._watchdog.stop()
+        self._given_up.close(self.here_address)
         self._heap.close()
         for address in self._kept:
             self._aside.give_words(address)

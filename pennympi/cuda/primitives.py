@@ -31,10 +31,11 @@ from .intrinsics import (
 CALL = 0
 WORD = 8
 # Byte offsets of ``here``, flat because a text's constants are plain globals.
-ABORT, RECORD, TIMEOUT_NS, TAKEN = WORD * h.ABORT, WORD * h.RECORD, WORD * h.TIMEOUT_NS, WORD * h.CALL
+ABORT, RECORD, TIMEOUT_NS, SHARED = WORD * h.ABORT, WORD * h.RECORD, WORD * h.TIMEOUT_NS, WORD * h.SHARED
 GAVE_UP, LIVES = WORD * h.GAVE_UP, WORD * h.LIVES
 RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL = WORD * h.RECORD_TAKEN, WORD * h.RECORD_SOURCE, WORD * h.RECORD_CALL
-RECORD_EPOCH, RECORD_FOUND = WORD * h.RECORD_EPOCH, WORD * h.RECORD_FOUND
+RECORD_EPOCH, RECORD_FOUND, RECORD_ME = WORD * h.RECORD_EPOCH, WORD * h.RECORD_FOUND, WORD * h.RECORD_ME
+ME = WORD * h.ME
 SPINS = h.SPINS_BETWEEN_LOOKS
 
 
@@ -163,10 +164,14 @@ def look(here, source, since_ns):
 
 
 def give_up(here, found, value, source):
-    """Poison what this PE sends from here on; the first to do so writes the record and raises the abort word."""
+    """Poison what this PE sends from here on, on all its teams; the first writes the record and raises the abort word."""
     store_word(here + GAVE_UP, POISON)
-    if claim(here + TAKEN):
+    shared = load_word(here + SHARED)
+    for team in range(load_word(shared + WORD)):
+        store_word(load_word(shared + 2 * WORD + WORD * team) + GAVE_UP, POISON)
+    if claim(shared):
         record = load_word(here + RECORD)
+        store_word(record + RECORD_ME, load_word(here + ME))
         store_word(record + RECORD_SOURCE, source)
         store_word(record + RECORD_CALL, CALL)
         store_word(record + RECORD_EPOCH, value)
