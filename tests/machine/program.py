@@ -112,7 +112,7 @@ def run(
 
     rows: texts to run in place of those of the tables
     gives_up: some wait ends before its time, and what PEs return after that must still be right, or nothing
-    quiet: a wait that gives up ends when what its block has sent is there
+    quiet: a wait that gives up ends when what its PE has sent is there
     """
     rng = Random(seed)
     found: list[tuple[str, Any]] = []
