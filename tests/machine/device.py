@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -76,6 +77,7 @@ class Block(greenlet):
     def __init__(self, machine: "Machine", pe: int, launch: Launch, index: int, number: int):
         super().__init__(self._body, machine.main)
         self.number = number
+        self.gr_context = copy_context()  # garbage is added up without warnings
         self.machine, self.pe, self.launch, self.index, self.priority = machine, pe, launch, index, 0.0
         self.memory, self.network, self.scheduler = machine.memory, machine.network, machine.scheduler
         self.item, self.partial = DTYPES[launch.dtype]
