@@ -39,8 +39,8 @@ class Place:
     @property
     def rails(self) -> tuple[int, ...]:
         """Of each PE, its rail: what ``rail_of`` says, else its local rank."""
-        nodes = self.nodes
-        return self.rail_of or tuple(nodes[node].index(pe) for pe, node in enumerate(self.node_of))
+        local_rank = {pe: rank for pes in self.nodes for rank, pe in enumerate(pes)}
+        return self.rail_of or tuple(local_rank[pe] for pe in range(self.n_pes))
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,12 @@ class Plan:
     threads: int = 0
 
 
+# Of a slot at least, so that a piece of any dtype is whole 16-byte vectors: 16-bit floats have partials of 32 bits,
+# and packets are written four at a time.
+ELEMENTS, PARTIALS, PACKETS = "elements", "partials", "packets"
+LEAST_SLOT_BYTES = {ELEMENTS: 16, PARTIALS: 32, PACKETS: 512}
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """One row: its name, what it is in a sentence, when it may run, text and plan.
@@ -78,6 +84,8 @@ class Algorithm:
     kernel: the text, a plain function over the primitives of ``block.py``
     plan:   (count, item_bytes, acc_bytes, Place, Limits) -> Plan
     signals: Place -> signal words of one block
+    slots:  (Place, Limits) -> messages that a half of a block's inbox holds a place for
+    holds:  what a slot holds: ELEMENTS, PARTIALS or PACKETS
     refuse: (Place, dtype_name, op) -> reason why it can't run, or ""
     outbox: the text has its puts start from the outbox (else that is scratch and what ``staged`` copies to,
             which a GPU does not need where a pointer reaches every PE)
@@ -94,12 +102,24 @@ class Algorithm:
     kernel: Callable[..., Any]
     plan: Callable[[int, int, int, Place, Limits], Plan]
     signals: Callable[[Place], int]
+    slots: Callable[[Place, Limits], int]
+    holds: str
     refuse: Callable[[Place, str, str], str]
     outbox: bool = True
     ways: Callable[[Place, int], Sequence[int]] | None = None
     copied: Callable[[int, int], int] | None = None
     meet: Callable[..., Any] | None = None
     residual: bool = False
+
+    def no_room(self, place: Place, limits: Limits) -> str:
+        """Why its slots do not fit in a half of an inbox, or ""."""
+        slots, least = self.slots(place, limits), LEAST_SLOT_BYTES[self.holds]
+        if slots * least <= limits.half_bytes:
+            return ""
+        return (
+            f"at {place.n_pes} PEs its {slots} slots of {least} bytes or more do not fit in the "
+            f"{limits.half_bytes} bytes that a block's inbox has for an epoch"
+        )
 
 
 def anywhere(place: Place, dtype: str, op: str) -> str:
@@ -111,6 +131,8 @@ def by_packets(place: Place, dtype: str, op: str) -> str:
     """The ``refuse`` of an algorithm whose messages are packets."""
     if not place.whole_lines:
         return "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need whole lines"
+    if place.n_pes > MOST_PACKET_PES:
+        return f"packets need a slot for each PE, and an inbox has room for those of {MOST_PACKET_PES}"
     return "" if place.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
 
 
@@ -126,11 +148,17 @@ VECTOR_ELEMS = 16  # pieces are cut at multiples of this, so that 1-byte types k
 
 
 def cut(count: int, shares: int, max_elems: int) -> int:
-    """Elements of one of ``shares`` equal shares of ``count``, a multiple of
-    ``VECTOR_ELEMS``, at most ``max_elems`` (and at least one vector)."""
+    """Elements of one of ``shares`` equal shares of ``count``, at least one vector and at most ``max_elems``.
+
+    A multiple of ``VECTOR_ELEMS``, or where slots are smaller of the largest power of two that they hold: a slot
+    that ``no_room`` lets pass holds 16 bytes of any dtype.
+    """
+    if max_elems < 1:
+        raise ValueError("a slot holds no element: the row should have been refused (Algorithm.no_room)")
+    vector = min(VECTOR_ELEMS, 1 << (max_elems.bit_length() - 1))
     share = -(-count // shares)
-    share = -(-share // VECTOR_ELEMS) * VECTOR_ELEMS
-    return max(VECTOR_ELEMS, min(share, max_elems // VECTOR_ELEMS * VECTOR_ELEMS))
+    share = -(-share // vector) * vector
+    return max(vector, min(share, max_elems // vector * vector))
 
 
 def cut_evenly(count: int, shares: int, max_elems: int) -> int:
@@ -140,6 +168,7 @@ def cut_evenly(count: int, shares: int, max_elems: int) -> int:
 
 
 PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
+MOST_PACKET_PES = 256  # two_shot_packets has two slots of four packets for each in 256 KiB, the least half of a backend
 PACKETS_TOGETHER = 4  # packets are written in groups of so many (one warp)
 WARP_THREADS, MAX_THREADS = 32, 512  # of a block: every kernel's registers are kept within that
 GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
@@ -150,7 +179,10 @@ def packed_bytes(slot_bytes: int) -> int:
     return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * PACKETS_TOGETHER * PACKET_DATA_BYTES // 16 * 16
 
 
-FEW_WARPS, MANY_WARPS, MOST_WARPS = 4, 8, 12  # of a block of packets, as measured on an H200
+# Of a block of packets, as measured on an H200: with at most one block a multiprocessor, 12 warps are best while each
+# thread has few parts, and 16 beyond.
+FEW_WARPS, MANY_WARPS, MORE_WARPS, MOST_WARPS = 4, 8, 12, 16
+FEW_BYTES = 32768  # that a block sends to each PE, or to all PEs together
 
 
 def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
@@ -158,30 +190,28 @@ def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Li
 
     slots: of packets, in a half of a block's inbox
 
-    One part of a packet a thread, in small blocks up to about one block a multiprocessor
-    (half of ``max_blocks``), then in larger ones; then in all blocks, several parts a thread.
+    One part of a packet a thread, in small blocks as long as there are enough of them, then in
+    larger ones; then in all blocks, several parts a thread.
     """
-    max_blocks = limits.max_blocks
     largest_elems = packed_bytes(limits.half_bytes // slots // 128 * 128) // item_bytes
     groups = max(1, -(-count * item_bytes // (shares * GROUP_DATA_BYTES)))
     for warps in (FEW_WARPS, MANY_WARPS):
         n_blocks = -(-groups // warps)
-        if n_blocks <= max_blocks * 9 // 16:
+        if n_blocks <= limits.max_blocks:
             break
     else:
-        # A block that sends to each PE another chunk does more: few of them are enough for longer.
-        n_blocks = max_blocks if shares == 1 or groups > 16 * max_blocks else max(1, max_blocks // 2)
+        n_blocks = limits.max_blocks
     piece = cut(count, shares * n_blocks, largest_elems)
-    warps = min(MOST_WARPS, -(-piece * item_bytes // GROUP_DATA_BYTES))
+    most = MORE_WARPS if shares * piece * item_bytes <= FEW_BYTES else MOST_WARPS
+    warps = min(most, -(-piece * item_bytes // GROUP_DATA_BYTES))
     return Plan(n_blocks, piece, warps * WARP_THREADS)
 
 
 # As AllReduce's pieces were measured on H200s: a fence a piece costs about 2 us, and small pieces lose.
 PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES, MIN_BLOCK_BYTES = 8, 32768, 65536, 16384
-PIECE_THREADS = 256  # of a block that puts to several PEs: two fit a multiprocessor, one waits while the other puts
 
 
-def piece_plan(count: int, item_bytes: int, n_pes: int, shares: int, slots: int, limits: Limits) -> Plan:
+def piece_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB; many pieces, so that one is put while one is read, but each hides its fence.
 
     shares: pieces of a block in one round;  slots: of elements, in a half of a block's inbox
@@ -190,4 +220,4 @@ def piece_plan(count: int, item_bytes: int, n_pes: int, shares: int, slots: int,
     share = -(-count // (n_blocks * shares))
     most_elems = min(limits.half_bytes // slots, MAX_PIECE_BYTES) // item_bytes
     piece_elems = cut(count, n_blocks * shares, min(most_elems, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece_elems, PIECE_THREADS if n_pes > 2 else 0)
+    return Plan(n_blocks, piece_elems)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from .dtypes import TABLE as DTYPES
 from .errors import Unsupported
-from .kernels.algorithm import Algorithm, Place
+from .kernels.algorithm import MOST_PACKET_PES, Algorithm, Place
 from .settings import setting
 
 PACKETS_MAX_BYTES = 16 << 20  # that a PE sends: beyond, packets cost more wire than signals cost time
@@ -46,7 +46,8 @@ def packets_then_direct(beyond: str) -> Best:
     def best(place: Place, nbytes: int) -> str:
         if not place.whole_lines:
             return beyond
-        return "packets" if place.packets and nbytes * (place.n_pes - 1) <= PACKETS_MAX_BYTES else "direct"
+        small = place.packets and nbytes * (place.n_pes - 1) <= PACKETS_MAX_BYTES and place.n_pes <= MOST_PACKET_PES
+        return "packets" if small else "direct"
 
     return best
 
@@ -66,6 +67,8 @@ def packets_with_root(large: Mapping[int, str], beyond: str) -> Best:
             return beyond
         n_pes = max(2, place.n_pes)
         most_bytes = PACKETS_MAX_BYTES if n_pes == 2 else TWO_HOPS_BYTES // (n_pes - 2)
-        return "packets" if place.packets and nbytes <= most_bytes else large[max(n for n in large if n <= n_pes)]
+        if place.packets and nbytes <= most_bytes and n_pes <= MOST_PACKET_PES:
+            return "packets"
+        return large[max(n for n in large if n <= n_pes)]
 
     return best

@@ -10,6 +10,7 @@ import numpy as np
 from .backend import Backend, Run
 from .bind import CONSTANTS, parameters
 from .dtypes import DType
+from .errors import Unsupported
 from .job import Job
 from .kernels.algorithm import Algorithm, Limits, Place
 from .kernels.rma.on_stream import put_bytes
@@ -97,11 +98,7 @@ class Collective:
             ready = self._ready[what, algorithm, sms] = self._prepare(what, algorithm, sms)
         run, blocks, workspace = ready
         if blocks:
-            order = self._order
-            must_leave = order.enter(handle, stream, blocks, workspace)
-            run(*at, handle)
-            if must_leave:
-                order.leave()
+            self._order.call(run, at, handle, stream, blocks, workspace)
         else:
             run(*at, handle)
 
@@ -111,17 +108,14 @@ class Collective:
         forget: list[Callable[[], None]] = []
         run, blocks, workspace = self._prepare(what, algorithm, sms, forget)
         name, count_call, handle_of = f"{self.name} plan", self.job.control.enter, self.backend.stream_handle
-        enter, leave = self._order.enter, self._order.leave
+        in_order = self._order.call
 
         def plan(stream: Any = None) -> None:
             """Run in stream order."""
             count_call(name)
             handle = handle_of(stream)
             if blocks:
-                must_leave = enter(handle, stream, blocks, workspace)
-                run(*at, handle)
-                if must_leave:
-                    leave()
+                in_order(run, at, handle, stream, blocks, workspace)
             else:
                 run(*at, handle)
 
@@ -155,6 +149,8 @@ class Collective:
             return Ready(lambda *at_and_stream: None, 0, 0)
         if n_pes == 1:
             return Ready(self.alone(count, dtype), 0, 0)
+        if reason := row.no_room(self.place, limits):
+            raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
         kernel = self.backend.kernel(
             row.kernel,

@@ -90,7 +90,7 @@ class Selection:
             raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
         if row is None:
             raise ValueError(f"algorithm {name!r} is unknown: use auto, {', '.join(TABLE)}")
-        reason = row.refuse(place, dtype, op)
+        reason = self._refusal(row, dtype, op)
         if reason:
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         if residual and not row.residual:
@@ -113,10 +113,14 @@ class Selection:
         row = PLANNED.get(str(name))
         if row is None:
             return None
-        reason = row.refuse(self._place, dtype, op)
+        reason = self._refusal(row, dtype, op)
         if reason or not shared:
             raise Unsupported(f"{name} can't run here: {reason}" if reason else f"{name} {NEEDS_SHARED_OUT}")
         return row
+
+    def _refusal(self, row: Algorithm, dtype: str, op: str) -> str:
+        """Why a row can't run here, or ""."""
+        return row.refuse(self._place, dtype, op) or row.no_room(self._place, self._limits)
 
     def explain(self, nbytes: int, dtype: DType, op: str, limits: Limits | None = None) -> Explanation:
         """What a call would run within ``limits`` (None: the team's), why, and what else could.  Raises as ``choose``."""
@@ -137,7 +141,7 @@ class Selection:
             plan.piece_elems * dtype.item_bytes,
             self._measured(nbytes, dtype, op),
             self._modelled(nbytes, dtype, op),
-            {one.name: reason for one in TABLE.values() if (reason := one.refuse(self._place, dtype.name, op))},
+            {one.name: reason for one in TABLE.values() if (reason := self._refusal(one, dtype.name, op))},
         )
 
     def _best(self, nbytes: int, dtype: DType, op: str, residual: bool = False) -> tuple[str, str]:
@@ -149,16 +153,14 @@ class Selection:
         modelled = {name: us for name, us in self._modelled(nbytes, dtype, op).items() if name in able}
         if modelled:
             return min(modelled, key=lambda name: modelled[name]), f"the fastest by the cost model of {self.machine.name}"
-        able = [name for name in able if not TABLE[name].refuse(self._place, dtype.name, op)]
+        able = [name for name in able if not self._refusal(TABLE[name], dtype.name, op)]
         return able[0], "the first that can run: none has a formula"
 
     def _measured(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:
         """{algorithm that can run: us} by the tuned table."""
         times = self.tuned.times(COLLECTIVE, dtype.name, nbytes) if self.tuned else {}
         return {
-            name: us
-            for name, us in times.items()
-            if name in TABLE and not TABLE[name].refuse(self._place, dtype.name, op)
+            name: us for name, us in times.items() if name in TABLE and not self._refusal(TABLE[name], dtype.name, op)
         }
 
     def _modelled(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:
@@ -166,7 +168,7 @@ class Selection:
         count = max(1, nbytes // dtype.item_bytes)
         times: dict[str, float] = {}
         for row in TABLE.values() if self._place.n_pes > 1 else ():
-            if not row.refuse(self._place, dtype.name, op):
+            if not self._refusal(row, dtype.name, op):
                 us = predict(row, count, dtype.item_bytes, dtype.acc_bytes, self._place, self._limits, self.machine)
                 if us is not None:
                     times[row.name] = us

@@ -4,7 +4,7 @@ Source: the pushed one-shot of AllReduce, and zero-copy AllGather over symmetric
 memory (NCCL's symmetric kernels); see ``trade`` for when out may be written.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
 from ..trade import SIGNALS, trade
 
 
@@ -22,7 +22,7 @@ def direct(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, place.n_pes, 1, 2 * place.n_pes, limits)
+    return piece_plan(count, item_bytes, 1, 2 * place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
@@ -32,6 +32,8 @@ ALGORITHM = Algorithm(
     kernel=direct,
     plan=plan,
     signals=lambda place: SIGNALS * place.n_pes,
+    slots=lambda place, limits: 2 * place.n_pes,
+    holds=ELEMENTS,
     outbox=False,
     refuse=by_stores,
 )

@@ -4,7 +4,7 @@ Source: the way that a loop of MPI sends would go.  Each PE sends its part n-1 t
 in n-1 messages, and waits for as many.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, copy, put_signal, read_epoch, wait, write_epoch
 
 
@@ -54,5 +54,7 @@ ALGORITHM = Algorithm(
     kernel=naive,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
+    slots=lambda place, limits: place.n_pes,
+    holds=ELEMENTS,
     refuse=anywhere,
 )

@@ -4,7 +4,7 @@ Source: the second half of the ring AllReduce of Patarasu and Yuan (2009).  Each
 sends n-1 parts, in n-1 messages, all to one neighbour.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, copy, put_signal, read_epoch, wait, write_epoch
 
 
@@ -58,5 +58,7 @@ ALGORITHM = Algorithm(
     kernel=ring,
     plan=plan,
     signals=lambda place: 2 * (place.n_pes - 1),
+    slots=lambda place, limits: place.n_pes - 1,
+    holds=ELEMENTS,
     refuse=anywhere,
 )

@@ -4,7 +4,7 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import block, blocks, read_epoch, trade_packets, write_epoch
 
 
@@ -42,6 +42,8 @@ ALGORITHM = Algorithm(
     kernel=packets,
     plan=plan,
     signals=lambda place: 1,
+    slots=lambda place, limits: place.n_pes,
+    holds=PACKETS,
     outbox=False,
     refuse=by_packets,
 )

@@ -4,7 +4,7 @@ Source: the pairwise exchange of MPI libraries.  In step k a PE sends to the k-t
 behind it, so that no two send to the same one.  n-1 messages a PE.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, copy, put_signal, read_epoch, wait, write_epoch
 
 
@@ -56,5 +56,7 @@ ALGORITHM = Algorithm(
     kernel=pairwise,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
+    slots=lambda place, limits: place.n_pes,
+    holds=ELEMENTS,
     refuse=anywhere,
 )

@@ -13,7 +13,7 @@ Cost of P bytes, h = ceil(n/2), w = acc_bytes / item_bytes:
 2 alpha + (h - 1 + w) P beta + h P gamma.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, copy, finish_merge, put_signal, read_epoch, reduce, wait, widen, write_epoch
 
 
@@ -94,5 +94,7 @@ ALGORITHM = Algorithm(
     kernel=half_butterfly,
     plan=plan,
     signals=lambda place: 2 * _slots(place),
+    slots=lambda place, limits: _slots(place),
+    holds=PARTIALS,
     refuse=anywhere,
 )

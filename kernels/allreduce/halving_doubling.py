@@ -11,7 +11,7 @@ Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
 2 log2(p) alpha + (1 + w) (p-1)/p P beta + (p-1)/p P gamma, and 2 alpha + 2 P beta + P gamma more if n is not p.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import (
     block,
     blocks,
@@ -116,5 +116,7 @@ ALGORITHM = Algorithm(
     kernel=halving_doubling,
     plan=plan,
     signals=_signals,
+    slots=lambda place, limits: 3 * power_in(place.n_pes),
+    holds=PARTIALS,
     refuse=anywhere,
 )

@@ -15,7 +15,7 @@ Every PE gets the same bits: each chunk is completed by one PE, which adds the P
 each node in order, then the nodes in order, and rounds once; all others copy it.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, cut_evenly
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
 from ..block import (
     block,
     blocks,
@@ -175,6 +175,8 @@ ALGORITHM = Algorithm(
     kernel=hierarchical,
     plan=plan,
     signals=lambda place: 2 * 2 * (len(place.nodes[0]) + len(place.nodes)),
+    slots=lambda place, limits: 2 * (place.n_pes + len(place.nodes)),
+    holds=PARTIALS,
     refuse=refuse,
     ways=_ways,
 )

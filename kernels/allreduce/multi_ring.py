@@ -19,7 +19,7 @@ Every PE gets the same bits: a chunk is reduced along its ring by one PE after t
 other and rounded once, by the last; all others copy what that one sent.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, cut_evenly
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
 from ..block import (
     block,
     blocks,
@@ -111,13 +111,18 @@ def _ways(place: Place, me: int) -> list[int]:
     return words
 
 
+def _turns(place: Place, limits: Limits) -> int:
+    """Rings that one block serves."""
+    return 1 if limits.max_blocks >= rings_of(place) else rings_of(place)
+
+
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """The same number of blocks for each ring, as many as chunks of 4 KiB can feed; a single block serves all rings."""
     n_rings, steps = rings_of(place), 2 * (place.n_pes - 1)
-    n_blocks, turns = 1, n_rings
-    if limits.max_blocks >= n_rings:
+    n_blocks, turns = 1, _turns(place, limits)
+    if turns == 1:
         wanted = max(1, count * item_bytes // (place.n_pes * n_rings * 4096))
-        n_blocks, turns = n_rings * min(limits.max_blocks // n_rings, wanted), 1
+        n_blocks = n_rings * min(limits.max_blocks // n_rings, wanted)
     largest = limits.half_bytes // (turns * steps * acc_bytes)
     return Plan(n_blocks, cut_evenly(count, place.n_pes * max(n_blocks, n_rings), largest))
 
@@ -129,6 +134,8 @@ ALGORITHM = Algorithm(
     kernel=multi_ring,
     plan=plan,
     signals=_signals,
+    slots=lambda place, limits: _turns(place, limits) * 2 * (place.n_pes - 1),
+    holds=PARTIALS,
     refuse=lambda place, dtype, op: no_rings(place),
     ways=_ways,
 )

@@ -15,7 +15,7 @@ those are refused, and so is what the switch cannot add up.
 Cost of P bytes: 2 alpha (each a store, and a load through the switch) + (1 + 1/n) P beta, no gamma.
 """
 
-from ..algorithm import SWITCH_ADDS, VECTOR_ELEMS, Algorithm, Limits, Place, Plan, cut
+from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Limits, Place, Plan, cut
 from ..block import (
     block,
     blocks,
@@ -52,7 +52,7 @@ def nvls(
         meet_multicast(here, entered, epoch, n_pes)
         low = me * piece_elems
         mine = max(0, min(piece_elems, n - low))
-        mine = (mine + VECTOR_ELEMS - 1) // VECTOR_ELEMS * VECTOR_ELEMS  # whole vectors; what is beyond is not read
+        mine = (mine * item_bytes + 15) // 16 * 16 // item_bytes  # whole vectors; what is beyond is not read
         reduce_multicast(here, summed, staged + low * item_bytes, mine, summed + piece_elems * item_bytes)
         store_multicast(here, result + low * item_bytes, summed, mine * item_bytes)
         meet_multicast(here, entered + 8, epoch, n_pes)
@@ -90,5 +90,7 @@ ALGORITHM = Algorithm(
     kernel=nvls,
     plan=plan,
     signals=lambda place: 2,
+    slots=lambda place, limits: 2 * place.n_pes,
+    holds=PARTIALS,
     refuse=refuse,
 )

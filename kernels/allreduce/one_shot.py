@@ -5,7 +5,7 @@ Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
 one before it is added up; its signal comes after that, when the piece has long arrived.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, staged, wait_all, write_epoch
 
 PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES = 8, 32768, 65536  # a fence a piece costs about 2 us
@@ -86,6 +86,8 @@ ALGORITHM = Algorithm(
     kernel=one_shot,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
+    slots=lambda place, limits: 2 * place.n_pes,
+    holds=ELEMENTS,
     outbox=False,
     refuse=anywhere,
     residual=True,

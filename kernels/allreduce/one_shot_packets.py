@@ -5,7 +5,7 @@ a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  One hop: th
 latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import block, blocks, read_epoch, swap_packets, write_epoch
 
 
@@ -48,6 +48,8 @@ ALGORITHM = Algorithm(
     kernel=one_shot_packets,
     plan=plan,
     signals=lambda place: 1,
+    slots=lambda place, limits: place.n_pes,
+    holds=PACKETS,
     outbox=False,
     refuse=by_packets,
     residual=True,

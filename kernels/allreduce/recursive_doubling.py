@@ -12,7 +12,7 @@ Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
 log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n is not p.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import (
     block,
     blocks,
@@ -104,5 +104,7 @@ ALGORITHM = Algorithm(
     kernel=recursive_doubling,
     plan=plan,
     signals=lambda place: 2 * _slots(place),
+    slots=lambda place, limits: _slots(place),
+    holds=PARTIALS,
     refuse=anywhere,
 )

@@ -6,7 +6,7 @@ of workstations" (2009); the put-with-signal form follows the Penny worklog.
 Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import (
     block,
     blocks,
@@ -95,5 +95,7 @@ ALGORITHM = Algorithm(
     kernel=ring,
     plan=plan,
     signals=lambda place: 2 * _steps(place),
+    slots=lambda place, limits: _steps(place),
+    holds=PARTIALS,
     refuse=anywhere,
 )

@@ -6,7 +6,7 @@ result runs round again.  Two messages a PE: few hops' worth of signals for
 small vectors, but every byte crosses every link in sequence.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import (
     block,
     blocks,
@@ -80,5 +80,7 @@ ALGORITHM = Algorithm(
     kernel=simple_ring,
     plan=plan,
     signals=lambda place: 2 * 2,
+    slots=lambda place, limits: 2,
+    holds=PARTIALS,
     refuse=anywhere,
 )

@@ -11,7 +11,7 @@ Cost of P bytes in K pieces a tree, w = acc_bytes / item_bytes, d = ceil(log2 n)
 2 d (alpha + P / (2 K) beta) + (1 + w) P beta + P gamma.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import (
     block,
     blocks,
@@ -117,6 +117,8 @@ ALGORITHM = Algorithm(
     kernel=tree,
     plan=plan,
     signals=lambda place: TURNS * TREES * SLOTS,
+    slots=lambda place, limits: TURNS // 2 * TREES * SLOTS,
+    holds=PARTIALS,
     refuse=anywhere,
     ways=double_tree,
 )

@@ -9,7 +9,7 @@ for its own, and collects the reduced chunks of the one before.  Its signals com
 at its end, when the puts in front of them have long arrived.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import (
     block,
     blocks,
@@ -26,7 +26,6 @@ from ..block import (
 )
 
 PIECES, MIN_PIECE_BYTES = 4, 16384  # a fence a round costs about 2 us
-THREADS = 256  # of two blocks a multiprocessor: one waits while the other puts
 
 
 def put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes):
@@ -127,7 +126,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     largest = limits.half_bytes // 2 // (2 * n_pes) // item_bytes
     share = -(-count // (n_pes * n_blocks))
     piece = cut(count, n_pes * n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece, THREADS)
+    return Plan(n_blocks, piece)
 
 
 ALGORITHM = Algorithm(
@@ -137,6 +136,8 @@ ALGORITHM = Algorithm(
     kernel=two_shot,
     plan=plan,
     signals=lambda place: 2 * 2 * place.n_pes,
+    slots=lambda place, limits: 4 * place.n_pes,
+    holds=ELEMENTS,
     outbox=False,
     refuse=anywhere,
     residual=True,

@@ -8,11 +8,10 @@ PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the
 stream until all PEs' copies have arrived.  The chunks are whole: a copy each.
 """
 
-from ..algorithm import VECTOR_ELEMS, Algorithm, Limits, Place, Plan, by_stores, cut
+from ..algorithm import ELEMENTS, VECTOR_ELEMS, Algorithm, Limits, Place, Plan, by_stores, cut
 from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, wait_all, write_epoch
 
 MIN_PIECE_BYTES, MAX_PIECE_BYTES = 16384, 65536  # a fence a round costs about 2 us
-THREADS = 512  # of one block a multiprocessor
 
 
 def chunk_elems(count, n_pes):
@@ -84,11 +83,11 @@ def meet(here, me, n_pes, signals, epochs):
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB, pieces large enough to hide their fences."""
-    n_blocks = min(max(1, limits.max_blocks // 2), max(1, count * item_bytes // 16384))
+    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     largest = min(limits.half_bytes // 2 // place.n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
     chunk = chunk_elems(count, place.n_pes)
     piece = cut(chunk, n_blocks, min(largest, max(chunk // n_blocks // 2, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece, THREADS)
+    return Plan(n_blocks, piece)
 
 
 ALGORITHM = Algorithm(
@@ -98,6 +97,8 @@ ALGORITHM = Algorithm(
     kernel=two_shot_copied,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
+    slots=lambda place, limits: 2 * place.n_pes,
+    holds=ELEMENTS,
     outbox=False,
     refuse=by_stores,
     copied=chunk_elems,

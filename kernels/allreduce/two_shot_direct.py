@@ -8,12 +8,11 @@ A PE's ``out`` may be written as soon as its parts have come: then its kernel ru
 what was in front of it in its stream is done, and so is its reading of that chunk.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, combine_put, fence, read_epoch, signal_all, wait_all, write_epoch
 from .two_shot import put_parts
 
 MIN_PIECE_BYTES, MAX_PIECE_BYTES = 16384, 65536  # a fence a round costs about 2 us
-THREADS = 512  # of one block a multiprocessor
 
 
 def two_shot_direct(
@@ -70,11 +69,11 @@ def two_shot_direct(
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB, pieces large enough to hide their fences."""
     n_pes = place.n_pes
-    n_blocks = min(max(1, limits.max_blocks // 2), max(1, count * item_bytes // 16384))
+    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     largest = min(limits.half_bytes // 2 // n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
     share = -(-count // (n_pes * n_blocks))
     piece = cut(count, n_pes * n_blocks, min(largest, max(share // 2, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece, THREADS)
+    return Plan(n_blocks, piece)
 
 
 ALGORITHM = Algorithm(
@@ -84,6 +83,8 @@ ALGORITHM = Algorithm(
     kernel=two_shot_direct,
     plan=plan,
     signals=lambda place: 2 * 2 * place.n_pes,
+    slots=lambda place, limits: 2 * place.n_pes,
+    holds=ELEMENTS,
     outbox=False,
     refuse=anywhere,
 )

@@ -4,7 +4,7 @@ Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
 in place of a sentinel, so that every dtype and every value will do.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import block, blocks, pass_packets, read_epoch, receive_packets, receive_plus, send_packets, write_epoch
 
 
@@ -67,6 +67,8 @@ ALGORITHM = Algorithm(
     kernel=two_shot_packets,
     plan=plan,
     signals=lambda place: 1,
+    slots=lambda place, limits: 2 * place.n_pes,
+    holds=PACKETS,
     outbox=False,
     refuse=by_packets,
     residual=True,

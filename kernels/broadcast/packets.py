@@ -4,7 +4,7 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the root sends the vector n-1 times.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import block, blocks, read_epoch, receive_packets, send_packets, signal_all, wait_all, write_epoch
 
 
@@ -50,6 +50,8 @@ ALGORITHM = Algorithm(
     kernel=packets,
     plan=plan,
     signals=lambda place: place.n_pes,
+    slots=lambda place, limits: 1,
+    holds=PACKETS,
     outbox=False,
     refuse=by_packets,
 )

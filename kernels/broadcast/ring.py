@@ -4,7 +4,7 @@ Source: the chain, or pipeline, of MPI libraries and NCCL's ring Broadcast.  Eac
 but the last sends the vector once, to one neighbour.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, copy, put_signal, read_epoch, signal, wait, write_epoch
 
 WORDS = 6  # of a block
@@ -63,5 +63,7 @@ ALGORITHM = Algorithm(
     kernel=ring,
     plan=plan,
     signals=lambda place: WORDS,
+    slots=lambda place, limits: 1,
+    holds=ELEMENTS,
     refuse=anywhere,
 )

@@ -4,7 +4,7 @@ Source: scatter and all-gather, as van de Geijn's broadcast for long vectors (Ba
 et al. 1994), in one hop each.  No PE sends or receives the vector more than once.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
 from ..block import block, blocks, copy, put, read_epoch, signal_all, wait, wait_all, write_epoch
 
 
@@ -60,7 +60,7 @@ def spread(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, place.n_pes, place.n_pes - 1, place.n_pes - 1, limits)
+    return piece_plan(count, item_bytes, place.n_pes - 1, place.n_pes - 1, limits)
 
 
 ALGORITHM = Algorithm(
@@ -70,6 +70,8 @@ ALGORITHM = Algorithm(
     kernel=spread,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
+    slots=lambda place, limits: place.n_pes - 1,
+    holds=ELEMENTS,
     outbox=False,
     refuse=by_stores,
 )

@@ -4,7 +4,7 @@ Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  One hop; the
 receives the vector n-1 times, so it is for two PEs.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
 from ..block import block, blocks, combine, put_signal, read_epoch, signal_all, wait, wait_all, write_epoch
 
 
@@ -45,7 +45,7 @@ def direct(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, place.n_pes, 1, place.n_pes, limits)
+    return piece_plan(count, item_bytes, 1, place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
@@ -55,6 +55,8 @@ ALGORITHM = Algorithm(
     kernel=direct,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
+    slots=lambda place, limits: place.n_pes,
+    holds=ELEMENTS,
     outbox=False,
     refuse=by_stores,
 )

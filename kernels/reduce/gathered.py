@@ -4,7 +4,7 @@ Source: reduce-scatter and gather, Rabenseifner's reduce for long vectors (2004)
 hop each.  No PE sends or receives the vector more than once.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
 from ..block import block, blocks, combine, copy, put, put_signal, read_epoch, signal_all, wait, wait_all, write_epoch
 
 
@@ -60,7 +60,7 @@ def gathered(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, place.n_pes, place.n_pes - 1, place.n_pes, limits)
+    return piece_plan(count, item_bytes, place.n_pes - 1, place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
@@ -70,5 +70,7 @@ ALGORITHM = Algorithm(
     kernel=gathered,
     plan=plan,
     signals=lambda place: 3 * place.n_pes,
+    slots=lambda place, limits: place.n_pes,
+    holds=ELEMENTS,
     refuse=by_stores,
 )

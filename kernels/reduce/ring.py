@@ -4,7 +4,7 @@ Source: the chain, or pipeline, of MPI libraries and NCCL's ring Reduce.  Each P
 the root sends the vector once, as partials, to one neighbour.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, finish, put_signal, read_epoch, reduce, signal, wait, widen, write_epoch
 
 WORDS = 6  # of a block
@@ -67,5 +67,7 @@ ALGORITHM = Algorithm(
     kernel=ring,
     plan=plan,
     signals=lambda place: WORDS,
+    slots=lambda place, limits: 1,
+    holds=PARTIALS,
     refuse=anywhere,
 )

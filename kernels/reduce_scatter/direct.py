@@ -5,7 +5,7 @@ the one before it is added up; its signal comes after that, when the piece has l
 arrived.  Each PE sends n-1 chunks, in one hop.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
 from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, wait_all, write_epoch
 
 
@@ -60,7 +60,7 @@ def direct(
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, place.n_pes, 1, 2 * place.n_pes, limits)
+    return piece_plan(count, item_bytes, 1, 2 * place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
@@ -70,6 +70,8 @@ ALGORITHM = Algorithm(
     kernel=direct,
     plan=plan,
     signals=lambda place: place.n_pes,
+    slots=lambda place, limits: 2 * place.n_pes,
+    holds=ELEMENTS,
     outbox=False,
     refuse=by_stores,
 )

@@ -4,7 +4,7 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import block, blocks, read_epoch, swap_packets, write_epoch
 
 
@@ -45,6 +45,8 @@ ALGORITHM = Algorithm(
     kernel=packets,
     plan=plan,
     signals=lambda place: 1,
+    slots=lambda place, limits: place.n_pes,
+    holds=PACKETS,
     outbox=False,
     refuse=by_packets,
 )

@@ -4,7 +4,7 @@ Source: the first half of the ring AllReduce of Patarasu and Yuan (2009).  Each 
 sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 """
 
-from ..algorithm import Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, finish, put_signal, read_epoch, reduce, wait, widen, write_epoch
 
 
@@ -57,5 +57,7 @@ ALGORITHM = Algorithm(
     kernel=ring,
     plan=plan,
     signals=lambda place: 2 * (place.n_pes - 1),
+    slots=lambda place, limits: place.n_pes - 1,
+    holds=PARTIALS,
     refuse=anywhere,
 )
