@@ -12,3 +12,6 @@ KNOWN = {
     ("solver", "persistent_sweeps", ANY_ORDER, SYMMETRIC),
     ("solver", "persistent_again", ANY_ORDER, SYMMETRIC),
 }
+
+# What the copy engines move is not held back when a PE gives up: it is written to peers whose call is over.
+AFTER_GIVING_UP = {("allreduce planned", "two_shot_copied")}
