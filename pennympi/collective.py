@@ -98,11 +98,7 @@ class Collective:
             ready = self._ready[what, algorithm, sms] = self._prepare(what, algorithm, sms)
         run, blocks, workspace = ready
         if blocks:
-            order = self._order
-            must_leave = order.enter(handle, stream, blocks, workspace)
-            run(*at, handle)
-            if must_leave:
-                order.leave()
+            self._order.call(run, at, handle, stream, blocks, workspace)
         else:
             run(*at, handle)
 
@@ -112,17 +108,14 @@ class Collective:
         forget: list[Callable[[], None]] = []
         run, blocks, workspace = self._prepare(what, algorithm, sms, forget)
         name, count_call, handle_of = f"{self.name} plan", self.job.control.enter, self.backend.stream_handle
-        enter, leave = self._order.enter, self._order.leave
+        in_order = self._order.call
 
         def plan(stream: Any = None) -> None:
             """Run in stream order."""
             count_call(name)
             handle = handle_of(stream)
             if blocks:
-                must_leave = enter(handle, stream, blocks, workspace)
-                run(*at, handle)
-                if must_leave:
-                    leave()
+                in_order(run, at, handle, stream, blocks, workspace)
             else:
                 run(*at, handle)
 

@@ -47,10 +47,8 @@ class Exchange:
         else:
             lane = self._pair
             args = (me, pe, to.address, source.address, to.nbytes, self._blocks, PIECE_BYTES)
-        must_leave = self._backend.order.enter(handle, stream, blocks, lane.inbox)
-        kernel.launch(blocks, (*args, lane.inbox, lane.outbox, lane.signals, lane.epochs), handle)
-        if must_leave:
-            self._backend.order.leave()
+        arguments = (*args, lane.inbox, lane.outbox, lane.signals, lane.epochs)
+        self._backend.order.call(kernel.launch, (blocks, arguments), handle, stream, blocks, lane.inbox)
 
     def _compile(self, form: str) -> Kernel:
         row = TABLE[form]

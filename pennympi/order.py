@@ -17,6 +17,7 @@ What is not in the order: ``wait_signal``, a single warp that always finds room,
 each multiprocessor; and kernels of the user's own.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -62,7 +63,7 @@ class _Holder:
 
 
 class Order:
-    """``enter`` before a launch that waits for peers; if it says so, ``leave`` after it.
+    """The order of one process.
 
     streams: the device's;  blocks: what the calls that run at once may hold together
     """
@@ -74,33 +75,36 @@ class Order:
         self._group: list[_Holder] = []
         self._sole: _Holder | None = None  # where the group is one stream
         self._before: list[Any] = []  # events behind the last group
-        self._last = 0  # the stream of the call under way
         self._mark: Any = None  # the event that stands behind all, once there are graphs
         self._captured: dict[int, tuple[int, Any]] = {}  # capture -> its last stream, and the end there
 
-    def enter(self, handle: int, stream: Any, blocks: int, workspace: Any) -> bool:
-        """Put what comes on a stream behind the calls that it may not run beside.  True: ``leave`` has to follow.
+    def call(
+        self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any, blocks: int, workspace: Any
+    ) -> None:
+        """run(*args, handle), a launch that waits for peers, behind the calls that it may not run beside.
 
         blocks: that it holds;  workspace: names the memory that calls at the same time may not share
         """
+        must_leave = self._enter(handle, stream, blocks, workspace)
+        run(*args, handle)
+        if must_leave:
+            self._leave(handle)
+
+    def _enter(self, handle: int, stream: Any, blocks: int, workspace: Any) -> bool:
+        """Have what comes on a stream wait; whether ``_leave`` has to follow."""
         if self._is_capturing(handle):
-            self._last = handle
             self._enter_graph(handle)
             return True
         if self._mark is not None:
-            self._last = handle
             self._streams.wait(self._mark, handle)
             return True
         mine = self._sole
         if mine is None or mine.handle != handle or blocks > mine.blocks or workspace not in mine.workspaces:
             mine = self._join(handle, stream, blocks, workspace)
         mine.recorded = False
-        self._last = handle
         return mine.owner is None  # the handle may be another stream's by the time the event is wanted
 
-    def leave(self) -> None:
-        """The launch has been made."""
-        handle = self._last
+    def _leave(self, handle: int) -> None:
         if self._is_capturing(handle):
             capture = self._streams.capture_id(handle)
             end = self._captured.get(capture, (0, None))[1]

@@ -89,12 +89,11 @@ class OneSided:
         self._wait.launch(1, (word, _value(value), -1 if source is None else source), stream, ONE_WARP)
 
     def barrier(self, handle: int, stream: Any) -> None:
-        order = self._backend.order
-        must_leave = order.enter(handle, stream, 1, self._barrier)
-        self._backend.quiet(handle)
-        self._barrier.launch(1, self._barrier_args, handle, ONE_WARP)
-        if must_leave:
-            order.leave()
+        self._backend.order.call(self._meet, (), handle, stream, 1, self._barrier)
+
+    def _meet(self, stream: int) -> None:
+        self._backend.quiet(stream)
+        self._barrier.launch(1, self._barrier_args, stream, ONE_WARP)
 
     def check_pe(self, pe: Any) -> int:
         """``pe`` as an int.  Raises TypeError or ValueError."""

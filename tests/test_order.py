@@ -70,11 +70,9 @@ def streams():
 
 
 def call(order, streams, number, stream, blocks=ALL, workspace=0):
-    must_leave = order.enter(stream, stream, blocks, workspace)
-    waits = streams.launch(stream, number)
-    if must_leave:
-        order.leave()
-    return waits
+    waits = []
+    order.call(lambda handle: waits.append(streams.launch(handle, number)), (), stream, stream, blocks, workspace)
+    return waits[0]
 
 
 def test_one_stream_costs_no_event(streams):

@@ -65,21 +65,21 @@ def library_order(blocks: int, graphs: Sequence[str] = (), graph_from: int = 0) 
     def policy(launches: Sequence[Ordered]) -> list[list[int]]:
         notes = Notes()
         order, waits = Order(notes, blocks), []
+
+        def note(number: int, stream: str) -> None:
+            waits.append(notes.launch(stream, number))
+
         for number, (stream, held, workspace) in enumerate(launches):
             if graphs and number == graph_from:
                 notes.capturing = True
-                assert order.enter("captured", "captured", held, workspace)
-                order.leave()
+                order.call(lambda handle: None, (), "captured", "captured", held, workspace)
                 notes.capturing = False
             if stream in graphs and number >= graph_from:
                 notes.wait(notes.mark, stream)
                 waits.append(notes.launch(stream, number))
                 notes.record(notes.mark, stream)
             else:
-                must_leave = order.enter(stream, stream, held, workspace)
-                waits.append(notes.launch(stream, number))
-                if must_leave:
-                    order.leave()
+                order.call(note, (number,), stream, stream, held, workspace)
         return waits
 
     return policy
