@@ -6,7 +6,8 @@ A block is a greenlet and every primitive may switch, so one seed is one schedul
     memory.py     a PE's bytes, with bounds    network.py    how puts and signals travel, three kinds
     device.py     PEs, launches and blocks     bodies.py, packets.py   the primitives' bodies
     lanes.py      a row's workspace and arguments
-    calls.py, one_sided.py   random calls and their right answers;  program.py  a run of many
+    calls.py, one_sided.py, solver.py   random calls and their right answers;  program.py  a run of many
     mutations.py  faults that are planted      known.py      faults that texts have today
-    residency.py  launches of several streams on a device with few slots
+    residency.py  launches of several streams on a device with few slots;  streams.py  the same with real texts
+    issued.py     the library's order of calls as a policy of these two
 """

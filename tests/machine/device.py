@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -47,12 +48,16 @@ class Launch:
 
 
 class Patience:
-    """Which PEs have given up.  ends: whether a PE may, by itself: PE ``first`` does when it has to wait for the
-    ``after``-th time, and where nobody can go on one who waits does."""
+    """Which PEs have given up.
+
+    ends:  whether a PE may, by itself: PE ``first`` does when it has to wait for the ``after``-th time, and where nobody
+           can go on one who waits does
+    quiet: whether a wait that gave up ends when what its PE has sent is there
+    """
 
     def __init__(self, n_pes: int):
         self.gave_up = [False] * n_pes
-        self.ends, self.first, self.after = False, 0, 0
+        self.ends, self.quiet, self.first, self.after = False, True, 0, 0
 
     def draw(self, rng: Random) -> None:
         """Let some PE give up at some time."""
@@ -72,6 +77,7 @@ class Block(greenlet):
     def __init__(self, machine: "Machine", pe: int, launch: Launch, index: int, number: int):
         super().__init__(self._body, machine.main)
         self.number = number
+        self.gr_context = copy_context()  # garbage is added up without warnings
         self.machine, self.pe, self.launch, self.index, self.priority = machine, pe, launch, index, 0.0
         self.memory, self.network, self.scheduler = machine.memory, machine.network, machine.scheduler
         self.item, self.partial = DTYPES[launch.dtype]
@@ -105,6 +111,8 @@ class Block(greenlet):
             self.sleep((pe, address))
         if not value <= words[at] < POISON:
             self.machine.give_up(self.pe)
+            while patience.quiet and self.network.under_way[self.pe]:
+                self.sleep(("quiet", self.pe))
         self.pause()
 
     def _body(self) -> None:

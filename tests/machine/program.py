@@ -100,11 +100,19 @@ def key(case: Case) -> tuple[str, str, str, str]:
     return (*case.rows[0], case.network, case.arrays)
 
 
-def run(case: Case, seed: str, calls: int = 6, rows: Mapping[str, Any] | None = None, gives_up: bool = False) -> None:
+def run(
+    case: Case,
+    seed: str,
+    calls: int = 6,
+    rows: Mapping[str, Any] | None = None,
+    gives_up: bool = False,
+    quiet: bool = True,
+) -> None:
     """One machine, one program.  Raises Fault.
 
     rows: texts to run in place of those of the tables
     gives_up: some wait ends before its time, and what PEs return after that must still be right, or nothing
+    quiet: a wait that gives up ends when what its PE has sent is there
     """
     rng = Random(seed)
     found: list[tuple[str, Any]] = []
@@ -117,6 +125,7 @@ def run(case: Case, seed: str, calls: int = 6, rows: Mapping[str, Any] | None = 
     arrays = Arrays(machine, case.arrays == PLAIN)
     if gives_up:
         machine.patience.draw(rng)
+        machine.patience.quiet = quiet
     try:
         with np.errstate(all="ignore"):
             if found[0][0] == "solver":

@@ -1,0 +1,26 @@
+"""A PE gives up in the midst of a program: no other returns a wrong result, and nobody waits for ever."""
+
+import pytest
+from machine.faults import Fault
+from machine.known import AFTER_GIVING_UP, KNOWN
+from machine.network import IN_ORDER
+from machine.program import SYMMETRIC, Case, all_cases, key, run
+from machine.seed import SEED
+
+CASES = [case for case in all_cases() if key(case) not in KNOWN and case.rows[0][0] not in ("solver", "one_sided")]
+RIGHT = [case for case in CASES if case.rows[0] not in AFTER_GIVING_UP]
+
+
+@pytest.mark.parametrize("case", RIGHT, ids=str)
+def test_a_pe_gives_up(case):
+    """Its puts reach nobody, and what it signals is poison."""
+    for k in range(2):
+        run(case, f"{SEED}/{k}", gives_up=True)
+
+
+def test_garbage_travels_without_a_quiet():
+    """By NVSHMEM a put is read later: if the text goes on at once, what it overwrites goes out behind a valid signal."""
+    case = Case((("allreduce", "simple_ring"),), IN_ORDER, SYMMETRIC)
+    with pytest.raises(Fault):
+        for k in range(400):
+            run(case, f"{SEED}/{k}", gives_up=True, quiet=False)
