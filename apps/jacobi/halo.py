@@ -36,14 +36,15 @@ def edge_puts(fields: Fields, field: Any) -> list[Put]:
 class Halo:
     """Sends this PE's outermost rows, and waits for the rows of the neighbours.
 
-    Signals count exchanges and are never reset.  There are two, for what comes from above
-    and from below: the neighbours may be the same PE, or this one.
+    Signals count exchanges and are never reset.  There are two, for what comes from above and from below (the
+    neighbours may be the same PE, or this one), for every second exchange: messages may overtake each other, and
+    a neighbour that sends exchange k+2 has this PE's of k+1, and so its own of k was taken.
     """
 
     def __init__(self, team: Any, fields: Fields, stream: Any):
         self._team, self._stream, self._slab = team, stream, fields.slab
-        arrivals = team.signals(2)
-        self._from_above, self._from_below = arrivals[0:1], arrivals[1:2]
+        arrivals = team.signals(4)
+        self._from_above, self._from_below = ([arrivals[k : k + 1] for k in pair] for pair in ((0, 1), (2, 3)))
         self._puts = {id(array): edge_puts(fields, array) for array in fields.arrays}
         self._exchanges = 0
 
@@ -52,9 +53,10 @@ class Halo:
         self._exchanges += 1
         for put in self._puts[id(field)]:
             arrival = self._from_below if put.upward else self._from_above  # as the receiver sees it
-            self._team.put_signal(put.halo, put.rows, arrival, self._exchanges, put.pe, stream=self._stream)
+            word = arrival[self._exchanges % 2]
+            self._team.put_signal(put.halo, put.rows, word, self._exchanges, put.pe, stream=self._stream)
 
     def receive(self) -> None:
         """Hold the stream until both halos have arrived."""
-        self._team.wait_signal(self._from_above, self._exchanges, source=self._slab.top, stream=self._stream)
-        self._team.wait_signal(self._from_below, self._exchanges, source=self._slab.bottom, stream=self._stream)
+        for arrival, source in ((self._from_above, self._slab.top), (self._from_below, self._slab.bottom)):
+            self._team.wait_signal(arrival[self._exchanges % 2], self._exchanges, source=source, stream=self._stream)

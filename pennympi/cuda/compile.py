@@ -65,6 +65,8 @@ def entry(
     """
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(remote if beyond else peers, primitive) for primitive in _PEER}
+    if beyond:
+        plain |= {"wait": remote.wait, "wait_all": remote.wait_all}
     fixed: dict[str, Any] = {"CALL": call_number(name), "ALIGNED": aligned}
     if reduction:
         plain |= element_bodies(*reduction) | {"combine": combine.combine, "plus": combine.plus}

@@ -16,6 +16,8 @@ from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
 from .peers import goal
 from .primitives import GAVE_UP, copy, poisoned
+from .primitives import wait as wait_here
+from .primitives import wait_all as wait_all_here
 
 DELTAS, PES = 8 * h.DELTAS, 8 * h.N_PES
 UNREACHABLE = h.UNREACHABLE
@@ -144,6 +146,22 @@ def fence(here):
     cuda.syncthreads()
 
 
+def wait(here, signal, value, source):
+    wait_here(here, signal, value, source)
+    settle(here)
+
+
+def wait_all(here, signals, value, me, n_pes):
+    wait_all_here(here, signals, value, me, n_pes)
+    settle(here)
+
+
+def settle(here):
+    """A wait that gave up proves nothing: what is under way has to leave its source before garbage gets there."""
+    if gave_up(here):
+        fence(here)
+
+
 def one_signal(here, signal, value, pe):
     """One thread's signal."""
     value = poisoned(here, value)
@@ -169,4 +187,6 @@ def signal_all(here, signals, value, me, n_pes):
         pe += cuda.blockDim.x
 
 
-__all__ = ["combine_put", "fence", "get", "put", "put_signal", "shim", "signal", "signal_all", "staged"]
+__all__ = [
+    "combine_put", "fence", "get", "put", "put_signal", "shim", "signal", "signal_all", "staged", "wait", "wait_all"
+]  # fmt: skip
