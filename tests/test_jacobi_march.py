@@ -141,7 +141,7 @@ class Ring:
         nbytes = self.height * self.pitch
         self.words = 2 * nbytes
         self.arrivals = self.words + levels * COPIES * WORDS_BYTES
-        self.epochs, self.done = self.arrivals + 8 * 2 * self.across, self.arrivals + 8 * 100
+        self.epochs, self.done = self.arrivals + 8 * 4 * self.across, self.arrivals + 8 * 100
         self.fields, self.levels = (0, nbytes), levels
         self.memories = [np.zeros(self.done + 8 * 100, "u1") for _ in self.parts]
         for slab, memory in zip(self.parts, self.memories, strict=True):
