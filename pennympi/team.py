@@ -148,6 +148,8 @@ class Team(Collectives):
         """``put``, then set ``signal`` on PE ``pe`` to ``value``: who sees the value sees the data.
 
         signal: a one-element view of ``signals(n)``;  value: larger than any before it
+        On a network two values under way to one word may arrive in either order: use two words in turn, or send the
+        second when the first is known to have been taken.
         """
         self._check()
         self._rma.put_signal(dst, src, signal, value, pe, self._backend.stream_handle(stream))
@@ -156,6 +158,8 @@ class Team(Collectives):
         """Hold the stream until the local ``signal`` is at least ``value``.
 
         source: the PE that sets it, for the message of a PeerTimeout
+        On a network two values under way to one word may arrive in either order, and the later one ends the wait for the
+        earlier: use two words in turn, or send the second when the first is known to have been taken.
         """
         self._check()
         self._rma.wait_signal(signal, value, source, self._backend.stream_handle(stream))

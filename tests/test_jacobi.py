@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from apps.jacobi import cli, phases, report
 from apps.jacobi.boundary import column, initial_field
+from apps.jacobi.halo import Halo
 from apps.jacobi.limbs import HALF_BITS, LEAST_BIT, LIMB_BITS, LIMBS, WORDS, unit
 from apps.jacobi.norm import norms_of
 from apps.jacobi.outcome import STATUSES, Outcome, checked
@@ -57,6 +59,37 @@ def test_slabs_as_the_sample_deals_them():
 def test_fewer_rows_than_pes():
     with pytest.raises(ValueError, match="3 inner rows .* 4 PEs"):
         slabs(5, 4)
+
+
+# The halo exchange ----------------------------------------------------------------------
+
+
+class Noted:
+    """As much of a team as ``Halo`` needs: it notes (word, value, PE) of what is told and awaited."""
+
+    def signals(self, n):
+        self.words, self.told, self.awaited = np.arange(n), [], []
+        return self.words
+
+    def put_signal(self, dst, src, signal, value, pe, stream):
+        self.told.append((int(signal[0]), value, pe))
+
+    def wait_signal(self, signal, value, source, stream):
+        self.awaited.append((int(signal[0]), value, source))
+
+
+def test_exchanges_under_way_share_no_word():
+    """Those of k and k+1 may be, and a network may bring them in either order."""
+    team, parts, field = Noted(), slabs(11, 3), np.zeros((5, 4))
+    halo = Halo(team, SimpleNamespace(slab=parts[1], parts=parts, depth=1, arrays=[field]), None)
+    for _ in range(4):
+        halo.send(field)
+        halo.receive()
+    for k in range(4):
+        (up, *upward), (down, *downward) = team.told[2 * k : 2 * k + 2]
+        assert (upward, downward) == ([k + 1, parts[1].top], [k + 1, parts[1].bottom])
+        assert team.awaited[2 * k : 2 * k + 2] == [(down, k + 1, parts[1].top), (up, k + 1, parts[1].bottom)]
+        assert len({word for word, *_ in team.told[2 * k : 2 * k + 4]}) == len(team.told[2 * k : 2 * k + 4])
 
 
 # Boundary -----------------------------------------------------------------------------

@@ -4,10 +4,13 @@ from itertools import count
 
 import pytest
 from machine.faults import Fault
-from machine.mutations import Mutation, mutated
+from machine.mutations import Mutation, changed, mutated
 from machine.network import ANY_ORDER, IN_ORDER, POINTER
 from machine.program import PLAIN, SYMMETRIC, TABLES, Case, run
 from machine.seed import SEED
+from machine.solver import SOLVER
+
+from apps.jacobi import sweep
 
 MOST_PROGRAMS = 60  # in which a planted fault has to show
 PLANTED = [
@@ -67,3 +70,14 @@ def test_a_meeting_that_does_not_wait_is_found():
     """The text that ends a call after copies by the copy engines."""
     one = mutated(TABLES["allreduce planned"]["two_shot_copied"], Mutation("drop", "wait_all"), "meet")
     programs_until_found(Case((("allreduce planned", "two_shot_copied"),), POINTER, SYMMETRIC), one)
+
+
+@pytest.mark.parametrize("text", ["exchanging_sweeps", "persistent_sweeps"])
+@pytest.mark.parametrize(
+    "network, mutation", [(ANY_ORDER, Mutation("one parity")), (IN_ORDER, Mutation("early", "wait"))], ids=str
+)
+def test_a_fault_planted_in_the_solver_is_found(monkeypatch, text, network, mutation):
+    """Its texts are functions of ``apps.jacobi.sweep``."""
+    helper = sweep.await_pieces if mutation.name and text == "exchanging_sweeps" else getattr(sweep, text)
+    monkeypatch.setattr(sweep, helper.__name__, changed(helper, mutation))
+    programs_until_found(Case((("solver", text),), network, SYMMETRIC), SOLVER[text])

@@ -28,7 +28,7 @@ class EdgePass:
         self._pieces = self._sides * self._across
         whole_row = team.backend != "cuda"
         self._piece_bytes = fields.pitch_bytes if whole_row else WARPS * segment(problem.dtype) * problem.item_bytes
-        self._arrivals = team.signals(2 * 2 * self._across)
+        self._arrivals = team.signals(2 * 2 * self._across)  # (parities, sides, across)
         self._epochs = array_module(team).zeros(self._pieces, "int64")
         self._scratch = scratch_for(team, problem, most)
         self._at = [address(one) for one in (self._scratch, self._arrivals, self._epochs)]

@@ -36,15 +36,16 @@ def edge_puts(fields: Fields, field: Any) -> list[Put]:
 class Halo:
     """Sends this PE's outermost rows, and waits for the rows of the neighbours.
 
-    Signals count exchanges and are never reset.  There are two, for what comes from above and from below (the
-    neighbours may be the same PE, or this one), for every second exchange: messages may overtake each other, and
-    a neighbour that sends exchange k+2 has this PE's of k+1, and so its own of k was taken.
+    Signals count exchanges and are never reset.  There are two, for what comes from above
+    and from below: the neighbours may be the same PE, or this one.  Each has two words, for
+    odd and for even exchanges: a neighbour that sent k had received k-1, so that, when this
+    PE sends it k+1, nothing but k can still be under way, which has the other word.
     """
 
     def __init__(self, team: Any, fields: Fields, stream: Any):
         self._team, self._stream, self._slab = team, stream, fields.slab
         arrivals = team.signals(4)
-        self._from_above, self._from_below = ([arrivals[k : k + 1] for k in pair] for pair in ((0, 1), (2, 3)))
+        self._from_above, self._from_below = (arrivals[0:1], arrivals[1:2]), (arrivals[2:3], arrivals[3:4])
         self._puts = {id(array): edge_puts(fields, array) for array in fields.arrays}
         self._exchanges = 0
 
@@ -52,11 +53,11 @@ class Halo:
         """Enqueue the puts of one of the fields."""
         self._exchanges += 1
         for put in self._puts[id(field)]:
-            arrival = self._from_below if put.upward else self._from_above  # as the receiver sees it
-            word = arrival[self._exchanges % 2]
-            self._team.put_signal(put.halo, put.rows, word, self._exchanges, put.pe, stream=self._stream)
+            arrivals = self._from_below if put.upward else self._from_above  # as the receiver sees it
+            arrival = arrivals[self._exchanges & 1]
+            self._team.put_signal(put.halo, put.rows, arrival, self._exchanges, put.pe, stream=self._stream)
 
     def receive(self) -> None:
         """Hold the stream until both halos have arrived."""
-        for arrival, source in ((self._from_above, self._slab.top), (self._from_below, self._slab.bottom)):
-            self._team.wait_signal(arrival[self._exchanges % 2], self._exchanges, source=source, stream=self._stream)
+        for arrivals, source in ((self._from_above, self._slab.top), (self._from_below, self._slab.bottom)):
+            self._team.wait_signal(arrivals[self._exchanges & 1], self._exchanges, source=source, stream=self._stream)

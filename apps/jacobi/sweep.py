@@ -67,11 +67,9 @@ def exchanging_sweeps(
 
     sides: 2 (the first ``depth`` of the rows, and the last), or 1 where the slab is too low for two (all rows)
     across: pieces of a side, each of piece_bytes of a row
-    arrivals: (2 parities, 2, across) signal words, from above and from below: the last epoch whose halo has come.
-        A neighbour sends epoch e+2 when it has e+1 from here, and so e is taken: a word has one message under way
+    arrivals: (2 parities, 2, across) signal words, from above and from below: the last epoch whose halo has come
     epochs: (sides * across,) words of this PE;  rows_above: rows of PE ``top``
     """
-    side_bytes = WORD_BYTES * across
     pieces = sides * across
     for b in range(block(), pieces + inner_blocks, blocks()):
         at, start, stop, band, epoch = b - pieces, 2 * depth, rows, chunk_rows, 0
@@ -79,22 +77,24 @@ def exchanging_sweeps(
         if b < pieces:
             at, start, stop = b % across, depth if upper else rows, depth + rows if lower else 2 * depth
             band, epoch = stop - start, read_epoch(epochs, b)
+        # Those who told epoch e had taken e-1 from all who send to them: when e+1 is sent, none but e is under way.
+        taken = arrivals + WORD_BYTES * 2 * across * (epoch & 1)
         if upper:
-            await_pieces(here, arrivals + (epoch & 1) * 2 * side_bytes, at, across, epoch, top)
+            await_pieces(here, taken, at, across, epoch, top)
         if lower:
-            await_pieces(here, arrivals + ((epoch & 1) * 2 + 1) * side_bytes, at, across, epoch, bottom)
+            await_pieces(here, taken + WORD_BYTES * across, at, across, epoch, bottom)
         march(at, count, summed, new, old, start, stop, band, band, nx, pitch_bytes, words, scratch)
         if b < pieces:
             sync()
             low = at * piece_bytes
             nbytes = min(piece_bytes, pitch_bytes - low)
-            words_at = arrivals + ((epoch + 1) & 1) * 2 * side_bytes + WORD_BYTES * at
+            told = arrivals + WORD_BYTES * (2 * across * ((epoch + 1) & 1) + at)
             if upper:
                 source, halo = new + depth * pitch_bytes + low, new + (rows_above + depth) * pitch_bytes + low
-                put_rows(here, halo, source, nbytes, depth, pitch_bytes, words_at + side_bytes, epoch + 1, top)
+                put_rows(here, halo, source, nbytes, depth, pitch_bytes, told + WORD_BYTES * across, epoch + 1, top)
             if lower:
                 source = new + rows * pitch_bytes + low
-                put_rows(here, new + low, source, nbytes, depth, pitch_bytes, words_at, epoch + 1, bottom)
+                put_rows(here, new + low, source, nbytes, depth, pitch_bytes, told, epoch + 1, bottom)
             write_epoch(epochs, b, epoch + 1)
 
 
@@ -112,24 +112,25 @@ def persistent_sweeps(
     first_due, every: the sweeps first_due, first_due + every, ... (the first is 1) have a norm, 0: none;
         the n-th of them adds to words + n * words_bytes (n = 0, 1, ...)
     done: (across * down,) words of this PE: sweeps that a block has done;  epochs: likewise, at the last launch's end
-    arrivals: (2 parities, 2, across) signal words, from above and from below: see ``exchanging_sweeps``
+    arrivals: (2 parities, 2, across) signal words, from above and from below
     """
     b = block()
     at, level = b % across, b // across
     start = 1 + level * chunk_rows
     stop = min(start + chunk_rows, rows + 1)
     before = read_epoch(epochs, b)
+    parity_bytes = WORD_BYTES * 2 * across
     from_above, from_below = arrivals + WORD_BYTES * at, arrivals + WORD_BYTES * (across + at)
-    parity_bytes = 2 * WORD_BYTES * across
     for k in range(1, sweeps + 1):
         epoch = before + k - 1
-        now, following = (epoch & 1) * parity_bytes, ((epoch + 1) & 1) * parity_bytes
+        # The neighbour that told epoch e had taken e-1: when e+1 is sent to it, none but e is under way.
+        taken, told = (epoch & 1) * parity_bytes, ((epoch + 1) & 1) * parity_bytes
         if level == 0:
-            wait(here, from_above + now, epoch, top)
+            wait(here, from_above + taken, epoch, top)
         else:
             wait(here, done + WORD_BYTES * (b - across), epoch, me)
         if level == down - 1:
-            wait(here, from_below + now, epoch, bottom)
+            wait(here, from_below + taken, epoch, bottom)
         else:
             wait(here, done + WORD_BYTES * (b + across), epoch, me)
         if at > 0:
@@ -147,18 +148,17 @@ def persistent_sweeps(
         nbytes = min(piece_bytes, pitch_bytes - low)
         if level == 0:
             halo = new + (rows_above + 1) * pitch_bytes + low
-            put_signal(here, halo, new + pitch_bytes + low, nbytes, from_below + following, epoch + 1, top)
+            put_signal(here, halo, new + pitch_bytes + low, nbytes, from_below + told, epoch + 1, top)
         if level == down - 1:
-            edge = new + rows * pitch_bytes + low
-            put_signal(here, new + low, edge, nbytes, from_above + following, epoch + 1, bottom)
+            put_signal(here, new + low, new + rows * pitch_bytes + low, nbytes, from_above + told, epoch + 1, bottom)
         signal(here, done + WORD_BYTES * b, epoch + 1, me)
         new, old = old, new
-    now = ((before + sweeps) & 1) * parity_bytes
+    last = before + sweeps
     if level == 0:
-        wait(here, from_above + now, before + sweeps, top)
+        wait(here, from_above + (last & 1) * parity_bytes, last, top)
     if level == down - 1:
-        wait(here, from_below + now, before + sweeps, bottom)
-    write_epoch(epochs, b, before + sweeps)
+        wait(here, from_below + (last & 1) * parity_bytes, last, bottom)
+    write_epoch(epochs, b, last)
 
 
 def await_pieces(here, arrivals, at, across, epoch, source):

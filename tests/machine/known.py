@@ -4,6 +4,3 @@ Each is (table, row, network, arrays); see ``program.Case``.
 """
 
 KNOWN: set[tuple[str, str, str, str]] = set()
-
-# What the copy engines move is not held back when a PE gives up: it is written to peers whose call is over.
-AFTER_GIVING_UP = {("allreduce planned", "two_shot_copied")}

@@ -39,7 +39,7 @@ class Persistent(WithHalo):
         self._down = -(-rows // self._chunk_rows)
         columns_bytes = WARPS * segment(problem.dtype) * problem.item_bytes
         self._piece_bytes = columns_bytes if on_gpu else self.fields.pitch_bytes
-        self._arrivals = team.signals(2 * 2 * self._across)
+        self._arrivals = team.signals(2 * 2 * self._across)  # (parities, sides, across)
         self._done, self._epochs = (xp.zeros(self._across * self._down, "int64") for _ in range(2))
         self._words_bytes = words_shape(team, 1)[1] * WORDS_BYTES
         self._scratch, self._start = scratch_for(team, problem, 1), xp.empty_like(self.fields.old)
