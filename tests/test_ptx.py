@@ -52,18 +52,18 @@ ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 def ptx(monkeypatch):
     """(text, name, cc, ...) -> its PTX, with what holds for every kernel asserted."""
 
-    def compiled(text, name, cc, kinds=None, elements=None, reduction=None, constants=None, aligned=False):
+    def compiled(text, name, cc, kinds=None, elements=None, reduction=None, constants=None, aligned=False, beyond=False):
         monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
         kinds = kinds or "i" * (len(parameters(text)) - 1)
         overlap = cc >= backend.OVERLAP_CC
         function, signature = backend.entry(
-            text, name, kinds, elements, reduction, constants or {}, False, aligned, overlap
+            text, name, kinds, elements, reduction, constants or {}, beyond, aligned, overlap
         )
         code = backend.ptx(function, signature, cc)
         lines = [line.strip() for line in code.splitlines()]
         assert f".target sm_{cc[0]}{cc[1]}" in code
         assert sum(".entry" in line for line in lines) == 1
-        assert not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
+        assert beyond or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
         assert ("griddepcontrol.wait" in code) == overlap
         return code
 
@@ -164,6 +164,17 @@ def test_one_sided(ptx, cc):
     for name, signals, waits in (("put_bytes_signal", 1, 0), ("wait_signal", 0, 1), ("barrier", 1, 1)):
         if name in codes:
             assert (RELEASE in codes[name]) == signals and (ACQUIRE in codes[name]) == waits, name
+
+
+@pytest.mark.parametrize("algorithm", ["two_shot", "ring"])
+def test_beyond_a_pointer(ptx, algorithm):
+    """Every body of ``cuda/remote.py`` compiles, and NVSHMEM is asked for puts, signals and their completion."""
+    text, dtype = ALGORITHMS[algorithm].kernel, DTYPES["bfloat16"]
+    code = ptx(
+        text, algorithm, HOPPER, reduction=(dtype, "sum"), constants=constants(text, dtype, N_PES), beyond=True
+    )  # fmt: skip
+    calls = ("put", "signal", "quiet") if algorithm == "two_shot" else ("put_signal", "signal", "quiet")
+    assert all(f"pennympi_{call}" in code for call in calls)
 
 
 SWEEPS = [  # text, dtype, sweeps of a pass, norms

@@ -7,7 +7,7 @@ functions that NVRTC compiles once to LTO-IR.
 from functools import cache
 from typing import Any
 
-from numba import cuda
+from numba import cuda, int32
 
 from .. import here as h
 from ..cache import folder, made_once
@@ -97,7 +97,7 @@ def put(here, dst, src, nbytes, pe):
 
 def gave_up(here):
     """Whether this PE has given up, the same in all threads, which NVSHMEM's calls take together; a barrier."""
-    return cuda.syncthreads_or(load_word(here + GAVE_UP) != 0) != 0
+    return cuda.syncthreads_or(int32(load_word(here + GAVE_UP) != 0)) != 0
 
 
 def staged(here, room, src, nbytes, pe):
