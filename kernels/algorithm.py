@@ -179,10 +179,9 @@ def packed_bytes(slot_bytes: int) -> int:
     return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * PACKETS_TOGETHER * PACKET_DATA_BYTES // 16 * 16
 
 
-# Of a block of packets, as measured on an H200: with at most one block a multiprocessor, 12 warps are best while each
-# thread has few parts, and 16 beyond.
-FEW_WARPS, MANY_WARPS, MORE_WARPS, MOST_WARPS = 4, 8, 12, 16
-FEW_BYTES = 32768  # that a block sends to each PE, or to all PEs together
+# Of a block of packets, as measured on an H200: few warps while there are blocks enough, then at most so many that
+# each has a part in every round.
+FEW_WARPS, MANY_WARPS, MOST_WARPS = 4, 8, 14
 
 
 def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
@@ -202,8 +201,8 @@ def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Li
     else:
         n_blocks = limits.max_blocks
     piece = cut(count, shares * n_blocks, largest_elems)
-    most = MORE_WARPS if shares * piece * item_bytes <= FEW_BYTES else MOST_WARPS
-    warps = min(most, -(-piece * item_bytes // GROUP_DATA_BYTES))
+    groups = -(-piece * item_bytes // GROUP_DATA_BYTES)
+    warps = -(-groups // -(-groups // MOST_WARPS))
     return Plan(n_blocks, piece, warps * WARP_THREADS)
 
 

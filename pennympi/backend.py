@@ -7,7 +7,6 @@ import numpy as np
 
 from .dtypes import DType
 from .errors import PeerTimeout
-from .kernels.algorithm import MAX_THREADS
 from .order import Order
 from .span import Span
 
@@ -94,7 +93,7 @@ class Backend(Protocol):
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
-        bounds: tuple[int, int] = (MAX_THREADS, 2),
+        bounds: tuple[int, int] | None = None,
     ) -> Kernel:
         """Compile a text, or find it compiled.
 
@@ -104,7 +103,8 @@ class Backend(Protocol):
         reduction: dtype and op of ``widen``, ``reduce`` and ``finish``
         constants: parameters whose value the machine code may hold
         aligned:   all arrays start at, and end on, multiples of 16 bytes
-        bounds:    threads of a block at most, and blocks that a multiprocessor must be able to hold at a time
+        bounds:    threads of a block at most, and blocks that a multiprocessor must be able to hold at a time;
+                   None: a block takes half of a multiprocessor at most
         """
 
     def stream(self, priority: str) -> Any:

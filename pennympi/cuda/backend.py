@@ -20,12 +20,13 @@ from ..settings import setting
 from ..span import Span
 from . import arrays, streams, world
 from .aside import beside_captures
-from .compile import OVERLAP_CC, call_number, cubin
+from .compile import BOUNDS, HALVED, OVERLAP_CC, call_number, cubin
 from .given_up import given_up
 from .heap import Heap
-from .launch import CudaKernel, checked, load
+from .launch import CudaKernel, checked, load, registers
 
 _runtime = cupy.cuda.runtime
+HALF_REGISTERS = (1 << 15) // MAX_THREADS  # of a thread, when the largest block has half of a multiprocessor's
 
 
 class CudaBackend:
@@ -127,13 +128,16 @@ class CudaBackend:
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
-        bounds: tuple[int, int] = (MAX_THREADS, 2),
+        bounds: tuple[int, int] | None = None,
     ) -> CudaKernel:
         kinds = kinds or "i" * (len(parameters(text)) - 1)
         constants = constants or {}
         key = (text, name, kinds, elements, reduction, tuple(sorted(constants.items())), aligned, bounds)
         if key not in self._kernels:
-            code = cubin(text, name, kinds, elements, reduction, constants, self._beyond, aligned, self._cc, bounds)
+            what = (text, name, kinds, elements, reduction, constants, self._beyond, aligned, self._cc)
+            code = cubin(*what, bounds or BOUNDS)
+            if bounds is None and registers(self.load(code)) > HALF_REGISTERS:
+                code = cubin(*what, HALVED)  # which most kernels keep by themselves, and are faster for it
             self._kernels[key] = CudaKernel(self, code, text, kinds, constants)
             self._call_names[call_number(name)] = name
         return self._kernels[key]

@@ -154,6 +154,11 @@ def load(code: bytes, told: Callable[[int], None] | None) -> int:
     return int(checked(driver.cuModuleGetFunction(module, code_entry(code))))
 
 
+def registers(function: int) -> int:
+    """What a thread of a loaded kernel takes."""
+    return int(checked(driver.cuFuncGetAttribute(driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, function)))
+
+
 def code_entry(code: bytes) -> bytes:
     """Name of the kernel in a cubin: the ELF section ".text.NAME" that is no helper's."""
     names = re.findall(rb"\0\.text\.([^\0]+)", code)

@@ -13,7 +13,6 @@ from .. import here as h
 from ..bind import parameters
 from ..dtypes import TABLE, DType
 from ..errors import PeerTimeout, Unsupported, timeout_of
-from ..kernels.algorithm import MAX_THREADS
 from ..order import Order
 from ..settings import setting
 from ..span import Span
@@ -111,7 +110,7 @@ class HostBackend:
         reduction: tuple[DType, str] | None = None,
         constants: dict[str, int] | None = None,
         aligned: bool = False,
-        bounds: tuple[int, int] = (MAX_THREADS, 2),
+        bounds: tuple[int, int] | None = None,
     ) -> HostKernel:
         # Constants stay arguments, and a reduction is a call through ``here``: one machine code serves all.
         kinds = kinds or "i" * (len(parameters(text)) - 1)
