@@ -200,7 +200,7 @@ def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Li
             break
     else:
         n_blocks = limits.max_blocks
-    piece = cut(count, shares * n_blocks, largest_elems)
+    piece = cut_evenly(count, shares * n_blocks, largest_elems)
     groups = -(-piece * item_bytes // GROUP_DATA_BYTES)
     warps = -(-groups // -(-groups // MOST_WARPS))
     return Plan(n_blocks, piece, warps * WARP_THREADS)

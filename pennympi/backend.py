@@ -26,7 +26,7 @@ class Kernel(Protocol):
 class Backend(Protocol):
     """One device's side of a team.
 
-    max_blocks:  blocks of a launch that waits for peers, one a multiprocessor, of which each takes at most half
+    max_blocks:  blocks of a launch that waits for peers: one a multiprocessor, on which it leaves room
     half_bytes:  of one parity of a block's inbox
     has_streams: launches return at once and run in streams, which can be captured in graphs
     order:       of the launches of this process that wait for peers
@@ -104,7 +104,7 @@ class Backend(Protocol):
         constants: parameters whose value the machine code may hold
         aligned:   all arrays start at, and end on, multiples of 16 bytes
         bounds:    threads of a block at most, and blocks that a multiprocessor must be able to hold at a time;
-                   None: a block takes half of a multiprocessor at most
+                   None: a block leaves room on its multiprocessor for others
         """
 
     def stream(self, priority: str) -> Any:

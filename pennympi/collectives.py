@@ -23,7 +23,7 @@ class Collectives:
     Arrays: contiguous, on the device, symmetric or not, of any length and alignment.
     op: "sum", "prod", "min", "max", "avg", or MPI.SUM and so on; 16-bit floats are added in float32 and rounded once
     algorithm: a row of the README's tables, or "auto"
-    sms: how many multiprocessors a call may hold (half of each), the same on every PE; None: what init was given, or
+    sms: on how many multiprocessors a call may hold a block, the same on every PE; None: what init was given, or
          all.  Plans that bound them have a workspace of their own, and run at once where they fit together.
     Each raises TypeError, ValueError or Unsupported before anything is sent; PeerTimeout.
     A ``plan_`` of each makes a persistent call on these arrays, to be called as plan(stream): it is collective.

@@ -13,8 +13,8 @@ the first launch on any stream that could hold this one up (``settle``); on one 
 begins with a node that waits for an event outside it and ends with one that records it, each time it runs.  From the
 first graph on calls run strictly one after another, each between a wait for that event and a record of it.
 
-What is not in the order: ``wait_signal``, a single warp that always finds room, since a call holds at most half of
-each multiprocessor; and kernels of the user's own.
+What is not in the order: ``wait_signal``, a single warp that always finds room, since a call holds one block on each
+multiprocessor and leaves room beside it; and kernels of the user's own.
 """
 
 from collections.abc import Callable

@@ -26,7 +26,7 @@ NEEDS_SHARED_OUT = "runs in plans whose out is the same symmetric array on every
 class Explanation:
     """What an AllReduce of one kind will run, and why.  Print it.
 
-    plan:      blocks (each holds half a multiprocessor of a GPU), elements of a message, threads of a block (0: the
+    plan:      blocks (one a multiprocessor of a GPU), elements of a message, threads of a block (0: the
                backend's own)
     measured, modelled: {algorithm: us a call} by the tuned table and by the cost model
     refused:   {algorithm: why it can't run here}

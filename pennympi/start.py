@@ -31,7 +31,7 @@ def init(
                 a team of all its PEs makes larger when it is full
     topology:   nodes to lay over the PEs: a name such as "two-nodes-of-eight", a TOML file, or "auto" for
                 what MPI and the hardware say (PENNYMPI_TOPOLOGY)
-    sms:        how many multiprocessors a call may hold that does not say (half of each), the same on every PE; None: all
+    sms:        on how many multiprocessors a call may hold a block that does not say, the same on every PE; None: all
 
     Raises TypeError, ValueError, TopologyError, Unsupported (the backend is not possible here, or not for these
     PEs), SymmetricHeapExhausted, PeerTimeout.

@@ -14,7 +14,6 @@ from ..bind import parameters
 from ..dtypes import DType
 from ..errors import PeerTimeout, Unsupported, timeout_of
 from ..job import Job, Watchdog
-from ..kernels.algorithm import MAX_THREADS
 from ..lives import Pulse
 from ..settings import setting
 from ..span import Span
@@ -26,7 +25,7 @@ from .heap import Heap
 from .launch import CudaKernel, checked, load, registers
 
 _runtime = cupy.cuda.runtime
-HALF_REGISTERS = (1 << 15) // MAX_THREADS  # of a thread, when the largest block has half of a multiprocessor's
+MOST_REGISTERS = 80  # of a thread: a block of 512 leaves three eighths of its multiprocessor free
 
 
 class CudaBackend:
@@ -47,7 +46,7 @@ class CudaBackend:
         self._cc = (facts["major"], facts["minor"])
         self.overlap = self._cc >= OVERLAP_CC
         # Under MPS a PE sees its share of the device; all PEs must cut work alike.
-        # One block a multiprocessor, half of it: the other half is for the user's kernels and for puts.
+        # One block a multiprocessor: the rest of it is for the user's kernels and for puts.
         self.max_blocks = min(job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
         self.order = streams.order(facts["multiProcessorCount"])
         self._heap = Heap(job, segments)
@@ -136,8 +135,8 @@ class CudaBackend:
         if key not in self._kernels:
             what = (text, name, kinds, elements, reduction, constants, self._beyond, aligned, self._cc)
             code = cubin(*what, bounds or BOUNDS)
-            if bounds is None and registers(self.load(code)) > HALF_REGISTERS:
-                code = cubin(*what, HALVED)  # which most kernels keep by themselves, and are faster for it
+            if bounds is None and registers(self.load(code)) > MOST_REGISTERS:
+                code = cubin(*what, HALVED)  # a bound makes the others slower, by 5 % at 16 MiB
             self._kernels[key] = CudaKernel(self, code, text, kinds, constants)
             self._call_names[call_number(name)] = name
         return self._kernels[key]
@@ -229,7 +228,7 @@ class CudaBackend:
             ("NVSHMEM", world.version()),
             ("CUDA driver", f"{driver_version // 1000}.{driver_version % 1000 // 10}, CuPy {cupy.__version__}"),
             ("compute capability", f"{self._cc[0]}.{self._cc[1]}"),
-            ("a call holds", f"half of each of {self.max_blocks} multiprocessors at most (fewer with sms=)"),
+            ("a call holds", f"at most one block on each of {self.max_blocks} multiprocessors (fewer with sms=)"),
             ("heap", f"{segments.ranges.free_bytes >> 20} of {segments.nbytes >> 20} MiB free, shared by all teams"),
             ("first team", f"{segments.n_pes} PEs, {self._world.n_sharing} of them on this device"),
             ("links", f"{reached} of {self._job.n_pes} PEs by pointer (NVLink or PCIe), the others by NVSHMEM puts"),

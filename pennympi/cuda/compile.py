@@ -22,7 +22,7 @@ from .words import register_steps, together
 
 Bounds = tuple[int, int]  # threads of a block at most, blocks that a multiprocessor must be able to hold
 BOUNDS: Bounds = (MAX_THREADS, 1)
-HALVED: Bounds = (MAX_THREADS, 2)  # a block leaves half of its multiprocessor free
+HALVED: Bounds = (MAX_THREADS, 2)  # 64 registers a thread
 OVERLAP_CC = (9, 0)  # from here on a kernel may be launched before the one in front of it has ended
 device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
