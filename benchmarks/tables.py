@@ -1,9 +1,10 @@
-"""Write the README's tables of measurements from the raw results.
+"""Write the tables of measurements in README.md and ARCHITECTURE.md from the raw results.
 
-python benchmarks/tables.py            reads benchmarks/results, rewrites README.md between its marks
+python benchmarks/tables.py            reads benchmarks/results, rewrites the documents between their marks
 python benchmarks/tables.py --plots    and draws each result beside it, as PNG and SVG
 
-jacobi-*.json are results of benchmarks/jacobi.py, the others of ``python -m pennympi bench``.
+jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, the others of
+``python -m pennympi bench``.
 """
 
 import json
@@ -116,10 +117,40 @@ def single_runs(folder):
     return [f"{caption}({raw}):\n\n" + "\n".join(lines)] if len(lines) > 2 else []
 
 
+def order_cost(path):
+    """Markdown for what benchmarks/order_cost.py wrote of two checkouts."""
+    data = json.loads(path.read_text())
+    trees = list(dict.fromkeys(tree for tree, *_ in data["rows"]))
+    facts = data[f"facts of {trees[-1]}"]
+    where = f"{facts['n_pes']} x {facts['device']}, NVSHMEM {facts['NVSHMEM']}, CUDA driver {facts['CUDA driver']}"
+    kinds = ("host", "device")
+    head = ["size", "calls", *(f"{kind}, {tree}" for kind in kinds for tree in trees)]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    times = {(tree, nbytes, what): us for tree, nbytes, what, *us in data["rows"]}
+    for nbytes, what in dict.fromkeys((nbytes, what) for _, nbytes, what in times):
+        cells = [f"{times[tree, nbytes, what][k]:.2f}" for k in range(len(kinds)) for tree in trees]
+        lines.append("| " + " | ".join([show(nbytes), what, *cells]) + " |")
+    caption = f"us a call of AllReduce, slowest PE, median, {where} ([raw](benchmarks/results/{path.name})):"
+    return caption + "\n\n" + "\n".join(lines)
+
+
+def write(name, parts):
+    """Replace what stands between the marks of a document."""
+    document = ROOT / name
+    text = document.read_text()
+    for mark, found in parts.items():
+        if not found:  # nothing of that kind was measured: what the document says stays
+            continue
+        before, after = (text.index(f"<!-- {one}{mark} -->") for one in ("", "/"))
+        text = text[:before] + f"<!-- {mark} -->\n" + "\n\n".join(found) + "\n" + text[after:]
+    document.write_text(text)
+
+
 def main():
     folder = ROOT / "benchmarks" / "results"
     solved = sorted(folder.glob("jacobi-*.json"))
-    results = [path for path in sorted(folder.glob("*.json"), key=place) if path not in solved]
+    ordered = sorted(folder.glob("order-*.json"))
+    results = [path for path in sorted(folder.glob("*.json"), key=place) if path not in solved + ordered]
     if "--plots" in sys.argv:
         for path in results:
             if not (result := read(path)).accuracy and len(result.groups()) <= 2:
@@ -131,15 +162,8 @@ def main():
         "solver": [solver_table.markdown(jacobi_results.read(path), path.name) for path in solved]
         + single_runs(folder / "jacobi"),
     }
-    readme = ROOT / "README.md"
-    text = readme.read_text()
-    for mark, found in parts.items():
-        if not found:  # nothing of that kind was measured: what the README says stays
-            continue
-        before, after = (text.index(f"<!-- {one}{mark} -->") for one in ("", "/"))
-        begin = f"<!-- {mark} -->\n"
-        text = text[:before] + begin + "\n\n".join(found) + "\n" + text[after:]
-    readme.write_text(text)
+    write("README.md", parts)
+    write("ARCHITECTURE.md", {"order": [order_cost(path) for path in ordered]})
 
 
 if __name__ == "__main__":

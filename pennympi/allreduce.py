@@ -62,6 +62,7 @@ class AllReduce(Collective):
 
         def all_of_it(dst: int, src: int, stream: int) -> None:
             run(dst, src, stream)
+            backend.hold_if_given_up(stream)  # garbage must not reach a peer that has not come yet
             for pe in peers:
                 backend.copy_to(dst + low_bytes, nbytes, pe, stream)
             end(lane.signals, lane.epochs, stream)

@@ -131,6 +131,9 @@ class Backend(Protocol):
     def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
         """Copy symmetric memory to the same place on a PE that a pointer reaches, by the copy engine, in stream order."""
 
+    def hold_if_given_up(self, stream: int) -> None:
+        """Let nothing behind run on the stream once a wait of this PE has given up; the watchdog then ends the job."""
+
     def quiet(self, stream: int) -> None:
         """Complete all earlier puts, in stream order."""
 

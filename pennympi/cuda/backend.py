@@ -192,6 +192,7 @@ class CudaBackend:
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         if self._forced:
             return False
+        self.hold_if_given_up(stream)
         nvshmem.putmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
@@ -203,6 +204,10 @@ class CudaBackend:
         delta = self._deltas[pe]
         assert delta is not None
         _runtime.memcpyAsync(address + delta, address, nbytes, _runtime.memcpyDefault, stream)
+
+    def hold_if_given_up(self, stream: int) -> None:
+        word, equal = self.here_address + 8 * h.GAVE_UP, driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ
+        checked(driver.cuStreamWaitValue64(stream, word, 0, equal))
 
     def quiet(self, stream: int) -> None:
         if self._beyond:

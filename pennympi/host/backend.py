@@ -151,6 +151,9 @@ class HostBackend:
     def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
         ctypes.memmove(address + self._heap.deltas[pe], address, nbytes)
 
+    def hold_if_given_up(self, stream: int) -> None:
+        pass  # the launch has raised
+
     def quiet(self, stream: int) -> None:
         pass
 
