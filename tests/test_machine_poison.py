@@ -2,16 +2,15 @@
 
 import pytest
 from machine.faults import Fault
-from machine.known import AFTER_GIVING_UP, KNOWN
+from machine.known import KNOWN
 from machine.network import IN_ORDER
 from machine.program import SYMMETRIC, Case, all_cases, key, run
 from machine.seed import SEED
 
 CASES = [case for case in all_cases() if key(case) not in KNOWN and case.rows[0][0] not in ("solver", "one_sided")]
-RIGHT = [case for case in CASES if case.rows[0] not in AFTER_GIVING_UP]
 
 
-@pytest.mark.parametrize("case", RIGHT, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_pe_gives_up(case):
     """Its puts reach nobody, and what it signals is poison."""
     for k in range(2):

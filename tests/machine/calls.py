@@ -197,7 +197,7 @@ def copies(
 
     def copy_to(pe: int) -> None:
         block = getcurrent()
-        block.network.put(block, low, low, nbytes, pe, always=True)
+        block.network.put(block, low, low, nbytes, pe)
 
     engine = [Launch(f"{first.what}, copy", copy_to, ((me + k) % n,)) for k in range(1, n) if nbytes]
     known = {"here": me, "me": me, "n_pes": n, **lane.at}

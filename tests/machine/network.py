@@ -131,9 +131,9 @@ class Network:
         else:
             self.land(pe, dst, data, line)
 
-    def put(self, block: Any, dst: int, src: int, nbytes: int, pe: int, always: bool = False) -> None:
-        """Write to a peer; once this PE has given up only if ``always``, for the peer may still read there."""
-        if not nbytes or (self.gave_up[block.pe] and pe != block.pe and not always):
+    def put(self, block: Any, dst: int, src: int, nbytes: int, pe: int) -> None:
+        """Write to a peer, unless this PE has given up, for the peer may still read there."""
+        if not nbytes or (self.gave_up[block.pe] and pe != block.pe):
             return
         self._check(dst, src, nbytes)
         if not self.by_pointer(block.pe, pe):
