@@ -165,6 +165,8 @@ def test_what_nvshmem_carries_after_a_failure():
         one = Thread()
         one.store(HERE + 8 * h.GAVE_UP, gave_up)
         one.store(HERE + 8 * (h.DELTAS + 2), h.UNREACHABLE)
+        one.store(HERE + 8 * h.N_PES, 3)
+        one.store(HERE + 8 * (h.DELTAS + 3 + 2), 2)  # what NVSHMEM calls PE 2
         one.bound(remote.put_signal)(HERE, WORD, OWN, 8, WORD + 16, 5, 2)
         assert one.load(("put", 2)) == (0 if gave_up else WORD) and one.load(("signal", 2)) == (
             5 | POISON if gave_up else 0

@@ -99,12 +99,13 @@ def test_no_row_returns_a_wrong_result(collective, row):
 @pytest.mark.parametrize("form", FORMS)
 def test_no_exchange_returns_a_wrong_result(form):
     machine, nbytes, piece = Machine(2, 1 << 15, LONG_S), 3000, 1024
-    inbox, words, epochs = machine.allocate(2 * 2 * piece), machine.allocate(16), machine.allocate(16)
+    inbox, outbox = machine.allocate(2 * 2 * piece), machine.allocate(piece)
+    words, epochs = machine.allocate(2 * 2 * 8), machine.allocate(2 * 8)
     recv, send = machine.allocate(nbytes), machine.allocate(nbytes)
     kernels = machine.kernels(FORMS[form].kernel, f"exchange ({form})")
 
     def program(me):
-        at = [machine.address(me, one) for one in (recv, send, inbox, words, epochs)]
+        at = [machine.address(me, one) for one in (recv, send, inbox, outbox, words, epochs)]
         machine.view(me, recv, nbytes, "u1")[:] = 0
         machine.view(me, send, nbytes, "u1")[:] = 10 + me
         who, sizes = ((me, 2, 1 - me), ()) if FORMS[form].collective else ((me, 1 - me), (1,))
