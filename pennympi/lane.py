@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .backend import Backend
+from .errors import SymmetricHeapExhausted
 from .job import Job
 from .kernels.algorithm import Algorithm, Place
 from .settings import setting
@@ -68,33 +69,43 @@ class Lanes:
         """The lane of all calls of an algorithm, eager, planned and captured: they run one after another."""
         key = collective, row.name
         if key not in self._shared:
-            self._shared[key] = self._make(row, self._backend.max_blocks)
+            try:
+                self._shared[key] = self._make(row, self._backend.max_blocks)
+            except SymmetricHeapExhausted:
+                if not self._give_back():
+                    raise
+                self._shared[key] = self._make(row, self._backend.max_blocks)
         return self._shared[key]
 
     def own(self, row: Algorithm, blocks: int) -> tuple[Lane, Callable[[], None]]:
         """A lane for one plan of so many blocks, and what to call when nobody can call the plan any more."""
+        self._give_back()
         self._plans += 1
         number = self._plans
         self._own[number] = self._make(row, blocks)
         return self._own[number], lambda: self._dead.add(number)
 
     def _make(self, row: Algorithm, blocks: int) -> Lane:
-        self._give_back()
         nbytes = blocks * 2 * self._backend.half_bytes
         outbox_bytes = nbytes if row.outbox or self._backend.needs_scratch else 0
         ways = row.ways(self._place, self._job.me) if row.ways else ()
         return make_lane(self._backend, self._job, nbytes, outbox_bytes, blocks * row.signals(self._place), blocks, ways)
 
-    def _give_back(self) -> None:
-        """Release the lanes of plans that are gone on every PE: each forgets them at a time of its own."""
+    def _give_back(self) -> bool:
+        """Release the lanes of plans that are gone on every PE, if there are any: each forgets them at a time of its own.
+
+        Waits for the device, so that a first call does it only where nothing else gives room.
+        """
         if not self._own:
-            return
-        dead = self._job.gather(frozenset(self._dead), "set-up of a lane")
-        for number in sorted(frozenset.intersection(*dead)):
-            self._backend.synchronize(None)  # its last call
+            return False
+        dead = frozenset.intersection(*self._job.gather(frozenset(self._dead), "set-up of a lane"))
+        if dead:
+            self._backend.synchronize(None)  # their last calls
             self._job.rendezvous("set-up of a lane")
+        for number in sorted(dead):
             self._backend.release(self._own.pop(number).inbox)
-            self._dead.discard(number)
+        self._dead -= dead
+        return bool(dead)
 
     @property
     def count(self) -> int:

@@ -137,3 +137,17 @@ def test_sms_bounds_the_blocks(team):
         assert narrow.explain(64 << 20).plan.blocks <= 2
         x = device(narrow, np.arange(1 << 18, dtype="i8") + narrow.me)
         assert same(narrow.allreduce(x), np.arange(1 << 18) * narrow.n_pes + sum(range(narrow.n_pes)))
+
+
+def test_a_first_call_takes_what_dead_plans_held(team):
+    if team._backend.has_streams or team.n_pes == 1:
+        pytest.skip("a GPU's heap grows, and one PE has no workspace")
+    with pennympi.init(team.comm, heap_bytes=24 << 20) as small:
+        x = small.full(16, small.me)
+        plans = []
+        with pytest.raises(pennympi.SymmetricHeapExhausted):
+            while True:
+                plans.append(small.plan_allreduce(x, sms=1))
+        assert len(plans) > 1
+        plans.clear()
+        assert same(small.allreduce(x, algorithm="ring"), np.full(16, sum(range(small.n_pes))))
