@@ -40,7 +40,7 @@ class Aside:
 
     def __init__(self) -> None:
         self._stream = cupy.cuda.Stream(non_blocking=True)
-        self._event = cupy.cuda.Event(disable_timing=True)
+        self._event = streams.new_event()
         self._chunks: list[cupy.ndarray] = []
         self._words = FreeList()
         self._add_words(CHUNK_BYTES)
@@ -63,8 +63,9 @@ class Aside:
         if isinstance(data, cupy.ndarray):
             data = cupy.ascontiguousarray(data)
             source, current = data.data.ptr, streams.handle(None)
-            if not streams.capture_id(current):
-                streams.order(current, self._stream.ptr, self._event)
+            if not streams.is_capturing(current):
+                streams.record(self._event, current)
+                streams.wait(self._event, self._stream.ptr)
         else:
             data = np.ascontiguousarray(data)
             source = data.ctypes.data

@@ -48,7 +48,7 @@ class CudaBackend:
         # Under MPS a PE sees its share of the device; all PEs must cut work alike.
         # One block a multiprocessor: the rest of it is for the user's kernels and for puts.
         self.max_blocks = min(job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
-        self.order = streams.order(facts["multiProcessorCount"])
+        self.order = self._world.order
         self._heap = Heap(job, segments)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
         self._reach = [segments.deltas[number] for number in self._pes]

@@ -1,14 +1,11 @@
 """Streams of any library, by handle."""
 
 import ctypes
-import sys
-from functools import cache
 from typing import Any
 
 import cupy
 from cuda.bindings import driver
 
-from ..order import Order
 from .launch import checked, library
 
 _runtime = cupy.cuda.runtime
@@ -55,12 +52,6 @@ def make(priority: str) -> cupy.cuda.Stream:
     """A stream that does not wait for the default stream; "high" gets the device's best priority."""
     _, _, greatest = driver.cuCtxGetStreamPriorityRange()
     return cupy.cuda.Stream(non_blocking=True, priority=int(greatest) if priority == "high" else 0)
-
-
-@cache
-def order(multiprocessors: int) -> Order:
-    """The one order of this process, whose teams share its device."""
-    return Order(sys.modules[__name__], multiprocessors)
 
 
 is_capturing = _runtime.streamIsCapturing

@@ -19,7 +19,9 @@ from mpi4py import MPI
 from ..errors import Unsupported
 from ..job import Job
 from ..membership import numbers_in
+from ..order import Order
 from ..settings import setting
+from . import streams
 from .aside import Aside
 from .heap import Segments
 
@@ -33,6 +35,7 @@ class World:
 
     group:    the PEs of NVSHMEM;  device: the number of this one's GPU;  n_sharing: how many PEs use that GPU
     segments: the symmetric memory;  aside: a stream for work on this PE's memory
+    order:    of the launches that wait for peers
     """
 
     group: MPI.Group
@@ -40,6 +43,7 @@ class World:
     n_sharing: int
     segments: Segments
     aside: Aside
+    order: Order
 
 
 _world: World | None = None
@@ -84,7 +88,8 @@ def _start(job: Job) -> World:
     place = (platform.node(), cupy.cuda.runtime.deviceGetPCIBusId(number))
     n_sharing = job.gather(place, "look at the devices").count(place)
     segments = Segments(job.me, job.n_pes, number, n_sharing)
-    return World(job.comm.Get_group(), number, n_sharing, segments, Aside())
+    order = Order(streams, cupy.cuda.runtime.getDeviceProperties(number)["multiProcessorCount"])
+    return World(job.comm.Get_group(), number, n_sharing, segments, Aside(), order)
 
 
 def whole_lines(job: Job, device: int) -> bool:
