@@ -142,7 +142,6 @@ class Collective:
         """The launch of a call.  forget: of a plan, which gets what gives its own workspace back, if it has one."""
         count, dtype, op, aligned, *extra = what
         n_pes = self.job.n_pes
-        own = forget is not None and sms is not None
         limits = self.limits(sms)
         row = self.choose(algorithm, self.place, count * dtype.item_bytes, dtype.name, op)
         if count == 0:
@@ -159,7 +158,7 @@ class Collective:
             constants=constants(row.kernel, dtype, n_pes, self.opened),
             aligned=aligned and count * dtype.item_bytes % 16 == 0,
         )
-        if own and forget is not None:
+        if forget is not None and sms is not None:
             lane, dead = self._lanes.own(row, limits.max_blocks)
             forget.append(dead)
         else:

@@ -7,11 +7,10 @@ import numpy as np
 
 from .backend import Backend
 from .errors import SymmetricHeapExhausted
+from .freelist import aligned
 from .job import Job
 from .kernels.algorithm import Algorithm, Place
 from .settings import setting
-
-ALIGN_BYTES = 256
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def make_lane(
     """Allocate a lane on every PE, cleared; signals start where epochs do.  Collective; waits for no stream."""
     first = setting("PENNYMPI_FIRST_EPOCH")
     sizes = (inbox_bytes, outbox_bytes, 8 * signal_words, 8 * epoch_words, 8 * len(ways))
-    starts = np.cumsum([0, *(-(-size // ALIGN_BYTES) * ALIGN_BYTES for size in sizes)])
+    starts = np.cumsum([0, *map(aligned, sizes)])
     nbytes = int(starts[-1])
     base = backend.allocate(nbytes)
     inbox, outbox, signals, epochs, here, _ = (base + int(start) for start in starts)

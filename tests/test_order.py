@@ -4,6 +4,7 @@ import random
 
 import pytest
 from mpi4py import MPI
+from noted_streams import NotedStreams
 
 from pennympi.order import Order
 
@@ -13,60 +14,9 @@ if MPI.COMM_WORLD.Get_size() > 1:
 ALL = 8  # blocks of the device that calls may hold
 
 
-class Recorder:
-    """Streams that work out what each launch waits for: ``behind`` of a stream, an event, or an end in a graph."""
-
-    def __init__(self):
-        self.behind, self.events, self.captures, self.owned = {}, {}, {}, True
-        self.said = []
-
-    def launch(self, handle, number):
-        """Launch ``number``; the set of launches that it waits for."""
-        waits = self.behind.get(handle, frozenset())
-        self.behind[handle] = waits | {number}
-        return waits
-
-    def is_capturing(self, handle):
-        return handle in self.captures
-
-    def capture_id(self, handle):
-        return self.captures.get(handle, 0)
-
-    def owner(self, stream):
-        return self if self.owned else None
-
-    def new_event(self):
-        self.events[len(self.events) + 1] = frozenset()
-        return len(self.events)
-
-    def record(self, event, handle):
-        assert not self.capture_id(handle)
-        self.said.append(("record", event, handle))
-        self.events[event] = self.behind.get(handle, frozenset())
-
-    def wait(self, event, handle):
-        assert not self.capture_id(handle)
-        self.said.append(("wait", event, handle))
-        self.behind[handle] = self.behind.get(handle, frozenset()) | self.events[event]
-
-    def wait_inside(self, event, handle):
-        assert self.capture_id(handle)
-        self.said.append(("wait inside", event, handle))
-
-    def record_after_all(self, event, events):
-        self.events[event] = frozenset().union(*(self.events[one] for one in events))
-
-    def follow(self, handle, end):
-        self.said.append(("follow", handle, end))
-
-    def record_at_end(self, event, handle, end):
-        self.said.append(("end", event, handle))
-        return handle
-
-
 @pytest.fixture
 def streams():
-    return Recorder()
+    return NotedStreams()
 
 
 def call(order, streams, number, stream, blocks=ALL, workspace=0):
