@@ -17,9 +17,9 @@ import mpi4py
 mpi4py.rc.initialize = False  # nobody here talks to anybody, and there are many processes
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from apps.jacobi import schedule  # noqa: E402
-from apps.jacobi.limbs import EDGE, WIDTH  # noqa: E402
+from apps.jacobi.norm.exact_sum import EDGE, WIDTH  # noqa: E402
 from apps.jacobi.outcome import checked  # noqa: E402
+from apps.jacobi.sweep import schedule  # noqa: E402
 from apps.jacobi.variants.blocked import SIZES  # noqa: E402
 
 DTYPE = "float32"
@@ -52,11 +52,11 @@ def compile_one(job):
     """One kernel, as ``sweeper.compiled`` asks for it."""
     import numba.cuda.dispatcher
 
-    from apps.jacobi import band, sweep
+    from apps.jacobi.sweep import band, sweep
     from apps.jacobi.variants import persistent
-    from pennympi.bind import parameters
+    from pennympi.arrays.dtypes import TABLE
+    from pennympi.compile.bind import parameters
     from pennympi.cuda.compile import cubin
-    from pennympi.dtypes import TABLE
 
     name, bodies, nx, cc = job
     # Numba asks the current device for this, and a context for each process would fill the GPU.

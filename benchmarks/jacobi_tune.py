@@ -17,12 +17,12 @@ def main():
     import cupy
 
     import pennympi
-    from apps.jacobi import band
-    from apps.jacobi.fields import Fields
-    from apps.jacobi.limbs import segment
-    from apps.jacobi.norm import words_shape
-    from apps.jacobi.problem import Problem
-    from apps.jacobi.sweeper import Sweeper
+    from apps.jacobi.grid.fields import Fields
+    from apps.jacobi.grid.problem import Problem
+    from apps.jacobi.norm.exact_sum import segment
+    from apps.jacobi.norm.norm import words_shape
+    from apps.jacobi.sweep import band
+    from apps.jacobi.sweep.sweeper import Sweeper
 
     problem = Problem(N, N)
     team = pennympi.init(backend="cuda", heap_bytes=3 << 30)

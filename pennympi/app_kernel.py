@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from .arrays.dtypes import DType
 from .backend import Backend, Kernel
-from .bind import parameters
-from .dtypes import DType
+from .compile.bind import parameters
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 
 DEFAULT_THREADS = 256

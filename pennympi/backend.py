@@ -5,10 +5,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .dtypes import DType
+from .arrays.dtypes import DType
+from .arrays.span import Span
 from .errors import PeerTimeout
-from .order import Order
-from .span import Span
+from .memory.order import Order
 
 Run = Callable[..., None]  # (the arguments left open, stream handle)
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from .arrays.span import Span, check_alike
 from .backend import Backend
-from .job import Job
+from .job.job import Job
 from .kernels.block import POISON
 from .kernels.rma import on_stream as texts
-from .lane import make_lane
+from .memory.symmetric import SymmetricArrays
+from .memory.workspace import make_lane
 from .settings import setting
-from .span import Span, check_alike
-from .symmetric import SymmetricArrays
 
 BLOCK_BYTES = 16384  # what one block of a put moves at least
 COUNTERS = 1024  # put_signals of several blocks that may be in flight at a time

@@ -7,7 +7,7 @@ from mpi4py import MPI
 
 from .backend import Backend
 from .errors import PennympiError, TopologyError, Unsupported
-from .job import Job
+from .job.job import Job
 from .settings import setting
 from .team import Team
 from .topology.place import agreed, name_of

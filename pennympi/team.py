@@ -5,23 +5,23 @@ from typing import Any
 
 import numpy as np
 
-from .allreduce import AllReduce
 from .app_kernel import AppKernel
+from .arrays.dtypes import dtype_of
+from .arrays.operators import operator_name
 from .backend import Backend
-from .collective import Ground
-from .collectives import Collectives
-from .dtypes import dtype_of
+from .collectives.allreduce import AllReduce
+from .collectives.base import Ground
+from .collectives.calls import Collectives
+from .collectives.exchange import Exchange
+from .collectives.residual import AllReducePlus
 from .errors import CollectiveMismatchError, NotInitialized
-from .exchange import Exchange
-from .job import Job
+from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
-from .lane import Lanes
-from .operators import operator_name
-from .residual import AllReducePlus
+from .memory.symmetric import SymmetricArrays, filled
+from .memory.workspace import Lanes
 from .rma import OneSided
-from .selection import Explanation, agreed
+from .selection.selection import Explanation, agreed
 from .settings import setting
-from .symmetric import SymmetricArrays, filled
 from .topology.facts import facts
 from .topology.layout import Layout
 from .topology.place import place_of

@@ -1,7 +1,7 @@
 """Compile the collectives' kernels to the cache in parallel, before tests that would compile them one by one.
 
 python3 tools/precompile.py 2,16                               AllReduce for 2 and for 16 PEs, for this machine's GPU
-python3 tools/precompile.py 2,4,8 --collectives all --dtypes int32 --ops sum     what tests/test_process_grid.py needs
+python3 tools/precompile.py 2,4,8 --collectives all --dtypes int32 --ops sum   for tests/library/test_process_grid.py
 python3 tools/precompile.py 2 --beyond                         with NVSHMEM's puts (PENNYMPI_FORCE_NVSHMEM_PUT=1)
 """
 
@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 def tables():
     """{collective: {row's name: row}}, with the rows of plans among AllReduce's."""
-    from pennympi.allreduce import AllReduce
-    from pennympi.collectives import ALL
+    from pennympi.collectives.allreduce import AllReduce
+    from pennympi.collectives.calls import ALL
     from pennympi.kernels.allreduce import PLANNED
 
     found = {one.name: dict(one.table) for one in (AllReduce, *ALL)}
@@ -33,10 +33,10 @@ def compile_one(job):
     """One kernel, as ``collective.py`` asks for it.  Returns 1."""
     import numba.cuda.dispatcher
 
-    from pennympi.bind import parameters
-    from pennympi.collective import constants
+    from pennympi.arrays.dtypes import TABLE as DTYPES
+    from pennympi.collectives.base import constants
+    from pennympi.compile.bind import parameters
     from pennympi.cuda.compile import cubin
-    from pennympi.dtypes import TABLE as DTYPES
 
     collective, name, dtype_name, op, aligned, n_pes, beyond, cc = job
     # Numba asks the current device for this, and a context for each process would fill the GPU.
@@ -65,8 +65,8 @@ def jobs_of(collectives, dtypes, ops, counts, beyond, cc):
 def main():
     import cupy
 
-    from pennympi.dtypes import TABLE as DTYPES
-    from pennympi.operators import NAMES
+    from pennympi.arrays.dtypes import TABLE as DTYPES
+    from pennympi.arrays.operators import NAMES
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pes", help="numbers of PEs, comma separated")

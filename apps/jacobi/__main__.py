@@ -16,12 +16,13 @@ from mpi4py import MPI
 
 import pennympi
 
-from . import checks, cli, dry_run
-from .arguments import fail
-from .memory import heap_bytes
+from .cli import cli, dry_run
+from .cli.arguments import fail
+from .cli.run import Run
+from .grid.memory import heap_bytes
 from .outcome import DONE
-from .run import Run
 from .variants import row_of
+from .verify import checks
 
 
 def main(argv: list[str] | None = None) -> int:

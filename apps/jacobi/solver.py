@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from .grid.problem import Problem
+from .grid.slab import Slab
 from .outcome import Outcome, checked
-from .problem import Problem
-from .slab import Slab
 from .variants import DEFAULT, TABLE, row_of
 
 WARM_UP_STEPS = 2000  # of the schedule, which repeats itself, are looked at

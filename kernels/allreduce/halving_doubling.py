@@ -12,19 +12,7 @@ Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import (
-    block,
-    blocks,
-    copy,
-    finish_merge,
-    merge,
-    put_signal,
-    read_epoch,
-    reduce,
-    wait,
-    widen,
-    write_epoch,
-)
+from ..block import block, blocks, copy, finish_merge, merge, put_signal, read_epoch, reduce, wait, widen, write_epoch
 from ..folding import hops_of, pe_at, power_in, seat_of
 
 

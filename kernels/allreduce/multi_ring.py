@@ -20,19 +20,7 @@ other and rounded once, by the last; all others copy what that one sent.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
-from ..block import (
-    block,
-    blocks,
-    copy,
-    finish,
-    put_signal,
-    read_epoch,
-    read_way,
-    reduce,
-    wait,
-    widen,
-    write_epoch,
-)
+from ..block import block, blocks, copy, finish, put_signal, read_epoch, read_way, reduce, wait, widen, write_epoch
 from ..rings import n_rings as rings_of
 from ..rings import no_rings, rings
 

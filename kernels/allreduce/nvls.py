@@ -16,16 +16,7 @@ Cost of P bytes: 2 alpha (each a store, and a load through the switch) + (1 + 1/
 """
 
 from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Limits, Place, Plan, cut
-from ..block import (
-    block,
-    blocks,
-    copy,
-    meet_multicast,
-    read_epoch,
-    reduce_multicast,
-    store_multicast,
-    write_epoch,
-)
+from ..block import block, blocks, copy, meet_multicast, read_epoch, reduce_multicast, store_multicast, write_epoch
 
 
 def nvls(

@@ -13,19 +13,7 @@ log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import (
-    block,
-    blocks,
-    copy,
-    finish_merge,
-    merge,
-    put_signal,
-    read_epoch,
-    reduce,
-    wait,
-    widen,
-    write_epoch,
-)
+from ..block import block, blocks, copy, finish_merge, merge, put_signal, read_epoch, reduce, wait, widen, write_epoch
 from ..folding import hops_of, pe_at, power_in, seat_of
 
 

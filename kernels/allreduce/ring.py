@@ -7,18 +7,7 @@ Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import (
-    block,
-    blocks,
-    copy,
-    finish,
-    put_signal,
-    read_epoch,
-    reduce,
-    wait,
-    widen,
-    write_epoch,
-)
+from ..block import block, blocks, copy, finish, put_signal, read_epoch, reduce, wait, widen, write_epoch
 
 
 def ring(

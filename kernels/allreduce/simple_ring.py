@@ -7,18 +7,7 @@ small vectors, but every byte crosses every link in sequence.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import (
-    block,
-    blocks,
-    copy,
-    finish,
-    put_signal,
-    read_epoch,
-    reduce,
-    wait,
-    widen,
-    write_epoch,
-)
+from ..block import block, blocks, copy, finish, put_signal, read_epoch, reduce, wait, widen, write_epoch
 
 
 def simple_ring(

@@ -12,20 +12,7 @@ Cost of P bytes in K pieces a tree, w = acc_bytes / item_bytes, d = ceil(log2 n)
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import (
-    block,
-    blocks,
-    copy,
-    finish,
-    merge,
-    put_signal,
-    read_epoch,
-    read_way,
-    reduce,
-    wait,
-    widen,
-    write_epoch,
-)
+from ..block import block, blocks, copy, finish, merge, put_signal, read_epoch, read_way, reduce, wait, widen, write_epoch
 from ..trees import TREES, WAYS, double_tree
 
 TURNS = 4  # pieces of a tree under way

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType
+from ..arrays.dtypes import DType
 from ..team import Team
 from .cases import CASES
 from .contestant import Contestant

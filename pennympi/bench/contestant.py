@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ..dtypes import DType
+from ..arrays.dtypes import DType
 from .cases import Case
 from .memory import Memory
 

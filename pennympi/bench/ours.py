@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..dtypes import DType
+from ..arrays.dtypes import DType
 from ..kernels.algorithm import Algorithm
 from ..team import Team
 from .cases import Case, partner

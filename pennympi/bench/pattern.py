@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType
+from ..arrays.dtypes import DType
 
 PERIOD = 8191
 REDUCED = -1  # the row of results, where others are PEs

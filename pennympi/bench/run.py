@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType
+from ..arrays.dtypes import DType
 from ..team import Team
 from .cases import Case
 from .contestant import Call, Contestant

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..dtypes import DType
+from ..arrays.dtypes import DType
 from ..team import Team
 from . import columns, sizes
 from .cases import Case

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__, init
+from ..arrays.dtypes import TABLE as DTYPES
+from ..arrays.operators import NAMES as OPS
 from ..bench import accuracy, columns, field, plot, sizes
 from ..bench.cases import CASES
 from ..bench.result import Result
@@ -16,9 +18,7 @@ from ..bench.rivals import RIVALS
 from ..bench.run import Options
 from ..bench.session import Session
 from ..bench.timing import Effort
-from ..dtypes import TABLE as DTYPES
 from ..errors import TopologyError
-from ..operators import NAMES as OPS
 from ..team import Team
 from .arguments import names_argument, size_argument, sizes_argument
 

@@ -2,9 +2,10 @@
 
 import argparse
 
-from .. import init, predictions
+from .. import init
+from ..arrays.dtypes import dtype_of
 from ..bench import sizes
-from ..dtypes import dtype_of
+from ..selection import predictions
 from .arguments import sizes_argument
 
 HELP = "which AllReduce algorithm runs for a size, and why"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from mpi4py import MPI
 
 from .. import __version__, init
-from ..allreduce import AllReduce
-from ..collective import Collective
-from ..collectives import ALL
+from ..collectives.allreduce import AllReduce
+from ..collectives.base import Collective
+from ..collectives.calls import ALL
 from ..kernels.exchange import TABLE as FORMS
 from ..start import why_no_cuda
 from ..team import Team

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from .. import init
+from ..arrays.dtypes import dtype_of
 from ..bench import field, sizes
 from ..bench.cases import CASES
 from ..bench.memory import plain
@@ -14,10 +15,9 @@ from ..bench.ours import Ours
 from ..bench.progress import Progress
 from ..bench.run import Options, Run
 from ..bench.timing import Effort
-from ..dtypes import dtype_of
 from ..errors import PennympiError
+from ..selection.tuned import Series, Tuned, topology_of, user_file, write
 from ..team import Team
-from ..tuned import Series, Tuned, topology_of, user_file, write
 from .arguments import names_argument, size_argument
 
 HELP = "measure every algorithm here, so that the fastest is chosen from then on"

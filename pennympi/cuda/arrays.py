@@ -5,9 +5,9 @@ from typing import Any
 import cupy
 import numpy as np
 
-from .. import dlpack
-from ..dtypes import dtype_of
-from ..span import Span
+from ..arrays import dlpack
+from ..arrays.dtypes import dtype_of
+from ..arrays.span import Span
 
 
 def span(x: Any, writable: bool, device: int) -> Span:

@@ -12,7 +12,7 @@ import cupy
 import numpy as np
 from cuda.bindings import driver
 
-from ..freelist import FreeList
+from ..memory.freelist import FreeList
 from . import streams
 from .launch import checked
 

@@ -9,14 +9,14 @@ import numpy as np
 from cuda.bindings import driver
 from nvshmem import bindings as nvshmem
 
-from .. import here as h
-from ..bind import parameters
-from ..dtypes import DType
+from ..arrays.dtypes import DType
+from ..arrays.span import Span
+from ..compile import context as h
+from ..compile.bind import parameters
 from ..errors import PeerTimeout, Unsupported, timeout_of
-from ..job import Job, Watchdog
-from ..lives import Pulse
+from ..job.job import Job, Watchdog
+from ..job.liveness import Pulse
 from ..settings import setting
-from ..span import Span
 from . import arrays, streams, world
 from .aside import beside_captures
 from .compile import BOUNDS, HALVED, OVERLAP_CC, call_number, cubin

@@ -2,7 +2,7 @@
 
 from numba import cuda
 
-from .. import here as h
+from ..compile import context as h
 from .intrinsics import load_1, load_word, store_1
 from .words import load_pair, store_pair
 

@@ -10,9 +10,9 @@ import numba
 import numba_cuda
 from numba import cuda
 
-from ..bind import bind, parameters, text_hash
-from ..cache import folder, made_once
-from ..dtypes import DType
+from ..arrays.dtypes import DType
+from ..compile.bind import bind, parameters, text_hash
+from ..compile.cache import folder, made_once
 from ..kernels.algorithm import MAX_THREADS
 from . import combine, multicast, packets, peers, primitives, remote
 from .elements import accessors

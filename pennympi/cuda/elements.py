@@ -8,10 +8,10 @@ from numba import cuda
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
-from .. import accessors as shared
-from .. import here as h
-from ..arithmetic import STEPS, step_bytes
-from ..dtypes import DType
+from ..arrays.dtypes import DType
+from ..compile import accessors as shared
+from ..compile import context as h
+from ..compile.arithmetic import STEPS, step_bytes
 from .intrinsics import GLOBAL, load_word
 
 VECTOR_BYTES = 16

@@ -9,7 +9,7 @@ from __future__ import annotations
 import cupy
 import numpy as np
 
-from .. import here as h
+from ..compile import context as h
 
 MOST_TEAMS = 4096
 _runtime = cupy.cuda.runtime

@@ -6,11 +6,11 @@ import cupy
 import numpy as np
 from nvshmem import bindings as nvshmem
 
-from ..arena import Share
-from ..dtypes import DType
+from ..arrays.dtypes import DType
 from ..errors import SymmetricHeapExhausted
-from ..freelist import FreeList, aligned
-from ..job import Job
+from ..job.job import Job
+from ..memory.arena import Share
+from ..memory.freelist import FreeList, aligned
 
 SEGMENT_BYTES = 2 << 30  # when nobody said how large; half of what the device can give, where that is less
 KEPT_BYTES = 1 << 30  # NVSHMEM's heap grows by 512 MiB at a time, and keeps something for itself

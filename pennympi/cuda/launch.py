@@ -13,7 +13,7 @@ from typing import Any
 from cuda.bindings import driver
 
 from ..backend import Run
-from ..bind import parameters
+from ..compile.bind import parameters
 from ..errors import PennympiError
 
 

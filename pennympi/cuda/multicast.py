@@ -13,9 +13,9 @@ from numba import cuda
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
-from .. import arithmetic
-from .. import here as h
-from ..dtypes import DType
+from ..arrays.dtypes import DType
+from ..compile import arithmetic
+from ..compile import context as h
 from ..kernels.algorithm import SWITCH_ADDS
 from ..kernels.block import POISON
 from .intrinsics import load_acquire, load_word, store_release

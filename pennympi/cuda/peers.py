@@ -2,7 +2,7 @@
 
 from numba import cuda
 
-from .. import here as h
+from ..compile import context as h
 from .intrinsics import load_word, store_release
 from .primitives import GAVE_UP, copy, poisoned
 

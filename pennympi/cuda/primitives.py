@@ -8,7 +8,7 @@ are ``while`` loops: a ``range`` with a step costs a 64-bit division.
 
 from numba import cuda
 
-from .. import here as h
+from ..compile import context as h
 from ..kernels.block import POISON
 from .intrinsics import (
     add_int64,

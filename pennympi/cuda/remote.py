@@ -9,8 +9,8 @@ from typing import Any
 
 from numba import cuda, int32
 
-from .. import here as h
-from ..cache import folder, made_once
+from ..compile import context as h
+from ..compile.cache import folder, made_once
 from ..kernels.block import POISON
 from .combine import combine
 from .intrinsics import fence_system, load_word, store_release

@@ -11,8 +11,8 @@ from llvmlite import ir
 from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 
-from .. import arithmetic
-from ..dtypes import DType
+from ..arrays.dtypes import DType
+from ..compile import arithmetic
 from .intrinsics import GLOBAL
 
 _I64 = ir.IntType(64)

@@ -17,9 +17,9 @@ from cuda.core import Device
 from mpi4py import MPI
 
 from ..errors import Unsupported
-from ..job import Job
-from ..membership import numbers_in
-from ..order import Order
+from ..job.job import Job
+from ..job.membership import numbers_in
+from ..memory.order import Order
 from ..settings import setting
 from . import streams
 from .aside import Aside

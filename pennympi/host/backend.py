@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import exits, lives
-from .. import here as h
-from ..bind import parameters
-from ..dtypes import TABLE, DType
+from ..arrays.dtypes import TABLE, DType
+from ..arrays.span import Span
+from ..compile import context as h
+from ..compile.bind import parameters
 from ..errors import PeerTimeout, Unsupported, timeout_of
-from ..order import Order
+from ..job import exits, liveness
+from ..memory.order import Order
 from ..settings import setting
-from ..span import Span
 from . import arrays, streams
 from .compile import compile_text
 from .heap import Heap
@@ -54,7 +54,7 @@ class HostBackend:
         self.here[h.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
         self.here[h.RECORD] = self._record.ctypes.data
         self._lives = np.array([job.control.life_address(pe) for pe in range(self.comm.size)], np.int64)
-        self.here[h.LIVES], self.here[h.OWN_LIVES] = self._lives.ctypes.data, lives.own_address
+        self.here[h.LIVES], self.here[h.OWN_LIVES] = self._lives.ctypes.data, liveness.own_address
         self.here[h.DELTAS :] = self._heap.deltas
         self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
         self.here[h.SENT] = 0 if self._sent is None else self._sent.ctypes.data

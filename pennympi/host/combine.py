@@ -6,7 +6,7 @@ data, and the epoch is stored last.
 
 import numba
 
-from .. import here as h
+from ..compile import context as h
 from .intrinsics import call_loop, copy_bytes, load_word
 from .primitives import OPTIONS, body, put, put_signal, wait
 

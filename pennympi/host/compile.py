@@ -9,10 +9,10 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from numba.core.ccallback import CFunc
 from numba.core.registry import cpu_target
 
-from ..arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
-from ..bind import bind, parameters, text_hash
-from ..cache import folder, one_at_a_time
-from ..dtypes import TABLE, DType
+from ..arrays.dtypes import TABLE, DType
+from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
+from ..compile.bind import bind, parameters, text_hash
+from ..compile.cache import folder, one_at_a_time
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block

@@ -7,10 +7,10 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from .. import accessors as shared
-from .. import here as h
-from ..arithmetic import PLUS, step_bytes
-from ..dtypes import DType
+from ..arrays.dtypes import DType
+from ..compile import accessors as shared
+from ..compile import context as h
+from ..compile.arithmetic import PLUS, step_bytes
 from .intrinsics import load_word
 
 WIDTH = 16  # elements of one vector step; LLVM splits it to what the CPU has

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from mpi4py import MPI
 
-from ..dtypes import DType
+from ..arrays.dtypes import DType
 from ..errors import SymmetricHeapExhausted, Unsupported
-from ..freelist import ALIGN_BYTES, FreeList
+from ..memory.freelist import ALIGN_BYTES, FreeList
 from ..settings import setting
 
 PAGE_BYTES = 4096

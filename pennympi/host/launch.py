@@ -5,10 +5,10 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import here as h
-from ..arithmetic import CLOSE, PLUS, STEPS
+from ..arrays.dtypes import DType
 from ..backend import Run
-from ..dtypes import DType
+from ..compile import context as h
+from ..compile.arithmetic import CLOSE, PLUS, STEPS
 from .compile import loop_address
 
 GAVE_UP = h.GAVE_UP

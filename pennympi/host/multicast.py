@@ -1,6 +1,6 @@
 """Bodies of the multicast primitives on a CPU: a loop over the PEs' instances, in order."""
 
-from .. import here as h
+from ..compile import context as h
 from .combine import STRIP_ELEMS
 from .intrinsics import call_loop, copy_bytes, load_word
 from .primitives import BODIES, at, body, put, send, wait

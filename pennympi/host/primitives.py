@@ -5,7 +5,7 @@ from typing import Any
 
 import numba
 
-from .. import here as h
+from ..compile import context as h
 from ..kernels.block import POISON
 from .intrinsics import (
     call_loop,

@@ -1,6 +1,6 @@
 """Where the PEs of a team are: nodes, links, NICs and rails."""
 
 from .layout import Layout, lay
-from .load import bytes_by_rail
+from .traffic import bytes_by_rail
 
 __all__ = ["Layout", "bytes_by_rail", "lay"]

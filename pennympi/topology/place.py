@@ -6,7 +6,7 @@ from typing import Any
 
 from ..backend import Backend
 from ..errors import TopologyError
-from ..job import Job
+from ..job.job import Job
 from ..kernels.algorithm import Place
 from ..settings import setting
 from .layout import FORM, Layout, lay

@@ -6,7 +6,7 @@ from typing import Any
 
 from greenlet import getcurrent
 
-from pennympi.bind import bind
+from pennympi.compile.bind import bind
 
 from .packets import PACKET_BODIES, drain, syncs
 

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 from greenlet import getcurrent
 
-from pennympi.bind import parameters
+from pennympi.compile.bind import parameters
 from pennympi.kernels.algorithm import Algorithm, Limits
 
 from .bodies import bound

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from noted_streams import NotedStreams
 
-from pennympi.order import Order
+from pennympi.memory.order import Order
 
 from .residency import Ordered, Policy
 

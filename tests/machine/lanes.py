@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from pennympi.bind import parameters
+from pennympi.compile.bind import parameters
 from pennympi.kernels.algorithm import VECTOR_ELEMS, Algorithm, Limits, Plan
 
 from .bodies import bound

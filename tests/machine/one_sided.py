@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
-from pennympi.bind import parameters
+from pennympi.compile.bind import parameters
 from pennympi.kernels.exchange import Form
 from pennympi.kernels.rma import on_stream as texts
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
-from apps.jacobi import sweep
-from pennympi.bind import parameters
+from apps.jacobi.sweep import sweep
+from pennympi.compile.bind import parameters
 
 from .bodies import BODIES, bound
 from .calls import must_be

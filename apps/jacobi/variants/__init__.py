@@ -1,6 +1,6 @@
 """The table of variants: one row a file, in the order of the course."""
 
-from ..problem import Problem
+from ..grid.problem import Problem
 from .blocked import Blocked
 from .chebyshev import Chebyshev
 from .device import Device

@@ -10,13 +10,13 @@ started from, which is why there are three fields: the next pass has begun by th
 from collections.abc import Sequence
 from typing import Any
 
-from ..edge_pass import EdgePass
-from ..halo import Halo
-from ..limbs import EDGE
-from ..norm import Norm
-from ..problem import Problem
-from ..schedule import fit, norms
-from ..slab import slabs
+from ..grid.halo import Halo
+from ..grid.problem import Problem
+from ..grid.slab import slabs
+from ..norm.exact_sum import EDGE
+from ..norm.norm import Norm
+from ..sweep.edge_pass import EdgePass
+from ..sweep.schedule import fit, norms
 from .steps import Steps
 
 SIZES = (8, 6, 4, 2, 1)  # sweeps of a pass; the kernels are made for these

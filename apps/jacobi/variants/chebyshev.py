@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import chebyshev as texts
-from ..band import Band
-from ..device import address, array_module, launch_shape, to_numpy
-from ..problem import Problem
-from ..spectrum import weight
+from ..grid.device import address, array_module, launch_shape, to_numpy
+from ..grid.problem import Problem
+from ..grid.spectrum import weight
+from ..sweep import chebyshev as texts
+from ..sweep.band import Band
 from .nvshmem_overlap import NvshmemOverlap
 
 

@@ -8,8 +8,8 @@ The norm of a sweep is on its way while the next one runs, and so costs nothing.
 
 from typing import Any
 
-from ..edge_pass import EdgePass
-from ..problem import Problem
+from ..grid.problem import Problem
+from ..sweep.edge_pass import EdgePass
 from .steps import WithHalo
 
 

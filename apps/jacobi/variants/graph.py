@@ -7,7 +7,7 @@ place that a norm may go to.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..problem import Problem
+from ..grid.problem import Problem
 from .device import Device
 
 SWEEPS = 16  # of a graph

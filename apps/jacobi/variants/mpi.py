@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from ..mpi_rows import MpiRows
-from ..norm import Norm
-from ..norm_by import MpiNorm
-from ..problem import Problem
+from ..grid.problem import Problem
+from ..norm.norm import Norm
+from ..norm.norm_by import MpiNorm
+from .mpi_rows import MpiRows
 from .steps import SweepBySweep
 
 

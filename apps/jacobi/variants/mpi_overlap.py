@@ -7,7 +7,7 @@ compute stream       inner rows ................................... | norm
 
 from typing import Any
 
-from ..problem import Problem
+from ..grid.problem import Problem
 from .mpi import Mpi
 
 

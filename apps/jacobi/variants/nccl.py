@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..nccl_comm import NcclComm, missing
-from ..norm import Norm
-from ..norm_by import MpiNorm, NcclNorm
-from ..problem import Problem
+from ..grid.problem import Problem
+from ..norm.norm import Norm
+from ..norm.norm_by import MpiNorm, NcclNorm
+from .nccl_comm import NcclComm, missing
 from .steps import SweepBySweep
 
 

@@ -1,6 +1,6 @@
 """NVSHMEM on a stream: sweep all rows, put the edge rows, meet everybody in a barrier."""
 
-from ..halo import edge_puts
+from ..grid.halo import edge_puts
 from .steps import SweepBySweep
 
 

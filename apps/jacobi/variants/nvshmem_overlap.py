@@ -8,7 +8,7 @@ The course's slide with the events that it forgets, and with signals between nei
 
 from typing import Any
 
-from ..problem import Problem
+from ..grid.problem import Problem
 from .steps import WithHalo
 
 

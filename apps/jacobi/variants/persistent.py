@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..band import THREADS, WARPS, blocks_across
-from ..device import address, array_module, multiprocessors
-from ..limbs import MOST_CHUNK_ROWS, WORDS_BYTES, segment
-from ..norm import Norm, words_shape
-from ..problem import Problem
-from ..sweep import bound, persistent_sweeps
-from ..sweeper import scratch_for
+from ..grid.device import address, array_module, multiprocessors
+from ..grid.problem import Problem
+from ..norm.exact_sum import MOST_CHUNK_ROWS, WORDS_BYTES, segment
+from ..norm.norm import Norm, words_shape
+from ..sweep.band import THREADS, WARPS, blocks_across
+from ..sweep.sweep import bound, persistent_sweeps
+from ..sweep.sweeper import scratch_for
 from .steps import WithHalo
 
 SWEEPS = 1000  # of a launch at most

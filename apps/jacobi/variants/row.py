@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from .. import limbs
-from ..fields import shape
-from ..problem import Problem
+from ..grid.fields import shape
+from ..grid.problem import Problem
+from ..norm import exact_sum
 from .steps import Steps
 
 
@@ -25,7 +25,7 @@ class Row:
 
     def refuse(self, team: Any, problem: Problem) -> str:
         """Why it can't run there, or ""."""
-        return limbs.refuse(problem) or self.make.refuse(team, problem)
+        return exact_sum.refuse(problem) or self.make.refuse(team, problem)
 
     def symmetric_bytes(self, problem: Problem, n_pes: int) -> int:
         """Symmetric memory that a PE needs for its fields."""

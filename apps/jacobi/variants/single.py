@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ..device import address
-from ..problem import Problem
-from ..sweep import wrap
+from ..grid.device import address
+from ..grid.problem import Problem
+from ..sweep.sweep import wrap
 from .steps import SweepBySweep
 
 

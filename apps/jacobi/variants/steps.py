@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..band import Band, edges, inner
-from ..fields import Fields
-from ..halo import Halo
-from ..norm import Norm
-from ..problem import Problem
-from ..sweeper import Sweeper
+from ..grid.fields import Fields
+from ..grid.halo import Halo
+from ..grid.problem import Problem
+from ..norm.norm import Norm
+from ..sweep.band import Band, edges, inner
+from ..sweep.sweeper import Sweeper
 
 
 class Steps:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from ...dtypes import DType
+from ...arrays.dtypes import DType
 from ...team import Team
 from ..cases import Case, partner
 from ..contestant import Call

@@ -4,7 +4,7 @@ from typing import Any
 
 import cupy
 
-from ...dtypes import DType
+from ...arrays.dtypes import DType
 from ...errors import Unsupported
 from ...team import Team
 from ..cases import Case, partner

@@ -4,7 +4,7 @@ from typing import Any
 
 from nvshmem import bindings
 
-from ...dtypes import DType
+from ...arrays.dtypes import DType
 from ...errors import Unsupported
 from ...team import Team
 from ..cases import Case
@@ -58,6 +58,6 @@ class Nvshmem:
 
 
 def _dtype(x: Any) -> DType:
-    from ...dtypes import dtype_of
+    from ...arrays.dtypes import dtype_of
 
     return dtype_of(x.dtype)

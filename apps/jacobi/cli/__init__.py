@@ -1,0 +1,1 @@
+"""The command line: its options, their validation, and what they start."""

@@ -1,0 +1,130 @@
+"""The command line: every rank reads the same one, PE 0 speaks."""
+
+import argparse
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from .. import variants
+from ..grid import boundary, spectrum
+from ..grid.problem import Problem
+from ..outcome import STATUSES
+from ..storage import restart
+from ..verify import checks
+from .arguments import Parser, at_least, fail, not_negative
+from .validate import complaint_about
+
+DEFAULT = Problem(nx=1024, ny=1024)
+FIXED = ("nx", "ny", "dtype", "bc", "method")  # what a restart can't change
+
+
+def _table(title: str, rows: list[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in rows)
+    return "\n".join([title, *(f"  {name:{width}}  {text}" for name, text in rows)])
+
+
+def _epilog() -> str:
+    variant_rows = [
+        (row.name, row.sentence + (f" ({row.needs})" if row.needs else "")) for row in variants.TABLE.values()
+    ]
+    return "\n\n".join(
+        [
+            _table("variants:", variant_rows),
+            _table("what --verify compares:", [(name, check.sentence) for name, check in checks.TABLE.items()]),
+            _table("exit status:", [(str(status), text) for status, text in STATUSES.items()]),
+        ]
+    )
+
+
+def parser(comm: Any) -> argparse.ArgumentParser:
+    """The options.  Those of the problem have no defaults here: what is not given may come from a restart's file."""
+    p = Parser(
+        comm,
+        prog="python -m apps.jacobi",
+        description="Solve Laplace's equation by Jacobi or Chebyshev sweeps on all PEs of the job.",
+        epilog=_epilog(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    g = p.add_argument_group("problem")
+
+    def of_problem(name: str, text: str, **kind: Any) -> None:
+        shown = f"{text} ({getattr(DEFAULT, name)})"
+        g.add_argument(f"--{name}", default=argparse.SUPPRESS, help=shown, **kind)
+
+    of_problem("nx", "columns, 2 of them fixed", type=at_least(3))
+    of_problem("ny", "rows, 2 of them halo", type=at_least(3))
+    of_problem("niter", "sweeps at most", type=at_least(1))
+    of_problem("tol", "stop at a norm at most this", type=not_negative)
+    of_problem("nccheck", "sweeps between two norms", type=at_least(1))
+    of_problem("dtype", "of the field", choices=("float32", "float64"))
+    of_problem("bc", "sine on the fixed columns", choices=boundary.KINDS)
+    of_problem("method", "chebyshev needs the square root of Jacobi's sweeps", choices=spectrum.METHODS)
+    g = p.add_argument_group("how")
+    g.add_argument("--backend", choices=("auto", "host", "cuda"), default="auto", help="(%(default)s)")
+    g.add_argument("--variant", choices=variants.TABLE, help=f"({variants.DEFAULT}), see below")
+    text = "of --variant nccl and nccl_overlap: who adds up the norm (mpi)"
+    g.add_argument("--norm-by", choices=("mpi", "nccl"), help=text)
+    text = "of --variant blocked: sweeps of a pass at most, cut to what the rows of a PE allow (8)"
+    g.add_argument("--sweeps", type=at_least(1), metavar="T", help=text)
+    text = "print decomposition, memory and estimated time, on the job's PEs or on PES; solve nothing"
+    g.add_argument("--dry-run", type=at_least(1), nargs="?", const=0, metavar="PES", help=text)
+    g = p.add_argument_group("checkpoints")
+    text = "written at the end, at SIGUSR1, and at SIGTERM, which ends the solve"
+    g.add_argument("--checkpoint", type=Path, metavar="FILE.h5", help=text)
+    g.add_argument("--checkpoint-every", type=at_least(1), metavar="N", help="and every N sweeps")
+    g.add_argument("--checkpoint-seconds", type=not_negative, metavar="S", help="and every S seconds (600; 0: not)")
+    text = "go on from a checkpoint, on any number of PEs; without FILE: from --checkpoint if it is there"
+    g.add_argument("--restart", type=Path, nargs="?", const=Path(), metavar="FILE.h5", help=text)
+    g = p.add_argument_group("results")
+    text = "print PASS or FAIL, see below (serial)"
+    g.add_argument("--verify", choices=checks.TABLE, nargs="?", const="serial", help=text)
+    g.add_argument("--must-converge", action="store_true", help="to end at --niter is a failure")
+    g.add_argument("--no-serial", action="store_true", help="do not time one PE alone")
+    g.add_argument("--profile", action="store_true", help="print where the time of a sweep goes; NVTX ranges")
+    g.add_argument("--csv", action="store_true", help="print NVIDIA's csv line and nothing else")
+    g.add_argument("--json", type=Path, metavar="FILE", help="write all numbers of the run")
+    text = "write the field and the residual history, and XDMF for ParaView"
+    g.add_argument("--output", type=Path, metavar="FILE.h5", help=text)
+    g.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the field and the residual history")
+    return p
+
+
+def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace, Problem]:
+    """Options and problem, checked.  Exits with status 2 on every rank if something is wrong.
+
+    options.saved: what the restart's file says, or None
+    """
+    options = parser(comm).parse_args(argv)
+    given = {one.name: getattr(options, one.name) for one in fields(Problem) if hasattr(options, one.name)}
+    options.saved = _saved(comm, options)
+    known = asdict(options.saved.problem if options.saved else DEFAULT)
+    for name in FIXED:
+        if options.saved and given.get(name, known[name]) != known[name]:
+            fail(comm, f"{options.restart} holds --{name} {known[name]}, not {given[name]}: leave --{name} out")
+    problem = Problem(**known | given)
+    n_pes = options.dry_run or comm.size
+    complaint = comm.bcast(complaint_about(options, problem, n_pes) if comm.rank == 0 else None)
+    if complaint:
+        fail(comm, complaint)
+    options.variant = options.variant or variants.DEFAULT
+    return options, problem
+
+
+def _saved(comm: Any, options: argparse.Namespace) -> restart.Saved | None:
+    """What the file to restart from says; sets options.restart to its name."""
+    if options.restart == Path():  # named by --checkpoint, and there from the second run on
+        if not options.checkpoint:
+            fail(comm, "--restart without a file takes the one of --checkpoint: name one of the two")
+        there = comm.bcast(options.checkpoint.exists() if comm.rank == 0 else None)
+        options.restart = options.checkpoint if there else None
+    if not options.restart:
+        return None
+    try:
+        answer: Any = restart.read(options.restart) if comm.rank == 0 else None
+    except ValueError as error:
+        answer = str(error)
+    answer = comm.bcast(answer)
+    if isinstance(answer, str):
+        fail(comm, f"--restart {options.restart}: {answer}")
+    return answer

@@ -1,0 +1,99 @@
+"""--dry-run: what a solve would take, before it takes it."""
+
+import math
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from ..grid import spectrum
+from ..grid.boundary import column
+from ..grid.device import array_module, free_bytes
+from ..grid.memory import field_bytes, heap_bytes
+from ..grid.problem import Problem
+from ..grid.slab import Slab, slabs
+from ..report.report import accesses
+from ..timing.measure import copy_rate
+from ..variants import row_of
+
+COPY_BYTES = 256 << 20  # of the array that is copied, at most
+
+
+def lines(team: Any, problem: Problem, n_pes: int, variant: str) -> list[str]:
+    """What to print.  n_pes: of the solve, which need not be the team's.  Collective over the team."""
+    rate = _copy_rate(team, problem, n_pes)
+    if n_pes != team.n_pes and team.backend == "cuda":
+        rate *= n_pes / team.n_pes  # each GPU has a memory of its own; the CPU's is shared
+    sweep_s = accesses(problem) * problem.field_bytes / rate
+    return [
+        f"{problem.ny} x {problem.nx} of {problem.dtype}, {problem.bc} boundary, {problem.method} by variant "
+        f"{row_of(problem, variant).name} on {_pes(n_pes)} ({team.backend}, {team.device_name})",
+        *_decomposition(problem, n_pes),
+        *_memory(team, problem, n_pes, variant),
+        f"Copy measured now on {_pes(team.n_pes)}: {rate / 1e9:.1f} GB/s for {_pes(n_pes)}; a sweep moves "
+        f"{accesses(problem) * problem.item_bytes} bytes a point",
+        f"Estimated: {1e6 * sweep_s:.1f} us a sweep, {sweep_s * problem.niter:.3g} s for {problem.niter}, at the speed "
+        "of the copy with halo and norm hidden, one sweep a pass over memory",
+        *_convergence(problem, sweep_s),
+    ]
+
+
+def _pes(n: int) -> str:
+    return f"{n} PE{'s' if n > 1 else ''}"
+
+
+def _copy_rate(team: Any, problem: Problem, n_pes: int) -> float:
+    xp = array_module(team)
+    rows = max(1, min(problem.ny // n_pes, COPY_BYTES // problem.pitch_bytes))
+    source = xp.zeros((rows, problem.nx), problem.dtype)
+    return copy_rate(team, source, xp.zeros_like(source))
+
+
+def _decomposition(problem: Problem, n_pes: int) -> list[str]:
+    """A line for each run of PEs with the same number of rows."""
+    parts = list(enumerate(slabs(problem.ny, n_pes)))
+    result = []
+    for rows, some in groupby(parts, key=lambda one: one[1].rows):
+        group: list[tuple[int, Slab]] = list(some)
+        (first, top), (last, bottom) = group[0], group[-1]
+        name = f"PE {first}" if first == last else f"PEs {first} to {last}"
+        result.append(f"{name}: {rows} rows each, global rows {top.first} to {bottom.first + rows - 1}")
+    return result
+
+
+def _memory(team: Any, problem: Problem, n_pes: int, variant: str) -> list[str]:
+    fields, heap = field_bytes(problem, n_pes, variant), heap_bytes(problem, n_pes, variant)
+    wanted = f"a symmetric heap of {heap} bytes ({_size(heap)})" if heap else "the library's default symmetric heap"
+    sharing = 1 if team.backend == "cuda" else n_pes  # the PEs of a CPU take from one memory
+    free = free_bytes(team)
+    fits = "fits" if sharing * (heap or fields) < free else "DOES NOT FIT"
+    where = "on PE 0's device" if sharing == 1 else f"on this machine for {_pes(n_pes)}"
+    return [
+        f"Memory a PE: {fields} bytes ({_size(fields)}) of fields, {wanted}; {_size(free)} free {where}: {fits}",
+        f"Result file: {_size(problem.field_bytes * (2 if problem.method == 'chebyshev' else 1))}",
+    ]
+
+
+def _size(n_bytes: int) -> str:
+    for unit, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")):
+        if n_bytes >= unit:
+            return f"{n_bytes / unit:.2f} {name}"
+    return f"{n_bytes / 1024:.2f} KiB"
+
+
+def _convergence(problem: Problem, sweep_s: float) -> list[str]:
+    """How far away the tolerance is, by either method."""
+    first = float(np.linalg.norm(column(problem.ny, problem.bc, "float64")[1:-1])) * math.sqrt(2.0) / 4.0
+    result = []
+    if 0.0 < problem.tol < first:
+        for method in spectrum.METHODS:
+            sweeps = spectrum.sweeps_to(problem.tol / first, replace(problem, method=method))
+            seconds = sweeps * sweep_s * accesses(replace(problem, method=method)) / accesses(problem)
+            result.append(f"A norm of {problem.tol:g} takes about {sweeps:.3g} sweeps by {method}, {seconds:.3g} s")
+    floor = float(np.finfo(problem.dtype).eps) * math.sqrt(problem.nx * problem.ny)
+    if 0.0 < problem.tol < floor:
+        result.append(
+            f"Rounding to {problem.dtype} makes norms of about {floor:.0e}: --tol {problem.tol:g} may not be reached"
+        )
+    return result

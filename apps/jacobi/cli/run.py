@@ -1,0 +1,148 @@
+"""One run of the program: solve, measure, write, verify, report."""
+
+import json
+import sys
+from argparse import Namespace
+from contextlib import nullcontext
+from typing import Any
+
+from mpi4py import MPI
+
+from ..grid.problem import Problem
+from ..outcome import FAILED, INTERRUPTED, Outcome
+from ..report import report
+from ..report.plot import Picture
+from ..report.progress import Progress
+from ..solver import Solver
+from ..storage import checkpoint, restart
+from ..storage.files import write_text
+from ..storage.save import save
+from ..storage.waiting import alone
+from ..timing import measure, phases, profiled
+from ..timing.serial import Serial, SerialTime
+from ..variants import row_of
+from ..verify.checks import Check, Verdict
+
+CHECKPOINT_S = 600.0
+
+
+class Run:
+    """Made on every PE; ``status`` does it all."""
+
+    def __init__(self, team: Any, options: Namespace, problem: Problem, check: Check | None):
+        self.team, self.options, self.problem, self.check = team, options, problem, check
+        self.outcome = options.saved.outcome if options.saved else Outcome()
+        self.outcome.reason, self.began_at = "iterations", self.outcome.iterations
+        self.checkpoints: checkpoint.Checkpoints | None = None
+
+    def say(self, *lines: str) -> None:
+        """Print on PE 0, unless --csv wants one line only."""
+        if self.team.me == 0 and not self.options.csv:
+            print(*lines, sep="\n", flush=True)
+
+    def status(self) -> int:
+        """Do all that was asked for; the exit status, the same on every PE."""
+        options, outcome = self.options, self.outcome
+        serial, fastest = (None, None) if options.no_serial else self._time_serial()
+        solver = self._solver(self.team)
+        runtime_s = self._solve(solver)
+        if outcome.reason == "interrupted":
+            self.say(f"Interrupted after {outcome.iterations} iterations: go on with --restart {options.checkpoint}")
+            return INTERRUPTED
+        sweeps = outcome.iterations - self.began_at
+        unwritten = self._write(solver)
+        verdict = self.check.judge(solver, outcome) if self.check and outcome.reason != "diverged" else None
+        rates = measure.copy_bandwidth(solver), measure.exchange_seconds(solver)  # the result may be overwritten now
+        solver.free()
+        spent = profiled.profile(self.team, self.problem, runtime_s / sweeps, self._solver)
+        timing = report.Timing(runtime_s, sweeps, serial, fastest, *rates, spent)
+        status = outcome.status(options.must_converge)
+        if unwritten or (verdict and not verdict.passed):
+            status = FAILED
+        alone(self.team.comm, lambda: self._report(timing, verdict, unwritten))
+        return status
+
+    def _solver(self, team: Any) -> Solver:
+        return Solver(team, self.problem, self.options.variant, **self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        """Of the variant; None where the command line does not say."""
+        return {"norm_by": self.options.norm_by, "sweeps": self.options.sweeps}
+
+    def _time_serial(self) -> tuple[SerialTime | None, SerialTime | None]:
+        """PE 0 alone solves the problem, or part of it, while the others sleep: like this run, and as fast as we can."""
+        options, problem, show = self.options, self.problem, not self.options.csv
+        like = Serial(self.team, problem, options.variant, sweeps=options.sweeps)
+        blocked = Serial(self.team, problem, "blocked")
+
+        def work() -> tuple[SerialTime | None, SerialTime | None]:
+            if not like.fits():
+                return None, None
+            self.say(report.single_header(problem, like.sweeps()))
+            time = like.time(show, Progress(problem, like.sweeps(), norms=show, pace=False))
+            if options.variant == "blocked" or problem.method != "jacobi" or not blocked.fits():
+                return time, time
+            other = blocked.time(False)
+            return time, time if time.runtime_s <= other.runtime_s else other
+
+        return self.team.comm.bcast(alone(self.team.comm, work))
+
+    def _solve(self, solver: Solver) -> float:
+        """Solve, warm: kernels compiled, collectives used once.  Seconds in sweeps, of the slowest PE."""
+        team, options, outcome = self.team, self.options, self.outcome
+        show = not options.csv
+        solver.reset()
+        solver.warm_up(show)
+        if options.saved:
+            source = restart.Source(team.comm, options.restart)
+            restart.resume(solver, source)
+            source.close()
+        else:
+            solver.reset()
+        self.say(report.header(self.problem))
+        if self.began_at:
+            self.say(f"Going on from iteration {self.began_at} of {options.restart}")
+        if options.checkpoint:
+            every_s = CHECKPOINT_S if options.checkpoint_seconds is None else options.checkpoint_seconds
+            every = options.checkpoint_every or 0
+            self.checkpoints = checkpoint.Checkpoints(team, self.problem, options.checkpoint, every, every_s)
+        progress = Progress(self.problem, self.problem.niter, done=self.began_at) if team.me == 0 and show else None
+        team.comm.Barrier()
+        with self.checkpoints or nullcontext():
+            seconds = checkpoint.run(solver, outcome, self.checkpoints, show, progress)
+        return team.comm.allreduce(seconds, op=MPI.MAX)
+
+    def _write(self, solver: Solver) -> str:
+        """The result's files; why one could not be written, or ""."""
+        options, problem, outcome = self.options, self.problem, self.outcome
+        if not (options.output or options.plot):
+            return ""
+        picture = Picture(problem) if options.plot and self.team.me == 0 else None
+        complaint = save(solver, outcome, options.output, [picture] if picture else [])
+        if picture:
+            title = f"{problem.ny} x {problem.nx}, {outcome.iterations} sweeps"
+            picture.draw(options.plot, outcome.history, title, problem.tol)
+        return complaint and f"--output {options.output} could not be written: {complaint}"
+
+    def _report(self, timing: report.Timing, verdict: Verdict | None, unwritten: str) -> None:
+        """PE 0's last words."""
+        options, problem, team = self.options, self.problem, self.team
+        passed = verdict is None or verdict.passed
+        if not options.csv:
+            lines = report.full(problem, team.n_pes, self.outcome, timing)
+            if self.checkpoints:
+                lines.append(f"Checkpoints: {self.checkpoints.written} written in {self.checkpoints.seconds:.2f} s")
+            if options.profile:
+                lines += phases.table(timing.phases)
+        else:
+            lines = [report.csv_line(problem, team.n_pes, timing)] if passed else []
+        if verdict and (not options.csv or not passed):
+            lines.append(f"{'PASS' if passed else 'FAIL'}: {verdict.line}")
+        print(*lines, sep="\n", file=sys.stdout if passed else sys.stderr, flush=True)
+        if unwritten:
+            print(f"jacobi: error: {unwritten}", file=sys.stderr, flush=True)
+        if options.json:
+            said = {"check": options.verify, "passed": passed, **verdict.numbers} if verdict else None
+            name = row_of(problem, options.variant).name
+            text = json.dumps(report.as_dict(problem, name, team, self.outcome, timing, said), indent=1)
+            write_text(options.json, text + "\n")

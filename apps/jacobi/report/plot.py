@@ -1,0 +1,66 @@
+"""A picture of the field and of the way there."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..grid.problem import Problem
+from ..storage.files import into_place, part_name
+
+MOST_PIXELS = 1024
+
+
+def missing() -> str:
+    """Why no picture can be made, or ""."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return "matplotlib is not installed: pip install matplotlib, or leave --plot out"
+    return ""
+
+
+class Picture:
+    """Keeps every few rows and columns as they come, then draws."""
+
+    def __init__(self, problem: Problem):
+        self._problem = problem
+        self._stride = max(1, -(-max(problem.nx, problem.ny) // MOST_PIXELS))
+        self._rows: list[np.ndarray] = []
+
+    def __call__(self, first: int, rows: np.ndarray) -> None:
+        """Take what is needed of rows (n, nx), the first of which is global row ``first``."""
+        skip = -(first - 1) % self._stride
+        self._rows += list(rows[skip :: self._stride, :: self._stride].copy())
+
+    def draw(self, path: Path, history: list[tuple[int, float]], title: str, tol: float = 0.0) -> None:
+        """Write the PNG, whole or not at all.  tol: where the solve would stop"""
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+
+        figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+        extent = (0, self._problem.nx - 1, self._problem.ny - 1, 0)
+        image = left.imshow(np.array(self._rows), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", extent=extent)
+        figure.colorbar(image, ax=left)
+        left.set(title=title, xlabel="column", ylabel="row")
+        norms = [(iteration, norm) for iteration, norm in history if norm > 0]
+        if norms:
+            right.semilogy(*zip(*norms, strict=True), marker="." if len(norms) < 50 else None, label=self._problem.method)
+            if tol > 0:
+                right.axhline(tol, color="tab:gray", linestyle="--", label="--tol")
+            right.legend()
+        right.set(title="residual", xlabel="iteration", ylabel="norm of the change of a sweep")
+        right.grid(True, alpha=0.3)
+        save_figure(figure, path)
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure as PNG, whole or not at all, and forget it."""
+    from matplotlib import pyplot
+
+    part = part_name(path)
+    figure.savefig(part, format="png", dpi=110)
+    pyplot.close(figure)
+    into_place(part, path)

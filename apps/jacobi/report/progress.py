@@ -1,0 +1,37 @@
+"""The lines of a running solve, on PE 0."""
+
+import sys
+import time
+
+from ..grid.problem import Problem
+from ..outcome import SHOW_EVERY
+
+EVERY_S = 1.0
+
+
+class Progress:
+    """Called with every norm that is read.
+
+    norms on stdout as NVIDIA's sample prints them; a line with the pace on stderr once a second
+    done: sweeps before a restart
+    """
+
+    def __init__(self, problem: Problem, niter: int, norms: bool = True, pace: bool = True, done: int = 0):
+        self._problem, self._niter, self._norms, self._pace, self._before = problem, niter, norms, pace, done
+        self._start = self._last = time.monotonic()
+
+    def __call__(self, iteration: int, norm: float) -> None:
+        """Note the norm of an iteration (0-based)."""
+        if self._norms and iteration % SHOW_EVERY == 0:
+            print(f"{iteration:5d}, {norm:0.6f}", flush=True)
+        now = time.monotonic()
+        if self._pace and now - self._last >= EVERY_S:
+            self._last = now
+            print(self.line(iteration + 1, norm, now - self._start), file=sys.stderr, flush=True)
+
+    def line(self, done: int, norm: float, elapsed_s: float) -> str:
+        """Iterations a second, billions of point updates a second, time left."""
+        rate = (done - self._before) / max(elapsed_s, 1e-9)
+        glups = rate * self._problem.nx * self._problem.ny / 1e9
+        left_s = (self._niter - done) / rate
+        return f"{done}/{self._niter}  norm {norm:.3e}  {rate:.0f} it/s  {glups:.2f} GLUP/s  ETA {left_s:.0f} s"

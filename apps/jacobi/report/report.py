@@ -1,0 +1,182 @@
+"""What is printed: NVIDIA's lines, so that runs can be compared, then ours."""
+
+import platform
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..grid.problem import Problem
+from ..outcome import Outcome
+from ..timing.phases import mean, overlap_percent, overlap_text
+from ..timing.serial import SerialTime
+
+CSV_NAME = "pennympi"
+ACCESSES = {"jacobi": 2, "chebyshev": 3}  # of a point in memory a sweep: read and written; read twice and written
+ENDINGS = {
+    "converged": "the norm is at most --tol",
+    "iterations": "all that were asked for",
+    "diverged": "DIVERGED: the field holds values that are not finite or far too large",
+    "interrupted": "INTERRUPTED by a signal",
+}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds and bytes a second of one run.
+
+    sweeps:      done in runtime_s: not those before a restart
+    serial:      the like of this run on one PE; None where that has no room, or was not to be timed
+    fastest:     the fastest of our variants on one PE, likewise
+    phases:      of every PE, see ``phases.py``: where the time of a sweep goes
+    """
+
+    runtime_s: float
+    sweeps: int
+    serial: SerialTime | None
+    fastest: SerialTime | None
+    copy_bytes_per_s: float
+    exchange_s: float
+    phases: list[dict[str, float]]
+
+
+def accesses(problem: Problem) -> int:
+    """How often a sweep reads or writes a point's memory at the least."""
+    return ACCESSES[problem.method]
+
+
+def single_header(problem: Problem, sweeps: int) -> str:
+    """First line of NVIDIA's sample."""
+    return f"Single GPU jacobi relaxation: {_mesh(problem, sweeps)}"
+
+
+def header(problem: Problem) -> str:
+    """The line before the norms of the run on all PEs."""
+    return f"Jacobi relaxation: {_mesh(problem, problem.niter)}"
+
+
+def _mesh(problem: Problem, sweeps: int) -> str:
+    return f"{sweeps} iterations on {problem.ny} x {problem.nx} mesh with norm check every {problem.nccheck} iterations"
+
+
+def speedup(n_pes: int, timing: Timing, alone: SerialTime | None) -> tuple[float, float]:
+    """(speedup, efficiency in per cent) over a run on one PE, 0 where its time is not known."""
+    if alone is None:
+        return 0.0, 0.0
+    ratio = alone.runtime_s / alone.of * timing.sweeps / timing.runtime_s
+    return ratio, ratio / n_pes * 100
+
+
+def nvidia_lines(problem: Problem, n_pes: int, timing: Timing) -> list[str]:
+    """The last two lines of NVIDIA's sample."""
+    serial_s = timing.serial.runtime_s if timing.serial else 0.0
+    ratio, efficiency = speedup(n_pes, timing, timing.serial)
+    return [
+        f"Num GPUs: {n_pes}.",
+        f"{problem.ny}x{problem.nx}: 1 GPU: {serial_s:8.4f} s, {n_pes} GPUs: {timing.runtime_s:8.4f} s, "
+        f"speedup: {ratio:8.2f}, efficiency: {efficiency:8.2f}",
+    ]
+
+
+def csv_line(problem: Problem, n_pes: int, timing: Timing) -> str:
+    """type, nx, ny, iter_max, nccheck, num_devices, p2p, runtime, runtime_serial"""
+    serial_s = timing.serial.runtime_s if timing.serial else 0.0
+    return (
+        f"{CSV_NAME}, {problem.nx}, {problem.ny}, {problem.niter}, {problem.nccheck}, {n_pes}, 1, "
+        f"{timing.runtime_s:.6f}, {serial_s:.6f}"
+    )
+
+
+def rates(problem: Problem, timing: Timing) -> dict[str, Any]:
+    """Point updates, bytes and shares that follow from the times."""
+    per_iteration_s = timing.runtime_s / max(timing.sweeps, 1)
+    bandwidth = accesses(problem) * problem.field_bytes / per_iteration_s
+    return {
+        "glups": problem.nx * problem.ny / per_iteration_s / 1e9,
+        "iteration_us": per_iteration_s * 1e6,
+        "effective_bandwidth_GBps": bandwidth / 1e9,
+        "copy_bandwidth_GBps": timing.copy_bytes_per_s / 1e9,
+        "share_of_copy": bandwidth / timing.copy_bytes_per_s,
+        "exchange_us": timing.exchange_s * 1e6,
+        "exchange_share": timing.exchange_s / per_iteration_s,
+        "overlap_percent": overlap_percent(mean(timing.phases)),
+    }
+
+
+def _alone_lines(n_pes: int, timing: Timing) -> list[str]:
+    """The like of this run on one PE, and the fastest of ours if that is another."""
+    if timing.serial is None or timing.fastest is None:
+        return ["One PE alone: not timed"]
+    lines = []
+    for name, alone in (("One PE alone", timing.serial), ("Our fastest on one PE", timing.fastest)):
+        ratio, efficiency = speedup(n_pes, timing, alone)
+        scaled = "" if alone.measured == alone.of else f" (from {alone.measured} sweeps)"
+        seconds = f"{name}, {alone.variant}: {alone.runtime_s:.4f} s{scaled}"
+        lines.append(f"{seconds}; speedup {ratio:.2f}, efficiency {efficiency:.1f} %")
+    return lines if timing.fastest is not timing.serial else lines[:1]
+
+
+def our_lines(problem: Problem, n_pes: int, outcome: Outcome, timing: Timing) -> list[str]:
+    """The rest of the report."""
+    rate = rates(problem, timing)
+    norm = f", norm {outcome.history[-1][1]:.6e}" if outcome.history else ""
+    moved = "field read and written once" if problem.method == "jacobi" else "two fields read, one written"
+    return [
+        f"Stopped after {outcome.iterations} iterations ({ENDINGS[outcome.reason]}){norm}",
+        f"{n_pes} PE{'s' if n_pes > 1 else ''}: {timing.runtime_s:.4f} s, {rate['iteration_us']:.1f} us an iteration, "
+        f"{rate['glups']:.3f} GLUP/s",
+        *_alone_lines(n_pes, timing),
+        f"Effective bandwidth ({moved}): {rate['effective_bandwidth_GBps']:.1f} GB/s, "
+        f"{100 * rate['share_of_copy']:.0f} % of a copy measured now ({rate['copy_bandwidth_GBps']:.1f} GB/s)",
+        f"Halo exchange alone: {rate['exchange_us']:.1f} us, {100 * rate['exchange_share']:.1f} % of an iteration "
+        f"if nothing hid it; {overlap_text(mean(timing.phases))}",
+    ]
+
+
+def full(problem: Problem, n_pes: int, outcome: Outcome, timing: Timing) -> list[str]:
+    """NVIDIA's lines, then ours."""
+    return nvidia_lines(problem, n_pes, timing) + our_lines(problem, n_pes, outcome, timing)
+
+
+def environment(team: Any) -> dict[str, Any]:
+    """What it ran on."""
+    from importlib.metadata import version
+
+    import numpy
+    from mpi4py import MPI
+
+    return {
+        "backend": team.backend,
+        "device": team.device_name,
+        "n_pes": team.n_pes,
+        "host": platform.node(),
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "numba": version("numba"),
+        "mpi": MPI.Get_library_version().splitlines()[0].strip().rstrip("\0"),
+    }
+
+
+def as_dict(
+    problem: Problem, variant: str, team: Any, outcome: Outcome, timing: Timing, verification: Any
+) -> dict[str, Any]:
+    """Everything, for --json."""
+    ratio, efficiency = speedup(team.n_pes, timing, timing.serial)
+    return {
+        "problem": asdict(problem),
+        "variant": variant,
+        "environment": environment(team),
+        "iterations": outcome.iterations,
+        "reason": outcome.reason,
+        "history": outcome.history,
+        "runtime_s": timing.runtime_s,
+        "sweeps_timed": timing.sweeps,
+        "serial": asdict(timing.serial) if timing.serial else None,
+        "speedup": ratio,
+        "efficiency_percent": efficiency,
+        "fastest_serial": {"variant": timing.fastest.variant, "runtime_s": timing.fastest.runtime_s}
+        if timing.fastest
+        else None,
+        "efficiency_of_fastest_percent": speedup(team.n_pes, timing, timing.fastest)[1],
+        **rates(problem, timing),
+        "phases": timing.phases,
+        "verification": verification,
+    }

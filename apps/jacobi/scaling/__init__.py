@@ -1,0 +1,1 @@
+"""Runs of the solver at several numbers of PEs."""

@@ -1,0 +1,144 @@
+"""Strong and weak scaling: the solver on several numbers of PEs, as one CSV file and a plot:
+
+    python -m apps.jacobi.scaling --pes 1,2,4 --strong 4096 --weak 1024
+    python -m apps.jacobi.scaling --pes 1,2,4,8 --strong 16384 --nccheck 100 --launcher "srun -n {n}" --repeat 5
+
+Strong: one grid of N x N for all.  Weak: M x M points for every PE.  Efficiency refers to the fastest run on one PE,
+of whatever variant: in point updates a second, so that the two kinds are told alike.  Run it without mpirun.
+"""
+
+import argparse
+import csv
+import io
+import json
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ..cli.arguments import at_least, whole_numbers
+from ..report import plot
+from ..storage.files import why_unwritable, write_text
+from . import plot as scaling_plot
+
+FIELDS = (
+    "kind", "variant", "method", "dtype", "pes", "nx", "ny", "iterations", "nccheck", "runs", "best_s", "median_s",
+    "glups", "effective_bandwidth_GBps", "share_of_copy", "exchange_us", "overlap_percent", "speedup",
+    "efficiency_percent",
+)  # fmt: skip
+HALO_ROWS = 2
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options.  Those that are not known go to the solver."""
+    p = argparse.ArgumentParser(
+        prog="python -m apps.jacobi.scaling",
+        description="Run the solver on several numbers of PEs. Further options go to it: --dtype, --nccheck and so on.",
+        allow_abbrev=False,
+    )
+    p.add_argument("--pes", type=whole_numbers, default=[1, 2, 4], metavar="N,N,...", help="numbers of PEs (1,2,4)")
+    p.add_argument("--strong", type=at_least(3), metavar="N", help="one grid of N x N for all")
+    p.add_argument("--weak", type=at_least(3), metavar="M", help="M x M points for every PE")
+    p.add_argument(
+        "--variants", type=lambda text: text.split(","), default=[None], metavar="A,B", help="(the default one)"
+    )
+    p.add_argument(
+        "--repeat", type=at_least(1), default=3, metavar="N", help="runs of each, the best counts (%(default)s)"
+    )
+    p.add_argument("--launcher", default="mpirun -np {n}", help="what starts n PEs (%(default)s)")
+    p.add_argument("--output", type=Path, default=Path("scaling.csv"), metavar="FILE.csv", help="(%(default)s)")
+    p.add_argument("--plot", type=Path, metavar="FILE.png", help="time and efficiency over PEs")
+    return p
+
+
+def cases(options: argparse.Namespace) -> list[tuple[str, int, int, int]]:
+    """(kind, PEs, nx, ny) of every run."""
+    strong = [("strong", n, options.strong, options.strong) for n in options.pes if options.strong]
+    weak = [("weak", n, options.weak, options.weak * n + HALO_ROWS) for n in options.pes if options.weak]
+    return strong + weak
+
+
+def run(launcher: str, n_pes: int, arguments: list[str]) -> dict[str, Any]:
+    """The --json of one run.  Raises RuntimeError with what it said when it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "run.json"
+        program = [sys.executable, "-m", __package__, *arguments, "--csv", "--no-serial", "--json", str(answer)]
+        ended = subprocess.run(
+            [*shlex.split(launcher.format(n=n_pes)), *program],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        if ended.returncode:
+            raise RuntimeError(f"status {ended.returncode}: {ended.stdout.strip()[-2000:]}")
+        return json.loads(answer.read_text())
+
+
+def row_of(kind: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """One line of the table, from the repeated runs of one case.  Speedup and efficiency are still open."""
+    best = min(runs, key=lambda one: one["runtime_s"])
+    numbers = {name: best[name] for name in FIELDS if name in best}
+    numbers |= {name: best["problem"][name] for name in FIELDS if name in best["problem"]}
+    return numbers | {
+        "kind": kind,
+        "pes": best["environment"]["n_pes"],
+        "runs": len(runs),
+        "best_s": best["runtime_s"],
+        "median_s": statistics.median(one["runtime_s"] for one in runs),
+    }
+
+
+def compare(rows: list[dict[str, Any]]) -> None:
+    """Fill in speedup and efficiency, against the fastest row on one PE of the same kind; "" where there is none."""
+    for row in rows:
+        alone = [other["glups"] for other in rows if other["pes"] == 1 and other["kind"] == row["kind"]]
+        row["speedup"] = row["glups"] / max(alone) if alone else ""
+        row["efficiency_percent"] = 100.0 * row["speedup"] / row["pes"] if alone else ""
+
+
+def as_csv(rows: list[dict[str, Any]]) -> str:
+    """The table as text."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({n: f"{v:.6g}" if isinstance(v, float) else v for n, v in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run all; 0 when every run succeeded."""
+    p = parser()
+    options, more = p.parse_known_args(argv)
+    if not (options.strong or options.weak):
+        p.error("nothing to do: give --strong N, --weak M, or both")
+    if "{n}" not in options.launcher:
+        p.error(f"--launcher {options.launcher!r} has no {{n}}, the place of the number of PEs")
+    for path in filter(None, (options.output, options.plot)):
+        if why_unwritable(path):
+            p.error(f"{path} cannot be written: {why_unwritable(path)}")
+    if options.plot and plot.missing():
+        p.error(plot.missing())
+    rows: list[dict[str, Any]] = []
+    failed = 0
+    for kind, n_pes, nx, ny in cases(options):
+        for variant in options.variants:
+            arguments = ["--nx", str(nx), "--ny", str(ny), *(["--variant", variant] if variant else []), *more]
+            try:
+                rows.append(row_of(kind, [run(options.launcher, n_pes, arguments) for _ in range(options.repeat)]))
+            except (RuntimeError, OSError) as error:
+                failed += 1
+                print(f"{kind} {variant or 'run'} on {n_pes} PEs failed: {error}", file=sys.stderr, flush=True)
+                continue
+            compare(rows)
+            last = rows[-1]
+            efficiency = f", efficiency {last['efficiency_percent']:.1f} %" if last["speedup"] else ""
+            what = f"{kind} {last['variant']} {ny} x {nx}, {n_pes} PEs"
+            print(f"{what}: {last['best_s']:.4f} s, {last['glups']:.3f} GLUP/s{efficiency}", flush=True)
+            write_text(options.output, as_csv(rows))
+    if options.plot and rows:
+        scaling_plot.draw(rows, options.plot)
+    return 1 if failed else 0

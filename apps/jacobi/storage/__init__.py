@@ -1,0 +1,1 @@
+"""Checkpoints, restarts and files."""

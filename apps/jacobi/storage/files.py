@@ -1,0 +1,96 @@
+"""The result, or a checkpoint, as an HDF5 file that is either whole or not there."""
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from ..grid.problem import Problem
+from ..outcome import Outcome
+
+FORMAT = "pennympi jacobi 2"
+WRITE_ERRORS = (OSError, RuntimeError)  # h5py raises the second when a full disk shows on closing
+
+
+class FieldFile:
+    """Rows are written as they come; the file takes its name when all are there.
+
+    /field and, for --method chebyshev, /previous (ny, nx): u[k] and u[k-1];  /residual/iteration and /residual/norm;
+    the problem and how far the solve has come as attributes.  The file that had the name before stays until then.
+    """
+
+    def __init__(self, path: Path, problem: Problem):
+        self._path, self._part, self._problem = path, part_name(path), problem
+        self._file = h5py.File(
+            self._part, "w", locking=False
+        )  # nobody else knows it, and some file systems have no locks
+
+    def write(self, name: str, first: int, rows: np.ndarray) -> None:
+        """Write rows (n, nx), the first of which is global row ``first``, to dataset ``name``."""
+        ny, nx = self._problem.ny, self._problem.nx
+        data = self._file.require_dataset(name, (ny, nx), self._problem.dtype, exact=True)
+        data[first : first + len(rows)] = rows
+        if first == 1:
+            data[ny - 1] = rows[0]  # the ring is closed
+        if first + len(rows) == ny - 1:
+            data[0] = rows[-1]
+
+    def finish(self, outcome: Outcome) -> None:
+        """Add the history, and rename into place once all is on the disk."""
+        self._file.attrs.update(asdict(self._problem))
+        self._file.attrs.update({"format": FORMAT, "iterations": outcome.iterations, "reason": outcome.reason})
+        residual = self._file.create_group("residual")
+        residual["iteration"] = np.array([iteration for iteration, _ in outcome.history], np.int64)
+        residual["norm"] = np.array([norm for _, norm in outcome.history], np.float64)
+        self._file.close()
+        into_place(self._part, self._path)
+
+    def discard(self) -> None:
+        """Leave nothing behind."""
+        try:
+            self._file.close()
+        except WRITE_ERRORS:
+            pass  # what could not be written cannot be closed in peace
+        self._part.unlink(missing_ok=True)
+
+
+def part_name(path: Path) -> Path:
+    """Where a file is written before it takes its name: beside it, so that the rename is atomic."""
+    return path.with_name(f".{path.name}.part")
+
+
+def into_place(part: Path, path: Path) -> None:
+    """Rename, so that after a crash at any moment there is the old file or the new one, whole."""
+    _to_disk(part)
+    os.replace(part, path)
+    _to_disk(path.parent)  # the folder's entry
+
+
+def _to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    part = part_name(path)
+    part.write_text(text)
+    into_place(part, path)
+
+
+def why_unwritable(path: Path) -> str:
+    """Why a file cannot be written there, or ""; tried, because permissions alone do not tell."""
+    if path.is_dir():
+        return "it is a folder"
+    part = part_name(path)
+    try:
+        part.touch()
+        part.unlink()
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    return ""

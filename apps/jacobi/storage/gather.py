@@ -1,0 +1,33 @@
+"""The field, a few rows at a time, on PE 0: no PE ever holds all of it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..grid.slab import slabs
+
+CHUNK_BYTES = 64 << 20
+Sink = Callable[[int, np.ndarray], None]  # (global number of the first row, rows (n, nx))
+
+
+def gather(solver: Any, sinks: Sequence[Sink], rows_of: Callable[[int, int], np.ndarray] | None = None) -> None:
+    """Hand the inner rows, in order, to every sink on PE 0.  Collective.
+
+    rows_of: (start, stop) -> own rows start..stop as NumPy, ``solver.rows`` where it is None
+    """
+    comm, problem, rows_of = solver.team.comm, solver.problem, rows_of or solver.rows
+    chunk = max(1, CHUNK_BYTES // problem.pitch_bytes)
+    for pe, slab in enumerate(slabs(problem.ny, comm.size)):
+        for start in range(0, slab.rows, chunk):
+            stop = min(start + chunk, slab.rows)
+            if comm.rank == pe:
+                rows = np.ascontiguousarray(rows_of(start, stop))
+                if pe != 0:
+                    comm.Send(rows, dest=0)
+            elif comm.rank == 0:
+                rows = np.empty((stop - start, problem.nx), problem.dtype)
+                comm.Recv(rows, source=pe)
+            if comm.rank == 0:
+                for sink in sinks:
+                    sink(slab.first + start, rows)

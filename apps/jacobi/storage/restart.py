@@ -1,0 +1,99 @@
+"""A checkpoint, or a finished run's file, as the state to go on from: on any number of PEs, bit for bit."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from ..grid.problem import Problem
+from ..outcome import Outcome
+from .files import FORMAT
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a file says about the run that wrote it."""
+
+    problem: Problem
+    outcome: Outcome
+
+
+def read(path: Path) -> Saved:
+    """The problem, the sweeps done and the history.  Raises ValueError that says what is wrong with the file."""
+    try:
+        with h5py.File(path, locking=False) as file:
+            return _facts(file)
+    except FileNotFoundError:
+        raise ValueError("there is no such file") from None
+    except (OSError, KeyError, TypeError) as error:
+        raise ValueError(f"it is not a whole checkpoint of this program ({error})") from None
+
+
+def _facts(file: h5py.File) -> Saved:
+    if file.attrs.get("format") != FORMAT:
+        raise ValueError(f"it was not written by this version of the program (its format is not {FORMAT!r})")
+    wanted = {one.name: one.type for one in fields(Problem)}
+    problem = Problem(**{name: kind(file.attrs[name]) for name, kind in wanted.items()})  # type: ignore[operator]
+    for name in names(problem):
+        if name not in file and file.attrs["reason"] == "converged":
+            raise ValueError("it holds a converged Chebyshev solve, without the field before the last: take a checkpoint")
+        if file[name].shape != (problem.ny, problem.nx) or file[name].dtype != problem.dtype:
+            raise ValueError(f"its /{name} is not {problem.ny} x {problem.nx} of {problem.dtype}")
+    history = zip(file["residual/iteration"][:].tolist(), file["residual/norm"][:].tolist(), strict=True)
+    return Saved(problem, Outcome(int(file.attrs["iterations"]), "iterations", list(history)))
+
+
+def names(problem: Problem) -> list[str]:
+    """The datasets that hold a solve's state: the field, and for Chebyshev the one before it."""
+    return ["field", "previous"] if problem.method == "chebyshev" else ["field"]
+
+
+class Source:
+    """A file from which every PE takes the rows that it needs, and nobody all."""
+
+    def __init__(self, comm: Any, path: Path):
+        """Open it on every PE.  Collective.  Raises ValueError on all of them when one cannot."""
+        complaint, self._file = "", None
+        try:
+            self._file = h5py.File(path, locking=False)  # it is complete, and nobody writes to it
+        except OSError as error:
+            complaint = f"PE {comm.rank} cannot read it ({error}): every PE takes its rows from the file itself"
+        complaints = [one for one in comm.allgather(complaint) if one]
+        if complaints:
+            self.close()
+            raise ValueError(complaints[0])
+
+    def __getitem__(self, name: str) -> "Rows":
+        """A dataset (ny, nx)."""
+        assert self._file is not None
+        return Rows(self._file[name])
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+class Rows:
+    """A global field (ny, nx) of which only those rows are read that are asked for."""
+
+    def __init__(self, data: h5py.Dataset):
+        self._data = data
+
+    def __getitem__(self, wanted: np.ndarray) -> np.ndarray:
+        """Global rows ``wanted`` (n,), in that order: runs of rows that follow each other are read at once."""
+        rows = np.empty((len(wanted), self._data.shape[1]), self._data.dtype)
+        starts = [0, *(np.flatnonzero(np.diff(wanted) != 1) + 1).tolist(), len(wanted)]
+        for start, stop in zip(starts, starts[1:], strict=False):
+            if stop > start:
+                self._data.read_direct(rows, np.s_[wanted[start] : wanted[start] + stop - start], np.s_[start:stop])
+        return rows
+
+
+def resume(solver: Any, source: Source) -> None:
+    """The field, and for Chebyshev the one before it, on this job's PEs.  Collective."""
+    solver.reset(source["field"])
+    if solver.problem.method == "chebyshev":
+        solver.steps.resume(source["previous"])

@@ -1,0 +1,36 @@
+"""What ParaView and VisIt read beside the HDF5 file: an XDMF text that says what is in it."""
+
+from pathlib import Path
+
+from ..grid.problem import Problem
+from .files import write_text
+
+TEXT = """<?xml version="1.0" ?>
+<!DOCTYPE Xdmf SYSTEM "Xdmf.dtd" []>
+<Xdmf Version="3.0">
+  <Domain>
+    <Grid Name="jacobi" GridType="Uniform">
+      <Time Value="{iterations}"/>
+      <Topology TopologyType="2DCoRectMesh" Dimensions="{ny} {nx}"/>
+      <Geometry GeometryType="ORIGIN_DXDY">
+        <DataItem Format="XML" Dimensions="2">0 0</DataItem>
+        <DataItem Format="XML" Dimensions="2">1 1</DataItem>
+      </Geometry>
+      <Attribute Name="u" AttributeType="Scalar" Center="Node">
+        <DataItem Format="HDF" NumberType="Float" Precision="{item_bytes}" Dimensions="{ny} {nx}">{file}:/field</DataItem>
+      </Attribute>
+    </Grid>
+  </Domain>
+</Xdmf>
+"""
+
+
+def name_of(path: Path) -> Path:
+    """The XDMF file of an HDF5 file: beside it."""
+    return path.with_suffix(".xdmf")
+
+
+def write(path: Path, problem: Problem, iterations: int) -> None:
+    """Describe the field in ``path``, whole or not at all.  The sweeps done stand as its time."""
+    sizes = {"nx": problem.nx, "ny": problem.ny, "item_bytes": problem.item_bytes}
+    write_text(name_of(path), TEXT.format(iterations=iterations, file=path.name, **sizes))

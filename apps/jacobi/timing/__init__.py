@@ -1,0 +1,1 @@
+"""Times of a run, and of the same run on one PE."""

@@ -1,0 +1,80 @@
+"""The same problem on one PE alone: the time that speedup and efficiency refer to."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..grid.device import free_bytes
+from ..grid.memory import field_bytes
+from ..grid.problem import Problem
+from ..outcome import Outcome
+from ..solver import Solver
+from ..variants import row_of
+from .baseline import Alone
+
+HOST_SWEEPS = 50  # on a CPU so many sweeps are timed, and the time is scaled up
+NEVER = 2**31 - 1  # as ``nccheck``
+
+
+@dataclass(frozen=True)
+class SerialTime:
+    """runtime_s: of ``of`` sweeps by a variant, from ``measured`` sweeps;  history: (iteration, norm) pairs"""
+
+    variant: str
+    runtime_s: float
+    measured: int
+    of: int
+    history: list[tuple[int, float]]
+
+
+class Serial:
+    """One PE's solve, by variant "single", or by "blocked" so that a blocked solve is compared with its like."""
+
+    def __init__(self, team: Any, problem: Problem, variant: str = "single", **settings: Any):
+        self.team, self.problem, self._settings = team, problem, settings
+        self._variant = variant if variant == "blocked" else "single"
+
+    def fits(self) -> bool:
+        """Whether the whole fields have room on this PE (a tenth is left to others)."""
+        return field_bytes(self.problem, 1, self._variant) < 0.9 * free_bytes(self.team)
+
+    def run(
+        self,
+        niter: int,
+        show: bool = False,
+        on_norm: Callable[[int, float], None] | None = None,
+        initial: np.ndarray | None = None,
+        stops: bool = True,
+    ) -> tuple[Outcome, float, np.ndarray]:
+        """(outcome, seconds, the field (ny, nx)).  Not collective.  stops: whether a small norm ends it"""
+        problem = replace(self.problem, niter=niter)
+        if not stops:
+            problem = replace(problem, tol=-1.0, nccheck=NEVER)
+        settings = self._settings if self._variant == "blocked" else {}
+        solver = Solver(Alone(self.team), problem, self._variant, **settings)
+        solver.warm_up(show)
+        solver.reset(initial)
+        start = time.perf_counter()
+        outcome = solver.run(show, on_norm)
+        seconds = time.perf_counter() - start
+        field = np.empty((problem.ny, problem.nx), problem.dtype)
+        field[1:-1] = solver.rows(0, problem.ny - 2)
+        field[0], field[-1] = field[-2], field[1]
+        return outcome, seconds, field
+
+    def time(self, show: bool, on_norm: Callable[[int, float], None] | None = None) -> SerialTime:
+        """The time of all niter sweeps on this PE."""
+        sweeps = self.sweeps()
+        outcome, seconds, _ = self.run(sweeps, show, on_norm)
+        per_sweep_s = seconds / max(outcome.iterations, 1)
+        of = outcome.iterations if outcome.reason != "iterations" else self.problem.niter
+        return SerialTime(
+            row_of(self.problem, self._variant).name, per_sweep_s * of, outcome.iterations, of, outcome.history
+        )
+
+    def sweeps(self) -> int:
+        """How many sweeps ``time`` runs at most: all on a GPU, a sample of them on a CPU."""
+        return self.problem.niter if self.team.backend == "cuda" else min(self.problem.niter, HOST_SWEEPS)

@@ -1,0 +1,52 @@
+"""What a check is, and what it says."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from ...grid.problem import Problem
+from ...outcome import Outcome
+
+CHUNK_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """passed;  line: for people;  numbers: for --json"""
+
+    passed: bool
+    line: str
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+
+class Check:
+    """Base of all checks.  sentence: what is compared with what."""
+
+    sentence = ""
+
+    def refuse(self, team: Any, problem: Problem) -> str:
+        """Why it can't be made, or "".  Asked on every PE before the run."""
+        return ""
+
+    def judge(self, solver: Any, outcome: Outcome) -> Verdict:
+        """Look at the solve that ended like this.  Collective; the same on every PE.  May go on with the solver."""
+        raise NotImplementedError
+
+
+def chunks(solver: Any) -> Iterator[tuple[int, np.ndarray]]:
+    """(global number of the first row, rows (n, nx) as NumPy) of this PE's part of the field."""
+    step = max(1, CHUNK_BYTES // (solver.problem.nx * 8))
+    for start in range(0, solver.slab.rows, step):
+        yield solver.slab.first + start, solver.rows(start, min(start + step, solver.slab.rows))
+
+
+def largest_error(solver: Any, expected: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Over all points of all PEs.  expected: global row numbers (n,) -> rows (n, nx) float64.  NaN if any is."""
+    worst = 0.0
+    for first, rows in chunks(solver):
+        difference = np.abs(rows - expected(np.arange(first, first + len(rows))))
+        worst = max(worst, float(difference.max()) if np.isfinite(difference).all() else np.inf)
+    return float(solver.team.comm.allreduce(worst, op=MPI.MAX))

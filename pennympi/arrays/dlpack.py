@@ -1,0 +1,97 @@
+"""Reading a DLPack capsule without a copy: the exchange format of PyTorch, JAX and others.
+
+Layout: dlpack.h of the DLPack project, 0.8 (``DLManagedTensor``) and 1.x (``DLManagedTensorVersioned``, which
+also says whether the tensor may be written).
+"""
+
+import ctypes
+from typing import Any
+
+from ..errors import Unsupported
+from .dtypes import TABLE, DType
+
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
+_VERSION, _READ_ONLY = (1, 0), 1  # the newest layout read here, and the flag in it
+_CODES = {0: "i", 1: "u", 2: "f", 4: "b"}
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class _Versioned(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    ]
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
+
+
+def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | None = None) -> tuple[int, int, DType]:
+    """(address, count, dtype) of an object with ``__dlpack__``.
+
+    writable: the call writes to it;  device: the number that its device must have (None: any)
+
+    The capsule is dropped, not consumed: its producer keeps the memory, and so
+    must the caller keep ``x``.  Raises Unsupported or ValueError.
+    """
+    kind, number = (int(one) for one in x.__dlpack_device__())
+    if kind not in device_types:
+        where = "host memory" if kind == CPU else "device memory"
+        raise ValueError(
+            f"{type(x).__name__} lies in {where} (DLPack device {kind}), where this backend can't reach: move it first"
+        )
+    if device is not None and number != device:
+        raise ValueError(
+            f"{type(x).__name__} lies on device {number} and this PE uses device {device}: move it there first"
+        )
+    capsule = _exported(x)  # its end frees the description below: keep it until that is read
+    if _is_valid(capsule, b"dltensor_versioned"):
+        versioned = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
+        if versioned.major != _VERSION[0]:
+            raise Unsupported(f"DLPack {versioned.major}.{versioned.minor} of {type(x).__name__} is not 1.x")
+        if writable and versioned.flags & _READ_ONLY:
+            raise ValueError(f"{type(x).__name__} is read-only, and the call writes to it: pass a copy")
+        tensor = versioned.tensor
+    else:
+        tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
+    letter = _CODES.get(tensor.code)
+    dtype = next((d for d in TABLE.values() if d.kind == letter and 8 * d.item_bytes == tensor.bits), None)
+    if dtype is None or tensor.lanes != 1:
+        raise Unsupported(f"DLPack type code {tensor.code} of {tensor.bits} bits is not one of {', '.join(TABLE)}")
+    count, contiguous = 1, True
+    for axis in reversed(range(tensor.ndim)):
+        if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] != count:
+            contiguous = False
+        count *= tensor.shape[axis]
+    if count and not contiguous:
+        raise ValueError(f"{type(x).__name__} is not contiguous: pass x.contiguous() (or a copy)")
+    return (tensor.data or 0) + tensor.byte_offset, count, dtype
+
+
+def _exported(x: Any) -> Any:
+    """The capsule of ``x``, of the layout that has flags if its producer knows it."""
+    try:
+        return x.__dlpack__(max_version=_VERSION)
+    except TypeError:  # a producer older than DLPack 1.0
+        return x.__dlpack__()

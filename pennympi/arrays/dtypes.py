@@ -1,0 +1,64 @@
+"""The element types, and what each backend calls them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..errors import Unsupported
+
+
+@dataclass(frozen=True, eq=False)  # each is one object, so it is compared and hashed as that
+class DType:
+    """An element type.
+
+    item_bytes: of an element;  acc_bytes: of a partial result (float32 for 16-bit floats)
+    kind: "f" IEEE float, "b" bfloat16, "i" signed, "u" unsigned integer
+    """
+
+    name: str
+    kind: str
+    item_bytes: int
+    acc_bytes: int
+    numpy: np.dtype
+
+
+def _row(name: str, kind: str, item_bytes: int, numpy: Any) -> DType:
+    acc_bytes = 4 if kind in "fb" and item_bytes == 2 else item_bytes
+    return DType(name, kind, item_bytes, acc_bytes, np.dtype(numpy))
+
+
+TABLE = {
+    row.name: row
+    for row in (
+        _row("float16", "f", 2, np.float16),
+        _row("bfloat16", "b", 2, ml_dtypes.bfloat16),
+        _row("float32", "f", 4, np.float32),
+        _row("float64", "f", 8, np.float64),
+        *(_row(f"int{8 * n}", "i", n, f"int{8 * n}") for n in (1, 2, 4, 8)),
+        *(_row(f"uint{8 * n}", "u", n, f"uint{8 * n}") for n in (1, 2, 4, 8)),
+    )
+}
+
+_BY_NUMPY = {row.numpy: row for row in TABLE.values()}
+
+
+def dtype_of(spec: Any) -> DType:
+    """The row for a name, a NumPy/CuPy/ml_dtypes dtype or a scalar type.
+
+    Raises Unsupported for an element type outside the table.
+    """
+    if isinstance(spec, np.dtype) and spec in _BY_NUMPY:  # an array's, first: every call asks twice
+        return _BY_NUMPY[spec]
+    if isinstance(spec, DType):
+        return spec
+    row = TABLE.get(spec) if isinstance(spec, str) else None
+    if row is None:
+        try:
+            row = _BY_NUMPY.get(np.dtype(spec))
+        except TypeError:
+            row = TABLE.get(str(spec).removeprefix("torch."))
+    if row is None:
+        raise Unsupported(f"dtype {spec!r} is not one of {', '.join(TABLE)}; convert the array first")
+    return row

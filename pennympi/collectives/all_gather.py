@@ -1,0 +1,38 @@
+"""AllGather on the host side: what a call may be."""
+
+from typing import Any
+
+from ..arrays.span import overlap
+from ..kernels.all_gather import TABLE
+from ..selection.rules import BYTE, chooser, packets_then_direct
+from .base import Asked, Collective
+
+choose = chooser("all_gather", TABLE, packets_then_direct("ring"))
+
+
+class AllGather(Collective):
+    """out = the parts of all PEs, in their order.  What travels is bytes, whatever the dtype."""
+
+    name = "all_gather"
+    table = TABLE
+    extras = ("reach",)
+    choose = staticmethod(choose)
+
+    def check(self, x: Any, out: Any) -> Asked:
+        """Raises TypeError, ValueError or Unsupported."""
+        src, dst = self.backend.span(x, False), self.backend.span(out, True)
+        self.arrays.holds(src)
+        symmetric = self.arrays.holds(dst)
+        n = self.job.n_pes
+        if dst.count != n * src.count or dst.dtype is not src.dtype:
+            raise ValueError(
+                f"x has {src.count} elements of {src.dtype.name} and out {dst.count} of {dst.dtype.name}: "
+                f"out must have {n} times x's, of the same dtype (a part of each PE)"
+            )
+        if src.address != dst.address + self.job.me * src.nbytes and overlap(src, dst):
+            raise ValueError(
+                "x and out overlap, and x is not this PE's part of out: for in place pass "
+                f"x=out[{self.job.me * src.count}:{(self.job.me + 1) * src.count}], or a copy"
+            )
+        aligned = not (src.address | dst.address) & 15
+        return (dst.address, src.address), (src.nbytes, BYTE, "", aligned, int(symmetric))

@@ -1,0 +1,35 @@
+"""All-to-all on the host side: what a call may be."""
+
+from typing import Any
+
+from ..arrays.span import check_pair
+from ..kernels.all_to_all import TABLE
+from ..selection.rules import BYTE, chooser, packets_then_direct
+from .base import Asked, Collective
+
+choose = chooser("all_to_all", TABLE, packets_then_direct("pairwise"))
+
+
+class AllToAll(Collective):
+    """out = the parts for this PE of every PE's x.  What travels is bytes, whatever the dtype."""
+
+    name = "all_to_all"
+    table = TABLE
+    extras = ("reach",)
+    choose = staticmethod(choose)
+
+    def check(self, x: Any, out: Any) -> Asked:
+        """Raises TypeError, ValueError or Unsupported."""
+        src = dst = self.backend.span(x, out is None)
+        self.arrays.holds(src)
+        symmetric = False  # in place, no peer may write before this PE has sent
+        if out is not None and out is not x:
+            dst = self.backend.span(out, True)
+            symmetric = self.arrays.holds(dst) and dst.address != src.address
+            check_pair(src, dst)
+        if src.count % self.job.n_pes:
+            raise ValueError(
+                f"x has {src.count} elements, which are no equal parts for {self.job.n_pes} PEs: pad it to a multiple"
+            )
+        aligned = not (src.address | dst.address) & 15
+        return (dst.address, src.address), (src.nbytes // self.job.n_pes, BYTE, "", aligned, int(symmetric))

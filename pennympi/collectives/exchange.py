@@ -1,0 +1,58 @@
+"""Pairwise swap of two PEs' arrays."""
+
+from typing import Any
+
+from ..arrays.span import check_alike, check_apart
+from ..backend import Backend, Kernel
+from ..job.job import Job
+from ..kernels.exchange import TABLE
+from ..memory.symmetric import SymmetricArrays
+from ..memory.workspace import Lane, make_lane
+from ..rma import OneSided
+
+PIECE_BYTES = 65536  # of one message of one block
+MAX_BLOCKS = 32
+
+
+class Exchange:
+    """The exchanges of one team."""
+
+    def __init__(self, backend: Backend, job: Job, arrays: SymmetricArrays, rma: OneSided):
+        self._backend, self._job, self._arrays, self._rma = backend, job, arrays, rma
+        self._blocks = min(MAX_BLOCKS, backend.max_blocks)
+        n, blocks = job.n_pes, self._blocks
+        # The pairwise forms may be called by two PEs alone, so nothing can be allocated later.
+        staged = blocks * PIECE_BYTES if backend.needs_scratch else 0
+        self._pair: Lane = make_lane(backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks)
+        self._team: Lane = make_lane(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
+        self._kernels: dict[str, Kernel] = {}
+
+    def call(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
+        row = TABLE.get(form)
+        if row is None:
+            raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
+        if row.collective:
+            self._job.control.enter("exchange")
+        self._rma.check_pe(pe)
+        to, source = self._backend.span(recv, True), self._backend.span(send, False)
+        self._arrays.holds(to), self._arrays.holds(source)
+        check_alike(recv=to, send=source)
+        check_apart("one array for both", recv=to, send=source)
+        kernel = self._kernels.get(form) or self._compile(form)
+        me, n = self._job.me, self._job.n_pes
+        blocks = max(1, min(self._blocks, -(-to.nbytes // PIECE_BYTES)))
+        if row.collective:
+            lane = self._team
+            args = (me, n, pe, to.address, source.address, to.nbytes, PIECE_BYTES)
+        else:
+            lane = self._pair
+            args = (me, pe, to.address, source.address, to.nbytes, self._blocks, PIECE_BYTES)
+        arguments = (*args, lane.inbox, lane.outbox, lane.signals, lane.epochs)
+        self._backend.order.call(kernel.launch, (blocks, arguments), handle, stream, blocks, lane.inbox)
+
+    def _compile(self, form: str) -> Kernel:
+        row = TABLE[form]
+        constants = {"n_pes": self._job.n_pes} if row.collective else {}
+        kernel = self._backend.kernel(row.kernel, f"exchange ({form})", constants=constants)
+        self._kernels[form] = kernel
+        return kernel

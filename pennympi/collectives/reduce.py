@@ -1,0 +1,33 @@
+"""Reduce on the host side: what a call may be."""
+
+from typing import Any
+
+from ..arrays.operators import operator_name
+from ..arrays.span import check_pair
+from ..kernels.reduce import TABLE
+from ..selection.rules import chooser, packets_with_root
+from .base import Asked, Collective, check_root
+
+choose = chooser("reduce", TABLE, packets_with_root({2: "direct", 3: "gathered"}, "ring"))
+
+
+class Reduce(Collective):
+    """On the root, out = op over all PEs of x."""
+
+    name = "reduce"
+    table = TABLE
+    extras = ("root",)
+    choose = staticmethod(choose)
+
+    def check(self, x: Any, out: Any, op: Any, root: Any) -> Asked:
+        """Raises TypeError, ValueError or Unsupported.  out is looked at on the root only, as in MPI."""
+        name, root = operator_name(op), check_root(root, self.job.n_pes)
+        here = self.job.me == root
+        src = dst = self.backend.span(x, here and out is None)
+        self.arrays.holds(src)
+        if here and out is not None and out is not x:
+            dst = self.backend.span(out, True)
+            self.arrays.holds(dst)
+            check_pair(src, dst)
+        aligned = not (src.address | dst.address) & 15
+        return (dst.address, src.address), (src.count, src.dtype, name, aligned, root)

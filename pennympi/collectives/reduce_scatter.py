@@ -1,0 +1,38 @@
+"""ReduceScatter on the host side: what a call may be."""
+
+from typing import Any
+
+from ..arrays.operators import operator_name
+from ..arrays.span import overlap
+from ..kernels.reduce_scatter import TABLE
+from ..selection.rules import chooser, packets_then_direct
+from .base import Asked, Collective
+
+choose = chooser("reduce_scatter", TABLE, packets_then_direct("ring"))
+
+
+class ReduceScatter(Collective):
+    """out = this PE's part of op over all PEs of x."""
+
+    name = "reduce_scatter"
+    table = TABLE
+    choose = staticmethod(choose)
+
+    def check(self, x: Any, out: Any, op: Any) -> Asked:
+        """Raises TypeError, ValueError or Unsupported."""
+        name = operator_name(op)
+        src, dst = self.backend.span(x, False), self.backend.span(out, True)
+        self.arrays.holds(src), self.arrays.holds(dst)
+        n = self.job.n_pes
+        if src.count != n * dst.count or dst.dtype is not src.dtype:
+            raise ValueError(
+                f"x has {src.count} elements of {src.dtype.name} and out {dst.count} of {dst.dtype.name}: "
+                f"x must have {n} times out's, of the same dtype (a part for each PE)"
+            )
+        if dst.address != src.address + self.job.me * dst.nbytes and overlap(src, dst):
+            raise ValueError(
+                "x and out overlap, and out is not this PE's part of x: for in place pass "
+                f"out=x[{self.job.me * dst.count}:{(self.job.me + 1) * dst.count}], or a copy"
+            )
+        aligned = not (src.address | dst.address) & 15
+        return (dst.address, src.address), (dst.count, dst.dtype, name, aligned)

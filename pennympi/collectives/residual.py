@@ -1,0 +1,44 @@
+"""AllReduce with a residual, added in the same kernel: out = op over all PEs of x, plus this PE's residual."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ..arrays.dtypes import DType
+from ..arrays.span import Span, check_alike, check_apart
+from ..backend import Run
+from ..kernels.algorithm import Algorithm, Place, cut
+from ..kernels.residual import add_residual
+from .allreduce import AllReduce
+from .base import Asked, Collective
+
+BLOCK_BYTES = 16384
+
+
+class AllReducePlus(AllReduce):
+    """AllReduce with a residual.  Its lanes are AllReduce's; without one AllReduce has nothing to do with it."""
+
+    opened = ("out", "src", "residual")
+
+    def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
+        """The row to run, one that adds a residual.  Raises ValueError, Unsupported."""
+        return self._selection.choose(name, place, nbytes, dtype, op, residual=True)
+
+    def check(self, x: Any, out: Any, op: Any, residual: Any = None) -> Asked:
+        """Raises TypeError, ValueError or Unsupported."""
+        (dst, src), (count, dtype, name, aligned) = super().check(x, out, op)
+        rest = self.backend.span(residual, False)
+        self.arrays.holds(rest)
+        check_alike(x=Span(src, count, dtype, x), residual=rest)
+        check_apart("residual=out", residual=rest, out=Span(dst, count, dtype, out))
+        return (dst, src, rest.address), (count, dtype, name, aligned and not rest.address & 15)
+
+    def plan(self, asked: Asked, algorithm: str | Algorithm, sms: int | None, *arrays: Any) -> Callable[..., None]:
+        """As ``Collective.plan``."""
+        return Collective.plan(self, asked, algorithm, sms, *arrays)
+
+    def alone(self, count: int, dtype: DType) -> Run:
+        """One PE: out = x + residual."""
+        kernel = self.backend.kernel(add_residual, "allreduce of one PE", reduction=(dtype, "sum"))
+        nbytes = count * dtype.item_bytes
+        blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
+        return kernel.prepare(blocks, (0, 0, 0, dtype.item_bytes, count, cut(count, blocks, count + 16)), (0, 1, 2))

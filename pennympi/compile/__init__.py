@@ -1,0 +1,1 @@
+"""From a kernel, a plain Python function, to what a backend's compiler takes."""

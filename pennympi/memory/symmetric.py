@@ -1,0 +1,139 @@
+"""Symmetric arrays: who lives in the heap, and views of the peers' instances."""
+
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from ..arrays.dtypes import DType, dtype_of
+from ..arrays.span import Span
+from ..backend import Backend
+from ..errors import Unsupported
+from ..job.job import Job
+
+
+class SymmetricArrays:
+    """The arrays of one team that are allocated in its symmetric heap."""
+
+    def __init__(self, backend: Backend, job: Job):
+        self._backend, self._job = backend, job
+        self._starts: list[int] = []  # sorted addresses of live arrays
+        self._bytes: dict[int, int] = {}
+        self._arrays: dict[int, Any] = {}
+        self._registered: dict[int, int] = {}
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        """A new array, the same shape and dtype on every PE.  Collective.
+
+        Raises ValueError when the PEs ask for different things, SymmetricHeapExhausted.
+        """
+        row, sizes = dtype_of(dtype), _shape(shape)
+        asked = self._job.gather((sizes, row.name), "allocation of a symmetric array")
+        if any(other != asked[0] for other in asked):
+            said = ", ".join(f"PE {pe} {shape} {name}" for pe, (shape, name) in enumerate(asked[:8]))
+            raise ValueError(f"a symmetric array has the same shape and dtype on every PE, but asked for were: {said}")
+        nbytes = int(np.prod(sizes, dtype=np.int64)) * row.item_bytes
+        address = self._backend.allocate(max(nbytes, 1))
+        array = self._backend.view(address, sizes, row)
+        self._insert(address, nbytes, array)
+        return array
+
+    def _insert(self, address: int, nbytes: int, array: Any) -> None:
+        self._starts.insert(bisect_right(self._starts, address), address)
+        self._bytes[address], self._arrays[address] = max(nbytes, 1), array
+
+    def free(self, x: Any) -> None:
+        """Give back what ``empty`` gave.  Collective.  Raises ValueError for anything else."""
+        address = next((at for at, array in self._arrays.items() if array is x), None)
+        if address is None:
+            raise ValueError(
+                "free() takes the array that empty(), zeros(), full(), array() or signals() returned, once; "
+                "not a view of it, and not another array"
+            )
+        self._backend.synchronize(None)  # what is under way may still write it, here or on a peer
+        self._job.rendezvous("free of a symmetric array")
+        self._backend.release(address)
+        self._starts.remove(address)
+        del self._bytes[address], self._arrays[address]
+
+    def holds(self, span: Span) -> bool:
+        """True for memory in a live symmetric array.
+
+        Raises ValueError for memory of the heap that has been freed, or that another team holds.
+        """
+        address = span.address
+        i = bisect_right(self._starts, address) - 1
+        if i >= 0:
+            start = self._starts[i]
+            if address + span.count * span.dtype.item_bytes <= start + self._bytes[start]:
+                return True
+        if self._backend.in_heap(address):
+            if self._backend.taken(address):
+                raise ValueError("the array belongs to another team: pass a copy, or an array made by this team")
+            raise ValueError("the array was freed: its memory is back in the symmetric heap")
+        return False
+
+    def whereabouts(self, address: int, nbytes: int) -> tuple[int, int] | None:
+        """(number of the live symmetric array, offset in it), which names the same memory on every PE; None elsewhere."""
+        i = bisect_right(self._starts, address) - 1
+        if i < 0 or address + nbytes > self._starts[i] + self._bytes[self._starts[i]]:
+            return None
+        return i, address - self._starts[i]
+
+    def peer(self, x: Any, pe: int) -> Any:
+        """A view of PE ``pe``'s instance of ``x`` (an array or a view of one)."""
+        span = self._backend.span(x, writable=False)
+        if not self.holds(span):
+            raise ValueError(
+                "peer() takes a symmetric array (team.empty and so on): another one has no instance on a peer"
+            )
+        delta = self._backend.delta(pe)
+        if delta is None:
+            raise Unsupported(f"PE {pe} can't be reached by a pointer from here: use team.get or team.put")
+        return self._backend.view(span.address + delta, tuple(x.shape), span.dtype)
+
+    def release_all(self) -> None:
+        """Give everything back, in order of address: the same on every PE."""
+        for address in self._starts:
+            self._backend.release(address)
+        self._starts.clear()
+        self._bytes.clear()
+        self._arrays.clear()
+
+    def register(self, x: Any) -> None:
+        """Let ``x`` be the source of puts to any PE.  Raises ValueError if it is already."""
+        span = self._backend.span(x, writable=False)
+        if self.holds(span) or span.address in self._registered:
+            raise ValueError("register() is for an array outside the symmetric heap that is not registered yet")
+        self._backend.register(span)
+        self._registered[span.address] = span.nbytes
+
+    def unregister(self, x: Any) -> None:
+        """Undo ``register``.  Raises ValueError if it was not registered."""
+        span = self._backend.span(x, writable=False)
+        if self._registered.pop(span.address, None) is None:
+            raise ValueError("unregister() takes an array that register() was given")
+        self._backend.unregister(span)
+
+    def sendable(self, span: Span) -> bool:
+        """True for memory that may be the source of a put to a PE beyond the pointers' reach."""
+        if self.holds(span):
+            return True
+        return any(a <= span.address and span.address + span.nbytes <= a + n for a, n in self._registered.items())
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple.  Raises TypeError or ValueError for what is none."""
+    try:
+        sizes = tuple(int(n) for n in shape) if hasattr(shape, "__iter__") else (int(shape.__index__()),)
+    except (TypeError, AttributeError):
+        raise TypeError(f"shape {shape!r} is not an int or a sequence of ints") from None
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"shape {sizes} has a negative size")
+    return sizes
+
+
+def filled(backend: Backend, array: Any, value: Any, dtype: DType) -> Any:
+    """Set every element, and wait until it is done."""
+    backend.fill(array, value)
+    return array

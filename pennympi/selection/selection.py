@@ -1,0 +1,200 @@
+"""Which AllReduce algorithm runs: the one that is named, else the fastest as measured, else as the model says."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..arrays.dtypes import DType, dtype_of
+from ..backend import Backend
+from ..errors import Unsupported
+from ..job.job import Job
+from ..kernels.algorithm import Algorithm, Limits, Place, Plan
+from ..kernels.allreduce import PLANNED, TABLE
+from ..settings import setting
+from . import machine as machines
+from .cost import predict
+from .machine import Machine
+from .tuned import Tuned, find
+
+COLLECTIVE = "allreduce"
+# From how many bytes on a plan on a shared out is fastest by each, as measured at 2 H200.
+PLANNED_MIN_BYTES = {"two_shot_copied": 512 << 20, "two_shot_direct": 16 << 20}
+NEEDS_SHARED_OUT = "runs in plans whose out is the same symmetric array on every PE: see team.plan_allreduce"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What an AllReduce of one kind will run, and why.  Print it.
+
+    plan:      blocks (one a multiprocessor of a GPU), elements of a message, threads of a block (0: the
+               backend's own)
+    measured, modelled: {algorithm: us a call} by the tuned table and by the cost model
+    refused:   {algorithm: why it can't run here}
+    """
+
+    nbytes: int
+    dtype: str
+    op: str
+    where: str
+    algorithm: str
+    why: str
+    plan: Plan
+    piece_bytes: int
+    measured: Mapping[str, float]
+    modelled: Mapping[str, float]
+    refused: Mapping[str, str]
+
+    def __str__(self) -> str:
+        plan = self.plan
+        threads = f" of {plan.threads} threads" if plan.threads else ""
+        lines = [
+            f"allreduce of {self.nbytes} bytes, {self.dtype} {self.op}, {self.where}: {self.algorithm}, {self.why}",
+            f"  {plan.blocks} block{'s' * (plan.blocks != 1)}{threads}, pieces of {self.piece_bytes} bytes",
+        ]
+        names = sorted(
+            {*self.measured, *self.modelled}, key=lambda name: self.measured.get(name, self.modelled.get(name, 0))
+        )
+        for name in names:
+            said = [f"{self.measured[name]:.4g} us measured"] if name in self.measured else []
+            said += [f"{self.modelled[name]:.4g} us by the model"] if name in self.modelled else []
+            lines.append(f"  {name:20s} {', '.join(said)}")
+        lines += [f"  {name:20s} can't run: {why}" for name, why in self.refused.items()]
+        return "\n".join(lines)
+
+
+class Selection:
+    """The choice of one team.
+
+    limits: of its launches;  machine: constants of the cost model;  tuned: its measured table, or None
+    device: what its PEs run on
+    """
+
+    def __init__(self, place: Place, limits: Limits, machine: Machine, tuned: Tuned | None, device: str):
+        self._place, self._limits, self.machine, self.tuned, self.device = place, limits, machine, tuned, device
+
+    def choose(
+        self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, residual: bool = False
+    ) -> Algorithm:
+        """The row to run.  ``name``: an algorithm's, or "auto"; or a row, which a measurement may have changed.
+
+        residual: it has to add one
+
+        Raises ValueError for an unknown name, Unsupported when it can't run here.
+        """
+        if name == "auto":
+            name = setting("PENNYMPI_ALLREDUCE")
+        if name == "auto":
+            name = self._best(nbytes, dtype_of(dtype), op, residual)[0]
+        row = name if isinstance(name, Algorithm) else TABLE.get(name)
+        if row is None and name in PLANNED:
+            raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
+        if row is None:
+            raise ValueError(f"algorithm {name!r} is unknown: use auto, {', '.join(TABLE)}")
+        reason = self._refusal(row, dtype, op)
+        if reason:
+            raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
+        if residual and not row.residual:
+            able = ", ".join(other.name for other in TABLE.values() if other.residual)
+            raise Unsupported(f"{row.name} can't add a residual: use algorithm='auto', or one of {able}")
+        return row
+
+    def planned(self, name: str | Algorithm, nbytes: int, dtype: str, op: str, shared: bool) -> Algorithm | None:
+        """The row of a plan that writes the peers' ``out`` itself, or None: as any call.
+
+        shared: ``out`` is the same symmetric object on every PE.  Raises Unsupported for one that can't run here.
+        """
+        if isinstance(name, Algorithm):
+            return None
+        if name == "auto":
+            name = setting("PENNYMPI_ALLREDUCE")
+        fast = shared and self._place.n_pes > 1 and self._place.whole_lines and self.machine.name == machines.NVLINK.name
+        if name == "auto" and fast and len(set(self._place.node_of)) == 1:
+            name = next((row for row, least in PLANNED_MIN_BYTES.items() if nbytes >= least), name)
+        row = PLANNED.get(str(name))
+        if row is None:
+            return None
+        reason = self._refusal(row, dtype, op)
+        if reason or not shared:
+            raise Unsupported(f"{name} can't run here: {reason}" if reason else f"{name} {NEEDS_SHARED_OUT}")
+        return row
+
+    def _refusal(self, row: Algorithm, dtype: str, op: str) -> str:
+        """Why a row can't run here, or ""."""
+        return row.refuse(self._place, dtype, op) or row.no_room(self._place, self._limits)
+
+    def explain(self, nbytes: int, dtype: DType, op: str, limits: Limits | None = None) -> Explanation:
+        """What a call would run within ``limits`` (None: the team's), why, and what else could.  Raises as ``choose``."""
+        limits = limits or self._limits
+        row = self.choose("auto", self._place, nbytes, dtype.name, op)
+        forced = setting("PENNYMPI_ALLREDUCE") != "auto"
+        why = "named by PENNYMPI_ALLREDUCE" if forced else self._best(nbytes, dtype, op)[1]
+        count, alone = max(1, nbytes // dtype.item_bytes), self._place.n_pes == 1
+        plan = Plan(1, count) if alone else row.plan(count, dtype.item_bytes, dtype.acc_bytes, self._place, limits)
+        return Explanation(
+            nbytes,
+            dtype.name,
+            op,
+            f"{self._place.n_pes} PEs on {self.device}",
+            row.name,
+            "which for one PE is a copy at most" if alone else why,
+            plan,
+            plan.piece_elems * dtype.item_bytes,
+            self._measured(nbytes, dtype, op),
+            self._modelled(nbytes, dtype, op),
+            {one.name: reason for one in TABLE.values() if (reason := self._refusal(one, dtype.name, op))},
+        )
+
+    def _best(self, nbytes: int, dtype: DType, op: str, residual: bool = False) -> tuple[str, str]:
+        """(name, why) of the fastest algorithm that can run (and add a residual)."""
+        able = [row.name for row in TABLE.values() if row.residual or not residual]
+        measured = {name: us for name, us in self._measured(nbytes, dtype, op).items() if name in able}
+        if measured and self.tuned:
+            return min(measured, key=lambda name: measured[name]), f"the fastest as measured ({self.tuned.source})"
+        modelled = {name: us for name, us in self._modelled(nbytes, dtype, op).items() if name in able}
+        if modelled:
+            return min(modelled, key=lambda name: modelled[name]), f"the fastest by the cost model of {self.machine.name}"
+        able = [name for name in able if not self._refusal(TABLE[name], dtype.name, op)]
+        return able[0], "the first that can run: none has a formula"
+
+    def _measured(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:
+        """{algorithm that can run: us} by the tuned table."""
+        times = self.tuned.times(COLLECTIVE, dtype.name, nbytes) if self.tuned else {}
+        return {
+            name: us for name, us in times.items() if name in TABLE and not self._refusal(TABLE[name], dtype.name, op)
+        }
+
+    def _modelled(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:
+        """{algorithm that can run: us} by the cost model."""
+        count = max(1, nbytes // dtype.item_bytes)
+        times: dict[str, float] = {}
+        for row in TABLE.values() if self._place.n_pes > 1 else ():
+            if not self._refusal(row, dtype.name, op):
+                us = predict(row, count, dtype.item_bytes, dtype.acc_bytes, self._place, self._limits, self.machine)
+                if us is not None:
+                    times[row.name] = us
+        return times
+
+
+def agreed(job: Job, backend: Backend, place: Place) -> Selection:
+    """The selection that all PEs of a team share: PE 0 reads the table and knows the machine.  Collective.
+
+    Raises ValueError or OSError, the same on every PE, for a table that can't be read.
+    """
+    machine, tuned, error = machines.NVLINK, None, None
+    if job.me == 0:
+        machine = machine_of(backend, place)
+        try:
+            tuned = find(backend.device_name, place)
+        except (OSError, ValueError) as caught:
+            error = caught
+    machine, tuned, error = job.gather((machine, tuned, error), "look for measured tables")[0]
+    if error is not None:
+        raise error
+    return Selection(place, Limits(backend.max_blocks, backend.half_bytes), machine, tuned, backend.device_name)
+
+
+def machine_of(backend: Backend, place: Place) -> Machine:
+    """The constants for this process's device and links."""
+    if backend.name == "host":
+        return machines.host(place.n_pes, os.cpu_count() or 1)
+    return machines.NVLINK if place.whole_lines or len(set(place.node_of)) > 1 else machines.PCIE

@@ -1,0 +1,185 @@
+"""What a GPU's waits and sends do when a wait gives up: their bodies run as plain Python, one thread of a PE."""
+
+from types import FunctionType, SimpleNamespace
+
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from pennympi.compile import context as h
+from pennympi.cuda import multicast, packets, peers, primitives, remote
+from pennympi.job.liveness import FOR_EVER_NS
+from pennympi.kernels.block import POISON
+
+HERE, RECORD, ABORT, LIVES, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000
+SHARED, OTHER_TEAM = 1300, 1400
+TIMEOUT_NS = 100  # a look at the clock takes one
+
+
+class Thread:
+    """Memory of 8-byte words by address, a clock, and the bodies bound to them; ``events[n]()`` runs at the n-th look."""
+
+    def __init__(self, **events):
+        self.memory, self.clock, self.events = {}, 0, {int(key[1:]): event for key, event in events.items()}
+        for word, value in (
+            (h.ABORT, ABORT),
+            (h.RECORD, RECORD),
+            (h.LIVES, LIVES),
+            (h.TIMEOUT_NS, TIMEOUT_NS),
+            (h.SHARED, SHARED),
+        ):
+            self.memory[HERE + 8 * word] = value
+        self.memory |= {SHARED + 8: 2, SHARED + 16: HERE, SHARED + 24: OTHER_TEAM}
+        for pe in (0, 2):
+            self.memory[HERE + 8 * (h.DELTAS + pe)] = FAR * pe
+            self.memory[LIVES + 8 + 8 * pe] = FOR_EVER_NS
+        load, store = self.load, self.store
+        everybody = {"all_sync": lambda mask, x: x, "any_sync": lambda mask, x: x, "syncwarp": lambda mask: None}
+        cuda = SimpleNamespace(
+            threadIdx=SimpleNamespace(x=0), blockDim=SimpleNamespace(x=1), syncthreads=lambda: None,
+            syncthreads_or=bool, **everybody,
+        )  # fmt: skip
+        self.scope = {
+            "cuda": cuda, "load_word": load, "load_volatile": load, "load_acquire": load, "store_word": store,
+            "store_release": store, "fence_system": lambda: None, "fence_alias": lambda: None, "CALL": 7,
+            "global_timer_ns": self.now, "claim": self.claim, "copy": lambda dst, src, n: store(dst, load(src)),
+            "poll_pair": lambda at: (load(at), load(at + 8)), "load_least": load, "SPINS": 2,
+            "send_pair": lambda at, x, y: (store(at, x), store(at + 8, y)),
+            "pair_of": lambda pairs, pe: pairs[pe] if pe >= 0 else (0, 0),
+            "poll_all": lambda at, stride, me: [(load(at + pe * stride), load(at + pe * stride + 8)) for pe in range(3)],
+            "missing": lambda pairs, epoch, me: next((k for k in (0, 2) if pairs[k][1] != epoch), -1),
+            "nvshmem_put": lambda dst, src, n, pe: store(("put", pe), dst),
+            "nvshmem_put_signal": lambda dst, src, n, word, value, pe: store(("put", pe), dst),
+            "nvshmem_signal": lambda word, value, pe: store(("signal", pe), value),
+        }  # fmt: skip
+
+    def load(self, at):
+        return self.memory.get(at, 0)
+
+    def store(self, at, value):
+        self.memory[at] = (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+    def now(self):
+        self.clock += 1
+        assert self.clock < 10 * TIMEOUT_NS, "waits for ever"
+        self.events.get(self.clock, lambda: None)()
+        return self.clock
+
+    def claim(self, at):
+        free = not self.load(at)
+        self.memory[at] = 1
+        return free
+
+    def __getattr__(self, name):
+        """A body of that name, and all that it calls, bound to this thread."""
+        for module in (primitives, peers, packets, multicast):
+            if isinstance(module.__dict__.get(name), FunctionType):
+                return self.bound(module.__dict__[name])
+        raise AttributeError(name)
+
+    def bound(self, function):
+        scope = dict(function.__globals__)
+        for name, value in function.__globals__.items():
+            if isinstance(value, FunctionType) and value.__module__.startswith("pennympi.cuda"):
+                scope[name] = lambda *args, value=value: self.bound(value)(*args)
+        return FunctionType(function.__code__, scope | self.scope, function.__name__, function.__defaults__)
+
+    @property
+    def gave_up(self):
+        return self.load(HERE + 8 * h.GAVE_UP)
+
+    def record(self):
+        return [self.load(RECORD + 8 * k) for k in range(h.RECORD_FOUND + 1)]
+
+
+WAITS = {  # each waits for epoch 9 of PE 2, and where that would come
+    "poll": (lambda one: one.poll(HERE, WORD, 9, 2), WORD),
+    "take": (lambda one: one.take(HERE, WORD, 7, 9, 2), WORD + 7 * 16 + 8),
+    "take_all": (lambda one: one.take_all(HERE, SLOTS, 256, 7, 9, 1), SLOTS + 2 * 256 + 7 * 16 + 8),
+}
+each_wait = pytest.mark.parametrize(("wait", "word"), WAITS.values(), ids=WAITS)
+
+
+def waiting(**events):
+    one = Thread(**events)
+    one.store(SLOTS + 7 * 16 + 8, 9)  # PE 0's packets are there
+    return one
+
+
+@each_wait
+def test_data_that_comes_late_is_taken(wait, word):
+    one = waiting(_3=lambda: one.store(word, 9))
+    wait(one)
+    assert not one.gave_up and one.record() == [0] * 5
+
+
+@each_wait
+def test_a_deadline_poisons_what_is_sent_later(wait, word):
+    one = waiting()
+    wait(one)
+    assert one.gave_up == POISON and one.record() == [1, 2, 7, 9, 0] and one.load(ABORT) == 1
+    assert one.load(OTHER_TEAM + 8 * h.GAVE_UP) == POISON, "kernels of another team are queued behind this one"
+    one.poll(HERE, WORD + 800, 5, 0)  # the next wait ends at its first look, and the record stays
+    assert one.clock < TIMEOUT_NS + 10 and one.record() == [1, 2, 7, 9, 0]
+
+
+@each_wait
+def test_poison_is_never_taken_for_data(wait, word):
+    one = waiting(_3=lambda: one.store(word, POISON | 9))
+    wait(one)
+    assert one.gave_up == POISON and one.record() == [1, 2, 7, 9, POISON | 9] and one.clock < 10
+
+
+@each_wait
+def test_a_deadline_begins_anew_with_a_sign_of_life(wait, word):
+    """PE 2 shows the last one after 250 ns; the watchdog looks every 20."""
+    beats = {f"_{now}": lambda now=now: one.store(LIVES + 8 + 8 * 2, max(0, now - 250)) for now in range(20, 500, 20)}
+    one = waiting(**beats)
+    one.store(LIVES + 8 + 8 * 2, 0)
+    wait(one)
+    assert one.gave_up == POISON and 250 + TIMEOUT_NS <= one.clock < 280 + TIMEOUT_NS
+    assert one.load(LIVES) == 1 + 2, "the watchdog does not hear for whom this PE waits"
+
+
+def test_what_is_sent_after_a_failure():
+    """Signals and packets are poison, and puts go back to where they came from."""
+    for gave_up in (0, POISON):
+        one = Thread()
+        one.store(HERE + 8 * h.GAVE_UP, gave_up)
+        one.store(OWN, 33)
+        one.put(HERE, WORD, OWN, 8, 2)
+        one.put_signal(HERE, WORD + 8, OWN, 8, WORD + 16, 5, 2)
+        one.signal(HERE, WORD + 24, 6, 2)
+        one.signal_all(HERE, WORD + 32, 7, 1, 3)
+        one.send_part(WORD, 7, (1, 2), one.poisoned(HERE, 8))
+        there = FAR * 2 + WORD
+        assert [one.load(there), one.load(there + 8)] == ([0, 0] if gave_up else [33, 33]) and one.load(OWN) == 33
+        assert [one.load(there + 16), one.load(there + 24), one.load(there + 40)] == [
+            value | gave_up for value in (5, 6, 7)
+        ]
+        assert one.load(WORD + 7 * 16 + 8) == 8 | gave_up
+
+
+def test_what_nvshmem_carries_after_a_failure():
+    for gave_up in (0, POISON):
+        one = Thread()
+        one.store(HERE + 8 * h.GAVE_UP, gave_up)
+        one.store(HERE + 8 * (h.DELTAS + 2), h.UNREACHABLE)
+        one.store(HERE + 8 * h.N_PES, 3)
+        one.store(HERE + 8 * (h.DELTAS + 3 + 2), 2)  # what NVSHMEM calls PE 2
+        one.bound(remote.put_signal)(HERE, WORD, OWN, 8, WORD + 16, 5, 2)
+        assert one.load(("put", 2)) == (0 if gave_up else WORD) and one.load(("signal", 2)) == (
+            5 | POISON if gave_up else 0
+        )
+        one.memory.pop(("put", 2), None)
+        one.bound(remote.put)(HERE, WORD, OWN, 8, 2)
+        one.bound(remote.signal)(HERE, WORD, 6, 2)
+        assert one.load(("put", 2)) == (0 if gave_up else WORD) and one.load(("signal", 2)) == 6 | gave_up
+
+
+def test_the_switch_shows_the_least_and_so_poison():
+    one = Thread(_3=lambda: one.store(WORD, -(1 << 63) | 9))  # the least of all words, and with no deltas every PE's
+    one.poll_least(HERE, WORD, 9, 3)
+    assert one.gave_up == POISON and one.record()[0] == 1 and one.record()[4] >= POISON
+    one.meet_multicast(HERE, WORD + 8, 9, 3)
+    assert one.load(WORD + 8) == -(1 << 63) | 9

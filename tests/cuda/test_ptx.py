@@ -1,0 +1,227 @@
+"""Every kernel text compiled to PTX without a GPU: the instructions that its speed and its order rest on are there."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from collective_cases import ALGORITHMS as ALL_OTHERS
+from collective_cases import CASES
+from mpi4py import MPI
+
+from apps.jacobi.sweep import warp_source
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("one process compiles for all: run these tests without mpirun", allow_module_level=True)
+
+from numba.cuda import dispatcher
+
+from apps.jacobi.sweep import chebyshev, sweep
+from pennympi.arrays.dtypes import TABLE as DTYPES
+from pennympi.collectives.base import constants
+from pennympi.compile.bind import parameters
+from pennympi.cuda import compile as backend
+from pennympi.kernels.algorithm import SWITCH_ADDS
+from pennympi.kernels.allreduce import TABLE as ALGORITHMS
+from pennympi.kernels.exchange import TABLE as FORMS
+from pennympi.kernels.rma import on_stream
+
+HOPPER, AMPERE = (9, 0), (8, 0)
+N_PES = 4
+# Loads, the op and stores are alike in every algorithm, and test_allreduce.py runs them all: here each is compiled for
+# bfloat16, whose partials are wider, and for float32 or some of the other dtypes, so that each of them is compiled once.
+IN_TURN = [name for name in DTYPES if name not in ("float32", "bfloat16")]
+OPS = ("sum", "prod", "min", "max", "avg")
+
+
+def kernels():
+    """(algorithm, compute capability, [(dtype, op), ...]) of each test."""
+    rows = [name for name in ALGORITHMS if name != "nvls"]
+    for turn, name in enumerate(rows):
+        reductions = [("bfloat16", OPS[turn % len(OPS)])]
+        yield name, HOPPER, reductions if turn % 2 else [*reductions, ("float32", "sum")]
+    for turn, name in enumerate(rows[1::2]):
+        yield name, AMPERE, [(other, "sum") for other in IN_TURN[turn :: len(rows) // 2]]
+    yield "nvls", HOPPER, [(name, ops[-1]) for name, ops in SWITCH_ADDS.items()]
+
+
+KERNELS = list(kernels())
+VECTOR = {"load": re.compile(r"\bld\.global(\.nc)?\.v[24]\."), "store": re.compile(r"\bst\.global\.v[24]\.")}
+ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
+
+
+@pytest.fixture
+def ptx(monkeypatch):
+    """(text, name, cc, ...) -> its PTX, with what holds for every kernel asserted."""
+
+    def compiled(text, name, cc, kinds=None, elements=None, reduction=None, constants=None, aligned=False, beyond=False):
+        monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
+        kinds = kinds or "i" * (len(parameters(text)) - 1)
+        overlap = cc >= backend.OVERLAP_CC
+        function, signature = backend.entry(
+            text, name, kinds, elements, reduction, constants or {}, beyond, aligned, overlap
+        )
+        code = backend.ptx(function, signature, cc)
+        lines = [line.strip() for line in code.splitlines()]
+        assert f".target sm_{cc[0]}{cc[1]}" in code
+        assert sum(".entry" in line for line in lines) == 1
+        assert beyond or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
+        assert ("griddepcontrol.wait" in code) == overlap
+        return code
+
+    return compiled
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "cc", "reductions"), KERNELS, ids=[f"{name}-sm_{cc[0]}{cc[1]}" for name, cc, _ in KERNELS]
+)
+def test_allreduce(ptx, algorithm, cc, reductions):
+    for name, op in reductions:
+        dtype = DTYPES[name]
+        code = ptx(
+            ALGORITHMS[algorithm].kernel,
+            f"allreduce ({algorithm})",
+            cc,
+            reduction=(dtype, op),
+            constants=constants(ALGORITHMS[algorithm].kernel, dtype, N_PES),
+            aligned=True,
+        )
+        what = f"{algorithm} {op} of {name}"
+        check_messages(code, "packets" in algorithm, what)
+        if algorithm == "nvls":
+            adds = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16": "add.acc::f32.v4.bf16x2"}
+            assert f"multimem.ld_reduce.relaxed.sys.global.{adds[name]} " in code, what
+            assert "multimem.st.relaxed.sys.global.v4.f32 " in code, what
+            assert "multimem.ld_reduce.acquire.sys.global.min.s64 " in code, f"{what}: no min-polling"
+            assert "fence.proxy.alias" in code, what
+            assert len(backend._assembled(code, cc)) > 0  # nvJitLink knows these instructions
+        assert ("multimem" in code) == (algorithm == "nvls"), what
+
+
+@pytest.mark.parametrize("algorithm", [name for name, row in ALGORITHMS.items() if row.residual])
+def test_residual(ptx, algorithm):
+    """A product and the sum after it are rounded one by one, as on a CPU."""
+    name, op = ("float32", "prod") if algorithm == "one_shot" else ("bfloat16", "sum")
+    text, dtype = ALGORITHMS[algorithm].kernel, DTYPES[name]
+    fixed = constants(text, dtype, N_PES, opened=("residual",))
+    code = ptx(text, f"allreduce ({algorithm})", HOPPER, reduction=(dtype, op), constants=fixed, aligned=True)
+    check_messages(code, "packets" in algorithm, f"{algorithm} with a residual")
+    assert "fma.rn.f" not in code and "add.rn.f32" in code
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), ALL_OTHERS)
+def test_collectives(ptx, collective, algorithm):
+    """A dtype and an op for each text, in turn; what only moves data has none."""
+    case = CASES[collective]
+    row, turn = case.table[algorithm], ALL_OTHERS.index((collective, algorithm))
+    dtype = DTYPES[[*DTYPES][turn % len(DTYPES)] if case.reduces else "uint8"]
+    reduction = (dtype, OPS[turn % len(OPS)]) if case.reduces else None
+    fixed = constants(row.kernel, dtype, N_PES)
+    code = ptx(row.kernel, f"{collective} ({algorithm})", HOPPER, reduction=reduction, constants=fixed, aligned=True)
+    check_messages(code, algorithm == "packets", f"{collective} {algorithm} of {dtype.name}")
+
+
+def check_messages(code, by_packets, what):
+    """All in registers, and the instructions that carry messages."""
+    assert ".local" not in code, f"{what}: spills, or an array that is not in registers"
+    if by_packets:  # a packet's 120 bytes of data are read and written word by word at home
+        assert "st.relaxed.sys.global.v2" in code and "ld.relaxed.sys.global.v2" in code, what
+    else:
+        assert VECTOR["load"].search(code) and VECTOR["store"].search(code), f"{what}: no vector accesses"
+        assert ACQUIRE in code and RELEASE in code, what
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "one_shot_packets"])
+def test_allreduce_of_any_alignment(ptx, algorithm):
+    """Whole vectors inside, single elements at the ends."""
+    text = ALGORITHMS[algorithm].kernel
+    code = ptx(
+        text,
+        f"allreduce ({algorithm})",
+        HOPPER,
+        reduction=(DTYPES["float16"], "sum"),
+        constants=constants(text, DTYPES["float16"], N_PES),
+    )
+    assert ".local" not in code
+    assert re.search(r"\bst\.global\.([bu]8|[bu]16)\b", code), "no store of a single element"
+
+
+@pytest.mark.parametrize(("form", "cc"), [*((form, HOPPER) for form in FORMS), ("put_signal", AMPERE)])
+def test_exchange(ptx, form, cc):
+    row = FORMS[form]
+    code = ptx(row.kernel, f"exchange ({form})", cc, constants={"n_pes": N_PES} if row.collective else {})
+    assert VECTOR["load"].search(code) and VECTOR["store"].search(code)
+    assert ACQUIRE in code and RELEASE in code
+
+
+@pytest.mark.parametrize("cc", [HOPPER, AMPERE], ids=["sm_90", "sm_80"])
+def test_one_sided(ptx, cc):
+    codes = {
+        name: ptx(getattr(on_stream, name), name, cc, constants={"n_pes": N_PES} if name == "barrier" else {})
+        for name in ("put_bytes", "get_bytes", "put_bytes_signal", "wait_signal", "barrier")
+        if cc == HOPPER or name in ("put_bytes_signal", "barrier")
+    }
+    for name in {"put_bytes", "get_bytes", "put_bytes_signal"} & set(codes):
+        assert VECTOR["load"].search(codes[name]) and VECTOR["store"].search(codes[name]), name
+    for name, signals, waits in (("put_bytes_signal", 1, 0), ("wait_signal", 0, 1), ("barrier", 1, 1)):
+        if name in codes:
+            assert (RELEASE in codes[name]) == signals and (ACQUIRE in codes[name]) == waits, name
+
+
+@pytest.mark.parametrize("algorithm", ["two_shot", "ring"])
+def test_beyond_a_pointer(ptx, algorithm):
+    """Every body of ``cuda/remote.py`` compiles, and NVSHMEM is asked for puts, signals and their completion."""
+    text, dtype = ALGORITHMS[algorithm].kernel, DTYPES["bfloat16"]
+    code = ptx(
+        text, algorithm, HOPPER, reduction=(dtype, "sum"), constants=constants(text, dtype, N_PES), beyond=True
+    )  # fmt: skip
+    calls = ("put", "signal", "quiet") if algorithm == "two_shot" else ("put_signal", "signal", "quiet")
+    assert all(f"pennympi_{call}" in code for call in calls)
+
+
+SWEEPS = [  # text, dtype, sweeps of a pass, norms
+    ("sweeps", "float32", 2, "none", AMPERE),
+    ("sweeps", "float64", 1, "last", HOPPER),
+    ("exchanging_sweeps", "float32", 4, "all", HOPPER),
+    ("persistent_sweeps", "float32", 1, "last", HOPPER),
+]
+
+
+@pytest.mark.parametrize(("text", "name", "sweeps", "norms", "cc"), SWEEPS, ids=lambda x: str(x))
+def test_jacobi(ptx, text, name, sweeps, norms, cc):
+    """Rows are read and written by whole vectors, kept in registers and passed on by shuffles, and nothing is fused but
+    the squares: four of eight columns, or two of four."""
+    bodies = (("march", sweeps, norms),)
+    if text == "persistent_sweeps":
+        bodies = (("march", 1, "none"), ("summed_march", 1, norms))
+    kernel = sweep.bound(getattr(sweep, text), "cuda", bodies, name, 1000)
+    code = ptx(kernel, text, cc, elements=DTYPES[name])
+    letter, width = {"float32": ("f32", 4), "float64": ("f64", 2)}[name]
+    loads, stores = (len(re.findall(rf"\b{kind}\.global\.v{width}\.(?:{letter}|b\d\d)\b", code)) for kind in ("ld", "st"))
+    rows = 6 * len(bodies)  # three before the loop, three a turn
+    assert loads >= 2 * rows and stores >= rows
+    assert not re.search(rf"\b(ld|st)\.global\.{letter}\b", code), "a column of its own"
+    assert ".local" not in code and "shfl.sync" in code
+    assert ("prefetch.global.L2" in code) == (warp_source.AHEAD.get(sweeps, warp_source.MOST_AHEAD) > 0)
+    products = len(re.findall(rf"\bmul\.rn\.{letter}", code))
+    summed = {"none": 0, "last": 1, "all": sweeps}[norms]
+    squares = width * (3 * summed + (summed - 1 if norms == "all" else 0))
+    assert len(re.findall(rf"\bfma\.rn\.{letter}", code)) == squares, "a fused step has other bits"
+    assert products >= 2 * width * 3 * sweeps
+    assert ("red.global.add.u64" in code) == (norms != "none")
+    if text != "sweeps":
+        assert ACQUIRE in code and RELEASE in code
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_chebyshev(ptx, name):
+    letter = {"float32": "f32", "float64": "f64"}[name]
+    for text in (chebyshev.chebyshev, chebyshev.chebyshev_and_sum):
+        kinds = "".join("f" if one == "weight" else "i" for one in parameters(text)[1:])
+        code = ptx(text, text.__name__, HOPPER, kinds, elements=DTYPES[name])
+        # The product is kept from the addition by a minimum: one each, and no other multiplication is fused either.
+        products = len(re.findall(rf"\bmul\.(rn\.)?{letter}", code))
+        assert f"min.{letter}" in code and products >= 2
+        fused = len(re.findall(r"\bfma\.rn\.f(32|64)", code))
+        sums = len(re.findall(rf"\bmin\.{letter}", code)) if "sum" in text.__name__ else 0
+        assert fused == sums, "fused steps other than those of the norm's squares"

@@ -1,0 +1,125 @@
+"""The solver's files: whole or absent, readable by the next run and by ParaView."""
+
+import resource
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import h5py
+import numpy as np
+import pytest
+
+from apps.jacobi.grid.problem import Problem
+from apps.jacobi.outcome import Outcome
+from apps.jacobi.storage import restart, xdmf
+from apps.jacobi.storage.files import FieldFile, part_name, why_unwritable, write_text
+from apps.jacobi.storage.save import Writer
+
+PROBLEM = Problem(6, 5, niter=90, tol=0.25, nccheck=3, dtype="float64", bc="periodic", method="chebyshev")
+ROWS = np.arange(18.0).reshape(3, 6)
+OUTCOME = Outcome(7, "interrupted", [(0, 2.0), (6, 0.1 + 0.2)])
+
+
+def written(path, problem=PROBLEM):
+    file = FieldFile(path, problem)
+    for name in restart.names(problem):
+        file.write(name, 1, ROWS[:2])
+        file.write(name, 3, ROWS[2:])
+    return file
+
+
+def test_file_is_whole_or_absent(tmp_path):
+    path = tmp_path / "field.h5"
+    file = written(path)
+    assert not path.exists()
+    file.finish(OUTCOME)
+    assert [one.name for one in tmp_path.iterdir()] == ["field.h5"]
+    with h5py.File(path) as h5:
+        for name in ("field", "previous"):
+            field = h5[name][:]
+            assert field.dtype == np.float64 and (field[1:-1] == ROWS).all()
+            assert (field[0] == ROWS[-1]).all() and (field[-1] == ROWS[0]).all()
+        assert h5["residual/iteration"][:].tolist() == [0, 6] and h5["residual/norm"][:].tolist() == [2.0, 0.1 + 0.2]
+    before = path.read_bytes()
+    file = written(path)
+    file.discard()
+    assert path.read_bytes() == before and not part_name(path).exists()
+
+
+def test_what_was_written_is_read(tmp_path):
+    path = tmp_path / "field.h5"
+    written(path).finish(OUTCOME)
+    saved = restart.read(path)
+    assert saved.problem == PROBLEM and type(saved.problem.nx) is int and type(saved.problem.tol) is float
+    assert (saved.outcome.iterations, saved.outcome.history) == (7, OUTCOME.history)
+    comm = SimpleNamespace(rank=0, allgather=lambda one: [one])
+    source = restart.Source(comm, path)
+    for rows in ([3, 1, 2, 3, 1], [2], [1, 2, 3]):
+        assert (source["previous"][np.array(rows)] == ROWS[np.array(rows) - 1]).all()
+    source.close()
+
+
+def test_files_that_are_no_checkpoints(tmp_path):
+    path = tmp_path / "a.h5"
+    path.write_bytes(b"not HDF5 at all")
+    with pytest.raises(ValueError, match="not a whole checkpoint"):
+        restart.read(path)
+    with h5py.File(path, "w") as h5:
+        h5["field"] = ROWS
+    with pytest.raises(ValueError, match="not written by this version"):
+        restart.read(path)
+    FieldFile(path, PROBLEM).finish(OUTCOME)
+    with pytest.raises(ValueError, match="not a whole checkpoint"):
+        restart.read(path)
+    file = FieldFile(path, PROBLEM)
+    file.write("field", 1, ROWS)
+    file.finish(Outcome(9, "converged"))
+    with pytest.raises(ValueError, match="converged Chebyshev"):
+        restart.read(path)
+    written(path).finish(OUTCOME)
+    path.write_bytes(path.read_bytes()[:-500])
+    with pytest.raises(ValueError, match="not a whole checkpoint"):
+        restart.read(path)
+    with pytest.raises(ValueError, match="no such file"):
+        restart.read(tmp_path / "b.h5")
+
+
+def test_a_full_disk_leaves_the_file_before(tmp_path):
+    path, problem = tmp_path / "a.h5", Problem(600, 300)
+    rows = np.ones((298, 600), "float32")
+    writer = Writer(path, problem)
+    writer.take("field")(1, rows)
+    writer.finish(OUTCOME)
+    assert not writer.complaint and sorted(one.name for one in tmp_path.iterdir()) == ["a.h5", "a.xdmf"]
+    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # as if the disk were full
+    try:
+        writer = Writer(path, problem)
+        writer.take("field")(1, rows)
+        writer.finish(OUTCOME)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert writer.complaint
+    assert path.read_bytes() == before and not part_name(path).exists()
+    assert Writer(tmp_path / "no" / "a.h5", problem).complaint
+
+
+def test_xdmf_points_into_the_file(tmp_path):
+    path = tmp_path / "run.h5"
+    written(path).finish(OUTCOME)
+    xdmf.write(path, PROBLEM, 7)
+    grid = ElementTree.parse(tmp_path / "run.xdmf").getroot().find("Domain/Grid")
+    assert grid.find("Time").get("Value") == "7" and grid.find("Topology").get("Dimensions") == "5 6"
+    item = grid.find("Attribute/DataItem")
+    name, data = item.text.split(":")
+    with h5py.File(tmp_path / name) as h5:
+        assert h5[data].shape == tuple(map(int, item.get("Dimensions").split()))
+        assert h5[data].dtype.itemsize == int(item.get("Precision"))
+
+
+def test_paths_are_tried_first(tmp_path):
+    assert why_unwritable(tmp_path / "a.json") == "" and not list(tmp_path.iterdir())
+    assert "no such file" in why_unwritable(tmp_path / "no" / "a.json")
+    assert "folder" in why_unwritable(tmp_path)
+    write_text(tmp_path / "a.json", "{}\n")
+    assert (tmp_path / "a.json").read_text() == "{}\n" and len(list(Path(tmp_path).iterdir())) == 1

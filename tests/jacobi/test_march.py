@@ -1,0 +1,288 @@
+"""T sweeps a pass: the text of a GPU's warp, run in NumPy, and the CPU's body, against plain sweeps; and the texts that
+exchange halos inside the kernel, on grids of blocks of several PEs."""
+
+import threading
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from warp import Grid, Words
+
+from apps.jacobi.grid.slab import slabs
+from apps.jacobi.norm.exact_sum import BAD, COPIES, LEAST_BIT, WORDS, WORDS_BYTES, segment
+from apps.jacobi.norm.norm import total_of
+from apps.jacobi.sweep import march_host, sweep
+from apps.jacobi.verify.reference import step
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("one process computes alone: run these tests without mpirun", allow_module_level=True)
+
+SUMMED = {"none": 0, "last": 1}
+
+
+def pitch_of(nx, dtype):
+    """Bytes from a row to the next."""
+    return -(-nx * np.dtype(dtype).itemsize // 128) * 128
+
+
+def field(rows, nx, sweeps, dtype):
+    """Random rows with halos of ``sweeps`` rows (and spare rows below), among them denormal numbers and zeros."""
+    old = np.zeros((rows + 2 * sweeps + 4, pitch_of(nx, dtype) // np.dtype(dtype).itemsize), dtype)
+    random = np.random.default_rng([rows, nx, sweeps])
+    old[:, :nx] = random.standard_normal((len(old), nx)) * random.choice([1.0, 1e-3, 1e-38, 0.0], (len(old), nx))
+    return old
+
+
+def swept(old, nx, sweeps):
+    """What plain sweeps make of it: the field after each, (sweeps + 1, ...)."""
+    steps = [old.copy()]
+    for _ in range(sweeps):
+        c, d = steps[-1], steps[-1].copy()
+        neighbours = ((c[1:-1, 2:nx] + c[1:-1, : nx - 2]) + c[2:, 1 : nx - 1]) + c[:-2, 1 : nx - 1]
+        d[1:-1, 1 : nx - 1] = old.dtype.type(0.25) * neighbours
+        steps.append(d)
+    return steps
+
+
+def totals(words):
+    """The exact sums of words (levels, copies, WORDS) as integers, one a level."""
+    return [total_of(sums) for sums in words.sum(axis=1).tolist()]
+
+
+def by_host(team, sweeps, norms, old, nx, rows, chunk):
+    """(new, words) of the CPU's body."""
+    new, words = old.copy(), np.zeros((sweeps, 1, WORDS), "i8")
+    kernel = team.kernel(sweep.bound(sweep.sweeps, "host", (("march", 1, "none"),), old.dtype.name, 3), old.dtype)
+    scratch = np.zeros(march_host.scratch_bytes(sweeps, old.dtype.name), "u1")
+    summed = SUMMED.get(norms, sweeps)
+    kernel(1, sweeps, summed, new, old, sweeps, sweeps + rows, chunk, chunk, nx, old.strides[0], words, scratch)
+    return new, words
+
+
+def by_warps(sweeps, norms, old, nx, rows, chunk):
+    """(new, words) of a GPU's."""
+    words = np.zeros((sweeps, COPIES, WORDS), "i8")
+    memory = np.concatenate([x.reshape(-1).view("u1") for x in (old, old, words)])
+    march = Words(memory, old.dtype)._march(sweeps, norms, nx)
+    for b in range(-(-nx // segment(old.dtype.name)) * -(-rows // chunk)):
+        march(
+            b, 0, 0, old.nbytes, 0, sweeps, sweeps + rows, chunk, chunk, nx, old.strides[0], 2 * old.nbytes, 0
+        )  # fmt: skip
+    new, words = memory[old.nbytes : 2 * old.nbytes], memory[2 * old.nbytes :]
+    return new.view(old.dtype).reshape(old.shape), words.view("i8").reshape(sweeps, COPIES, WORDS)
+
+
+CASES = [  # sweeps, dtype, nx, rows, rows of a chunk
+    (1, "float32", 3, 5, 5),
+    (1, "float64", 115, 4, 2),
+    (2, "float32", 243, 7, 3),
+    (2, "float64", 3, 3, 3),
+    (4, "float32", 17, 10, 4),
+    (4, "float64", 226, 7, 7),
+    (6, "float32", 481, 8, 8),
+    (8, "float32", 240, 11, 5),
+    (8, "float64", 112, 9, 9),
+]
+
+
+@pytest.mark.parametrize(("sweeps", "dtype", "nx", "rows", "chunk"), CASES)
+def test_bodies_are_bit_exact(team, sweeps, dtype, nx, rows, chunk):
+    old = field(rows, nx, sweeps, dtype)
+    steps = swept(old, nx, sweeps)
+    own = slice(sweeps, sweeps + rows)
+    changes = [(b - a)[own, :nx].astype("f8") for a, b in zip(steps, steps[1:], strict=False)]
+    for norms in ("all", "last", "none"):
+        sums = []
+        for new, words in (
+            by_host(team, sweeps, norms, old, nx, rows, chunk),
+            by_warps(sweeps, norms, old, nx, rows, chunk),
+        ):
+            assert new[own].tobytes() == steps[-1][own].tobytes(), norms
+            assert np.delete(new, own, axis=0).tobytes() == np.delete(old, own, axis=0).tobytes(), "a halo was written"
+            sums.append(totals(words))
+        assert sums[0] == sums[1], "one definition of the norm on both devices"
+        for s, change in enumerate(changes):
+            wanted = s >= sweeps - SUMMED.get(norms, sweeps)
+            expected = float((change * change).sum()) if wanted else 0.0
+            assert sums[0][s] / 2.0**LEAST_BIT == pytest.approx(expected, rel=1e-6, abs=1e-35)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_segments_that_end_early(team, dtype):
+    for nx in range(3, segment(dtype), 7):
+        old = field(1, nx, 1, dtype)
+        sums = [totals(words) for _, words in (by_host(team, 1, "all", old, nx, 1, 1), by_warps(1, "all", old, nx, 1, 1))]
+        assert sums[0] == sums[1], nx
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+def test_what_is_no_number_is_counted(team, value):
+    old = field(6, 250, 2, "float32")
+    old[4, 9] = value
+    for _, words in (by_host(team, 2, "all", old, 250, 6, 6), by_warps(2, "all", old, 250, 6, 6)):
+        assert words[0, :, BAD].sum() > 0 and words[1, :, BAD].sum() > 0
+
+
+# Kernels that exchange: every PE's memory is (field, field, words, arrivals, epochs, done), its launches run on their
+# own, and blocks begin and put at random times.
+
+
+class Ring:
+    """A problem on some PEs, each block one warp."""
+
+    def __init__(self, n_pes, ny, nx, dtype, depth, levels):
+        self.parts, self.nx, self.depth, self.dtype = slabs(ny, n_pes), nx, depth, dtype
+        self.pitch = pitch_of(nx, dtype)
+        self.height = max(slab.rows for slab in self.parts) + 2 * depth + 4
+        self.initial = field(ny, nx, 1, dtype)[:ny, :nx].copy()
+        self.initial[0], self.initial[-1] = self.initial[-2], self.initial[1]
+        self.across = -(-nx // segment(dtype))
+        self.piece = segment(dtype) * np.dtype(dtype).itemsize
+        nbytes = self.height * self.pitch
+        self.words = 2 * nbytes
+        self.arrivals = self.words + levels * COPIES * WORDS_BYTES
+        self.epochs, self.done = self.arrivals + 8 * 4 * self.across, self.arrivals + 8 * 100
+        self.fields, self.levels = (0, nbytes), levels
+        self.memories = [np.zeros(self.done + 8 * 100, "u1") for _ in self.parts]
+        for slab, memory in zip(self.parts, self.memories, strict=True):
+            mine = (np.arange(slab.first - depth, slab.first + slab.rows + depth) - 1) % (ny - 2) + 1
+            for at in self.fields:
+                self.view(memory, at)[: len(mine), :nx] = self.initial[mine]
+
+    def view(self, memory, at):
+        return memory[at : at + self.height * self.pitch].view(self.dtype).reshape(self.height, -1)
+
+    def run(self, launches):
+        """launches(grid, slab): all that a PE does."""
+        grids = [Grid(self.memories, pe, self.dtype, pe) for pe in range(len(self.parts))]
+        failures = []
+
+        def pe(grid, slab):
+            try:
+                launches(grid, slab)
+            except BaseException as failure:
+                failures.append(failure)
+
+        threads = [threading.Thread(target=pe, args=pair) for pair in zip(grids, self.parts, strict=True)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures, failures
+
+    def check(self, sweeps, at, summed):
+        """The field of all PEs after so many sweeps, and the sums of those sweeps that have one: [level] -> sweep."""
+        old, new, norms = self.initial.copy(), self.initial.copy(), []
+        for _ in range(sweeps):
+            norms.append(step(old, new))
+            old, new = new, old
+        for slab, memory in zip(self.parts, self.memories, strict=True):
+            got = self.view(memory, at)[self.depth : self.depth + slab.rows, : self.nx]
+            assert got.tobytes() == old[slab.first : slab.first + slab.rows, : self.nx].tobytes()
+        sums = np.zeros(self.levels, object)
+        for memory in self.memories:
+            sums += totals(memory[self.words : self.arrivals].view("i8").reshape(self.levels, COPIES, WORDS))
+        assert [float(sums[k]) / 2.0**LEAST_BIT for k in range(self.levels)] == pytest.approx(
+            [sum(norms[s] ** 2 for s in which) for which in summed], rel=1e-5
+        )
+
+
+@pytest.mark.parametrize(
+    ("n_pes", "ny", "nx", "dtype", "passes"),
+    [
+        (3, 30, 500, "float32", (1, 1, 1, 1)),
+        (2, 36, 250, "float32", (4, 2, 4, 1)),  # two sides
+        (3, 20, 500, "float32", (4, 4, 2)),  # one side
+        (1, 15, 120, "float64", (2, 2, 1)),
+    ],
+)
+def test_kernels_that_exchange(n_pes, ny, nx, dtype, passes):
+    depth = max(passes)
+    ring = Ring(n_pes, ny, nx, dtype, depth, depth)
+
+    def launches(grid, slab):
+        for k, count in enumerate(passes):
+            old, new = ring.fields[k % 2], ring.fields[1 - k % 2]
+            sides = 2 if slab.rows > 2 * depth else 1
+            chunk = 3
+            inner = ring.across * -(-(slab.rows - 2 * depth) // chunk) if sides == 2 else 0
+            place = (ring.nx, ring.pitch, ring.words, 0, ring.parts[slab.top].rows, ring.arrivals, ring.epochs)
+            grid._launch(
+                sweep.exchanging_sweeps,
+                {"march": (count, "all", nx)},
+                sides * ring.across + inner,
+                *(count, count, new, old, slab.rows, depth, sides, ring.across, ring.piece, inner, chunk),
+                *(*place, slab.top, slab.bottom),
+            )
+
+    ring.run(launches)
+    firsts = np.cumsum([0, *passes])
+    summed = [[first + s for first, count in zip(firsts, passes, strict=False) if s < count] for s in range(depth)]
+    ring.check(sum(passes), ring.fields[len(passes) % 2], summed)
+
+
+@pytest.mark.parametrize(("n_pes", "ny", "nx"), [(3, 24, 500), (1, 9, 130)])
+def test_a_loop_in_one_kernel(n_pes, ny, nx):
+    """Launched twice; norms of the sweeps 2, 5 and 8 of the first."""
+    ring = Ring(n_pes, ny, nx, "float32", 1, 3)
+
+    def launches(grid, slab):
+        chunk = 3
+        down = -(-slab.rows // chunk)
+        place = (ring.nx, ring.pitch, ring.words, COPIES * WORDS_BYTES, 0, ring.parts[slab.top].rows)
+        for sweeps, due, (old, new) in ((9, 2, ring.fields), (4, 0, ring.fields[::-1])):
+            grid._launch(
+                sweep.persistent_sweeps,
+                {"march": (1, "none", nx), "summed_march": (1, "last", nx)},
+                ring.across * down,
+                *(sweeps, due, 3, new, old, slab.rows, ring.across, down, chunk, ring.piece),
+                *(*place, ring.done, ring.arrivals, ring.epochs, grid._me, slab.top, slab.bottom),
+            )
+
+    ring.run(launches)
+    ring.check(13, ring.fields[1], [[1], [4], [7]])
+
+
+def test_a_loop_goes_on_from_a_copy():
+    """What ``variants/persistent.py`` does when a norm ends a solve: the field is kept aside after a launch, and the next
+    launch is done again from the copy.  PE 1's last rows of the first launch are held back until PE 0 has its copy, or
+    for a while, as the launch of PE 0 must wait for them.
+    """
+    first, second, again = 3, 4, 2
+    ring = Ring(3, 15, 500, "float32", 1, 1)
+    copied, all_done = threading.Event(), threading.Barrier(3, timeout=60)
+
+    def launches(grid, slab):
+        put_signal = grid.put_signal
+
+        def late(here, dst, src, nbytes, word, value, pe):
+            if (grid._me, pe, value) == (1, 0, first):
+                copied.wait(0.2)
+            put_signal(here, dst, src, nbytes, word, value, pe)
+
+        grid.put_signal = late
+        old, new = ring.fields
+
+        def launch(sweeps):
+            grid._launch(
+                sweep.persistent_sweeps,
+                {"march": (1, "none", ring.nx), "summed_march": (1, "last", ring.nx)},
+                ring.across * slab.rows,
+                *(sweeps, 0, 1, new, old, slab.rows, ring.across, slab.rows, 1, ring.piece, ring.nx, ring.pitch),
+                *(ring.words, 0, 0, ring.parts[slab.top].rows, ring.done, ring.arrivals, ring.epochs),
+                *(grid._me, slab.top, slab.bottom),
+            )
+
+        launch(first)
+        new, old = old, new
+        field = ring.view(grid._memories[grid._me], old)
+        start = field.copy()
+        if grid._me == 0:
+            copied.set()
+        launch(second)
+        all_done.wait()  # the norm's AllReduce
+        field[...] = start
+        launch(again)
+
+    ring.run(launches)
+    ring.check(first + again, ring.fields[first % 2], [[]])

@@ -1,0 +1,83 @@
+"""The machine finds faults that are planted in the texts: one thing changed in each, see ``machine/mutations.py``."""
+
+from itertools import count
+
+import pytest
+from machine.faults import Fault
+from machine.mutations import Mutation, changed, mutated
+from machine.network import ANY_ORDER, IN_ORDER, POINTER
+from machine.program import PLAIN, SYMMETRIC, TABLES, Case, run
+from machine.seed import SEED
+from machine.solver import SOLVER
+
+from apps.jacobi.sweep import sweep
+
+MOST_PROGRAMS = 60  # in which a planted fault has to show
+PLANTED = [
+    # a wait for e-1
+    ("allreduce", "ring", POINTER, Mutation("early", "wait")),
+    ("allreduce", "multi_ring", IN_ORDER, Mutation("early", "wait")),
+    ("all_gather", "direct", POINTER, Mutation("early", "wait_all", 0, "trade")),
+    # a wait that is missing
+    ("broadcast", "ring", POINTER, Mutation("drop", "wait", 1)),
+    ("broadcast", "packets", POINTER, Mutation("drop", "wait_all")),
+    ("broadcast", "spread", POINTER, Mutation("drop", "wait_all")),
+    ("reduce", "direct", POINTER, Mutation("drop", "wait")),
+    ("allreduce", "nvls", POINTER, Mutation("drop", "meet_multicast", 1)),
+    # one parity for two, two turns for four
+    ("allreduce", "ring", POINTER, Mutation("one parity")),
+    ("allreduce", "one_shot_packets", POINTER, Mutation("one parity")),
+    ("allreduce", "two_shot", POINTER, Mutation("one parity")),
+    ("reduce_scatter", "direct", POINTER, Mutation("one parity")),
+    ("exchange", "put_fence_signal", POINTER, Mutation("one parity")),
+    # a fence that is missing
+    ("allreduce", "two_shot", ANY_ORDER, Mutation("drop", "fence")),
+    ("allreduce", "hierarchical", ANY_ORDER, Mutation("drop", "fence", 0, "tell")),
+    ("allreduce planned", "two_shot_direct", IN_ORDER, Mutation("drop", "fence", 1)),
+    # a signal before its put, or beside it
+    ("allreduce", "tree", POINTER, Mutation("signal first", "put_signal", 1)),
+    ("allreduce", "simple_ring", IN_ORDER, Mutation("signal first", "put_signal")),
+    ("allreduce", "halving_doubling", ANY_ORDER, Mutation("apart", "put_signal", 1)),
+    # a message beside its place, or none
+    ("all_to_all", "pairwise", POINTER, Mutation("beside", "put_signal")),
+    ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets")),
+    ("allreduce", "recursive_doubling", POINTER, Mutation("drop", "put_signal", 1)),
+    # an epoch that is not kept
+    ("reduce", "ring", POINTER, Mutation("drop", "write_epoch")),
+]
+
+
+def programs_until_found(case, one):
+    """How many programs it takes."""
+    for k in count():
+        assert k < MOST_PROGRAMS, "not found"
+        try:
+            run(case, f"{SEED}/{k}", rows={case.rows[0][1]: one})
+        except Fault:
+            return k + 1
+
+
+@pytest.mark.parametrize("table, name, network, mutation", PLANTED, ids=str)
+def test_a_planted_fault_is_found(table, name, network, mutation):
+    """In a bounded number of random programs."""
+    one = mutated(TABLES[table][name], mutation)
+    assert one is not None, f"the text of {name} has nothing to change: {mutation}"
+    case = Case(((table, name),), network, PLAIN if network == POINTER else SYMMETRIC)
+    print(f"PENNYMPI_MACHINE_SEED={SEED}: found in {programs_until_found(case, one)} programs")
+
+
+def test_a_meeting_that_does_not_wait_is_found():
+    """The text that ends a call after copies by the copy engines."""
+    one = mutated(TABLES["allreduce planned"]["two_shot_copied"], Mutation("drop", "wait_all"), "meet")
+    programs_until_found(Case((("allreduce planned", "two_shot_copied"),), POINTER, SYMMETRIC), one)
+
+
+@pytest.mark.parametrize("text", ["exchanging_sweeps", "persistent_sweeps"])
+@pytest.mark.parametrize(
+    "network, mutation", [(ANY_ORDER, Mutation("one parity")), (IN_ORDER, Mutation("early", "wait"))], ids=str
+)
+def test_a_fault_planted_in_the_solver_is_found(monkeypatch, text, network, mutation):
+    """Its texts are functions of ``apps.jacobi.sweep``."""
+    helper = sweep.await_pieces if mutation.name and text == "exchanging_sweeps" else getattr(sweep, text)
+    monkeypatch.setattr(sweep, helper.__name__, changed(helper, mutation))
+    programs_until_found(Case((("solver", text),), network, SYMMETRIC), SOLVER[text])

@@ -1,0 +1,64 @@
+"""PENNYMPI_PACKETS=0 on one PE turns packets off for its team, and for nothing else."""
+
+import numpy as np
+import pytest
+from collective_cases import CASES, Call, right
+from on_device import device, same
+
+import pennympi
+from pennympi.collectives.calls import ALL
+from pennympi.kernels.algorithm import Place, by_packets, by_stores
+from pennympi.kernels.allreduce import TABLE
+from pennympi.selection.rules import PACKETS_MAX_BYTES
+
+pytestmark = pytest.mark.mpi
+TABLES = {"allreduce": TABLE, **{collective.name: collective.table for collective in ALL}}
+
+
+@pytest.fixture
+def without(team, monkeypatch):
+    """A team whose last PE allows no packets."""
+    monkeypatch.setenv("PENNYMPI_PACKETS", "0" if team.me == team.n_pes - 1 else "auto")
+    with pennympi.init() as made:
+        yield made
+
+
+def test_refused_by_the_name_of_the_setting(team, without):
+    assert not without.place.packets and without.place.whole_lines == team.place.whole_lines
+    by_name = {(name, row.name): row for name, table in TABLES.items() for row in table.values() if "packets" in row.name}
+    assert len(by_name) == 7
+    x = device(team, np.zeros(8 * team.n_pes, np.float32))
+    match = "PENNYMPI_PACKETS=0, on this or another PE" if team.place.whole_lines else "not on NVLink"
+    for (name, algorithm), row in by_name.items():
+        assert row.refuse is by_packets
+        if name == "allreduce":
+            with pytest.raises(pennympi.Unsupported, match=match):
+                without.allreduce(x, algorithm=algorithm)
+    others = [row for table in TABLES.values() for row in table.values() if row.refuse is by_stores]
+    assert others
+    for row in others:
+        assert row.refuse(without.place, "float32", "sum") == row.refuse(team.place, "float32", "sum")
+
+
+def test_auto_takes_others(team, without):
+    x = without.full(100, without.me + 1, "int32")
+    assert same(without.allreduce(x, op="max"), np.full(100, without.n_pes))
+    assert "packets" not in without.explain(400).algorithm
+    for name, case in CASES.items():
+        call = Call("float32", "sum", team.n_pes, team.me, 0, 1000)
+        x, out = case.fresh(lambda values: device(team, values), call)
+        case.run(without, call, x, out)
+        assert right(case, call, out, case.x(call) if case.one_array else np.zeros(out.size)), name
+
+
+@pytest.mark.parametrize("collective", ALL, ids=lambda one: one.name)
+def test_the_rule_of_choice(collective):
+    """Packets where they are allowed and small; without them what large messages take."""
+    with_them, without = Place((0, 0)), Place((0, 0), packets=False)
+    large = 2 * PACKETS_MAX_BYTES
+
+    def chosen(place, nbytes):
+        return collective.choose("auto", place, nbytes, "float32", "sum").name
+
+    assert chosen(with_them, 1024) == "packets" and chosen(with_them, large) != "packets"
+    assert chosen(without, 1024) == chosen(without, large) == chosen(with_them, large)

@@ -1,0 +1,122 @@
+"""Symmetric memory that overlapping teams share, on simulated PEs: every range is agreed on by its team alone."""
+
+import random
+from dataclasses import dataclass, field
+
+import pytest
+
+from pennympi.memory.arena import Share, in_common
+from pennympi.memory.freelist import ALIGN_BYTES, FreeList, aligned
+
+SIZE_BYTES = 1 << 16
+
+
+@dataclass
+class SimulatedTeam:
+    """A team whose PEs all make the same call at the same time."""
+
+    pes: list[int]
+    memory: list[FreeList]
+    arrays: list[tuple[int, int]] = field(default_factory=list)  # (offset, bytes)
+
+    def __post_init__(self):
+        self.said = []
+        self.shares = [Share(self.memory[pe], lambda free: self.said) for pe in self.pes]
+
+    def allocate(self, nbytes):
+        """The offset on every PE of the team, or None."""
+        self.said = [self.memory[pe].free for pe in self.pes]
+        offsets = {share.allocate(nbytes) for share in self.shares}
+        assert len(offsets) == 1, "the PEs of a team took different offsets"
+        return offsets.pop()
+
+    def release(self, offset):
+        for share in self.shares:
+            share.release(offset)
+
+
+def disjoint(pe, teams):
+    """No two live ranges of a PE share a byte, and what is not live is free, in pieces that do not touch."""
+    live = sorted((at, aligned(n)) for team in teams if pe in team.pes for at, n in team.arrays)
+    memory = teams[0].memory[pe]
+    every = sorted([*live, *memory.free])
+    assert [at for at, _ in every] == [0, *(at + n for at, n in every)][:-1], f"PE {pe}: {live} {memory.free}"
+    assert sum(every[-1]) == SIZE_BYTES
+    assert all(sum(a) < b[0] for a, b in zip(memory.free, memory.free[1:], strict=False))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_overlapping_teams(seed):
+    shared = random.Random(seed)
+    n_pes = shared.choice((2, 5, 16))
+    memory = [FreeList(SIZE_BYTES) for _ in range(n_pes)]
+    teams = [SimulatedTeam(list(range(n_pes)), memory)]
+    full = 0
+    for _ in range(300):
+        team = shared.choice(teams)
+        action = shared.random()
+        if action < 0.1 and len(teams) < 12:
+            teams.append(SimulatedTeam(shared.sample(range(n_pes), shared.randint(1, n_pes)), memory))
+        elif action < 0.15 and len(teams) > 1:
+            teams.remove(gone := teams[-1])
+            for share in gone.shares:
+                share.close()
+        elif action < 0.45 and team.arrays:
+            offset, _ = team.arrays.pop(shared.randrange(len(team.arrays)))
+            team.release(offset)
+        else:
+            nbytes = shared.choice((0, 1, 255, 256, 257, 3000, 9000))
+            offset = team.allocate(nbytes)
+            if offset is None:
+                full += 1
+                assert max((n for _, n in in_common(team.said)), default=0) < aligned(nbytes)
+            else:
+                assert offset % ALIGN_BYTES == 0
+                team.arrays.append((offset, nbytes))
+        disjoint(shared.randrange(n_pes), teams)
+    assert full
+    for pe in range(n_pes):
+        disjoint(pe, teams)
+    for team in teams:
+        for share in team.shares:
+            share.close()
+    assert all(one.free == ((0, SIZE_BYTES),) for one in memory)
+
+
+def test_what_is_free_on_all():
+    assert in_common([((0, 100), (200, 100)), ((50, 200),), ((0, 1000),)]) == ((50, 50), (200, 50))
+    assert in_common([((0, 10),), ((10, 10),)]) == ()
+    assert in_common([((5, 5),)]) == ((5, 5),)
+
+
+def test_a_row_is_not_kept_from_what_only_a_column_holds():
+    """A 2 x 2 grid: the teams of one PE's row and column fill it, and the PE across has all of its memory."""
+    memory = [FreeList(1024) for _ in range(4)]
+    row, column = SimulatedTeam([0, 1], memory), SimulatedTeam([0, 2], memory)
+    assert (row.allocate(512), column.allocate(512)) == (0, 512)
+    assert SimulatedTeam([3], memory).allocate(1024) == 0
+    assert SimulatedTeam([1, 2], memory).allocate(1) is None  # each has half free, and not the same half
+    row.release(0)
+    assert SimulatedTeam([1, 2], memory).allocate(512) == 0
+
+
+def test_more_memory_joins_what_there_is():
+    memory = FreeList()
+    assert memory.take(1) is None
+    memory.add(4096, 1024)
+    memory.add(0, 512)
+    assert memory.free == ((0, 512), (4096, 1024))
+    assert [memory.take(1024), memory.take(512), memory.take(1)] == [4096, 0, None]
+    memory.add(5120, 256)
+    memory.give(4096)
+    assert memory.free == ((4096, 1280),)
+
+
+def test_only_free_memory_is_taken():
+    memory = FreeList(2048)
+    memory.take_at(512, 256)
+    assert memory.taken_at(512) and memory.taken_at(767) and not memory.taken_at(768) and not memory.taken_at(511)
+    for offset, nbytes in ((512, 1), (256, 512), (1024, 2048), (4096, 1)):
+        with pytest.raises(ValueError, match="are not free"):
+            memory.take_at(offset, nbytes)
+    assert memory.free == ((0, 512), (768, 1280))

@@ -1,0 +1,153 @@
+"""The bench command: what it says is right, is measured on every PE, and a wrong result is found."""
+
+import argparse
+
+import pytest
+
+from pennympi.arrays.dtypes import TABLE as DTYPES
+from pennympi.bench import memory, plot, result, shapes, sizes
+from pennympi.bench.cases import CASES
+from pennympi.bench.ours import Ours
+from pennympi.bench.run import Options, Run
+from pennympi.bench.timing import Effort
+from pennympi.command import bench
+from pennympi.kernels.algorithm import Limits, Place
+from pennympi.kernels.allreduce import TABLE
+
+QUICK = Effort(calls=1, warmup=0, budget_ms=0.1)
+
+
+def ended(*words):
+    """(status, arguments) of the command with these arguments."""
+    parser = argparse.ArgumentParser()
+    bench.arguments(parser)
+    args = parser.parse_args([*words, "-n", "1", "-w", "0", "--budget-ms", "0.1"])
+    return bench.run(args), args
+
+
+class Broken(Ours):
+    """Leaves one element of its result as PE 0 had it before."""
+
+    def call(self, case, source, target, op, root):
+        right = super().call(case, source, target, op, root)
+
+        def call(stream):
+            before = target[-1:].copy()
+            right(stream)
+            if self._team.me == 0:
+                self._team.synchronize()
+                target[-1:] = before
+
+        return call
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("case", [name for name in CASES])
+def test_every_case(team, case, tmp_path, capsys):
+    if not hasattr(team, case):
+        pytest.skip(f"no team.{case}")
+    rival = "mpi" if team.n_pes in (2, 3) and case != "put" else ""
+    status, args = ended(case, "--sizes", "7,64,4099", "--against", rival, "--output", str(tmp_path / "result.json"))
+    assert status == 0
+    if team.me == 0:
+        found = result.read(tmp_path / "result.json")
+        assert found.contestants() == ["pennympi", "mpi"] if rival else ["pennympi"]
+        assert all(
+            row.median_us > 0 and row.p99_us >= row.median_us >= row.least_us and not row.wrong for row in found.rows
+        )
+        assert "Wrong elements: 0 OK" in capsys.readouterr().out
+
+
+@pytest.mark.mpi(min_size=2)
+def test_a_wrong_element_is_found(team):
+    buffers = memory.plain(team)
+    buffers.grow(4096)
+    run = Run(team, CASES["allreduce"], DTYPES["int32"], "max", Options(effort=QUICK, graph=False), seed=1)
+    assert run.measure([Ours(team, buffers)], 4096, False)[0].wrong == 0
+    assert run.measure([Broken(team, buffers)], 4096, False)[0].wrong == 1
+
+
+@pytest.mark.mpi(min_size=2)
+def test_every_shape_is_right(team):
+    """Plans of other blocks and pieces, among them pieces larger than any slot."""
+    buffers = memory.plain(team)
+    buffers.grow(1 << 20)
+    run = Run(team, CASES["allreduce"], DTYPES["float16"], "sum", Options(effort=QUICK, graph=False), seed=2)
+    rows = [row for row in TABLE.values() if not row.refuse(team.place, "float16", "sum")]
+    kept = rows[team.n_pes % 3 :: 3]  # each at some rank count
+    every = [Ours(team, buffers, row, name) for name, row in shapes.sweep(kept, [7], [100, 1 << 30], [64])]
+    assert [row.wrong for row in run.measure(every, 20003, False)] == [0] * len(every)
+
+
+@pytest.mark.mpi(min_size=2)
+def test_accuracy(team, tmp_path, capsys):
+    """16-bit floats are added in float32: as near as rounding the true sum once, nearly always."""
+    status, args = ended("accuracy", "--elements", "1000", "--output", str(tmp_path / "result.json"))
+    assert status == 0
+    if team.me == 0:
+        rows = result.read(tmp_path / "result.json").accuracy
+        assert [row["dtype"] for row in rows] == ["float16", "bfloat16"]
+        assert all(row["floor"] <= row["mean"] <= 1.02 * row["floor"] and row["same_on_all"] for row in rows)
+        assert "| bfloat16 | pennympi |" in capsys.readouterr().out
+
+
+def test_a_shape_stays_inside_its_slots():
+    limits = Limits(8, 1 << 16)
+    for row in TABLE.values():
+        largest = row.plan(1 << 40, 4, 4, Place((0, 0, 0)), limits).piece_elems
+        plan = shapes.reshaped(row, 100, 1 << 30, 96).plan(1000, 4, 4, Place((0, 0, 0)), limits)
+        assert (plan.blocks, plan.piece_elems, plan.threads) == (8, largest, 96), row.name
+    with pytest.raises(ValueError, match="multiples of 32 up to 512"):
+        shapes.check([48])
+
+
+def test_sizes():
+    assert [sizes.parse(text) for text in ("8", "64K", "1G", "3m")] == [8, 1 << 16, 1 << 30, 3 << 20]
+    assert sizes.sweep(1 << 10, 1 << 30, 4, 0) == [1 << k for k in range(10, 31, 2)]
+    assert sizes.sweep(5, 20, 2, 5) == [5, 10, 15, 20] and sizes.show(1536) == "1.5 KiB"
+    with pytest.raises(ValueError, match="64Q"):
+        sizes.parse("64Q")
+    with pytest.raises(ValueError, match="grow"):
+        sizes.sweep(1, 8, 1, 0)
+
+
+def test_long_calls_get_fewer_repeats():
+    assert Effort(budget_ms=100).series(2) == (20, 100)
+    assert Effort(budget_ms=100).series(4500) == (4, 5)
+    assert Effort(budget_ms=100, exact=True).series(4500) == (20, 5)
+
+
+def test_pictures(tmp_path):
+    rows = [
+        result.Row("allreduce", name, "float32", "sum", size, size // 4, False, "host", us, us, us, 1.0, 1.0, 0)
+        for name, us in (("pennympi", 1.0), ("mpi", 2.0))
+        for size in (1024, 4096)
+    ]
+    found = result.Result({"PEs": 2, "device": "x"}, {}, rows)
+    found.write(tmp_path / "a.json")
+    assert result.read(tmp_path / "a.json") == found
+    written = plot.draw(found, tmp_path / "picture")
+    assert [path.name for path in written] == ["picture.png", "picture.svg"] and all(p.stat().st_size for p in written)
+
+
+def test_wrong_arguments(capsys):
+    assert ended("allreduce", "-d", "float33")[0] == 2
+    assert "dtype 'float33' is unknown" in capsys.readouterr().err
+
+
+@pytest.mark.mpi(min_size=4)
+def test_bytes_of_each_rail(team, monkeypatch, capsys, tmp_path):
+    """On laid nodes: multi_ring loads both rails of both nodes, ring one on the way out and the other on the way in."""
+    if team.n_pes != 4 or team.backend != "host":
+        pytest.skip("one size of team will do, on the backend that counts")
+    monkeypatch.setenv("PENNYMPI_COUNT_BYTES", "1")  # the command sets it, for as long as its process lives
+    words = ("--topology", "two-nodes-of-two", "--algorithm", "ring,multi_ring", "--sizes", "1K,8K", "--place", "out")
+    status, args = ended("allreduce", *words, "--output", str(tmp_path / "result.json"))
+    assert status == 0
+    if team.me == 0:
+        sent = 2 * (team.n_pes - 1) * 8192 // team.n_pes  # by each PE
+        rails = result.read(tmp_path / "result.json").rails
+        assert rails == {"ring": [[0, 2 * sent], [2 * sent, 0]], "multi_ring": [[sent, sent]] * 2}
+        said = capsys.readouterr().out
+        assert "in one call of 8 KiB" in said and f"{2 * sent}/0" in said
+    assert ended("allreduce", "--topology", "two-nodes-of-three")[0] == 2

@@ -1,0 +1,50 @@
+"""Who may print why the job ends: one, whoever races for it, and without a call of MPI."""
+
+import threading
+from types import SimpleNamespace
+
+import pytest
+from mpi4py import MPI
+
+from pennympi.job import exits
+from pennympi.job.control import Control
+
+pytestmark = pytest.mark.mpi
+ROUNDS, THREADS = 5, 4
+
+
+def test_one_of_all_threads_and_processes_wins():
+    for _ in range(ROUNDS):
+        control = Control(MPI.COMM_WORLD)
+        node, window, start, wins = control.node, control._window, threading.Barrier(THREADS), []
+
+        def race(control=control, start=start, wins=wins):
+            start.wait()
+            wins.append(control.claim())
+
+        threads = [threading.Thread(target=race) for _ in range(THREADS - 1)]
+        for thread in threads:
+            thread.start()
+        control._window = None  # MPI may not be asked from these threads
+        node.Barrier()
+        race()
+        for thread in threads:
+            thread.join()
+        control._window = window
+        assert len(wins) == THREADS and node.allreduce(sum(wins)) == 1
+        assert not control.claim()  # it is not given back
+        control.close()
+
+
+def test_a_thread_that_ends_the_job_asks_mpi_nothing_but_its_thread_level(team, monkeypatch):
+    """What _claim, _who and _alone take from MPI may be called from any thread, whatever the level."""
+    allowed = ("Is_initialized", "Is_finalized", "Query_thread", "THREAD_MULTIPLE")
+    job = SimpleNamespace(
+        control=SimpleNamespace(set_abort=lambda: None, claim=lambda: True), me=team.me, n_pes=team.n_pes
+    )
+    monkeypatch.setattr(exits, "MPI", SimpleNamespace(**{name: getattr(MPI, name) for name in allowed}))
+    for jobs in ([], [job]):
+        monkeypatch.setattr(exits, "open_jobs", jobs)
+        assert exits._claim()
+        assert exits._who() == f"PE {team.me} of {team.n_pes}"
+        assert exits._alone() == (team.n_pes == 1)

@@ -1,0 +1,186 @@
+"""Arrays of others: the buffer protocol, DLPack, PyTorch; in place and out of place, without a copy of their own."""
+
+import array
+import ctypes
+
+import numpy as np
+import pytest
+from on_device import device, to_numpy
+
+from pennympi import Unsupported
+from pennympi.arrays import dlpack
+
+pytestmark = pytest.mark.mpi
+
+CPU = (1, 0)
+
+
+class Capsule:
+    """An array that says nothing of itself but DLPack."""
+
+    def __init__(self, x, where=None):
+        self._x, self._where = x, where
+
+    def __dlpack__(self, **named):
+        return self._x.__dlpack__(**named)
+
+    def __dlpack_device__(self):
+        return self._where or self._x.__dlpack_device__()
+
+
+class Old(Capsule):
+    """As a producer from before DLPack 1.0, which knows no version and no flags."""
+
+    def __dlpack__(self):
+        return self._x.__dlpack__()
+
+
+class Marked(Capsule):
+    """With a word of DLManagedTensorVersioned changed: (its byte, its type, its new value)."""
+
+    def __init__(self, x, *change):
+        super().__init__(x)
+        self._at, self._type, self._value = change
+
+    def __dlpack__(self, max_version):
+        capsule = self._x.__dlpack__(max_version=max_version)
+        pointer = dlpack._pointer(capsule, b"dltensor_versioned")
+        self._type.from_address(pointer + self._at).value = self._value
+        return capsule
+
+
+READ_ONLY, VERSION_2 = (24, ctypes.c_uint64, 1), (0, ctypes.c_uint32, 2)
+
+
+def check(team, x, read, n, dtype):
+    """The largest of x, in place: n elements of the number of PEs."""
+    team.allreduce(x, op="max")
+    team.synchronize()
+    assert np.array_equal(read(), np.full(n, team.n_pes, dtype)), read()
+
+
+def test_bytearray(team):
+    x = bytearray([team.me + 1] * 13)
+    if team.backend == "cuda":
+        with pytest.raises(ValueError, match="cupy.asarray"):
+            team.allreduce(x)
+    else:
+        check(team, x, lambda: np.frombuffer(x, np.uint8), 13, np.uint8)
+        check(team, memoryview(x)[:0], lambda: np.empty(0), 0, np.uint8)
+
+
+@pytest.mark.parametrize("code", "bBhHiIqQfd")
+def test_array_array(team, code):
+    x = array.array(code, [team.me + 1] * 13)
+    if team.backend == "cuda":
+        with pytest.raises((TypeError, ValueError), match="array"):
+            team.allreduce(x)
+    else:
+        check(team, x, lambda: np.asarray(x), 13, np.dtype(code))
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "int8", "int64", "uint8", "uint16"])
+def test_only_dlpack(team, name):
+    x = device(team, np.full(33, team.me + 1, name))
+    check(team, Capsule(x), lambda: to_numpy(x), 33, name)
+    x = device(team, np.full((5, 3), team.me + 1, name))
+    out = device(team, np.zeros((5, 3), name))
+    wrapped = Capsule(out)
+    assert team.allreduce(Capsule(x), wrapped, "max") is wrapped
+    team.synchronize()
+    assert (to_numpy(out) == team.n_pes).all() and (to_numpy(x) == team.me + 1).all()
+
+
+def test_dlpack_offset_and_size(team):
+    for low, high in ((1, 30), (3, 3), (7, 8)):
+        x = device(team, np.full(33, team.me + 1, np.float32))
+        check(team, Capsule(x[low:high]), lambda x=x, low=low, high=high: to_numpy(x)[low:high], high - low, "f4")
+        assert to_numpy(x)[low - 1] == team.me + 1 and to_numpy(x)[high] == team.me + 1
+
+
+def test_dlpack_symmetric(team):
+    """A symmetric array behind DLPack is still symmetric."""
+    x, y = team.full(9, team.me), team.full(9, -1)
+    right = (team.me + 1) % team.n_pes
+    team.put(Capsule(y), Capsule(x), right)
+    team.barrier()
+    team.synchronize()
+    assert (to_numpy(y) == (team.me - 1) % team.n_pes).all()
+    team.free(x)
+    team.free(y)
+
+
+def test_dlpack_refused(team):
+    x = device(team, np.ones((4, 6), np.float32))
+    with pytest.raises(ValueError, match="not contiguous: pass"):
+        team.allreduce(Capsule(x[:, :3]))
+    with pytest.raises(ValueError, match="not contiguous: pass"):
+        team.allreduce(Capsule(x.T))
+    with pytest.raises(Unsupported, match="DLPack type code"):
+        team.allreduce(Capsule(device(team, np.ones(4, np.complex64))))
+    elsewhere = CPU if team.backend == "cuda" else (2, 0)
+    with pytest.raises(ValueError, match="move it first"):
+        team.allreduce(Capsule(x, elsewhere))
+    y = device(team, np.full(3, team.me + 1))
+    check(team, y, lambda: to_numpy(y), 3, int)
+
+
+def test_dlpack_read_only(team):
+    """May be given, and not written: what the producer says of it decides, if it is new enough to say so."""
+    x, out = device(team, np.full(33, team.me + 1, np.float32)), device(team, np.zeros(33, np.float32))
+    for given in (Marked(x, *READ_ONLY), Old(x)):
+        team.allreduce(given, out, "max")
+        assert (to_numpy(out) == team.n_pes).all()
+    frozen = [Marked(out, *READ_ONLY)]
+    if team.backend == "host":
+        by_numpy = np.zeros(33, np.float32)
+        by_numpy.flags.writeable = False
+        frozen.append(Capsule(by_numpy))
+    for one in frozen:
+        for call in (
+            lambda one=one: team.allreduce(one),
+            lambda one=one: team.allreduce(x, one),
+            lambda one=one: team.plan_allreduce(x, one),
+            lambda one=one: team.all_gather(x[: 33 // team.n_pes], one),
+            lambda one=one: team.exchange(one, x, team.me),
+        ):
+            with pytest.raises(ValueError, match="is read-only, and the call writes to it: pass a copy"):
+                call()
+    check(team, Old(x), lambda: to_numpy(x), 33, np.float32)
+    with pytest.raises(Unsupported, match=r"DLPack 2\.\d+ of Marked is not 1.x"):
+        team.allreduce(Marked(x, *VERSION_2))
+
+
+def test_dlpack_device(team):
+    """Another GPU's memory is refused, by its number."""
+    x = np.ones(3, np.float32)
+    gpu = (dlpack.CUDA, dlpack.CUDA_MANAGED)
+    for kind in gpu:
+        assert dlpack.read(Capsule(x, (kind, 1)), True, gpu, 1)[:2] == (x.ctypes.data, 3)
+        with pytest.raises(ValueError, match="lies on device 1 and this PE uses device 0: move it there first"):
+            dlpack.read(Capsule(x, (kind, 1)), False, gpu, 0)
+    if team.backend == "cuda":
+        x = device(team, x)
+        kind, number = x.__dlpack_device__()
+        with pytest.raises(ValueError, match=f"lies on device {number + 1} and this PE uses device {number}"):
+            team.allreduce(Capsule(x, (kind, number + 1)))
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "float32", "int64"])
+def test_torch(team, name):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    where = "cpu"
+    if team.backend == "cuda":
+        if not torch.cuda.is_available():
+            pytest.skip("this PyTorch has no CUDA")
+        import cupy
+
+        where = f"cuda:{cupy.cuda.Device().id}"
+    x = torch.full((17,), team.me + 1, dtype=getattr(torch, name), device=where)
+    out = torch.zeros_like(x)
+    assert team.allreduce(x, out, "max") is out
+    team.synchronize()
+    assert (out == team.n_pes).all() and (x == team.me + 1).all()
+    check(team, x, lambda: x.double().cpu().numpy(), 17, np.float64)
+    with pytest.raises(ValueError, match=r"x.contiguous\(\)"):
+        team.allreduce(torch.ones((4, 4), device=where).t()[1:])

@@ -1,0 +1,48 @@
+"""python -m pennympi: printed once, and it names all that there is."""
+
+import subprocess
+import sys
+
+import pytest
+from launch import ROOT, launch
+from mpi4py import MPI
+from settled import settled
+
+from pennympi.collectives.allreduce import AllReduce
+from pennympi.collectives.calls import ALL
+from pennympi.kernels.exchange import TABLE as FORMS
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
+
+
+def check(text, n_pes, backend):
+    lines = text.splitlines()
+    facts = {line[:20].strip(): line[20:].strip() for line in lines if len(line) > 21 and line[19:21].startswith(" ")}
+    assert "mpi4py" in facts["MPI"] and "(MPI " in facts["MPI"]
+    assert facts["backend"].startswith(backend)
+    assert facts["device"] and facts["links"]
+    assert [line.split()[:2] for line in lines if line.startswith("  PE ")] == [["PE", str(pe)] for pe in range(n_pes)]
+    assert text.count("PE map") == 1
+    sections = {f"{collective.__name__} algorithms": collective.table for collective in (AllReduce, *ALL)}
+    for title, names in (sections | {"exchange forms": FORMS}).items():
+        found = lines[lines.index(title) + 1 :][: len(names)]
+        assert [line.split()[0] for line in found] == list(names) and all(len(line.split()) > 3 for line in found), title
+
+
+def test_alone():
+    import os
+
+    env = {**os.environ, **settled(1), "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(
+        [sys.executable, "-m", "pennympi"], env=env, cwd=ROOT, capture_output=True, text=True, timeout=200
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert not ended.stderr, ended.stderr
+    check(ended.stdout, 1, settled(1)["PENNYMPI_BACKEND"])
+
+
+def test_two_ranks():
+    ended = launch(2, "-m", "pennympi", env=settled(2), limit_s=200)
+    assert ended.rc == 0, ended.output
+    check(ended.output, 2, settled(2)["PENNYMPI_BACKEND"])

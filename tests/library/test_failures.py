@@ -1,0 +1,157 @@
+"""Whatever happens to one rank, the job ends: in time, non-zero, with one message and nothing left behind."""
+
+import random
+from pathlib import Path
+
+import pytest
+from launch import launch
+from mpi4py import MPI
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
+
+TIMEOUT_S = 5.0
+PROGRAMS = str(Path(__file__).resolve().parents[1] / "support" / "programs")
+TRACEBACK = "Traceback (most recent call last)"
+both_sizes = pytest.mark.parametrize("n_pes", [2, 4])
+
+
+def run(n_pes, program, *args, timeout_s=TIMEOUT_S, limit_s=60, act=None):
+    """Runs tests/support/programs/<program>.py, and asserts what holds for every end."""
+    env = {"PENNYMPI_TIMEOUT_S": str(timeout_s), "PENNYMPI_BACKEND": "host"}
+    ended = launch(n_pes, f"{PROGRAMS}/{program}.py", *map(str, args), env=env, limit_s=limit_s, act=act)
+    assert ended.rc is not None, f"hangs after {limit_s} s:\n{ended.output}"
+    assert not ended.left_alive
+    assert not ended.left_in_shm
+    return ended
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_kernels():
+    """Compiling for the first time may take longer than the short deadlines here."""
+    for n_pes in (2, 4):
+        run(n_pes, "forgetful", timeout_s=100, limit_s=120)
+
+
+def assert_fails(ended, seconds, *messages, tracebacks=None):
+    assert ended.rc != 0, ended.output
+    assert ended.since("fault") < seconds, ended.output
+    assert "done" not in ended.output.split()
+    for message in messages:
+        assert message in ended.output, ended.output
+    if tracebacks is not None:
+        assert ended.output.count(TRACEBACK) == tracebacks, ended.output
+
+
+@both_sizes
+def test_an_exception_on_one_rank_ends_the_job_with_its_traceback(n_pes):
+    ended = run(n_pes, "faulty", "raise", n_pes - 1)
+    message = f"pennympi: PE {n_pes - 1} of {n_pes} ended the job"
+    assert_fails(ended, 4, "ValueError: broken on purpose", message, tracebacks=1)
+
+
+def test_an_exception_in_a_thread_ends_the_job():
+    assert_fails(run(2, "faulty", "thread", 0), 4, "ZeroDivisionError", "pennympi: PE 0 of 2 ended", tracebacks=1)
+
+
+def test_an_interrupt_of_one_rank_ends_the_job():
+    assert_fails(run(2, "faulty", "interrupt", 1), 4, "KeyboardInterrupt", "pennympi: PE 1 of 2 ended", tracebacks=1)
+
+
+@both_sizes
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_rank_that_leaves_while_others_wait_ends_the_job(n_pes, status):
+    ended = run(n_pes, "faulty", f"exit{status}", 1)
+    # the team's own set-up makes calls too, so the number of this one is not asserted
+    assert_fails(ended, 5, "pennympi: PE 1 left the program", tracebacks=0)
+    if status == 0:
+        assert "waits in allreduce (call " in ended.output
+
+
+@both_sizes
+@pytest.mark.parametrize("fault", ["_exit3", "kill"])
+def test_a_rank_that_dies_ends_the_job(n_pes, fault):
+    assert_fails(run(n_pes, "faulty", fault, random.randrange(n_pes)), 4)
+
+
+@both_sizes
+def test_a_stopped_rank_is_named_by_those_who_wait(n_pes):
+    ended = run(n_pes, "faulty", "stop", n_pes - 1)
+    assert_fails(ended, TIMEOUT_S + 2, "is stopped after allreduce (call ", tracebacks=1)
+    errors = [line for line in ended.output.splitlines() if "PeerTimeout: PE " in line]
+    assert len(errors) == 1
+    if n_pes == 2:  # among more, a PE may wait for one that itself waits for the stopped one
+        assert "for PE 1 in" in errors[0]
+    stopped = [line for line in ended.output.splitlines() if line.startswith("pennympi:") and "is stopped" in line]
+    assert len(stopped) == 1 and f" PE {n_pes - 1} (process " in stopped[0]
+
+
+@both_sizes
+def test_killing_mpirun_ends_every_rank(n_pes):
+    ended = run(n_pes, "faulty", "none", 0, act=("fault", lambda mpirun: mpirun.kill()))
+    assert ended.rc == -9, ended.output
+
+
+@both_sizes
+def test_a_slow_rank_is_no_false_alarm(n_pes):
+    ended = run(n_pes, "faulty", "slow", 1)
+    assert ended.rc == 0 and "done" in ended.output, ended.output
+
+
+def test_a_rank_that_is_busy_on_another_team_is_no_false_alarm():
+    """Among four PEs round a ring, most wait for one that waits itself."""
+    run(4, "skewed", "here", timeout_s=100, limit_s=120)  # compiles
+    ended = run(4, "skewed", "busy", timeout_s=1)
+    assert ended.rc == 0 and "done" in ended.output, ended.output
+
+
+def test_a_rank_that_does_nothing_is_given_up():
+    run(2, "skewed", "here", timeout_s=100, limit_s=120)
+    ended = run(2, "skewed", "asleep", timeout_s=1)
+    assert_fails(ended, 3, "PeerTimeout: PE 0 waited 1 s for PE 1 in allreduce (ring)", tracebacks=1)
+
+
+@both_sizes
+def test_a_program_that_never_finalizes_ends_well(n_pes):
+    ended = run(n_pes, "forgetful")
+    assert ended.rc == 0 and "pennympi:" not in ended.output, ended.output
+
+
+def test_a_late_end_is_waited_for():
+    ended = run(2, "forgetful", 0, 0.7 * TIMEOUT_S)
+    assert ended.rc == 0 and "done" in ended.output, ended.output
+
+
+def test_a_status_that_all_ranks_agree_on_is_kept():
+    ended = run(2, "forgetful", 3)
+    assert ended.rc == 3 and "pennympi:" not in ended.output, ended.output
+
+
+def test_a_wait_that_the_main_thread_cannot_end_is_ended_by_the_watchdog():
+    ended = run(2, "stuck")
+    assert_fails(ended, 5, "in main", "PeerTimeout: PE 1 waited", "pennympi: PE 1 of 2 ended the job", tracebacks=1)
+
+
+@pytest.mark.parametrize("thread_level", ["serialized", "multiple"])
+def test_watchdogs_that_end_the_job_at_once_print_one_message(thread_level):
+    """Also where MPI may not be called from the watchdogs' threads."""
+    ended = run(4, "stuck", thread_level)
+    assert_fails(ended, 5, "in main", tracebacks=1)
+    for once in ("PeerTimeout: PE ", "ended the job"):
+        assert ended.output.count(once) == 1, ended.output
+
+
+def test_a_job_of_some_ranks_ends_all():
+    assert_fails(run(4, "halves"), 4, "ValueError: broken in one half", tracebacks=1)
+
+
+def test_a_rank_that_does_not_come_to_init_is_named():
+    ended = run(4, "uninvited")
+    assert ended.rc != 0 and ended.output.count(TRACEBACK) == 1, ended.output
+    assert "for PE 1 in init" in ended.output and ended.seconds < TIMEOUT_S + 6, ended.output
+
+
+def test_a_setting_that_cannot_be_read_is_one_error():
+    ended = run(2, "forgetful", timeout_s="soon")
+    assert ended.rc != 0 and ended.output.count(TRACEBACK) == 1, ended.output
+    assert "PENNYMPI_TIMEOUT_S='soon' cannot be used" in ended.output

@@ -1,0 +1,172 @@
+"""Algorithms over several nodes, laid over the PEs of this machine: exact, the same bits, and what each rail carries."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from on_device import device, same, to_numpy, write
+from reductions import OPS, expected, own
+from test_backtoback import Calls
+
+import pennympi
+from pennympi.arrays.dtypes import TABLE as DTYPES
+from pennympi.kernels.allreduce import TABLE
+from pennympi.topology import bytes_by_rail
+
+pytestmark = pytest.mark.mpi(min_size=2)
+
+UNEVEN = "[[node]]\npes = [0, 3, 4]\nrails = [1, 0, 1]\n[[node]]\npes = {rest}\nrails = {rails}\n"
+LAID = {
+    2: ["two-nodes-of-one"],
+    3: ["three-nodes-of-one"],
+    4: ["two-nodes-of-two"],
+    5: [UNEVEN.format(rest=2, rails=[0, 1])],  # a node of three, with two rails, and one of two
+    7: [UNEVEN.format(rest=4, rails=[0, 1, 1, 0])],
+    8: ["2-nodes-of-4", "[[node]]\ncount = 4\npes = 2"],
+    16: ["two-nodes-of-eight", "four-nodes-of-four"],
+}
+# The rows that ask where the PEs are, and one that does not.
+ASKING = [name for name, row in TABLE.items() if row.ways]
+SIZES = (1, 17, 1023, 40_007)
+
+
+@pytest.fixture(scope="module", params=range(2))
+def nodes(request, team, tmp_path_factory):
+    """A team whose PEs lie on several nodes; it counts bytes, and its epochs pass 2**32."""
+    laid = LAID.get(team.n_pes, [])
+    if request.param >= len(laid):
+        pytest.skip("no more topologies for so many PEs")
+    name = laid[request.param]
+    if "[" in name:
+        file = tmp_path_factory.mktemp("topology") / "nodes.toml"
+        file.write_text(name)
+        name = str(file)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PENNYMPI_COUNT_BYTES", "1")
+        patch.setenv("PENNYMPI_FIRST_EPOCH", str(2**32 - 20))
+        made = pennympi.init(team.comm, topology=name)
+    yield made
+    if not request.session.testsfailed:
+        made.finalize()
+
+
+def able(team, algorithm, name="float32", op="sum"):
+    """Skip what says itself that it can't run on these nodes."""
+    if reason := TABLE[algorithm].refuse(team.place, name, op):
+        pytest.skip(reason)
+
+
+@pytest.mark.parametrize("algorithm", ASKING)
+def test_exact(nodes, algorithm):
+    """Every dtype and op, sizes and alignments in turn, in place and not."""
+    able(nodes, algorithm)
+    n, turn = nodes.n_pes, 0
+    for name in DTYPES:
+        for op in OPS if n <= 8 else OPS[turn % 2 :: 2]:
+            turn += 1
+            if TABLE[algorithm].refuse(nodes.place, name, op):
+                continue
+            count, shift = SIZES[turn % len(SIZES)], turn % 3
+            given = own(name, op, n, nodes.me, count)
+            x = device(nodes, np.zeros(count + 3, given.dtype))
+            write(x[shift : shift + count], given)
+            out = None if turn % 2 else device(nodes, np.zeros(count + 1, given.dtype))[1:]
+            result = nodes.allreduce(x[shift : shift + count], out, op, algorithm)
+            assert same(result, expected(name, op, n, count)), (name, op, count, shift)
+            assert out is None or same(x[shift : shift + count], given)
+
+
+@pytest.mark.parametrize("algorithm", ASKING)
+def test_the_same_bits(nodes, algorithm):
+    """Sums that depend on the order of the additions: one digest on all PEs, in every run."""
+    able(nodes, algorithm)
+    rng = np.random.default_rng([nodes.me, 5])
+    digests = []
+    for name in ("float16", "float32"):
+        x = device(nodes, (rng.standard_normal(9001) * 10.0 ** rng.integers(-3, 3, 9001)).astype(name))
+        for _ in range(2):
+            out = nodes.allreduce(x, device(nodes, np.zeros(9001, name)), "sum", algorithm)
+            digests.append(hashlib.sha256(to_numpy(out).tobytes()).hexdigest())
+    assert digests[0] == digests[1] and digests[2] == digests[3]
+    assert len({tuple(one) for one in nodes.gather(digests)}) == 1
+
+
+def test_back_to_back(nodes):
+    """All algorithms in turn, on PEs that come late."""
+    rounds = 200 if nodes.n_pes <= 8 else 80
+    calls = Calls(nodes, rounds, 11)
+    for _ in range(rounds):
+        calls.one()
+    calls.check()
+
+
+def rails_of(team, algorithm, count):
+    """((n_nodes, n_rails) bytes out, the same in) of one AllReduce of float32."""
+    x = team.full(count, 1)
+    before = team.bytes_sent()
+    team.allreduce(x, algorithm=algorithm)
+    sent = np.array(team.gather(team.bytes_sent() - before))
+    team.free(x)
+    assert sent.sum() == 2 * (team.n_pes - 1) * count * 4  # no algorithm that moves no more than it must sends more
+    return bytes_by_rail(team.place, sent)
+
+
+@pytest.mark.parametrize("algorithm", ["multi_ring", "hierarchical"])
+def test_every_rail_carries_as_much(nodes, algorithm):
+    if nodes.backend != "host":
+        pytest.skip("bytes are counted on the host backend")
+    able(nodes, algorithm)
+    n, n_nodes, n_rails = nodes.n_pes, len(nodes.place.nodes), len(set(nodes.place.rails))
+    for count in (n * n_rails * 16, 5 * n * n * 32):
+        out, into = rails_of(nodes, algorithm, count)
+        per_rail = {
+            "multi_ring": 2 * (n - 1) * count * 4 // (n * n_rails),
+            "hierarchical": 2 * (n_nodes - 1) * count * 4 // n,
+        }[algorithm]
+        assert (out == per_rail).all() and (into == per_rail).all(), (count, out, into)
+
+
+def test_one_ring_goes_through_one_pair_of_rails(nodes):
+    """What multi_ring is for: a plain ring leaves every node by its last PE's NIC and enters it by the first's."""
+    if nodes.backend != "host":
+        pytest.skip("bytes are counted on the host backend")
+    n, place = nodes.n_pes, nodes.place
+    if any(pes != tuple(range(pes[0], pes[-1] + 1)) for pes in place.nodes):
+        pytest.skip("the ring meets a node more than once")
+    count = n * 64
+    out, into = rails_of(nodes, "ring", count)
+    for node, pes in enumerate(place.nodes):
+        assert out[node, place.rails[pes[-1]]] == into[node, place.rails[pes[0]]] == 2 * (n - 1) * count * 4 // n
+    assert np.count_nonzero(out) == np.count_nonzero(into) == len(place.nodes)
+
+
+def test_nothing_is_counted_unless_asked(team):
+    why = "PENNYMPI_COUNT_BYTES=1 before" if team.backend == "host" else "on the host backend"
+    with pytest.raises(pennympi.Unsupported, match=why):
+        team.bytes_sent()
+
+
+def refused(team, match, **named):
+    """init raises one error, with the same text on every PE, and the PEs stay together."""
+    with pytest.raises(pennympi.TopologyError, match=match) as caught:
+        pennympi.init(team.comm, **named)
+    assert len(set(team.gather(str(caught.value)))) == 1
+
+
+def test_errors_are_every_pes(team, monkeypatch):
+    n = team.n_pes
+    refused(team, f"{2 * n} PEs in all, and this team has {n}: start {2 * n} ranks", topology=f"{n}-nodes-of-two")
+    monkeypatch.setenv("PENNYMPI_TOPOLOGY", "no_such.toml")
+    refused(team, "'no_such.toml' is no name and no readable file")
+    mine = f"{n}-nodes-of-one" if team.me == n - 1 else f"one-node-of-{n}"
+    refused(
+        team, f"PE 0 by 'one-node-of-{n}' and PE {n - 1} by '{n}-nodes-of-one': give every rank the same", topology=mine
+    )
+    mine = "no_such" if team.me == n - 1 else f"one-node-of-{n}"
+    refused(team, f"PE {n - 1}: topology 'no_such' is no name", topology=mine)
+    with pytest.raises(TypeError, match="topology 3 is not a name and not a path: give auto, N-nodes-of-M"):
+        pennympi.init(team.comm, topology=3)
+    with pennympi.init(team.comm, topology="auto") as plain:  # whatever the variable says
+        assert plain.place.node_of == team.place.node_of
+    with pytest.raises(pennympi.Unsupported, match="hierarchical can't run here: "):
+        team.allreduce(team.zeros(3), algorithm="hierarchical")

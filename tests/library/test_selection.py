@@ -1,0 +1,162 @@
+"""Which algorithm runs: named, measured, or modelled; and the same on every PE."""
+
+import argparse
+import math
+from pathlib import Path
+
+import pytest
+
+import pennympi
+from pennympi import Unsupported
+from pennympi.arrays.dtypes import TABLE as DTYPES
+from pennympi.command import explain, tune
+from pennympi.kernels.algorithm import Limits, Place
+from pennympi.kernels.allreduce import PLANNED, TABLE
+from pennympi.selection import cost, formulas, machine, predictions, selection, tuned
+from pennympi.settings import setting
+
+ROOT = Path(__file__).resolve().parents[2]
+H200 = Limits(max_blocks=132, half_bytes=256 << 10)
+# What the constants of the model were read off; the others are counted alike.
+TRUSTED, WITHIN = ("one_shot", "one_shot_packets", "two_shot", "two_shot_packets"), 2.0
+SHIPPED = sorted(tuned.SHIPPED.glob("*.toml"))
+EXAMPLE = tuned.Tuned(
+    "device", 2, "1x2", "a note",
+    (tuned.Series("allreduce", "float32", (1024, 4096, 16384),
+                  {"ring": (9.0, 9.0, 9.0), "one_shot": (3.0, math.nan, math.nan), "two_shot": (math.nan, 5.0, 20.0)}),
+     tuned.Series("allreduce", "bfloat16", (1024,), {"ring": (1.0,)})),
+)  # fmt: skip
+
+
+def of_two(table):
+    return selection.Selection(Place((0, 0)), H200, machine.NVLINK, table, "2 GPUs")
+
+
+def test_every_algorithm_has_a_formula():
+    assert {*TABLE, *PLANNED} <= set(formulas.FORMULAS)
+    assert (ROOT / "docs" / "cost-model.md").read_text() == cost.page()
+    for n in (2, 3, 8):
+        for nodes in ((0,) * n, tuple(range(n)), tuple(pe * 2 // n for pe in range(n))):
+            for row in TABLE.values():
+                place = Place(nodes)
+                us = [cost.predict(row, count, 2, 4, place, H200, machine.NVLINK) for count in (1, 1 << 20, 1 << 26)]
+                assert row.refuse(place, "float16", "sum") or 0 < us[0] <= us[1] < us[2], (row.name, nodes, us)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_the_model_is_near_what_was_measured(path):
+    table = tuned.parse(path.read_text(), path.name)
+    place = Place((0,) * table.pes)
+    assert path.name == tuned.file_name(table.device, place)
+    for series in table.series:
+        dtype = DTYPES[series.dtype]
+        for nbytes in series.bytes:
+            us = series.at(nbytes)
+            told = {name: cost.predict(TABLE[name], nbytes // dtype.item_bytes, dtype.item_bytes, dtype.acc_bytes,
+                                       place, H200, machine.NVLINK) for name in us if name in TRUSTED}  # fmt: skip
+            for name, modelled in told.items():
+                assert 1 / WITHIN < modelled / us[name] < WITHIN, (name, nbytes, modelled, us[name])
+
+
+def test_two_h200_use_what_was_measured(monkeypatch):
+    monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
+    monkeypatch.setenv("PENNYMPI_CACHE_DIR", "/nonexistent")
+    choice = of_two(tuned.find("NVIDIA H200", Place((0, 0))))
+    for nbytes, name in (
+        (8, "one_shot_packets"),
+        (16 << 20, "one_shot_packets"),
+        (17 << 20, "one_shot"),
+        (4 << 30, "one_shot"),
+    ):
+        for dtype, op in (("float32", "sum"), ("bfloat16", "max")):
+            assert choice.choose("auto", Place((0, 0)), nbytes, dtype, op).name == name
+    assert tuned.find("NVIDIA H200", Place((0, 0), whole_lines=False)) is None
+    assert tuned.find("another", Place((0, 0))) is None
+
+
+def test_between_and_beyond_the_sizes_that_were_measured():
+    times = EXAMPLE.series[0].at
+    assert times(8) == times(1024) == {"ring": 9.0, "one_shot": 3.0}
+    assert times(2048) == {"ring": pytest.approx(9.0)}
+    assert times(8192)["two_shot"] == pytest.approx(10.0)  # half way, by logarithms
+    assert times(32768)["two_shot"] == pytest.approx(40.0)
+    assert EXAMPLE.times("allreduce", "float16", 1024) == {"ring": 1.0}  # as bfloat16, which is as wide
+    assert EXAMPLE.times("allreduce", "float64", 1024)["ring"] == 9.0
+    assert EXAMPLE.times("broadcast", "float32", 1024) == {}
+    assert of_two(EXAMPLE).choose("auto", Place((0, 0)), 1024, "float32", "sum").name == "one_shot"
+
+
+def test_a_table_survives_its_file(tmp_path):
+    path = tmp_path / "a" / "table.toml"
+    tuned.write(EXAMPLE, path)
+    again = tuned.parse(path.read_text(), "")
+    assert str(again) == str(EXAMPLE)  # by its text: nan is not nan
+    for broken in ("x = ", 'device = "d"', path.read_text().replace("1024, ", ""), path.read_text().replace("9", "-9")):
+        with pytest.raises(ValueError, match=r"here.toml is not a table .* make it anew"):
+            tuned.parse(broken, "here.toml")
+
+
+def test_predictions():
+    lines = predictions.table([8, 16, 1024], [1 << 10, 1 << 30], DTYPES["bfloat16"], "sum")
+    assert len(lines) == 6 and lines[2].count("GPUs") == 3 and "1 GiB" in lines[-1]
+    us = [float(cell.split()[0]) for cell in lines[-1].strip("| ").split(" | ")[1:]]
+    assert us == sorted(us)
+    with pytest.raises(ValueError, match="12 GPUs do not fill"):
+        predictions.table([12], [1024], DTYPES["float32"], "sum")
+
+
+@pytest.mark.mpi
+def test_explain_says_what_runs(team, monkeypatch, capsys):
+    for nbytes in (0, 7, 100000):
+        told = team.explain(nbytes, "float16", "max")
+        assert told.algorithm == team._selection.choose("auto", team.place, nbytes, "float16", "max").name
+        assert told.algorithm in str(told) and set(told.modelled) | set(told.refused) >= set(
+            TABLE if team.n_pes > 1 else ()
+        )
+        assert told.plan.blocks >= 1 and told.piece_bytes == 2 * told.plan.piece_elems
+    monkeypatch.setenv("PENNYMPI_ALLREDUCE", "simple_ring")
+    told = team.explain(1 << 20)
+    assert told.algorithm == "simple_ring" and ("PENNYMPI_ALLREDUCE" in told.why or team.n_pes == 1)
+    for wrong, error in ((lambda: team.explain(-1), ValueError), (lambda: team.explain(8, op="xor"), ValueError),
+                         (lambda: team.explain(8, "complex64"), Unsupported)):  # fmt: skip
+        with pytest.raises(error):
+            wrong()
+    parser = argparse.ArgumentParser()
+    explain.arguments(parser)
+    assert explain.run(parser.parse_args(["1K", "-o", "max"])) == 0
+    assert ("allreduce of 1024 bytes, float32 max" in capsys.readouterr().out) == (team.me == 0)
+
+
+@pytest.mark.mpi(min_size=2)
+def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, capsys):
+    """PE 0 reads it, and nobody else: the others have no such file here."""
+    path = tmp_path / "tuned.toml"
+    parser = argparse.ArgumentParser()
+    tune.arguments(parser)
+    first = "64" if team.n_pes <= 4 else "1K"
+    words = ["-b", first, "-e", "1K", "-f", "16", "-d", "float32", "--budget-ms", "0.1", "--output", str(path)]
+    assert tune.run(parser.parse_args(words)) == 0
+    assert path.exists() == (team.me == 0)
+    if team.me == 0:
+        assert "written to" in capsys.readouterr().out
+        monkeypatch.setenv("PENNYMPI_TUNED", str(path))
+    monkeypatch.delenv("PENNYMPI_ALLREDUCE", raising=False)
+    with pennympi.init(heap_bytes=8 << 20 if team.backend == "host" else None) as later:
+        table = later._selection.tuned
+        assert table.pes == team.n_pes and table.device == team.gather(team.device_name)[0]
+        assert len(set(later.gather(str(table)))) == 1
+        us = table.times("allreduce", "float32", 1024)
+        assert set(us) == {name for name, row in TABLE.items() if not row.refuse(team.place, "float32", "sum")}
+        told = later.explain(1024)
+        assert told.algorithm == min(us, key=us.get) and "measured" in told.why
+        taken = {name for name in us if not TABLE[name].refuse(team.place, "int64", "sum")}
+        assert later.explain(1024, "int64").measured == {name: us[name] for name in taken}
+
+
+@pytest.mark.mpi
+def test_a_table_that_cannot_be_read(team, monkeypatch, tmp_path):
+    (tmp_path / "bad.toml").write_text("pes = 2")
+    monkeypatch.setenv("PENNYMPI_TUNED", str(tmp_path / "bad.toml"))
+    with pytest.raises(ValueError, match="is not a table"):
+        pennympi.init()
+    assert setting("PENNYMPI_TUNED") != "auto"

@@ -1,0 +1,93 @@
+"""Teams of some of the ranks."""
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from on_device import same
+
+import pennympi
+from pennympi.job.job import Job
+from pennympi.job.membership import numbers_in
+
+pytestmark = pytest.mark.mpi
+
+
+def reduce_in(comm):
+    with pennympi.init(comm) as part:
+        assert (part.me, part.n_pes) == (comm.rank, comm.size)
+        x = part.full(1000, part.me + 1, "int32")
+        for _ in range(20):
+            part.allreduce(x, op="max")
+        assert same(x, np.full(1000, part.n_pes))
+
+
+@pytest.mark.parametrize("split", ["odd and even", "halves", "reversed", "alone"])
+def test_split(team, split):
+    world = MPI.COMM_WORLD
+    color, key = {
+        "odd and even": (world.rank % 2, world.rank),
+        "halves": (2 * world.rank // world.size, world.rank),
+        "reversed": (0, -world.rank),
+        "alone": (world.rank, 0),
+    }[split]
+    comm = world.Split(color, key)
+    reduce_in(comm)
+    comm.Free()
+    x = team.allreduce(team.full(9, 1, "int8"))  # the team of all is as good as before
+    assert same(x, np.full(9, team.n_pes))
+    team.free(x)
+
+
+def test_comm_self(team):
+    reduce_in(MPI.COMM_SELF)
+
+
+def test_two_levels_at_once(team):
+    half = MPI.COMM_WORLD.Split(team.me % 2)
+    with pennympi.init(half) as part:
+        x, y = team.full(50, 1, "int64"), part.full(50, 1, "int64")
+        for _ in range(20):
+            team.allreduce(x, op="max")
+            part.allreduce(y, op="sum", algorithm="ring")
+            part.barrier()
+        assert same(x, np.full(50, 1)) and same(y, np.full(50, part.n_pes**20))
+        team.free(x)
+    half.Free()
+
+
+@pytest.fixture
+def job():
+    made = Job(MPI.COMM_WORLD)
+    yield made
+    made.close()
+
+
+def test_numbers_in_the_first_team(job):
+    """Each PE of a communicator is found in the first team, in whatever order the two have them."""
+    world, n = MPI.COMM_WORLD, MPI.COMM_WORLD.size
+    backwards = world.group.Incl(range(n - 1, -1, -1))
+    assert numbers_in(job, None) is None
+    assert numbers_in(job, world.group) == tuple(range(n))
+    assert numbers_in(job, backwards) == tuple(range(n - 1, -1, -1))
+
+
+@pytest.mark.mpi(min_size=2)
+@pytest.mark.parametrize("first", ["a part", "two halves", "not on all"])
+def test_a_team_that_is_no_part_of_the_first(job, first):
+    """Every PE gets the same error, whatever its own first team was."""
+    world = MPI.COMM_WORLD
+    low, n = world.size // 2, world.size
+    group, strangers = {
+        "a part": (world.group.Incl(range(low)) if world.rank < low else None, range(low, n)),
+        "two halves": (world.group.Incl(range(low) if world.rank < low else range(low, n)), range(n)),
+        "not on all": (world.group if world.rank else None, range(1)),
+    }[first]
+    names = ", ".join(map(str, list(strangers)[:8]))
+    with pytest.raises(pennympi.Unsupported, match=f"PEs {names} (was|were) not .*: make a team over MPI.COMM_WORLD"):
+        numbers_in(job, group)
+
+
+@pytest.mark.parametrize("comm", [MPI.COMM_NULL, 5, "world"], ids=["null", "5", "world"])
+def test_not_a_communicator(team, comm):
+    with pytest.raises(TypeError, match="not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a split of it"):
+        pennympi.init(comm)

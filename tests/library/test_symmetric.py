@@ -1,0 +1,161 @@
+"""Symmetric arrays: their making, their end, and a heap that is full."""
+
+import random
+
+import numpy as np
+import pytest
+from on_device import same, to_numpy
+
+import pennympi
+from pennympi.arrays.dtypes import TABLE as DTYPES
+
+pytestmark = pytest.mark.mpi
+
+
+def usable(team):
+    x = team.full(17, 1, "int32")
+    assert same(team.allreduce(x), np.full(17, team.n_pes))
+    team.free(x)
+
+
+SHAPES = [0, 1, 1000, (), (0,), (3, 0, 2), (4, 5), [2, 3], np.int64(6), (np.int32(2), 2)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_shapes(team, shape):
+    sizes = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
+    x, y, z = team.empty(shape), team.zeros(shape, "int8"), team.full(shape, 3, "uint16")
+    assert x.shape == y.shape == z.shape == sizes
+    assert (x.dtype, y.dtype, z.dtype) == (np.float32, np.int8, np.uint16)
+    assert same(y, np.zeros(sizes)) and same(z, np.full(sizes, 3))
+    for one in (x, y, z):
+        team.free(one)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_dtypes(team, name):
+    dtype = DTYPES[name].numpy
+    values = np.arange(30).reshape(5, 6).astype(dtype)
+    made = [team.array(values), team.array(values, name), team.array(values.tolist(), dtype)]
+    made.append(team.array(np.asfortranarray(values)))
+    for x in made:
+        assert x.dtype == dtype and same(x, values)
+    five = team.full((2, 2), 5, dtype)
+    assert same(five, np.full((2, 2), 5))
+    for x in (*made, five):
+        team.free(x)
+
+
+def test_array_of_other_things(team):
+    made = [team.array([1.5, team.me]), team.array(7, "int64"), team.array(np.arange(9)[::2], "float16")]
+    assert made[0].dtype == np.float64 and to_numpy(made[0]).tolist() == [1.5, team.me]
+    assert made[1].shape == () and to_numpy(made[1]) == 7
+    assert same(made[2], [0, 2, 4, 6, 8])
+    made.append(team.array(made[2]))  # an array of the device
+    assert same(made[3], [0, 2, 4, 6, 8])
+    for x in made:
+        team.free(x)
+
+
+@pytest.mark.mpi(min_size=2)
+@pytest.mark.parametrize("odd", ["shape", "dtype"])
+def test_pes_that_differ(team, odd):
+    last = team.me == team.n_pes - 1
+    shape, dtype = (8 if odd == "shape" and last else 7), ("int8" if odd == "dtype" and last else "int16")
+    with pytest.raises(ValueError, match="same shape and dtype on every PE, but asked for were: PE 0 .7,. int16"):
+        team.empty(shape, dtype)
+    usable(team)
+
+
+def test_a_full_heap(team):
+    heap_bytes = 128 << 20 if team.backend == "host" else None
+    with pennympi.init(team.comm, heap_bytes=heap_bytes) as small:
+        wanted = 1 << 27 if team.backend == "host" else 1 << 41
+        kept = small.full(1000, small.me, "int64")
+        for _ in range(3):
+            remedy = f"cannot give {wanted} bytes .* free; free arrays"
+            with pytest.raises(pennympi.SymmetricHeapExhausted, match=remedy) as error:
+                small.empty(wanted, "uint8")
+            assert isinstance(error.value, MemoryError) and error.value.requested_bytes == wanted
+            assert 0 < error.value.free_bytes < wanted
+        half = small.full(1 << 20, 9, "uint8")
+        assert same(half[-3:], [9, 9, 9]) and same(kept, np.full(1000, small.me))
+        small.free(half)
+        usable(small)
+
+
+def test_what_is_freed_can_be_had_again(team):
+    if team.backend != "host":
+        pytest.skip("the heap of NVSHMEM grows")
+    with pennympi.init(team.comm, heap_bytes=192 << 20) as small:
+        size = 1 << 20
+        while True:
+            try:
+                size *= 2
+                small.free(small.empty(size, "uint8"))
+            except pennympi.SymmetricHeapExhausted:
+                break
+        taken = [small.empty(size // 4, "uint8")]
+        small.free(taken.pop())
+        for _ in range(5):
+            x = small.empty(size // 2, "uint8")
+            with pytest.raises(pennympi.SymmetricHeapExhausted):
+                small.empty(size, "uint8")
+            small.free(x)
+        usable(small)
+
+
+def test_random_order(team):
+    """300 arrays come and go; none shares a byte with another."""
+    shared, live = random.Random(11), []
+    for k in range(300 if team.n_pes <= 8 else 100):
+        if live and (len(live) > 12 or shared.random() < 0.45):
+            x, values = live.pop(shared.randrange(len(live)))
+            assert same(x, values)
+            team.free(x)
+        else:
+            x = team.full(shared.choice((0, 1, 63, 64, 65, 1000, 30_000)), k % 100 + team.me, "int32")
+            live.append((x, np.full(x.shape, k % 100 + team.me)))
+    for x, values in live:
+        assert same(x, values)
+        team.free(x)
+
+
+def test_frees_that_are_refused(team):
+    x = team.zeros(10)
+    for wrong in (x[1:], x[:], x.reshape(2, 5), np.zeros(10, np.float32), None):
+        with pytest.raises(ValueError, match="takes the array that empty.* returned, once; not a view"):
+            team.free(wrong)
+    team.free(x)
+    with pytest.raises(ValueError, match="once; not a view"):
+        team.free(x)
+    usable(team)
+
+
+def test_use_after_free(team):
+    x, y = team.zeros(10), team.zeros(10)
+    team.free(y)
+    for call in (
+        lambda: team.allreduce(y),
+        lambda: team.allreduce(x, y),
+        lambda: team.put(y, x, 0),
+        lambda: team.put(x, y, 0),
+        lambda: team.get(x, y[2:], 0),
+        lambda: team.exchange(x, y, team.me),
+        lambda: team.peer(y, 0),
+        lambda: team.plan_allreduce(y),
+        lambda: team.register(y),
+    ):
+        with pytest.raises(ValueError, match="was freed: its memory is back in the symmetric heap"):
+            call()
+    team.free(x)
+    usable(team)
+
+
+def test_signals_are_zero_each_time(team):
+    for _ in range(3):
+        signals = team.signals(5)
+        assert signals.dtype == np.uint64 and same(signals, np.zeros(5))
+        team.put_signal(signals[:0], signals[:0], signals[3:4], 7, team.me)
+        team.wait_signal(signals[3:4], 7)
+        team.free(signals)

@@ -1,0 +1,140 @@
+"""The collectives beside AllReduce: how each is called, and what must come out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from on_device import same
+from reductions import expected, own
+
+from pennympi.collectives.calls import ALL
+
+TABLES = {collective.name: collective.table for collective in ALL}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: dtype name, op, n PEs, this PE, root, and the elements of one PE's part."""
+
+    name: str
+    op: str
+    n: int
+    me: int
+    root: int
+    count: int
+
+    def given(self, pe):
+        """What a PE gives when it gives one part."""
+        return own(self.name, self.op, self.n, pe, self.count)
+
+    def given_to_all(self, pe):
+        """What a PE gives when it gives a part for each."""
+        return own(self.name, self.op, self.n, pe, self.n * self.count)
+
+    def part(self, values, pe):
+        return values[pe * self.count : (pe + 1) * self.count]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One collective.
+
+    rows:     parts of x and of out, given n
+    x:        Call -> what this PE gives;  out: Call -> what it gets, None for nothing
+    in_place: (the larger array, Call) -> x and out, one in the other
+    one_array: there is no out: x is it
+    """
+
+    name: str
+    rows: Callable[[int], tuple[int, int]]
+    x: Callable[[Call], np.ndarray]
+    out: Callable[[Call], np.ndarray | None]
+    in_place: Callable[[Any, Call], tuple[Any, Any]]
+    reduces: bool = False
+    rooted: bool = False
+    one_array: bool = False
+
+    @property
+    def table(self):
+        return TABLES[self.name]
+
+    def arrays(self, x, out):
+        """The arrays to pass: None stands for an out that is x."""
+        return (x,) if self.one_array else (x, None if out is x else out)
+
+    def more(self, call):
+        """What follows the arrays."""
+        return ({"op": call.op} if self.reduces else {}) | ({"root": call.root} if self.rooted else {})
+
+    def run(self, team, call, x, out, **named):
+        """The call."""
+        return getattr(team, self.name)(*self.arrays(x, out), **self.more(call), **named)
+
+    def plan(self, team, call, x, out):
+        """A plan of the call."""
+        return getattr(team, f"plan_{self.name}")(*self.arrays(x, out), **self.more(call))
+
+    def fresh(self, make, call):
+        """x, set, and out, zero, made by ``make``(values); they are one array where there is one only."""
+        x = make(self.x(call))
+        return x, x if self.one_array else make(np.zeros(self.rows(call.n)[1] * call.count, x.dtype))
+
+
+CASES = {
+    case.name: case
+    for case in (
+        Case(
+            "all_gather",
+            lambda n: (1, n),
+            lambda c: c.given(c.me),
+            lambda c: np.concatenate([c.given(pe) for pe in range(c.n)]),
+            lambda whole, c: (c.part(whole, c.me), whole),
+        ),
+        Case(
+            "reduce_scatter",
+            lambda n: (n, 1),
+            lambda c: c.given_to_all(c.me),
+            lambda c: c.part(expected(c.name, c.op, c.n, c.n * c.count), c.me),
+            lambda whole, c: (whole, c.part(whole, c.me)),
+            reduces=True,
+        ),
+        Case(
+            "broadcast",
+            lambda n: (1, 1),
+            lambda c: c.given(c.me),
+            lambda c: c.given(c.root),
+            lambda whole, c: (whole, whole),
+            rooted=True,
+            one_array=True,
+        ),
+        Case(
+            "reduce",
+            lambda n: (1, 1),
+            lambda c: c.given(c.me),
+            lambda c: expected(c.name, c.op, c.n, c.count) if c.me == c.root else None,
+            lambda whole, c: (whole, whole),
+            reduces=True,
+            rooted=True,
+        ),
+        Case(
+            "all_to_all",
+            lambda n: (n, n),
+            lambda c: c.given_to_all(c.me),
+            lambda c: np.concatenate([c.part(c.given_to_all(pe), c.me) for pe in range(c.n)]),
+            lambda whole, c: (whole, whole),
+        ),
+    )
+}
+ALGORITHMS = [(name, algorithm) for name, case in CASES.items() for algorithm in case.table]
+
+
+def runs_here(team, collective, algorithm, name="float32", op="sum"):
+    """Whether the algorithm says that it can."""
+    return not TABLES[collective][algorithm].refuse(team.place, name, op)
+
+
+def right(case, call, out, before):
+    """Whether out is what it must be; ``before`` on a PE that gets nothing."""
+    wanted = case.out(call)
+    return same(out, before if wanted is None else wanted)

@@ -1,0 +1,156 @@
+"""Starts a program under mpirun and tells everything about its end: what the failure tests are made of."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# What a launcher tells its ranks: an mpirun inside one must not take it for its own.
+_FOREIGN = ("PMI", "PMIX_", "OMPI_COMM", "OMPI_MCA_num", "OMPI_UNIVERSE", "PRTE_LAUNCHED", "HYDI_", "MPI_LOCAL")
+_OPEN_MPI = {  # more ranks than cores, and root in a container
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+
+
+@dataclass
+class Ended:
+    """How a run ended.  rc is None when it had to be killed at the hard limit."""
+
+    rc: int | None
+    output: str  # stdout and stderr, mixed as they came
+    seconds: float
+    ended: float  # time.time() when mpirun was gone
+    left_in_shm: set[str] = field(default_factory=set)
+    left_alive: list[int] = field(default_factory=list)  # processes of the run that lived 5 s longer than mpirun
+
+    def since(self, marker: str) -> float:
+        """Seconds from the line "<marker> <time.time()>" that the program printed to the end."""
+        for line in self.output.splitlines():
+            if line.startswith(marker + " "):
+                return self.ended - float(line.split()[-1])
+        raise AssertionError(f"no line {marker!r} in:\n{self.output}")
+
+
+def mpirun() -> str:
+    """The mpirun that belongs to this Python, or else the system's."""
+    beside = Path(sys.executable).parent / "mpirun"
+    found = str(beside) if beside.exists() else shutil.which("mpirun")
+    if not found:
+        raise FileNotFoundError("there is no mpirun: run `make dev`")
+    return found
+
+
+def launch(
+    n_pes: int,
+    *args: str,
+    limit_s: float = 30,
+    env: dict[str, str] | None = None,
+    act: tuple[str, Callable[[subprocess.Popen[str]], None]] | None = None,
+) -> Ended:
+    """Runs ``mpirun -np n_pes python *args`` for at most limit_s seconds.
+
+    act: (marker, function): the function gets mpirun's process as soon as the output contains the marker
+    """
+    tag = uuid.uuid4().hex
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    inherited |= _OPEN_MPI | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "LAUNCH_TAG": tag} | (env or {})
+    before, start = _shm(), time.monotonic()
+    process = subprocess.Popen(
+        [mpirun(), "-np", str(n_pes), sys.executable, *args],
+        env=inherited,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    text: list[str] = []
+    reader = threading.Thread(target=_read, args=(process, text, act), daemon=True)
+    reader.start()
+    try:
+        rc: int | None = process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        rc = None
+    ended, seconds = time.time(), time.monotonic() - start
+    if rc is None:
+        process.kill()
+        process.wait()
+    alive = _wait_for_none(tag, 5 if rc is not None else 0)
+    for pid in alive:  # only processes that carry this run's tag
+        _kill(pid)
+    reader.join(5)
+    return Ended(rc, "".join(text), seconds, ended, _left_in_shm(before), alive)
+
+
+def _read(process, text, act) -> None:
+    for line in process.stdout:
+        text.append(line)
+        if act and act[0] in line:
+            act[1](process)
+            act = None
+
+
+def _shm() -> set[str]:
+    return set(os.listdir("/dev/shm"))
+
+
+def _left_in_shm(before: set[str]) -> set[str]:
+    """New names that nobody maps: what another job is using now is not ours."""
+    deadline = time.monotonic() + 1
+    while (new := _shm() - before) and time.monotonic() < deadline:
+        mapped = _all_maps()
+        if all(name in mapped for name in new):
+            return set()
+        time.sleep(0.1)
+    return {name for name in new if name not in _all_maps()}
+
+
+def _all_maps() -> str:
+    text = []
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        try:
+            text += [line for line in maps.read_text().splitlines() if "/dev/shm/" in line]
+        except OSError:
+            pass  # ended, or not ours to read
+    return "\n".join(text)
+
+
+def _wait_for_none(tag: str, seconds: float) -> list[int]:
+    deadline = time.monotonic() + seconds
+    while (alive := _tagged(tag)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return alive
+
+
+def _tagged(tag: str) -> list[int]:
+    """The living processes with this run's tag in their environment."""
+    pids = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                if f"LAUNCH_TAG={tag}".encode() in Path(f"/proc/{entry}/environ").read_bytes():
+                    pids.append(int(entry))
+            except OSError:
+                pass  # ended, or not ours to read
+    return pids
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

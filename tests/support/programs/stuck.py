@@ -1,0 +1,30 @@
+"""python stuck.py [THREAD_LEVEL]: PE 1 waits in MPI for ever, while a device (here: nobody) has long given up.
+
+With a thread level of MPI, every PE's device gives up at once.
+"""
+
+import sys
+import time
+
+import mpi4py
+import numpy as np
+
+if sys.argv[1:]:
+    mpi4py.rc.thread_level = sys.argv[1]
+from mpi4py import MPI
+
+from pennympi.errors import PeerTimeout
+from pennympi.job.job import Job, Watchdog
+
+
+def main():
+    job = Job(MPI.COMM_WORLD)
+    error = PeerTimeout(job.me, 0, "allreduce", epoch=7, timeout_s=job.timeout_s)
+    watchdog = Watchdog(job, lambda: error if job.me == 1 or sys.argv[1:] else None, grace_s=0.5)
+    if job.me == 1:
+        print("fault", time.time(), flush=True)
+    job.comm.Recv(np.zeros(1), source=(job.me + 1) % job.n_pes)
+    watchdog.stop()
+
+
+main()

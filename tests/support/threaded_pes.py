@@ -1,0 +1,102 @@
+"""PEs of the host backend as threads of one process: what a test drives that wants them late, or giving up."""
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+
+from pennympi.arrays.dtypes import TABLE as DTYPES
+from pennympi.collectives.base import constants
+from pennympi.compile import context as h
+from pennympi.compile.bind import parameters
+from pennympi.errors import PeerTimeout
+from pennympi.host.backend import HostBackend
+from pennympi.host.primitives import PATIENT_SPINS
+from pennympi.job import liveness
+from pennympi.kernels.algorithm import Limits, Place
+
+LONG_S = 20.0  # a deadline that is not meant to pass
+
+
+class Machine:
+    """n PEs, each with ``nbytes`` of symmetric memory and a ``here`` of its own, whose deadline a test may change."""
+
+    def __init__(self, n_pes, nbytes, timeout_s):
+        self.n_pes, self.memory = n_pes, np.zeros((n_pes, nbytes), np.uint8)
+        bases = [row.ctypes.data for row in self.memory]
+        self.pes, self._used = [], 0
+        for me in range(n_pes):
+            here, record, silent = (np.zeros(n, np.int64) for n in (h.DELTAS + n_pes, h.RECORD_WORDS, n_pes))
+            here[h.ME], here[h.N_PES], here[h.TIMEOUT_NS] = me, n_pes, int(1e9 * timeout_s)
+            here[h.PATIENCE], here[h.RECORD] = PATIENT_SPINS, record.ctypes.data
+            here[h.LIVES], here[h.OWN_LIVES] = silent.ctypes.data, liveness.own_address
+            here[h.DELTAS :] = [base - bases[me] for base in bases]
+            pe = SimpleNamespace(me=me, here=here, here_address=here.ctypes.data, record=record, silent=silent)
+            pe.call_names, pe.comm, pe.timeout_s = {}, SimpleNamespace(rank=me), timeout_s
+            pe._record, pe.failure = record, lambda pe=pe: HostBackend.failure(pe)
+            self.pes.append(pe)
+
+    def allocate(self, nbytes):
+        """Offset of symmetric memory."""
+        self._used += -(-nbytes // 128) * 128
+        assert self._used <= self.memory.shape[1]
+        return self._used - -(-nbytes // 128) * 128
+
+    def view(self, me, offset, count, dtype):
+        """PE me's memory as an array (count,)."""
+        return self.memory[me, offset : offset + count * np.dtype(dtype).itemsize].view(dtype)
+
+    def address(self, me, offset):
+        return self.memory[me].ctypes.data + offset
+
+    def kernels(self, text, name, **how):
+        """The text for each PE; here, as the compiler is not for threads."""
+        return [HostBackend.kernel(pe, text, name, **how) for pe in self.pes]
+
+    def run(self, program):
+        """program(me) on a thread for each PE: what each returned, or its PeerTimeout."""
+        ended = [None] * self.n_pes
+
+        def one(me):
+            try:
+                ended[me] = program(me)
+            except PeerTimeout as failure:
+                ended[me] = failure
+
+        threads = [threading.Thread(target=one, args=(me,)) for me in range(self.n_pes)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(LONG_S)
+            assert not thread.is_alive(), "a PE hangs"
+        return ended
+
+
+class Lane:
+    """A row's workspace on a Machine, and its launches."""
+
+    def __init__(self, machine, row, name, place, half_bytes, count, root, reduces):
+        self._machine, self._row = machine, row
+        self._place = Place(place, True, True)
+        plan = row.plan(count, 4, 4, self._place, Limits(1, half_bytes))
+        sizes = dict(inbox=2 * half_bytes, outbox=2 * half_bytes, signals=8 * row.signals(self._place), epochs=8)
+        self._at = {what: machine.allocate(nbytes) for what, nbytes in sizes.items()}
+        self._numbers = dict(count=count, piece_elems=plan.piece_elems, half_bytes=half_bytes, root=root, reach=1)
+        self._numbers |= dict(n_pes=machine.n_pes, item_bytes=4, acc_bytes=4, residual=0)
+        dtype = DTYPES["int32"]
+        fixed = constants(row.kernel, dtype, machine.n_pes)
+        reduction = (dtype, "sum") if reduces else None
+        self._kernels = machine.kernels(row.kernel, name, reduction=reduction, constants=fixed)
+
+    def scribble(self):
+        """Between two calls: what was in the inboxes is read by nobody, and looks like no epoch."""
+        for me in range(self._machine.n_pes):
+            inbox_bytes = 2 * self._numbers["half_bytes"]
+            self._machine.view(me, self._at["inbox"], inbox_bytes, "u1")[:] = 255
+
+    def call(self, me, src, out):
+        """One call on PE me of int32; src and out are offsets.  Raises PeerTimeout."""
+        at = {what: self._machine.address(me, offset) for what, offset in (*self._at.items(), ("src", src), ("out", out))}
+        ways = np.array(self._row.ways(self._place, me) if self._row.ways else (), np.int64)
+        values = {**self._numbers, **at, "me": me, "ways": ways.ctypes.data}
+        self._kernels[me].launch(1, [values[one] for one in parameters(self._row.kernel)[1:]], 0)

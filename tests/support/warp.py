@@ -1,0 +1,185 @@
+"""A GPU in NumPy: the words that ``apps/jacobi/warp_text.py`` is written in, on arrays of 32 lanes, and grids of blocks
+on threads that run the texts of ``apps/jacobi/sweep.py``.  A block is one warp; an address is a place in a PE's memory.
+"""
+
+import random
+import threading
+import time
+from types import FunctionType, SimpleNamespace
+
+import numpy as np
+
+from apps.jacobi.norm import add_exact
+from apps.jacobi.norm.exact_sum import LANE_BYTES, LIMB_BITS, TOO_LARGE, WIDTH
+from apps.jacobi.sweep.warp_source import source
+
+LANE = np.arange(32)
+LIMIT_S = 60.0
+
+
+def bound(text, scope):
+    """A text with other words."""
+    return FunctionType(text.__code__, {**text.__globals__, **scope}, text.__name__)
+
+
+def lane_deposit(memory, *args):
+    """``deposit_lane`` of one lane, on the words in ``memory``."""
+
+    def add_shared(base, index, value):
+        memory[base + 8 * index : base + 8 * index + 8].view("i8")[0] += value
+
+    limb = bound(add_exact.deposit_limb, {"add_shared": add_shared})
+    bound(add_exact.deposit_lane, {"add_shared": add_shared, "deposit_limb": limb})(*args)
+
+
+class Words:
+    """What a warp does, on one PE's memory (bytes,)."""
+
+    def __init__(self, memory, dtype):
+        self._memory, self._dtype, self._lock = memory, np.dtype(dtype), threading.Lock()
+
+    def _march(self, sweeps, norms, nx):
+        """The text for so many sweeps, as a Python function."""
+        width = WIDTH[self._dtype.name]
+        scope = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
+        scope["cuda"] = SimpleNamespace(laneid=LANE, blockDim=SimpleNamespace(x=32), threadIdx=SimpleNamespace(x=0))
+        exec(source(sweeps, norms, self._dtype.name, (nx - 1) % width, "march"), scope)
+
+        def march(*args):
+            with np.errstate(all="ignore"):
+                scope["march"](*args)
+
+        return march
+
+    def load_row(self, at):
+        elements = self._memory.view(self._dtype)
+        return [elements[at // self._dtype.itemsize + k] for k in range(WIDTH[self._dtype.name])]
+
+    def store_half(self, condition, at, values):
+        assert len(values) * self._dtype.itemsize == LANE_BYTES // 2 and not (at % 16).any()
+        elements = self._memory.view(self._dtype)
+        for k, value in enumerate(values):
+            elements[(at // self._dtype.itemsize + k)[condition]] = value[condition]
+
+    def fetch(self, at):
+        assert (at + LANE_BYTES <= self._memory.size).all()
+
+    def real(self, x):
+        return np.full(32, x, self._dtype)
+
+    def quarter(self, x):
+        return x * self._dtype.type(0.25)
+
+    def fused(self, x, y, z):  # 64 bits hold the product of two floats of 24; of two of 53 they only come close
+        return (np.longdouble(x) * np.longdouble(y) + np.longdouble(z)).astype(self._dtype)
+
+    def pick(self, condition, x, y):
+        return np.where(condition, x, y)
+
+    def between(self, x, low, high):
+        return np.clip(x, low, high)
+
+    def least(self, x, y):
+        return np.minimum(x, y)
+
+    def within(self, x, n):
+        return (x >= 0) & (x < n)
+
+    def swap(self, x, far):
+        return x[LANE ^ far]
+
+    def shift_up(self, x):
+        return x[np.maximum(LANE - 1, 0)]
+
+    def shift_down(self, x):
+        return x[np.minimum(LANE + 1, 31)]
+
+    def limb_scale(self, j):
+        return np.ldexp(1.0, LIMB_BITS * j - TOO_LARGE)
+
+    def limb_of(self, x, scale):
+        scaled = np.where(np.isfinite(x), x, 0).astype("f8") * scale
+        return ((scaled - np.trunc(scaled)) * 2.0**LIMB_BITS).astype("i8")
+
+    def too_large(self, x):
+        return ~(x < 2.0**TOO_LARGE)
+
+    def deposit_lane(self, at, warp, lane, share, level, levels, limb, bad):
+        with self._lock:
+            for one in zip(lane.tolist(), level.tolist(), limb.tolist(), bad.tolist(), strict=True):
+                lane_deposit(self._memory, at, warp, one[0], share, one[1], levels, one[2], one[3])
+
+
+class Grid:
+    """The primitives of a text, for all blocks of one PE.  memories: of all PEs, alike"""
+
+    def __init__(self, memories, me, dtype, seed):
+        self._memories, self._me, self._here = memories, me, threading.local()
+        self._random = random.Random(seed)
+        self._words = Words(memories[me], dtype)
+
+    def _launch(self, text, bodies, blocks, *args):
+        """All blocks at the same time, in any order.  bodies: name -> (sweeps, norms, nx)"""
+        scope = {**text.__globals__, **{name: getattr(self, name) for name in dir(self) if not name.startswith("_")}}
+        scope |= {name: self._words._march(*body) for name, body in bodies.items()}
+        for name, helper in text.__globals__.items():
+            if isinstance(helper, FunctionType) and helper.__module__ == text.__module__ and name not in bodies:
+                scope[name] = FunctionType(helper.__code__, scope, name)
+        failures = []
+
+        def run(b):
+            self._here.b, self._here.n = b, blocks
+            self._pause()
+            try:
+                FunctionType(text.__code__, scope)(0, *args)
+            except BaseException as failure:
+                failures.append(failure)
+
+        threads = [threading.Thread(target=run, args=(b,)) for b in range(blocks)]
+        self._random.shuffle(threads)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures, failures
+
+    def _pause(self):
+        time.sleep(self._random.choice((0.0, 0.0, 1e-4, 1e-3)))
+
+    def _word(self, pe, at):
+        return self._memories[pe][at : at + 8].view("i8")
+
+    def block(self):
+        return self._here.b
+
+    def blocks(self):
+        return self._here.n
+
+    def sync(self):
+        pass
+
+    def fence(self, here):
+        pass
+
+    def read_epoch(self, epochs, index):
+        return int(self._word(self._me, epochs + 8 * index)[0])
+
+    def write_epoch(self, epochs, index, epoch):
+        self._word(self._me, epochs + 8 * index)[0] = epoch
+
+    def put(self, here, dst, src, nbytes, pe):
+        self._pause()
+        self._memories[pe][dst : dst + nbytes] = self._memories[self._me][src : src + nbytes]
+
+    def put_signal(self, here, dst, src, nbytes, word, value, pe):
+        self.put(here, dst, src, nbytes, pe)
+        self.signal(here, word, value, pe)
+
+    def signal(self, here, word, value, pe):
+        self._word(pe, word)[0] = value
+
+    def wait(self, here, word, value, source):
+        begin = time.monotonic()
+        while self._word(self._me, word)[0] < value:
+            time.sleep(1e-5)
+            assert time.monotonic() - begin < LIMIT_S, f"PE {self._me} block {self._here.b} waits for PE {source}"
