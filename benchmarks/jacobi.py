@@ -126,12 +126,12 @@ class Bench:
         options = self.options
         with tempfile.TemporaryDirectory() as folder:
             request, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
-            asked = {
+            request = {
                 "cases": all_cases(options), "todo": todo, "iterations": options.iterations, "repeat": options.repeat,
                 "backend": options.backend, "small": SMALL, "small_checks": SMALL_CHECKS,
                 "until": min(self.until, 1e12), "answer": str(answer),
             }  # fmt: skip
-            request.write_text(json.dumps(asked))
+            request.write_text(json.dumps(request))
             status, _ = run(
                 python(options.launcher, n_pes, Path(__file__).with_name("jacobi_job.py"), request), self.left_s(3600)
             )
@@ -246,9 +246,9 @@ def main():
     for path in options.add:
         jacobi_results.add(results, jacobi_results.read(path))
     if options.restart_check:
-        asked = (options.launcher, options.pes, options.cases[-1][0], options.variants[0], options.backend)
+        request = (options.launcher, options.pes, options.cases[-1][0], options.variants[0], options.backend)
         try:
-            results["restart"] = restart_check.check(*asked)
+            results["restart"] = restart_check.check(*request)
         except RuntimeError as error:
             print(f"the restart check failed {error}", file=sys.stderr)
             return 1

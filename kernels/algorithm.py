@@ -10,7 +10,7 @@ class Place:
     """Where a team runs, as far as an algorithm may care.
 
     node_of:     of each PE, the number of its node (0, 1, ...); PEs of one node share memory or NVLink
-    whole_lines: a 128-byte line written by a warp reaches every peer at once
+    ll128_safe: a 128-byte line written by a warp reaches every peer at once
     multicast:   the switch can add up and copy (NVLink SHARP), and it is allowed
     rail_of:     of each PE, the number of the NIC of its node that its traffic to other nodes
                  takes; NICs of the same number are one switch apart.  (): a NIC a PE
@@ -18,7 +18,7 @@ class Place:
     """
 
     node_of: tuple[int, ...]
-    whole_lines: bool = True
+    ll128_safe: bool = True
     multicast: bool = False
     rail_of: tuple[int, ...] = ()
     packets: bool = True
@@ -48,12 +48,12 @@ class Limits:
     """What a plan may use.
 
     max_blocks: blocks of a launch
-    half_bytes: bytes of one parity of one block's inbox.  The halves lie at fixed
+    buffer_bytes: bytes of one parity of one block's inbox.  The halves lie at fixed
                 places, whatever the plan: a call of another size may follow at once.
     """
 
     max_blocks: int
-    half_bytes: int
+    buffer_bytes: int
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Algorithm:
     refuse: (Place, dtype_name, op) -> reason why it can't run, or ""
     outbox: the text has its puts start from the outbox (else that is scratch and what ``staged`` copies to,
             which a GPU does not need where a pointer reaches every PE)
-    ways:   (Place, me) -> the int64 words that the text finds at ``ways``: which PE sends to which (None: none)
+    ways:   (Place, me) -> the int64 words that the text finds at ``routes``: which PE sends to which (None: none)
     copied: (count, n_pes) -> elements of a chunk: when the text is done, chunk ``me`` of out goes to every PE
             by the copy engines, and ``meet`` waits for theirs (None: the text does all)
     meet:   (here, me, n_pes, signals, epochs), the text that ends such a call
@@ -106,7 +106,7 @@ class Algorithm:
     holds: str
     refuse: Callable[[Place, str, str], str]
     outbox: bool = True
-    ways: Callable[[Place, int], Sequence[int]] | None = None
+    routes: Callable[[Place, int], Sequence[int]] | None = None
     copied: Callable[[int, int], int] | None = None
     meet: Callable[..., Any] | None = None
     residual: bool = False
@@ -114,11 +114,11 @@ class Algorithm:
     def no_room(self, place: Place, limits: Limits) -> str:
         """Why its slots do not fit in a half of an inbox, or ""."""
         slots, least = self.slots(place, limits), LEAST_SLOT_BYTES[self.holds]
-        if slots * least <= limits.half_bytes:
+        if slots * least <= limits.buffer_bytes:
             return ""
         return (
             f"at {place.n_pes} PEs its {slots} slots of {least} bytes or more do not fit in the "
-            f"{limits.half_bytes} bytes that a block's inbox has for an epoch"
+            f"{limits.buffer_bytes} bytes that a block's inbox has for an epoch"
         )
 
 
@@ -129,7 +129,7 @@ def anywhere(place: Place, dtype: str, op: str) -> str:
 
 def by_packets(place: Place, dtype: str, op: str) -> str:
     """The ``refuse`` of an algorithm whose messages are packets."""
-    if not place.whole_lines:
+    if not place.ll128_safe:
         return "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need whole lines"
     if place.n_pes > MOST_PACKET_PES:
         return f"packets need a slot for each PE, and an inbox has room for those of {MOST_PACKET_PES}"
@@ -138,7 +138,7 @@ def by_packets(place: Place, dtype: str, op: str) -> str:
 
 def by_stores(place: Place, dtype: str, op: str) -> str:
     """The ``refuse`` of an algorithm that stores into its peers' memory, without NVSHMEM's puts."""
-    return "" if place.whole_lines else "a peer is not on NVLink (or is reached by NVSHMEM's puts), for this PE's stores"
+    return "" if place.ll128_safe else "a peer is not on NVLink (or is reached by NVSHMEM's puts), for this PE's stores"
 
 
 # What the switch gives as this library defines it (place.multicast): of each dtype, the ops.
@@ -192,7 +192,7 @@ def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Li
     One part of a packet a thread, in small blocks as long as there are enough of them, then in
     larger ones; then in all blocks, several parts a thread.
     """
-    largest_elems = packed_bytes(limits.half_bytes // slots // 128 * 128) // item_bytes
+    largest_elems = packed_bytes(limits.buffer_bytes // slots // 128 * 128) // item_bytes
     groups = max(1, -(-count * item_bytes // (shares * GROUP_DATA_BYTES)))
     for warps in (FEW_WARPS, MANY_WARPS):
         n_blocks = -(-groups // warps)
@@ -217,6 +217,6 @@ def piece_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Lim
     """
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // MIN_BLOCK_BYTES))
     share = -(-count // (n_blocks * shares))
-    most_elems = min(limits.half_bytes // slots, MAX_PIECE_BYTES) // item_bytes
+    most_elems = min(limits.buffer_bytes // slots, MAX_PIECE_BYTES) // item_bytes
     piece_elems = cut(count, n_blocks * shares, min(most_elems, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
     return Plan(n_blocks, piece_elems)

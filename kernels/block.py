@@ -7,7 +7,7 @@ own body in their place, by name, when it compiles a text (``pennympi/bind.py``)
 All addresses, byte counts and element counts are int64.  An address is that of
 *this* PE's memory: where a primitive writes to a peer it is given the local
 address of the symmetric object and the number of the PE, as in OpenSHMEM.
-``here`` is the handle of this PE; texts only pass it on.
+``ctx`` is the handle of this PE; texts only pass it on.
 
 Every primitive is collective over the threads of one block, but for ``lanes``,
 ``first``, ``load``, ``store`` and ``add_shared``, which each thread calls for
@@ -116,29 +116,29 @@ def copy(dst, src, nbytes):
 
 
 @_primitive
-def widen(here, dst, src, count):
+def widen(ctx, dst, src, count):
     """dst (count,) partials = src (count,) elements."""
 
 
 @_primitive
-def reduce(here, dst, part, src, count):
+def reduce(ctx, dst, part, src, count):
     """dst (count,) partials = op(part (count,) partials, src (count,) elements)."""
 
 
 @_primitive
-def finish(here, dst, part, src, count):
+def finish(ctx, dst, part, src, count):
     """dst (count,) elements = op(part (count,) partials, src (count,) elements),
     divided by the number of PEs for ``avg``, rounded once to the element's type."""
 
 
 @_primitive
-def merge(here, dst, part, other, count):
+def merge(ctx, dst, part, other, count):
     """dst (count,) partials = op(part (count,) partials, other (count,) partials), in this
     order: PEs that merge the same two get the same bits if they name them alike."""
 
 
 @_primitive
-def finish_merge(here, dst, part, other, count):
+def finish_merge(ctx, dst, part, other, count):
     """``finish`` with other (count,) partials in place of elements; dst overlaps neither."""
 
 
@@ -146,51 +146,51 @@ def finish_merge(here, dst, part, other, count):
 
 
 @_primitive
-def put(here, dst, src, nbytes, pe):
+def put(ctx, dst, src, nbytes, pe):
     """Write ``nbytes`` from local ``src`` to the instance of ``dst`` on ``pe``.  Where no pointer reaches ``pe``,
     src is read later: until the next ``fence``, or until ``pe`` is known to have the data, it stays as it is."""
 
 
 @_primitive
-def staged(here, room, src, nbytes, pe):
+def staged(ctx, room, src, nbytes, pe):
     """Where a put of src (nbytes,), memory of a user, to ``pe`` may start: src itself, or, where no pointer
     reaches ``pe``, a copy of it in ``room`` (nbytes,), memory of the lane.  A fence gives room back."""
 
 
 @_primitive
-def get(here, dst, src, nbytes, pe):
+def get(ctx, dst, src, nbytes, pe):
     """Read ``nbytes`` from the instance of ``src`` on ``pe`` to local ``dst``."""
 
 
 @_primitive
-def put_signal(here, dst, src, nbytes, signal, value, pe):
+def put_signal(ctx, dst, src, nbytes, signal, value, pe):
     """``put``, then set ``signal`` on ``pe`` (value < POISON): whoever sees the value sees the data.  Two messages from
     one PE to another may arrive in either order, so that a word has only one under way."""
 
 
 @_primitive
-def fence(here):
+def fence(ctx):
     """Complete this block's earlier puts before its later signals, for every PE; their sources are free again."""
 
 
 @_primitive
-def signal(here, signal, value, pe):
+def signal(ctx, signal, value, pe):
     """Set the 64-bit word ``signal`` on ``pe`` (release: after the block's writes)."""
 
 
 @_primitive
-def wait(here, signal, value, source):
+def wait(ctx, signal, value, source):
     """Wait until the local word ``signal`` is at least ``value`` (acquire).  One
     thread polls.  ``source`` is the PE that an error names (-1: unknown)."""
 
 
 @_primitive
-def signal_all(here, signals, value, me, n_pes):
+def signal_all(ctx, signals, value, me, n_pes):
     """Set word ``me`` of ``signals`` (n_pes,) on every PE but this one."""
 
 
 @_primitive
-def wait_all(here, signals, value, me, n_pes):
+def wait_all(ctx, signals, value, me, n_pes):
     """Wait until every word but ``me`` of ``signals`` (n_pes,) is at least ``value``."""
 
 
@@ -198,20 +198,20 @@ def wait_all(here, signals, value, me, n_pes):
 
 
 @_primitive
-def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
+def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
     """out (count,) elements = op over all PEs, in their order: src (count,) for this PE,
     slots (n_pes, slot_bytes) for the others; plus residual (count,), unless it is 0, before
     the result is rounded.  scratch (count,) partials may be used."""
 
 
 @_primitive
-def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
     """``combine`` to out, and ``put`` of the result to ``there`` on every other PE, in one pass.  Where a PE is
     beyond a pointer the puts start from scratch, which the next fence gives back."""
 
 
 @_primitive
-def plus(here, dst, x, y, count):
+def plus(ctx, dst, x, y, count):
     """dst (count,) elements = x (count,) + y (count,) elements, added as partials and rounded once."""
 
 
@@ -220,42 +220,42 @@ def plus(here, dst, x, y, count):
 
 
 @_primitive
-def send_packets(here, slot, src, nbytes, epoch, pe):
+def send_packets(ctx, slot, src, nbytes, epoch, pe):
     """Write local src (nbytes,) as packets of this epoch to ``slot`` on PE ``pe``."""
 
 
 @_primitive
-def receive_packets(here, dst, slot, nbytes, epoch, source):
+def receive_packets(ctx, dst, slot, nbytes, epoch, source):
     """dst (nbytes,) = the packets of this epoch in the local ``slot``, as they arrive."""
 
 
 @_primitive
-def receive_plus(here, dst, slot, residual, count, epoch, source):
+def receive_plus(ctx, dst, slot, residual, count, epoch, source):
     """``receive_packets`` of count elements, ``plus`` residual (count,)."""
 
 
 @_primitive
-def trade_packets(here, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
+def all_to_all_packets(ctx, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
     """``send_packets`` of row pe of src (rows src_stride bytes apart; 0: one row for all) to slot ``me`` on
     every PE pe, and ``receive_packets`` of what comes to row pe of out; row ``me`` of src to row ``me`` of out."""
 
 
 @_primitive
-def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
+def exchange_reduce_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
     """``send_packets`` of row pe of src (as above) to slot ``me`` on every PE pe, and ``combine_packets`` of
     what comes, in one: each thread adds up what it received while its next packets are under way.
     residual: as in ``combine``."""
 
 
 @_primitive
-def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
+def reduce_forward_packets(ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     """``combine_packets`` to out, and ``send_packets`` of the result to slot ``me`` of ``reduced``
     on every PE, in one: each thread passes its part on as soon as it has added it up.
     To out, ``plus`` residual (count,) unless it is 0; out may be the residual."""
 
 
 @_primitive
-def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
     """``combine``, with packets of this epoch in ``slots`` (n_pes, slot_bytes)."""
 
 
@@ -264,18 +264,18 @@ def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me
 
 
 @_primitive
-def reduce_multicast(here, dst, src, count, scratch):
+def reduce_multicast(ctx, dst, src, count, scratch):
     """dst (count,) elements = op over all PEs of their src (count,), rounded once.
     scratch (count,) partials may be used."""
 
 
 @_primitive
-def store_multicast(here, dst, src, nbytes):
+def store_multicast(ctx, dst, src, nbytes):
     """Write local src (nbytes,) to ``dst`` on all PEs."""
 
 
 @_primitive
-def meet_multicast(here, signal, value, n_pes):
+def meet_multicast(ctx, signal, value, n_pes):
     """Set the local word ``signal`` and wait until the least of all PEs' is at least ``value``:
     a barrier, which also orders multicast and plain accesses to the same memory."""
 
@@ -284,8 +284,8 @@ def meet_multicast(here, signal, value, n_pes):
 
 
 @_primitive
-def read_way(ways, index):
-    """Word ``index`` of what the row's ``ways`` gave for this PE (int64)."""
+def read_route(routes, index):
+    """Word ``index`` of what the row's ``routes`` gave for this PE (int64)."""
 
 
 @_primitive

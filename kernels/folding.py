@@ -5,7 +5,7 @@ even one has no seat, gives its vector to the odd one, and gets the result from 
 """
 
 
-def power_in(n_pes):
+def pof2(n_pes):
     """The largest power of two that is not above ``n_pes``: the number of seats."""
     seats = 1
     while 2 * seats <= n_pes:
@@ -21,11 +21,11 @@ def hops_of(seats):
     return hops
 
 
-def seat_of(pe, rest):
+def new_rank(pe, rest):
     """The seat of a PE (of an even PE of a pair: that of the odd one); ``rest`` PEs have none."""
     return pe // 2 if pe < 2 * rest else pe - rest
 
 
-def pe_at(seat, rest):
+def old_rank(seat, rest):
     """The PE on a seat."""
     return 2 * seat + 1 if seat < rest else seat + rest

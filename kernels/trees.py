@@ -36,7 +36,7 @@ def order(tree: int, n: int) -> list[int]:
 
 
 def double_tree(place: Place, me: int) -> list[int]:
-    """The ``ways`` of both trees, one after the other."""
+    """The ``routes`` of both trees, one after the other."""
     n, words = place.n_pes, []
     for tree in range(TREES):
         pes = order(tree, n)

@@ -17,7 +17,7 @@ class Kernel(Protocol):
     """A compiled text, ready to launch."""
 
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
-        """Run in stream order.  args: all of the text's parameters after ``here``; stream: a handle."""
+        """Run in stream order.  args: all of the text's parameters after ``ctx``; stream: a handle."""
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
         """The launch with some of its arguments, by index, left open: the fast path."""
@@ -27,11 +27,11 @@ class Backend(Protocol):
     """One device's side of a team.
 
     max_blocks:  blocks of a launch that waits for peers: one a multiprocessor, on which it leaves room
-    half_bytes:  of one parity of a block's inbox
+    buffer_bytes:  of one parity of a block's inbox
     has_streams: launches return at once and run in streams, which can be captured in graphs
     order:       of the launches of this process that wait for peers
     needs_scratch: ``combine`` uses its scratch, or puts to a PE that no pointer reaches start from a lane's outbox
-    whole_lines: a 128-byte line written by a warp reaches every peer at once
+    ll128_safe: a 128-byte line written by a warp reaches every peer at once
     multicast:   the multicast primitives reach all PEs
     bus_id:      PCI address of the device, "" where there is none
     """
@@ -40,12 +40,12 @@ class Backend(Protocol):
     device_name: str
     bus_id: str
     max_blocks: int
-    half_bytes: int
+    buffer_bytes: int
     threads: int
     has_streams: bool
     order: Order
     needs_scratch: bool
-    whole_lines: bool
+    ll128_safe: bool
     multicast: bool
 
     def allocate(self, nbytes: int) -> int:
@@ -98,7 +98,7 @@ class Backend(Protocol):
         """Compile a text, or find it compiled.
 
         name:      what a PeerTimeout calls it
-        kinds:     a letter per parameter after ``here``: "i" int64 (all, when None), "f" float64
+        kinds:     a letter per parameter after ``ctx``: "i" int64 (all, when None), "f" float64
         elements:  dtype of ``load``, ``store`` and ``real``
         reduction: dtype and op of ``widen``, ``reduce`` and ``finish``
         constants: parameters whose value the machine code may hold

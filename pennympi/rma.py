@@ -10,7 +10,7 @@ from .job.job import Job
 from .kernels.block import POISON
 from .kernels.rma import on_stream as texts
 from .memory.symmetric import SymmetricArrays
-from .memory.workspace import make_lane
+from .memory.workspace import make_workspace
 from .settings import setting
 
 BLOCK_BYTES = 16384  # what one block of a put moves at least
@@ -31,8 +31,8 @@ class OneSided:
         self._get = backend.kernel(texts.get_bytes, "get")
         self._put_signal = backend.kernel(texts.put_bytes_signal, "put_signal")
         self._wait = backend.kernel(texts.wait_signal, "wait_signal")
-        lane = make_lane(backend, job, 0, 0, 2 * job.n_pes, 1)
-        self._barrier_args = (job.me, job.n_pes, lane.signals, lane.epochs)
+        workspace = make_workspace(backend, job, 0, 0, 2 * job.n_pes, 1)
+        self._barrier_args = (job.me, job.n_pes, workspace.signals, workspace.epochs)
         self._barrier = backend.kernel(texts.barrier, "barrier", constants={"n_pes": job.n_pes})
 
     def put(self, dst: Any, src: Any, pe: int, stream: int) -> None:

@@ -10,7 +10,7 @@ from .arrays.dtypes import dtype_of
 from .arrays.operators import operator_name
 from .backend import Backend
 from .collectives.allreduce import AllReduce
-from .collectives.base import Ground
+from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .collectives.exchange import Exchange
 from .collectives.residual import AllReducePlus
@@ -18,7 +18,7 @@ from .errors import CollectiveMismatchError, NotInitialized
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
 from .memory.symmetric import SymmetricArrays, filled
-from .memory.workspace import Lanes
+from .memory.workspace import Workspaces
 from .rma import OneSided
 from .selection.selection import Explanation, agreed
 from .settings import setting
@@ -51,8 +51,8 @@ class Team(Collectives):
         self._arrays = SymmetricArrays(backend, job)
         self._rma = OneSided(backend, job, self._arrays)
         self._exchange = Exchange(backend, job, self._arrays, self._rma)
-        self._lanes = Lanes(backend, job, self.place)
-        ground = Ground(backend, job, self._arrays, self.place, self._lanes, sms)
+        self._workspaces = Workspaces(backend, job, self.place)
+        ground = CollectiveContext(backend, job, self._arrays, self.place, self._workspaces, sms)
         self._allreduce = AllReduce(ground, self._selection)
         self._allreduce_plus = AllReducePlus(ground, self._selection)
         super().__init__(ground)
@@ -240,7 +240,7 @@ class Team(Collectives):
     ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.
 
-        text:  its first parameter is ``here``;  dtype: of ``load``, ``store`` and ``real``
+        text:  its first parameter is ``ctx``;  dtype: of ``load``, ``store`` and ``real``
         most_threads, resident: on a GPU, what a launch gives a block at most, and how many blocks a multiprocessor
                must be able to hold at a time: a thread gets the registers that this leaves
         Raises ValueError.
@@ -275,7 +275,7 @@ class Team(Collectives):
         sizes = " or ".join(map(str, sorted({len(pes) for pes in self.place.nodes})))
         laid = f", laid by {self.layout.name}" if self.layout else ""
         nodes = f"{len(self.place.nodes)} with {sizes} PEs{laid}"
-        workspaces = f"{self._lanes.held_bytes} bytes of symmetric memory, in {self._lanes.count}"
+        workspaces = f"{self._workspaces.held_bytes} bytes of symmetric memory, in {self._workspaces.count}"
         return [("device", self.device_name), *self._backend.describe(), ("nodes", nodes), ("workspaces", workspaces)]
 
     # Life ------------------------------------------------------------------------------

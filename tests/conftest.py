@@ -34,9 +34,9 @@ def pytest_collection_modifyitems(config, items):
     are one group for pytest-xdist: no two jobs share the cores, or take the other's files in /dev/shm for their own.
     """
     only_mpi, with_mpi = (config.getoption(f"--{which}-mpi") for which in ("only", "with"))
-    here = [item for item in items if with_mpi or ("mpi" in item.keywords) == only_mpi]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(here)])
-    items[:] = here
+    selected = [item for item in items if with_mpi or ("mpi" in item.keywords) == only_mpi]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(selected)])
+    items[:] = selected
     for item in items:
         if hasattr(item.module, "launch"):
             item.add_marker(pytest.mark.xdist_group("jobs"))

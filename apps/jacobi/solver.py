@@ -72,13 +72,13 @@ class Solver:
                 if any(due):
                     pending.append((number, done, [done + k for k, wanted in enumerate(due) if wanted]))
                 done += len(due)
-            while pending and (done == stop or number - pending[0][0] >= steps.ahead):
+            while pending and (done == stop or number - pending[0][0] >= steps.pipeline_depth):
                 of, first, iterations = pending.pop(0)
                 for iteration, norm in zip(iterations, steps.norms(), strict=True):
                     if on_norm:
                         on_norm(iteration, norm)
                     if outcome.add(iteration, norm, self.problem.tol):
-                        steps.settle(iteration - first + 1, number - of)
+                        steps.rollback(iteration - first + 1, number - of)
                         steps.finish()
                         return outcome
         outcome.iterations = stop
@@ -87,8 +87,8 @@ class Solver:
 
     def _next(self, done: int, stop: int, show: bool) -> list[bool]:
         """What is due in the sweeps of the next step."""
-        ahead = range(done, min(stop, done + self.steps.most))
-        due = [checked(k, self.problem.nccheck, show) for k in ahead]
+        pipeline_depth = range(done, min(stop, done + self.steps.max_sweeps))
+        due = [checked(k, self.problem.nccheck, show) for k in pipeline_depth]
         return due[: self.steps.fit(due)]
 
     def warm_up(self, show: bool = False) -> None:

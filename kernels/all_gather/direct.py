@@ -1,23 +1,23 @@
 """Direct AllGather: every PE puts its part into everybody's inbox, then straight into everybody's out.
 
 Source: the pushed one-shot of AllReduce, and zero-copy AllGather over symmetric
-memory (NCCL's symmetric kernels); see ``trade`` for when out may be written.
+memory (NCCL's symmetric kernels); see ``exchange_rows`` for when out may be written.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
-from ..trade import SIGNALS, trade
+from ..exchange_rows import SIGNALS, exchange_rows
 
 
 def direct(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
-    ways, reach,
+    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
+    routes, reach,
 ):  # fmt: skip
     """out (n_pes, count) = src (count,) of every PE; src may be out[me].
 
-    inbox, signals: see ``trade``;  reach: 1 if out is symmetric
+    inbox, signals: see ``exchange_rows``;  reach: 1 if out is symmetric
     """
     nbytes, piece_bytes = count * item_bytes, piece_elems * item_bytes
-    trade(here, me, n_pes, out, src, 0, nbytes, piece_bytes, half_bytes, inbox, signals, epochs, reach)
+    exchange_rows(ctx, me, n_pes, out, src, 0, nbytes, piece_bytes, buffer_bytes, inbox, signals, epochs, reach)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -9,12 +9,26 @@ from ..block import block, blocks, copy, put_signal, read_epoch, wait, write_epo
 
 
 def ring(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
+    ctx,
+    me,
+    n_pes,
+    item_bytes,
+    acc_bytes,
+    out,
+    src,
+    count,
+    piece_elems,
+    buffer_bytes,
+    inbox,
+    outbox,
+    signals,
+    epochs,
+    routes,
 ):
     """out (n_pes, count) = src (count,) of every PE; src may be out[me].
 
-    inbox   (blocks, 2 parities, half_bytes), a half holds (n_pes-1 steps, piece_elems) elements
-    outbox  (blocks, 2 parities, half_bytes): this PE's piece
+    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes-1 steps, piece_elems) elements
+    outbox  (blocks, 2 parities, buffer_bytes): this PE's piece
     signals (blocks, 2 parities, n_pes-1 steps) words
     """
     succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
@@ -26,21 +40,21 @@ def ring(
         # A PE that has all pieces of epoch e+1 knows that all PEs finished epoch e: two parities are enough, of slots
         # and words.
         parity = block() * 2 + (epoch & 1)
-        half = parity * half_bytes
+        half = parity * buffer_bytes
         arrived = signals + parity * (n_pes - 1) * 8  # (n_pes-1 steps,) words
         n = min(piece_elems, count - start) * item_bytes
         low = start * item_bytes
         copy(outbox + half, src + low, n)
-        put_signal(here, inbox + half, outbox + half, n, arrived, epoch, succ)
+        put_signal(ctx, inbox + half, outbox + half, n, arrived, epoch, succ)
         if out + me * row_bytes != src:
             copy(out + me * row_bytes + low, outbox + half, n)
         part = me
         for step in range(n_pes - 1):
             slot = inbox + half + step * slot_bytes
             part = (part + n_pes - 1) % n_pes
-            wait(here, arrived + step * 8, epoch, pred)
+            wait(ctx, arrived + step * 8, epoch, pred)
             if step < n_pes - 2:
-                put_signal(here, slot + slot_bytes, slot, n, arrived + step * 8 + 8, epoch, succ)
+                put_signal(ctx, slot + slot_bytes, slot, n, arrived + step * 8 + 8, epoch, succ)
             copy(out + part * row_bytes + low, slot, n)
     write_epoch(epochs, block(), epoch)
 
@@ -48,7 +62,7 @@ def ring(
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 4 KiB, pieces as large as a half allows."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    return Plan(n_blocks, cut(count, n_blocks, limits.half_bytes // ((place.n_pes - 1) * item_bytes)))
+    return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // ((place.n_pes - 1) * item_bytes)))
 
 
 ALGORITHM = Algorithm(

@@ -1,23 +1,23 @@
 """Direct all-to-all: every PE puts everybody its part into its inbox, then straight into its out.
 
-Source: the pushed one-shot of AllReduce, with a row for each PE; see ``trade`` for
+Source: the pushed one-shot of AllReduce, with a row for each PE; see ``exchange_rows`` for
 when out may be written.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
-from ..trade import SIGNALS, trade
+from ..exchange_rows import SIGNALS, exchange_rows
 
 
 def direct(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
-    ways, reach,
+    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
+    routes, reach,
 ):  # fmt: skip
     """out (n_pes, count) = part ``me`` of src (n_pes, count) of every PE; out may be src.
 
-    inbox, signals: see ``trade``;  reach: 1 if out is symmetric, and not src
+    inbox, signals: see ``exchange_rows``;  reach: 1 if out is symmetric, and not src
     """
     nbytes, piece_bytes = count * item_bytes, piece_elems * item_bytes
-    trade(here, me, n_pes, out, src, nbytes, nbytes, piece_bytes, half_bytes, inbox, signals, epochs, reach)
+    exchange_rows(ctx, me, n_pes, out, src, nbytes, nbytes, piece_bytes, buffer_bytes, inbox, signals, epochs, reach)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -18,12 +18,26 @@ from ..block import block, blocks, copy, finish_merge, put_signal, read_epoch, r
 
 
 def half_butterfly(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
+    ctx,
+    me,
+    n_pes,
+    item_bytes,
+    acc_bytes,
+    out,
+    src,
+    count,
+    piece_elems,
+    buffer_bytes,
+    inbox,
+    outbox,
+    signals,
+    epochs,
+    routes,
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
-    inbox   (blocks, 2 parities, half_bytes), a half holds h + 1 slots of piece_elems: the own half's, the other's
-    outbox  (blocks, 2 parities, half_bytes): own elements, then the partial of this half
+    inbox   (blocks, 2 parities, buffer_bytes), a half holds h + 1 slots of piece_elems: the own half's, the other's
+    outbox  (blocks, 2 parities, buffer_bytes): own elements, then the partial of this half
     signals (blocks, 2 parities, h + 1) words, one a slot
     """
     lower = (n_pes + 1) // 2  # PEs of the lower half
@@ -41,7 +55,7 @@ def half_butterfly(
         # Whoever sends to a PE has its message of epoch e+1, or that of a mate who has it: two parities are enough, of
         # slots and words.
         parity = block() * 2 + (epoch & 1)
-        half = parity * half_bytes
+        half = parity * buffer_bytes
         arrived = signals + parity * (lower + 1) * 8  # (lower + 1,) words
         crossed = arrived + lower * 8
         slots, staged = inbox + half, outbox + half
@@ -54,25 +68,25 @@ def half_butterfly(
         for k in range(1, mates):
             mate = first + (me - first + k) % mates
             slot = slots + (me - first) * slot_bytes
-            put_signal(here, slot, staged, n * item_bytes, arrived + (me - first) * 8, epoch, mate)
+            put_signal(ctx, slot, staged, n * item_bytes, arrived + (me - first) * 8, epoch, mate)
         for i in range(mates):
             elements = src + low * item_bytes
             if first + i != me:
-                wait(here, arrived + i * 8, epoch, first + i)
+                wait(ctx, arrived + i * 8, epoch, first + i)
                 elements = slots + i * slot_bytes
             if i == 0:
-                widen(here, part, elements, n)
+                widen(ctx, part, elements, n)
             else:
-                reduce(here, part, part, elements, n)
+                reduce(ctx, part, part, elements, n)
 
         # across: the partial to the partner; of an odd n the last PE has two of them
         for pe in range(partner, partner_end):
-            put_signal(here, across, part, n * acc_bytes, crossed, epoch, pe)
-        wait(here, crossed, epoch, partner)
+            put_signal(ctx, across, part, n * acc_bytes, crossed, epoch, pe)
+        wait(ctx, crossed, epoch, partner)
         one, other = part, across
         if me >= lower:
             one, other = across, part
-        finish_merge(here, out + low * item_bytes, one, other, n)
+        finish_merge(ctx, out + low * item_bytes, one, other, n)
         low += blocks() * piece_elems
     write_epoch(epochs, block(), epoch)
 
@@ -84,7 +98,7 @@ def _slots(place: Place) -> int:
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 4 KiB, pieces as large as a slot allows."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    return Plan(n_blocks, cut(count, n_blocks, limits.half_bytes // (_slots(place) * acc_bytes)))
+    return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // (_slots(place) * acc_bytes)))
 
 
 ALGORITHM = Algorithm(

@@ -26,7 +26,7 @@ from ..block import (
     put,
     put_signal,
     read_epoch,
-    read_way,
+    read_route,
     reduce,
     signal,
     staged,
@@ -36,35 +36,49 @@ from ..block import (
 )
 
 
-def tell(here, word, epoch, group, mine, size):
+def tell(ctx, word, epoch, group, mine, size):
     """Set ``word`` on the other PEs of ``group`` (size,), in which this one is number ``mine``."""
-    fence(here)
+    fence(ctx)
     for k in range(1, size):
-        signal(here, word, epoch, read_way(group, (mine + k) % size))
+        signal(ctx, word, epoch, read_route(group, (mine + k) % size))
 
 
-def hear(here, words, epoch, group, mine, size):
+def hear(ctx, words, epoch, group, mine, size):
     """Wait for the words (size,) of the other PEs of ``group``."""
     for k in range(1, size):
         other = (mine + k) % size
-        wait(here, words + other * 8, epoch, read_way(group, other))
+        wait(ctx, words + other * 8, epoch, read_route(group, other))
 
 
 def hierarchical(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
+    ctx,
+    me,
+    n_pes,
+    item_bytes,
+    acc_bytes,
+    out,
+    src,
+    count,
+    piece_elems,
+    buffer_bytes,
+    inbox,
+    outbox,
+    signals,
+    epochs,
+    routes,
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
     The vector is cut in n_local slices of n_nodes chunks of piece_elems; a "twin" is a PE of this local rank.
-    inbox   (blocks, 2 parities, half_bytes), a half holds parts (n_local, slice), partials (n_nodes, chunk),
+    inbox   (blocks, 2 parities, buffer_bytes), a half holds parts (n_local, slice), partials (n_nodes, chunk),
             one whole slice, and slices (n_local, slice)
-    outbox  (blocks, 2 parities, half_bytes): the partials of a slice, then (n_local, slice) that parts start from
+    outbox  (blocks, 2 parities, buffer_bytes): the partials of a slice, then (n_local, slice) that parts start from
     signals (blocks, 2 parities, n_local + n_nodes + n_nodes + n_local) words: a part, partial, chunk, slice is here
     ways    (4 + n_local + n_nodes,) words: n_nodes, n_local, this node, this local rank; PEs of the node; twins
     """
-    n_nodes, n_local = read_way(ways, 0), read_way(ways, 1)
-    node, local = read_way(ways, 2), read_way(ways, 3)
-    peers, twins = ways + 4 * 8, ways + (4 + n_local) * 8  # (n_local,), (n_nodes,) PEs
+    n_nodes, n_local = read_route(routes, 0), read_route(routes, 1)
+    node, local = read_route(routes, 2), read_route(routes, 3)
+    peers, twins = routes + 4 * 8, routes + (4 + n_local) * 8  # (n_local,), (n_nodes,) PEs
     chunk_bytes = piece_elems * acc_bytes
     slice_elems, slice_bytes = n_nodes * piece_elems, n_nodes * chunk_bytes
     epoch = read_epoch(epochs, block())
@@ -73,7 +87,7 @@ def hierarchical(
         # Slices of round e+1 come from PEs that heard of every PE in round e+1: all have read round e, two parities do
         # for slots and words.
         parity = block() * 2 + (epoch & 1)
-        half = parity * half_bytes
+        half = parity * buffer_bytes
         part_here = signals + parity * 2 * (n_local + n_nodes) * 8
         partial_here = part_here + n_local * 8
         chunk_here = partial_here + n_nodes * 8
@@ -90,51 +104,51 @@ def hierarchical(
             peer = (local + k) % n_local
             low = start + peer * slice_elems
             nbytes = max(0, min(slice_elems, count - low)) * item_bytes
-            to = read_way(peers, peer)
-            start_at = staged(here, rooms + peer * slice_bytes, src + low * item_bytes, nbytes, to)
-            put(here, parts + local * slice_bytes, start_at, nbytes, to)
-        tell(here, part_here + local * 8, epoch, peers, local, n_local)
+            to = read_route(peers, peer)
+            start_at = staged(ctx, rooms + peer * slice_bytes, src + low * item_bytes, nbytes, to)
+            put(ctx, parts + local * slice_bytes, start_at, nbytes, to)
+        tell(ctx, part_here + local * 8, epoch, peers, local, n_local)
         own = start + local * slice_elems
         own_elems = max(0, min(slice_elems, count - own))
-        hear(here, part_here, epoch, peers, local, n_local)
+        hear(ctx, part_here, epoch, peers, local, n_local)
         for peer in range(n_local):
             part = src + own * item_bytes if peer == local else parts + peer * slice_bytes
             if peer == 0:
-                widen(here, added, part, own_elems)
+                widen(ctx, added, part, own_elems)
             else:
-                reduce(here, added, added, part, own_elems)
+                reduce(ctx, added, added, part, own_elems)
 
         # between nodes: every twin gets its chunk of the slice from all, and adds it up in their order
         for k in range(1, n_nodes):
             other = (node + k) % n_nodes
             n = max(0, min(piece_elems, count - own - other * piece_elems))
-            to, slot = read_way(twins, other), partials + node * chunk_bytes
-            put_signal(here, slot, added + other * chunk_bytes, n * acc_bytes, partial_here + node * 8, epoch, to)
-        hear(here, partial_here, epoch, twins, node, n_nodes)
+            to, slot = read_route(twins, other), partials + node * chunk_bytes
+            put_signal(ctx, slot, added + other * chunk_bytes, n * acc_bytes, partial_here + node * 8, epoch, to)
+        hear(ctx, partial_here, epoch, twins, node, n_nodes)
         n = max(0, min(piece_elems, count - own - node * piece_elems))
         total = whole + node * piece_elems * item_bytes
         left = added if node == 0 else partials
         for other in range(1, n_nodes):
             right = added + node * chunk_bytes if other == node else partials + other * chunk_bytes
             if other == n_nodes - 1:
-                finish_merge(here, total, left, right, n)
+                finish_merge(ctx, total, left, right, n)
             else:
-                merge(here, partials + node * chunk_bytes, left, right, n)  # where nobody else writes
+                merge(ctx, partials + node * chunk_bytes, left, right, n)  # where nobody else writes
                 left = partials + node * chunk_bytes
 
         # and hands the complete chunk to all
         for k in range(1, n_nodes):
-            to = read_way(twins, (node + k) % n_nodes)
-            put_signal(here, total, total, n * item_bytes, chunk_here + node * 8, epoch, to)
-        hear(here, chunk_here, epoch, twins, node, n_nodes)
+            to = read_route(twins, (node + k) % n_nodes)
+            put_signal(ctx, total, total, n * item_bytes, chunk_here + node * 8, epoch, to)
+        hear(ctx, chunk_here, epoch, twins, node, n_nodes)
 
         # in the node: every PE hands its whole slice to all
         for k in range(1, n_local):
-            to = read_way(peers, (local + k) % n_local)
-            put(here, slices + local * slice_bytes, whole, own_elems * item_bytes, to)
-        tell(here, slice_here + local * 8, epoch, peers, local, n_local)
+            to = read_route(peers, (local + k) % n_local)
+            put(ctx, slices + local * slice_bytes, whole, own_elems * item_bytes, to)
+        tell(ctx, slice_here + local * 8, epoch, peers, local, n_local)
         copy(out + own * item_bytes, whole, own_elems * item_bytes)
-        hear(here, slice_here, epoch, peers, local, n_local)
+        hear(ctx, slice_here, epoch, peers, local, n_local)
         for k in range(1, n_local):
             peer = (local + k) % n_local
             low = start + peer * slice_elems
@@ -165,7 +179,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     """Blocks of at least 16 KiB, pieces as large as a half allows."""
     n_pes, n_nodes = place.n_pes, len(place.nodes)
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    return Plan(n_blocks, cut_evenly(count, n_pes * n_blocks, limits.half_bytes // (2 * (n_pes + n_nodes) * acc_bytes)))
+    return Plan(n_blocks, cut_evenly(count, n_pes * n_blocks, limits.buffer_bytes // (2 * (n_pes + n_nodes) * acc_bytes)))
 
 
 ALGORITHM = Algorithm(
@@ -178,5 +192,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2 * (place.n_pes + len(place.nodes)),
     holds=PARTIALS,
     refuse=refuse,
-    ways=_ways,
+    routes=_ways,
 )

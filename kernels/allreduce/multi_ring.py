@@ -20,23 +20,37 @@ other and rounded once, by the last; all others copy what that one sent.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
-from ..block import block, blocks, copy, finish, put_signal, read_epoch, read_way, reduce, wait, widen, write_epoch
+from ..block import block, blocks, copy, finish, put_signal, read_epoch, read_route, reduce, wait, widen, write_epoch
 from ..rings import n_rings as rings_of
 from ..rings import no_rings, rings
 
 
 def multi_ring(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
+    ctx,
+    me,
+    n_pes,
+    item_bytes,
+    acc_bytes,
+    out,
+    src,
+    count,
+    piece_elems,
+    buffer_bytes,
+    inbox,
+    outbox,
+    signals,
+    epochs,
+    routes,
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
     A block serves one ring, or, where blocks are fewer than rings, several step by step ("turns").
 
-    inbox, outbox (blocks, 2 parities, half_bytes), a half holds (turns, 2 (n_pes-1) steps, piece_elems) partials
+    inbox, outbox (blocks, 2 parities, buffer_bytes), a half holds (turns, 2 (n_pes-1) steps, piece_elems) partials
     signals       (blocks, 2 parities, rings, 2 (n_pes-1) steps) words, of which a block uses as many as it has turns
     ways          (1 + 3 rings,) words: the number of rings; of each, this PE's place on it, its successor and predecessor
     """
-    n_rings = read_way(ways, 0)
+    n_rings = read_route(routes, 0)
     steps = 2 * (n_pes - 1)
     slot_bytes = piece_elems * acc_bytes
     slab_elems = n_pes * piece_elems  # of one ring in one round
@@ -48,38 +62,38 @@ def multi_ring(
         # A PE that finished round e+1 on any ring proves that all PEs finished round e: two parities are enough, of
         # slots and words.  A word has one writer.
         parity = block() * 2 + (epoch & 1)
-        half = parity * half_bytes  # byte offset of (turns, steps, piece_elems) partials
+        half = parity * buffer_bytes  # byte offset of (turns, steps, piece_elems) partials
         arrived = signals + parity * n_rings * steps * 8  # (turns, steps) words
 
         # n-1 steps pass on the partial of a chunk, and add to it; one completes it; n-2 more pass on the complete ones
         for step in range(steps):
             turn = 0
             for ring in range(block() % n_rings, last, blocks()):
-                chunk = (read_way(ways, 1 + 3 * ring) + 2 * n_pes - step) % n_pes
+                chunk = (read_route(routes, 1 + 3 * ring) + 2 * n_pes - step) % n_pes
                 low = start + turn * blocks() * slab_elems + chunk * piece_elems
                 n = max(0, min(piece_elems, count - low))
                 own = src + low * item_bytes
                 slot = half + (turn * steps + step) * slot_bytes
                 before, ready, nbytes = inbox + slot - slot_bytes, outbox + slot, n * acc_bytes
                 if step == 0:
-                    widen(here, ready, own, n)
+                    widen(ctx, ready, own, n)
                 elif step < n_pes - 1:
-                    reduce(here, ready, before, own, n)
+                    reduce(ctx, ready, before, own, n)
                 else:
                     nbytes = n * item_bytes
                     if step == n_pes - 1:
-                        finish(here, ready, before, own, n)
+                        finish(ctx, ready, before, own, n)
                         copy(out + low * item_bytes, ready, nbytes)
                     else:
                         ready = before
-                word, to = arrived + (turn * steps + step) * 8, read_way(ways, 2 + 3 * ring)
-                put_signal(here, inbox + slot, ready, nbytes, word, epoch, to)
+                word, to = arrived + (turn * steps + step) * 8, read_route(routes, 2 + 3 * ring)
+                put_signal(ctx, inbox + slot, ready, nbytes, word, epoch, to)
                 turn += 1
             turn = 0
             for ring in range(block() % n_rings, last, blocks()):
-                wait(here, arrived + (turn * steps + step) * 8, epoch, read_way(ways, 3 + 3 * ring))
+                wait(ctx, arrived + (turn * steps + step) * 8, epoch, read_route(routes, 3 + 3 * ring))
                 if step >= n_pes - 1:
-                    chunk = (read_way(ways, 1 + 3 * ring) + 2 * n_pes - step - 1) % n_pes
+                    chunk = (read_route(routes, 1 + 3 * ring) + 2 * n_pes - step - 1) % n_pes
                     low = start + turn * blocks() * slab_elems + chunk * piece_elems
                     n = max(0, min(piece_elems, count - low))
                     copy(out + low * item_bytes, inbox + half + (turn * steps + step) * slot_bytes, n * item_bytes)
@@ -111,7 +125,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     if turns == 1:
         wanted = max(1, count * item_bytes // (place.n_pes * n_rings * 4096))
         n_blocks = n_rings * min(limits.max_blocks // n_rings, wanted)
-    largest = limits.half_bytes // (turns * steps * acc_bytes)
+    largest = limits.buffer_bytes // (turns * steps * acc_bytes)
     return Plan(n_blocks, cut_evenly(count, place.n_pes * max(n_blocks, n_rings), largest))
 
 
@@ -125,5 +139,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: _turns(place, limits) * 2 * (place.n_pes - 1),
     holds=PARTIALS,
     refuse=lambda place, dtype, op: no_rings(place),
-    ways=_ways,
+    routes=_ways,
 )

@@ -20,12 +20,26 @@ from ..block import block, blocks, copy, meet_multicast, read_epoch, reduce_mult
 
 
 def nvls(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
+    ctx,
+    me,
+    n_pes,
+    item_bytes,
+    acc_bytes,
+    out,
+    src,
+    count,
+    piece_elems,
+    buffer_bytes,
+    inbox,
+    outbox,
+    signals,
+    epochs,
+    routes,
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
-    inbox   (blocks, 2 parities, half_bytes), a half holds (staged, result) of n_pes pieces of elements each
-    outbox  (blocks, 2 parities, half_bytes): the piece of this head, then scratch
+    inbox   (blocks, 2 parities, buffer_bytes), a half holds (staged, result) of n_pes pieces of elements each
+    outbox  (blocks, 2 parities, buffer_bytes): the piece of this head, then scratch
     signals (blocks, 2) words: entered, left
     """
     area_bytes = n_pes * piece_elems * item_bytes
@@ -36,17 +50,17 @@ def nvls(
         epoch += 1
         # Nobody enters epoch e+1 before it has read the result of e, nor leaves it before all have read what
         # was staged: one half would be enough, and two let a PE stage while others still read.
-        half = (block() * 2 + (epoch & 1)) * half_bytes
+        half = (block() * 2 + (epoch & 1)) * buffer_bytes
         staged, result, summed = inbox + half, inbox + half + area_bytes, outbox + half
         n = min(n_pes * piece_elems, count - start)
         copy(staged, src + start * item_bytes, n * item_bytes)
-        meet_multicast(here, entered, epoch, n_pes)
+        meet_multicast(ctx, entered, epoch, n_pes)
         low = me * piece_elems
         mine = max(0, min(piece_elems, n - low))
         mine = (mine * item_bytes + 15) // 16 * 16 // item_bytes  # whole vectors; what is beyond is not read
-        reduce_multicast(here, summed, staged + low * item_bytes, mine, summed + piece_elems * item_bytes)
-        store_multicast(here, result + low * item_bytes, summed, mine * item_bytes)
-        meet_multicast(here, entered + 8, epoch, n_pes)
+        reduce_multicast(ctx, summed, staged + low * item_bytes, mine, summed + piece_elems * item_bytes)
+        store_multicast(ctx, result + low * item_bytes, summed, mine * item_bytes)
+        meet_multicast(ctx, entered + 8, epoch, n_pes)
         copy(out + start * item_bytes, result, n * item_bytes)
         start += blocks() * n_pes * piece_elems
     write_epoch(epochs, block(), epoch)
@@ -56,7 +70,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     """As many blocks as pieces of 4 KiB can feed, pieces as large as a half allows."""
     n_pes = place.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (n_pes * 4096)))
-    return Plan(n_blocks, cut(count, n_pes * n_blocks, limits.half_bytes // (2 * n_pes * acc_bytes)))
+    return Plan(n_blocks, cut(count, n_pes * n_blocks, limits.buffer_bytes // (2 * n_pes * acc_bytes)))
 
 
 def refuse(place: Place, dtype: str, op: str) -> str:

@@ -6,32 +6,32 @@ latency of a store and of the poll that sees it.
 """
 
 from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
-from ..block import block, blocks, read_epoch, swap_packets, write_epoch
+from ..block import block, blocks, exchange_reduce_packets, read_epoch, write_epoch
 
 
 def one_shot_packets(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
-    ways, residual,
+    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
+    routes, residual,
 ):  # fmt: skip
     """out (count,) = op over all PEs of src (count,), plus residual (count,) if not 0; out may be src or residual.
 
     The residual is added before the result is rounded.
 
-    inbox  (blocks, 2 parities, half_bytes), a half holds (n_pes sources) slots of packets
-    outbox (blocks, 2 parities, half_bytes) is scratch
+    inbox  (blocks, 2 parities, buffer_bytes), a half holds (n_pes sources) slots of packets
+    outbox (blocks, 2 parities, buffer_bytes) is scratch
     """
-    slot_bytes = half_bytes // n_pes // 128 * 128
+    slot_bytes = buffer_bytes // n_pes // 128 * 128
     epoch = read_epoch(epochs, block())
     low = block() * piece_elems
     while low < count:
         epoch += 1
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two parities are enough.
-        half = (block() * 2 + (epoch & 1)) * half_bytes
+        half = (block() * 2 + (epoch & 1)) * buffer_bytes
         n = min(piece_elems, count - low)
         at = low * item_bytes
         rest = residual + at if residual else 0
         slots, scratch = inbox + half, outbox + half
-        swap_packets(here, out + at, slots, slot_bytes, src + at, n, epoch, scratch, me, n_pes, 0, rest)
+        exchange_reduce_packets(ctx, out + at, slots, slot_bytes, src + at, n, epoch, scratch, me, n_pes, 0, rest)
         low += blocks() * piece_elems
     write_epoch(epochs, block(), epoch)
 

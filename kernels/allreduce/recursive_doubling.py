@@ -14,20 +14,35 @@ log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import block, blocks, copy, finish_merge, merge, put_signal, read_epoch, reduce, wait, widen, write_epoch
-from ..folding import hops_of, pe_at, power_in, seat_of
+from ..folding import hops_of, new_rank, old_rank, pof2
 
 
 def recursive_doubling(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
+    ctx,
+    me,
+    n_pes,
+    item_bytes,
+    acc_bytes,
+    out,
+    src,
+    count,
+    piece_elems,
+    buffer_bytes,
+    inbox,
+    outbox,
+    signals,
+    epochs,
+    routes,
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
-    inbox, outbox (blocks, 2 parities, half_bytes), a half holds (fold, log2 p hops, unfold) slots of piece_elems partials
+    inbox, outbox (blocks, 2 parities, buffer_bytes), a half holds (fold, log2 p hops,
+                  unfold) slots of piece_elems partials
     signals       (blocks, 2 parities, 2 + log2 p) words, one a slot
     """
-    seats = power_in(n_pes)
+    seats = pof2(n_pes)
     rest, unfold = n_pes - seats, 1 + hops_of(seats)
-    seat = seat_of(me, rest)
+    seat = new_rank(me, rest)
     slot_bytes = piece_elems * acc_bytes
     epoch = read_epoch(epochs, block())
     low = block() * piece_elems
@@ -36,39 +51,39 @@ def recursive_doubling(
         # A partner's message of epoch e+1 proves that it has read mine of epoch e: two parities are enough, of slots
         # and words.
         parity = block() * 2 + (epoch & 1)
-        slots = parity * half_bytes
+        slots = parity * buffer_bytes
         arrived = signals + parity * (unfold + 1) * 8  # (unfold + 1,) words
         n = min(piece_elems, count - low)
         result = out + low * item_bytes
         if me < 2 * rest and me % 2 == 0:
             copy(outbox + slots, src + low * item_bytes, n * item_bytes)
-            put_signal(here, inbox + slots, outbox + slots, n * item_bytes, arrived, epoch, me + 1)
-            wait(here, arrived + unfold * 8, epoch, me + 1)
+            put_signal(ctx, inbox + slots, outbox + slots, n * item_bytes, arrived, epoch, me + 1)
+            wait(ctx, arrived + unfold * 8, epoch, me + 1)
             copy(result, inbox + slots + unfold * slot_bytes, n * item_bytes)
         else:
-            widen(here, outbox + slots, src + low * item_bytes, n)
+            widen(ctx, outbox + slots, src + low * item_bytes, n)
             if me < 2 * rest:
-                wait(here, arrived, epoch, me - 1)
-                reduce(here, outbox + slots, outbox + slots, inbox + slots, n)
+                wait(ctx, arrived, epoch, me - 1)
+                reduce(ctx, outbox + slots, outbox + slots, inbox + slots, n)
                 result = outbox + slots + unfold * slot_bytes
             distance, hop = 1, 1
             while distance < seats:
-                partner = pe_at(seat ^ distance, rest)
+                partner = old_rank(seat ^ distance, rest)
                 mine = outbox + slots + (hop - 1) * slot_bytes
                 theirs = inbox + slots + hop * slot_bytes
-                put_signal(here, theirs, mine, n * acc_bytes, arrived + hop * 8, epoch, partner)
-                wait(here, arrived + hop * 8, epoch, partner)
+                put_signal(ctx, theirs, mine, n * acc_bytes, arrived + hop * 8, epoch, partner)
+                wait(ctx, arrived + hop * 8, epoch, partner)
                 first, second = mine, theirs
                 if seat & distance:
                     first, second = theirs, mine
                 if 2 * distance < seats:
-                    merge(here, mine + slot_bytes, first, second, n)
+                    merge(ctx, mine + slot_bytes, first, second, n)
                 else:
-                    finish_merge(here, result, first, second, n)
+                    finish_merge(ctx, result, first, second, n)
                 distance, hop = 2 * distance, hop + 1
             if me < 2 * rest:
                 put_signal(
-                    here, inbox + slots + hop * slot_bytes, result, n * item_bytes, arrived + hop * 8, epoch, me - 1
+                    ctx, inbox + slots + hop * slot_bytes, result, n * item_bytes, arrived + hop * 8, epoch, me - 1
                 )
                 copy(out + low * item_bytes, result, n * item_bytes)
         low += blocks() * piece_elems
@@ -76,13 +91,13 @@ def recursive_doubling(
 
 
 def _slots(place: Place) -> int:
-    return 2 + hops_of(power_in(place.n_pes))
+    return 2 + hops_of(pof2(place.n_pes))
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 4 KiB, pieces as large as a slot allows."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    return Plan(n_blocks, cut(count, n_blocks, limits.half_bytes // (_slots(place) * acc_bytes)))
+    return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // (_slots(place) * acc_bytes)))
 
 
 ALGORITHM = Algorithm(

@@ -11,11 +11,25 @@ from ..block import block, blocks, copy, finish, put_signal, read_epoch, reduce,
 
 
 def simple_ring(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
+    ctx,
+    me,
+    n_pes,
+    item_bytes,
+    acc_bytes,
+    out,
+    src,
+    count,
+    piece_elems,
+    buffer_bytes,
+    inbox,
+    outbox,
+    signals,
+    epochs,
+    routes,
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
-    inbox, outbox (blocks, 2 parities, half_bytes), a half holds (2 legs, piece_elems) partials
+    inbox, outbox (blocks, 2 parities, buffer_bytes), a half holds (2 legs, piece_elems) partials
     signals       (blocks, 2 parities, 2 legs) words
     """
     succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
@@ -26,7 +40,7 @@ def simple_ring(
         # The result of round e+1 starts at the last PE once all have left round e, and nobody is in round e+2 before it
         # has that result, or a message of one who has: two parities are enough, of slots and words.
         parity = block() * 2 + (epoch & 1)
-        slot = parity * half_bytes
+        slot = parity * buffer_bytes
         summed = signals + parity * 2 * 8  # word: the partial from pred is here
         spread = summed + 8  # word: the result from pred is here
         result = slot + slot_bytes
@@ -35,23 +49,23 @@ def simple_ring(
 
         # down the ring: PE 0 starts, the last PE completes
         if me == 0:
-            widen(here, outbox + slot, own, n)
-            put_signal(here, inbox + slot, outbox + slot, n * acc_bytes, summed, epoch, succ)
+            widen(ctx, outbox + slot, own, n)
+            put_signal(ctx, inbox + slot, outbox + slot, n * acc_bytes, summed, epoch, succ)
         else:
-            wait(here, summed, epoch, pred)
+            wait(ctx, summed, epoch, pred)
             if me < n_pes - 1:
-                reduce(here, outbox + slot, inbox + slot, own, n)
-                put_signal(here, inbox + slot, outbox + slot, n * acc_bytes, summed, epoch, succ)
+                reduce(ctx, outbox + slot, inbox + slot, own, n)
+                put_signal(ctx, inbox + slot, outbox + slot, n * acc_bytes, summed, epoch, succ)
             else:
-                finish(here, outbox + result, inbox + slot, own, n)
-                put_signal(here, inbox + result, outbox + result, n * item_bytes, spread, epoch, succ)
+                finish(ctx, outbox + result, inbox + slot, own, n)
+                put_signal(ctx, inbox + result, outbox + result, n * item_bytes, spread, epoch, succ)
                 copy(out + low * item_bytes, outbox + result, n * item_bytes)
 
         # round again: the last PE's result goes from PE 0 to PE n-2
         if me < n_pes - 1:
-            wait(here, spread, epoch, pred)
+            wait(ctx, spread, epoch, pred)
             if me < n_pes - 2:
-                put_signal(here, inbox + result, inbox + result, n * item_bytes, spread, epoch, succ)
+                put_signal(ctx, inbox + result, inbox + result, n * item_bytes, spread, epoch, succ)
             copy(out + low * item_bytes, inbox + result, n * item_bytes)
     write_epoch(epochs, block(), epoch)
 
@@ -59,7 +73,7 @@ def simple_ring(
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 4 KiB, pieces as large as a half allows."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    return Plan(n_blocks, cut(count, n_blocks, limits.half_bytes // (2 * acc_bytes)))
+    return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // (2 * acc_bytes)))
 
 
 ALGORITHM = Algorithm(

@@ -12,7 +12,20 @@ Cost of P bytes in K pieces a tree, w = acc_bytes / item_bytes, d = ceil(log2 n)
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, copy, finish, merge, put_signal, read_epoch, read_way, reduce, wait, widen, write_epoch
+from ..block import (
+    block,
+    blocks,
+    copy,
+    finish,
+    merge,
+    put_signal,
+    read_epoch,
+    read_route,
+    reduce,
+    wait,
+    widen,
+    write_epoch,
+)
 from ..trees import TREES, WAYS, double_tree
 
 TURNS = 4  # pieces of a tree under way
@@ -22,18 +35,32 @@ PIECES, MIN_PIECE_BYTES = 8, 16384
 
 
 def tree(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs, ways
+    ctx,
+    me,
+    n_pes,
+    item_bytes,
+    acc_bytes,
+    out,
+    src,
+    count,
+    piece_elems,
+    buffer_bytes,
+    inbox,
+    outbox,
+    signals,
+    epochs,
+    routes,
 ):
     """out (count,) = op over all PEs of src (count,); out may be src.
 
-    inbox   (blocks, 4 turns, half_bytes / 2), a turn holds (2 trees, 3 slots)
-    outbox  (blocks, 4 turns, half_bytes / 2), a turn holds (2 trees, 3 slots) of which the first is used
+    inbox   (blocks, 4 turns, buffer_bytes / 2), a turn holds (2 trees, 3 slots)
+    outbox  (blocks, 4 turns, buffer_bytes / 2), a turn holds (2 trees, 3 slots) of which the first is used
     signals (blocks, 4 turns, 2 trees, 3 slots) words
     ways    (2 trees, 4) words: parent, first child, second child, which child of its parent
     """
-    turn_bytes = half_bytes * 2 // TURNS
+    turn_bytes = buffer_bytes * 2 // TURNS
     slot_bytes = turn_bytes // (TREES * SLOTS) // 16 * 16
-    turns = block() * 2 * half_bytes
+    turns = block() * 2 * buffer_bytes
     arrived = signals + block() * TURNS * TREES * SLOTS * 8
     stride = blocks() * TREES * piece_elems
     sent = epoch = read_epoch(epochs, block())
@@ -45,8 +72,8 @@ def tree(
         if low < count:
             sent += 1
             for one in range(TREES):
-                parent, child = read_way(ways, one * WAYS), read_way(ways, one * WAYS + 1)
-                other, slot = read_way(ways, one * WAYS + 2), read_way(ways, one * WAYS + 3)
+                parent, child = read_route(routes, one * WAYS), read_route(routes, one * WAYS + 1)
+                other, slot = read_route(routes, one * WAYS + 2), read_route(routes, one * WAYS + 3)
                 words = arrived + ((sent % TURNS) * TREES + one) * SLOTS * 8
                 at = turns + (sent % TURNS) * turn_bytes + one * SLOTS * slot_bytes
                 part, given = outbox + at, inbox + at
@@ -54,35 +81,35 @@ def tree(
                 n = max(0, min(piece_elems, count - start))
                 own = src + start * item_bytes
                 if child >= 0:
-                    wait(here, words, sent, child)
+                    wait(ctx, words, sent, child)
                 if parent < 0:
-                    finish(here, part, given, own, n)
-                    put_signal(here, given + 2 * slot_bytes, part, n * item_bytes, words + 16, sent, child)
+                    finish(ctx, part, given, own, n)
+                    put_signal(ctx, given + 2 * slot_bytes, part, n * item_bytes, words + 16, sent, child)
                     copy(out + start * item_bytes, part, n * item_bytes)
                 else:
                     if child >= 0:
-                        reduce(here, part, given, own, n)
+                        reduce(ctx, part, given, own, n)
                     else:
-                        widen(here, part, own, n)
+                        widen(ctx, part, own, n)
                     if other >= 0:
-                        wait(here, words + 8, sent, other)
-                        merge(here, part, part, given + slot_bytes, n)
-                    put_signal(here, given + slot * slot_bytes, part, n * acc_bytes, words + slot * 8, sent, parent)
+                        wait(ctx, words + 8, sent, other)
+                        merge(ctx, part, part, given + slot_bytes, n)
+                    put_signal(ctx, given + slot * slot_bytes, part, n * acc_bytes, words + slot * 8, sent, parent)
         before = low - LATE * stride
         if 0 <= before and before < count:
             epoch += 1
             for one in range(TREES):
-                parent = read_way(ways, one * WAYS)
+                parent = read_route(routes, one * WAYS)
                 words = arrived + ((epoch % TURNS) * TREES + one) * SLOTS * 8
                 result = inbox + turns + (epoch % TURNS) * turn_bytes + (one * SLOTS + 2) * slot_bytes
                 start = before + one * piece_elems
                 n = max(0, min(piece_elems, count - start))
                 if parent >= 0:
-                    wait(here, words + 16, epoch, parent)
+                    wait(ctx, words + 16, epoch, parent)
                     for k in range(1, 3):
-                        child = read_way(ways, one * WAYS + k)
+                        child = read_route(routes, one * WAYS + k)
                         if child >= 0:
-                            put_signal(here, result, result, n * item_bytes, words + 16, epoch, child)
+                            put_signal(ctx, result, result, n * item_bytes, words + 16, epoch, child)
                     copy(out + start * item_bytes, result, n * item_bytes)
         low += stride
     write_epoch(epochs, block(), epoch)
@@ -91,7 +118,7 @@ def tree(
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB in each tree; eight pieces a block and tree, or more."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (TREES * MIN_PIECE_BYTES)))
-    largest = limits.half_bytes * 2 // TURNS // (TREES * SLOTS) // acc_bytes
+    largest = limits.buffer_bytes * 2 // TURNS // (TREES * SLOTS) // acc_bytes
     share = count // (TREES * n_blocks)
     wanted = max(share // PIECES, MIN_PIECE_BYTES // item_bytes)
     return Plan(n_blocks, cut(count, TREES * n_blocks, min(largest, wanted)))
@@ -107,5 +134,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: TURNS // 2 * TREES * SLOTS,
     holds=PARTIALS,
     refuse=anywhere,
-    ways=double_tree,
+    routes=double_tree,
 )

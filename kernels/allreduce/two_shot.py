@@ -28,16 +28,16 @@ from ..block import (
 PIECES, MIN_PIECE_BYTES = 4, 16384  # a fence a round costs about 2 us
 
 
-def put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes):
+def put_parts(ctx, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes):
     """To every PE this PE's part of its chunk, in ``slot`` of its inbox.  rooms (n_pes, slot_bytes): see ``staged``."""
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
         low = start + pe * piece_elems
         nbytes = max(0, min(piece_elems, count - low)) * item_bytes
-        put(here, slot, staged(here, rooms + pe * slot_bytes, src + low * item_bytes, nbytes, pe), nbytes, pe)
+        put(ctx, slot, staged(ctx, rooms + pe * slot_bytes, src + low * item_bytes, nbytes, pe), nbytes, pe)
 
 
-def collect(here, me, n_pes, item_bytes, out, count, piece_elems, start, reduced, slot_bytes, residual):
+def collect(ctx, me, n_pes, item_bytes, out, count, piece_elems, start, reduced, slot_bytes, residual):
     """From every PE the chunk that it reduced."""
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
@@ -45,28 +45,28 @@ def collect(here, me, n_pes, item_bytes, out, count, piece_elems, start, reduced
         n = max(0, min(piece_elems, count - low))
         at = low * item_bytes
         if residual:
-            plus(here, out + at, reduced + pe * slot_bytes, residual + at, n)
+            plus(ctx, out + at, reduced + pe * slot_bytes, residual + at, n)
         else:
             copy(out + at, reduced + pe * slot_bytes, n * item_bytes)
 
 
 def two_shot(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
-    ways, residual,
+    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
+    routes, residual,
 ):  # fmt: skip
     """out (count,) = op over all PEs of src (count,), plus residual (count,) if not 0; out may be src or residual.
 
     The result is rounded before it travels, and once more when the residual is added.
 
-    inbox   (blocks, 4 rounds in turn, half_bytes / 2), a round holds (2 shots, n_pes sources, slot) elements
-    outbox  (blocks, 2, half_bytes): scratch, and (n_pes, slot) that parts start from
+    inbox   (blocks, 4 rounds in turn, buffer_bytes / 2), a round holds (2 shots, n_pes sources, slot) elements
+    outbox  (blocks, 2, buffer_bytes): scratch, and (n_pes, slot) that parts start from
     signals (blocks, 2 parities, 2 shots, n_pes sources) words
     """
-    turn_bytes = half_bytes // 2
+    turn_bytes = buffer_bytes // 2
     slot_bytes = turn_bytes // (2 * n_pes) // 16 * 16
-    own_inbox = inbox + block() * 2 * half_bytes
-    scratch = outbox + block() * 2 * half_bytes
-    rooms = scratch + half_bytes
+    own_inbox = inbox + block() * 2 * buffer_bytes
+    scratch = outbox + block() * 2 * buffer_bytes
+    rooms = scratch + buffer_bytes
     words_bytes = 2 * n_pes * 8
     first = signals + block() * 2 * words_bytes  # (n_pes,) words a parity: a source's part of this PE's chunk is here
     second = first + n_pes * 8  # (n_pes,) words a parity: a source's reduced chunk is here
@@ -76,9 +76,9 @@ def two_shot(
     if start < count:
         parts = own_inbox + ((epoch + 1) & 3) * turn_bytes
         slot = parts + me * slot_bytes
-        put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes)
-        fence(here)
-        signal_all(here, first + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
+        put_parts(ctx, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes)
+        fence(ctx)
+        signal_all(ctx, first + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
     reduced = 0
     begin = start
     while start < count:
@@ -91,31 +91,31 @@ def two_shot(
         following = start + stride
         if following < count:
             slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-            put_parts(here, me, n_pes, item_bytes, src, count, piece_elems, following, slot, rooms, slot_bytes)
+            put_parts(ctx, me, n_pes, item_bytes, src, count, piece_elems, following, slot, rooms, slot_bytes)
 
         low = start + me * piece_elems
         n = max(0, min(piece_elems, count - low))
         at = low * item_bytes
-        wait_all(here, first + now, epoch, me, n_pes)
+        wait_all(ctx, first + now, epoch, me, n_pes)
         # In out, or if that may be the residual, in the one slot that no peer writes.
         result = parts + me * slot_bytes if residual else out + at
         there = parts + (n_pes + me) * slot_bytes
-        combine_put(here, result, there, parts, slot_bytes, src + at, n, scratch, me, n_pes)
+        combine_put(ctx, result, there, parts, slot_bytes, src + at, n, scratch, me, n_pes)
         if residual:
-            plus(here, out + at, result, residual + at, n)
+            plus(ctx, out + at, result, residual + at, n)
 
         if start > begin:
-            wait_all(here, second + other, epoch - 1, me, n_pes)
-            collect(here, me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes, residual)
-        fence(here)
-        signal_all(here, second + now, epoch, me, n_pes)
+            wait_all(ctx, second + other, epoch - 1, me, n_pes)
+            collect(ctx, me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes, residual)
+        fence(ctx)
+        signal_all(ctx, second + now, epoch, me, n_pes)
         if following < count:
-            signal_all(here, first + other, epoch + 1, me, n_pes)
+            signal_all(ctx, first + other, epoch + 1, me, n_pes)
         reduced = parts + n_pes * slot_bytes  # (n_pes, slot)
         start = following
     if start > begin:
-        wait_all(here, second + (epoch & 1) * words_bytes, epoch, me, n_pes)
-        collect(here, me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes, residual)
+        wait_all(ctx, second + (epoch & 1) * words_bytes, epoch, me, n_pes)
+        collect(ctx, me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes, residual)
     write_epoch(epochs, block(), epoch)
 
 
@@ -123,7 +123,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     """Blocks of at least 16 KiB; pieces large enough to hide their fences."""
     n_pes = place.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = limits.half_bytes // 2 // (2 * n_pes) // item_bytes
+    largest = limits.buffer_bytes // 2 // (2 * n_pes) // item_bytes
     share = -(-count // (n_pes * n_blocks))
     piece = cut(count, n_pes * n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
     return Plan(n_blocks, piece)

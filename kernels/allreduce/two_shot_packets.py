@@ -5,27 +5,36 @@ in place of a sentinel, so that every dtype and every value will do.
 """
 
 from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
-from ..block import block, blocks, pass_packets, read_epoch, receive_packets, receive_plus, send_packets, write_epoch
+from ..block import (
+    block,
+    blocks,
+    read_epoch,
+    receive_packets,
+    receive_plus,
+    reduce_forward_packets,
+    send_packets,
+    write_epoch,
+)
 
 
 def two_shot_packets(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
-    ways, residual,
+    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
+    routes, residual,
 ):  # fmt: skip
     """out (count,) = op over all PEs of src (count,), plus residual (count,) if not 0; out may be src or residual.
 
     The result is rounded before it travels, and once more when the residual is added.
 
-    inbox  (blocks, 2 parities, half_bytes), a half holds (2 shots, n_pes sources) slots of packets
+    inbox  (blocks, 2 parities, buffer_bytes), a half holds (2 shots, n_pes sources) slots of packets
     outbox is scratch
     """
-    slot_bytes = half_bytes // (2 * n_pes) // 128 * 128
+    slot_bytes = buffer_bytes // (2 * n_pes) // 128 * 128
     epoch = read_epoch(epochs, block())
     start = block() * n_pes * piece_elems
     while start < count:
         epoch += 1
         # A PE's second packets of epoch e+1 prove that it has read all of epoch e: two parities are enough.
-        half = (block() * 2 + (epoch & 1)) * half_bytes
+        half = (block() * 2 + (epoch & 1)) * buffer_bytes
         parts = inbox + half  # (n_pes,) slots
         reduced = parts + n_pes * slot_bytes  # (n_pes,) slots
 
@@ -33,14 +42,14 @@ def two_shot_packets(
             pe = (me + k) % n_pes
             low = start + pe * piece_elems
             n = max(0, min(piece_elems, count - low))
-            send_packets(here, parts + me * slot_bytes, src + low * item_bytes, n * item_bytes, epoch, pe)
+            send_packets(ctx, parts + me * slot_bytes, src + low * item_bytes, n * item_bytes, epoch, pe)
 
         low = start + me * piece_elems
         n = max(0, min(piece_elems, count - low))
         at = low * item_bytes
         rest = residual + at if residual else 0
         scratch = outbox + half
-        pass_packets(here, out + at, parts, reduced, slot_bytes, src + at, n, epoch, scratch, me, n_pes, rest)
+        reduce_forward_packets(ctx, out + at, parts, reduced, slot_bytes, src + at, n, epoch, scratch, me, n_pes, rest)
 
         for k in range(1, n_pes):
             pe = (me + k) % n_pes
@@ -48,9 +57,9 @@ def two_shot_packets(
             n = max(0, min(piece_elems, count - low))
             at = low * item_bytes
             if residual:
-                receive_plus(here, out + at, reduced + pe * slot_bytes, residual + at, n, epoch, pe)
+                receive_plus(ctx, out + at, reduced + pe * slot_bytes, residual + at, n, epoch, pe)
             else:
-                receive_packets(here, out + at, reduced + pe * slot_bytes, n * item_bytes, epoch, pe)
+                receive_packets(ctx, out + at, reduced + pe * slot_bytes, n * item_bytes, epoch, pe)
         start += blocks() * n_pes * piece_elems
     write_epoch(epochs, block(), epoch)
 

@@ -9,12 +9,12 @@ from ..block import block, blocks, read_epoch, receive_packets, send_packets, si
 
 
 def packets(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
-    ways, root,
+    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
+    routes, root,
 ):  # fmt: skip
     """out (count,) = src (count,) of PE root; out is src.
 
-    inbox   (blocks, 2 parities, half_bytes), a half is a slot of packets
+    inbox   (blocks, 2 parities, buffer_bytes), a half is a slot of packets
     signals (blocks, n_pes) words: the epoch that a PE has read, or needs no more
     """
     read = signals + block() * n_pes * 8  # (n_pes,) words
@@ -22,19 +22,19 @@ def packets(
     start = block() * piece_elems
     while start < count:
         epoch += 1
-        slot = inbox + (block() * 2 + (epoch & 1)) * half_bytes
+        slot = inbox + (block() * 2 + (epoch & 1)) * buffer_bytes
         n = min(piece_elems, count - start) * item_bytes
         low = start * item_bytes
         if me == root:
-            wait_all(here, read, epoch - 2, me, n_pes)  # the packets that these overwrite
+            wait_all(ctx, read, epoch - 2, me, n_pes)  # the packets that these overwrite
             for k in range(1, n_pes):
-                send_packets(here, slot, src + low, n, epoch, (me + k) % n_pes)
+                send_packets(ctx, slot, src + low, n, epoch, (me + k) % n_pes)
         else:
-            receive_packets(here, out + low, slot, n, epoch, root)
-            signal_all(here, read, epoch, me, n_pes)  # to all, for another may be the root next time
+            receive_packets(ctx, out + low, slot, n, epoch, root)
+            signal_all(ctx, read, epoch, me, n_pes)  # to all, for another may be the root next time
         start += blocks() * piece_elems
     if me == root:
-        signal_all(here, read, epoch, me, n_pes)
+        signal_all(ctx, read, epoch, me, n_pes)
     write_epoch(epochs, block(), epoch)
 
 

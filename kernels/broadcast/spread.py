@@ -9,31 +9,31 @@ from ..block import block, blocks, copy, put, read_epoch, signal_all, wait, wait
 
 
 def spread(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
-    ways, root,
+    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
+    routes, root,
 ):  # fmt: skip
     """out (count,) = src (count,) of PE root; out is src.
 
-    inbox   (blocks, 2 parities, half_bytes), a half holds (n_pes-1 pieces, slot) elements
+    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes-1 pieces, slot) elements
     signals (blocks, 2, n_pes) words: a source's piece is here; the epoch that a PE has read
     """
     pieces = n_pes - 1  # of a round: piece j goes by the PE j + 1 behind the root
-    slot_bytes = half_bytes // pieces // 16 * 16
+    slot_bytes = buffer_bytes // pieces // 16 * 16
     arrived = signals + block() * 2 * n_pes * 8  # (n_pes,) words
     read = arrived + n_pes * 8  # (n_pes,) words
     epoch = read_epoch(epochs, block())
     start = block() * pieces * piece_elems
     while start < count:
         epoch += 1
-        slots = inbox + (block() * 2 + (epoch & 1)) * half_bytes  # (n_pes-1,) slots
-        wait_all(here, read, epoch - 2, me, n_pes)  # nobody reads what this epoch's pieces overwrite
+        slots = inbox + (block() * 2 + (epoch & 1)) * buffer_bytes  # (n_pes-1,) slots
+        wait_all(ctx, read, epoch - 2, me, n_pes)  # nobody reads what this epoch's pieces overwrite
         if me == root:
             for k in range(1, n_pes):
                 low = start + (k - 1) * piece_elems
                 n = max(0, min(piece_elems, count - low))
                 slot = slots + (k - 1) * slot_bytes
-                put(here, slot, src + low * item_bytes, n * item_bytes, (me + k) % n_pes)
-            signal_all(here, arrived, epoch, me, n_pes)
+                put(ctx, slot, src + low * item_bytes, n * item_bytes, (me + k) % n_pes)
+            signal_all(ctx, arrived, epoch, me, n_pes)
         else:
             for k in range(n_pes):  # this PE's piece first, then those of the PEs behind it
                 pe = (me + k) % n_pes
@@ -43,17 +43,17 @@ def spread(
                     n = max(0, min(piece_elems, count - low))
                     slot = slots + j * slot_bytes
                     if k == 0:
-                        wait(here, arrived + root * 8, epoch, root)
+                        wait(ctx, arrived + root * 8, epoch, root)
                         for other in range(1, n_pes):
                             to = (me + other) % n_pes
                             if to != root:
-                                put(here, slot, slot, n * item_bytes, to)
+                                put(ctx, slot, slot, n * item_bytes, to)
                         if n_pes > 2:
-                            signal_all(here, arrived, epoch, me, n_pes)
+                            signal_all(ctx, arrived, epoch, me, n_pes)
                     else:
-                        wait(here, arrived + pe * 8, epoch, pe)
+                        wait(ctx, arrived + pe * 8, epoch, pe)
                     copy(out + low * item_bytes, slot, n * item_bytes)
-        signal_all(here, read, epoch, me, n_pes)
+        signal_all(ctx, read, epoch, me, n_pes)
         start += blocks() * pieces * piece_elems
     write_epoch(epochs, block(), epoch)
 

@@ -8,7 +8,7 @@ partner (itself, when it has none).
 from ..block import block, blocks, copy, fence, put, read_epoch, signal_all, staged, wait_all, write_epoch
 
 
-def exchange_put_barrier(here, me, n_pes, pe, recv, send, nbytes, piece_bytes, inbox, outbox, signals, epochs):
+def exchange_put_barrier(ctx, me, n_pes, pe, recv, send, nbytes, piece_bytes, inbox, outbox, signals, epochs):
     """recv (nbytes,) = send (nbytes,) of ``pe``, and the other way round; recv may be send.
 
     inbox   (max_blocks, 2 parities, piece_bytes) bytes
@@ -23,9 +23,9 @@ def exchange_put_barrier(here, me, n_pes, pe, recv, send, nbytes, piece_bytes, i
         slot = inbox + parity * piece_bytes
         arrived = signals + parity * n_pes * 8  # (n_pes,) words
         n = min(piece_bytes, nbytes - low)
-        put(here, slot, staged(here, outbox + block() * piece_bytes, send + low, n, pe), n, pe)
-        fence(here)
-        signal_all(here, arrived, epoch, me, n_pes)
-        wait_all(here, arrived, epoch, me, n_pes)
+        put(ctx, slot, staged(ctx, outbox + block() * piece_bytes, send + low, n, pe), n, pe)
+        fence(ctx)
+        signal_all(ctx, arrived, epoch, me, n_pes)
+        wait_all(ctx, arrived, epoch, me, n_pes)
         copy(recv + low, slot, n)
     write_epoch(epochs, block(), epoch)

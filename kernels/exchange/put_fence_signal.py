@@ -7,7 +7,7 @@ two PEs; the fence keeps the signal behind the data.
 from ..block import block, blocks, copy, fence, put, read_epoch, signal, staged, wait, write_epoch
 
 
-def exchange_put_fence_signal(here, me, pe, recv, send, nbytes, max_blocks, piece_bytes, inbox, outbox, signals, epochs):
+def exchange_put_fence_signal(ctx, me, pe, recv, send, nbytes, max_blocks, piece_bytes, inbox, outbox, signals, epochs):
     """recv (nbytes,) = send (nbytes,) of ``pe``, and the other way round; recv may be send.
 
     inbox   (n_pes sources, max_blocks, 2 parities, piece_bytes) bytes
@@ -21,10 +21,10 @@ def exchange_put_fence_signal(here, me, pe, recv, send, nbytes, max_blocks, piec
         # The peer's message of epoch e+1 proves that it has read epoch e: two parities are enough, of slots and words.
         theirs, mine = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
         n = min(piece_bytes, nbytes - low)
-        piece = staged(here, outbox + block() * piece_bytes, send + low, n, pe)
-        put(here, inbox + theirs * piece_bytes, piece, n, pe)
-        fence(here)
-        signal(here, signals + theirs * 8, epoch, pe)
-        wait(here, signals + mine * 8, epoch, pe)
+        piece = staged(ctx, outbox + block() * piece_bytes, send + low, n, pe)
+        put(ctx, inbox + theirs * piece_bytes, piece, n, pe)
+        fence(ctx)
+        signal(ctx, signals + theirs * 8, epoch, pe)
+        wait(ctx, signals + mine * 8, epoch, pe)
         copy(recv + low, inbox + mine * piece_bytes, n)
     write_epoch(epochs, from_peer, epoch)

@@ -7,7 +7,7 @@ PEs never meet at a barrier.
 from ..block import block, blocks, copy, fence, put_signal, read_epoch, staged, wait, write_epoch
 
 
-def exchange_put_signal(here, me, pe, recv, send, nbytes, max_blocks, piece_bytes, inbox, outbox, signals, epochs):
+def exchange_put_signal(ctx, me, pe, recv, send, nbytes, max_blocks, piece_bytes, inbox, outbox, signals, epochs):
     """recv (nbytes,) = send (nbytes,) of ``pe``, and the other way round; recv may be send.
 
     inbox   (n_pes sources, max_blocks, 2 parities, piece_bytes) bytes
@@ -21,9 +21,9 @@ def exchange_put_signal(here, me, pe, recv, send, nbytes, max_blocks, piece_byte
         # The peer's message of epoch e+1 proves that it has read epoch e: two parities are enough, of slots and words.
         theirs, mine = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
         n = min(piece_bytes, nbytes - low)
-        piece = staged(here, outbox + block() * piece_bytes, send + low, n, pe)
-        put_signal(here, inbox + theirs * piece_bytes, piece, n, signals + theirs * 8, epoch, pe)
-        wait(here, signals + mine * 8, epoch, pe)
-        fence(here)  # the peer's piece may be here before this PE's has left send, which may be recv, or the outbox
+        piece = staged(ctx, outbox + block() * piece_bytes, send + low, n, pe)
+        put_signal(ctx, inbox + theirs * piece_bytes, piece, n, signals + theirs * 8, epoch, pe)
+        wait(ctx, signals + mine * 8, epoch, pe)
+        fence(ctx)  # the peer's piece may be here before this PE's has left send, which may be recv, or the outbox
         copy(recv + low, inbox + mine * piece_bytes, n)
     write_epoch(epochs, from_peer, epoch)

@@ -9,17 +9,17 @@ from ..block import block, blocks, combine, copy, put, put_signal, read_epoch, s
 
 
 def gathered(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
-    ways, root,
+    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
+    routes, root,
 ):  # fmt: skip
     """On PE root, out (count,) = op over all PEs of src (count,); out may be src.
 
-    inbox   (blocks, 2 parities, half_bytes), a half holds (n_pes sources, slot): parts, and on the root results
-    outbox  (blocks, 2 parities, half_bytes): this PE's result, then scratch
+    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes sources, slot): parts, and on the root results
+    outbox  (blocks, 2 parities, buffer_bytes): this PE's result, then scratch
     signals (blocks, 3, n_pes) words: a source's part is here; its result is; the epoch that a PE has read
     """
     pieces = n_pes - 1  # of a round: piece j is for the PE j + 1 behind the root
-    slot_bytes = half_bytes // n_pes // 16 * 16
+    slot_bytes = buffer_bytes // n_pes // 16 * 16
     first = signals + block() * 3 * n_pes * 8  # (n_pes,) words
     second = first + n_pes * 8  # (n_pes,) words
     read = second + n_pes * 8  # (n_pes,) words
@@ -27,33 +27,33 @@ def gathered(
     start = block() * pieces * piece_elems
     while start < count:
         epoch += 1
-        half = (block() * 2 + (epoch & 1)) * half_bytes
+        half = (block() * 2 + (epoch & 1)) * buffer_bytes
         slots = inbox + half  # (n_pes,) slots
-        wait_all(here, read, epoch - 2, me, n_pes)  # nobody reads what this epoch's messages overwrite
+        wait_all(ctx, read, epoch - 2, me, n_pes)  # nobody reads what this epoch's messages overwrite
         for k in range(1, n_pes):
             pe = (me + k) % n_pes
             if pe != root:
                 low = start + (pe - root - 1 + n_pes) % n_pes * piece_elems
                 n = max(0, min(piece_elems, count - low))
-                put(here, slots + me * slot_bytes, src + low * item_bytes, n * item_bytes, pe)
-        signal_all(here, first, epoch, me, n_pes)
+                put(ctx, slots + me * slot_bytes, src + low * item_bytes, n * item_bytes, pe)
+        signal_all(ctx, first, epoch, me, n_pes)
         if me == root:
             for k in range(1, n_pes):
                 pe = (me + k) % n_pes
                 low = start + (k - 1) * piece_elems
                 n = max(0, min(piece_elems, count - low))
-                wait(here, second + pe * 8, epoch, pe)
+                wait(ctx, second + pe * 8, epoch, pe)
                 copy(out + low * item_bytes, slots + pe * slot_bytes, n * item_bytes)
         else:
             low = start + (me - root - 1 + n_pes) % n_pes * piece_elems
             n = max(0, min(piece_elems, count - low))
             result = outbox + half
-            wait_all(here, first, epoch, me, n_pes)
+            wait_all(ctx, first, epoch, me, n_pes)
             combine(
-                here, result, slots, slot_bytes, src + low * item_bytes, n, result + slot_bytes, me, n_pes
+                ctx, result, slots, slot_bytes, src + low * item_bytes, n, result + slot_bytes, me, n_pes
             )  # fmt: skip
-            put_signal(here, slots + me * slot_bytes, result, n * item_bytes, second + me * 8, epoch, root)
-        signal_all(here, read, epoch, me, n_pes)
+            put_signal(ctx, slots + me * slot_bytes, result, n * item_bytes, second + me * 8, epoch, root)
+        signal_all(ctx, read, epoch, me, n_pes)
         start += blocks() * pieces * piece_elems
     write_epoch(epochs, block(), epoch)
 

@@ -9,35 +9,35 @@ from ..block import block, blocks, combine_packets, read_epoch, send_packets, si
 
 
 def packets(
-    here, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, half_bytes, inbox, outbox, signals, epochs,
-    ways, root,
+    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
+    routes, root,
 ):  # fmt: skip
     """On PE root, out (count,) = op over all PEs of src (count,); out may be src.
 
-    inbox   (blocks, 2 parities, half_bytes), a half holds (n_pes sources) slots of packets
-    outbox  (blocks, 2 parities, half_bytes) is scratch
+    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes sources) slots of packets
+    outbox  (blocks, 2 parities, buffer_bytes) is scratch
     signals (blocks, n_pes) words: the epoch that a PE has read, or needs no more
     """
-    slot_bytes = half_bytes // n_pes // 128 * 128
+    slot_bytes = buffer_bytes // n_pes // 128 * 128
     read = signals + block() * n_pes * 8  # (n_pes,) words
     epoch = read_epoch(epochs, block())
     low = block() * piece_elems
     while low < count:
         epoch += 1
-        half = (block() * 2 + (epoch & 1)) * half_bytes
+        half = (block() * 2 + (epoch & 1)) * buffer_bytes
         n = min(piece_elems, count - low)
         at = low * item_bytes
         if me == root:
             combine_packets(
-                here, out + at, inbox + half, slot_bytes, src + at, n, epoch, outbox + half, me, n_pes
+                ctx, out + at, inbox + half, slot_bytes, src + at, n, epoch, outbox + half, me, n_pes
             )  # fmt: skip
-            signal_all(here, read, epoch, me, n_pes)
+            signal_all(ctx, read, epoch, me, n_pes)
         else:
-            wait(here, read + root * 8, epoch - 2, root)  # the packets that these overwrite
-            send_packets(here, inbox + half + me * slot_bytes, src + at, n * item_bytes, epoch, root)
+            wait(ctx, read + root * 8, epoch - 2, root)  # the packets that these overwrite
+            send_packets(ctx, inbox + half + me * slot_bytes, src + at, n * item_bytes, epoch, root)
         low += blocks() * piece_elems
     if me != root:
-        signal_all(here, read, epoch, me, n_pes)  # for this PE may be the root next time
+        signal_all(ctx, read, epoch, me, n_pes)  # for this PE may be the root next time
     write_epoch(epochs, block(), epoch)
 
 

@@ -32,41 +32,41 @@ def share(nbytes):
     return low, min(each, nbytes - low)
 
 
-def put_bytes(here, dst, src, nbytes, pe):
+def put_bytes(ctx, dst, src, nbytes, pe):
     """dst (nbytes,) on ``pe`` = src (nbytes,) of this PE."""
     low, n = share(nbytes)
-    put(here, dst + low, src + low, n, pe)
-    fence(here)  # what comes next in the stream may overwrite src
+    put(ctx, dst + low, src + low, n, pe)
+    fence(ctx)  # what comes next in the stream may overwrite src
 
 
-def get_bytes(here, dst, src, nbytes, pe):
+def get_bytes(ctx, dst, src, nbytes, pe):
     """dst (nbytes,) of this PE = src (nbytes,) on ``pe``."""
     low, n = share(nbytes)
-    get(here, dst + low, src + low, n, pe)
+    get(ctx, dst + low, src + low, n, pe)
 
 
-def put_bytes_signal(here, dst, src, nbytes, word, value, pe, counter):
+def put_bytes_signal(ctx, dst, src, nbytes, word, value, pe, counter):
     """``put_bytes``, then word = value on ``pe``.  counter: an int32 word of this PE."""
     if blocks() == 1:
-        put_signal(here, dst, src, nbytes, word, value, pe)
-        fence(here)
+        put_signal(ctx, dst, src, nbytes, word, value, pe)
+        fence(ctx)
     else:
         low, n = share(nbytes)
-        put(here, dst + low, src + low, n, pe)
-        fence(here)
+        put(ctx, dst + low, src + low, n, pe)
+        fence(ctx)
         if arrive_last(counter):
-            signal(here, word, value, pe)
+            signal(ctx, word, value, pe)
 
 
-def wait_signal(here, word, value, source):
+def wait_signal(ctx, word, value, source):
     """Return once the local word is at least ``value``."""
-    wait(here, word, value, source)
+    wait(ctx, word, value, source)
 
 
-def barrier(here, me, n_pes, signals, epochs):
+def barrier(ctx, me, n_pes, signals, epochs):
     """Every PE tells every other that it is here.  signals (2 parities, n_pes) words, epochs (1,)."""
     epoch = read_epoch(epochs, 0) + 1
     signals += (epoch & 1) * n_pes * 8  # all PEs' words of epoch e+1 prove that all have taken those of e
-    signal_all(here, signals, epoch, me, n_pes)
-    wait_all(here, signals, epoch, me, n_pes)
+    signal_all(ctx, signals, epoch, me, n_pes)
+    wait_all(ctx, signals, epoch, me, n_pes)
     write_epoch(epochs, 0, epoch)

@@ -5,7 +5,7 @@ from typing import Any
 from ..arrays.span import overlap
 from ..kernels.all_gather import TABLE
 from ..selection.rules import BYTE, chooser, packets_then_direct
-from .base import Asked, Collective
+from .base import Collective, Request
 
 choose = chooser("all_gather", TABLE, packets_then_direct("ring"))
 
@@ -18,7 +18,7 @@ class AllGather(Collective):
     extras = ("reach",)
     choose = staticmethod(choose)
 
-    def check(self, x: Any, out: Any) -> Asked:
+    def check(self, x: Any, out: Any) -> Request:
         """Raises TypeError, ValueError or Unsupported."""
         src, dst = self.backend.span(x, False), self.backend.span(out, True)
         self.arrays.holds(src)

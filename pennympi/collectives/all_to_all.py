@@ -5,7 +5,7 @@ from typing import Any
 from ..arrays.span import check_pair
 from ..kernels.all_to_all import TABLE
 from ..selection.rules import BYTE, chooser, packets_then_direct
-from .base import Asked, Collective
+from .base import Collective, Request
 
 choose = chooser("all_to_all", TABLE, packets_then_direct("pairwise"))
 
@@ -18,7 +18,7 @@ class AllToAll(Collective):
     extras = ("reach",)
     choose = staticmethod(choose)
 
-    def check(self, x: Any, out: Any) -> Asked:
+    def check(self, x: Any, out: Any) -> Request:
         """Raises TypeError, ValueError or Unsupported."""
         src = dst = self.backend.span(x, out is None)
         self.arrays.holds(src)

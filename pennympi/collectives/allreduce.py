@@ -9,9 +9,9 @@ from ..arrays.span import check_pair
 from ..backend import Run
 from ..kernels.algorithm import Algorithm, Place
 from ..kernels.allreduce import TABLE
-from ..memory.workspace import Lane
+from ..memory.workspace import Workspace
 from ..selection.selection import Selection
-from .base import Asked, Collective, Ground
+from .base import Collective, CollectiveContext, Request
 
 
 class AllReduce(Collective):
@@ -20,7 +20,7 @@ class AllReduce(Collective):
     name = "allreduce"
     table = TABLE
 
-    def __init__(self, ground: Ground, selection: Selection):
+    def __init__(self, ground: CollectiveContext, selection: Selection):
         super().__init__(ground)
         self._selection = selection
 
@@ -28,7 +28,7 @@ class AllReduce(Collective):
         """The row to run.  Raises ValueError (unknown name), Unsupported (can't run here)."""
         return self._selection.choose(name, place, nbytes, dtype, op)
 
-    def check(self, x: Any, out: Any, op: Any) -> Asked:
+    def check(self, x: Any, out: Any, op: Any) -> Request:
         """Raises TypeError, ValueError or Unsupported."""
         name = operator_name(op)
         src = dst = self.backend.span(x, out is None)
@@ -40,16 +40,16 @@ class AllReduce(Collective):
         aligned = not (src.address | dst.address) & 15
         return (dst.address, src.address), (src.count, src.dtype, name, aligned)
 
-    def plan(self, asked: Asked, algorithm: str | Algorithm, sms: int | None, *arrays: Any) -> Callable[..., None]:
+    def plan(self, request: Request, algorithm: str | Algorithm, sms: int | None, *arrays: Any) -> Callable[..., None]:
         """As ``Collective.plan``.  Its making is collective, so that the PEs can see whether they all name the same
         symmetric out: then the peers may write there."""
-        (out, _), (count, dtype, op, _) = asked
+        (out, _), (count, dtype, op, _) = request
         whereabouts = self.job.gather(self.arrays.whereabouts(out, count * dtype.item_bytes), "plan of an allreduce")
         shared = whereabouts[0] is not None and all(one == whereabouts[0] for one in whereabouts)
         row = self._selection.planned(algorithm, count * dtype.item_bytes, dtype.name, op, shared)
-        return super().plan(asked, row or algorithm, sms, *arrays)
+        return super().plan(request, row or algorithm, sms, *arrays)
 
-    def after(self, row: Algorithm, run: Run, lane: Lane, count: int, dtype: DType) -> Run:
+    def after(self, row: Algorithm, run: Run, workspace: Workspace, count: int, dtype: DType) -> Run:
         """The launch, and what a row with copies does after it."""
         if row.copied is None or row.meet is None:
             return run
@@ -58,13 +58,13 @@ class AllReduce(Collective):
         low_bytes, nbytes = me * chunk * dtype.item_bytes, max(0, min(chunk, count - me * chunk)) * dtype.item_bytes
         peers = [(me + k) % n_pes for k in range(1, n_pes)] if nbytes else []
         meet = backend.kernel(row.meet, f"allreduce ({row.name})", constants={"n_pes": n_pes})
-        end = meet.prepare(1, (me, n_pes, lane.signals, lane.epochs), (2, 3), 32)
+        end = meet.prepare(1, (me, n_pes, workspace.signals, workspace.epochs), (2, 3), 32)
 
         def all_of_it(dst: int, src: int, stream: int) -> None:
             run(dst, src, stream)
             backend.hold_if_given_up(stream)  # garbage must not reach a peer that has not come yet
             for pe in peers:
                 backend.copy_to(dst + low_bytes, nbytes, pe, stream)
-            end(lane.signals, lane.epochs, stream)
+            end(workspace.signals, workspace.epochs, stream)
 
         return all_of_it

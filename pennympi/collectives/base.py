@@ -15,16 +15,16 @@ from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Place
 from ..kernels.rma.on_stream import put_bytes
 from ..memory.symmetric import SymmetricArrays
-from ..memory.workspace import Lane, Lanes
+from ..memory.workspace import Workspace, Workspaces
 
 # One call, checked: (at, what).
 # at:   the addresses that a launch is given: those of ``opened``
 # what: all that a prepared launch depends on: count, dtype, op ("" for none), aligned, then the ``extras``
-Asked = tuple[tuple[int, ...], tuple[Any, ...]]
+Request = tuple[tuple[int, ...], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Ground:
+class CollectiveContext:
     """What the collectives of a team share.
 
     sms: multiprocessors that a call may hold where it does not say (None: all)
@@ -34,7 +34,7 @@ class Ground:
     job: Job
     arrays: SymmetricArrays
     place: Place
-    lanes: Lanes
+    workspaces: Workspaces
     sms: int | None
 
 
@@ -64,20 +64,20 @@ class Collective:
     opened: tuple[str, ...] = ("out", "src")
     extras: tuple[str, ...] = ()
 
-    def __init__(self, ground: Ground):
+    def __init__(self, ground: CollectiveContext):
         self.backend, self.job, self.arrays, self.place = ground.backend, ground.job, ground.arrays, ground.place
-        self._lanes, self._sms, self._order = ground.lanes, ground.sms, ground.backend.order
+        self._workspaces, self._sms, self._order = ground.workspaces, ground.sms, ground.backend.order
         self._ready: dict[tuple[Any, ...], Ready] = {}
 
     def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
         """The row to run.  Raises ValueError (unknown name), Unsupported (can't run here)."""
         raise NotImplementedError
 
-    def check(self, *args: Any) -> Asked:
+    def check(self, *args: Any) -> Request:
         """Raises TypeError, ValueError or Unsupported for a call that can't be."""
         raise NotImplementedError
 
-    def alone(self, count: int, dtype: DType) -> Run:
+    def single_pe_run(self, count: int, dtype: DType) -> Run:
         """The collective of one PE: out is src."""
         kernel = self.backend.kernel(put_bytes, f"{self.name} of one PE")
         nbytes = count * dtype.item_bytes
@@ -85,13 +85,13 @@ class Collective:
         run = kernel.prepare(blocks, (0, 0, nbytes, 0), (0, 1))
         return lambda dst, src, stream: None if dst == src else run(dst, src, stream)
 
-    def after(self, row: Algorithm, run: Run, lane: Lane, count: int, dtype: DType) -> Run:
+    def after(self, row: Algorithm, run: Run, workspace: Workspace, count: int, dtype: DType) -> Run:
         """The launch, and what has to follow it in its stream."""
         return run
 
-    def call(self, asked: Asked, algorithm: str | Algorithm, stream: Any, sms: int | None) -> None:
+    def call(self, request: Request, algorithm: str | Algorithm, stream: Any, sms: int | None) -> None:
         """Run in stream order."""
-        at, what = asked
+        at, what = request
         handle = self.backend.stream_handle(stream)
         ready = self._ready.get((what, algorithm, sms))
         if ready is None:
@@ -102,9 +102,9 @@ class Collective:
         else:
             run(*at, handle)
 
-    def plan(self, asked: Asked, algorithm: str | Algorithm, sms: int | None, *arrays: Any) -> Callable[..., None]:
+    def plan(self, request: Request, algorithm: str | Algorithm, sms: int | None, *arrays: Any) -> Callable[..., None]:
         """A persistent call; the arrays are kept alive.  Collective."""
-        at, what = asked
+        at, what = request
         forget: list[Callable[[], None]] = []
         run, blocks, workspace = self._prepare(what, algorithm, sms, forget)
         name, count_call, handle_of = f"{self.name} plan", self.job.control.enter, self.backend.stream_handle
@@ -129,12 +129,12 @@ class Collective:
         most = self.backend.max_blocks
         sms = self._sms if sms is None else sms
         if sms is None:
-            return Limits(most, self.backend.half_bytes)
+            return Limits(most, self.backend.buffer_bytes)
         if not isinstance(sms, int | np.integer) or isinstance(sms, bool):
             raise TypeError(f"sms {sms!r} is not an int")
         if sms < 1:
             raise ValueError(f"sms {sms}: a call holds at least one multiprocessor")
-        return Limits(min(int(sms), most), self.backend.half_bytes)
+        return Limits(min(int(sms), most), self.backend.buffer_bytes)
 
     def _prepare(
         self, what: tuple[Any, ...], algorithm: str | Algorithm, sms: int | None, forget: list[Any] | None = None
@@ -147,7 +147,7 @@ class Collective:
         if count == 0:
             return Ready(lambda *at_and_stream: None, 0, 0)
         if n_pes == 1:
-            return Ready(self.alone(count, dtype), 0, 0)
+            return Ready(self.single_pe_run(count, dtype), 0, 0)
         if reason := row.no_room(self.place, limits):
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
@@ -159,10 +159,10 @@ class Collective:
             aligned=aligned and count * dtype.item_bytes % 16 == 0,
         )
         if forget is not None and sms is not None:
-            lane, dead = self._lanes.own(row, limits.max_blocks)
+            workspace, dead = self._workspaces.own(row, limits.max_blocks)
             forget.append(dead)
         else:
-            lane = self._lanes.shared(self.name, row)
+            workspace = self._workspaces.shared(self.name, row)
         values = {
             **dict.fromkeys(self.opened, 0),
             **dict(zip(self.extras, extra, strict=True)),
@@ -170,14 +170,14 @@ class Collective:
             "me": self.job.me,
             "count": count,
             "piece_elems": plan.piece_elems,
-            "half_bytes": limits.half_bytes,
-            **vars(lane),
+            "buffer_bytes": limits.buffer_bytes,
+            **vars(workspace),
         }
         names = parameters(row.kernel)[1:]
         left_open = tuple(names.index(name) for name in self.opened)
         run = kernel.prepare(plan.blocks, [values[name] for name in names], left_open, plan.threads)
         blocks = plan.blocks if self.backend.has_streams else 0
-        return Ready(self.after(row, run, lane, count, dtype), blocks, lane.inbox)
+        return Ready(self.after(row, run, workspace, count, dtype), blocks, workspace.inbox)
 
 
 def constants(text: Callable[..., Any], dtype: DType, n_pes: int, opened: Sequence[str] = ()) -> dict[str, int]:

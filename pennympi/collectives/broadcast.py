@@ -4,7 +4,7 @@ from typing import Any
 
 from ..kernels.broadcast import TABLE
 from ..selection.rules import BYTE, chooser, packets_with_root
-from .base import Asked, Collective, check_root
+from .base import Collective, Request, check_root
 
 choose = chooser("broadcast", TABLE, packets_with_root({2: "spread"}, "ring"))
 
@@ -17,7 +17,7 @@ class Broadcast(Collective):
     extras = ("root",)
     choose = staticmethod(choose)
 
-    def check(self, x: Any, root: Any) -> Asked:
+    def check(self, x: Any, root: Any) -> Request:
         """Raises TypeError, ValueError or Unsupported."""
         root = check_root(root, self.job.n_pes)
         src = self.backend.span(x, self.job.me != root)

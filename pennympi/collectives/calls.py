@@ -7,7 +7,7 @@ from ..backend import Backend
 from ..job.job import Job
 from .all_gather import AllGather
 from .all_to_all import AllToAll
-from .base import Asked, Collective, Ground
+from .base import Collective, CollectiveContext, Request
 from .broadcast import Broadcast
 from .reduce import Reduce
 from .reduce_scatter import ReduceScatter
@@ -37,7 +37,7 @@ class Collectives:
     _enter: Callable[..., None]
     _compare: Callable[..., None]
 
-    def __init__(self, ground: Ground):
+    def __init__(self, ground: CollectiveContext):
         self._all_gather, self._reduce_scatter = AllGather(ground), ReduceScatter(ground)
         self._broadcast, self._reduce, self._all_to_all = Broadcast(ground), Reduce(ground), AllToAll(ground)
 
@@ -129,17 +129,17 @@ class Collectives:
         """A persistent ``all_to_all``."""
         return self._plan(self._all_to_all, algorithm, sms, x, out)
 
-    def _ask(self, collective: Collective, algorithm: str, x: Any, *args: Any) -> Asked:
+    def _ask(self, collective: Collective, algorithm: str, x: Any, *args: Any) -> Request:
         """Check a call and count it where the other PEs can see it; in debug mode, compare it with theirs."""
         if not self._open:
             self._check()
-        asked = collective.check(x, *args)
+        request = collective.check(x, *args)
         self._job.control.enter(collective.name)
         if self._debug:
             src = self._backend.span(x, False)
-            op, more = asked[1][2], asked[1][4:5] if "root" in collective.extras else collective.opened[2:]
+            op, more = request[1][2], request[1][4:5] if "root" in collective.extras else collective.opened[2:]
             self._compare(collective.name, src.dtype.name, src.count, op, algorithm, *more)
-        return asked
+        return request
 
     def _plan(self, collective: Collective, algorithm: str, sms: int | None, *args: Any) -> Callable[..., None]:
         self._enter(f"plan_{collective.name}")

@@ -7,7 +7,7 @@ from ..backend import Backend, Kernel
 from ..job.job import Job
 from ..kernels.exchange import TABLE
 from ..memory.symmetric import SymmetricArrays
-from ..memory.workspace import Lane, make_lane
+from ..memory.workspace import Workspace, make_workspace
 from ..rma import OneSided
 
 PIECE_BYTES = 65536  # of one message of one block
@@ -23,8 +23,10 @@ class Exchange:
         n, blocks = job.n_pes, self._blocks
         # The pairwise forms may be called by two PEs alone, so nothing can be allocated later.
         staged = blocks * PIECE_BYTES if backend.needs_scratch else 0
-        self._pair: Lane = make_lane(backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks)
-        self._team: Lane = make_lane(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
+        self._pair: Workspace = make_workspace(
+            backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks
+        )
+        self._team: Workspace = make_workspace(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
         self._kernels: dict[str, Kernel] = {}
 
     def call(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
@@ -42,13 +44,13 @@ class Exchange:
         me, n = self._job.me, self._job.n_pes
         blocks = max(1, min(self._blocks, -(-to.nbytes // PIECE_BYTES)))
         if row.collective:
-            lane = self._team
+            workspace = self._team
             args = (me, n, pe, to.address, source.address, to.nbytes, PIECE_BYTES)
         else:
-            lane = self._pair
+            workspace = self._pair
             args = (me, pe, to.address, source.address, to.nbytes, self._blocks, PIECE_BYTES)
-        arguments = (*args, lane.inbox, lane.outbox, lane.signals, lane.epochs)
-        self._backend.order.call(kernel.launch, (blocks, arguments), handle, stream, blocks, lane.inbox)
+        arguments = (*args, workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
+        self._backend.order.call(kernel.launch, (blocks, arguments), handle, stream, blocks, workspace.inbox)
 
     def _compile(self, form: str) -> Kernel:
         row = TABLE[form]

@@ -6,7 +6,7 @@ from ..arrays.operators import operator_name
 from ..arrays.span import check_pair
 from ..kernels.reduce import TABLE
 from ..selection.rules import chooser, packets_with_root
-from .base import Asked, Collective, check_root
+from .base import Collective, Request, check_root
 
 choose = chooser("reduce", TABLE, packets_with_root({2: "direct", 3: "gathered"}, "ring"))
 
@@ -19,13 +19,13 @@ class Reduce(Collective):
     extras = ("root",)
     choose = staticmethod(choose)
 
-    def check(self, x: Any, out: Any, op: Any, root: Any) -> Asked:
+    def check(self, x: Any, out: Any, op: Any, root: Any) -> Request:
         """Raises TypeError, ValueError or Unsupported.  out is looked at on the root only, as in MPI."""
         name, root = operator_name(op), check_root(root, self.job.n_pes)
-        here = self.job.me == root
-        src = dst = self.backend.span(x, here and out is None)
+        at_root = self.job.me == root
+        src = dst = self.backend.span(x, at_root and out is None)
         self.arrays.holds(src)
-        if here and out is not None and out is not x:
+        if at_root and out is not None and out is not x:
             dst = self.backend.span(out, True)
             self.arrays.holds(dst)
             check_pair(src, dst)

@@ -6,7 +6,7 @@ from ..arrays.operators import operator_name
 from ..arrays.span import overlap
 from ..kernels.reduce_scatter import TABLE
 from ..selection.rules import chooser, packets_then_direct
-from .base import Asked, Collective
+from .base import Collective, Request
 
 choose = chooser("reduce_scatter", TABLE, packets_then_direct("ring"))
 
@@ -18,7 +18,7 @@ class ReduceScatter(Collective):
     table = TABLE
     choose = staticmethod(choose)
 
-    def check(self, x: Any, out: Any, op: Any) -> Asked:
+    def check(self, x: Any, out: Any, op: Any) -> Request:
         """Raises TypeError, ValueError or Unsupported."""
         name = operator_name(op)
         src, dst = self.backend.span(x, False), self.backend.span(out, True)

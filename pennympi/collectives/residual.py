@@ -9,7 +9,7 @@ from ..backend import Run
 from ..kernels.algorithm import Algorithm, Place, cut
 from ..kernels.residual import add_residual
 from .allreduce import AllReduce
-from .base import Asked, Collective
+from .base import Collective, Request
 
 BLOCK_BYTES = 16384
 
@@ -23,7 +23,7 @@ class AllReducePlus(AllReduce):
         """The row to run, one that adds a residual.  Raises ValueError, Unsupported."""
         return self._selection.choose(name, place, nbytes, dtype, op, residual=True)
 
-    def check(self, x: Any, out: Any, op: Any, residual: Any = None) -> Asked:
+    def check(self, x: Any, out: Any, op: Any, residual: Any = None) -> Request:
         """Raises TypeError, ValueError or Unsupported."""
         (dst, src), (count, dtype, name, aligned) = super().check(x, out, op)
         rest = self.backend.span(residual, False)
@@ -32,11 +32,11 @@ class AllReducePlus(AllReduce):
         check_apart("residual=out", residual=rest, out=Span(dst, count, dtype, out))
         return (dst, src, rest.address), (count, dtype, name, aligned and not rest.address & 15)
 
-    def plan(self, asked: Asked, algorithm: str | Algorithm, sms: int | None, *arrays: Any) -> Callable[..., None]:
+    def plan(self, request: Request, algorithm: str | Algorithm, sms: int | None, *arrays: Any) -> Callable[..., None]:
         """As ``Collective.plan``."""
-        return Collective.plan(self, asked, algorithm, sms, *arrays)
+        return Collective.plan(self, request, algorithm, sms, *arrays)
 
-    def alone(self, count: int, dtype: DType) -> Run:
+    def single_pe_run(self, count: int, dtype: DType) -> Run:
         """One PE: out = x + residual."""
         kernel = self.backend.kernel(add_residual, "allreduce of one PE", reduction=(dtype, "sum"))
         nbytes = count * dtype.item_bytes

@@ -1,4 +1,4 @@
-"""Layout of ``here``, the block of int64 words that tells a kernel where it runs.
+"""Layout of ``ctx``, the block of int64 words that tells a kernel where it runs.
 
 It lives in memory of this PE (device memory on a GPU).  The words up to DELTAS
 are scalars; then comes one word a PE: what to add to a local symmetric address
@@ -23,7 +23,7 @@ LIVES = 20  # address of (n_pes,) words about each PE's last sign of life (lives
 # addresses, 0 for a PE of another node; cuda backend: those of a Pulse
 OWN_LIVES = 21  # host backend: address of the number of this process's own words, and of theirs after it
 SHARED = 22  # cuda backend: address of a word that the first wait to give up takes; the number of teams of this process,
-# and the address of each one's ``here``, follow
+# and the address of each one's ``ctx``, follow
 DELTAS = 23
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have

@@ -11,7 +11,7 @@ from nvshmem import bindings as nvshmem
 
 from ..arrays.dtypes import DType
 from ..arrays.span import Span
-from ..compile import context as h
+from ..compile import context as ctx_words
 from ..compile.bind import parameters
 from ..errors import PeerTimeout, Unsupported, timeout_of
 from ..job.job import Job, Watchdog
@@ -32,7 +32,7 @@ class CudaBackend:
     """See ``pennympi.backend.Backend`` for the meaning of each member."""
 
     name = "cuda"
-    half_bytes = 256 << 10
+    buffer_bytes = 256 << 10
     threads = 512
     has_streams = True
 
@@ -54,7 +54,7 @@ class CudaBackend:
         self._reach = [segments.deltas[number] for number in self._pes]
         self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
         self.needs_scratch = self._beyond = any(job.gather(None in self._deltas, "look at the links"))
-        self.whole_lines = not self._beyond and world.whole_lines(job, self._device)
+        self.ll128_safe = not self._beyond and world.ll128_safe(job, self._device)
         whole = self._pes == tuple(range(segments.n_pes))  # the mapping reaches all PEs of NVSHMEM
         distance = world.multicast_distance(job, segments.base) if whole and not self._beyond else 0
         self.multicast = distance != 0 and self._cc >= OVERLAP_CC
@@ -68,14 +68,14 @@ class CudaBackend:
         self._pulse = Pulse(job.control, np.frombuffer(self._lives, np.int64, 1 + job.n_pes))
         self.launches = 0  # of kernels that are no collectives
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
-        here = [0] * h.DELTAS + [h.UNREACHABLE if d is None else d for d in self._deltas] + list(self._pes)
-        here[h.ME], here[h.N_PES], here[h.TIMEOUT_NS] = job.me, job.n_pes, int(self.timeout_s * 1e9)
-        here[h.MULTICAST] = distance
+        ctx = [0] * ctx_words.DELTAS + [ctx_words.UNREACHABLE if d is None else d for d in self._deltas] + list(self._pes)
+        ctx[ctx_words.ME], ctx[ctx_words.N_PES], ctx[ctx_words.TIMEOUT_NS] = job.me, job.n_pes, int(self.timeout_s * 1e9)
+        ctx[ctx_words.MULTICAST] = distance
         for word, value in self._given_up.words().items():
-            here[word] = value
-        here[h.LIVES] = self._lives.ptr
-        self.here_address = self.local_words(here)
-        self._given_up.open(self.here_address)
+            ctx[word] = value
+        ctx[ctx_words.LIVES] = self._lives.ptr
+        self.ctx_address = self.local_words(ctx)
+        self._given_up.open(self.ctx_address)
         self._watchdog = Watchdog(job, self._look)
 
     # memory
@@ -175,11 +175,13 @@ class CudaBackend:
         return self.failure()
 
     def failure(self) -> PeerTimeout | None:
-        if not self._record[h.RECORD_TAKEN]:
+        if not self._record[ctx_words.RECORD_TAKEN]:
             return None
-        source, call, epoch, found = (int(self._record[i]) for i in range(h.RECORD_SOURCE, h.RECORD_FOUND + 1))
+        source, call, epoch, found = (
+            int(self._record[i]) for i in range(ctx_words.RECORD_SOURCE, ctx_words.RECORD_FOUND + 1)
+        )
         name = self._call_names.get(call, "a kernel")
-        return timeout_of(int(self._record[h.RECORD_ME]), source, name, epoch, found, self.timeout_s)
+        return timeout_of(int(self._record[ctx_words.RECORD_ME]), source, name, epoch, found, self.timeout_s)
 
     def raise_failure(self) -> NoReturn:
         """Raise what a kernel recorded; the watchdog then need not."""
@@ -206,7 +208,7 @@ class CudaBackend:
         _runtime.memcpyAsync(address + delta, address, nbytes, _runtime.memcpyDefault, stream)
 
     def hold_if_given_up(self, stream: int) -> None:
-        word, equal = self.here_address + 8 * h.GAVE_UP, driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ
+        word, equal = self.ctx_address + 8 * ctx_words.GAVE_UP, driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ
         checked(driver.cuStreamWaitValue64(stream, word, 0, equal))
 
     def quiet(self, stream: int) -> None:
@@ -241,7 +243,7 @@ class CudaBackend:
 
     def close(self) -> None:
         self._watchdog.stop()
-        self._given_up.close(self.here_address)
+        self._given_up.close(self.ctx_address)
         self._heap.close()
         for address in self._kept:
             self._aside.give_words(address)

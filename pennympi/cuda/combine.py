@@ -2,11 +2,11 @@
 
 from numba import cuda
 
-from ..compile import context as h
+from ..compile import context as ctx_words
 from .intrinsics import load_1, load_word, store_1
 from .words import load_pair, store_pair
 
-DELTAS, GAVE_UP = 8 * h.DELTAS, 8 * h.GAVE_UP
+DELTAS, GAVE_UP = 8 * ctx_words.DELTAS, 8 * ctx_words.GAVE_UP
 
 
 def piece_of(slots, slot_bytes, src, pe, me):
@@ -14,21 +14,21 @@ def piece_of(slots, slot_bytes, src, pe, me):
     return src if pe == me else slots + pe * slot_bytes
 
 
-def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
-    add_up(here, out, 0, False, slots, slot_bytes, src, count, me, n_pes, residual)
+def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
+    add_up(ctx, out, 0, False, slots, slot_bytes, src, count, me, n_pes, residual)
 
 
-def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
-    add_up(here, out, there, True, slots, slot_bytes, src, count, me, n_pes, 0)
+def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+    add_up(ctx, out, there, True, slots, slot_bytes, src, count, me, n_pes, 0)
 
 
-def add_up(here, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, residual):
+def add_up(ctx, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, residual):
     """To out, and if ``to_all`` to ``there`` on every other PE, or only here once this PE has given up; what a caller
     does not want is not compiled."""
     nbytes = count * ITEM_BYTES
     thread = cuda.threadIdx.x
     step = cuda.blockDim.x * 16
-    near = load_word(here + GAVE_UP) != 0
+    near = load_word(ctx + GAVE_UP) != 0
     i = thread * 16
     done = 0
     if ALIGNED or ((out | there | src | residual) & 15) == 0:
@@ -48,7 +48,7 @@ def add_up(here, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, r
                 x, y = end(p, n_pes), end(q, n_pes)
             if to_all:
                 for k in range(1, n_pes):
-                    to = there + delta(here, me, k, n_pes, near) + i
+                    to = there + delta(ctx, me, k, n_pes, near) + i
                     store_pair(to, x)
                     store_pair(to + step, y)
             store_pair(out + i, x)
@@ -61,7 +61,7 @@ def add_up(here, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, r
             x = end_plus(p, n_pes, load_pair(residual + i)) if residual != 0 else end(p, n_pes)
             if to_all:
                 for k in range(1, n_pes):
-                    store_pair(there + delta(here, me, k, n_pes, near) + i, x)
+                    store_pair(there + delta(ctx, me, k, n_pes, near) + i, x)
             store_pair(out + i, x)
             i += step
     # One element at a time: the tail, or everything where an address is not aligned.
@@ -73,22 +73,22 @@ def add_up(here, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, r
         x = end_plus(p, n_pes, element_pair(residual + i)) if residual != 0 else end(p, n_pes)
         if to_all:
             for k in range(1, n_pes):
-                store_element(there + delta(here, me, k, n_pes, near) + i, x)
+                store_element(there + delta(ctx, me, k, n_pes, near) + i, x)
         store_element(out + i, x)
         i += cuda.blockDim.x * ITEM_BYTES
     cuda.syncthreads()
 
 
-def delta(here, me, k, n_pes, near):
+def delta(ctx, me, k, n_pes, near):
     """What to add to a symmetric address for the k-th PE after this one; 0 if the bytes are to stay ``near``."""
     pe = me + k
     if pe >= n_pes:
         pe -= n_pes
-    d = load_word(here + DELTAS + 8 * pe)
+    d = load_word(ctx + DELTAS + 8 * pe)
     return 0 if near else d
 
 
-def plus(here, dst, x, y, count):
+def plus(ctx, dst, x, y, count):
     nbytes = count * ITEM_BYTES
     i = cuda.threadIdx.x * 16
     done = 0

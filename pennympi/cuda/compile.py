@@ -28,10 +28,10 @@ device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
     "block", "blocks", "lanes", "first", "sync", "add_shared", "arrive_last", "block_sum", "copy",
-    "wait", "wait_all", "read_way", "read_epoch", "write_epoch",
+    "wait", "wait_all", "read_route", "read_epoch", "write_epoch",
 )  # fmt: skip
-_PACKETS = ("send_packets", "receive_packets", "trade_packets")
-_ADDED_PACKETS = ("combine_packets", "pass_packets", "receive_plus", "swap_packets")
+_PACKETS = ("send_packets", "receive_packets", "all_to_all_packets")
+_ADDED_PACKETS = ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets")
 _MULTICAST = ("reduce_multicast", "store_multicast", "meet_multicast")
 _PEER = ("put", "staged", "get", "put_signal", "fence", "signal", "signal_all")
 

@@ -10,7 +10,7 @@ from numba.cuda.extending import intrinsic
 
 from ..arrays.dtypes import DType
 from ..compile import accessors as shared
-from ..compile import context as h
+from ..compile import context as ctx_words
 from ..compile.arithmetic import STEPS, step_bytes
 from .intrinsics import GLOBAL, load_word
 
@@ -27,8 +27,8 @@ def _step(step: str, dtype: DType, op: str, width: int, align: tuple[int, int]) 
     return shared.reduction_step(step, dtype, op, width, align, intrinsic, types, GLOBAL)
 
 
-def _elements(here, dst, part, src, count):
-    n_pes = load_word(here + PES)
+def _elements(ctx, dst, part, src, count):
+    n_pes = load_word(ctx + PES)
     thread = cuda.threadIdx.x
     threads = cuda.blockDim.x
     whole = 0
@@ -49,8 +49,8 @@ def _elements(here, dst, part, src, count):
     cuda.syncthreads()
 
 
-def _widen(here, dst, src, count):
-    elements(here, dst, dst, src, count)
+def _widen(ctx, dst, src, count):
+    elements(ctx, dst, dst, src, count)
 
 
 @cache
@@ -65,7 +65,7 @@ def bodies(dtype: DType, op: str) -> dict[str, FunctionType]:
             "SRC_BYTES": src_bytes,
             "PART_BYTES": dtype.acc_bytes,
             "DST_BYTES": dst_bytes,
-            "PES": 8 * h.N_PES,
+            "PES": 8 * ctx_words.N_PES,
             "wide": _step(step, dtype, op, VECTOR_BYTES // dtype.item_bytes, (VECTOR_BYTES, VECTOR_BYTES)),
             "single": _step(step, dtype, op, 1, (dtype.item_bytes, dtype.acc_bytes)),
             "shifted": _step(step, dtype, op, 1, (1, 1)),

@@ -1,7 +1,7 @@
 """What all teams of a process share about a wait that gave up.
 
 A kernel of another team may be queued behind the one that waited, and its input be what that one left: so all teams'
-``here`` say that this PE gave up, one abort word ends all their waits, and every team's next call raises.
+``ctx`` say that this PE gave up, one abort word ends all their waits, and every team's next call raises.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import cupy
 import numpy as np
 
-from ..compile import context as h
+from ..compile import context as ctx_words
 
 MOST_TEAMS = 4096
 _runtime = cupy.cuda.runtime
@@ -19,7 +19,7 @@ class GivenUp:
     """abort: a word, not 0 once a wait has given up;  record: of the first one;  call_names: of the calls' numbers"""
 
     def __init__(self) -> None:
-        n_words = 1 + h.RECORD_WORDS
+        n_words = 1 + ctx_words.RECORD_WORDS
         self._pinned = cupy.cuda.alloc_pinned_memory(8 * n_words)
         words = np.frombuffer(self._pinned, np.int64, n_words)
         words[:] = 0
@@ -27,21 +27,25 @@ class GivenUp:
         self.record = words[1:]
         self.call_names: dict[int, str] = {}
         self._heres: list[int] = []
-        self._shared = cupy.cuda.alloc(8 * (2 + MOST_TEAMS))  # taken, number of teams, their ``here``s
+        self._shared = cupy.cuda.alloc(8 * (2 + MOST_TEAMS))  # taken, number of teams, their ``ctx``s
         _runtime.memset(self._shared.ptr, 0, 16)
 
     def words(self) -> dict[int, int]:
-        """What a ``here`` holds of it."""
-        return {h.ABORT: self._pinned.ptr, h.RECORD: self._pinned.ptr + 8, h.SHARED: self._shared.ptr}
+        """What a ``ctx`` holds of it."""
+        return {
+            ctx_words.ABORT: self._pinned.ptr,
+            ctx_words.RECORD: self._pinned.ptr + 8,
+            ctx_words.SHARED: self._shared.ptr,
+        }
 
-    def open(self, here: int) -> None:
-        """A team of this process has its ``here`` at this device address."""
-        self._heres.append(here)
+    def open(self, ctx: int) -> None:
+        """A team of this process has its ``ctx`` at this device address."""
+        self._heres.append(ctx)
         self._write()
 
-    def close(self, here: int) -> None:
+    def close(self, ctx: int) -> None:
         """Undo ``open``."""
-        self._heres.remove(here)
+        self._heres.remove(ctx)
         self._write()
 
     def _write(self) -> None:

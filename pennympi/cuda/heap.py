@@ -44,11 +44,11 @@ class Segments:
         heap_bytes: its size, the largest that a PE asks for; None on all PEs: by what the devices have
         """
         said = job.gather((heap_bytes or 0, self.room_bytes()), "start of the symmetric heap")
-        asked, room_bytes = max(said)[0], min(room for _, room in said)
-        if asked:
-            if asked > room_bytes or not self.add(asked):
+        request, room_bytes = max(said)[0], min(room for _, room in said)
+        if request:
+            if request > room_bytes or not self.add(request):
                 raise SymmetricHeapExhausted(
-                    asked, room_bytes, "ask for less by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE"
+                    request, room_bytes, "ask for less by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE"
                 )
             return
         size = min(SEGMENT_BYTES, room_bytes // 2)

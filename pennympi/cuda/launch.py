@@ -86,9 +86,9 @@ class CudaKernel:
         self._configurations: dict[tuple[int, int], Any] = {}
 
     def _pack(self, args: Sequence[int | float]) -> tuple[Any, Any]:
-        """(argument words, array of pointers to them), ``here`` first."""
+        """(argument words, array of pointers to them), ``ctx`` first."""
         n = 1 + len(self._kept)
-        words = (ctypes.c_int64 * n)(self._backend.here_address)
+        words = (ctypes.c_int64 * n)(self._backend.ctx_address)
         pointers = (ctypes.c_void_p * n)(*(ctypes.addressof(words) + 8 * i for i in range(n)))
         self._fill(words, args)
         return words, pointers

@@ -1,6 +1,6 @@
 """Bodies of the multicast primitives on a GPU: the NVSwitch adds up and copies (NVLink SHARP).
 
-NVSHMEM makes the multicast mapping of its heap; ``here`` holds the distance from a symmetric
+NVSHMEM makes the multicast mapping of its heap; ``ctx`` holds the distance from a symmetric
 address to its multicast address.  Memory written at one of the two addresses and read at the other
 needs a proxy fence between.
 """
@@ -15,7 +15,7 @@ from numba.cuda.extending import intrinsic
 
 from ..arrays.dtypes import DType
 from ..compile import arithmetic
-from ..compile import context as h
+from ..compile import context as ctx_words
 from ..kernels.algorithm import SWITCH_ADDS
 from ..kernels.block import POISON
 from .intrinsics import load_acquire, load_word, store_release
@@ -24,7 +24,7 @@ from .primitives import GAVE_UP, SPINS, give_up, look
 from .words import PAIR, load_pair, split, store_pair
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
-MULTICAST, PES = 8 * h.MULTICAST, 8 * h.N_PES
+MULTICAST, PES = 8 * ctx_words.MULTICAST, 8 * ctx_words.N_PES
 _KINDS = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16": "add.acc::f32.v4.bf16x2"}
 
 
@@ -93,9 +93,9 @@ def fence_alias(typing):
     return types.void(), code
 
 
-def reduce_multicast(here, dst, src, count, scratch):
-    n_pes = load_word(here + PES)
-    all_pes = src + load_word(here + MULTICAST)
+def reduce_multicast(ctx, dst, src, count, scratch):
+    n_pes = load_word(ctx + PES)
+    all_pes = src + load_word(ctx + MULTICAST)
     nbytes = count * ITEM_BYTES
     step = cuda.blockDim.x * 16
     i = cuda.threadIdx.x * 16
@@ -113,10 +113,10 @@ def reduce_multicast(here, dst, src, count, scratch):
     cuda.syncthreads()
 
 
-def store_multicast(here, dst, src, nbytes):
-    all_pes = dst + load_word(here + MULTICAST)
+def store_multicast(ctx, dst, src, nbytes):
+    all_pes = dst + load_word(ctx + MULTICAST)
     i = cuda.threadIdx.x * 16
-    if load_word(here + GAVE_UP) != 0:
+    if load_word(ctx + GAVE_UP) != 0:
         nbytes = 0
     while i < nbytes:
         store_by_switch(all_pes + i, load_pair(src + i))
@@ -124,21 +124,21 @@ def store_multicast(here, dst, src, nbytes):
     cuda.syncthreads()
 
 
-def meet_multicast(here, signal, value, n_pes):
+def meet_multicast(ctx, signal, value, n_pes):
     fence_alias()
-    poison = load_word(here + GAVE_UP) << 1  # the sign: the least of all is seen
+    poison = load_word(ctx + GAVE_UP) << 1  # the sign: the least of all is seen
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
         store_release(signal, value | poison)
         fence_alias()  # the word too is read at its other address
-        poll_least(here, signal, value, n_pes)
+        poll_least(ctx, signal, value, n_pes)
     cuda.syncthreads()
     fence_alias()
 
 
-def poll_least(here, signal, value, n_pes):
+def poll_least(ctx, signal, value, n_pes):
     """One thread's wait until no PE's word is less than ``value``, or poison, or a deadline, or the abort word."""
-    all_pes = signal + load_word(here + MULTICAST)
+    all_pes = signal + load_word(ctx + MULTICAST)
     spins = 0
     since_ns = 0
     late = 0  # the first PE whose own word is poison or else behind
@@ -148,10 +148,10 @@ def poll_least(here, signal, value, n_pes):
         spins += 1
         if spins % SPINS == 0:
             late = 0
-            while late < n_pes - 1 and load_acquire(at(here, signal, late)) >= (0 if least < 0 else value):
+            while late < n_pes - 1 and load_acquire(at(ctx, signal, late)) >= (0 if least < 0 else value):
                 late += 1
-            since_ns, gone = look(here, late, since_ns)
+            since_ns, gone = look(ctx, late, since_ns)
             gone = gone or least < 0
         least = load_least(all_pes)
     if least < value:
-        give_up(here, POISON if least < 0 else least, value, late)
+        give_up(ctx, POISON if least < 0 else least, value, late)

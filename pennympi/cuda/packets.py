@@ -73,9 +73,9 @@ def own_pair(src, i, nbytes):
     return (word_at(src, offset, nbytes), word_at(src, offset + 8, nbytes))
 
 
-def send_packets(here, slot, src, nbytes, epoch, pe):
-    to = at(here, slot, pe)
-    epoch = poisoned(here, epoch)
+def send_packets(ctx, slot, src, nbytes, epoch, pe):
+    to = at(ctx, slot, pe)
+    epoch = poisoned(ctx, epoch)
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
@@ -83,7 +83,7 @@ def send_packets(here, slot, src, nbytes, epoch, pe):
         i += cuda.blockDim.x
 
 
-def lost(here, waiting, gone, found, epoch, source):
+def lost(ctx, waiting, gone, found, epoch, source):
     """True in all lanes once one that is ``waiting`` for PE ``source`` gives up: it has to go, or found poison.
 
     Then all of them have written that this PE gave up, so that each sees it: a line of garbage goes out as poison.
@@ -92,12 +92,12 @@ def lost(here, waiting, gone, found, epoch, source):
     if not cuda.any_sync(ALL, own):
         return False
     if own:
-        give_up(here, found, epoch, source)
-    store_word(here + GAVE_UP, POISON)
+        give_up(ctx, found, epoch, source)
+    store_word(ctx + GAVE_UP, POISON)
     return True
 
 
-def take(here, slot, i, epoch, source):
+def take(ctx, slot, i, epoch, source):
     """Part ``i`` of the lines in ``slot``, once its line is of this epoch.
 
     Of this epoch alone: the other parity's half has those of the one before, no PE sends the next but one before this
@@ -112,12 +112,12 @@ def take(here, slot, i, epoch, source):
             return pair
         spins += 1
         if spins % SPINS == 0:
-            since_ns, gone = look(here, source, since_ns)
-            if lost(here, (i & 7) == 7 and pair[1] != epoch, gone, pair[1], epoch, source):
+            since_ns, gone = look(ctx, source, since_ns)
+            if lost(ctx, (i & 7) == 7 and pair[1] != epoch, gone, pair[1], epoch, source):
                 return pair
 
 
-def take_all(here, slots, slot_bytes, i, epoch, me):
+def take_all(ctx, slots, slot_bytes, i, epoch, me):
     """Part ``i`` of the lines in every other PE's slot, once they all are of this epoch."""
     spins = 0
     since_ns = 0
@@ -131,75 +131,75 @@ def take_all(here, slots, slot_bytes, i, epoch, me):
             source = -1
             if (i & 7) == 7:
                 source = missing(pairs, epoch, me)
-            since_ns, gone = look(here, source, since_ns)
+            since_ns, gone = look(ctx, source, since_ns)
             found = load_volatile(slots + max(source, 0) * slot_bytes + i * 16 + 8)
-            if lost(here, source >= 0, gone, found, epoch, source):
+            if lost(ctx, source >= 0, gone, found, epoch, source):
                 return pairs
 
 
-def receive_packets(here, dst, slot, nbytes, epoch, source):
+def receive_packets(ctx, dst, slot, nbytes, epoch, source):
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
-        store_part(dst, i, nbytes, take(here, slot, i, epoch, source))
+        store_part(dst, i, nbytes, take(ctx, slot, i, epoch, source))
         i += cuda.blockDim.x
     cuda.syncthreads()
 
 
-def receive_plus(here, dst, slot, residual, count, epoch, source):
+def receive_plus(ctx, dst, slot, residual, count, epoch, source):
     nbytes = count * ITEM_BYTES
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
         rest = own_pair(residual, i, nbytes)
-        store_part(dst, i, nbytes, plus_pair(take(here, slot, i, epoch, source), rest))
+        store_part(dst, i, nbytes, plus_pair(take(ctx, slot, i, epoch, source), rest))
         i += cuda.blockDim.x
     cuda.syncthreads()
 
 
-def sum_of(here, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, residual):
+def sum_of(ctx, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, residual):
     """Part ``i`` of the result: this PE's ``own`` and the others' as they arrive, in the PEs' order, and the residual."""
     rest = (0, 0)
     if residual != 0:
         rest = own_pair(residual, i, nbytes)
     if TOGETHER:
-        pairs = take_all(here, slots, slot_bytes, i, epoch, me)
+        pairs = take_all(ctx, slots, slot_bytes, i, epoch, me)
         if residual != 0:
             return fold_plus(pairs, own, me, rest)
         return fold(pairs, own, me)
     pair = own
     if me != 0:
-        pair = take(here, slots, i, epoch, 0)
+        pair = take(ctx, slots, i, epoch, 0)
     partials = begin(pair)
     for pe in range(1, n_pes):
         pair = own
         if pe != me:
-            pair = take(here, slots + pe * slot_bytes, i, epoch, pe)
+            pair = take(ctx, slots + pe * slot_bytes, i, epoch, pe)
         partials = add(partials, pair)
     if residual != 0:
         return end_plus(partials, n_pes, rest)
     return end(partials, n_pes)
 
 
-def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
     nbytes = count * ITEM_BYTES
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
         own = own_pair(src, i, nbytes)
-        store_part(out, i, nbytes, sum_of(here, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, 0))
+        store_part(out, i, nbytes, sum_of(ctx, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, 0))
         i += cuda.blockDim.x
     cuda.syncthreads()
 
 
-def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
+def reduce_forward_packets(ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     nbytes = count * ITEM_BYTES
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
         own = own_pair(src, i, nbytes)
-        pair = sum_of(here, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, 0)
-        send_rows(here, reduced, slot_bytes, out, 0, pair, i, nbytes, epoch, me, n_pes)
+        pair = sum_of(ctx, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, 0)
+        send_rows(ctx, reduced, slot_bytes, out, 0, pair, i, nbytes, epoch, me, n_pes)
         if residual != 0:
             pair = plus_pair(pair, own_pair(residual, i, nbytes))
         store_part(out, i, nbytes, pair)
@@ -207,18 +207,18 @@ def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scrat
     cuda.syncthreads()
 
 
-def send_rows(here, slots, slot_bytes, src, src_stride, own, i, nbytes, epoch, me, n_pes):
+def send_rows(ctx, slots, slot_bytes, src, src_stride, own, i, nbytes, epoch, me, n_pes):
     """Part ``i`` of each row of src to its PE; all rows are this PE's ``own`` where the stride is 0."""
-    epoch = poisoned(here, epoch)
+    epoch = poisoned(ctx, epoch)
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
         pair = own
         if src_stride != 0:
             pair = own_pair(src + pe * src_stride, i, nbytes)
-        send_part(at(here, slots + me * slot_bytes, pe), i, pair, epoch)
+        send_part(at(ctx, slots + me * slot_bytes, pe), i, pair, epoch)
 
 
-def trade_packets(here, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
+def all_to_all_packets(ctx, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
     parts = padded(nbytes)
     step = cuda.blockDim.x
     own_src = src + me * src_stride
@@ -229,24 +229,24 @@ def trade_packets(here, out, out_stride, src, src_stride, slots, slot_bytes, nby
     while i < parts:
         while sent <= i + step and sent < parts:
             own = own_pair(own_src, sent, nbytes)
-            send_rows(here, slots, slot_bytes, src, src_stride, own, sent, nbytes, epoch, me, n_pes)
+            send_rows(ctx, slots, slot_bytes, src, src_stride, own, sent, nbytes, epoch, me, n_pes)
             if own_out != own_src:
                 store_part(own_out, sent, nbytes, own)
             sent += step
         if TOGETHER:
-            pairs = take_all(here, slots, slot_bytes, i, epoch, me)
+            pairs = take_all(ctx, slots, slot_bytes, i, epoch, me)
             for pe in range(n_pes):
                 if pe != me:
                     store_part(out + pe * out_stride, i, nbytes, pair_of(pairs, pe))
         else:
             for k in range(1, n_pes):
                 pe = (me + k) % n_pes
-                store_part(out + pe * out_stride, i, nbytes, take(here, slots + pe * slot_bytes, i, epoch, pe))
+                store_part(out + pe * out_stride, i, nbytes, take(ctx, slots + pe * slot_bytes, i, epoch, pe))
         i += step
     cuda.syncthreads()
 
 
-def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
+def exchange_reduce_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
     nbytes = count * ITEM_BYTES
     parts = padded(nbytes)
     step = cuda.blockDim.x
@@ -257,17 +257,17 @@ def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n
     newer = (0, 0)
     if i < parts:
         oldest = own_pair(own_src, i, nbytes)
-        send_rows(here, slots, slot_bytes, src, src_stride, oldest, i, nbytes, epoch, me, n_pes)
+        send_rows(ctx, slots, slot_bytes, src, src_stride, oldest, i, nbytes, epoch, me, n_pes)
     if i + step < parts:
         newer = own_pair(own_src, i + step, nbytes)
-        send_rows(here, slots, slot_bytes, src, src_stride, newer, i + step, nbytes, epoch, me, n_pes)
+        send_rows(ctx, slots, slot_bytes, src, src_stride, newer, i + step, nbytes, epoch, me, n_pes)
     while i < parts:
         next_but_one = i + 2 * step
         newest = (0, 0)
         if next_but_one < parts:
             newest = own_pair(own_src, next_but_one, nbytes)
-            send_rows(here, slots, slot_bytes, src, src_stride, newest, next_but_one, nbytes, epoch, me, n_pes)
-        pair = sum_of(here, slots, slot_bytes, oldest, i, nbytes, epoch, me, n_pes, residual)
+            send_rows(ctx, slots, slot_bytes, src, src_stride, newest, next_but_one, nbytes, epoch, me, n_pes)
+        pair = sum_of(ctx, slots, slot_bytes, oldest, i, nbytes, epoch, me, n_pes, residual)
         store_part(out, i, nbytes, pair)
         oldest = newer
         newer = newest

@@ -2,59 +2,59 @@
 
 from numba import cuda
 
-from ..compile import context as h
+from ..compile import context as ctx_words
 from .intrinsics import load_word, store_release
 from .primitives import GAVE_UP, copy, poisoned
 
-DELTAS = 8 * h.DELTAS
+DELTAS = 8 * ctx_words.DELTAS
 
 
-def at(here, address, pe):
+def at(ctx, address, pe):
     """Address, in this process, of PE pe's instance of a symmetric address."""
-    return address + load_word(here + DELTAS + 8 * pe)
+    return address + load_word(ctx + DELTAS + 8 * pe)
 
 
-def goal(here, dst, src, pe):
+def goal(ctx, dst, src, pe):
     """Where a put of src goes: to PE pe's dst; once this PE has given up back to src, for a peer may still read what
     garbage would overwrite.  The loads of src need not wait to know which."""
-    to = at(here, dst, pe)
-    return to if load_word(here + GAVE_UP) == 0 else src
+    to = at(ctx, dst, pe)
+    return to if load_word(ctx + GAVE_UP) == 0 else src
 
 
-def put(here, dst, src, nbytes, pe):
-    copy(goal(here, dst, src, pe), src, nbytes)
+def put(ctx, dst, src, nbytes, pe):
+    copy(goal(ctx, dst, src, pe), src, nbytes)
 
 
-def staged(here, room, src, nbytes, pe):
+def staged(ctx, room, src, nbytes, pe):
     return src  # a store can start anywhere
 
 
-def get(here, dst, src, nbytes, pe):
-    copy(dst, at(here, src, pe), nbytes)
+def get(ctx, dst, src, nbytes, pe):
+    copy(dst, at(ctx, src, pe), nbytes)
 
 
-def put_signal(here, dst, src, nbytes, signal, value, pe):
-    copy(goal(here, dst, src, pe), src, nbytes)
+def put_signal(ctx, dst, src, nbytes, signal, value, pe):
+    copy(goal(ctx, dst, src, pe), src, nbytes)
     if cuda.threadIdx.x == 0:  # which looks after all others have: if one kept its part back, the signal says so
-        store_release(at(here, signal, pe), poisoned(here, value))
+        store_release(at(ctx, signal, pe), poisoned(ctx, value))
 
 
-def fence(here):
+def fence(ctx):
     cuda.syncthreads()  # a signal is a release: it comes after all that the block has written
 
 
-def signal(here, signal, value, pe):
-    value = poisoned(here, value)  # loaded before the barrier, which hides it
+def signal(ctx, signal, value, pe):
+    value = poisoned(ctx, value)  # loaded before the barrier, which hides it
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        store_release(at(here, signal, pe), value)
+        store_release(at(ctx, signal, pe), value)
 
 
-def signal_all(here, signals, value, me, n_pes):
-    value = poisoned(here, value)
+def signal_all(ctx, signals, value, me, n_pes):
+    value = poisoned(ctx, value)
     cuda.syncthreads()
     pe = cuda.threadIdx.x
     while pe < n_pes:
         if pe != me:
-            store_release(at(here, signals + 8 * me, pe), value)
+            store_release(at(ctx, signals + 8 * me, pe), value)
         pe += cuda.blockDim.x

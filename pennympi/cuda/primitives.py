@@ -8,7 +8,7 @@ are ``while`` loops: a ``range`` with a step costs a 64-bit division.
 
 from numba import cuda
 
-from ..compile import context as h
+from ..compile import context as ctx_words
 from ..kernels.block import POISON
 from .intrinsics import (
     add_int64,
@@ -30,13 +30,26 @@ from .intrinsics import (
 
 CALL = 0
 WORD = 8
-# Byte offsets of ``here``, flat because a text's constants are plain globals.
-ABORT, RECORD, TIMEOUT_NS, SHARED = WORD * h.ABORT, WORD * h.RECORD, WORD * h.TIMEOUT_NS, WORD * h.SHARED
-GAVE_UP, LIVES = WORD * h.GAVE_UP, WORD * h.LIVES
-RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL = WORD * h.RECORD_TAKEN, WORD * h.RECORD_SOURCE, WORD * h.RECORD_CALL
-RECORD_EPOCH, RECORD_FOUND, RECORD_ME = WORD * h.RECORD_EPOCH, WORD * h.RECORD_FOUND, WORD * h.RECORD_ME
-ME = WORD * h.ME
-SPINS = h.SPINS_BETWEEN_LOOKS
+# Byte offsets of ``ctx``, flat because a text's constants are plain globals.
+ABORT, RECORD, TIMEOUT_NS, SHARED = (
+    WORD * ctx_words.ABORT,
+    WORD * ctx_words.RECORD,
+    WORD * ctx_words.TIMEOUT_NS,
+    WORD * ctx_words.SHARED,
+)
+GAVE_UP, LIVES = WORD * ctx_words.GAVE_UP, WORD * ctx_words.LIVES
+RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL = (
+    WORD * ctx_words.RECORD_TAKEN,
+    WORD * ctx_words.RECORD_SOURCE,
+    WORD * ctx_words.RECORD_CALL,
+)
+RECORD_EPOCH, RECORD_FOUND, RECORD_ME = (
+    WORD * ctx_words.RECORD_EPOCH,
+    WORD * ctx_words.RECORD_FOUND,
+    WORD * ctx_words.RECORD_ME,
+)
+ME = WORD * ctx_words.ME
+SPINS = ctx_words.SPINS_BETWEEN_LOOKS
 
 
 def block():
@@ -115,22 +128,22 @@ def copy(dst, src, nbytes):
     cuda.syncthreads()
 
 
-def wait(here, signal, value, source):
+def wait(ctx, signal, value, source):
     if cuda.threadIdx.x == 0:
-        poll(here, signal, value, source)
+        poll(ctx, signal, value, source)
     cuda.syncthreads()
 
 
-def wait_all(here, signals, value, me, n_pes):
+def wait_all(ctx, signals, value, me, n_pes):
     pe = cuda.threadIdx.x
     while pe < n_pes:
         if pe != me:
-            poll(here, signals + 8 * pe, value, pe)
+            poll(ctx, signals + 8 * pe, value, pe)
         pe += cuda.blockDim.x
     cuda.syncthreads()
 
 
-def poll(here, signal, value, source):
+def poll(ctx, signal, value, source):
     """One thread's wait: data, or poison, or a deadline, or the abort word."""
     spins = 0
     since_ns = 0
@@ -139,13 +152,13 @@ def poll(here, signal, value, source):
     while found < value and not gone:
         spins += 1
         if spins % SPINS == 0:
-            since_ns, gone = look(here, source, since_ns)
+            since_ns, gone = look(ctx, source, since_ns)
         found = load_acquire(signal)
     if found < value or found >= POISON:
-        give_up(here, found, value, source)
+        give_up(ctx, found, value, source)
 
 
-def look(here, source, since_ns):
+def look(ctx, source, since_ns):
     """A waiting thread's look at clock and abort word: (when this wait began, whether to give up).
 
     It has to when it has waited, and PE ``source`` has been silent, for longer than the deadline.  It also tells the
@@ -154,24 +167,24 @@ def look(here, source, since_ns):
     now_ns = global_timer_ns()
     if since_ns == 0:
         since_ns = now_ns
-    gone = load_volatile(load_word(here + ABORT)) != 0
-    limit_ns = load_word(here + TIMEOUT_NS)
+    gone = load_volatile(load_word(ctx + ABORT)) != 0
+    limit_ns = load_word(ctx + TIMEOUT_NS)
     if limit_ns > 0 and now_ns - since_ns > limit_ns:
-        gone = gone or source < 0 or load_volatile(load_word(here + LIVES) + WORD + WORD * source) > limit_ns
+        gone = gone or source < 0 or load_volatile(load_word(ctx + LIVES) + WORD + WORD * source) > limit_ns
     if source >= 0:
-        store_word(load_word(here + LIVES), source + 1)
+        store_word(load_word(ctx + LIVES), source + 1)
     return since_ns, gone
 
 
-def give_up(here, found, value, source):
+def give_up(ctx, found, value, source):
     """Poison what this PE sends from here on, on all its teams; the first writes the record and raises the abort word."""
-    store_word(here + GAVE_UP, POISON)
-    shared = load_word(here + SHARED)
+    store_word(ctx + GAVE_UP, POISON)
+    shared = load_word(ctx + SHARED)
     for team in range(load_word(shared + WORD)):
         store_word(load_word(shared + 2 * WORD + WORD * team) + GAVE_UP, POISON)
     if claim(shared):
-        record = load_word(here + RECORD)
-        store_word(record + RECORD_ME, load_word(here + ME))
+        record = load_word(ctx + RECORD)
+        store_word(record + RECORD_ME, load_word(ctx + ME))
         store_word(record + RECORD_SOURCE, source)
         store_word(record + RECORD_CALL, CALL)
         store_word(record + RECORD_EPOCH, value)
@@ -179,16 +192,16 @@ def give_up(here, found, value, source):
         fence_system()
         store_word(record + RECORD_TAKEN, 1)
         fence_system()
-        store_word(load_word(here + ABORT), 1)
+        store_word(load_word(ctx + ABORT), 1)
 
 
-def poisoned(here, value):
+def poisoned(ctx, value):
     """What to send for ``value``: poison as well, once this PE has given up."""
-    return value | load_word(here + GAVE_UP)
+    return value | load_word(ctx + GAVE_UP)
 
 
-def read_way(ways, index):
-    return load_word(ways + 8 * index)
+def read_route(routes, index):
+    return load_word(routes + 8 * index)
 
 
 def read_epoch(epochs, index):

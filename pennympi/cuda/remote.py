@@ -9,7 +9,7 @@ from typing import Any
 
 from numba import cuda, int32
 
-from ..compile import context as h
+from ..compile import context as ctx_words
 from ..compile.cache import folder, made_once
 from ..kernels.block import POISON
 from .combine import combine
@@ -19,8 +19,8 @@ from .primitives import GAVE_UP, copy, poisoned
 from .primitives import wait as wait_here
 from .primitives import wait_all as wait_all_here
 
-DELTAS, PES = 8 * h.DELTAS, 8 * h.N_PES
-UNREACHABLE = h.UNREACHABLE
+DELTAS, PES = 8 * ctx_words.DELTAS, 8 * ctx_words.N_PES
+UNREACHABLE = ctx_words.UNREACHABLE
 ITEM_BYTES = 1  # of an element: bound anew, like CALL
 
 SHIM = r"""
@@ -76,69 +76,69 @@ nvshmem_put, nvshmem_get = _calls["put"], _calls["get"]
 nvshmem_put_signal, nvshmem_signal, nvshmem_quiet = _calls["put_signal"], _calls["signal"], _calls["quiet"]
 
 
-def delta(here, pe):
+def delta(ctx, pe):
     """What to add to a symmetric address for PE pe, or UNREACHABLE."""
-    return load_word(here + DELTAS + 8 * pe)
+    return load_word(ctx + DELTAS + 8 * pe)
 
 
-def number(here, pe):
+def number(ctx, pe):
     """What NVSHMEM calls PE pe of the team."""
-    return load_word(here + DELTAS + 8 * (load_word(here + PES) + pe))
+    return load_word(ctx + DELTAS + 8 * (load_word(ctx + PES) + pe))
 
 
-def put(here, dst, src, nbytes, pe):
-    if delta(here, pe) == UNREACHABLE:
-        if not gave_up(here):
-            nvshmem_put(dst, src, nbytes, number(here, pe))
+def put(ctx, dst, src, nbytes, pe):
+    if delta(ctx, pe) == UNREACHABLE:
+        if not gave_up(ctx):
+            nvshmem_put(dst, src, nbytes, number(ctx, pe))
         cuda.syncthreads()
     else:
-        copy(goal(here, dst, src, pe), src, nbytes)
+        copy(goal(ctx, dst, src, pe), src, nbytes)
 
 
-def gave_up(here):
+def gave_up(ctx):
     """Whether this PE has given up, the same in all threads, which NVSHMEM's calls take together; a barrier."""
-    return cuda.syncthreads_or(int32(load_word(here + GAVE_UP) != 0)) != 0
+    return cuda.syncthreads_or(int32(load_word(ctx + GAVE_UP) != 0)) != 0
 
 
-def staged(here, room, src, nbytes, pe):
-    if delta(here, pe) == UNREACHABLE:
+def staged(ctx, room, src, nbytes, pe):
+    if delta(ctx, pe) == UNREACHABLE:
         copy(room, src, nbytes)
         return room
     return src
 
 
-def get(here, dst, src, nbytes, pe):
-    d = delta(here, pe)
+def get(ctx, dst, src, nbytes, pe):
+    d = delta(ctx, pe)
     if d == UNREACHABLE:
-        nvshmem_get(dst, src, nbytes, number(here, pe))
+        nvshmem_get(dst, src, nbytes, number(ctx, pe))
         cuda.syncthreads()
     else:
         copy(dst, src + d, nbytes)
 
 
-def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
     # NVSHMEM can't read out, which may be a plain array of the user.
-    combine(here, scratch, slots, slot_bytes, src, count, 0, me, n_pes)
+    combine(ctx, scratch, slots, slot_bytes, src, count, 0, me, n_pes)
     for k in range(1, n_pes):
-        put(here, there, scratch, count * ITEM_BYTES, (me + k) % n_pes)
+        put(ctx, there, scratch, count * ITEM_BYTES, (me + k) % n_pes)
     copy(out, scratch, count * ITEM_BYTES)
 
 
-def put_signal(here, dst, src, nbytes, signal, value, pe):
-    d = delta(here, pe)
+def put_signal(ctx, dst, src, nbytes, signal, value, pe):
+    d = delta(ctx, pe)
     if d == UNREACHABLE:
-        if not gave_up(here):
-            nvshmem_put_signal(dst, src, nbytes, signal, value, number(here, pe))
+        if not gave_up(ctx):
+            nvshmem_put_signal(dst, src, nbytes, signal, value, number(ctx, pe))
         elif cuda.threadIdx.x == 0:
-            nvshmem_signal(signal, value | POISON, number(here, pe))
+            nvshmem_signal(signal, value | POISON, number(ctx, pe))
         cuda.syncthreads()
     else:
-        copy(goal(here, dst, src, pe), src, nbytes)
+        copy(goal(ctx, dst, src, pe), src, nbytes)
         if cuda.threadIdx.x == 0:
-            store_release(signal + d, poisoned(here, value))
+            store_release(signal + d, poisoned(ctx, value))
 
 
-def fence(here):
+def fence(ctx):
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
         nvshmem_quiet()
@@ -146,44 +146,44 @@ def fence(here):
     cuda.syncthreads()
 
 
-def wait(here, signal, value, source):
-    wait_here(here, signal, value, source)
-    settle(here)
+def wait(ctx, signal, value, source):
+    wait_here(ctx, signal, value, source)
+    settle(ctx)
 
 
-def wait_all(here, signals, value, me, n_pes):
-    wait_all_here(here, signals, value, me, n_pes)
-    settle(here)
+def wait_all(ctx, signals, value, me, n_pes):
+    wait_all_here(ctx, signals, value, me, n_pes)
+    settle(ctx)
 
 
-def settle(here):
+def settle(ctx):
     """A wait that gave up proves nothing: what is under way has to leave its source before garbage gets there."""
-    if gave_up(here):
-        fence(here)
+    if gave_up(ctx):
+        fence(ctx)
 
 
-def one_signal(here, signal, value, pe):
+def one_signal(ctx, signal, value, pe):
     """One thread's signal."""
-    value = poisoned(here, value)
-    d = delta(here, pe)
+    value = poisoned(ctx, value)
+    d = delta(ctx, pe)
     if d == UNREACHABLE:
-        nvshmem_signal(signal, value, number(here, pe))
+        nvshmem_signal(signal, value, number(ctx, pe))
     else:
         store_release(signal + d, value)
 
 
-def signal(here, signal, value, pe):
+def signal(ctx, signal, value, pe):
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        one_signal(here, signal, value, pe)
+        one_signal(ctx, signal, value, pe)
 
 
-def signal_all(here, signals, value, me, n_pes):
+def signal_all(ctx, signals, value, me, n_pes):
     cuda.syncthreads()
     pe = cuda.threadIdx.x
     while pe < n_pes:
         if pe != me:
-            one_signal(here, signals + 8 * me, value, pe)
+            one_signal(ctx, signals + 8 * me, value, pe)
         pe += cuda.blockDim.x
 
 

@@ -170,9 +170,9 @@ def together(n_pes: int) -> dict[str, Any]:
         def code(context, b, signature, args):
             found = ir.Constant(_I64, -1)
             for pe in reversed(range(n_pes)):
-                here = ir.Constant(_I64, pe)
+                ctx = ir.Constant(_I64, pe)
                 old = b.icmp_signed("!=", cgutils.unpack_tuple(b, args[0])[2 * pe + 1], args[1])
-                found = b.select(b.and_(old, b.icmp_signed("!=", args[2], here)), here, found)
+                found = b.select(b.and_(old, b.icmp_signed("!=", args[2], ctx)), ctx, found)
             return found
 
         return types.int64(pairs, types.int64, types.int64), code

@@ -92,7 +92,7 @@ def _start(job: Job) -> World:
     return World(job.comm.Get_group(), number, n_sharing, segments, Aside(), order)
 
 
-def whole_lines(job: Job, device: int) -> bool:
+def ll128_safe(job: Job, device: int) -> bool:
     """True when every peer's device is this one or on NVLink, whose stores carry whole 128-byte lines."""
     own = cupy.cuda.runtime.deviceGetPCIBusId(device)
     attribute = driver.CUdevice_P2PAttribute.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED

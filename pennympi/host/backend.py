@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays.dtypes import TABLE, DType
 from ..arrays.span import Span
-from ..compile import context as h
+from ..compile import context as ctx_words
 from ..compile.bind import parameters
 from ..errors import PeerTimeout, Unsupported, timeout_of
 from ..job import exits, liveness
@@ -31,11 +31,11 @@ class HostBackend:
     name = "host"
     bus_id = ""
     max_blocks = 1  # blocks run one after another: more of them only cost
-    half_bytes = 1 << 20
+    buffer_bytes = 1 << 20
     threads = 1
     has_streams = False
     needs_scratch = True
-    whole_lines = True
+    ll128_safe = True
 
     def __init__(self, job: Any, heap_bytes: int | None):
         self.comm = job.comm
@@ -44,21 +44,21 @@ class HostBackend:
         self._heap = Heap(self.comm, heap_bytes)
         self._kept: list[np.ndarray] = []
         self.call_names: dict[int, str] = {}
-        self._record = np.zeros(h.RECORD_WORDS, np.int64)
+        self._record = np.zeros(ctx_words.RECORD_WORDS, np.int64)
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
-        self.here = np.zeros(h.DELTAS + self.comm.size, np.int64)
-        self.here[h.ME], self.here[h.N_PES] = self.comm.rank, self.comm.size
-        self.here[h.TIMEOUT_NS] = int(self.timeout_s * 1e9)
+        self.ctx = np.zeros(ctx_words.DELTAS + self.comm.size, np.int64)
+        self.ctx[ctx_words.ME], self.ctx[ctx_words.N_PES] = self.comm.rank, self.comm.size
+        self.ctx[ctx_words.TIMEOUT_NS] = int(self.timeout_s * 1e9)
         cores = set().union(*self.comm.allgather(os.sched_getaffinity(0)))
         running = max(job.control.n_local for job in exits.open_jobs)  # a row's PEs share the cores with other rows
-        self.here[h.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
-        self.here[h.RECORD] = self._record.ctypes.data
+        self.ctx[ctx_words.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
+        self.ctx[ctx_words.RECORD] = self._record.ctypes.data
         self._lives = np.array([job.control.life_address(pe) for pe in range(self.comm.size)], np.int64)
-        self.here[h.LIVES], self.here[h.OWN_LIVES] = self._lives.ctypes.data, liveness.own_address
-        self.here[h.DELTAS :] = self._heap.deltas
+        self.ctx[ctx_words.LIVES], self.ctx[ctx_words.OWN_LIVES] = self._lives.ctypes.data, liveness.own_address
+        self.ctx[ctx_words.DELTAS :] = self._heap.deltas
         self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
-        self.here[h.SENT] = 0 if self._sent is None else self._sent.ctypes.data
-        self.here_address = self.here.ctypes.data
+        self.ctx[ctx_words.SENT] = 0 if self._sent is None else self._sent.ctypes.data
+        self.ctx_address = self.ctx.ctypes.data
         self.order = Order(streams, self.max_blocks)
 
     # memory
@@ -112,7 +112,7 @@ class HostBackend:
         aligned: bool = False,
         bounds: tuple[int, int] | None = None,
     ) -> HostKernel:
-        # Constants stay arguments, and a reduction is a call through ``here``: one machine code serves all.
+        # Constants stay arguments, and a reduction is a call through ``ctx``: one machine code serves all.
         kinds = kinds or "i" * (len(parameters(text)) - 1)
         unique = "_".join((text.__module__, text.__qualname__, elements.name if elements else "bytes", kinds))
         unique = "".join(c if c.isalnum() else "_" for c in unique)
@@ -135,9 +135,11 @@ class HostBackend:
         self.stream_handle(stream)
 
     def failure(self) -> PeerTimeout | None:
-        if not self._record[h.RECORD_TAKEN]:
+        if not self._record[ctx_words.RECORD_TAKEN]:
             return None
-        source, call, epoch, found = (int(self._record[i]) for i in range(h.RECORD_SOURCE, h.RECORD_FOUND + 1))
+        source, call, epoch, found = (
+            int(self._record[i]) for i in range(ctx_words.RECORD_SOURCE, ctx_words.RECORD_FOUND + 1)
+        )
         name = self.call_names.get(call, "a kernel")
         return timeout_of(self.comm.rank, source, name, epoch, found, self.timeout_s)
 

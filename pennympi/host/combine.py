@@ -6,7 +6,7 @@ data, and the epoch is stored last.
 
 import numba
 
-from ..compile import context as h
+from ..compile import context as ctx_words
 from .intrinsics import call_loop, copy_bytes, load_word
 from .primitives import OPTIONS, body, put, put_signal, wait
 
@@ -21,93 +21,93 @@ def piece_of(slots, slot_bytes, src, pe, me):
 
 
 @body
-def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
-    widen, add = load_word(here + 8 * h.WIDEN), load_word(here + 8 * h.REDUCE)
-    finish = load_word(here + 8 * h.FINISH)
-    item_bytes, acc_bytes = load_word(here + 8 * h.ITEM_BYTES), load_word(here + 8 * h.ACC_BYTES)
+def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
+    widen, add = load_word(ctx + 8 * ctx_words.WIDEN), load_word(ctx + 8 * ctx_words.REDUCE)
+    finish = load_word(ctx + 8 * ctx_words.FINISH)
+    item_bytes, acc_bytes = load_word(ctx + 8 * ctx_words.ITEM_BYTES), load_word(ctx + 8 * ctx_words.ACC_BYTES)
     for low in range(0, count, STRIP_ELEMS):
         n = min(STRIP_ELEMS, count - low)
         skip = low * item_bytes
         part = piece_of(slots, slot_bytes, src, 0, me) + skip
         if item_bytes != acc_bytes:
-            call_loop(widen, here, scratch, 0, part, n)
+            call_loop(widen, ctx, scratch, 0, part, n)
             part = scratch
         for pe in range(1, n_pes - 1):
-            call_loop(add, here, scratch, part, piece_of(slots, slot_bytes, src, pe, me) + skip, n)
+            call_loop(add, ctx, scratch, part, piece_of(slots, slot_bytes, src, pe, me) + skip, n)
             part = scratch
         last = piece_of(slots, slot_bytes, src, n_pes - 1, me) + skip
         if residual != 0:
-            call_loop(load_word(here + 8 * h.CLOSE), here, scratch, part, last, n)
-            call_loop(load_word(here + 8 * h.LAST), here, out + skip, scratch, residual + skip, n)
+            call_loop(load_word(ctx + 8 * ctx_words.CLOSE), ctx, scratch, part, last, n)
+            call_loop(load_word(ctx + 8 * ctx_words.LAST), ctx, out + skip, scratch, residual + skip, n)
         else:
-            call_loop(finish, here, out + skip, part, last, n)
+            call_loop(finish, ctx, out + skip, part, last, n)
 
 
 @body
-def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
-    combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes)
+def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+    combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes)
     for k in range(1, n_pes):
-        put(here, there, out, count * load_word(here + 8 * h.ITEM_BYTES), (me + k) % n_pes)
+        put(ctx, there, out, count * load_word(ctx + 8 * ctx_words.ITEM_BYTES), (me + k) % n_pes)
 
 
 @body
-def plus(here, dst, x, y, count):
-    call_loop(load_word(here + 8 * h.PLUS), here, dst, x, y, count)
+def plus(ctx, dst, x, y, count):
+    call_loop(load_word(ctx + 8 * ctx_words.PLUS), ctx, dst, x, y, count)
 
 
 @body
-def send_packets(here, slot, src, nbytes, epoch, pe):
-    put_signal(here, slot + HEAD_BYTES, src, nbytes, slot, epoch, pe)
+def send_packets(ctx, slot, src, nbytes, epoch, pe):
+    put_signal(ctx, slot + HEAD_BYTES, src, nbytes, slot, epoch, pe)
 
 
 @body
-def receive_packets(here, dst, slot, nbytes, epoch, source):
-    wait(here, slot, epoch, source)
+def receive_packets(ctx, dst, slot, nbytes, epoch, source):
+    wait(ctx, slot, epoch, source)
     copy_bytes(dst, slot + HEAD_BYTES, nbytes)
 
 
 @body
-def receive_plus(here, dst, slot, residual, count, epoch, source):
-    wait(here, slot, epoch, source)
-    plus(here, dst, slot + HEAD_BYTES, residual, count)
+def receive_plus(ctx, dst, slot, residual, count, epoch, source):
+    wait(ctx, slot, epoch, source)
+    plus(ctx, dst, slot + HEAD_BYTES, residual, count)
 
 
 @body
-def combine_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
+def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
-        wait(here, slots + pe * slot_bytes, epoch, pe)
-    combine(here, out, slots + HEAD_BYTES, slot_bytes, src, count, scratch, me, n_pes, residual)
+        wait(ctx, slots + pe * slot_bytes, epoch, pe)
+    combine(ctx, out, slots + HEAD_BYTES, slot_bytes, src, count, scratch, me, n_pes, residual)
 
 
 @body
-def pass_packets(here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
+def reduce_forward_packets(ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     result = out
     if residual != 0:
         result = slots + me * slot_bytes  # which no peer writes
-    combine_packets(here, result, slots, slot_bytes, src, count, epoch, scratch, me, n_pes)
-    nbytes = count * load_word(here + 8 * h.ITEM_BYTES)
+    combine_packets(ctx, result, slots, slot_bytes, src, count, epoch, scratch, me, n_pes)
+    nbytes = count * load_word(ctx + 8 * ctx_words.ITEM_BYTES)
     for k in range(1, n_pes):
-        send_packets(here, reduced + me * slot_bytes, result, nbytes, epoch, (me + k) % n_pes)
+        send_packets(ctx, reduced + me * slot_bytes, result, nbytes, epoch, (me + k) % n_pes)
     if residual != 0:
-        plus(here, out, result, residual, count)
+        plus(ctx, out, result, residual, count)
 
 
 @body
-def swap_packets(here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
-    nbytes = count * load_word(here + 8 * h.ITEM_BYTES)
+def exchange_reduce_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
+    nbytes = count * load_word(ctx + 8 * ctx_words.ITEM_BYTES)
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
-        send_packets(here, slots + me * slot_bytes, src + pe * src_stride, nbytes, epoch, pe)
-    combine_packets(here, out, slots, slot_bytes, src + me * src_stride, count, epoch, scratch, me, n_pes, residual)
+        send_packets(ctx, slots + me * slot_bytes, src + pe * src_stride, nbytes, epoch, pe)
+    combine_packets(ctx, out, slots, slot_bytes, src + me * src_stride, count, epoch, scratch, me, n_pes, residual)
 
 
 @body
-def trade_packets(here, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
+def all_to_all_packets(ctx, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
-        send_packets(here, slots + me * slot_bytes, src + pe * src_stride, nbytes, epoch, pe)
+        send_packets(ctx, slots + me * slot_bytes, src + pe * src_stride, nbytes, epoch, pe)
     copy_bytes(out + me * out_stride, src + me * src_stride, nbytes)
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
-        receive_packets(here, out + pe * out_stride, slots + pe * slot_bytes, nbytes, epoch, pe)
+        receive_packets(ctx, out + pe * out_stride, slots + pe * slot_bytes, nbytes, epoch, pe)

@@ -9,7 +9,7 @@ from numba.extending import intrinsic
 
 from ..arrays.dtypes import DType
 from ..compile import accessors as shared
-from ..compile import context as h
+from ..compile import context as ctx_words
 from ..compile.arithmetic import PLUS, step_bytes
 from .intrinsics import load_word
 
@@ -22,8 +22,8 @@ def accessors(dtype: DType) -> dict[str, Any]:
     return shared.accessors(dtype, intrinsic, types)
 
 
-def _elements(here, dst, part, src, count):
-    n_pes = load_word(here + PES_WORD)
+def _elements(ctx, dst, part, src, count):
+    n_pes = load_word(ctx + PES_WORD)
     whole = count // WIDTH * WIDTH
     for i in range(0, whole, WIDTH):
         wide(dst + i * DST_BYTES, part + i * PART_BYTES, src + i * SRC_BYTES, n_pes)
@@ -43,7 +43,7 @@ def loop(step: str, dtype: DType, op: str) -> FunctionType:
         "SRC_BYTES": src_bytes,
         "PART_BYTES": dtype.item_bytes if step == PLUS else dtype.acc_bytes,
         "DST_BYTES": dst_bytes,
-        "PES_WORD": 8 * h.N_PES,
+        "PES_WORD": 8 * ctx_words.N_PES,
     }
     function = FunctionType(_elements.__code__, scope, f"{step}_{dtype.name}_{op}")
     function.__qualname__ = function.__name__

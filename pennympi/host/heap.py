@@ -38,8 +38,8 @@ class Heap:
                 f"the host backend joins PEs of one node, and this communicator's {comm.size} PEs are on several; "
                 "use the cuda backend there, or split the communicator by node"
             )
-        asked = heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE") or default_bytes(node.size)
-        self.size_bytes = -(-asked // PAGE_BYTES) * PAGE_BYTES
+        request = heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE") or default_bytes(node.size)
+        self.size_bytes = -(-request // PAGE_BYTES) * PAGE_BYTES
         self._window = MPI.Win.Allocate_shared(self.size_bytes + PAGE_BYTES, 1, comm=node)
         node.Free()
         starts = [self._window.Shared_query(pe)[0].address for pe in range(comm.size)]

@@ -66,7 +66,7 @@ def copy_bytes(typing, dst, src, nbytes):
 
 
 @intrinsic
-def call_loop(typing, function, here, dst, part, src, count):
+def call_loop(typing, function, ctx, dst, part, src, count):
     """Call the element loop at address ``function``."""
 
     def code(context, b, signature, args):

@@ -7,15 +7,15 @@ from typing import Any
 
 from ..arrays.dtypes import DType
 from ..backend import Run
-from ..compile import context as h
+from ..compile import context as ctx_words
 from ..compile.arithmetic import CLOSE, PLUS, STEPS
 from .compile import loop_address
 
-GAVE_UP = h.GAVE_UP
+GAVE_UP = ctx_words.GAVE_UP
 
 
 class HostKernel:
-    """A compiled text and what ``here`` must hold while it runs."""
+    """A compiled text and what ``ctx`` must hold while it runs."""
 
     def __init__(
         self,
@@ -35,16 +35,16 @@ class HostKernel:
             words += [loop_address(step, dtype, what) for step, what in ((CLOSE, op), ("finish", "sum"), (PLUS, "sum"))]
         backend.call_names[words[0]] = name
         self._words = (ctypes.c_int64 * len(words))(*words)
-        self._at = backend.here_address + 8 * h.CALL, ctypes.addressof(self._words), ctypes.sizeof(self._words)
-        self._here = memoryview(backend.here)  # read faster than an array
+        self._at = backend.ctx_address + 8 * ctx_words.CALL, ctypes.addressof(self._words), ctypes.sizeof(self._words)
+        self._here = memoryview(backend.ctx)  # read faster than an array
 
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
         """Run and return when done.  Raises PeerTimeout, also if an earlier wait gave up: then nothing runs."""
-        here = self._here
-        if not here[GAVE_UP]:
+        ctx = self._here
+        if not ctx[GAVE_UP]:
             ctypes.memmove(*self._at)
-            self._compiled(blocks, self._backend.here_address, *args)
-        if here[GAVE_UP]:
+            self._compiled(blocks, self._backend.ctx_address, *args)
+        if ctx[GAVE_UP]:
             raise self._backend.failure()
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:

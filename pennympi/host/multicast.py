@@ -1,41 +1,41 @@
 """Bodies of the multicast primitives on a CPU: a loop over the PEs' instances, in order."""
 
-from ..compile import context as h
+from ..compile import context as ctx_words
 from .combine import STRIP_ELEMS
 from .intrinsics import call_loop, copy_bytes, load_word
 from .primitives import BODIES, at, body, put, send, wait
 
 
 @body
-def reduce_multicast(here, dst, src, count, scratch):
-    n_pes = load_word(here + 8 * h.N_PES)
-    widen, add = load_word(here + 8 * h.WIDEN), load_word(here + 8 * h.REDUCE)
-    finish = load_word(here + 8 * h.FINISH)
-    item_bytes = load_word(here + 8 * h.ITEM_BYTES)
+def reduce_multicast(ctx, dst, src, count, scratch):
+    n_pes = load_word(ctx + 8 * ctx_words.N_PES)
+    widen, add = load_word(ctx + 8 * ctx_words.WIDEN), load_word(ctx + 8 * ctx_words.REDUCE)
+    finish = load_word(ctx + 8 * ctx_words.FINISH)
+    item_bytes = load_word(ctx + 8 * ctx_words.ITEM_BYTES)
     for low in range(0, count, STRIP_ELEMS):
         n = min(STRIP_ELEMS, count - low)
         skip = low * item_bytes
-        call_loop(widen, here, scratch, 0, at(here, src, 0) + skip, n)
+        call_loop(widen, ctx, scratch, 0, at(ctx, src, 0) + skip, n)
         for pe in range(1, n_pes - 1):
-            call_loop(add, here, scratch, scratch, at(here, src, pe) + skip, n)
-        call_loop(finish, here, dst + skip, scratch, at(here, src, n_pes - 1) + skip, n)
+            call_loop(add, ctx, scratch, scratch, at(ctx, src, pe) + skip, n)
+        call_loop(finish, ctx, dst + skip, scratch, at(ctx, src, n_pes - 1) + skip, n)
 
 
 @body
-def store_multicast(here, dst, src, nbytes):
-    me = load_word(here + 8 * h.ME)
-    for pe in range(load_word(here + 8 * h.N_PES)):
+def store_multicast(ctx, dst, src, nbytes):
+    me = load_word(ctx + 8 * ctx_words.ME)
+    for pe in range(load_word(ctx + 8 * ctx_words.N_PES)):
         if pe == me:
             copy_bytes(dst, src, nbytes)
         else:
-            put(here, dst, src, nbytes, pe)
+            put(ctx, dst, src, nbytes, pe)
 
 
 @body
-def meet_multicast(here, signal, value, n_pes):
-    send(here, signal, value, load_word(here + 8 * h.ME))
+def meet_multicast(ctx, signal, value, n_pes):
+    send(ctx, signal, value, load_word(ctx + 8 * ctx_words.ME))
     for pe in range(n_pes):
-        wait(here, at(here, signal, pe), value, pe)
+        wait(ctx, at(ctx, signal, pe), value, pe)
 
 
 __all__ = ["BODIES"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numba
 
-from ..compile import context as h
+from ..compile import context as ctx_words
 from ..kernels.block import POISON
 from .intrinsics import (
     call_loop,
@@ -66,88 +66,88 @@ def copy(dst, src, nbytes):
 
 
 @body
-def widen(here, dst, src, count):
-    call_loop(load_word(here + 8 * h.WIDEN), here, dst, 0, src, count)
+def widen(ctx, dst, src, count):
+    call_loop(load_word(ctx + 8 * ctx_words.WIDEN), ctx, dst, 0, src, count)
 
 
 @body
-def reduce(here, dst, part, src, count):
-    call_loop(load_word(here + 8 * h.REDUCE), here, dst, part, src, count)
+def reduce(ctx, dst, part, src, count):
+    call_loop(load_word(ctx + 8 * ctx_words.REDUCE), ctx, dst, part, src, count)
 
 
 @body
-def finish(here, dst, part, src, count):
-    call_loop(load_word(here + 8 * h.FINISH), here, dst, part, src, count)
+def finish(ctx, dst, part, src, count):
+    call_loop(load_word(ctx + 8 * ctx_words.FINISH), ctx, dst, part, src, count)
 
 
 @body
-def merge(here, dst, part, other, count):
-    call_loop(load_word(here + 8 * h.MERGE), here, dst, part, other, count)
+def merge(ctx, dst, part, other, count):
+    call_loop(load_word(ctx + 8 * ctx_words.MERGE), ctx, dst, part, other, count)
 
 
 @body
-def finish_merge(here, dst, part, other, count):
-    call_loop(load_word(here + 8 * h.FINISH_MERGE), here, dst, part, other, count)
+def finish_merge(ctx, dst, part, other, count):
+    call_loop(load_word(ctx + 8 * ctx_words.FINISH_MERGE), ctx, dst, part, other, count)
 
 
 @numba.njit(**OPTIONS)
-def at(here, address, pe):
+def at(ctx, address, pe):
     """Address, in this process, of PE pe's instance of a symmetric address."""
-    return address + load_word(here + 8 * (h.DELTAS + pe))
+    return address + load_word(ctx + 8 * (ctx_words.DELTAS + pe))
 
 
 @numba.njit(**OPTIONS)
-def count_sent(here, nbytes, pe):
+def count_sent(ctx, nbytes, pe):
     """Add to what this PE has put to PE pe, if that is counted."""
-    sent = load_word(here + 8 * h.SENT)
+    sent = load_word(ctx + 8 * ctx_words.SENT)
     if sent != 0:
         store_word(sent + 8 * pe, load_word(sent + 8 * pe) + nbytes)
 
 
 @body
-def put(here, dst, src, nbytes, pe):
-    if load_word(here + 8 * h.GAVE_UP) == 0:  # a peer may still read what garbage would overwrite
-        count_sent(here, nbytes, pe)
-        copy_bytes(at(here, dst, pe), src, nbytes)
+def put(ctx, dst, src, nbytes, pe):
+    if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:  # a peer may still read what garbage would overwrite
+        count_sent(ctx, nbytes, pe)
+        copy_bytes(at(ctx, dst, pe), src, nbytes)
 
 
 @body
-def staged(here, room, src, nbytes, pe):
+def staged(ctx, room, src, nbytes, pe):
     return src  # a put is a copy, and done when it returns
 
 
 @body
-def get(here, dst, src, nbytes, pe):
-    copy_bytes(dst, at(here, src, pe), nbytes)
+def get(ctx, dst, src, nbytes, pe):
+    copy_bytes(dst, at(ctx, src, pe), nbytes)
 
 
 @numba.njit(**OPTIONS)
-def send(here, signal, value, pe):
+def send(ctx, signal, value, pe):
     """Set a word of PE pe, poisoned if this PE has given up."""
-    store_release(at(here, signal, pe), value | load_word(here + 8 * h.GAVE_UP))
+    store_release(at(ctx, signal, pe), value | load_word(ctx + 8 * ctx_words.GAVE_UP))
 
 
 @body
-def put_signal(here, dst, src, nbytes, signal, value, pe):
-    put(here, dst, src, nbytes, pe)
-    send(here, signal, value, pe)
+def put_signal(ctx, dst, src, nbytes, signal, value, pe):
+    put(ctx, dst, src, nbytes, pe)
+    send(ctx, signal, value, pe)
 
 
 @body
-def fence(here):
+def fence(ctx):
     pass  # a signal is a release store
 
 
 @body
-def signal(here, signal, value, pe):
-    send(here, signal, value, pe)
+def signal(ctx, signal, value, pe):
+    send(ctx, signal, value, pe)
 
 
 @body
-def wait(here, signal, value, source):
-    if load_word(here + 8 * h.GAVE_UP) != 0:
+def wait(ctx, signal, value, source):
+    if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
         return
-    patience = load_word(here + 8 * h.PATIENCE)
+    patience = load_word(ctx + 8 * ctx_words.PATIENCE)
     spins = 0
     since_ns = 0
     found = load_acquire(signal)
@@ -159,35 +159,35 @@ def wait(here, signal, value, source):
             sched_yield()
         else:
             relax()
-        if spins % h.SPINS_BETWEEN_LOOKS == 0:
-            limit_ns = load_word(here + 8 * h.TIMEOUT_NS)
+        if spins % ctx_words.SPINS_BETWEEN_LOOKS == 0:
+            limit_ns = load_word(ctx + 8 * ctx_words.TIMEOUT_NS)
             now_ns = monotonic_ns()
             if since_ns == 0:
                 since_ns = now_ns
-            since_ns = max(since_ns, last_life(here, source))
+            since_ns = max(since_ns, last_life(ctx, source))
             if limit_ns > 0 and now_ns - since_ns > limit_ns:
-                give_up(here, found, value, source)
+                give_up(ctx, found, value, source)
                 return
         found = load_acquire(signal)
     if found >= POISON:
-        give_up(here, found, value, source)
+        give_up(ctx, found, value, source)
 
 
 @numba.njit(**OPTIONS)
-def last_life(here, source):
+def last_life(ctx, source):
     """When PE ``source`` last showed a sign of life, or 0; this PE, which waits for it, then shows the same."""
-    word = load_word(load_word(here + 8 * h.LIVES) + 8 * source) if source >= 0 else 0
+    word = load_word(load_word(ctx + 8 * ctx_words.LIVES) + 8 * source) if source >= 0 else 0
     if word == 0:
         return 0
     life_ns = load_acquire(word)
-    show_life(here, life_ns)
+    show_life(ctx, life_ns)
     return life_ns
 
 
 @numba.njit(**OPTIONS)
-def show_life(here, time_ns):
+def show_life(ctx, time_ns):
     """As ``lives.show``, from a kernel."""
-    own = load_word(here + 8 * h.OWN_LIVES)
+    own = load_word(ctx + 8 * ctx_words.OWN_LIVES)
     for k in range(load_word(own)):
         word = load_word(own + 8 + 8 * k)
         if load_word(word) < time_ns:
@@ -195,33 +195,33 @@ def show_life(here, time_ns):
 
 
 @numba.njit(**OPTIONS)
-def give_up(here, found, value, source):
+def give_up(ctx, found, value, source):
     """The end of the first wait of this PE that gave up; after it no other waits."""
-    record = load_word(here + 8 * h.RECORD)
-    store_word(record + 8 * h.RECORD_SOURCE, source)
-    store_word(record + 8 * h.RECORD_CALL, load_word(here + 8 * h.CALL))
-    store_word(record + 8 * h.RECORD_EPOCH, value)
-    store_word(record + 8 * h.RECORD_FOUND, found)
-    store_release(record + 8 * h.RECORD_TAKEN, 1)
-    store_word(here + 8 * h.GAVE_UP, POISON)
+    record = load_word(ctx + 8 * ctx_words.RECORD)
+    store_word(record + 8 * ctx_words.RECORD_SOURCE, source)
+    store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL))
+    store_word(record + 8 * ctx_words.RECORD_EPOCH, value)
+    store_word(record + 8 * ctx_words.RECORD_FOUND, found)
+    store_release(record + 8 * ctx_words.RECORD_TAKEN, 1)
+    store_word(ctx + 8 * ctx_words.GAVE_UP, POISON)
 
 
 @body
-def signal_all(here, signals, value, me, n_pes):
+def signal_all(ctx, signals, value, me, n_pes):
     for k in range(1, n_pes):
-        send(here, signals + 8 * me, value, (me + k) % n_pes)
+        send(ctx, signals + 8 * me, value, (me + k) % n_pes)
 
 
 @body
-def wait_all(here, signals, value, me, n_pes):
+def wait_all(ctx, signals, value, me, n_pes):
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
-        wait(here, signals + 8 * pe, value, pe)
+        wait(ctx, signals + 8 * pe, value, pe)
 
 
 @body
-def read_way(ways, index):
-    return load_word(ways + 8 * index)
+def read_route(routes, index):
+    return load_word(routes + 8 * index)
 
 
 @body

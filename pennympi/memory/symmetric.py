@@ -28,9 +28,9 @@ class SymmetricArrays:
         Raises ValueError when the PEs ask for different things, SymmetricHeapExhausted.
         """
         row, sizes = dtype_of(dtype), _shape(shape)
-        asked = self._job.gather((sizes, row.name), "allocation of a symmetric array")
-        if any(other != asked[0] for other in asked):
-            said = ", ".join(f"PE {pe} {shape} {name}" for pe, (shape, name) in enumerate(asked[:8]))
+        request = self._job.gather((sizes, row.name), "allocation of a symmetric array")
+        if any(other != request[0] for other in request):
+            said = ", ".join(f"PE {pe} {shape} {name}" for pe, (shape, name) in enumerate(request[:8]))
             raise ValueError(f"a symmetric array has the same shape and dtype on every PE, but asked for were: {said}")
         nbytes = int(np.prod(sizes, dtype=np.int64)) * row.item_bytes
         address = self._backend.allocate(max(nbytes, 1))

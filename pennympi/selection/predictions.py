@@ -10,14 +10,14 @@ from .selection import Selection
 
 GPUS = [16, 32, 64, 128, 256, 512, 1024]
 A_NODE = 8
-LIMITS = Limits(max_blocks=132, half_bytes=256 << 10)  # of an H200
+LIMITS = Limits(max_blocks=132, buffer_bytes=256 << 10)  # of an H200
 
 
 def selection(gpus: int) -> Selection:
     """The choice for so many GPUs.  Raises ValueError unless they fill their nodes."""
     if gpus < 1 or (gpus > A_NODE and gpus % A_NODE):
         raise ValueError(f"{gpus} GPUs do not fill nodes of {A_NODE}")
-    place = Place(tuple(pe // A_NODE for pe in range(gpus)), whole_lines=gpus <= A_NODE)
+    place = Place(tuple(pe // A_NODE for pe in range(gpus)), ll128_safe=gpus <= A_NODE)
     return Selection(place, LIMITS, NVLINK, None, f"{gpus} GPUs")
 
 

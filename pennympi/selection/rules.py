@@ -44,7 +44,7 @@ def packets_then_direct(beyond: str) -> Best:
     """
 
     def best(place: Place, nbytes: int) -> str:
-        if not place.whole_lines:
+        if not place.ll128_safe:
             return beyond
         small = place.packets and nbytes * (place.n_pes - 1) <= PACKETS_MAX_BYTES and place.n_pes <= MOST_PACKET_PES
         return "packets" if small else "direct"
@@ -63,7 +63,7 @@ def packets_with_root(large: Mapping[int, str], beyond: str) -> Best:
     """
 
     def best(place: Place, nbytes: int) -> str:
-        if not place.whole_lines:
+        if not place.ll128_safe:
             return beyond
         n_pes = max(2, place.n_pes)
         most_bytes = PACKETS_MAX_BYTES if n_pes == 2 else TWO_HOPS_BYTES // (n_pes - 2)

@@ -107,7 +107,7 @@ class Selection:
             return None
         if name == "auto":
             name = setting("PENNYMPI_ALLREDUCE")
-        fast = shared and self._place.n_pes > 1 and self._place.whole_lines and self.machine.name == machines.NVLINK.name
+        fast = shared and self._place.n_pes > 1 and self._place.ll128_safe and self.machine.name == machines.NVLINK.name
         if name == "auto" and fast and len(set(self._place.node_of)) == 1:
             name = next((row for row, least in PLANNED_MIN_BYTES.items() if nbytes >= least), name)
         row = PLANNED.get(str(name))
@@ -190,11 +190,11 @@ def agreed(job: Job, backend: Backend, place: Place) -> Selection:
     machine, tuned, error = job.gather((machine, tuned, error), "look for measured tables")[0]
     if error is not None:
         raise error
-    return Selection(place, Limits(backend.max_blocks, backend.half_bytes), machine, tuned, backend.device_name)
+    return Selection(place, Limits(backend.max_blocks, backend.buffer_bytes), machine, tuned, backend.device_name)
 
 
 def machine_of(backend: Backend, place: Place) -> Machine:
     """The constants for this process's device and links."""
     if backend.name == "host":
         return machines.host(place.n_pes, os.cpu_count() or 1)
-    return machines.NVLINK if place.whole_lines or len(set(place.node_of)) > 1 else machines.PCIE
+    return machines.NVLINK if place.ll128_safe or len(set(place.node_of)) > 1 else machines.PCIE

@@ -80,7 +80,7 @@ def topology_of(place: Place) -> str:
     sizes = [len(pes) for pes in place.nodes]
     alike = len(set(sizes)) == 1
     word = f"{len(sizes)}x{sizes[0]}" if alike else "+".join(map(str, sizes))
-    return word + ("" if place.whole_lines else "+puts") + ("+multicast" if place.multicast else "")
+    return word + ("" if place.ll128_safe else "+puts") + ("+multicast" if place.multicast else "")
 
 
 def file_name(device: str, place: Place) -> str:

@@ -51,11 +51,11 @@ def place_of(job: Job, backend: Backend, layout: Layout | None) -> Place:
     packets = all(job.gather(setting("PENNYMPI_PACKETS"), "look at PENNYMPI_PACKETS"))
     if layout:
         multicast = backend.multicast and not any(layout.node_of)
-        return Place(layout.node_of, backend.whole_lines, multicast, layout.rail_of, packets)
+        return Place(layout.node_of, backend.ll128_safe, multicast, layout.rail_of, packets)
     first: list[int] = job.gather(min(job.control.pes), "look at the nodes")  # a node is named by its first PE
     order = sorted(set(first))
     node_of = tuple(order.index(node) for node in first)
-    place = Place(node_of, backend.whole_lines, backend.multicast and len(order) == 1, packets=packets)
+    place = Place(node_of, backend.ll128_safe, backend.multicast and len(order) == 1, packets=packets)
     if len(order) == 1 or backend.name != "cuda":
         return place  # a rail leads from node to node
     sights = job.gather(look(backend.device_name, backend.bus_id), "look at the NICs")

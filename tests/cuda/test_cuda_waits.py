@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from pennympi.compile import context as h
+from pennympi.compile import context as ctx_words
 from pennympi.cuda import multicast, packets, peers, primitives, remote
 from pennympi.job.liveness import FOR_EVER_NS
 from pennympi.kernels.block import POISON
@@ -22,16 +22,16 @@ class Thread:
     def __init__(self, **events):
         self.memory, self.clock, self.events = {}, 0, {int(key[1:]): event for key, event in events.items()}
         for word, value in (
-            (h.ABORT, ABORT),
-            (h.RECORD, RECORD),
-            (h.LIVES, LIVES),
-            (h.TIMEOUT_NS, TIMEOUT_NS),
-            (h.SHARED, SHARED),
+            (ctx_words.ABORT, ABORT),
+            (ctx_words.RECORD, RECORD),
+            (ctx_words.LIVES, LIVES),
+            (ctx_words.TIMEOUT_NS, TIMEOUT_NS),
+            (ctx_words.SHARED, SHARED),
         ):
             self.memory[HERE + 8 * word] = value
         self.memory |= {SHARED + 8: 2, SHARED + 16: HERE, SHARED + 24: OTHER_TEAM}
         for pe in (0, 2):
-            self.memory[HERE + 8 * (h.DELTAS + pe)] = FAR * pe
+            self.memory[HERE + 8 * (ctx_words.DELTAS + pe)] = FAR * pe
             self.memory[LIVES + 8 + 8 * pe] = FOR_EVER_NS
         load, store = self.load, self.store
         everybody = {"all_sync": lambda mask, x: x, "any_sync": lambda mask, x: x, "syncwarp": lambda mask: None}
@@ -86,10 +86,10 @@ class Thread:
 
     @property
     def gave_up(self):
-        return self.load(HERE + 8 * h.GAVE_UP)
+        return self.load(HERE + 8 * ctx_words.GAVE_UP)
 
     def record(self):
-        return [self.load(RECORD + 8 * k) for k in range(h.RECORD_FOUND + 1)]
+        return [self.load(RECORD + 8 * k) for k in range(ctx_words.RECORD_FOUND + 1)]
 
 
 WAITS = {  # each waits for epoch 9 of PE 2, and where that would come
@@ -118,7 +118,7 @@ def test_a_deadline_poisons_what_is_sent_later(wait, word):
     one = waiting()
     wait(one)
     assert one.gave_up == POISON and one.record() == [1, 2, 7, 9, 0] and one.load(ABORT) == 1
-    assert one.load(OTHER_TEAM + 8 * h.GAVE_UP) == POISON, "kernels of another team are queued behind this one"
+    assert one.load(OTHER_TEAM + 8 * ctx_words.GAVE_UP) == POISON, "kernels of another team are queued behind this one"
     one.poll(HERE, WORD + 800, 5, 0)  # the next wait ends at its first look, and the record stays
     assert one.clock < TIMEOUT_NS + 10 and one.record() == [1, 2, 7, 9, 0]
 
@@ -145,7 +145,7 @@ def test_what_is_sent_after_a_failure():
     """Signals and packets are poison, and puts go back to where they came from."""
     for gave_up in (0, POISON):
         one = Thread()
-        one.store(HERE + 8 * h.GAVE_UP, gave_up)
+        one.store(HERE + 8 * ctx_words.GAVE_UP, gave_up)
         one.store(OWN, 33)
         one.put(HERE, WORD, OWN, 8, 2)
         one.put_signal(HERE, WORD + 8, OWN, 8, WORD + 16, 5, 2)
@@ -163,10 +163,10 @@ def test_what_is_sent_after_a_failure():
 def test_what_nvshmem_carries_after_a_failure():
     for gave_up in (0, POISON):
         one = Thread()
-        one.store(HERE + 8 * h.GAVE_UP, gave_up)
-        one.store(HERE + 8 * (h.DELTAS + 2), h.UNREACHABLE)
-        one.store(HERE + 8 * h.N_PES, 3)
-        one.store(HERE + 8 * (h.DELTAS + 3 + 2), 2)  # what NVSHMEM calls PE 2
+        one.store(HERE + 8 * ctx_words.GAVE_UP, gave_up)
+        one.store(HERE + 8 * (ctx_words.DELTAS + 2), ctx_words.UNREACHABLE)
+        one.store(HERE + 8 * ctx_words.N_PES, 3)
+        one.store(HERE + 8 * (ctx_words.DELTAS + 3 + 2), 2)  # what NVSHMEM calls PE 2
         one.bound(remote.put_signal)(HERE, WORD, OWN, 8, WORD + 16, 5, 2)
         assert one.load(("put", 2)) == (0 if gave_up else WORD) and one.load(("signal", 2)) == (
             5 | POISON if gave_up else 0

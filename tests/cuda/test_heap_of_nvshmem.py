@@ -14,11 +14,11 @@ NAMES = ("cupy", "nvshmem", "nvshmem.bindings", "pennympi.cuda.heap")
 
 @pytest.fixture
 def machine():
-    """One PE of a job of four PEs, two on each device; ``asked`` lists what NVSHMEM was asked for."""
-    made = SimpleNamespace(asked=[], device_bytes=80 * GIB, fixed_bytes=None, at=START)
+    """One PE of a job of four PEs, two on each device; ``request`` lists what NVSHMEM was asked for."""
+    made = SimpleNamespace(request=[], device_bytes=80 * GIB, fixed_bytes=None, at=START)
 
     def malloc(nbytes):
-        made.asked.append(nbytes)
+        made.request.append(nbytes)
         if made.fixed_bytes is not None and made.at + nbytes > START + made.fixed_bytes:
             return 0
         made.at += nbytes
@@ -48,7 +48,7 @@ def job(n_pes, others=None):
 
 def started(machine, heap_bytes=None, others=None):
     segments = machine.heap.Segments(0, 4, 0, 2)
-    machine.asked.clear()
+    machine.request.clear()
     segments.start(job(4, others), heap_bytes)
     return segments
 
@@ -70,12 +70,12 @@ def test_the_first_segment_follows_the_device(machine, device_gib, fixed_gib, as
     machine.device_bytes = device_gib * GIB
     segments = machine.heap.Segments(0, 4, 0, 2)
     machine.fixed_bytes = None if fixed_gib is None else fixed_gib * GIB + 256
-    machine.asked.clear()
+    machine.request.clear()
     segments.start(job(4), None)
     if asked_gib is None:
-        assert segments.nbytes == 0 and min(machine.asked) >= GIB // 32
+        assert segments.nbytes == 0 and min(machine.request) >= GIB // 32
     else:
-        assert machine.asked == [gib * GIB for gib in asked_gib] and segments.nbytes == asked_gib[-1] * GIB
+        assert machine.request == [gib * GIB for gib in asked_gib] and segments.nbytes == asked_gib[-1] * GIB
 
 
 def test_a_first_segment_that_was_asked_for(machine):
@@ -83,25 +83,25 @@ def test_a_first_segment_that_was_asked_for(machine):
     assert started(machine, GIB, others=(5 * GIB, 60 * GIB)).nbytes == 5 * GIB  # the same on every PE: the largest
     with pytest.raises(SymmetricHeapExhausted, match=r"ask for less by init.heap_bytes"):
         started(machine, 100 * GIB)
-    assert machine.asked == []  # NVSHMEM would end the process
+    assert machine.request == []  # NVSHMEM would end the process
 
 
 def test_nvshmem_is_asked_only_when_there_is_no_room(machine):
     segments = started(machine)
     world, row = (machine.heap.Heap(job(n), segments) for n in (4, 2))
-    machine.asked.clear()
+    machine.request.clear()
     a, b = world.allocate(GIB), row.allocate(1000)
-    assert not machine.asked and b - a == GIB and world.taken(b) and segments.holds(a + 5)
+    assert not machine.request and b - a == GIB and world.taken(b) and segments.holds(a + 5)
     with pytest.raises(SymmetricHeapExhausted, match=r"PENNYMPI_SYMMETRIC_SIZE or init.heap_bytes=.* all its 4 PEs can"):
         row.allocate(GIB)
-    assert not machine.asked
+    assert not machine.request
     c = world.allocate(3 * GIB)
-    assert machine.asked == [3 * GIB] and segments.holds(c)
+    assert machine.request == [3 * GIB] and segments.holds(c)
     world.release(c)
     assert row.allocate(2 * GIB)  # what a team of all PEs gave back is anybody's
     with pytest.raises(SymmetricHeapExhausted, match="free; free arrays, or use devices with more memory") as error:
         world.allocate(1000 * GIB)
-    assert machine.asked == [3 * GIB] and 0 < error.value.free_bytes < 1000 * GIB
+    assert machine.request == [3 * GIB] and 0 < error.value.free_bytes < 1000 * GIB
     world.close()
     row.close()
     assert not row.taken(b) and segments.ranges.free_bytes == segments.nbytes

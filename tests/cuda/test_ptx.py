@@ -202,7 +202,7 @@ def test_jacobi(ptx, text, name, sweeps, norms, cc):
     assert loads >= 2 * rows and stores >= rows
     assert not re.search(rf"\b(ld|st)\.global\.{letter}\b", code), "a column of its own"
     assert ".local" not in code and "shfl.sync" in code
-    assert ("prefetch.global.L2" in code) == (warp_source.AHEAD.get(sweeps, warp_source.MOST_AHEAD) > 0)
+    assert ("prefetch.global.L2" in code) == (warp_source.PREFETCH_ROWS.get(sweeps, warp_source.MAX_PREFETCH_ROWS) > 0)
     products = len(re.findall(rf"\bmul\.rn\.{letter}", code))
     summed = {"none": 0, "last": 1, "all": sweeps}[norms]
     squares = width * (3 * summed + (summed - 1 if norms == "all" else 0))

@@ -255,10 +255,10 @@ def test_a_loop_goes_on_from_a_copy():
     def launches(grid, slab):
         put_signal = grid.put_signal
 
-        def late(here, dst, src, nbytes, word, value, pe):
+        def late(ctx, dst, src, nbytes, word, value, pe):
             if (grid._me, pe, value) == (1, 0, first):
                 copied.wait(0.2)
-            put_signal(here, dst, src, nbytes, word, value, pe)
+            put_signal(ctx, dst, src, nbytes, word, value, pe)
 
         grid.put_signal = late
         old, new = ring.fields

@@ -22,7 +22,7 @@ MILLIONS = 1 << 22
 FULL = (1 << LIMB_BITS) - 1
 
 
-def deposits(here, words, count, value):
+def deposits(ctx, words, count, value):
     """``count`` segments whose sum is ``value``."""
     if first():
         for _ in range(count):

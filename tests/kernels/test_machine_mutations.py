@@ -17,7 +17,7 @@ PLANTED = [
     # a wait for e-1
     ("allreduce", "ring", POINTER, Mutation("early", "wait")),
     ("allreduce", "multi_ring", IN_ORDER, Mutation("early", "wait")),
-    ("all_gather", "direct", POINTER, Mutation("early", "wait_all", 0, "trade")),
+    ("all_gather", "direct", POINTER, Mutation("early", "wait_all", 0, "exchange_rows")),
     # a wait that is missing
     ("broadcast", "ring", POINTER, Mutation("drop", "wait", 1)),
     ("broadcast", "packets", POINTER, Mutation("drop", "wait_all")),

@@ -10,16 +10,16 @@ from machine.streams import run_streams
 
 SLOTS = 4
 PROGRAMS = {
-    "eager on a, plan on b": [Entry("eager", "a", SLOTS, "lane"), Entry("plan", "b", SLOTS, "plan")],
+    "eager on a, plan on b": [Entry("eager", "a", SLOTS, "workspace"), Entry("plan", "b", SLOTS, "plan")],
     "two teams": [Entry("comm", "a", SLOTS, "comm"), Entry("dup", "b", SLOTS, "dup"), Entry("comm 2", "a", 3, "comm")],
     "a graph of three calls beside an eager one": [
-        Entry("eager", "a", SLOTS, "lane"),
-        *(Entry(f"graph {k}", "b", SLOTS, "lane") for k in range(3)),
+        Entry("eager", "a", SLOTS, "workspace"),
+        *(Entry(f"graph {k}", "b", SLOTS, "workspace") for k in range(3)),
     ],
     "three streams, half a device each": [Entry(f"call {k}", "abc"[k], SLOTS // 2, f"lane {k}") for k in range(3)],
     "a user's kernel in front of one": [
         Entry("kernel", "a", SLOTS, kind="local"),
-        Entry("eager", "a", SLOTS, "lane"),
+        Entry("eager", "a", SLOTS, "workspace"),
         Entry("plan", "b", SLOTS, "plan"),
     ],
 }

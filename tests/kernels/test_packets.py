@@ -24,11 +24,11 @@ def without(team, monkeypatch):
 
 
 def test_refused_by_the_name_of_the_setting(team, without):
-    assert not without.place.packets and without.place.whole_lines == team.place.whole_lines
+    assert not without.place.packets and without.place.ll128_safe == team.place.ll128_safe
     by_name = {(name, row.name): row for name, table in TABLES.items() for row in table.values() if "packets" in row.name}
     assert len(by_name) == 7
     x = device(team, np.zeros(8 * team.n_pes, np.float32))
-    match = "PENNYMPI_PACKETS=0, on this or another PE" if team.place.whole_lines else "not on NVLink"
+    match = "PENNYMPI_PACKETS=0, on this or another PE" if team.place.ll128_safe else "not on NVLink"
     for (name, algorithm), row in by_name.items():
         assert row.refuse is by_packets
         if name == "allreduce":

@@ -61,7 +61,7 @@ def test_a_piece_fits_its_slot(table, name):
             if not runs(row, place, limits):
                 continue
             fitting += 1
-            slot_bytes = limits.half_bytes // row.slots(place, limits)
+            slot_bytes = limits.buffer_bytes // row.slots(place, limits)
             for count, (item_bytes, acc_bytes) in product(COUNTS, BYTES):
                 plan = row.plan(count, item_bytes, acc_bytes, place, limits)
                 travels = plan.piece_elems * (item_bytes if row.holds in (ELEMENTS, PACKETS) else acc_bytes)
@@ -72,29 +72,29 @@ def test_a_piece_fits_its_slot(table, name):
     assert fitting
 
 
-INBOX, OUTBOX, SIGNALS, WAYS, OUT, SRC = (k << 44 for k in range(1, 7))
+INBOX, OUTBOX, SIGNALS, ROUTES, OUT, SRC = (k << 44 for k in range(1, 7))
 EPOCH = 6
 
 
-class Lane:
+class Workspace:
     """Bodies of primitives that note what a text writes into peers' inboxes, its outbox, and the words it uses."""
 
     def __init__(self, row, place, limits, plan, count, item_bytes, acc_bytes):
         self.row, self.place, self.limits, self.plan = row, place, limits, plan
         self.known = {
-            "here": 0, "n_pes": place.n_pes, "item_bytes": item_bytes, "acc_bytes": acc_bytes, "out": OUT, "src": SRC,
-            "count": count, "piece_elems": plan.piece_elems, "half_bytes": limits.half_bytes, "inbox": INBOX,
-            "outbox": OUTBOX, "signals": SIGNALS, "epochs": 0, "ways": WAYS, "residual": 0, "reach": 0, "root": 0,
+            "ctx": 0, "n_pes": place.n_pes, "item_bytes": item_bytes, "acc_bytes": acc_bytes, "out": OUT, "src": SRC,
+            "count": count, "piece_elems": plan.piece_elems, "buffer_bytes": limits.buffer_bytes, "inbox": INBOX,
+            "outbox": OUTBOX, "signals": SIGNALS, "epochs": 0, "routes": ROUTES, "residual": 0, "reach": 0, "root": 0,
         }  # fmt: skip
         self.item, self.acc, self.n_words = item_bytes, acc_bytes, row.signals(place)
         self.inbox = defaultdict(dict)  # of each PE: address -> the most bytes that are written there
         bodies = {name: self.nothing for name, one in vars(primitives).items() if getattr(one, "primitive", False)}
-        bodies |= {name: getattr(self, name) for name in bodies if name in vars(Lane)}
+        bodies |= {name: getattr(self, name) for name in bodies if name in vars(Workspace)}
         self.text = bind(row.kernel, bodies, lambda helper: helper)
 
     def run(self, me, block):
         self.me, self.index = me, block
-        self.words = self.row.ways(self.place, me) if self.row.ways else ()
+        self.words = self.row.routes(self.place, me) if self.row.routes else ()
         self.text(*[{**self.known, "me": me}[name] for name in parameters(self.row.kernel)])
 
     def nothing(self, *args):
@@ -109,10 +109,10 @@ class Lane:
     def read_epoch(self, epochs, index):
         return EPOCH if epochs < SIGNALS or index < 2 else 0
 
-    def read_way(self, ways, index):
-        return self.words[(ways - WAYS) // 8 + index]
+    def read_route(self, routes, index):
+        return self.words[(routes - ROUTES) // 8 + index]
 
-    def staged(self, here, room, src, nbytes, pe):
+    def staged(self, ctx, room, src, nbytes, pe):
         self.own(room, nbytes)
         return room
 
@@ -122,75 +122,75 @@ class Lane:
             self.in_a_half(at - OUTBOX, nbytes)
 
     def in_a_half(self, at, nbytes):
-        half = self.limits.half_bytes
+        half = self.limits.buffer_bytes
         assert at // half // 2 == self.index, f"at {at}: not block {self.index}'s half"
         assert at % half + nbytes <= half, f"{nbytes} bytes at {at % half} of a half of {half}"
 
-    def put(self, here, dst, src, nbytes, pe):
+    def put(self, ctx, dst, src, nbytes, pe):
         if nbytes > 0 and INBOX <= dst < OUTBOX:
             self.in_a_half(dst - INBOX, nbytes)
             found = self.inbox[pe]
             found[dst] = max(found.get(dst, 0), nbytes)
 
-    def signal(self, here, word, value, pe):
+    def signal(self, ctx, word, value, pe):
         assert 0 <= (word - SIGNALS) // 8 - self.index * self.n_words < self.n_words, "not this block's word"
 
-    def wait(self, here, word, value, source):
-        self.signal(here, word, value, source)
+    def wait(self, ctx, word, value, source):
+        self.signal(ctx, word, value, source)
 
-    def signal_all(self, here, signals, value, me, n_pes):
-        self.signal(here, signals, value, 0), self.signal(here, signals + 8 * (n_pes - 1), value, 0)
+    def signal_all(self, ctx, signals, value, me, n_pes):
+        self.signal(ctx, signals, value, 0), self.signal(ctx, signals + 8 * (n_pes - 1), value, 0)
 
-    wait_all = meet_multicast = lambda self, here, signals, value, *rest: self.signal(here, signals, value, 0)
+    wait_all = meet_multicast = lambda self, ctx, signals, value, *rest: self.signal(ctx, signals, value, 0)
 
-    def put_signal(self, here, dst, src, nbytes, word, value, pe):
-        self.put(here, dst, src, nbytes, pe), self.signal(here, word, value, pe)
+    def put_signal(self, ctx, dst, src, nbytes, word, value, pe):
+        self.put(ctx, dst, src, nbytes, pe), self.signal(ctx, word, value, pe)
 
     def copy(self, dst, src, nbytes):
         self.own(dst, nbytes)
 
-    def widen(self, here, dst, src, count):
+    def widen(self, ctx, dst, src, count):
         self.own(dst, count * self.acc)
 
-    def reduce(self, here, dst, part, src, count):
+    def reduce(self, ctx, dst, part, src, count):
         self.own(dst, count * self.acc)
 
     merge = reduce
 
-    def finish(self, here, dst, part, src, count):
+    def finish(self, ctx, dst, part, src, count):
         self.own(dst, count * self.item)
 
     finish_merge = finish
 
-    def combine(self, here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
+    def combine(self, ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
         self.own(out, count * self.item), self.own(scratch, count * self.acc)
 
-    def combine_put(self, here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
-        self.combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes)
+    def combine_put(self, ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+        self.combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes)
         for pe in range(n_pes):
             if pe != me:
-                self.put(here, there, out, count * self.item, pe)
+                self.put(ctx, there, out, count * self.item, pe)
 
-    def reduce_multicast(self, here, dst, src, count, scratch):
+    def reduce_multicast(self, ctx, dst, src, count, scratch):
         self.own(dst, count * self.item), self.own(scratch, count * self.acc)
 
-    def store_multicast(self, here, dst, src, nbytes):
-        self.put(here, dst, src, nbytes, self.place.n_pes)
+    def store_multicast(self, ctx, dst, src, nbytes):
+        self.put(ctx, dst, src, nbytes, self.place.n_pes)
 
-    def send_packets(self, here, slot, src, nbytes, epoch, pe):
-        self.put(here, slot, src, -(-nbytes // GROUP_DATA_BYTES) * PACKETS_TOGETHER * PACKET_BYTES, pe)
+    def send_packets(self, ctx, slot, src, nbytes, epoch, pe):
+        self.put(ctx, slot, src, -(-nbytes // GROUP_DATA_BYTES) * PACKETS_TOGETHER * PACKET_BYTES, pe)
 
-    def swap_packets(self, here, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, *rest):
+    def exchange_reduce_packets(self, ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, *rest):
         for pe in range(n_pes):
             if pe != me:
-                self.send_packets(here, slots + me * slot_bytes, src, count * self.item, epoch, pe)
+                self.send_packets(ctx, slots + me * slot_bytes, src, count * self.item, epoch, pe)
         self.own(scratch, count * self.acc)
 
-    def pass_packets(self, here, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, *rest):
-        self.swap_packets(here, out, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes)
+    def reduce_forward_packets(self, ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, *rest):
+        self.exchange_reduce_packets(ctx, out, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes)
 
-    def trade_packets(self, here, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
-        self.swap_packets(here, out, slots, slot_bytes, src, nbytes // self.item, epoch, OUT, me, n_pes)
+    def all_to_all_packets(self, ctx, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
+        self.exchange_reduce_packets(ctx, out, slots, slot_bytes, src, nbytes // self.item, epoch, OUT, me, n_pes)
 
     def must_be_apart(self):
         """No two messages to a PE overlap, unless they are for the same place."""
@@ -217,19 +217,21 @@ def test_a_text_stays_in_its_slots(table, name):
     for place, sizes in ((able[0], (8, 8)), (able[-1], (2, 4))):
         item_bytes, acc_bytes = (1, 1) if moves else sizes
         plan = replace(row.plan(1 << 40, item_bytes, acc_bytes, place, limits), blocks=2)
-        lane = Lane(row, place, limits, plan, 3 * elements_of_a_round(table, name, place, plan), item_bytes, acc_bytes)
+        workspace = Workspace(
+            row, place, limits, plan, 3 * elements_of_a_round(table, name, place, plan), item_bytes, acc_bytes
+        )
         last = place.n_pes - 1
         for me, block in ((0, 0), (1, 0), (last, 0), (last, 1)):
-            lane.run(me, block)
-        assert lane.inbox
-        lane.must_be_apart()
+            workspace.run(me, block)
+        assert workspace.inbox
+        workspace.must_be_apart()
 
 
 def test_a_slot_too_small_is_refused():
     with pytest.raises(ValueError, match="should have been refused"):
         cut(100, 4, 0)
     assert cut(100, 1, 2) == 2 and cut(1000, 1, 24) == 16 and cut(3, 1, 100) == 16 and cut(100, 2, 7) == 4
-    place, limits = Place((0,) * 600, whole_lines=False), Limits(132, 256 << 10)
+    place, limits = Place((0,) * 600, ll128_safe=False), Limits(132, 256 << 10)
     assert "600 PEs" in TABLE["multi_ring"].no_room(place, limits)
     choice = Selection(place, limits, NVLINK, None, "600 GPUs")
     with pytest.raises(Unsupported, match="multi_ring can't run here: at 600 PEs its .* use algorithm='auto'"):

@@ -11,9 +11,9 @@ import pytest
 from collective_cases import CASES, Call
 from mpi4py import MPI
 from reductions import expected, own
-from threaded_pes import LONG_S, Lane, Machine
+from threaded_pes import LONG_S, Machine, Workspace
 
-from pennympi.compile import context as h
+from pennympi.compile import context as ctx_words
 from pennympi.errors import PeerGaveUp, PeerTimeout
 from pennympi.kernels.allreduce import PLANNED, TABLE
 from pennympi.kernels.block import POISON, get, put, put_signal, signal, wait
@@ -42,9 +42,9 @@ def fail_one(machine, late, hasty, program):
             if me == hasty:
                 done.set()
 
-    machine.pes[hasty].here[h.TIMEOUT_NS] = int(1e9 * HASTY_S)
+    machine.pes[hasty].ctx[ctx_words.TIMEOUT_NS] = int(1e9 * HASTY_S)
     ended = machine.run(one)
-    machine.pes[hasty].here[h.TIMEOUT_NS] = int(1e9 * LONG_S)
+    machine.pes[hasty].ctx[ctx_words.TIMEOUT_NS] = int(1e9 * LONG_S)
     return ended
 
 
@@ -59,21 +59,23 @@ class Calls:
         self.machine = Machine(N, 1 << 18, LONG_S)
         place = (0, 0, 1, 1) if row.name == "hierarchical" else (0,) * N
         reduces = self.case is None or self.case.reduces
-        self.lane = Lane(self.machine, row, f"{collective} ({row.name})", place, HALF_BYTES, COUNT, N - 1, reduces)
+        self.workspace = Workspace(
+            self.machine, row, f"{collective} ({row.name})", place, HALF_BYTES, COUNT, N - 1, reduces
+        )
         self.x = self.out = self.machine.allocate(4 * N * COUNT)
         if not (self.case and self.case.one_array):
             self.out = self.machine.allocate(4 * N * COUNT)
 
     def scribble(self):
         """Between two calls: what is left of the first is nowhere."""
-        self.lane.scribble()
+        self.workspace.scribble()
         for me in range(N):
             self.machine.view(me, self.out, 4 * N * COUNT, "u1")[:] = 255
 
     def program(self, me):
         given, wanted = self.given[me], self.wanted[me]
         self.machine.view(me, self.x, given.size, "i4")[:] = given
-        self.lane.call(me, self.x, self.out)
+        self.workspace.call(me, self.x, self.out)
         if wanted is None:
             return True
         result = self.machine.view(me, self.out, wanted.size, "i4")
@@ -117,13 +119,13 @@ def test_no_exchange_returns_a_wrong_result(form):
     assert [type(one) for one in ended] == [PeerGaveUp, PeerTimeout]
 
 
-def give_up_and_go_on(here, never, dst, src, nbytes, word, pe):
+def give_up_and_go_on(ctx, never, dst, src, nbytes, word, pe):
     """A wait that nobody ends; then all that reaches a peer."""
-    wait(here, never, 1, pe)
-    put(here, dst, src, nbytes, pe)
-    put_signal(here, dst, src, nbytes, word, 5, pe)
-    signal(here, word + 8, 6, pe)
-    get(here, src, dst, nbytes, pe)
+    wait(ctx, never, 1, pe)
+    put(ctx, dst, src, nbytes, pe)
+    put_signal(ctx, dst, src, nbytes, word, 5, pe)
+    signal(ctx, word + 8, 6, pe)
+    get(ctx, src, dst, nbytes, pe)
 
 
 def test_what_a_pe_sends_after_it_gave_up():
@@ -147,7 +149,7 @@ def test_poison_is_passed_on_and_named():
     """PE 1 waits for PE 0, PE 2 for PE 1 and so on: all end with the first one's deadline."""
     machine = Machine(4, 4096, LONG_S)
     words = machine.allocate(64)
-    machine.pes[1].here[h.TIMEOUT_NS] = int(1e9 * HASTY_S)
+    machine.pes[1].ctx[ctx_words.TIMEOUT_NS] = int(1e9 * HASTY_S)
     kernels = machine.kernels(pass_on, "chain")
 
     def program(me):
@@ -161,6 +163,6 @@ def test_poison_is_passed_on_and_named():
         assert str(ended[me]).startswith(f"PE {me} stopped in chain, epoch 9: PE {me - 1} had given up before it")
 
 
-def pass_on(here, word, value, source, pe):
-    wait(here, word, value, source)
-    signal(here, word, value, pe)
+def pass_on(ctx, word, value, source, pe):
+    wait(ctx, word, value, source)
+    signal(ctx, word, value, pe)

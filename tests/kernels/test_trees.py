@@ -9,10 +9,10 @@ from pennympi.kernels.trees import NONE, TREES, WAYS, double_tree
 @pytest.mark.parametrize("n", [*range(2, 18), 31, 32, 99, 128])
 def test_double_tree(n):
     place = Place((0,) * n)
-    ways = [double_tree(place, me) for me in range(n)]
+    routes = [double_tree(place, me) for me in range(n)]
     inner = [0] * n
     for tree in range(TREES):
-        parents, firsts, seconds, slots = ([words[tree * WAYS + k] for words in ways] for k in range(WAYS))
+        parents, firsts, seconds, slots = ([words[tree * WAYS + k] for words in routes] for k in range(WAYS))
         (root,) = [pe for pe in range(n) if parents[pe] == NONE]
         assert seconds[root] == NONE and firsts[root] != NONE, "a root has one child: it completes a piece from it"
         depth = {root: 0}

@@ -88,7 +88,7 @@ def test_dtype(team, a):
         bad(team, Unsupported, "convert the array", make, 4, "complex64")
     bad(team, Unsupported, "convert the array", team.full, 4, 1, "no_such")
     bad(team, Unsupported, "convert the array", team.array, np.ones(3, np.complex64))
-    bad(team, Unsupported, "convert the array", team.kernel, lambda here: None, "complex64")
+    bad(team, Unsupported, "convert the array", team.kernel, lambda ctx: None, "complex64")
 
 
 def test_byte_order(team, a):
@@ -264,7 +264,7 @@ def test_finalized(team, a):
         (other.stream,), (other.synchronize,), (other.put, a.out, a.x, 0), (other.get, a.out, a.x, 0),
         (other.put_signal, a.out, a.x, a.signals[:1], 1, 0), (other.wait_signal, a.signals[:1], 1),
         (other.quiet,), (other.barrier,), (other.exchange, a.out, a.x, other.me), (other.allreduce, a.x),
-        (other.plan_allreduce, a.x), (other.kernel, lambda here: None), (other.gather, 1), (other.describe,),
+        (other.plan_allreduce, a.x), (other.kernel, lambda ctx: None), (other.gather, 1), (other.describe,),
     )  # fmt: skip
     for call, *args in calls:
         bad(team, NotInitialized, "pennympi.init()", call, *args)

@@ -13,7 +13,7 @@ import pennympi
 from pennympi.kernels.block import lanes, load, real, store
 
 
-def twice(here, x, n):
+def twice(ctx, x, n):
     for i in lanes(0, n):
         store(x, i, real({factor}) * load(x, i))
 

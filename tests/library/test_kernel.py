@@ -15,14 +15,14 @@ def square(x):
     return x * x
 
 
-def scaled(here, y, x, n, factor):
+def scaled(ctx, y, x, n, factor):
     """y (n,) = factor * x (n,), the blocks taking turns."""
     share = (n + blocks() - 1) // blocks()
     for i in lanes(block() * share, min(n, (block() + 1) * share)):
         store(y, i, real(factor) * load(x, i))
 
 
-def sum_of_squares(here, x, n, words):
+def sum_of_squares(ctx, x, n, words):
     """words (3,) += (whole part of the sum of x*x, the blocks, SCALE once a block)."""
     share = (n + blocks() - 1) // blocks()
     total = 0.0
@@ -35,7 +35,7 @@ def sum_of_squares(here, x, n, words):
         add_shared(words, 2, SCALE)
 
 
-def reversed_in_place(here, x, n):
+def reversed_in_place(ctx, x, n):
     """Swap the ends of x (n,): one block, two phases."""
     for i in lanes(0, n // 2):
         low = load(x, i)
@@ -47,7 +47,7 @@ def reversed_in_place(here, x, n):
         store(x, i, load(x, i) + real(1))
 
 
-def nothing(here):
+def nothing(ctx):
     pass
 
 

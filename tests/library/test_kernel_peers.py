@@ -11,15 +11,15 @@ pytestmark = pytest.mark.mpi
 OFFSET = 3
 
 
-def around(here, inbox, outbox, nbytes, word, value, successor, predecessor):
+def around(ctx, inbox, outbox, nbytes, word, value, successor, predecessor):
     """A message to the next PE and an answer to the last one, in one block."""
-    put_signal(here, inbox, outbox, nbytes, word, value, successor)
-    wait(here, word, value, predecessor)
-    signal(here, word + 8, value, predecessor)
-    wait(here, word + 8, value, successor)
+    put_signal(ctx, inbox, outbox, nbytes, word, value, successor)
+    wait(ctx, word, value, predecessor)
+    signal(ctx, word + 8, value, predecessor)
+    wait(ctx, word + 8, value, successor)
 
 
-def triangles(here, out, n):
+def triangles(ctx, out, n):
     """out (n,) = OFFSET + 0, 1, 3, 6, ..., by all blocks, through a function of this module."""
     for i in lanes(block() * n // blocks(), (block() + 1) * n // blocks()):
         store(out, i, real(triangle(i) + OFFSET))
@@ -29,7 +29,7 @@ def triangle(i):
     return i * (i + 1) // 2
 
 
-def plus(here, x, n):
+def plus(ctx, x, n):
     """x (n,) += 1."""
     for i in lanes(0, n):
         store(x, i, real(load(x, i) + 1))

@@ -116,8 +116,8 @@ def test_dead_plans_give_their_workspace_back(team):
             plan = small.plan_allreduce(x, out, sms=sms)
             plan()
         assert same(out, wanted)
-        assert small._lanes.count <= 3  # the shared one, the last plan's, and that of the one before it
-        assert f"{small._lanes.held_bytes} bytes" in dict(small.describe())["workspaces"]
+        assert small._workspaces.count <= 3  # the shared one, the last plan's, and that of the one before it
+        assert f"{small._workspaces.held_bytes} bytes" in dict(small.describe())["workspaces"]
 
 
 def test_sms_is_checked(team):

@@ -4,22 +4,22 @@ from types import FunctionType, SimpleNamespace
 
 import pytest
 
-from pennympi.compile import context as h
+from pennympi.compile import context as ctx_words
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from pennympi.cuda import peers, primitives, remote
 
 NUMBERS = (7, 2, 5)  # what NVSHMEM calls the team's PEs
 REACHED, ME = 1, 0
-DELTAS = {0: 0, REACHED: 4096, 2: h.UNREACHABLE}
+DELTAS = {0: 0, REACHED: 4096, 2: ctx_words.UNREACHABLE}
 
 
 @pytest.fixture
 def called():
     """The bodies by name; ``calls`` lists what they asked for."""
-    words = {8 * h.ME: ME, 8 * h.N_PES: len(NUMBERS)}
-    words |= {8 * (h.DELTAS + pe): delta for pe, delta in DELTAS.items()}
-    words |= {8 * (h.DELTAS + len(NUMBERS) + pe): number for pe, number in enumerate(NUMBERS)}
+    words = {8 * ctx_words.ME: ME, 8 * ctx_words.N_PES: len(NUMBERS)}
+    words |= {8 * (ctx_words.DELTAS + pe): delta for pe, delta in DELTAS.items()}
+    words |= {8 * (ctx_words.DELTAS + len(NUMBERS) + pe): number for pe, number in enumerate(NUMBERS)}
     calls, read = [], []
     names = [f"nvshmem_{call}" for call in ("put", "get", "put_signal", "signal", "quiet")] + ["copy", "store_release"]
     scope = vars(remote) | {name: lambda *args, name=name: calls.append((name, *args)) for name in names}
@@ -55,7 +55,7 @@ def test_a_pe_in_reach_is_stored_to(called):
     """All that is read is where it is (here and in ``goal``), and whether this PE has given up."""
     called.put(0, 100, 200, 16, REACHED)
     assert called.calls == [("copy", 100 + DELTAS[REACHED], 200, 16)]
-    assert called.read == [8 * (h.DELTAS + REACHED), 8 * (h.DELTAS + REACHED), 8 * h.GAVE_UP]
+    assert called.read == [8 * (ctx_words.DELTAS + REACHED), 8 * (ctx_words.DELTAS + REACHED), 8 * ctx_words.GAVE_UP]
 
 
 def test_what_a_user_gave_is_copied_for_a_pe_beyond_reach(called):
@@ -67,6 +67,6 @@ def test_what_a_user_gave_is_copied_for_a_pe_beyond_reach(called):
 def test_a_wait_that_gives_up_completes_what_was_sent(called):
     called.wait(0, 300, 9, 2)
     assert not called.calls
-    called.words[8 * h.GAVE_UP] = 1
+    called.words[8 * ctx_words.GAVE_UP] = 1
     called.wait(0, 300, 9, 2)
     assert called.calls == [("nvshmem_quiet",)]

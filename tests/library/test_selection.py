@@ -16,7 +16,7 @@ from pennympi.selection import cost, formulas, machine, predictions, selection, 
 from pennympi.settings import setting
 
 ROOT = Path(__file__).resolve().parents[2]
-H200 = Limits(max_blocks=132, half_bytes=256 << 10)
+H200 = Limits(max_blocks=132, buffer_bytes=256 << 10)
 # What the constants of the model were read off; the others are counted alike.
 TRUSTED, WITHIN = ("one_shot", "one_shot_packets", "two_shot", "two_shot_packets"), 2.0
 SHIPPED = sorted(tuned.SHIPPED.glob("*.toml"))
@@ -70,7 +70,7 @@ def test_two_h200_use_what_was_measured(monkeypatch):
     ):
         for dtype, op in (("float32", "sum"), ("bfloat16", "max")):
             assert choice.choose("auto", Place((0, 0)), nbytes, dtype, op).name == name
-    assert tuned.find("NVIDIA H200", Place((0, 0), whole_lines=False)) is None
+    assert tuned.find("NVIDIA H200", Place((0, 0), ll128_safe=False)) is None
     assert tuned.find("another", Place((0, 0))) is None
 
 

@@ -135,43 +135,43 @@ def by_parts(count, dst, kind, *sources):
 
 
 @body
-def widen(here, dst, src, count):
+def widen(ctx, dst, src, count):
     b = getcurrent()
     by_parts(count, dst, b.partial, (src, b.item))
 
 
 @body
-def reduce(here, dst, part, src, count):
+def reduce(ctx, dst, part, src, count):
     b = getcurrent()
     by_parts(count, dst, b.partial, (part, b.partial), (src, b.item))
 
 
 @body
-def finish(here, dst, part, src, count):
+def finish(ctx, dst, part, src, count):
     b = getcurrent()
     by_parts(count, dst, b.item, (part, b.partial), (src, b.item))
 
 
 @body
-def merge(here, dst, part, other, count):
+def merge(ctx, dst, part, other, count):
     b = getcurrent()
     by_parts(count, dst, b.partial, (part, b.partial), (other, b.partial))
 
 
 @body
-def finish_merge(here, dst, part, other, count):
+def finish_merge(ctx, dst, part, other, count):
     b = getcurrent()
     by_parts(count, dst, b.item, (part, b.partial), (other, b.partial))
 
 
 @body
-def plus(here, dst, x, y, count):
+def plus(ctx, dst, x, y, count):
     b = getcurrent()
     by_parts(count, dst, b.item, (x, b.item), (y, b.item))
 
 
 @body
-def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
+def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
     b = getcurrent()
     sources = [(src if pe == me else slots + pe * slot_bytes, b.item) for pe in range(n_pes)]
     if residual:
@@ -180,11 +180,11 @@ def combine(here, out, slots, slot_bytes, src, count, scratch, me, n_pes, residu
 
 
 @body
-def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
     b = getcurrent()
     beyond = [pe for pe in range(n_pes) if not b.network.by_pointer(me, pe)]
     result = scratch if beyond else out
-    combine(here, result, slots, slot_bytes, src, count, scratch, me, n_pes)
+    combine(ctx, result, slots, slot_bytes, src, count, scratch, me, n_pes)
     for k in range(1, n_pes):
         b.network.put(b, there, result, count * b.item.itemsize, (me + k) % n_pes)
     if beyond:
@@ -195,13 +195,13 @@ def combine_put(here, out, there, slots, slot_bytes, src, count, scratch, me, n_
 
 
 @body
-def put(here, dst, src, nbytes, pe):
+def put(ctx, dst, src, nbytes, pe):
     b = getcurrent()
     b.network.put(b, dst, src, nbytes, pe)
 
 
 @body
-def staged(here, room, src, nbytes, pe):
+def staged(ctx, room, src, nbytes, pe):
     b = getcurrent()
     if b.network.by_pointer(b.pe, pe):
         return src
@@ -210,7 +210,7 @@ def staged(here, room, src, nbytes, pe):
 
 
 @body
-def get(here, dst, src, nbytes, pe):
+def get(ctx, dst, src, nbytes, pe):
     if nbytes <= 0:
         return
     b = getcurrent()
@@ -222,34 +222,34 @@ def get(here, dst, src, nbytes, pe):
 
 
 @body
-def put_signal(here, dst, src, nbytes, signal, value, pe):
+def put_signal(ctx, dst, src, nbytes, signal, value, pe):
     b = getcurrent()
     b.network.put_signal(b, dst, src, nbytes, signal, value, pe)
     b.pause()
 
 
 @body
-def fence(here):
+def fence(ctx):
     b = getcurrent()
     b.network.fence(b)
 
 
 @body
-def signal(here, signal, value, pe):
+def signal(ctx, signal, value, pe):
     b = getcurrent()
     b.network.signal(b, signal, value, pe)
     b.pause()
 
 
 @body
-def wait(here, signal, value, source):
+def wait(ctx, signal, value, source):
     b = getcurrent()
     b.memory.holds(signal, 8)
     b.wait(b.pe, signal, value)
 
 
 @body
-def signal_all(here, signals, value, me, n_pes):
+def signal_all(ctx, signals, value, me, n_pes):
     b = getcurrent()
     others = [pe for pe in range(n_pes) if pe != me]
     b.scheduler.rng.shuffle(others)  # each by a thread of its own
@@ -259,17 +259,17 @@ def signal_all(here, signals, value, me, n_pes):
 
 
 @body
-def wait_all(here, signals, value, me, n_pes):
+def wait_all(ctx, signals, value, me, n_pes):
     for pe in range(n_pes):
         if pe != me:
-            wait(here, signals + 8 * pe, value, pe)
+            wait(ctx, signals + 8 * pe, value, pe)
 
 
 # Multicast -----------------------------------------------------------------------------
 
 
 @body
-def reduce_multicast(here, dst, src, count, scratch):
+def reduce_multicast(ctx, dst, src, count, scratch):
     if count <= 0:
         return
     b = getcurrent()
@@ -281,7 +281,7 @@ def reduce_multicast(here, dst, src, count, scratch):
 
 
 @body
-def store_multicast(here, dst, src, nbytes):
+def store_multicast(ctx, dst, src, nbytes):
     if nbytes <= 0:
         return
     b = getcurrent()
@@ -294,7 +294,7 @@ def store_multicast(here, dst, src, nbytes):
 
 
 @body
-def meet_multicast(here, signal, value, n_pes):
+def meet_multicast(ctx, signal, value, n_pes):
     b = getcurrent()
     b.stores.release()
     b.network.set_word(b.pe, signal, b.network.poisoned(b, value))
@@ -306,9 +306,9 @@ def meet_multicast(here, signal, value, n_pes):
 
 
 @quick
-def read_way(ways, index):
+def read_route(routes, index):
     b = getcurrent()
-    return b.memory.words[b.pe][(ways >> 3) + index]
+    return b.memory.words[b.pe][(routes >> 3) + index]
 
 
 @quick

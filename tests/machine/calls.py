@@ -13,8 +13,8 @@ from pennympi.kernels.algorithm import Algorithm, Limits
 from .bodies import bound
 from .device import DTYPES, Launch, Machine
 from .faults import Fault
-from .lanes import Lane, launch, small_plan
 from .memory import SCRIBBLE
+from .workspaces import Workspace, launch, small_plan
 
 ARRAY_BYTES = 1 << 16  # of one of a user's arrays
 ARRAYS = 5  # symmetric ones, and as many plain ones
@@ -115,18 +115,25 @@ class Collectives:
 
     def __init__(self, machine: Machine, arrays: Arrays, limits: Limits):
         self.machine, self.arrays, self.limits = machine, arrays, limits
-        self._lanes: dict[tuple[str, str], Lane] = {}
+        self._workspaces: dict[tuple[str, str], Workspace] = {}
 
     def call(self, table: str, row: Algorithm, rng: Random, number: int) -> list[list[Launch]]:
         """One call with random arguments: of each PE, the launches in its stream."""
-        lane = self._lanes.get((table, row.name))
-        if lane is None:
-            lane = self._lanes[table, row.name] = Lane(self.machine, row, self.limits)
-        return collective(self.machine, table, row, lane, self.arrays, self.limits, rng, number)
+        workspace = self._workspaces.get((table, row.name))
+        if workspace is None:
+            workspace = self._workspaces[table, row.name] = Workspace(self.machine, row, self.limits)
+        return collective(self.machine, table, row, workspace, self.arrays, self.limits, rng, number)
 
 
 def collective(
-    machine: Machine, table: str, row: Algorithm, lane: Lane, arrays: Arrays, limits: Limits, rng: Random, number: int
+    machine: Machine,
+    table: str,
+    row: Algorithm,
+    workspace: Workspace,
+    arrays: Arrays,
+    limits: Limits,
+    rng: Random,
+    number: int,
 ) -> list[list[Launch]]:
     """One call of a row."""
     n, reduces, place = machine.n_pes, "reduce" in table, machine.place
@@ -179,15 +186,15 @@ def collective(
         reach = int(not machine.memory.is_plain(out_at) and (table != "all_to_all" or out_at != src_at))
         args |= {"out": out, "src": src, "count": count, "root": root, "reach": reach}
         what = f"call {number} ({table} by {row.name}, {count} {dtype}, {plan.blocks} x {plan.piece_elems})"
-        first = launch(machine, what, row, lane, plan, limits, dtype, pe, **args)
-        stream = [first, *copies(machine, row, lane, first, out, count, item, pe)]
+        first = launch(machine, what, row, workspace, plan, limits, dtype, pe, **args)
+        stream = [first, *copies(machine, row, workspace, first, out, count, item, pe)]
         stream[0].begin, stream[-1].end = held.begin(arrays, pe), held.end(arrays, pe)
         streams.append(stream)
     return streams
 
 
 def copies(
-    machine: Machine, row: Algorithm, lane: Lane, first: Launch, out: int, count: int, item: int, me: int
+    machine: Machine, row: Algorithm, workspace: Workspace, first: Launch, out: int, count: int, item: int, me: int
 ) -> list[Launch]:
     """What follows in the stream where the copy engines spread the chunks."""
     if row.copied is None or row.meet is None:
@@ -200,8 +207,8 @@ def copies(
         block.network.put(block, low, low, nbytes, pe)
 
     engine = [Launch(f"{first.what}, copy", copy_to, ((me + k) % n,)) for k in range(1, n) if nbytes]
-    known = {"here": me, "me": me, "n_pes": n, **lane.at}
+    known = {"ctx": me, "me": me, "n_pes": n, **workspace.at}
     meet = Launch(
-        f"{first.what}, meet", bound(row.meet), [known[name] for name in parameters(row.meet)], workspace=lane.name
+        f"{first.what}, meet", bound(row.meet), [known[name] for name in parameters(row.meet)], workspace=workspace.name
     )
     return [*engine, meet]

@@ -32,7 +32,7 @@ class Launch:
     """One entry of a stream.
 
     what:  for messages
-    text:  bound to the machine's bodies;  args: its arguments, ``here`` (the PE's number) first
+    text:  bound to the machine's bodies;  args: its arguments, ``ctx`` (the PE's number) first
     begin: called when its turn comes;  end: when all its blocks are done
     workspace: where it meets its peers, "" if it does not
     """

@@ -70,9 +70,9 @@ def early(node: ast.Expr, call: ast.Call) -> Any:
 
 def signal_first(node: ast.Expr, call: ast.Call) -> Any:
     """The signal of a put_signal before its put."""
-    here, dst, src, nbytes, word, value, pe = call.args
-    tell = ast.Call(ast.Name("signal", ast.Load()), [here, word, value, pe], [])
-    put = ast.Call(ast.Name("put", ast.Load()), [here, dst, src, nbytes, pe], [])
+    ctx, dst, src, nbytes, word, value, pe = call.args
+    tell = ast.Call(ast.Name("signal", ast.Load()), [ctx, word, value, pe], [])
+    put = ast.Call(ast.Name("put", ast.Load()), [ctx, dst, src, nbytes, pe], [])
     return [ast.copy_location(ast.Expr(one), node) for one in (tell, put)]
 
 

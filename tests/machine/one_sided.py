@@ -14,8 +14,8 @@ from pennympi.kernels.rma import on_stream as texts
 from .bodies import bound
 from .calls import Arrays, Held, must_be, values
 from .device import Launch, Machine
-from .lanes import FIRST_EPOCHS, fill
 from .network import POINTER
+from .workspaces import FIRST_EPOCHS, fill
 
 MOST_BYTES = 600
 SPARE = 4  # words for each one that texts need today: they may use one a parity
@@ -75,9 +75,9 @@ class Exchanges:
             held.expect(recv, 0, data[partner[pe]])
             what = f"call {number} (exchange {form.name}, {nbytes[pe]} bytes with {partner[pe]})"
             blocks = max(1, min(self.max_blocks, -(-nbytes[pe] // self.piece_bytes)))
-            call = {"here": pe, "me": pe, "n_pes": n, "pe": partner[pe], "recv": recv, "send": send, "nbytes": nbytes[pe]}
-            lane = {"max_blocks": self.max_blocks, "piece_bytes": self.piece_bytes, **self.lanes[form.collective]}
-            launch = prepared(what, form.kernel, blocks, **call, **lane)
+            call = {"ctx": pe, "me": pe, "n_pes": n, "pe": partner[pe], "recv": recv, "send": send, "nbytes": nbytes[pe]}
+            workspace = {"max_blocks": self.max_blocks, "piece_bytes": self.piece_bytes, **self.lanes[form.collective]}
+            launch = prepared(what, form.kernel, blocks, **call, **workspace)
             launch.begin, launch.end = held.begin(arrays, pe), held.end(arrays, pe)
             streams[pe].append(launch)
         return streams
@@ -117,7 +117,7 @@ class OneSided:
             begin, end = gives.begin(self.arrays, pe), gives.end(self.arrays, pe)
             checked = Launch(f"{what}, check", lambda: None, end=self._check(pe, data[to if name == "get" else source]))
             blocks = rng.randint(1, self.max_blocks)
-            common = {"here": pe, "src": sources[pe], "dst": self.to, "nbytes": nbytes, "pe": to}
+            common = {"ctx": pe, "src": sources[pe], "dst": self.to, "nbytes": nbytes, "pe": to}
             if name == "get":
                 given = Launch(f"{what}, given", lambda: None, begin=begin)
                 got = prepared(what, texts.get_bytes, blocks, **common)
@@ -132,7 +132,7 @@ class OneSided:
                 told = {"word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
                 one = prepared(what, texts.put_bytes_signal, blocks, **common, **told)
                 waited = prepared(
-                    f"{what}, wait", texts.wait_signal, 1, here=pe, word=self.word, value=self.round, source=source
+                    f"{what}, wait", texts.wait_signal, 1, ctx=pe, word=self.word, value=self.round, source=source
                 )  # fmt: skip
                 stream = [one, waited, checked]
             one.begin, one.end = begin, end
@@ -140,7 +140,7 @@ class OneSided:
         return streams
 
     def _barrier(self, pe: int) -> list[Launch]:
-        known = {"here": pe, "me": pe, "n_pes": self.machine.n_pes, "signals": self.signals, "epochs": self.epochs}
+        known = {"ctx": pe, "me": pe, "n_pes": self.machine.n_pes, "signals": self.signals, "epochs": self.epochs}
         return [Launch("quiet", quiet, (pe,)), prepared("barrier", texts.barrier, 1, **known)]
 
     def _check(self, pe: int, data: np.ndarray) -> Callable[[], None]:

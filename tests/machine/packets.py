@@ -113,7 +113,7 @@ def send(block: Any, slot: int, group: int, data: np.ndarray, epoch: int, pe: in
         block.network.store(block, pe, to + k * PACKET_BYTES, line, True)
 
 
-def here(block: Any, slot: int, group: int, epoch: int) -> bool:
+def ctx(block: Any, slot: int, group: int, epoch: int) -> bool:
     """Whether all lines of a group are of this epoch."""
     at = slot + group * GROUP_BYTES + PACKET_DATA_BYTES
     words = block.memory.words[block.pe]
@@ -121,8 +121,8 @@ def here(block: Any, slot: int, group: int, epoch: int) -> bool:
 
 
 def settled(block: Any, slot: int, group: int, epoch: int) -> bool:
-    """``here``, or never: a line is poison, or this PE has given up."""
-    if here(block, slot, group, epoch) or block.network.gave_up[block.pe]:
+    """``ctx``, or never: a line is poison, or this PE has given up."""
+    if ctx(block, slot, group, epoch) or block.network.gave_up[block.pe]:
         return True
     at, words = slot + group * GROUP_BYTES + PACKET_DATA_BYTES, block.memory.words[block.pe]
     return any(words[(at + k * PACKET_BYTES) >> 3] >= POISON for k in range(PACKETS_TOGETHER))
@@ -133,7 +133,7 @@ def take(block: Any, slot: int, group: int, epoch: int) -> Generator[Any, None, 
     block.memory.holds(slot + group * GROUP_BYTES, GROUP_BYTES)
     while not settled(block, slot, group, epoch):
         yield lambda: settled(block, slot, group, epoch)
-    if not here(block, slot, group, epoch):
+    if not ctx(block, slot, group, epoch):
         block.machine.give_up(block.pe)
     at = slot + group * GROUP_BYTES
     lines = block.memory.bytes[block.pe][at : at + GROUP_BYTES].reshape(PACKETS_TOGETHER, PACKET_BYTES)
@@ -205,7 +205,9 @@ def combine_packets(block, warp, _, out, slots, slot_bytes, src, count, epoch, s
 
 
 @warps(ends=True)
-def pass_packets(block, warp, _, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
+def reduce_forward_packets(
+    block, warp, _, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0
+):
     nbytes = count * block.item.itemsize
     for group in groups(block, warp, nbytes):
         own = read(block, src, group, nbytes)
@@ -221,7 +223,7 @@ def pass_packets(block, warp, _, out, slots, reduced, slot_bytes, src, count, ep
 
 
 @warps(ends=True)
-def trade_packets(block, warp, _, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
+def all_to_all_packets(block, warp, _, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
     own_src, own_out = src + me * src_stride, out + me * out_stride
     mine, sent = groups(block, warp, nbytes), 0
     for turn, group in enumerate(mine):
@@ -238,7 +240,7 @@ def trade_packets(block, warp, _, out, out_stride, src, src_stride, slots, slot_
 
 
 @warps(ends=True)
-def swap_packets(
+def exchange_reduce_packets(
     block, warp, _, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0
 ):  # fmt: skip
     nbytes = count * block.item.itemsize

@@ -89,7 +89,7 @@ class Solver:
         """A launch of PE ``pe``; it reads the field number ``turn`` and writes the next."""
         n = self.machine.n_pes
         known = {
-            **{"here": pe, "me": pe, "top": (pe - 1) % n, "bottom": (pe + 1) % n, "rows": self.rows[pe]},
+            **{"ctx": pe, "me": pe, "top": (pe - 1) % n, "bottom": (pe + 1) % n, "rows": self.rows[pe]},
             **{"rows_above": self.rows[(pe - 1) % n], "depth": self.depth, "across": self.across, "nx": self.nx},
             **{"old": self.fields[turn % 2], "new": self.fields[(turn + 1) % 2], "pitch_bytes": self.pitch_bytes},
             **{"piece_bytes": COLUMNS * WORD_BYTES, "summed": 0, "words": 0, "words_bytes": 0, "scratch": 0},
@@ -169,12 +169,12 @@ def persistent_again(machine: Machine, rng: Random) -> list[Callable[[], None]]:
     return [solver.right(pe, first + wanted, (first + wanted) % 2) for pe in range(machine.n_pes)]
 
 
-def meet(here: set[int], me: int, n_pes: int) -> None:
+def meet(ctx: set[int], me: int, n_pes: int) -> None:
     """What a norm is to the PEs: nobody has it before all have swept."""
     block: Any = getcurrent()
-    here.add(me)
+    ctx.add(me)
     block.scheduler.wake("met")
-    while len(here) < n_pes:
+    while len(ctx) < n_pes:
         block.sleep("met")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
-from pennympi.compile import context as h
+from pennympi.compile import context as ctx_words
 from pennympi.compile.bind import parameters
 from pennympi.errors import PeerTimeout
 from pennympi.host.backend import HostBackend
@@ -19,19 +19,21 @@ LONG_S = 20.0  # a deadline that is not meant to pass
 
 
 class Machine:
-    """n PEs, each with ``nbytes`` of symmetric memory and a ``here`` of its own, whose deadline a test may change."""
+    """n PEs, each with ``nbytes`` of symmetric memory and a ``ctx`` of its own, whose deadline a test may change."""
 
     def __init__(self, n_pes, nbytes, timeout_s):
         self.n_pes, self.memory = n_pes, np.zeros((n_pes, nbytes), np.uint8)
         bases = [row.ctypes.data for row in self.memory]
         self.pes, self._used = [], 0
         for me in range(n_pes):
-            here, record, silent = (np.zeros(n, np.int64) for n in (h.DELTAS + n_pes, h.RECORD_WORDS, n_pes))
-            here[h.ME], here[h.N_PES], here[h.TIMEOUT_NS] = me, n_pes, int(1e9 * timeout_s)
-            here[h.PATIENCE], here[h.RECORD] = PATIENT_SPINS, record.ctypes.data
-            here[h.LIVES], here[h.OWN_LIVES] = silent.ctypes.data, liveness.own_address
-            here[h.DELTAS :] = [base - bases[me] for base in bases]
-            pe = SimpleNamespace(me=me, here=here, here_address=here.ctypes.data, record=record, silent=silent)
+            ctx, record, silent = (
+                np.zeros(n, np.int64) for n in (ctx_words.DELTAS + n_pes, ctx_words.RECORD_WORDS, n_pes)
+            )
+            ctx[ctx_words.ME], ctx[ctx_words.N_PES], ctx[ctx_words.TIMEOUT_NS] = me, n_pes, int(1e9 * timeout_s)
+            ctx[ctx_words.PATIENCE], ctx[ctx_words.RECORD] = PATIENT_SPINS, record.ctypes.data
+            ctx[ctx_words.LIVES], ctx[ctx_words.OWN_LIVES] = silent.ctypes.data, liveness.own_address
+            ctx[ctx_words.DELTAS :] = [base - bases[me] for base in bases]
+            pe = SimpleNamespace(me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
             pe.call_names, pe.comm, pe.timeout_s = {}, SimpleNamespace(rank=me), timeout_s
             pe._record, pe.failure = record, lambda pe=pe: HostBackend.failure(pe)
             self.pes.append(pe)
@@ -72,16 +74,16 @@ class Machine:
         return ended
 
 
-class Lane:
+class Workspace:
     """A row's workspace on a Machine, and its launches."""
 
-    def __init__(self, machine, row, name, place, half_bytes, count, root, reduces):
+    def __init__(self, machine, row, name, place, buffer_bytes, count, root, reduces):
         self._machine, self._row = machine, row
         self._place = Place(place, True, True)
-        plan = row.plan(count, 4, 4, self._place, Limits(1, half_bytes))
-        sizes = dict(inbox=2 * half_bytes, outbox=2 * half_bytes, signals=8 * row.signals(self._place), epochs=8)
+        plan = row.plan(count, 4, 4, self._place, Limits(1, buffer_bytes))
+        sizes = dict(inbox=2 * buffer_bytes, outbox=2 * buffer_bytes, signals=8 * row.signals(self._place), epochs=8)
         self._at = {what: machine.allocate(nbytes) for what, nbytes in sizes.items()}
-        self._numbers = dict(count=count, piece_elems=plan.piece_elems, half_bytes=half_bytes, root=root, reach=1)
+        self._numbers = dict(count=count, piece_elems=plan.piece_elems, buffer_bytes=buffer_bytes, root=root, reach=1)
         self._numbers |= dict(n_pes=machine.n_pes, item_bytes=4, acc_bytes=4, residual=0)
         dtype = DTYPES["int32"]
         fixed = constants(row.kernel, dtype, machine.n_pes)
@@ -91,12 +93,12 @@ class Lane:
     def scribble(self):
         """Between two calls: what was in the inboxes is read by nobody, and looks like no epoch."""
         for me in range(self._machine.n_pes):
-            inbox_bytes = 2 * self._numbers["half_bytes"]
+            inbox_bytes = 2 * self._numbers["buffer_bytes"]
             self._machine.view(me, self._at["inbox"], inbox_bytes, "u1")[:] = 255
 
     def call(self, me, src, out):
         """One call on PE me of int32; src and out are offsets.  Raises PeerTimeout."""
         at = {what: self._machine.address(me, offset) for what, offset in (*self._at.items(), ("src", src), ("out", out))}
-        ways = np.array(self._row.ways(self._place, me) if self._row.ways else (), np.int64)
-        values = {**self._numbers, **at, "me": me, "ways": ways.ctypes.data}
+        routes = np.array(self._row.routes(self._place, me) if self._row.routes else (), np.int64)
+        values = {**self._numbers, **at, "me": me, "routes": routes.ctypes.data}
         self._kernels[me].launch(1, [values[one] for one in parameters(self._row.kernel)[1:]], 0)

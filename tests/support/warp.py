@@ -158,7 +158,7 @@ class Grid:
     def sync(self):
         pass
 
-    def fence(self, here):
+    def fence(self, ctx):
         pass
 
     def read_epoch(self, epochs, index):
@@ -167,18 +167,18 @@ class Grid:
     def write_epoch(self, epochs, index, epoch):
         self._word(self._me, epochs + 8 * index)[0] = epoch
 
-    def put(self, here, dst, src, nbytes, pe):
+    def put(self, ctx, dst, src, nbytes, pe):
         self._pause()
         self._memories[pe][dst : dst + nbytes] = self._memories[self._me][src : src + nbytes]
 
-    def put_signal(self, here, dst, src, nbytes, word, value, pe):
-        self.put(here, dst, src, nbytes, pe)
-        self.signal(here, word, value, pe)
+    def put_signal(self, ctx, dst, src, nbytes, word, value, pe):
+        self.put(ctx, dst, src, nbytes, pe)
+        self.signal(ctx, word, value, pe)
 
-    def signal(self, here, word, value, pe):
+    def signal(self, ctx, word, value, pe):
         self._word(pe, word)[0] = value
 
-    def wait(self, here, word, value, source):
+    def wait(self, ctx, word, value, source):
         begin = time.monotonic()
         while self._word(self._me, word)[0] < value:
             time.sleep(1e-5)

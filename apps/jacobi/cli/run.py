@@ -17,7 +17,7 @@ from ..solver import Solver
 from ..storage import checkpoint, restart
 from ..storage.files import write_text
 from ..storage.save import save
-from ..storage.waiting import alone
+from ..storage.waiting import run_on_pe0
 from ..timing import measure, phases, profiled
 from ..timing.serial import Serial, SerialTime
 from ..variants import row_of
@@ -59,7 +59,7 @@ class Run:
         status = outcome.status(options.must_converge)
         if unwritten or (verdict and not verdict.passed):
             status = FAILED
-        alone(self.team.comm, lambda: self._report(timing, verdict, unwritten))
+        run_on_pe0(self.team.comm, lambda: self._report(timing, verdict, unwritten))
         return status
 
     def _solver(self, team: Any) -> Solver:
@@ -85,7 +85,7 @@ class Run:
             other = blocked.time(False)
             return time, time if time.runtime_s <= other.runtime_s else other
 
-        return self.team.comm.bcast(alone(self.team.comm, work))
+        return self.team.comm.bcast(run_on_pe0(self.team.comm, work))
 
     def _solve(self, solver: Solver) -> float:
         """Solve, warm: kernels compiled, collectives used once.  Seconds in sweeps, of the slowest PE."""

@@ -9,7 +9,7 @@ from ..outcome import Outcome
 from . import xdmf
 from .files import WRITE_ERRORS, FieldFile
 from .gather import Sink, gather
-from .waiting import alone
+from .waiting import run_on_pe0
 
 
 class Writer:
@@ -55,7 +55,7 @@ def save(solver: Any, outcome: Outcome, path: Path | None, sinks: Sequence[Sink]
     if path and problem.method == "chebyshev" and outcome.reason != "converged":
         gather(solver, [writer.take("previous")] if writer else [], solver.steps.previous_rows)
     if writer:
-        alone(comm, lambda: writer.finish(outcome))  # the others have no deadline while PE 0 waits for its disk
+        run_on_pe0(comm, lambda: writer.finish(outcome))  # the others have no deadline while PE 0 waits for its disk
     else:
-        alone(comm, lambda: None)
+        run_on_pe0(comm, lambda: None)
     return comm.bcast(writer.complaint if writer else "")

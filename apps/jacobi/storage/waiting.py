@@ -8,7 +8,7 @@ Result = TypeVar("Result")
 POLL_S = 0.005
 
 
-def alone(comm: Any, work: Callable[[], Result]) -> Result | None:
+def run_on_pe0(comm: Any, work: Callable[[], Result]) -> Result | None:
     """PE 0 runs ``work``; the others sleep until it is done.  PE 0 gets the result, others None."""
     result = work() if comm.rank == 0 else None
     arrived = comm.Ibarrier()

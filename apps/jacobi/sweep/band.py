@@ -73,8 +73,8 @@ def chunk_rows(rows: int, strips: int, warps: int, sweeps: int) -> int:
     (which it shares with the chunk above), and about as many to get going; a wave of warps that is not full, as much as
     a full one.  A multiple of 3, which is what the march does at a time.
     """
-    most = min(MOST_ROWS.get(sweeps, rows), MOST_CHUNK_ROWS // 4)  # whole chunks may be more than twice as high
-    fewest = max(1, -(-rows * strips // (most * warps)))
+    max_sweeps = min(MOST_ROWS.get(sweeps, rows), MOST_CHUNK_ROWS // 4)  # whole chunks may be more than twice as high
+    fewest = max(1, -(-rows * strips // (max_sweeps * warps)))
     best = (float("inf"), rows)
     for waves in range(fewest, fewest + 8):
         chunks = max(1, waves * warps // strips)

@@ -30,7 +30,7 @@ def advance(new_row, relaxed_row, weight, nx):
         store(new_row, x, before + unfused(real(weight) * (load(relaxed_row, x) - before)))
 
 
-def chebyshev(here, new, old, first_row, stop_row, step, nx, pitch_bytes, weight):
+def chebyshev(ctx, new, old, first_row, stop_row, step, nx, pitch_bytes, weight):
     """new = one sweep of old, seen from new."""
     for row in range(first_row + block() * step, stop_row, blocks() * step):
         new_row = new + row * pitch_bytes
@@ -43,7 +43,7 @@ def chebyshev(here, new, old, first_row, stop_row, step, nx, pitch_bytes, weight
             store(new_row, x, before + unfused(real(weight) * (value - before)))
 
 
-def chebyshev_and_sum(here, new, old, first_row, stop_row, step, nx, pitch_bytes, weight, words, scratch):
+def chebyshev_and_sum(ctx, new, old, first_row, stop_row, step, nx, pitch_bytes, weight, words, scratch):
     """``chebyshev``, and the change of every row to the ``words``: for many threads a block."""
     for row in range(first_row + block() * step, stop_row, blocks() * step):
         new_row = new + row * pitch_bytes
@@ -62,7 +62,7 @@ def chebyshev_and_sum(here, new, old, first_row, stop_row, step, nx, pitch_bytes
             deposit(words, total)
 
 
-def chebyshev_then_sum(here, new, old, first_row, stop_row, step, nx, pitch_bytes, weight, words, scratch):
+def chebyshev_then_sum(ctx, new, old, first_row, stop_row, step, nx, pitch_bytes, weight, words, scratch):
     """``chebyshev_and_sum`` for one block of one thread (right with more threads).
 
     scratch: (2 nx,) elements, a plain sweep of the row and then its squares

@@ -20,7 +20,7 @@ class EdgePass:
     The epochs are counted in memory of the device, so that a captured launch can be replayed.
     """
 
-    def __init__(self, team: Any, problem: Problem, fields: Fields, most: int):
+    def __init__(self, team: Any, problem: Problem, fields: Fields, max_sweeps: int):
         self._team, self._problem, self._fields = team, problem, fields
         rows, depth = fields.slab.rows, fields.depth
         self._sides = 2 if rows > 2 * depth else 1
@@ -30,7 +30,7 @@ class EdgePass:
         self._piece_bytes = fields.pitch_bytes if whole_row else WARPS * segment(problem.dtype) * problem.item_bytes
         self._arrivals = team.signals(2 * 2 * self._across)  # (parities, sides, across)
         self._epochs = array_module(team).zeros(self._pieces, "int64")
-        self._scratch = scratch_for(team, problem, most)
+        self._scratch = scratch_for(team, problem, max_sweeps)
         self._at = [address(one) for one in (self._scratch, self._arrivals, self._epochs)]
         self._kernels: dict[tuple[int, str], Any] = {}
         self._bands: dict[int, Any] = {}

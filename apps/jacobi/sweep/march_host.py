@@ -114,18 +114,18 @@ def tile(count, summed, new, old, first_row, stop_row, left, right, nx, pitch_by
             row, more = front - (s - 1), count - s
             if first_row - more <= row < stop_row + more:
                 above = level(count, new, old, levels, s - 1, row - 1, pitch_bytes)
-                here = level(count, new, old, levels, s - 1, row, pitch_bytes)
+                centre = level(count, new, old, levels, s - 1, row, pitch_bytes)
                 below = level(count, new, old, levels, s - 1, row + 1, pitch_bytes)
                 target = level(count, new, old, levels, s, row, pitch_bytes)
                 if s > count - summed and first_row <= row < stop_row:
                     if left > 0:
-                        relax(target, above, here, below, left - more, left, nx)
+                        relax(target, above, centre, below, left - more, left, nx)
                     into = words + (s - 1) * WORDS_BYTES
-                    relax_and_sum(target, above, here, below, left, right, nx, into, sums)
+                    relax_and_sum(target, above, centre, below, left, right, nx, into, sums)
                     if right < nx:
-                        relax(target, above, here, below, right, min(right + more, nx), nx)
+                        relax(target, above, centre, below, right, min(right + more, nx), nx)
                 else:
-                    relax(target, above, here, below, max(left - more, 0), min(right + more, nx), nx)
+                    relax(target, above, centre, below, max(left - more, 0), min(right + more, nx), nx)
 
 
 def level(count, new, old, levels, s, row, pitch_bytes):

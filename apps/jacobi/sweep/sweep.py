@@ -40,12 +40,12 @@ def march(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_ro
 summed_march = march  # for a text with two of them
 
 
-def sweeps(here, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch):
+def sweeps(ctx, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch):
     """``march`` by all blocks."""
     march(block(), count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch)
 
 
-def wrap(here, field, rows, depth, pitch_bytes):
+def wrap(ctx, field, rows, depth, pitch_bytes):
     """Close the ring inside one PE: its last ``depth`` rows are the halo above, its first ones the halo below."""
     nbytes = depth * pitch_bytes
     for side in range(block(), 2, blocks()):
@@ -56,7 +56,7 @@ def wrap(here, field, rows, depth, pitch_bytes):
 
 
 def exchanging_sweeps(
-    here, count, summed, new, old, rows, depth, sides, across, piece_bytes, inner_blocks, chunk_rows, nx, pitch_bytes,
+    ctx, count, summed, new, old, rows, depth, sides, across, piece_bytes, inner_blocks, chunk_rows, nx, pitch_bytes,
     words, scratch, rows_above, arrivals, epochs, top, bottom,
 ):  # fmt: skip
     """``march``, and the exchange with both neighbours inside it.
@@ -80,9 +80,9 @@ def exchanging_sweeps(
         # Those who told epoch e had taken e-1 from all who send to them: when e+1 is sent, none but e is under way.
         taken = arrivals + WORD_BYTES * 2 * across * (epoch & 1)
         if upper:
-            await_pieces(here, taken, at, across, epoch, top)
+            await_pieces(ctx, taken, at, across, epoch, top)
         if lower:
-            await_pieces(here, taken + WORD_BYTES * across, at, across, epoch, bottom)
+            await_pieces(ctx, taken + WORD_BYTES * across, at, across, epoch, bottom)
         march(at, count, summed, new, old, start, stop, band, band, nx, pitch_bytes, words, scratch)
         if b < pieces:
             sync()
@@ -91,15 +91,15 @@ def exchanging_sweeps(
             told = arrivals + WORD_BYTES * (2 * across * ((epoch + 1) & 1) + at)
             if upper:
                 source, halo = new + depth * pitch_bytes + low, new + (rows_above + depth) * pitch_bytes + low
-                put_rows(here, halo, source, nbytes, depth, pitch_bytes, told + WORD_BYTES * across, epoch + 1, top)
+                put_rows(ctx, halo, source, nbytes, depth, pitch_bytes, told + WORD_BYTES * across, epoch + 1, top)
             if lower:
                 source = new + rows * pitch_bytes + low
-                put_rows(here, new + low, source, nbytes, depth, pitch_bytes, told, epoch + 1, bottom)
+                put_rows(ctx, new + low, source, nbytes, depth, pitch_bytes, told, epoch + 1, bottom)
             write_epoch(epochs, b, epoch + 1)
 
 
 def persistent_sweeps(
-    here, sweeps, first_due, every, new, old, rows, across, down, chunk_rows, piece_bytes, nx, pitch_bytes,
+    ctx, sweeps, first_due, every, new, old, rows, across, down, chunk_rows, piece_bytes, nx, pitch_bytes,
     words, words_bytes, scratch, rows_above, done, arrivals, epochs, me, top, bottom,
 ):  # fmt: skip
     """The whole loop in one kernel: every block keeps its rows and columns, and waits for those around it alone.
@@ -126,17 +126,17 @@ def persistent_sweeps(
         # The neighbour that told epoch e had taken e-1: when e+1 is sent to it, none but e is under way.
         taken, told = (epoch & 1) * parity_bytes, ((epoch + 1) & 1) * parity_bytes
         if level == 0:
-            wait(here, from_above + taken, epoch, top)
+            wait(ctx, from_above + taken, epoch, top)
         else:
-            wait(here, done + WORD_BYTES * (b - across), epoch, me)
+            wait(ctx, done + WORD_BYTES * (b - across), epoch, me)
         if level == down - 1:
-            wait(here, from_below + taken, epoch, bottom)
+            wait(ctx, from_below + taken, epoch, bottom)
         else:
-            wait(here, done + WORD_BYTES * (b + across), epoch, me)
+            wait(ctx, done + WORD_BYTES * (b + across), epoch, me)
         if at > 0:
-            wait(here, done + WORD_BYTES * (b - 1), epoch, me)
+            wait(ctx, done + WORD_BYTES * (b - 1), epoch, me)
         if at < across - 1:
-            wait(here, done + WORD_BYTES * (b + 1), epoch, me)
+            wait(ctx, done + WORD_BYTES * (b + 1), epoch, me)
         band = stop - start
         if first_due > 0 and k >= first_due and (k - first_due) % every == 0:
             into = words + (k - first_due) // every * words_bytes
@@ -148,33 +148,33 @@ def persistent_sweeps(
         nbytes = min(piece_bytes, pitch_bytes - low)
         if level == 0:
             halo = new + (rows_above + 1) * pitch_bytes + low
-            put_signal(here, halo, new + pitch_bytes + low, nbytes, from_below + told, epoch + 1, top)
+            put_signal(ctx, halo, new + pitch_bytes + low, nbytes, from_below + told, epoch + 1, top)
         if level == down - 1:
-            put_signal(here, new + low, new + rows * pitch_bytes + low, nbytes, from_above + told, epoch + 1, bottom)
-        signal(here, done + WORD_BYTES * b, epoch + 1, me)
+            put_signal(ctx, new + low, new + rows * pitch_bytes + low, nbytes, from_above + told, epoch + 1, bottom)
+        signal(ctx, done + WORD_BYTES * b, epoch + 1, me)
         new, old = old, new
     last = before + sweeps
     if level == 0:
-        wait(here, from_above + (last & 1) * parity_bytes, last, top)
+        wait(ctx, from_above + (last & 1) * parity_bytes, last, top)
     if level == down - 1:
-        wait(here, from_below + (last & 1) * parity_bytes, last, bottom)
+        wait(ctx, from_below + (last & 1) * parity_bytes, last, bottom)
     write_epoch(epochs, b, last)
 
 
-def await_pieces(here, arrivals, at, across, epoch, source):
+def await_pieces(ctx, arrivals, at, across, epoch, source):
     """Wait for the halo at a piece's columns and at those beside it."""
     for one in range(max(at - 1, 0), min(at + 2, across)):
-        wait(here, arrivals + WORD_BYTES * one, epoch, source)
+        wait(ctx, arrivals + WORD_BYTES * one, epoch, source)
 
 
-def put_rows(here, dst, src, nbytes, count, pitch_bytes, word, value, pe):
+def put_rows(ctx, dst, src, nbytes, count, pitch_bytes, word, value, pe):
     """``count`` rows of nbytes each to PE ``pe``, then the signal."""
     for row in range(count - 1):
-        put(here, dst + row * pitch_bytes, src + row * pitch_bytes, nbytes, pe)
+        put(ctx, dst + row * pitch_bytes, src + row * pitch_bytes, nbytes, pe)
     if count > 1:
-        fence(here)
+        fence(ctx)
     last = (count - 1) * pitch_bytes
-    put_signal(here, dst + last, src + last, nbytes, word, value, pe)
+    put_signal(ctx, dst + last, src + last, nbytes, word, value, pe)
 
 
 @cache

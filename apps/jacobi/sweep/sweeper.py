@@ -29,9 +29,9 @@ class Sweeper:
     most: sweeps a pass at most;  pitch_bytes: of the fields
     """
 
-    def __init__(self, team: Any, problem: Problem, most: int, pitch_bytes: int):
+    def __init__(self, team: Any, problem: Problem, max_sweeps: int, pitch_bytes: int):
         self.team, self.problem, self.pitch_bytes = team, problem, pitch_bytes
-        self._scratch = scratch_for(team, problem, most)
+        self._scratch = scratch_for(team, problem, max_sweeps)
         self.scratch_at = address(self._scratch)
         self._kernels: dict[tuple[int, str], Any] = {}
 

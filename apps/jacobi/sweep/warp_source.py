@@ -19,8 +19,8 @@ from ..norm.exact_sum import EDGE, LANE_BYTES, LANES, WIDTH, segment
 # Of so many sweeps a pass, rows from the one that is read to the one that is fetched into the L2 cache (0: none), as
 # measured on an H200.  Where a row takes long, its warps' loads are too few to cover the memory's latency; where it does
 # not, lines that are fetched early are driven out again before they are read.
-AHEAD = {1: 0, 2: 2, 4: 2}
-MOST_AHEAD = 3
+PREFETCH_ROWS = {1: 0, 2: 2, 4: 2}
+MAX_PREFETCH_ROWS = 3
 SIGNATURE = "(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch)"
 
 
@@ -34,8 +34,8 @@ def source(sweeps: int, norms: str, dtype: str, rest: int, name: str) -> str:
     lines += [f"{one} = zero" for levels in rows.values() for row in levels[:sweeps] for one in row]
 
     def load(into: str) -> list[str]:
-        ahead = AHEAD.get(sweeps, MOST_AHEAD)
-        fetch = [f"fetch(least(old + {ahead} * pitch_bytes, final))"] if ahead else []
+        prefetch_rows = PREFETCH_ROWS.get(sweeps, MAX_PREFETCH_ROWS)
+        fetch = [f"fetch(least(old + {prefetch_rows} * pitch_bytes, final))"] if prefetch_rows else []
         return [f"{', '.join(rows[into][0])} = load_row(old)", *fetch, "old += pitch_bytes"]
 
     def advance(s: int, u: str, c: str, d: str) -> list[str]:

@@ -8,7 +8,7 @@ from mpi4py import MPI
 from ..grid.device import array_module
 
 
-class Alone:
+class OnePeTeam:
     """Stands where a team stands while PE 0 solves the problem on its own.  Its arrays are ordinary ones."""
 
     me, n_pes = 0, 1

@@ -13,7 +13,7 @@ from ..grid.problem import Problem
 from ..outcome import Outcome
 from ..solver import Solver
 from ..variants import row_of
-from .baseline import Alone
+from .baseline import OnePeTeam
 
 HOST_SWEEPS = 50  # on a CPU so many sweeps are timed, and the time is scaled up
 NEVER = 2**31 - 1  # as ``nccheck``
@@ -54,7 +54,7 @@ class Serial:
         if not stops:
             problem = replace(problem, tol=-1.0, nccheck=NEVER)
         settings = self._settings if self._variant == "blocked" else {}
-        solver = Solver(Alone(self.team), problem, self._variant, **settings)
+        solver = Solver(OnePeTeam(self.team), problem, self._variant, **settings)
         solver.warm_up(show)
         solver.reset(initial)
         start = time.perf_counter()

@@ -26,21 +26,21 @@ ROWS_PER_SWEEP = 4  # a slab should have so many times the rows that a pass has 
 class Blocked(Steps):
     """sweeps: T, the most that a pass has; 0: by the size of the slabs."""
 
-    n_fields, depth, most = 3, EDGE, EDGE
+    n_fields, depth, max_sweeps = 3, EDGE, EDGE
 
     def __init__(self, team: Any, problem: Problem, sweeps: int = 0):
         least = min(slab.rows for slab in slabs(problem.ny, team.n_pes))
         wanted = min(sweeps or least // ROWS_PER_SWEEP, least, EDGE)
         self.sizes = [size for size in SIZES if size <= max(wanted, 1)]
-        self.depth = self.most = self.sizes[0]
+        self.depth = self.max_sweeps = self.sizes[0]
         super().__init__(team, problem)
         self.stream, self.norm_stream = team.stream(), team.stream(priority="high")
         self._passed = self.stream.record()
-        self._norm = Norm(team, self.most)
+        self._norm = Norm(team, self.max_sweeps)
         self._due: list[list[bool]] = []  # of the passes whose norms were not read yet
         self._read = 0  # sweeps of the pass whose norms were read last
         self._halo = Halo(team, self.fields, self.stream)
-        self._pass = EdgePass(team, problem, self.fields, self.most)
+        self._pass = EdgePass(team, problem, self.fields, self.max_sweeps)
 
     def fit(self, due: Sequence[bool]) -> int:
         return fit(due, self.sizes)
@@ -63,7 +63,7 @@ class Blocked(Steps):
         self._read = len(due)
         return [norm for norm, wanted in zip(self._norm.wait(), due, strict=False) if wanted]
 
-    def settle(self, keep: int, later: int) -> None:
+    def rollback(self, keep: int, later: int) -> None:
         self._norm.drop()
         self._due.clear()
         self.fields.advance(-later)

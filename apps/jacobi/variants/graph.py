@@ -16,7 +16,7 @@ SWEEPS = 16  # of a graph
 class Graph(Device):
     """A graph ends with a sweep whose norm is due, or has none that is."""
 
-    most = SWEEPS
+    max_sweeps = SWEEPS
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)

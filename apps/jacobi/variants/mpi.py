@@ -12,7 +12,7 @@ from .steps import SweepBySweep
 class Mpi(SweepBySweep):
     """MPI_Sendrecv of the edge rows, MPI_Allreduce of the norm, and the host waits for both."""
 
-    ahead = 0
+    pipeline_depth = 0
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)

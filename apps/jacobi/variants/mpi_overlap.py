@@ -14,7 +14,7 @@ from .mpi import Mpi
 class MpiOverlap(Mpi):
     """The edges' streams have priority, so that their few blocks get in between those of the inner rows."""
 
-    ahead = 1
+    pipeline_depth = 1
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)

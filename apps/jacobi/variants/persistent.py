@@ -29,7 +29,7 @@ def most_blocks(team: Any) -> int:
 class Persistent(WithHalo):
     """A block has the same rows and columns for the whole of a launch."""
 
-    most, ahead = SWEEPS, 0
+    max_sweeps, pipeline_depth = SWEEPS, 0
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
@@ -50,10 +50,10 @@ class Persistent(WithHalo):
 
     @classmethod
     def refuse(cls, team: Any, problem: Problem) -> str:
-        across, most = blocks_across(team, problem), most_blocks(team)
-        if across > most:
+        across, max_sweeps = blocks_across(team, problem), most_blocks(team)
+        if across > max_sweeps:
             return f"a row of {problem.nx} columns takes {across} blocks, more than this GPU runs at a time"
-        rows = -(-(problem.ny - 2) // (team.n_pes * (most // across)))
+        rows = -(-(problem.ny - 2) // (team.n_pes * (max_sweeps // across)))
         if team.backend == "cuda" and rows > MOST_CHUNK_ROWS:
             return f"a block would sum up the norm of {rows} rows, more than {MOST_CHUNK_ROWS}: use more PEs"
         return ""
@@ -98,7 +98,7 @@ class Persistent(WithHalo):
     def norms(self) -> list[float]:
         return self.norm.wait()[: sum(self._due)]
 
-    def settle(self, keep: int, later: int) -> None:
+    def rollback(self, keep: int, later: int) -> None:
         if keep == len(self._due):
             return
         self.fields.advance(-len(self._due))

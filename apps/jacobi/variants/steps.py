@@ -15,14 +15,14 @@ class Steps:
     """Base of all variants.  A step is one or more sweeps that are enqueued together.
 
     fields: where the solve goes on
-    most:   sweeps of a step at most
-    ahead:  steps that are enqueued before the norms of a step are read
-    The loop calls ``begin``, then ``fit`` and ``step``, ``norms`` when ``ahead`` more steps are enqueued (or none is
-    left), and ``settle`` when a norm ends the solve.
+    max_sweeps:     sweeps of a step at most
+    pipeline_depth: steps that are enqueued before the norms of a step are read
+    The loop calls ``begin``, then ``fit`` and ``step``, then ``norms`` when ``pipeline_depth`` more steps are enqueued
+    (or none is left), and ``rollback`` when a norm ends the solve.
     """
 
     n_fields, depth = 2, 1
-    most, ahead = 1, 1
+    max_sweeps, pipeline_depth = 1, 1
 
     def __init__(self, team: Any, problem: Problem):
         self.team, self.problem = team, problem
@@ -37,7 +37,7 @@ class Steps:
         """So many sweeps are done; those that follow are counted from there."""
 
     def fit(self, due: Sequence[bool]) -> int:
-        """Sweeps of the next step, 1..len(due).  due: for the next ``most`` sweeps, whether the norm is wanted."""
+        """Sweeps of the next step, 1..len(due).  due: for the next ``max_sweeps`` sweeps, whether the norm is wanted."""
         return 1
 
     def step(self, due: Sequence[bool]) -> None:
@@ -48,10 +48,10 @@ class Steps:
         """The norms of the oldest step that had any and was not asked for yet, in order.  Waits."""
         raise NotImplementedError
 
-    def settle(self, keep: int, later: int) -> None:
+    def rollback(self, keep: int, later: int) -> None:
         """Go back to the field after the first ``keep`` sweeps of the step whose norms were read last.
 
-        later: how many steps were enqueued after that one (at most ``ahead``); their norms are dropped
+        later: how many steps were enqueued after that one (at most ``pipeline_depth``); their norms are dropped
         """
         raise NotImplementedError
 
@@ -137,7 +137,7 @@ class SweepBySweep(Steps):
     def norms(self) -> list[float]:
         return self.norm.wait()
 
-    def settle(self, keep: int, later: int) -> None:
+    def rollback(self, keep: int, later: int) -> None:
         self.norm.drop()
         self.fields.advance(-later)
 

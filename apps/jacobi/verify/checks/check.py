@@ -28,7 +28,7 @@ class Check:
     sentence = ""
 
     def refuse(self, team: Any, problem: Problem) -> str:
-        """Why it can't be made, or "".  Asked on every PE before the run."""
+        """Why it can't be made, or "".  Request on every PE before the run."""
         return ""
 
     def judge(self, solver: Any, outcome: Outcome) -> Verdict:

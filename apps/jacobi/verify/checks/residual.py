@@ -7,7 +7,7 @@ import numpy as np
 
 from ...grid.problem import Problem
 from ...outcome import Outcome
-from ...storage.waiting import alone
+from ...storage.waiting import run_on_pe0
 from .. import oracles
 from .check import Check, Verdict
 
@@ -38,7 +38,7 @@ class Residual(Check):
 
     def judge(self, solver: Any, outcome: Outcome) -> Verdict:
         problem, comm = solver.problem, solver.team.comm
-        error, passed = comm.bcast(alone(comm, lambda: norm_error(problem, outcome.history)))
+        error, passed = comm.bcast(run_on_pe0(comm, lambda: norm_error(problem, outcome.history)))
         tolerance = TOLERANCE[problem.dtype]
         line = f"{len(outcome.history)} norms within {error:.2e} of the oracle ({tolerance:.0e} and rounding allowed)"
         return Verdict(passed, line, {"norm_relative_error": error})

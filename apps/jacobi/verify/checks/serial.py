@@ -7,7 +7,7 @@ import numpy as np
 from ...grid.problem import Problem
 from ...outcome import Outcome
 from ...storage.gather import gather
-from ...storage.waiting import alone
+from ...storage.waiting import run_on_pe0
 from ...timing.serial import Serial
 from .. import reference
 from .check import Check, Verdict
@@ -45,7 +45,9 @@ class SerialSolve(Check):
         serial, n = Serial(team, problem), outcome.iterations
         numpy = _by_numpy(problem, n)
         who = "NumPy" if numpy else "one PE alone"
-        expected = alone(team.comm, lambda: reference.solve(problem, n)[0] if numpy else serial.run(n, stops=False)[2])
+        expected = run_on_pe0(
+            team.comm, lambda: reference.solve(problem, n)[0] if numpy else serial.run(n, stops=False)[2]
+        )
         comparison = Comparison(expected) if expected is not None else None
         gather(solver, [comparison] if comparison else [])
         differ, worst = team.comm.bcast((comparison.differ, comparison.worst) if comparison else None)

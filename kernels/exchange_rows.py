@@ -6,7 +6,7 @@ BY_INBOX = 2  # so many pieces of a block go through the inbox
 SIGNALS = 2  # words of a block for each PE
 
 
-def put_rows(here, me, n_pes, src, src_stride, nbytes, low, piece_bytes, slot, inbox, homes, straight):
+def put_rows(ctx, me, n_pes, src, src_stride, nbytes, low, piece_bytes, slot, inbox, homes, straight):
     """To every PE the piece at ``low`` of its row: to ``slot``, or straight to its out where that is known."""
     n = min(piece_bytes, nbytes - low)
     for k in range(1, n_pes):
@@ -16,10 +16,10 @@ def put_rows(here, me, n_pes, src, src_stride, nbytes, low, piece_bytes, slot, i
             home = read_epoch(homes, pe)
             if home != 0 and home < POISON:
                 to = inbox + home + me * nbytes + low
-        put(here, to, src + pe * src_stride + low, n, pe)
+        put(ctx, to, src + pe * src_stride + low, n, pe)
 
 
-def trade(here, me, n_pes, out, src, src_stride, nbytes, piece_bytes, half_bytes, inbox, signals, epochs, reach):
+def exchange_rows(ctx, me, n_pes, out, src, src_stride, nbytes, piece_bytes, buffer_bytes, inbox, signals, epochs, reach):
     """out (n_pes, nbytes) = what every PE has for this one: row pe of its src is for PE pe.
 
     src (n_pes, nbytes) has rows src_stride bytes apart (0: one row for all).
@@ -28,13 +28,13 @@ def trade(here, me, n_pes, out, src, src_stride, nbytes, piece_bytes, half_bytes
     One piece is under way while the one before it is read; its signal comes after that, when the
     piece has long arrived.
 
-    inbox   (blocks, 4 pieces in turn, half_bytes / 2), a piece holds (n_pes sources, slot) bytes
+    inbox   (blocks, 4 pieces in turn, buffer_bytes / 2), a piece holds (n_pes sources, slot) bytes
     signals (blocks, 2, n_pes) words: a source's piece is here; where a PE's out lies
     reach   1 if peers can and may write out: it is symmetric, and not src
     """
-    turn_bytes = half_bytes // 2
+    turn_bytes = buffer_bytes // 2
     slot_bytes = turn_bytes // n_pes // 16 * 16
-    own_inbox = inbox + block() * 2 * half_bytes
+    own_inbox = inbox + block() * 2 * buffer_bytes
     arrived = signals + block() * SIGNALS * n_pes * 8  # (n_pes,) words
     homes = arrived + n_pes * 8  # (n_pes,) words: of a PE's out, the bytes from its inbox on; 0: not for peers
     low = block() * piece_bytes
@@ -46,11 +46,11 @@ def trade(here, me, n_pes, out, src, src_stride, nbytes, piece_bytes, half_bytes
     if low < nbytes:
         if low + BY_INBOX * stride < nbytes:
             # A PE reads a word of the last call only before its last piece, without which no other PE is here.
-            signal_all(here, homes, out - inbox if reach else 0, me, n_pes)
+            signal_all(ctx, homes, out - inbox if reach else 0, me, n_pes)
         slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-        put_rows(here, me, n_pes, src, src_stride, nbytes, low, piece_bytes, slot, inbox, homes, False)
-        fence(here)
-        signal_all(here, arrived, epoch + 1, me, n_pes)
+        put_rows(ctx, me, n_pes, src, src_stride, nbytes, low, piece_bytes, slot, inbox, homes, False)
+        fence(ctx)
+        signal_all(ctx, arrived, epoch + 1, me, n_pes)
     while low < nbytes:
         epoch += 1
         # Put the next piece, then finish this one.  A PE signals piece e+1 when it has read piece e, so
@@ -60,18 +60,18 @@ def trade(here, me, n_pes, out, src, src_stride, nbytes, piece_bytes, half_bytes
             slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
             # Straight once this PE has waited for everybody's first piece: then the words are of this call.
             straight = epoch >= by_inbox
-            put_rows(here, me, n_pes, src, src_stride, nbytes, following, piece_bytes, slot, inbox, homes, straight)
+            put_rows(ctx, me, n_pes, src, src_stride, nbytes, following, piece_bytes, slot, inbox, homes, straight)
         n = min(piece_bytes, nbytes - low)
         if own_out != own_src:
             copy(own_out + low, own_src + low, n)
-        wait_all(here, arrived, epoch, me, n_pes)
+        wait_all(ctx, arrived, epoch, me, n_pes)
         if epoch <= by_inbox or not reach:
             slots = own_inbox + (epoch & 3) * turn_bytes
             for k in range(1, n_pes):
                 pe = (me + k) % n_pes
                 copy(out + pe * nbytes + low, slots + pe * slot_bytes, n)
         if following < nbytes:
-            fence(here)
-            signal_all(here, arrived, epoch + 1, me, n_pes)
+            fence(ctx)
+            signal_all(ctx, arrived, epoch + 1, me, n_pes)
         low = following
     write_epoch(epochs, block(), epoch)

@@ -12,29 +12,29 @@ from .device import DTYPES, Launch, Machine
 FIRST_EPOCHS = (0, 7)
 
 
-class Lane:
+class Workspace:
     """Where the calls of one row go.  Made before anything runs, so that nobody meets."""
 
     def __init__(self, machine: Machine, row: Algorithm, limits: Limits):
         memory, blocks = machine.memory, limits.max_blocks
         first = machine.rng.choice(FIRST_EPOCHS)
-        nbytes, words = blocks * 2 * limits.half_bytes, blocks * row.signals(machine.place)
+        nbytes, words = blocks * 2 * limits.buffer_bytes, blocks * row.signals(machine.place)
         self.at = {
             "inbox": memory.allocate(nbytes),
             "outbox": memory.allocate(nbytes),
             "signals": memory.allocate(8 * words),
             "epochs": memory.allocate(8 * blocks),
-            "ways": 0,
+            "routes": 0,
         }
         self.name = f"lane at {self.at['inbox']}"
         for pe in range(machine.n_pes):
             fill(machine, pe, self.at["signals"], [first] * words)
             fill(machine, pe, self.at["epochs"], [first] * blocks)
-        if row.ways:
-            ways = [row.ways(machine.place, pe) for pe in range(machine.n_pes)]
-            self.at["ways"] = memory.allocate(8 * max(1, len(ways[0])))
-            for pe, one in enumerate(ways):
-                fill(machine, pe, self.at["ways"], one)
+        if row.routes:
+            routes = [row.routes(machine.place, pe) for pe in range(machine.n_pes)]
+            self.at["routes"] = memory.allocate(8 * max(1, len(routes[0])))
+            for pe, one in enumerate(routes):
+                fill(machine, pe, self.at["routes"], one)
 
 
 def fill(machine: Machine, pe: int, address: int, values: Any) -> None:
@@ -57,7 +57,7 @@ def launch(
     machine: Machine,
     what: str,
     row: Algorithm,
-    lane: Lane,
+    workspace: Workspace,
     plan: Plan,
     limits: Limits,
     dtype: str,
@@ -67,16 +67,16 @@ def launch(
     """The launch of a row's text on PE ``pe``.  call: all arguments that it gives."""
     item, partial = DTYPES[dtype]
     known = {
-        **lane.at,
-        "here": pe,
+        **workspace.at,
+        "ctx": pe,
         "me": pe,
         "n_pes": machine.n_pes,
         "item_bytes": item.itemsize,
         "acc_bytes": partial.itemsize,
         "piece_elems": plan.piece_elems,
-        "half_bytes": limits.half_bytes,
+        "buffer_bytes": limits.buffer_bytes,
         "residual": 0,
         **call,
     }
     args = [known[name] for name in parameters(row.kernel)]
-    return Launch(what, bound(row.kernel), args, plan.blocks, dtype, workspace=lane.name)
+    return Launch(what, bound(row.kernel), args, plan.blocks, dtype, workspace=workspace.name)
