@@ -7,14 +7,14 @@ words are doubled in the same way; each kernel says why two are enough.
 Some kernels overlap rounds: the pieces of the next round are under way while those of this one are read.  Their loop
 begins one round early, with nothing to read yet:
 
-    epoch, start, stride = last_epoch(work) - 1, before_first(per_round), stride_of(per_round)
-    while start < n:
+    epoch, start, stride = last_epoch(work) - 1, before_first(round_size), stride_of(round_size)
+    while start < size:
         epoch, following = epoch + 1, start + stride
-        if following < n:
+        if following < size:
             put the pieces of the following round, into the quarter of epoch + 1
         if start >= 0:
             wait for the pieces of this round, and finish them
-        if following < n:
+        if following < size:
             fence_signal_all(pe, words, epoch + 1)  # by now the pieces have long arrived
         start = following
 
@@ -45,32 +45,33 @@ class Slots(NamedTuple):
     nbytes: int
 
 
-# Of what follows n and per_round are both elements, or both bytes: of an array, and of all chunks in one block's round.
+# Sizes and starts are elements, or bytes; ``round_size`` is what one block takes of an array in one round.
 
 
-def rounds(n: int, per_round: int):
+def rounds(size: int, round_size: int):
     """Where each round of this block starts."""
-    return range(block() * per_round, n, blocks() * per_round)
+    return range(block() * round_size, size, blocks() * round_size)
 
 
-def first_start(per_round: int) -> int:
+def first_start(round_size: int) -> int:
     """Where the first round of this block starts."""
-    return block() * per_round
+    return block() * round_size
 
 
-def before_first(per_round: int) -> int:
+def before_first(round_size: int) -> int:
     """Where rounds that overlap start: one stride before the first round, and below 0."""
-    return (block() - blocks()) * per_round
+    return (block() - blocks()) * round_size
 
 
-def stride_of(per_round: int) -> int:
-    """From one round of this block to its next."""
-    return blocks() * per_round
+def stride_of(round_size: int) -> int:
+    """From the start of one round of this block to that of its next."""
+    return blocks() * round_size
 
 
-def piece(call: Reduction, start: int) -> Piece:
-    """The piece that begins at element ``start``; it ends where the array ends, and may be empty."""
-    return Piece(start * call.item_bytes, max(0, min(call.piece_elems, call.n_elems - start)))
+def piece(call: Reduction, start: int, k: int = 0) -> Piece:
+    """Piece k of a round that starts at element ``start``; it ends where the array ends, and may be empty."""
+    begin = start + k * call.piece_elems
+    return Piece(begin * call.item_bytes, max(0, min(call.piece_elems, call.n_elems - begin)))
 
 
 def piece_inside(call: Reduction, start: int) -> Piece:
@@ -118,12 +119,12 @@ def quarter_bytes(work: Work) -> int:
     return work.buffer_bytes // 2
 
 
-def slots_in(address: int, nbytes: int, n_slots: int) -> Slots:
-    """The ``nbytes`` at an address, cut into slots of whole vectors."""
-    return Slots(address, nbytes // n_slots // VECTOR_BYTES * VECTOR_BYTES)
+def slots_in(address: int, nbytes: int, n_slots: int, unit_bytes: int = VECTOR_BYTES) -> Slots:
+    """The ``nbytes`` at an address, cut into slots that are multiples of ``unit_bytes``."""
+    return Slots(address, nbytes // n_slots // unit_bytes * unit_bytes)
 
 
-def slot(slots: Slots, k: int) -> int:
+def slot_at(slots: Slots, k: int) -> int:
     """Address of slot k."""
     return slots.address + k * slots.nbytes
 
@@ -138,7 +139,7 @@ def words(work: Work, epoch: int, n_words: int) -> int:
     return work.signals + (block() * 2 + (epoch & 1)) * n_words * WORD_BYTES
 
 
-def lasting_words(work: Work, n_words: int) -> int:
+def block_words(work: Work, n_words: int) -> int:
     """Address of this block's (n_words,) signal words, where it has one set of them."""
     return work.signals + block() * n_words * WORD_BYTES
 

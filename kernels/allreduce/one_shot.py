@@ -19,7 +19,7 @@ from ..steps import (
     piece_inside,
     quarter,
     quarter_bytes,
-    slot,
+    slot_at,
     slots_in,
     stride_of,
     words,
@@ -32,7 +32,7 @@ def put_to_all(pe: PE, at: int, src: int, nbytes: int, rooms: Slots):
     """src (nbytes,) to ``at`` on every other PE.  rooms (n_pes,): see ``staged``."""
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
-        put(pe.ctx, at, staged(pe.ctx, slot(rooms, to), src, nbytes, to), nbytes, to)
+        put(pe.ctx, at, staged(pe.ctx, slot_at(rooms, to), src, nbytes, to), nbytes, to)
 
 
 def one_shot(pe: PE, call: Reduction, work: Work):
@@ -52,7 +52,7 @@ def one_shot(pe: PE, call: Reduction, work: Work):
         if following < call.n_elems:
             slots = slots_in(work.inbox + quarter(work, epoch + 1), quarter_bytes(work), pe.n_pes)
             own = piece_inside(call, following)
-            put_to_all(pe, slot(slots, pe.me), call.src + own.offset_bytes, own.n_elems * call.item_bytes, rooms)
+            put_to_all(pe, slot_at(slots, pe.me), call.src + own.offset_bytes, own.n_elems * call.item_bytes, rooms)
         if start >= 0:
             # A PE's signal of epoch e finds that of e-2 taken: two sets of words are enough.
             wait_all(pe.ctx, words(work, epoch, pe.n_pes), epoch, pe.me, pe.n_pes)
