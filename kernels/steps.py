@@ -8,9 +8,10 @@ words are doubled in the same way; each kernel says why two are enough.
 from typing import NamedTuple
 
 from .block import block, blocks, read_epoch, write_epoch
-from .records import PE, Reduction, Work
+from .records import PE, Reduction, Transfer, Work
 
 WORD_BYTES = 8
+VECTOR_BYTES = 16  # slots of elements begin at multiples of this, and slots of packets at multiples of PACKET_BYTES
 
 
 class Piece(NamedTuple):
@@ -20,9 +21,9 @@ class Piece(NamedTuple):
     n_elems: int
 
 
-def rounds(n_elems: int, round_elems: int):
-    """The first element of each round of this block; a round of all blocks takes blocks() * round_elems elements."""
-    return range(block() * round_elems, n_elems, blocks() * round_elems)
+def rounds(size: int, round_size: int):
+    """Where each round of this block begins, in elements or in bytes; a block takes ``round_size`` of them a round."""
+    return range(block() * round_size, size, blocks() * round_size)
 
 
 def piece(call: Reduction, start: int) -> Piece:
@@ -30,9 +31,19 @@ def piece(call: Reduction, start: int) -> Piece:
     return Piece(start * call.item_bytes, max(0, min(call.piece_elems, call.n_elems - start)))
 
 
+def piece_nbytes(call: Transfer, start: int) -> int:
+    """Bytes of the piece that begins at byte ``start``; it ends where the array ends, and may be empty."""
+    return max(0, min(call.piece_bytes, call.nbytes - start))
+
+
 def neighbours(pe: PE) -> tuple[int, int]:
     """(next, previous) PE on the ring 0, 1, ..., n_pes - 1, 0."""
     return (pe.me + 1) % pe.n_pes, (pe.me + pe.n_pes - 1) % pe.n_pes
+
+
+def distance(pe: PE, root: int, peer: int) -> int:
+    """Steps on that ring from ``root`` to ``peer``."""
+    return (peer - root + pe.n_pes) % pe.n_pes
 
 
 def last_epoch(work: Work) -> int:
@@ -48,6 +59,16 @@ def finish_epoch(work: Work, epoch: int) -> None:
 def buffer(work: Work, epoch: int) -> int:
     """Offset in bytes, in inbox and outbox, of this block's buffer of an epoch."""
     return (block() * 2 + (epoch & 1)) * work.buffer_bytes
+
+
+def slot(buffer_bytes: int, n_slots: int, unit_bytes: int) -> int:
+    """Bytes of a slot where a buffer is cut into ``n_slots`` slots, each a multiple of ``unit_bytes``."""
+    return buffer_bytes // n_slots // unit_bytes * unit_bytes
+
+
+def block_words(work: Work, n_words: int) -> int:
+    """Address of this block's (n_words,) signal words, where all epochs use the same ones."""
+    return work.signals + block() * n_words * WORD_BYTES
 
 
 def words(work: Work, epoch: int, n_words: int) -> int:

@@ -5,42 +5,41 @@ receives the vector n-1 times, so it is for two PEs.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
-from ..block import block, blocks, combine, put_signal, read_epoch, signal_all, wait, wait_all, write_epoch
+from ..block import block, blocks, combine, put_signal, signal_all, wait, wait_all
+from ..records import PE, Reduction, Work
+from ..steps import VECTOR_BYTES, WORD_BYTES, block_words, buffer, finish_epoch, last_epoch, piece, slot
 
 
-def direct(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, root,
-):  # fmt: skip
-    """On PE root, out (count,) = op over all PEs of src (count,); out may be src.
+def direct(pe: PE, call: Reduction, work: Work):
+    """On PE root, out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes sources, slot) elements
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources) slots
+    outbox  (blocks, 2 buffers) is scratch
     signals (blocks, 2, n_pes) words: a source's piece is here; the epoch that a PE has read, or needs no more
-    outbox  (blocks, 2 parities, buffer_bytes) is scratch
     """
-    slot_bytes = buffer_bytes // n_pes // 16 * 16
-    arrived = signals + block() * 2 * n_pes * 8  # (n_pes,) words
-    read = arrived + n_pes * 8  # (n_pes,) words
-    epoch = read_epoch(epochs, block())
-    low = block() * piece_elems
-    while low < count:
+    slot_bytes = slot(work.buffer_bytes, pe.n_pes, VECTOR_BYTES)
+    arrived = block_words(work, 2 * pe.n_pes)  # (n_pes,) words
+    read = arrived + pe.n_pes * WORD_BYTES  # (n_pes,) words
+    epoch = last_epoch(work)
+    start = block() * call.piece_elems
+    while start < call.n_elems:
         epoch += 1
-        half = (block() * 2 + (epoch & 1)) * buffer_bytes
-        n = min(piece_elems, count - low)
-        at = low * item_bytes
-        if me == root:
-            wait_all(ctx, arrived, epoch, me, n_pes)
-            combine(ctx, out + at, inbox + half, slot_bytes, src + at, n, outbox + half, me, n_pes)
-            signal_all(ctx, read, epoch, me, n_pes)
+        slots, scratch = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        own = piece(call, start)
+        src = call.src + own.offset_bytes
+        if pe.me == call.root:
+            out = call.out + own.offset_bytes
+            wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
+            combine(pe.ctx, out, slots, slot_bytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+            signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
         else:
-            wait(ctx, read + root * 8, epoch - 2, root)  # the piece that this one overwrites
-            put_signal(
-                ctx, inbox + half + me * slot_bytes, src + at, n * item_bytes, arrived + me * 8, epoch, root
-            )  # fmt: skip
-        low += blocks() * piece_elems
-    if me != root:
-        signal_all(ctx, read, epoch, me, n_pes)  # for this PE may be the root next time
-    write_epoch(epochs, block(), epoch)
+            own_slot, own_word = slots + pe.me * slot_bytes, arrived + pe.me * WORD_BYTES
+            wait(pe.ctx, read + call.root * WORD_BYTES, epoch - 2, call.root)  # the piece that this one overwrites
+            put_signal(pe.ctx, own_slot, src, own.n_elems * call.item_bytes, own_word, epoch, call.root)
+        start += blocks() * call.piece_elems
+    if pe.me != call.root:
+        signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)  # for this PE may be the root next time
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -5,57 +5,52 @@ hop each.  No PE sends or receives the vector more than once.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
-from ..block import block, blocks, combine, copy, put, put_signal, read_epoch, signal_all, wait, wait_all, write_epoch
+from ..block import block, blocks, combine, copy, put, put_signal, signal_all, wait, wait_all
+from ..records import PE, Reduction, Work
+from ..steps import VECTOR_BYTES, WORD_BYTES, block_words, buffer, distance, finish_epoch, last_epoch, piece, slot
 
 
-def gathered(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, root,
-):  # fmt: skip
-    """On PE root, out (count,) = op over all PEs of src (count,); out may be src.
+def gathered(pe: PE, call: Reduction, work: Work):
+    """On PE root, out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes sources, slot): parts, and on the root results
-    outbox  (blocks, 2 parities, buffer_bytes): this PE's result, then scratch
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources) slots: parts, and on the root results
+    outbox  (blocks, 2 buffers): this PE's result, then scratch
     signals (blocks, 3, n_pes) words: a source's part is here; its result is; the epoch that a PE has read
     """
-    pieces = n_pes - 1  # of a round: piece j is for the PE j + 1 behind the root
-    slot_bytes = buffer_bytes // n_pes // 16 * 16
-    first = signals + block() * 3 * n_pes * 8  # (n_pes,) words
-    second = first + n_pes * 8  # (n_pes,) words
-    read = second + n_pes * 8  # (n_pes,) words
-    epoch = read_epoch(epochs, block())
-    start = block() * pieces * piece_elems
-    while start < count:
+    pieces = pe.n_pes - 1  # of a round: piece j is for the PE j + 1 behind the root
+    slot_bytes = slot(work.buffer_bytes, pe.n_pes, VECTOR_BYTES)
+    first = block_words(work, 3 * pe.n_pes)  # (n_pes,) words
+    second = first + pe.n_pes * WORD_BYTES  # (n_pes,) words
+    read = second + pe.n_pes * WORD_BYTES  # (n_pes,) words
+    epoch = last_epoch(work)
+    start = block() * pieces * call.piece_elems
+    while start < call.n_elems:
         epoch += 1
-        half = (block() * 2 + (epoch & 1)) * buffer_bytes
-        slots = inbox + half  # (n_pes,) slots
-        wait_all(ctx, read, epoch - 2, me, n_pes)  # nobody reads what this epoch's messages overwrite
-        for k in range(1, n_pes):
-            pe = (me + k) % n_pes
-            if pe != root:
-                low = start + (pe - root - 1 + n_pes) % n_pes * piece_elems
-                n = max(0, min(piece_elems, count - low))
-                put(ctx, slots + me * slot_bytes, src + low * item_bytes, n * item_bytes, pe)
-        signal_all(ctx, first, epoch, me, n_pes)
-        if me == root:
-            for k in range(1, n_pes):
-                pe = (me + k) % n_pes
-                low = start + (k - 1) * piece_elems
-                n = max(0, min(piece_elems, count - low))
-                wait(ctx, second + pe * 8, epoch, pe)
-                copy(out + low * item_bytes, slots + pe * slot_bytes, n * item_bytes)
+        slots, result = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        own_slot = slots + pe.me * slot_bytes
+        wait_all(pe.ctx, read, epoch - 2, pe.me, pe.n_pes)  # nobody reads what this epoch's messages overwrite
+        for k in range(1, pe.n_pes):
+            peer = (pe.me + k) % pe.n_pes
+            if peer != call.root:
+                part = piece(call, start + (distance(pe, call.root, peer) - 1) * call.piece_elems)
+                put(pe.ctx, own_slot, call.src + part.offset_bytes, part.n_elems * call.item_bytes, peer)
+        signal_all(pe.ctx, first, epoch, pe.me, pe.n_pes)
+        if pe.me == call.root:
+            for j in range(pieces):
+                peer = (pe.me + 1 + j) % pe.n_pes
+                part = piece(call, start + j * call.piece_elems)
+                wait(pe.ctx, second + peer * WORD_BYTES, epoch, peer)
+                copy(call.out + part.offset_bytes, slots + peer * slot_bytes, part.n_elems * call.item_bytes)
         else:
-            low = start + (me - root - 1 + n_pes) % n_pes * piece_elems
-            n = max(0, min(piece_elems, count - low))
-            result = outbox + half
-            wait_all(ctx, first, epoch, me, n_pes)
-            combine(
-                ctx, result, slots, slot_bytes, src + low * item_bytes, n, result + slot_bytes, me, n_pes
-            )  # fmt: skip
-            put_signal(ctx, slots + me * slot_bytes, result, n * item_bytes, second + me * 8, epoch, root)
-        signal_all(ctx, read, epoch, me, n_pes)
-        start += blocks() * pieces * piece_elems
-    write_epoch(epochs, block(), epoch)
+            own = piece(call, start + (distance(pe, call.root, pe.me) - 1) * call.piece_elems)
+            src, scratch = call.src + own.offset_bytes, result + slot_bytes
+            wait_all(pe.ctx, first, epoch, pe.me, pe.n_pes)
+            combine(pe.ctx, result, slots, slot_bytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+            word = second + pe.me * WORD_BYTES
+            put_signal(pe.ctx, own_slot, result, own.n_elems * call.item_bytes, word, epoch, call.root)
+        signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
+        start += blocks() * pieces * call.piece_elems
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
