@@ -7,35 +7,34 @@ in n-1 messages, and waits for as many.
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import copy, put_signal, wait
 from ..records import PE, Transfer, Work
-from ..steps import VECTOR_BYTES, WORD_BYTES, buffer, finish_epoch, last_epoch, piece_nbytes, rounds, slot, words
+from ..steps import buffer, finish_epoch, last_epoch, peer, piece_nbytes, rounds, slot_at, slots_in, word, words
 
 
 def naive(pe: PE, call: Transfer, work: Work):
     """out (n_pes, nbytes) = src (nbytes,) of every PE; src may be out[me].
 
-    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources) slots
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
     outbox  (blocks, 2 buffers), a buffer holds this PE's piece
     signals (blocks, 2, n_pes sources) words
     """
-    slot_bytes = slot(work.buffer_bytes, pe.n_pes, VECTOR_BYTES)
     own_out = call.out + pe.me * call.nbytes
     epoch = last_epoch(work)
     for start in rounds(call.nbytes, call.piece_bytes):
         epoch += 1
         # A PE's piece of epoch e+1 proves that it has read all of epoch e: two buffers are enough, and two sets of words.
-        inbox, outbox = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
+        outbox = work.outbox + buffer(work, epoch)
         arrived = words(work, epoch, pe.n_pes)
-        own_slot, own_word = inbox + pe.me * slot_bytes, arrived + pe.me * WORD_BYTES
         nbytes = piece_nbytes(call, start)
         copy(outbox, call.src + start, nbytes)
         for k in range(1, pe.n_pes):
-            put_signal(pe.ctx, own_slot, outbox, nbytes, own_word, epoch, (pe.me + k) % pe.n_pes)
+            put_signal(pe.ctx, slot_at(slots, pe.me), outbox, nbytes, word(arrived, pe.me), epoch, peer(pe, k))
         if own_out != call.src:
             copy(own_out + start, outbox, nbytes)
         for k in range(1, pe.n_pes):
-            peer = (pe.me + k) % pe.n_pes
-            wait(pe.ctx, arrived + peer * WORD_BYTES, epoch, peer)
-            copy(call.out + peer * call.nbytes + start, inbox + peer * slot_bytes, nbytes)
+            source = peer(pe, k)
+            wait(pe.ctx, word(arrived, source), epoch, source)
+            copy(call.out + source * call.nbytes + start, slot_at(slots, source), nbytes)
     finish_epoch(work, epoch)
 
 

@@ -7,7 +7,7 @@ sends n-1 parts, in n-1 messages, all to one neighbour.
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import copy, put_signal, wait
 from ..records import PE, Transfer, Work
-from ..steps import WORD_BYTES, buffer, finish_epoch, last_epoch, neighbours, piece_nbytes, rounds, words
+from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece_nbytes, rounds, word, words
 
 
 def ring(pe: PE, call: Transfer, work: Work):
@@ -33,11 +33,11 @@ def ring(pe: PE, call: Transfer, work: Work):
             copy(own_out + start, outbox, nbytes)
         part = pe.me
         for step in range(pe.n_pes - 1):
-            slot, word = inbox + step * call.piece_bytes, arrived + step * WORD_BYTES
+            slot = inbox + step * call.piece_bytes
             part = (part + pe.n_pes - 1) % pe.n_pes
-            wait(pe.ctx, word, epoch, pred)
+            wait(pe.ctx, word(arrived, step), epoch, pred)
             if step < pe.n_pes - 2:
-                put_signal(pe.ctx, slot + call.piece_bytes, slot, nbytes, word + WORD_BYTES, epoch, succ)
+                put_signal(pe.ctx, slot + call.piece_bytes, slot, nbytes, word(arrived, step + 1), epoch, succ)
             copy(call.out + part * call.nbytes + start, slot, nbytes)
     finish_epoch(work, epoch)
 

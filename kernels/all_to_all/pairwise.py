@@ -5,41 +5,49 @@ behind it, so that no two send to the same one.  n-1 messages a PE.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, copy, put_signal, wait
+from ..block import copy, put_signal, wait
 from ..records import PE, Transfer, Work
-from ..steps import VECTOR_BYTES, WORD_BYTES, buffer, finish_epoch, last_epoch, piece_nbytes, slot, words
+from ..steps import (
+    buffer,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    peer,
+    piece_nbytes,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+    words,
+)
 
 
 def pairwise(pe: PE, call: Transfer, work: Work):
     """out (n_pes, nbytes) = part ``me`` of src (n_pes, nbytes) of every PE; out may be src.
 
-    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources) slots
-    outbox  (blocks, 2 buffers), a buffer holds (n_pes destinations) slots
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
+    outbox  (blocks, 2 buffers), a buffer holds (n_pes destinations,) slots
     signals (blocks, 2, n_pes sources) words
     """
-    slot_bytes = slot(work.buffer_bytes, pe.n_pes, VECTOR_BYTES)
-    own = pe.me * call.nbytes
-    epoch = last_epoch(work)
-    start = block() * call.piece_bytes
+    epoch, start = last_epoch(work), first_start(call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
         # A PE's piece of epoch e+1 proves that it has read all of epoch e: two buffers are enough, and two sets of words.
-        inbox, outbox = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
+        parts = slots_in(work.outbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
         arrived = words(work, epoch, pe.n_pes)
-        own_slot, own_word = inbox + pe.me * slot_bytes, arrived + pe.me * WORD_BYTES
         nbytes = piece_nbytes(call, start)
         for k in range(1, pe.n_pes):
-            peer = (pe.me + k) % pe.n_pes
-            part = outbox + peer * slot_bytes
-            copy(part, call.src + peer * call.nbytes + start, nbytes)
-            put_signal(pe.ctx, own_slot, part, nbytes, own_word, epoch, peer)
+            to = peer(pe, k)
+            copy(slot_at(parts, to), call.src + to * call.nbytes + start, nbytes)
+            put_signal(pe.ctx, slot_at(slots, pe.me), slot_at(parts, to), nbytes, word(arrived, pe.me), epoch, to)
         if call.out != call.src:
-            copy(call.out + own + start, call.src + own + start, nbytes)
+            copy(call.out + pe.me * call.nbytes + start, call.src + pe.me * call.nbytes + start, nbytes)
         for k in range(1, pe.n_pes):
-            peer = (pe.me + pe.n_pes - k) % pe.n_pes
-            wait(pe.ctx, arrived + peer * WORD_BYTES, epoch, peer)
-            copy(call.out + peer * call.nbytes + start, inbox + peer * slot_bytes, nbytes)
-        start += blocks() * call.piece_bytes
+            source = peer(pe, pe.n_pes - k)
+            wait(pe.ctx, word(arrived, source), epoch, source)
+            copy(call.out + source * call.nbytes + start, slot_at(slots, source), nbytes)
+        start += stride_of(call.piece_bytes)
     finish_epoch(work, epoch)
 
 

@@ -5,9 +5,9 @@ the root sends the vector n-1 times.
 """
 
 from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
-from ..block import block, blocks, receive_packets, send_packets, signal_all, wait_all
+from ..block import receive_packets, send_packets, signal_all, wait_all
 from ..records import PE, Transfer, Work
-from ..steps import block_words, buffer, finish_epoch, last_epoch, piece_nbytes
+from ..steps import block_words, buffer, finish_epoch, first_start, last_epoch, peer, piece_nbytes, stride_of
 
 
 def packets(pe: PE, call: Transfer, work: Work):
@@ -17,8 +17,7 @@ def packets(pe: PE, call: Transfer, work: Work):
     signals (blocks, n_pes) words: the epoch that a PE has read, or needs no more
     """
     read = block_words(work, pe.n_pes)
-    epoch = last_epoch(work)
-    start = block() * call.piece_bytes
+    epoch, start = last_epoch(work), first_start(call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
         slot = work.inbox + buffer(work, epoch)
@@ -26,11 +25,11 @@ def packets(pe: PE, call: Transfer, work: Work):
         if pe.me == call.root:
             wait_all(pe.ctx, read, epoch - 2, pe.me, pe.n_pes)  # the packets that these overwrite
             for k in range(1, pe.n_pes):
-                send_packets(pe.ctx, slot, call.src + start, nbytes, epoch, (pe.me + k) % pe.n_pes)
+                send_packets(pe.ctx, slot, call.src + start, nbytes, epoch, peer(pe, k))
         else:
             receive_packets(pe.ctx, call.out + start, slot, nbytes, epoch, call.root)
             signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)  # to all, for another may be the root next time
-        start += blocks() * call.piece_bytes
+        start += stride_of(call.piece_bytes)
     if pe.me == call.root:
         signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
     finish_epoch(work, epoch)

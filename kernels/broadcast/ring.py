@@ -7,7 +7,7 @@ but the last sends the vector once, to one neighbour.
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import copy, put_signal, read_epoch, signal, wait, write_epoch
 from ..records import PE, Transfer, Work
-from ..steps import WORD_BYTES, block_words, buffer, neighbours, piece_nbytes, rounds
+from ..steps import block_words, buffer, neighbours, piece_nbytes, rounds, word
 
 WORDS = 6  # of a block
 
@@ -22,8 +22,8 @@ def ring(pe: PE, call: Transfer, work: Work):
     """
     succ, pred = neighbours(pe)
     arrived = block_words(work, WORDS)  # (2,) words
-    read = arrived + 2 * WORD_BYTES  # (2,) words
-    counts = read + 2 * WORD_BYTES
+    read = word(arrived, 2)  # (2,) words
+    counts = word(arrived, 4)
     sent, taken = read_epoch(counts, 0), read_epoch(counts, 1)
     for start in rounds(call.nbytes, call.piece_bytes):
         nbytes = piece_nbytes(call, start)
@@ -33,16 +33,16 @@ def ring(pe: PE, call: Transfer, work: Work):
             # says so: two buffers are enough, and two words.
             taken += 1
             source = work.inbox + buffer(work, taken)
-            wait(pe.ctx, arrived + (taken & 1) * WORD_BYTES, taken, pred)
+            wait(pe.ctx, word(arrived, taken & 1), taken, pred)
         if succ != call.root:
             sent += 1
             inbox, outbox = work.inbox + buffer(work, sent), work.outbox + buffer(work, sent)
-            wait(pe.ctx, read + (sent & 1) * WORD_BYTES, sent - 2, succ)  # then this outbox is free as well
+            wait(pe.ctx, word(read, sent & 1), sent - 2, succ)  # then this outbox is free as well
             copy(outbox, source, nbytes)
-            put_signal(pe.ctx, inbox, outbox, nbytes, arrived + (sent & 1) * WORD_BYTES, sent, succ)
+            put_signal(pe.ctx, inbox, outbox, nbytes, word(arrived, sent & 1), sent, succ)
         if pe.me != call.root:
             copy(call.out + start, source, nbytes)
-            signal(pe.ctx, read + (taken & 1) * WORD_BYTES, taken, pred)
+            signal(pe.ctx, word(read, taken & 1), taken, pred)
     write_epoch(counts, 0, sent)
     write_epoch(counts, 1, taken)
 

@@ -5,68 +5,68 @@ et al. 1994), in one hop each.  No PE sends or receives the vector more than onc
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
-from ..block import block, blocks, copy, put, signal_all, wait, wait_all
+from ..block import copy, put, signal_all, wait, wait_all
 from ..records import PE, Transfer, Work
 from ..steps import (
-    VECTOR_BYTES,
-    WORD_BYTES,
     block_words,
     buffer,
     distance,
     finish_epoch,
+    first_start,
     last_epoch,
+    peer,
     piece_nbytes,
-    slot,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
 )
 
 
-def pass_on(pe: PE, piece: int, nbytes: int, root: int) -> None:
+def pass_on(pe: PE, slot: int, nbytes: int, root: int) -> None:
     """Put a piece to the same slot of every other PE but the root."""
     for k in range(1, pe.n_pes):
-        peer = (pe.me + k) % pe.n_pes
-        if peer != root:
-            put(pe.ctx, piece, piece, nbytes, peer)
+        to = peer(pe, k)
+        if to != root:
+            put(pe.ctx, slot, slot, nbytes, to)
 
 
 def spread(pe: PE, call: Transfer, work: Work):
     """out (nbytes,) = src (nbytes,) of PE root; out is src.
 
-    inbox   (blocks, 2 buffers), a buffer holds (n_pes-1 pieces) slots
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes-1 pieces,) slots
     signals (blocks, 2, n_pes) words: a source's piece is here; the epoch that a PE has read
     """
-    pieces = pe.n_pes - 1  # of a round: piece j goes by the PE j + 1 behind the root
-    slot_bytes = slot(work.buffer_bytes, pieces, VECTOR_BYTES)
+    pieces = pe.n_pes - 1  # of a round: piece j goes by the (j+1)-th PE after the root
     arrived = block_words(work, 2 * pe.n_pes)  # (n_pes,) words
-    read = arrived + pe.n_pes * WORD_BYTES  # (n_pes,) words
-    epoch = last_epoch(work)
-    start = block() * pieces * call.piece_bytes
+    read = word(arrived, pe.n_pes)  # (n_pes,) words
+    epoch, start = last_epoch(work), first_start(pieces * call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
-        slots = work.inbox + buffer(work, epoch)  # (n_pes-1,) slots
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pieces)
         wait_all(pe.ctx, read, epoch - 2, pe.me, pe.n_pes)  # nobody reads what this epoch's pieces overwrite
         if pe.me == call.root:
             for j in range(pieces):
                 low = start + j * call.piece_bytes
-                peer = (pe.me + 1 + j) % pe.n_pes
-                put(pe.ctx, slots + j * slot_bytes, call.src + low, piece_nbytes(call, low), peer)
+                put(pe.ctx, slot_at(slots, j), call.src + low, piece_nbytes(call, low), peer(pe, j + 1))
             signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
         else:
-            for k in range(pe.n_pes):  # this PE's piece first, then those of the PEs behind it
-                peer = (pe.me + k) % pe.n_pes
-                if peer != call.root:
-                    j = distance(pe, call.root, peer) - 1
-                    low, piece = start + j * call.piece_bytes, slots + j * slot_bytes
+            for k in range(pe.n_pes):  # this PE's piece first, then those of the PEs after it
+                source = peer(pe, k)
+                if source != call.root:
+                    j = distance(pe, call.root, source) - 1
+                    low, slot = start + j * call.piece_bytes, slot_at(slots, j)
                     nbytes = piece_nbytes(call, low)
                     if k == 0:
-                        wait(pe.ctx, arrived + call.root * WORD_BYTES, epoch, call.root)
-                        pass_on(pe, piece, nbytes, call.root)
+                        wait(pe.ctx, word(arrived, call.root), epoch, call.root)
+                        pass_on(pe, slot, nbytes, call.root)
                         if pe.n_pes > 2:
                             signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
                     else:
-                        wait(pe.ctx, arrived + peer * WORD_BYTES, epoch, peer)
-                    copy(call.out + low, piece, nbytes)
+                        wait(pe.ctx, word(arrived, source), epoch, source)
+                    copy(call.out + low, slot, nbytes)
         signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
-        start += blocks() * pieces * call.piece_bytes
+        start += stride_of(pieces * call.piece_bytes)
     finish_epoch(work, epoch)
 
 

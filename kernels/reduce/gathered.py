@@ -5,51 +5,61 @@ hop each.  No PE sends or receives the vector more than once.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
-from ..block import block, blocks, combine, copy, put, put_signal, signal_all, wait, wait_all
+from ..block import combine, copy, put, put_signal, signal_all, wait, wait_all
 from ..records import PE, Reduction, Work
-from ..steps import VECTOR_BYTES, WORD_BYTES, block_words, buffer, distance, finish_epoch, last_epoch, piece, slot
+from ..steps import (
+    block_words,
+    buffer,
+    distance,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    peer,
+    piece,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+)
 
 
 def gathered(pe: PE, call: Reduction, work: Work):
     """On PE root, out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources) slots: parts, and on the root results
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots: parts, and on the root results
     outbox  (blocks, 2 buffers): this PE's result, then scratch
     signals (blocks, 3, n_pes) words: a source's part is here; its result is; the epoch that a PE has read
     """
-    pieces = pe.n_pes - 1  # of a round: piece j is for the PE j + 1 behind the root
-    slot_bytes = slot(work.buffer_bytes, pe.n_pes, VECTOR_BYTES)
+    pieces = pe.n_pes - 1  # of a round: piece j is for the (j+1)-th PE after the root
     first = block_words(work, 3 * pe.n_pes)  # (n_pes,) words
-    second = first + pe.n_pes * WORD_BYTES  # (n_pes,) words
-    read = second + pe.n_pes * WORD_BYTES  # (n_pes,) words
-    epoch = last_epoch(work)
-    start = block() * pieces * call.piece_elems
+    second = word(first, pe.n_pes)  # (n_pes,) words
+    read = word(second, pe.n_pes)  # (n_pes,) words
+    epoch, start = last_epoch(work), first_start(pieces * call.piece_elems)
     while start < call.n_elems:
         epoch += 1
-        slots, result = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
-        own_slot = slots + pe.me * slot_bytes
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
+        own_slot, result = slot_at(slots, pe.me), work.outbox + buffer(work, epoch)
         wait_all(pe.ctx, read, epoch - 2, pe.me, pe.n_pes)  # nobody reads what this epoch's messages overwrite
         for k in range(1, pe.n_pes):
-            peer = (pe.me + k) % pe.n_pes
-            if peer != call.root:
-                part = piece(call, start + (distance(pe, call.root, peer) - 1) * call.piece_elems)
-                put(pe.ctx, own_slot, call.src + part.offset_bytes, part.n_elems * call.item_bytes, peer)
+            to = peer(pe, k)
+            if to != call.root:
+                part = piece(call, start, distance(pe, call.root, to) - 1)
+                put(pe.ctx, own_slot, call.src + part.offset_bytes, part.n_elems * call.item_bytes, to)
         signal_all(pe.ctx, first, epoch, pe.me, pe.n_pes)
         if pe.me == call.root:
             for j in range(pieces):
-                peer = (pe.me + 1 + j) % pe.n_pes
-                part = piece(call, start + j * call.piece_elems)
-                wait(pe.ctx, second + peer * WORD_BYTES, epoch, peer)
-                copy(call.out + part.offset_bytes, slots + peer * slot_bytes, part.n_elems * call.item_bytes)
+                source, part = peer(pe, j + 1), piece(call, start, j)
+                wait(pe.ctx, word(second, source), epoch, source)
+                copy(call.out + part.offset_bytes, slot_at(slots, source), part.n_elems * call.item_bytes)
         else:
-            own = piece(call, start + (distance(pe, call.root, pe.me) - 1) * call.piece_elems)
-            src, scratch = call.src + own.offset_bytes, result + slot_bytes
+            own = piece(call, start, distance(pe, call.root, pe.me) - 1)
+            src, scratch = call.src + own.offset_bytes, result + slots.nbytes
             wait_all(pe.ctx, first, epoch, pe.me, pe.n_pes)
-            combine(pe.ctx, result, slots, slot_bytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
-            word = second + pe.me * WORD_BYTES
-            put_signal(pe.ctx, own_slot, result, own.n_elems * call.item_bytes, word, epoch, call.root)
+            combine(pe.ctx, result, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+            nbytes = own.n_elems * call.item_bytes
+            put_signal(pe.ctx, own_slot, result, nbytes, word(second, pe.me), epoch, call.root)
         signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
-        start += blocks() * pieces * call.piece_elems
+        start += stride_of(pieces * call.piece_elems)
     finish_epoch(work, epoch)
 
 

@@ -5,35 +5,44 @@ the root receives the vector n-1 times.
 """
 
 from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
-from ..block import block, blocks, combine_packets, send_packets, signal_all, wait
+from ..block import combine_packets, send_packets, signal_all, wait
 from ..records import PE, Reduction, Work
-from ..steps import WORD_BYTES, block_words, buffer, finish_epoch, last_epoch, piece, slot
+from ..steps import (
+    block_words,
+    buffer,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    piece,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+)
 
 
 def packets(pe: PE, call: Reduction, work: Work):
     """On PE root, out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources) slots of packets
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
     outbox  (blocks, 2 buffers) is scratch
     signals (blocks, n_pes) words: the epoch that a PE has read, or needs no more
     """
-    slot_bytes = slot(work.buffer_bytes, pe.n_pes, PACKET_BYTES)
     read = block_words(work, pe.n_pes)
-    epoch = last_epoch(work)
-    start = block() * call.piece_elems
+    epoch, start = last_epoch(work), first_start(call.piece_elems)
     while start < call.n_elems:
         epoch += 1
-        slots, scratch = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
+        scratch = work.outbox + buffer(work, epoch)
         own = piece(call, start)
-        src = call.src + own.offset_bytes
+        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         if pe.me == call.root:
-            out = call.out + own.offset_bytes
-            combine_packets(pe.ctx, out, slots, slot_bytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes)
+            combine_packets(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes)
             signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
         else:
-            wait(pe.ctx, read + call.root * WORD_BYTES, epoch - 2, call.root)  # the packets that these overwrite
-            send_packets(pe.ctx, slots + pe.me * slot_bytes, src, own.n_elems * call.item_bytes, epoch, call.root)
-        start += blocks() * call.piece_elems
+            wait(pe.ctx, word(read, call.root), epoch - 2, call.root)  # the packets that these overwrite
+            send_packets(pe.ctx, slot_at(slots, pe.me), src, own.n_elems * call.item_bytes, epoch, call.root)
+        start += stride_of(call.piece_elems)
     if pe.me != call.root:
         signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)  # for this PE may be the root next time
     finish_epoch(work, epoch)

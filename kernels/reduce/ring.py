@@ -7,7 +7,7 @@ the root sends the vector once, as partials, to one neighbour.
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import finish, put_signal, read_epoch, reduce, signal, wait, widen, write_epoch
 from ..records import PE, Reduction, Work
-from ..steps import WORD_BYTES, block_words, buffer, neighbours, piece, rounds
+from ..steps import block_words, buffer, neighbours, piece, rounds, word
 
 WORDS = 6  # of a block
 
@@ -22,8 +22,8 @@ def ring(pe: PE, call: Reduction, work: Work):
     """
     succ, pred = neighbours(pe)
     arrived = block_words(work, WORDS)  # (2,) words
-    read = arrived + 2 * WORD_BYTES  # (2,) words
-    counts = read + 2 * WORD_BYTES
+    read = word(arrived, 2)  # (2,) words
+    counts = word(arrived, 4)
     sent, taken = read_epoch(counts, 0), read_epoch(counts, 1)
     for start in rounds(call.n_elems, call.piece_elems):
         own = piece(call, start)
@@ -33,21 +33,20 @@ def ring(pe: PE, call: Reduction, work: Work):
             # says so: two buffers are enough, and two words.
             taken += 1
             partial = work.inbox + buffer(work, taken)
-            wait(pe.ctx, arrived + (taken & 1) * WORD_BYTES, taken, pred)
+            wait(pe.ctx, word(arrived, taken & 1), taken, pred)
         if pe.me == call.root:
             finish(pe.ctx, call.out + own.offset_bytes, partial, src, own.n_elems)
         else:
             sent += 1
             inbox, outbox = work.inbox + buffer(work, sent), work.outbox + buffer(work, sent)
-            wait(pe.ctx, read + (sent & 1) * WORD_BYTES, sent - 2, succ)  # then this outbox is free as well
+            wait(pe.ctx, word(read, sent & 1), sent - 2, succ)  # then this outbox is free as well
             if pred == call.root:
                 widen(pe.ctx, outbox, src, own.n_elems)
             else:
                 reduce(pe.ctx, outbox, partial, src, own.n_elems)
-            word = arrived + (sent & 1) * WORD_BYTES
-            put_signal(pe.ctx, inbox, outbox, own.n_elems * call.acc_bytes, word, sent, succ)
+            put_signal(pe.ctx, inbox, outbox, own.n_elems * call.acc_bytes, word(arrived, sent & 1), sent, succ)
         if pred != call.root:
-            signal(pe.ctx, read + (taken & 1) * WORD_BYTES, taken, pred)
+            signal(pe.ctx, word(read, taken & 1), taken, pred)
     write_epoch(counts, 0, sent)
     write_epoch(counts, 1, taken)
 

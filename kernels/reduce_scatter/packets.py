@@ -5,31 +5,30 @@ the latency of a store and of the poll that sees it.
 """
 
 from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
-from ..block import block, blocks, exchange_reduce_packets
+from ..block import exchange_reduce_packets
 from ..records import PE, Reduction, Work
-from ..steps import buffer, finish_epoch, last_epoch, piece, slot
+from ..steps import buffer, finish_epoch, first_start, last_epoch, piece, slots_in, stride_of
 
 
 def packets(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of chunk ``me`` of src (n_pes, n_elems); out may be src[me].
 
-    inbox  (blocks, 2 buffers), a buffer holds (n_pes sources) slots of packets
+    inbox  (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
     outbox (blocks, 2 buffers) is scratch
     """
-    slot_bytes = slot(work.buffer_bytes, pe.n_pes, PACKET_BYTES)
-    row_bytes = call.n_elems * call.item_bytes
-    epoch = last_epoch(work)
-    start = block() * call.piece_elems
+    chunk_bytes = call.n_elems * call.item_bytes
+    epoch, start = last_epoch(work), first_start(call.piece_elems)
     while start < call.n_elems:
         epoch += 1
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
-        slots, scratch = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
+        scratch = work.outbox + buffer(work, epoch)
         own = piece(call, start)
-        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         exchange_reduce_packets(
-            pe.ctx, out, slots, slot_bytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes, row_bytes
-        )
-        start += blocks() * call.piece_elems
+            pe.ctx, call.out + own.offset_bytes, slots.address, slots.nbytes, call.src + own.offset_bytes, own.n_elems,
+            epoch, scratch, pe.me, pe.n_pes, chunk_bytes,
+        )  # fmt: skip
+        start += stride_of(call.piece_elems)
     finish_epoch(work, epoch)
 
 

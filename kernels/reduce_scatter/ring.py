@@ -7,7 +7,7 @@ sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import finish, put_signal, reduce, wait, widen
 from ..records import PE, Reduction, Work
-from ..steps import WORD_BYTES, buffer, finish_epoch, last_epoch, neighbours, piece, rounds, words
+from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece, rounds, word, words
 
 
 def ring(pe: PE, call: Reduction, work: Work):
@@ -30,13 +30,14 @@ def ring(pe: PE, call: Reduction, work: Work):
         src = call.src + own.offset_bytes
         chunk = pred
         for step in range(pe.n_pes - 1):
-            slot, word = step * slot_bytes, arrived + step * WORD_BYTES
+            slot = step * slot_bytes
             if step == 0:
                 widen(pe.ctx, outbox + slot, src + chunk * chunk_bytes, own.n_elems)
             else:
                 reduce(pe.ctx, outbox + slot, inbox + slot - slot_bytes, src + chunk * chunk_bytes, own.n_elems)
-            put_signal(pe.ctx, inbox + slot, outbox + slot, own.n_elems * call.acc_bytes, word, epoch, succ)
-            wait(pe.ctx, word, epoch, pred)
+            nbytes = own.n_elems * call.acc_bytes
+            put_signal(pe.ctx, inbox + slot, outbox + slot, nbytes, word(arrived, step), epoch, succ)
+            wait(pe.ctx, word(arrived, step), epoch, pred)
             chunk = (chunk + pe.n_pes - 1) % pe.n_pes
         last = inbox + (pe.n_pes - 2) * slot_bytes
         finish(pe.ctx, call.out + own.offset_bytes, last, src + pe.me * chunk_bytes, own.n_elems)

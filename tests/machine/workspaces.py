@@ -1,4 +1,4 @@
-"""A row's workspace, plan and arguments, as ``pennympi/collective.py`` makes them."""
+"""A row's workspace, plan and arguments, as ``pennympi/collectives/base.py`` makes them."""
 
 from random import Random
 from typing import Any
