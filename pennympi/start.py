@@ -7,6 +7,7 @@ from mpi4py import MPI
 
 from .backend import Backend
 from .errors import PennympiError, TopologyError, Unsupported
+from .job import exits
 from .job.job import Job
 from .settings import setting
 from .team import Team
@@ -45,6 +46,7 @@ def init(
         raise ValueError(f"heap_bytes {heap_bytes} is not positive")
     wanted = setting("PENNYMPI_BACKEND") if backend == "auto" else backend
     nodes = name_of(topology)
+    exits.install()
     job = Job(comm)
     try:
         layout = agreed(job, nodes)
