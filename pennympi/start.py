@@ -11,7 +11,7 @@ from .job import exits
 from .job.job import Job
 from .settings import setting
 from .team import Team
-from .topology.place import agreed, name_of
+from .topology.place import agree_on_layout, topology_name
 
 _CUDA_MODULES = ("cupy", "nvshmem", "numba.cuda", "cuda.bindings")
 
@@ -45,11 +45,11 @@ def init(
     if heap_bytes is not None and heap_bytes <= 0:
         raise ValueError(f"heap_bytes {heap_bytes} is not positive")
     wanted = setting("PENNYMPI_BACKEND") if backend == "auto" else backend
-    nodes = name_of(topology)
+    nodes = topology_name(topology)
     exits.install()
     job = Job(comm)
     try:
-        layout = agreed(job, nodes)
+        layout = agree_on_layout(job, nodes)
     except TopologyError:
         job.close()
         raise

@@ -23,9 +23,9 @@ from .rma import OneSided
 from .selection.selection import Explanation, agreed
 from .settings import setting
 from .topology.facts import facts
+from .topology.hardware import read_hardware
 from .topology.layout import Layout
 from .topology.place import place_of
-from .topology.sight import look
 
 
 class Team(Collectives):
@@ -266,8 +266,8 @@ class Team(Collectives):
     def topology(self) -> dict[str, Any]:
         """Nodes, devices, links, NICs, rails and rings, as ``python -m pennympi topology`` draws them.  Collective."""
         self._enter("topology")
-        sight = look(self.device_name, self._backend.bus_id)
-        return facts(self.place, self.layout, self._job.gather(sight, "look at the topology"))
+        own = read_hardware(self.device_name, self._backend.bus_id)
+        return facts(self.place, self.layout, self._job.gather(own, "detection of the topology"))
 
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines on the device, the heap and the links of this PE."""
