@@ -17,7 +17,7 @@ from .collectives.residual import AllReducePlus
 from .errors import CollectiveMismatchError, NotInitialized
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
-from .memory.symmetric import SymmetricArrays, filled
+from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
 from .rma import OneSided
 from .selection.selection import Explanation, agreed
@@ -69,7 +69,8 @@ class Team(Collectives):
 
     def full(self, shape: Any, value: Any, dtype: Any = "float32") -> Any:
         """A symmetric array with every element ``value``.  Collective, see ``empty``."""
-        array = filled(self._backend, self.empty(shape, dtype), value, dtype_of(dtype))
+        array = self.empty(shape, dtype)
+        self._backend.fill(array, value)
         self._job.rendezvous("set-up of a symmetric array")  # or a peer's put could come before the value
         return array
 
