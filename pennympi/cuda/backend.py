@@ -13,7 +13,7 @@ from ..arrays.dtypes import DType
 from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.bind import parameters
-from ..errors import PeerTimeout, Unsupported, timeout_of
+from ..errors import PeerTimeout, Unsupported, recorded_timeout
 from ..job.device_liveness import DeviceLiveness
 from ..job.exits import Watchdog
 from ..job.job import Job
@@ -182,7 +182,7 @@ class CudaBackend:
             int(self._record[i]) for i in range(ctx_words.RECORD_SOURCE, ctx_words.RECORD_FOUND + 1)
         )
         name = self._call_names.get(call, "a kernel")
-        return timeout_of(int(self._record[ctx_words.RECORD_ME]), source, name, epoch, found, self.timeout_s)
+        return recorded_timeout(int(self._record[ctx_words.RECORD_ME]), source, name, epoch, found, self.timeout_s)
 
     def raise_failure(self) -> NoReturn:
         """Raise what a kernel recorded; the watchdog then need not."""

@@ -12,7 +12,7 @@ from ..arrays.dtypes import TABLE, DType
 from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.bind import parameters
-from ..errors import PeerTimeout, Unsupported, timeout_of
+from ..errors import PeerTimeout, Unsupported, recorded_timeout
 from ..job import liveness
 from ..job.job import open_jobs
 from ..memory.order import Order
@@ -142,7 +142,7 @@ class HostBackend:
             int(self._record[i]) for i in range(ctx_words.RECORD_SOURCE, ctx_words.RECORD_FOUND + 1)
         )
         name = self.call_names.get(call, "a kernel")
-        return timeout_of(self.comm.rank, source, name, epoch, found, self.timeout_s)
+        return recorded_timeout(self.comm.rank, source, name, epoch, found, self.timeout_s)
 
     # transfers: a store is all there is
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:

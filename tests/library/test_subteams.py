@@ -89,5 +89,5 @@ def test_a_team_that_is_no_part_of_the_first(job, first):
 
 @pytest.mark.parametrize("comm", [MPI.COMM_NULL, 5, "world"], ids=["null", "5", "world"])
 def test_not_a_communicator(team, comm):
-    with pytest.raises(TypeError, match="not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a split of it"):
+    with pytest.raises(TypeError, match="not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a part of it"):
         pennympi.init(comm)
