@@ -20,7 +20,7 @@ from .kernels.algorithm import MAX_THREADS
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
 from .rma import OneSided
-from .selection.selection import Explanation, agreed
+from .selection.selection import Explanation, agree_on_selection
 from .settings import setting
 from .topology.facts import facts
 from .topology.hardware import read_hardware
@@ -45,7 +45,7 @@ class Team(Collectives):
         self.backend, self.device_name = backend.name, backend.device_name
         self.layout, self.place = layout, place_of(job, backend, layout)
         self.local_pe, self.n_local = job.control.local, job.control.n_local
-        self._selection = agreed(job, backend, self.place)
+        self._selection = agree_on_selection(job, backend, self.place)
         self._debug = setting("PENNYMPI_DEBUG")
         self._open = True
         self._arrays = SymmetricArrays(backend, job)

@@ -112,7 +112,7 @@ def told(found: Tuned) -> list[str]:
     """The fastest algorithm for each dtype and size."""
     lines = [f"{found.device}, {found.pes} PEs, {found.topology}"]
     for series in found.series:
-        for nbytes in series.bytes:
+        for nbytes in series.sizes_bytes:
             us = series.at(nbytes)
             best = min(us, key=lambda name: us[name])
             lines.append(
