@@ -44,9 +44,8 @@ class Series:
         if above == 0 or self.sizes_bytes[above] == nbytes:
             return self._measured(above)
         low, high = self._measured(above - 1), self._measured(above)
-        share = math.log(nbytes / self.sizes_bytes[above - 1]) / math.log(
-            self.sizes_bytes[above] / self.sizes_bytes[above - 1]
-        )
+        smaller, larger = self.sizes_bytes[above - 1 : above + 1]
+        share = math.log(nbytes / smaller) / math.log(larger / smaller)
         both = {name: low[name] ** (1 - share) * high[name] ** share for name in high if name in low}
         return both or high or low
 
