@@ -11,7 +11,7 @@ from ..errors import Unsupported
 from .dtypes import TABLE, DType
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
-_VERSION, _READ_ONLY = (1, 0), 1  # the newest layout read here, and the flag in it
+_VERSION, _READ_ONLY = (1, 0), 1  # the newest version that is read, and its flag for read-only tensors
 _CODES = {0: "i", 1: "u", 2: "f", 4: "b"}
 
 
@@ -61,11 +61,11 @@ def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | No
     if kind not in device_types:
         where = "host memory" if kind == CPU else "device memory"
         raise ValueError(
-            f"{type(x).__name__} lies in {where} (DLPack device {kind}), which this backend cannot reach: move it first"
+            f"{type(x).__name__} is in {where} (DLPack device {kind}), which this backend cannot reach: move it first"
         )
     if device is not None and number != device:
         raise ValueError(
-            f"{type(x).__name__} lies on device {number} and this PE uses device {device}: move it there first"
+            f"{type(x).__name__} is on device {number} and this PE uses device {device}: move it there first"
         )
     capsule = _exported(x)  # keep it until the description in it has been read
     if _is_valid(capsule, b"dltensor_versioned"):

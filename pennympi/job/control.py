@@ -49,7 +49,7 @@ class Control:
             np.asarray(self._words)[:] = 0
             _libc.sem_init(self._semaphore, 1, 1)  # for all processes that map it; one may take it
         self._window.Lock_all(MPI.MODE_NOCHECK)
-        self.pes = self.node.allgather(self.me)  # also a barrier: nobody writes before the table is cleared
+        self.pes = self.node.allgather(self.me)  # also a barrier: no PE writes before the table is cleared
         self._names: dict[str, int] = {}
         self._calls = 0  # calls entered * _CALL
         self._record = _HEADER_WORDS + _RECORD_WORDS * self.local

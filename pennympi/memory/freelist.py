@@ -23,7 +23,7 @@ def first_fit(ranges: Iterable[Range], nbytes: int) -> int | None:
 
 
 class FreeList:
-    """What is free of ``size_bytes`` of memory, which begins at offset 0, and of the memory that ``add`` brings."""
+    """The free ranges of ``size_bytes`` bytes of memory at offset 0, and of the memory that ``add`` adds."""
 
     def __init__(self, size_bytes: int = 0):
         self._free: list[Range] = [(0, size_bytes)] if size_bytes else []  # in order of offset, never adjacent

@@ -32,8 +32,10 @@ class SymmetricArrays:
         row, sizes = dtype_of(dtype), _shape(shape)
         request = self._job.gather((sizes, row.name), "allocation of a symmetric array")
         if any(other != request[0] for other in request):
-            said = ", ".join(f"PE {pe} {shape} {name}" for pe, (shape, name) in enumerate(request[:8]))
-            raise ValueError(f"a symmetric array has the same shape and dtype on every PE, but the PEs asked for: {said}")
+            requests = ", ".join(f"PE {pe} {shape} {name}" for pe, (shape, name) in enumerate(request[:8]))
+            raise ValueError(
+                f"a symmetric array has the same shape and dtype on every PE, but the PEs asked for: {requests}"
+            )
         nbytes = int(np.prod(sizes, dtype=np.int64)) * row.item_bytes
         address = self._backend.allocate(max(nbytes, 1))
         array = self._backend.view(address, sizes, row)

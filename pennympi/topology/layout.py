@@ -85,9 +85,9 @@ def _build(name: str, tables: list[Any], n_pes: int) -> Layout:
     sizes = [(count, pes if isinstance(pes, int) else len(pes)) for count, pes, _, _ in rows]
     total = sum(count * size for count, size in sizes)
     if total != n_pes:
-        said = " and ".join(f"{count} node{'s' * (count > 1)} of {size}" for count, size in sizes)
+        found = " and ".join(f"{count} node{'s' * (count > 1)} of {size}" for count, size in sizes)
         raise TopologyError(
-            f"topology {name} lays {said}, {total} PEs in all, and this team has {n_pes}: start {total} ranks, "
+            f"topology {name} lays {found}, {total} PEs in all, and this team has {n_pes}: start {total} ranks, "
             "or choose another one by PENNYMPI_TOPOLOGY or init(topology=...)"
         )
     listed = [pe for _, pes, _, _ in rows if isinstance(pes, list) for pe in pes]

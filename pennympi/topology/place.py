@@ -39,14 +39,14 @@ def agree_on_layout(job: Job, name: str) -> Layout | None:
         layout = None if name.lower() == "auto" else lay(name, job.n_pes)
     except TopologyError as caught:
         error = str(caught)
-    said = job.gather((error, layout and (layout.node_of, layout.rail_of, layout.nics), name), "choice of a topology")
-    wrong = next((pe for pe, one in enumerate(said) if one[0]), None)
+    gathered = job.gather((error, layout and (layout.node_of, layout.rail_of, layout.nics), name), "choice of a topology")
+    wrong = next((pe for pe, one in enumerate(gathered) if one[0]), None)
     if wrong is not None:
-        raise TopologyError(f"PE {wrong}: {said[wrong][0]}" if wrong else said[0][0])
-    other = next((pe for pe, one in enumerate(said) if one[1] != said[0][1]), None)
+        raise TopologyError(f"PE {wrong}: {gathered[wrong][0]}" if wrong else gathered[0][0])
+    other = next((pe for pe, one in enumerate(gathered) if one[1] != gathered[0][1]), None)
     if other is not None:
         raise TopologyError(
-            f"the PEs lay different nodes, PE 0 by {said[0][2]!r} and PE {other} by {said[other][2]!r}: "
+            f"the PEs lay different nodes, PE 0 by {gathered[0][2]!r} and PE {other} by {gathered[other][2]!r}: "
             "give every rank the same PENNYMPI_TOPOLOGY or init(topology=...)"
         )
     return layout
