@@ -44,7 +44,7 @@ KNOWN_WIDE: dict[str, str] = {
     "allreduce/one_shot_packets.py": "one_shot_packets",
     "allreduce/recursive_doubling.py": "recursive_doubling",
     "allreduce/simple_ring.py": "simple_ring",
-    "allreduce/tree.py": "tree trunk",
+    "allreduce/tree.py": "tree",
     "allreduce/two_shot.py": "put_parts collect two_shot",
     "allreduce/two_shot_copied.py": "put_piece two_shot_copied",
     "allreduce/two_shot_direct.py": "two_shot_direct",

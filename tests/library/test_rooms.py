@@ -135,10 +135,8 @@ class C:
         ("pennympi.e", None, LOADED), ("..", ("f",), CALLED), (".made_*", None, CALLED),
     ]  # fmt: skip
     sources = {a.path: a} | one_file("pennympi/b/one.py", "from ..e import y") | one_file("pennympi/b/__init__.py", "")
-    sources |= one_file("pennympi/d/__init__.py", "from ..a.file import C") | one_file(
-        "pennympi/e.py", "import pennympi.d"
-    )
-    sources |= one_file("pennympi/a/made_1.py", "") | one_file("pennympi/f.py", "from .f import x")
+    sources |= one_file("pennympi/d/__init__.py", "from ..a.file import C") | one_file("pennympi/a/made_1.py", "")
+    sources |= one_file("pennympi/e.py", "import pennympi.d") | one_file("pennympi/f.py", "from .f import x")
     found = {room: set(out) for room, out in rooms.arrows(sources, LOADED).items()}
     assert found == {"a": {"b", "e"}, "b": {"e"}, "d": {"a"}, "e": {"d"}, "f": set()}
     assert rooms.cycles(rooms.arrows(sources, LOADED)) == [("a", "b", "d", "e")]
