@@ -1,12 +1,15 @@
-"""Every PE puts rows to all others, in pieces of many blocks: what AllGather and all-to-all share."""
+"""Every PE gives a row to each other PE, by puts or by packets: what AllGather and all-to-all share."""
 
-from .block import POISON, copy, put, read_epoch, signal_all, wait_all
+from .algorithm import PACKET_BYTES
+from .block import POISON, all_to_all_packets, copy, put, read_epoch, signal_all, wait_all
 from .records import PE, Transfer, Work
 from .steps import (
     before_first,
     block_words,
+    buffer,
     fence_signal_all,
     finish_epoch,
+    first_start,
     last_epoch,
     peer,
     piece_nbytes,
@@ -25,20 +28,21 @@ SIGNALS = 2  # words of a block for each PE
 def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
     """out (n_pes, nbytes) = the row that each PE has for this one: row p of its src is for PE p.
 
+    The first pieces go through the inbox.  They tell the receiver that this PE's call has begun and where its out is,
+    so that later pieces go straight into out: nothing is copied twice.
+
     src_stride_bytes: from one row of src to the next; 0: one row for all PEs
-    The first pieces go through the inbox.  They also tell the receiver that this PE's call has
-    begun and where its out is, so that later ones go straight into it: nothing is copied twice.
 
     inbox   (blocks, 4 quarters), a quarter holds (n_pes sources,) slots
     signals (blocks, 2, n_pes) words: a source's piece is here; where a PE's out lies
     """
     arrived = block_words(work, SIGNALS * pe.n_pes)  # (n_pes,) words
-    homes = word(arrived, pe.n_pes)  # (n_pes,) words: of a PE's out, the bytes from its inbox on; 0: not for peers
+    homes = word(arrived, pe.n_pes)  # (n_pes,) words: bytes from a PE's inbox to its out; 0: peers may not write out
     own_src, own_out = call.src + pe.me * src_stride_bytes, call.out + pe.me * call.nbytes
     epoch, start, stride = last_epoch(work) - 1, before_first(call.piece_bytes), stride_of(call.piece_bytes)
     by_inbox = epoch + 1 + BY_INBOX
     if start + (1 + BY_INBOX) * stride < call.nbytes:
-        # A PE reads a word of the last call only before its last piece, without which no other PE is here.
+        # A PE reads such a word of the call before until it sends its last piece, and no PE is in this call without that.
         signal_all(pe.ctx, homes, call.out - work.inbox if call.reach else 0, pe.me, pe.n_pes)
     while start < call.nbytes:
         epoch, following = epoch + 1, start + stride
@@ -48,7 +52,7 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
             for k in range(1, pe.n_pes):
                 to = peer(pe, k)
                 dst = slot_at(slots, pe.me)
-                if epoch >= by_inbox:  # this PE has waited for everybody's first piece: the words are of this call
+                if epoch >= by_inbox:  # this PE has waited for every PE's first piece: the words are of this call
                     home = read_epoch(homes, to)
                     if home != 0 and home < POISON:
                         dst = work.inbox + home + pe.me * call.nbytes + following
@@ -66,4 +70,23 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
         if following < call.nbytes:
             fence_signal_all(pe, arrived, epoch + 1)
         start = following
+    finish_epoch(work, epoch)
+
+
+def exchange_packets(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
+    """out (n_pes, nbytes) = the row that each PE has for this one: row p of its src is for PE p.
+
+    src_stride_bytes: from one row of src to the next; 0: one row for all PEs
+    inbox (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
+    """
+    epoch, start = last_epoch(work), first_start(call.piece_bytes)
+    while start < call.nbytes:
+        epoch += 1
+        # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
+        all_to_all_packets(
+            pe.ctx, call.out + start, call.nbytes, call.src + start, src_stride_bytes, slots.address, slots.nbytes,
+            piece_nbytes(call, start), epoch, pe.me, pe.n_pes,
+        )  # fmt: skip
+        start += stride_of(call.piece_bytes)
     finish_epoch(work, epoch)

@@ -1,4 +1,4 @@
-"""Direct AllGather: every PE puts its part into everybody's inbox, then straight into everybody's out.
+"""Direct AllGather: every PE puts its part into each other PE's inbox, then straight into its out.
 
 Source: the pushed one-shot of AllReduce, and zero-copy AllGather over symmetric
 memory (NCCL's symmetric kernels); see ``exchange_rows`` for when out may be written.
@@ -24,7 +24,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 
 ALGORITHM = Algorithm(
     name="direct",
-    sentence="every PE puts its part to everybody, straight into out where that is symmetric; one hop",
+    sentence="every PE puts its part to each other PE, straight into out where that is symmetric; one hop",
     needs="NVLink, or one device or host",
     kernel=direct,
     plan=plan,

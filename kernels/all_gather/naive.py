@@ -1,7 +1,7 @@
 """Naive AllGather: every PE puts its part to each other PE, one after the other.
 
-Source: the way that a loop of MPI sends would go.  Each PE sends its part n-1 times,
-in n-1 messages, and waits for as many.
+Source: a loop of MPI sends.  Each PE sends its part n-1 times, in n-1 messages, and
+receives n-1 messages.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut

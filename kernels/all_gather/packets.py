@@ -1,11 +1,11 @@
-"""AllGather by packets: every PE sends its part to everybody, no barrier.
+"""AllGather by packets: every PE sends its part to each other PE, no barrier.
 
 Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop:
 the latency of a store and of the poll that sees it.
 """
 
 from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
-from ..exchange_packets import exchange_packets
+from ..exchange_rows import exchange_packets
 from ..records import PE, Transfer, Work
 
 
@@ -18,13 +18,13 @@ def packets(pe: PE, call: Transfer, work: Work):
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``packet_plan``; every block sends its share whole."""
+    """See ``packet_plan``."""
     return packet_plan(count, item_bytes, 1, place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
     name="packets",
-    sentence="every PE's part to everybody in packets that carry their epoch; one hop, no barrier",
+    sentence="every PE sends its part to each other PE in packets that carry their epoch; one hop, no barrier",
     needs="NVLink, or one device or host",
     kernel=packets,
     plan=plan,

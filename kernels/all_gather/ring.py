@@ -43,7 +43,7 @@ def ring(pe: PE, call: Transfer, work: Work):
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB, pieces as large as a half allows."""
+    """Blocks of at least 4 KiB, pieces as large as a buffer allows."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
     return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // ((place.n_pes - 1) * item_bytes)))
 

@@ -1,4 +1,4 @@
-"""Direct all-to-all: every PE puts everybody its part into its inbox, then straight into its out.
+"""Direct all-to-all: every PE puts each other PE its part into its inbox, then straight into its out.
 
 Source: the pushed one-shot of AllReduce, with a row for each PE; see ``exchange_rows`` for
 when out may be written.
@@ -24,7 +24,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 
 ALGORITHM = Algorithm(
     name="direct",
-    sentence="everybody's part put to it, straight into out where that is symmetric; one hop",
+    sentence="every PE puts each other PE its part, straight into out where that is symmetric; one hop",
     needs="NVLink, or one device or host",
     kernel=direct,
     plan=plan,

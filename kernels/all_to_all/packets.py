@@ -1,11 +1,11 @@
-"""All-to-all by packets: every PE sends everybody its part, no barrier.
+"""All-to-all by packets: every PE sends each other PE its part, no barrier.
 
 Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop:
 the latency of a store and of the poll that sees it.
 """
 
 from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
-from ..exchange_packets import exchange_packets
+from ..exchange_rows import exchange_packets
 from ..records import PE, Transfer, Work
 
 
@@ -18,13 +18,13 @@ def packets(pe: PE, call: Transfer, work: Work):
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
+    """See ``packet_plan``."""
     return packet_plan(count, item_bytes, 1, place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
     name="packets",
-    sentence="everybody's part to it in packets that carry their epoch; one hop, no barrier",
+    sentence="every PE sends each other PE its part in packets that carry their epoch; one hop, no barrier",
     needs="NVLink, or one device or host",
     kernel=packets,
     plan=plan,

@@ -1,4 +1,4 @@
-"""Broadcast by packets: the root sends everybody everything, no barrier.
+"""Broadcast by packets: the root sends the vector to each other PE, no barrier.
 
 Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop;
 the root sends the vector n-1 times.
@@ -36,13 +36,13 @@ def packets(pe: PE, call: Transfer, work: Work):
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
+    """See ``packet_plan``."""
     return packet_plan(count, item_bytes, 1, 1, limits)
 
 
 ALGORITHM = Algorithm(
     name="packets",
-    sentence="the root sends everybody everything in packets that carry their epoch; one hop",
+    sentence="the root sends the vector to each other PE in packets that carry their epoch; one hop",
     needs="NVLink, or one device or host",
     kernel=packets,
     plan=plan,

@@ -1,7 +1,7 @@
-"""Direct Reduce: everybody puts the root everything, piece by piece with a signal each.
+"""Direct Reduce: every PE puts the root its vector, piece by piece with a signal each.
 
 Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  One hop; the root
-receives the vector n-1 times, so it is for two PEs.
+receives n-1 vectors, so this is for two PEs.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
@@ -58,7 +58,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 
 ALGORITHM = Algorithm(
     name="direct",
-    sentence="everybody puts the root everything, piece by piece; one hop",
+    sentence="every PE puts the root its vector, piece by piece; one hop",
     needs="NVLink, or one device or host",
     kernel=direct,
     plan=plan,

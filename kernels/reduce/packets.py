@@ -1,4 +1,4 @@
-"""Reduce by packets: everybody sends the root everything, no barrier.
+"""Reduce by packets: every PE sends the root its vector, no barrier.
 
 Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop;
 the root receives the vector n-1 times.
@@ -49,13 +49,13 @@ def packets(pe: PE, call: Reduction, work: Work):
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
+    """See ``packet_plan``."""
     return packet_plan(count, item_bytes, 1, place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
     name="packets",
-    sentence="everybody sends the root everything in packets that carry their epoch; one hop",
+    sentence="every PE sends the root its vector in packets that carry their epoch; one hop",
     needs="NVLink, or one device or host",
     kernel=packets,
     plan=plan,

@@ -1,4 +1,4 @@
-"""Direct ReduceScatter: every PE puts everybody its chunk, piece by piece, with one signal to all.
+"""Direct ReduceScatter: every PE puts each other PE its chunk, piece by piece, with one signal to all.
 
 Source: the pushed one-shot of AllReduce (one_shot.py).  One piece is under way while
 the one before it is added up; its signal comes after that, when the piece has long
@@ -62,7 +62,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 
 ALGORITHM = Algorithm(
     name="direct",
-    sentence="every PE's chunk put straight to it, piece by piece; one hop",
+    sentence="every PE puts each other PE its chunk, piece by piece; one hop",
     needs="NVLink, or one device or host",
     kernel=direct,
     plan=plan,

@@ -1,4 +1,4 @@
-"""ReduceScatter by packets: every PE sends everybody its chunk, no barrier.
+"""ReduceScatter by packets: every PE sends each other PE its chunk, no barrier.
 
 Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop:
 the latency of a store and of the poll that sees it.
@@ -33,13 +33,13 @@ def packets(pe: PE, call: Reduction, work: Work):
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``packet_plan``; every block sends its share whole."""
+    """See ``packet_plan``."""
     return packet_plan(count, item_bytes, 1, place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
     name="packets",
-    sentence="every PE's chunk to it in packets that carry their epoch; one hop, no barrier",
+    sentence="every PE sends each other PE its chunk in packets that carry their epoch; one hop, no barrier",
     needs="NVLink, or one device or host",
     kernel=packets,
     plan=plan,

@@ -9,7 +9,7 @@ from greenlet import getcurrent
 
 from pennympi.compile.bind import parameters
 from pennympi.kernels.exchange import Form
-from pennympi.kernels.rma import on_stream as texts
+from pennympi.kernels.rma import on_stream
 
 from .bodies import bound
 from .calls import Arrays, Held, must_be, values
@@ -18,7 +18,7 @@ from .network import POINTER
 from .workspaces import FIRST_EPOCHS, fill
 
 MOST_BYTES = 600
-SPARE = 4  # words for each one that texts need today: they may use one a parity
+SPARE = 4  # words allocated for each slot or PE: more than the two that kernels use
 
 
 def words(machine: Machine, n: int, first: int) -> int:
@@ -29,9 +29,9 @@ def words(machine: Machine, n: int, first: int) -> int:
     return at
 
 
-def prepared(what: str, text: Callable[..., None], blocks: int, **known: int) -> Launch:
+def prepared(what: str, kernel: Callable[..., None], blocks: int, **known: int) -> Launch:
     """A launch with its arguments by name."""
-    return Launch(what, bound(text), [known[name] for name in parameters(text)], blocks, "byte")
+    return Launch(what, bound(kernel), [known[name] for name in parameters(kernel)], blocks, "byte")
 
 
 class Exchanges:
@@ -121,20 +121,19 @@ class OneSided:
             common = {"ctx": pe, "src": sources[pe], "dst": self.to, "nbytes": nbytes, "peer": to}
             if name == "get":
                 given = Launch(f"{what}, given", lambda: None, begin=begin)
-                got = prepared(what, texts.get_bytes, blocks, **common)
+                got = prepared(what, on_stream.get_bytes, blocks, **common)
                 streams.append([given, *self._barrier(pe), got, checked, *self._barrier(pe)])
                 streams[-1][-1].end = end
                 continue
             if name == "put":
-                one = prepared(what, texts.put_bytes, blocks, **common)
+                one = prepared(what, on_stream.put_bytes, blocks, **common)
                 stream = [one, *self._barrier(pe), checked]
             else:
                 blocks = blocks if network.by_pointer(pe, to) else 1
                 told = {"signal_word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
-                one = prepared(what, texts.put_bytes_signal, blocks, **common, **told)
-                waited = prepared(
-                    f"{what}, wait", texts.wait_signal, 1, ctx=pe, signal_word=self.word, value=self.round, source=source
-                )  # fmt: skip
+                one = prepared(what, on_stream.put_bytes_signal, blocks, **common, **told)
+                awaited = {"signal_word": self.word, "value": self.round, "source": source}
+                waited = prepared(f"{what}, wait", on_stream.wait_signal, 1, ctx=pe, **awaited)
                 stream = [one, waited, checked]
             one.begin, one.end = begin, end
             streams.append([*stream, *self._barrier(pe)])
@@ -142,7 +141,7 @@ class OneSided:
 
     def _barrier(self, pe: int) -> list[Launch]:
         known = {"ctx": pe, "me": pe, "n_pes": self.machine.n_pes, "signals": self.signals, "epochs": self.epochs}
-        return [Launch("quiet", quiet, (pe,)), prepared("barrier", texts.barrier, 1, **known)]
+        return [Launch("quiet", quiet, (pe,)), prepared("barrier", on_stream.barrier, 1, **known)]
 
     def _check(self, pe: int, data: np.ndarray) -> Callable[[], None]:
         found = self.machine.memory.bytes[pe][self.to : self.to + len(data)]
