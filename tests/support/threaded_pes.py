@@ -31,7 +31,7 @@ class Machine:
             )
             ctx[ctx_words.ME], ctx[ctx_words.N_PES], ctx[ctx_words.TIMEOUT_NS] = me, n_pes, int(1e9 * timeout_s)
             ctx[ctx_words.PATIENCE], ctx[ctx_words.RECORD] = PATIENT_SPINS, record.ctypes.data
-            ctx[ctx_words.LIVES], ctx[ctx_words.OWN_LIVES] = silent.ctypes.data, liveness.own_address
+            ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = silent.ctypes.data, liveness.own_words_address
             ctx[ctx_words.DELTAS :] = [base - bases[me] for base in bases]
             pe = SimpleNamespace(me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
             pe.call_names, pe.comm, pe.timeout_s = {}, SimpleNamespace(rank=me), timeout_s
@@ -87,6 +87,7 @@ class Workspace:
             count=count, n_elems=count, piece_elems=plan.piece_elems, buffer_bytes=buffer_bytes, root=root, reach=1
         )
         self._numbers |= dict(n_pes=machine.n_pes, item_bytes=4, acc_bytes=4, residual=0)
+        self._numbers |= dict(nbytes=4 * count, piece_bytes=4 * plan.piece_elems)
         dtype = DTYPES["int32"]
         fixed = constants(row.kernel, dtype, machine.n_pes)
         reduction = (dtype, "sum") if reduces else None

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..grid.device import free_bytes
-from ..grid.memory import field_bytes
 from ..grid.problem import Problem
 from ..outcome import Outcome
 from ..solver import Solver
 from ..variants import row_of
+from ..variants.memory import field_bytes
 from .baseline import OnePeTeam
 
 HOST_SWEEPS = 50  # on a CPU so many sweeps are timed, and the time is scaled up

@@ -1,7 +1,7 @@
 """How much memory a solve takes on a PE."""
 
-from ..variants import row_of
-from .problem import Problem
+from ..grid.problem import Problem
+from . import row_of
 
 LIBRARY_HEAP_BYTES = 256 << 20  # beside the fields, when they are too large for the default heap
 DEFAULT_HEAP_HOLDS_BYTES = 64 << 20
