@@ -3,7 +3,7 @@
 import pytest
 
 from pennympi.kernels.algorithm import Place
-from pennympi.kernels.trees import NONE, TREES, LINKS, double_tree
+from pennympi.kernels.trees import LINKS, NONE, TREES, double_tree
 
 
 @pytest.mark.parametrize("n", [*range(2, 18), 31, 32, 99, 128])
