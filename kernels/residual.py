@@ -1,12 +1,13 @@
 """A residual without any communication: what is left of an AllReduce of one PE."""
 
-from .block import block, blocks, plus
+from .block import plus
+from .records import Reduction
+from .steps import piece_inside, rounds
 
 
-def add_residual(ctx, out, src, residual, item_bytes, count, piece_elems):
-    """out (count,) elements = src (count,) + residual (count,); out may be either."""
-    low = block() * piece_elems
-    while low < count:
-        at = low * item_bytes
-        plus(ctx, out + at, src + at, residual + at, min(piece_elems, count - low))
-        low += blocks() * piece_elems
+def add_residual(ctx, call: Reduction):
+    """out (n_elems,) = src (n_elems,) + residual (n_elems,); out may be either."""
+    for start in rounds(call.n_elems, call.piece_elems):
+        own = piece_inside(call, start)
+        at = own.offset_bytes
+        plus(ctx, call.out + at, call.src + at, call.residual + at, own.n_elems)

@@ -91,8 +91,12 @@ def neighbours(pe: PE) -> tuple[int, int]:
 
 def peer(pe: PE, k: int) -> int:
     """The k-th PE after this one, so that in a loop over all others no two PEs turn to the same one."""
-    other = pe.me + k
-    return other - pe.n_pes if other >= pe.n_pes else other  # cheaper than %
+    return after(pe.me, k, pe.n_pes)
+
+
+def after(rank: int, k: int, n: int) -> int:
+    """(rank + k) % n for 0 <= rank, k < n, without a division."""
+    return rank + k - n if rank + k >= n else rank + k
 
 
 def distance(pe: PE, root: int, to: int) -> int:

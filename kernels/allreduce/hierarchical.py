@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
 from ..block import copy, fence, finish_merge, merge, put, put_signal, read_route, reduce, signal, staged, wait, widen
 from ..records import PE, Reduction, Work
-from ..steps import Piece, Slots, buffer, finish_epoch, last_epoch, piece, rounds, slot_at, word, words
+from ..steps import Piece, Slots, after, buffer, finish_epoch, last_epoch, piece, rounds, slot_at, word, words
 
 
 class Group(NamedTuple):
@@ -29,6 +29,13 @@ class Group(NamedTuple):
     pes: int
     n: int
     rank: int
+
+
+class Groups(NamedTuple):
+    """The PEs of this node, and this PE's twins: the PEs of its local rank, one of each node."""
+
+    node: Group
+    twins: Group
 
 
 class Round(NamedTuple):
@@ -59,7 +66,7 @@ class Round(NamedTuple):
 
 def other(group: Group, k: int) -> int:
     """Number in the group of the k-th PE after this one."""
-    return (group.rank + k) % group.n
+    return after(group.rank, k, group.n)
 
 
 def signal_group(pe: PE, group: Group, words: int, epoch: int):
@@ -76,9 +83,10 @@ def wait_group(pe: PE, group: Group, words: int, epoch: int):
         wait(pe.ctx, word(words, source), epoch, read_route(group.pes, source))
 
 
-def round_of(call: Reduction, work: Work, node: Group, twins: Group, start: int, epoch: int) -> Round:
+def round_of(call: Reduction, work: Work, groups: Groups, start: int, epoch: int) -> Round:
     """Slices of round e+1 come from PEs that heard of every PE in round e+1: all have read round e, two buffers do, and
     two sets of words."""
+    node, twins = groups.node, groups.twins
     chunk_bytes = call.piece_elems * call.acc_bytes
     slice_elems, slice_bytes = twins.n * call.piece_elems, twins.n * chunk_bytes
     parts, added = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
@@ -176,7 +184,7 @@ def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
 def hierarchical(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    The vector is cut in n_local slices of n_nodes chunks of piece_elems; a "twin" is a PE of this local rank.
+    The vector is cut into n_local slices of n_nodes chunks of piece_elems.
     inbox   (blocks, 2 buffers), a buffer holds parts (n_local, slice), partials (n_nodes, chunk), one whole slice, and
             slices (n_local, slice)
     outbox  (blocks, 2 buffers): the partials of a slice, then (n_local, slice) that parts start from
@@ -188,7 +196,7 @@ def hierarchical(pe: PE, call: Reduction, work: Work):
     epoch = last_epoch(work)
     for start in rounds(call.n_elems, pe.n_pes * call.piece_elems):
         epoch += 1
-        now = round_of(call, work, node, twins, start, epoch)
+        now = round_of(call, work, Groups(node, twins), start, epoch)
         reduce_in_node(pe, call, node, now)
         reduce_between_nodes(pe, call, twins, now)
         gather_between_nodes(pe, call, twins, now)

@@ -29,6 +29,14 @@ from ..rings import no_rings, rings
 from ..steps import Piece, Slots, buffer, finish_epoch, last_epoch, piece, slot_at, word, words
 
 
+class Round(NamedTuple):
+    """A round of a block: shares from element ``start`` on, the first of which belongs to ring ``ring``."""
+
+    epoch: int
+    start: int
+    ring: int
+
+
 class Share(NamedTuple):
     """One ring's share of a round: n_pes pieces, from element ``start`` on.
 
@@ -45,25 +53,25 @@ class Share(NamedTuple):
     words: int
 
 
-def share(pe: PE, call: Reduction, work: Work, start: int, epoch: int, turn: int) -> Share:
-    """The share of the ring that this block serves in its ``turn``, in the round that starts at element ``start``.
+def share(pe: PE, call: Reduction, work: Work, now: Round, turn: int) -> Share:
+    """The share of the ring that this block serves in its ``turn``.
 
     A PE that finished round e+1 on any ring proves that all PEs finished round e: two buffers are enough, and two sets
     of words.  A word has one writer.
     """
     n_rings, steps, slot_bytes = read_route(work.routes, 0), 2 * (pe.n_pes - 1), call.piece_elems * call.acc_bytes
-    links = word(work.routes, 1 + 3 * (block() % n_rings + turn * blocks()))
+    links = word(work.routes, 1 + 3 * (now.ring + turn * blocks()))
     first = turn * steps
-    offset = buffer(work, epoch) + first * slot_bytes
+    offset = buffer(work, now.epoch) + first * slot_bytes
     return Share(
-        epoch,
-        start + turn * blocks() * pe.n_pes * call.piece_elems,
+        now.epoch,
+        now.start + turn * blocks() * pe.n_pes * call.piece_elems,
         read_route(links, 0),
         read_route(links, 1),
         read_route(links, 2),
         Slots(work.inbox + offset, slot_bytes),
         Slots(work.outbox + offset, slot_bytes),
-        word(words(work, epoch, n_rings * steps), first),
+        word(words(work, now.epoch, n_rings * steps), first),
     )
 
 
@@ -114,12 +122,13 @@ def multi_ring(pe: PE, call: Reduction, work: Work):
         epoch += 1
         # A single block has no turn for an empty share.
         last = min(n_rings, block() + -(-(call.n_elems - start) // share_elems))
-        turns = (last - block() % n_rings + blocks() - 1) // blocks()
+        now = Round(epoch, start, block() % n_rings)
+        turns = (last - now.ring + blocks() - 1) // blocks()
         for step in range(2 * (pe.n_pes - 1)):
             for turn in range(turns):
-                send_step(pe, call, share(pe, call, work, start, epoch, turn), step)
+                send_step(pe, call, share(pe, call, work, now, turn), step)
             for turn in range(turns):
-                receive_step(pe, call, share(pe, call, work, start, epoch, turn), step)
+                receive_step(pe, call, share(pe, call, work, now, turn), step)
     finish_epoch(work, epoch)
 
 

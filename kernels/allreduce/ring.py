@@ -9,7 +9,7 @@ Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import copy, finish, put_signal, reduce, wait, widen
 from ..records import PE, Reduction, Work
-from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece, rounds, word, words
+from ..steps import after, buffer, finish_epoch, last_epoch, neighbours, piece, rounds, word, words
 
 
 def ring(pe: PE, call: Reduction, work: Work):
@@ -48,7 +48,7 @@ def ring(pe: PE, call: Reduction, work: Work):
             if step < steps:
                 put_signal(pe.ctx, inbox + slot, ready, nbytes, word(arrived, step), epoch, succ)
                 wait(pe.ctx, word(arrived, step), epoch, pred)
-            chunk = (chunk if chunk > 0 else pe.n_pes) - 1
+            chunk = after(chunk, pe.n_pes - 1, pe.n_pes)
     finish_epoch(work, epoch)
 
 

@@ -7,6 +7,7 @@ from ..arrays.dtypes import DType
 from ..arrays.span import Span, check_alike, check_apart
 from ..backend import Run
 from ..kernels.algorithm import Algorithm, Place, cut
+from ..kernels.records import Reduction
 from ..kernels.residual import add_residual
 from .allreduce import AllReduce
 from .base import Collective, Request
@@ -41,4 +42,5 @@ class AllReducePlus(AllReduce):
         kernel = self.backend.kernel(add_residual, "allreduce of one PE", reduction=(dtype, "sum"))
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
-        return kernel.prepare(blocks, (0, 0, 0, dtype.item_bytes, count, cut(count, blocks, count + 16)), (0, 1, 2))
+        call = Reduction(0, 0, count, cut(count, blocks, count + 16), dtype.item_bytes, dtype.acc_bytes, 0, 0)
+        return kernel.prepare(blocks, call, tuple(call._fields.index(name) for name in self.opened))
