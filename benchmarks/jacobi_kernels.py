@@ -17,7 +17,7 @@ import mpi4py
 mpi4py.rc.initialize = False  # nobody here talks to anybody, and there are many processes
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from apps.jacobi.norm.exact_sum import EDGE, WIDTH  # noqa: E402
+from apps.jacobi.norm.exact_sum import LANE_COLUMNS, MAX_SWEEPS  # noqa: E402
 from apps.jacobi.outcome import checked  # noqa: E402
 from apps.jacobi.sweep import schedule  # noqa: E402
 from apps.jacobi.variants.blocked import SIZES  # noqa: E402
@@ -29,14 +29,14 @@ def passes(niter, nccheck):
     """(sweeps, norms) of all passes of such a solve, blocked and plain."""
     found, done = set(), 0
     while done < niter:
-        due = [checked(k, nccheck, False) for k in range(done, min(niter, done + EDGE))]
+        due = [checked(k, nccheck, False) for k in range(done, min(niter, done + MAX_SWEEPS))]
         count = schedule.fit(due, SIZES)
         found.add((count, schedule.norms(due[:count])))
         done += count
     return found | {(1, "none"), (1, "last")}
 
 
-def kernels(problems):
+def all_kernels(problems):
     """(text, bodies, nx) of all that problems (nx, sweeps, nccheck) launch; of those whose code is the same, one."""
     found = {}
     for nx, niter, nccheck in problems:
@@ -44,7 +44,7 @@ def kernels(problems):
         texts += [("exchanging_sweeps", (("march", *one),)) for one in sorted(passes(niter, nccheck))]
         texts.append(("persistent_sweeps", (("march", 1, "none"), ("summed_march", 1, "last"))))
         for text in texts:
-            found.setdefault((*text, (nx - 1) % WIDTH[DTYPE]), (*text, nx))
+            found.setdefault((*text, (nx - 1) % LANE_COLUMNS[DTYPE]), (*text, nx))
     return list(found.values())
 
 
@@ -52,7 +52,7 @@ def compile_one(job):
     """One kernel, as ``sweeper.compiled`` asks for it."""
     import numba.cuda.dispatcher
 
-    from apps.jacobi.sweep import band, sweep
+    from apps.jacobi.sweep import band, kernels
     from apps.jacobi.variants import persistent
     from pennympi.arrays.dtypes import TABLE
     from pennympi.compile.bind import parameters
@@ -61,10 +61,10 @@ def compile_one(job):
     name, bodies, nx, cc = job
     # Numba asks the current device for this, and a context for each process would fill the GPU.
     numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
-    text = sweep.bound(getattr(sweep, name), "cuda", bodies, DTYPE, nx)
+    text = kernels.bound(getattr(kernels, name), "cuda", bodies, DTYPE, nx)
     resident = persistent.RESIDENT if name == "persistent_sweeps" else band.RESIDENT[bodies[0][1]]
     kinds = "i" * (len(parameters(text)) - 1)
-    bounds = (band.THREADS, resident)
+    bounds = (band.THREADS_PER_BLOCK, resident)
     cubin(text, text.__name__, kinds, TABLE[DTYPE], None, {}, False, False, cc, bounds)
 
 
@@ -72,7 +72,7 @@ def main():
     import cupy
 
     facts, begin = cupy.cuda.runtime.getDeviceProperties(0), time.monotonic()
-    jobs = [(*one, (facts["major"], facts["minor"])) for one in kernels(json.loads(sys.argv[1]))]
+    jobs = [(*one, (facts["major"], facts["minor"])) for one in all_kernels(json.loads(sys.argv[1]))]
     with ProcessPoolExecutor(min(len(jobs), os.cpu_count()), get_context("spawn")) as pool:
         list(pool.map(compile_one, jobs))
     print(f"{len(jobs)} kernels compiled in {time.monotonic() - begin:.0f} s", flush=True)

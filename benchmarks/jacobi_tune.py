@@ -19,7 +19,7 @@ def main():
     import pennympi
     from apps.jacobi.grid.fields import Fields
     from apps.jacobi.grid.problem import Problem
-    from apps.jacobi.norm.exact_sum import segment
+    from apps.jacobi.norm.exact_sum import segment_columns
     from apps.jacobi.norm.norm import words_shape
     from apps.jacobi.sweep import band
     from apps.jacobi.sweep.sweeper import Sweeper
@@ -30,14 +30,14 @@ def main():
     fields.reset()
     words = cupy.zeros(words_shape(team, 8), "int64")
     sweeper = Sweeper(team, problem, 8, fields.pitch_bytes)
-    strips = -(-N // segment("float32"))
+    strips = -(-N // segment_columns("float32"))
     for count, norms in PASSES:
         for waves in WAVES:
-            warps = band.WARPS * band.capacity(team, count)
+            warps = band.WARPS_PER_BLOCK * band.capacity(team, count)
             chunk = 3 * -(-N // (3 * max(1, waves * warps // strips))) if waves else 0
             rows = band.inner(team, problem, 8, 8 + N, count)
             if waves:
-                blocks = -(-strips * -(-N // chunk) // band.WARPS)
+                blocks = -(-strips * -(-N // chunk) // band.WARPS_PER_BLOCK)
                 rows = band.Band(8, 8 + N, chunk, chunk, blocks)
             begin, end, times = cupy.cuda.Event(), cupy.cuda.Event(), []
             for _ in range(6):

@@ -8,15 +8,14 @@ from collective_cases import ALGORITHMS as ALL_OTHERS
 from collective_cases import CASES
 from mpi4py import MPI
 
-from apps.jacobi.sweep import warp_source
-
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("one process compiles for all: run these tests without mpirun", allow_module_level=True)
 
 from numba.cuda import dispatcher
 
-from apps.jacobi.sweep import chebyshev, sweep
+from apps.jacobi.sweep import chebyshev, march_cuda_source
+from apps.jacobi.sweep import kernels as sweep_kernels
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.compile.bind import parameters
@@ -194,7 +193,7 @@ def test_jacobi(ptx, text, name, sweeps, norms, cc):
     bodies = (("march", sweeps, norms),)
     if text == "persistent_sweeps":
         bodies = (("march", 1, "none"), ("summed_march", 1, norms))
-    kernel = sweep.bound(getattr(sweep, text), "cuda", bodies, name, 1000)
+    kernel = sweep_kernels.bound(getattr(sweep_kernels, text), "cuda", bodies, name, 1000)
     code = ptx(kernel, text, cc, elements=DTYPES[name])
     letter, width = {"float32": ("f32", 4), "float64": ("f64", 2)}[name]
     loads, stores = (len(re.findall(rf"\b{kind}\.global\.v{width}\.(?:{letter}|b\d\d)\b", code)) for kind in ("ld", "st"))
@@ -202,7 +201,7 @@ def test_jacobi(ptx, text, name, sweeps, norms, cc):
     assert loads >= 2 * rows and stores >= rows
     assert not re.search(rf"\b(ld|st)\.global\.{letter}\b", code), "a column of its own"
     assert ".local" not in code and "shfl.sync" in code
-    assert ("prefetch.global.L2" in code) == (warp_source.PREFETCH_ROWS.get(sweeps, warp_source.MAX_PREFETCH_ROWS) > 0)
+    assert ("prefetch.global.L2" in code) == (march_cuda_source.prefetch_rows(sweeps) > 0)
     products = len(re.findall(rf"\bmul\.rn\.{letter}", code))
     summed = {"none": 0, "last": 1, "all": sweeps}[norms]
     squares = width * (3 * summed + (summed - 1 if norms == "all" else 0))

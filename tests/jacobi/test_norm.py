@@ -10,8 +10,17 @@ from warp import lane_deposit
 
 from apps.jacobi.grid.problem import Problem
 from apps.jacobi.norm import exact_sum
-from apps.jacobi.norm.add_exact import deposit
-from apps.jacobi.norm.exact_sum import LEAST_BIT, LIMB_BITS, LIMBS, MOST_CHUNK_ROWS, MOST_SEGMENTS, WORDS, segment, unit
+from apps.jacobi.norm.add_exact import add_exact
+from apps.jacobi.norm.exact_sum import (
+    FRACTION_BITS,
+    LIMB_BITS,
+    LIMBS,
+    MAX_CHUNK_ROWS,
+    MAX_SEGMENTS,
+    WORDS,
+    limb_unit,
+    segment_columns,
+)
 from apps.jacobi.norm.norm import norms_of
 from apps.jacobi.solver import Solver
 from apps.jacobi.sweep.band import chunk_rows
@@ -26,7 +35,7 @@ def deposits(ctx, words, count, value):
     """``count`` segments whose sum is ``value``."""
     if first():
         for _ in range(count):
-            deposit(words, value)
+            add_exact(words, value)
 
 
 def after(team, count, value, before=None):
@@ -48,7 +57,7 @@ def norm(words):
 
 def exact(value, count):
     """The norm of ``count`` sums of ``value``, by whole numbers."""
-    return math.sqrt(math.ldexp(count * int(math.ldexp(value, LEAST_BIT)), -LEAST_BIT))
+    return math.sqrt(math.ldexp(count * int(math.ldexp(value, FRACTION_BITS)), -FRACTION_BITS))
 
 
 def test_millions_of_segments(team):
@@ -59,36 +68,36 @@ def test_millions_of_segments(team):
 
 @pytest.mark.parametrize("k", range(LIMBS))
 def test_up_to_the_limit_and_not_beyond(team, k):
-    """The largest sums that a limb can have: the last million of MOST_SEGMENTS still fits, another two million do not."""
-    value, million = FULL * unit(k), 1 << 20
-    nearly = times(after(team, 1, value), MOST_SEGMENTS - million)
+    """The largest sums that a limb can have: the last million of MAX_SEGMENTS still fits, another two million do not."""
+    value, million = FULL * limb_unit(k), 1 << 20
+    nearly = times(after(team, 1, value), MAX_SEGMENTS - million)
     words = after(team, million, value, nearly)
-    assert norm(words) == exact(value, MOST_SEGMENTS)
-    assert norm(after(team, 2 * million, value, words)) != exact(value, MOST_SEGMENTS + 2 * million)
+    assert norm(words) == exact(value, MAX_SEGMENTS)
+    assert norm(after(team, 2 * million, value, words)) != exact(value, MAX_SEGMENTS + 2 * million)
 
 
 @pytest.mark.parametrize("k", range(LIMBS))
 def test_highest_chunks_up_to_the_limit(k):
     """The same for a warp's deposits, each the sum of a chunk's rows."""
-    words, limb = np.zeros(exact_sum.WORDS_BYTES, "u1"), MOST_CHUNK_ROWS * FULL
+    words, limb = np.zeros(exact_sum.WORDS_BYTES, "u1"), MAX_CHUNK_ROWS * FULL
     assert limb < 1 << 63
     lane_deposit(words, 0, 0, k, LIMBS, 0, 1, limb, False)
-    words = times(words.view("i8"), MOST_SEGMENTS // MOST_CHUNK_ROWS)
-    assert norm(words) == exact(FULL * unit(k), MOST_SEGMENTS)
+    words = times(words.view("i8"), MAX_SEGMENTS // MAX_CHUNK_ROWS)
+    assert norm(words) == exact(FULL * limb_unit(k), MAX_SEGMENTS)
 
 
 def test_no_chunk_is_too_high():
-    for rows in (MOST_CHUNK_ROWS - 1, 2**31):
+    for rows in (MAX_CHUNK_ROWS - 1, 2**31):
         for sweeps, warps in ((1, 5), (4, 1000), (8, 24)):
-            assert chunk_rows(rows, 1, warps, sweeps) <= MOST_CHUNK_ROWS
+            assert chunk_rows(rows, 1, warps, sweeps) <= MAX_CHUNK_ROWS
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_refuses_one_row_beyond_the_limit(dtype):
-    nx, rows = segment(dtype) << 20, MOST_SEGMENTS >> 20
+    nx, rows = segment_columns(dtype) << 20, MAX_SEGMENTS >> 20
     assert not exact_sum.refuse(Problem(nx, rows + 2, dtype=dtype))
     for more in (Problem(nx, rows + 3, dtype=dtype), Problem(nx + 1, rows + 2, dtype=dtype)):
-        assert exact_sum.refuse(more).endswith(f"exact for at most {MOST_SEGMENTS}: use a smaller --nx or --ny")
+        assert exact_sum.refuse(more).endswith(f"exact for at most {MAX_SEGMENTS}: use a smaller --nx or --ny")
 
 
 @pytest.mark.mpi
@@ -102,6 +111,6 @@ def test_refused_before_anything_is_allocated(team):
 
 def test_persistent_refuses_rows_that_a_lane_cannot_add_up(monkeypatch):
     monkeypatch.setattr(persistent, "multiprocessors", lambda team: 132)
-    team, most = SimpleNamespace(backend="cuda", n_pes=2), 2 * 132 * persistent.RESIDENT * MOST_CHUNK_ROWS
+    team, most = SimpleNamespace(backend="cuda", n_pes=2), 2 * 132 * persistent.RESIDENT * MAX_CHUNK_ROWS
     assert not persistent.Persistent.refuse(team, Problem(3, most + 2))
     assert "use more PEs" in persistent.Persistent.refuse(team, Problem(3, most + 3))

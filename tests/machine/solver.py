@@ -1,4 +1,4 @@
-"""The solver's exchanging kernels, ``apps/jacobi/sweep.py``, over sweeps of integers in place of ``march``.
+"""The solver's exchanging kernels, ``apps/jacobi/sweep/kernels.py``, over sweeps of integers in place of ``march``.
 
 A row of the field of one PE has ``across`` pieces of COLUMNS; the PEs' rows form a ring.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
-from apps.jacobi.sweep import sweep
+from apps.jacobi.sweep import kernels
 from pennympi.compile.bind import parameters
 
 from .bodies import BODIES, bound
@@ -30,7 +30,7 @@ def swept(field: np.ndarray) -> np.ndarray:
 
 
 def march(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch):
-    """As ``apps.jacobi.sweep.march``, of int64; reads and writes by rows, between which others run."""
+    """As ``apps.jacobi.sweep.kernels.march``, of int64; reads and writes by rows, between which others run."""
     block: Any = getcurrent()
     across = nx // COLUMNS
     start = first_row + b // across * stride_rows
@@ -54,7 +54,7 @@ def march(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_ro
 
 def text_of(name: str) -> Callable[..., Any]:
     """A text of the solver with this march."""
-    text = getattr(sweep, name)
+    text = getattr(kernels, name)
     names = {**text.__globals__, "march": march, "summed_march": march}
     return bound(FunctionType(text.__code__, names, text.__name__))
 

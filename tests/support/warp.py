@@ -10,8 +10,8 @@ from types import FunctionType, SimpleNamespace
 import numpy as np
 
 from apps.jacobi.norm import add_exact
-from apps.jacobi.norm.exact_sum import LANE_BYTES, LIMB_BITS, TOO_LARGE, WIDTH
-from apps.jacobi.sweep.warp_source import source
+from apps.jacobi.norm.exact_sum import INTEGER_BITS, LANE_BYTES, LANE_COLUMNS, LIMB_BITS
+from apps.jacobi.sweep.march_cuda_source import source
 
 LANE = np.arange(32)
 LIMIT_S = 60.0
@@ -23,13 +23,13 @@ def bound(text, scope):
 
 
 def lane_deposit(memory, *args):
-    """``deposit_lane`` of one lane, on the words in ``memory``."""
+    """``add_exact_lane`` of one lane, on the words in ``memory``."""
 
     def add_shared(base, index, value):
         memory[base + 8 * index : base + 8 * index + 8].view("i8")[0] += value
 
-    limb = bound(add_exact.deposit_limb, {"add_shared": add_shared})
-    bound(add_exact.deposit_lane, {"add_shared": add_shared, "deposit_limb": limb})(*args)
+    limb = bound(add_exact.add_exact_limb, {"add_shared": add_shared})
+    bound(add_exact.add_exact_lane, {"add_shared": add_shared, "add_exact_limb": limb})(*args)
 
 
 class Words:
@@ -40,7 +40,7 @@ class Words:
 
     def _march(self, sweeps, norms, nx):
         """The text for so many sweeps, as a Python function."""
-        width = WIDTH[self._dtype.name]
+        width = LANE_COLUMNS[self._dtype.name]
         scope = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
         scope["cuda"] = SimpleNamespace(laneid=LANE, blockDim=SimpleNamespace(x=32), threadIdx=SimpleNamespace(x=0))
         exec(source(sweeps, norms, self._dtype.name, (nx - 1) % width, "march"), scope)
@@ -53,7 +53,7 @@ class Words:
 
     def load_row(self, at):
         elements = self._memory.view(self._dtype)
-        return [elements[at // self._dtype.itemsize + k] for k in range(WIDTH[self._dtype.name])]
+        return [elements[at // self._dtype.itemsize + k] for k in range(LANE_COLUMNS[self._dtype.name])]
 
     def store_half(self, condition, at, values):
         assert len(values) * self._dtype.itemsize == LANE_BYTES // 2 and not (at % 16).any()
@@ -95,16 +95,16 @@ class Words:
         return x[np.minimum(LANE + 1, 31)]
 
     def limb_scale(self, j):
-        return np.ldexp(1.0, LIMB_BITS * j - TOO_LARGE)
+        return np.ldexp(1.0, LIMB_BITS * j - INTEGER_BITS)
 
     def limb_of(self, x, scale):
         scaled = np.where(np.isfinite(x), x, 0).astype("f8") * scale
         return ((scaled - np.trunc(scaled)) * 2.0**LIMB_BITS).astype("i8")
 
     def too_large(self, x):
-        return ~(x < 2.0**TOO_LARGE)
+        return ~(x < 2.0**INTEGER_BITS)
 
-    def deposit_lane(self, at, warp, lane, share, level, levels, limb, bad):
+    def add_exact_lane(self, at, warp, lane, share, level, levels, limb, bad):
         with self._lock:
             for one in zip(lane.tolist(), level.tolist(), limb.tolist(), bad.tolist(), strict=True):
                 lane_deposit(self._memory, at, warp, one[0], share, one[1], levels, one[2], one[3])

@@ -9,7 +9,7 @@ from typing import Any
 
 from pennympi.kernels.block import block, block_sum, blocks, first, lanes, load, real, store, sync
 
-from ..norm.add_exact import deposit
+from ..norm.add_exact import add_exact
 from .row_sum import LOWER, add_up, fold, relax, square
 
 MOST = 3e38
@@ -59,7 +59,7 @@ def chebyshev_and_sum(ctx, new, old, first_row, stop_row, step, nx, pitch_bytes,
             total += change * change
         total = block_sum(total)
         if first():
-            deposit(words, total)
+            add_exact(words, total)
 
 
 def chebyshev_then_sum(ctx, new, old, first_row, stop_row, step, nx, pitch_bytes, weight, words, scratch):
@@ -83,10 +83,10 @@ def chebyshev_then_sum(ctx, new, old, first_row, stop_row, step, nx, pitch_bytes
         square(squares, scratch, old_row, folded, nx - folded)
         sync()
         if first():
-            deposit(words, add_up(squares, folded // 8 + nx - folded) * LOWER)
+            add_exact(words, add_up(squares, folded // 8 + nx - folded) * LOWER)
         sync()
 
 
-def measuring_text(team: Any) -> Callable[..., None]:
+def measuring_kernel(team: Any) -> Callable[..., None]:
     """The sweep with norm that suits the team's device."""
     return chebyshev_and_sum if team.backend == "cuda" else chebyshev_then_sum

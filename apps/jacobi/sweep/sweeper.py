@@ -4,14 +4,14 @@ from typing import Any
 
 from ..grid.device import address, array_module
 from ..grid.problem import Problem
-from .band import RESIDENT, THREADS, Band
+from .band import RESIDENT, THREADS_PER_BLOCK, Band
 from .sweep import bound, sweeps
 
 
 def compiled(team: Any, text: Any, problem: Problem, count: int, norms: str) -> Any:
     """A text of ``sweep.py`` as a kernel for so many sweeps a pass; norms: "none", "last" or "all"."""
     made = bound(text, team.backend, (("march", count, norms),), problem.dtype, problem.nx)
-    return team.kernel(made, problem.dtype, most_threads=THREADS, resident=RESIDENT[count])
+    return team.kernel(made, problem.dtype, most_threads=THREADS_PER_BLOCK, resident=RESIDENT[count])
 
 
 def scratch_for(team: Any, problem: Problem, count: int) -> Any:
@@ -48,5 +48,5 @@ class Sweeper:
         summed = {"none": 0, "last": 1, "all": count}[norms]
         where = (address(new), address(old), *band.rows, self.problem.nx, self.pitch_bytes)
         self._kernels[count, norms](
-            band.blocks, count, summed, *where, words_at, self.scratch_at, stream=stream, threads=THREADS
+            band.blocks, count, summed, *where, words_at, self.scratch_at, stream=stream, threads=THREADS_PER_BLOCK
         )

@@ -21,7 +21,7 @@ class Chebyshev(NvshmemOverlap):
         self._scratch = array_module(team).zeros(2 * self.fields.pitch_bytes, "uint8")
         self._scratch_at = address(self._scratch)
         self._plain = team.kernel(texts.chebyshev, problem.dtype)
-        self._measuring = team.kernel(texts.measuring_text(team), problem.dtype)
+        self._measuring = team.kernel(texts.measuring_kernel(team), problem.dtype)
         self._number, self._weight = 0, 1.0
 
     def begin(self, done: int) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 from ..grid.device import address, array_module, multiprocessors
 from ..grid.problem import Problem
-from ..norm.exact_sum import MOST_CHUNK_ROWS, WORDS_BYTES, segment
+from ..norm.exact_sum import MAX_CHUNK_ROWS, WORDS_BYTES, segment_columns
 from ..norm.norm import Norm, words_shape
-from ..sweep.band import THREADS, WARPS, blocks_across
-from ..sweep.sweep import bound, persistent_sweeps
+from ..sweep.band import THREADS_PER_BLOCK, WARPS_PER_BLOCK, blocks_across
+from ..sweep.kernels import bound, persistent_sweeps
 from ..sweep.sweeper import scratch_for
 from .steps import WithHalo
 
@@ -37,7 +37,7 @@ class Persistent(WithHalo):
         self._across = blocks_across(team, problem)
         self._chunk_rows = -(-rows // (most_blocks(team) // self._across))
         self._down = -(-rows // self._chunk_rows)
-        columns_bytes = WARPS * segment(problem.dtype) * problem.item_bytes
+        columns_bytes = WARPS_PER_BLOCK * segment_columns(problem.dtype) * problem.item_bytes
         self._piece_bytes = columns_bytes if on_gpu else self.fields.pitch_bytes
         self._arrivals = team.signals(2 * 2 * self._across)  # (parities, sides, across)
         self._done, self._epochs = (xp.zeros(self._across * self._down, "int64") for _ in range(2))
@@ -45,7 +45,7 @@ class Persistent(WithHalo):
         self._scratch, self._start = scratch_for(team, problem, 1), xp.empty_like(self.fields.old)
         bodies = (("march", 1, "none"), ("summed_march", 1, "last"))
         text = bound(persistent_sweeps, team.backend, bodies, problem.dtype, problem.nx)
-        self._kernel = team.kernel(text, problem.dtype, most_threads=THREADS, resident=RESIDENT)
+        self._kernel = team.kernel(text, problem.dtype, most_threads=THREADS_PER_BLOCK, resident=RESIDENT)
         self._due: list[bool] = []
 
     @classmethod
@@ -54,8 +54,8 @@ class Persistent(WithHalo):
         if across > max_sweeps:
             return f"a row of {problem.nx} columns takes {across} blocks, more than this GPU runs at a time"
         rows = -(-(problem.ny - 2) // (team.n_pes * (max_sweeps // across)))
-        if team.backend == "cuda" and rows > MOST_CHUNK_ROWS:
-            return f"a block would sum up the norm of {rows} rows, more than {MOST_CHUNK_ROWS}: use more PEs"
+        if team.backend == "cuda" and rows > MAX_CHUNK_ROWS:
+            return f"a block would sum up the norm of {rows} rows, more than {MAX_CHUNK_ROWS}: use more PEs"
         return ""
 
     def make_norm(self) -> Norm:
@@ -91,7 +91,7 @@ class Persistent(WithHalo):
             *(address(self._scratch), fields.parts[slab.top].rows, address(self._done), address(self._arrivals)),
             *(address(self._epochs), self.team.me, slab.top, slab.bottom),
             stream=self.stream,
-            threads=THREADS,
+            threads=THREADS_PER_BLOCK,
         )
         fields.advance(sweeps)
 

@@ -5,13 +5,13 @@ from typing import Any
 from ..grid.device import address, array_module
 from ..grid.fields import Fields
 from ..grid.problem import Problem
-from ..norm.exact_sum import segment
-from .band import THREADS, WARPS, blocks_across, inner
+from ..norm.exact_sum import segment_columns
+from .band import THREADS_PER_BLOCK, WARPS_PER_BLOCK, blocks_across, inner
 from .sweep import exchanging_sweeps
 from .sweeper import compiled, scratch_for
 
 
-class EdgePass:
+class ExchangingSweeper:
     """One launch does some sweeps of all rows of a PE.
 
     Why nobody is overwritten.  A piece of a neighbour's halo is put by the edge block at the same columns, after that
@@ -27,7 +27,9 @@ class EdgePass:
         self._across = blocks_across(team, problem)
         self._pieces = self._sides * self._across
         whole_row = team.backend != "cuda"
-        self._piece_bytes = fields.pitch_bytes if whole_row else WARPS * segment(problem.dtype) * problem.item_bytes
+        self._piece_bytes = (
+            fields.pitch_bytes if whole_row else WARPS_PER_BLOCK * segment_columns(problem.dtype) * problem.item_bytes
+        )
         self._arrivals = team.signals(2 * 2 * self._across)  # (parities, sides, across)
         self._epochs = array_module(team).zeros(self._pieces, "int64")
         self._scratch = scratch_for(team, problem, max_sweeps)
@@ -58,5 +60,5 @@ class EdgePass:
             *(self._sides, self._across, self._piece_bytes, blocks, chunk, problem.nx, fields.pitch_bytes),
             *(words_at, scratch_at, fields.parts[slab.top].rows, arrivals_at, epochs_at, slab.top, slab.bottom),
             stream=stream,
-            threads=THREADS,
+            threads=THREADS_PER_BLOCK,
         )
