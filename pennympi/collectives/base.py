@@ -155,7 +155,7 @@ class Collective:
             row.kernel,
             f"{self.name} ({row.name})",
             reduction=(dtype, op) if op else None,
-            constants=constants(row.kernel, dtype, n_pes, self.opened),
+            constants=constants(row.kernel, dtype, n_pes, (*self.opened, *self.extras)),
             aligned=aligned and count * dtype.item_bytes % 16 == 0,
         )
         if forget is not None and sms is not None:
@@ -166,12 +166,15 @@ class Collective:
         values = {
             **dict.fromkeys(self.opened, 0),
             **dict(zip(self.extras, extra, strict=True)),
-            **constants(row.kernel, dtype, n_pes, self.opened),
+            **constants(row.kernel, dtype, n_pes, (*self.opened, *self.extras)),
             "me": self.job.me,
             "count": count,
+            "n_elems": count,
             "piece_elems": plan.piece_elems,
-            "buffer_bytes": limits.buffer_bytes,
             **vars(workspace),
+            "buffer_bytes": limits.buffer_bytes,
+            "nbytes": count * dtype.item_bytes,
+            "piece_bytes": plan.piece_elems * dtype.item_bytes,
         }
         names = parameters(row.kernel)[1:]
         left_open = tuple(names.index(name) for name in self.opened)
@@ -182,7 +185,11 @@ class Collective:
 
 def constants(text: Callable[..., Any], dtype: DType, n_pes: int, opened: Sequence[str] = ()) -> dict[str, int]:
     """The parameters of a text that the machine code may hold as numbers: all of ``CONSTANTS`` but those left open."""
-    values = {"n_pes": n_pes, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes, "residual": 0}
+    values = dict.fromkeys(CONSTANTS, 0) | {
+        "n_pes": n_pes,
+        "item_bytes": dtype.item_bytes,
+        "acc_bytes": dtype.acc_bytes,
+    }
     return {name: values[name] for name in CONSTANTS if name in parameters(text) and name not in opened}
 
 
