@@ -1,4 +1,4 @@
-"""Time of one pass of 16384 x 16384 on one GPU by the number of waves that its chunks make, us a sweep.
+"""Time one pass over 16384 x 16384 points on one GPU, in us a sweep, by the number of waves that its chunks make.
 
 python3 benchmarks/jacobi_tune.py
 """
@@ -22,6 +22,7 @@ def main():
     from apps.jacobi.norm.exact_sum import segment_columns
     from apps.jacobi.norm.norm import words_shape
     from apps.jacobi.sweep import band
+    from apps.jacobi.sweep.records import Rows
     from apps.jacobi.sweep.sweeper import Sweeper
 
     problem = Problem(N, N)
@@ -35,19 +36,19 @@ def main():
         for waves in WAVES:
             warps = band.WARPS_PER_BLOCK * band.capacity(team, count)
             chunk = 3 * -(-N // (3 * max(1, waves * warps // strips))) if waves else 0
-            rows = band.inner(team, problem, 8, 8 + N, count)
+            cut = band.inner(team, problem, 8, 8 + N, count)
             if waves:
                 blocks = -(-strips * -(-N // chunk) // band.WARPS_PER_BLOCK)
-                rows = band.Band(8, 8 + N, chunk, chunk, blocks)
+                cut = band.Band(Rows(8, 8 + N, chunk, chunk), blocks)
             begin, end, times = cupy.cuda.Event(), cupy.cuda.Event(), []
             for _ in range(6):
                 begin.record(stream)
-                sweeper(fields.new, fields.old, rows, stream, words.data.ptr, count, norms)
+                sweeper(fields.new, fields.old, cut, stream, words.data.ptr, count, norms)
                 end.record(stream)
                 end.synchronize()
                 times.append(cupy.cuda.get_elapsed_time(begin, end) * 1e3 / count)
             what = f"{waves} waves" if waves else "as chosen"
-            where = f"chunk {rows.chunk_rows:5} rows"
+            where = f"chunk {cut.rows.chunk_rows:5} rows"
             print(f"T {count} norms {norms:5} {what:10} {where}: {min(times[1:]):7.1f} us a sweep", flush=True)
     team.finalize()
 

@@ -1,17 +1,20 @@
-"""T sweeps a pass: the text of a GPU's warp, run in NumPy, and the CPU's body, against plain sweeps; and the texts that
-exchange halos inside the kernel, on grids of blocks of several PEs."""
+"""T sweeps a pass: ``march`` of a GPU's warp, executed in NumPy, and of a CPU, against plain sweeps; and the kernels that
+exchange halos, on grids of blocks of several PEs."""
 
 import threading
 
 import numpy as np
 import pytest
 from mpi4py import MPI
-from warp import Grid, Words
+from warp import Grid, Warp
 
 from apps.jacobi.grid.slab import slabs
 from apps.jacobi.norm.exact_sum import BAD_WORD, COPIES, FRACTION_BITS, WORDS, WORDS_BYTES, segment_columns
 from apps.jacobi.norm.norm import total_of
 from apps.jacobi.sweep import kernels, march_host
+from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
+from apps.jacobi.sweep.persistent_kernel import persistent_sweeps
+from apps.jacobi.sweep.records import FieldPair, Loop, Neighbours, Pass, Pieces, Rows, Tiles
 from apps.jacobi.verify.reference import step
 
 if MPI.COMM_WORLD.Get_size() > 1:
@@ -54,8 +57,8 @@ def by_host(team, sweeps, norms, old, nx, rows, chunk):
     new, words = old.copy(), np.zeros((sweeps, 1, WORDS), "i8")
     kernel = team.kernel(kernels.bound(kernels.sweeps, "host", (("march", 1, "none"),), old.dtype.name, 3), old.dtype)
     scratch = np.zeros(march_host.scratch_bytes(sweeps, old.dtype.name), "u1")
-    summed = SUMMED.get(norms, sweeps)
-    kernel(1, sweeps, summed, new, old, sweeps, sweeps + rows, chunk, chunk, nx, old.strides[0], words, scratch)
+    work = Pass(sweeps, SUMMED.get(norms, sweeps), words, scratch)
+    kernel(1, FieldPair(new, old, nx, old.strides[0]), Rows(sweeps, sweeps + rows, chunk, chunk), work)
     return new, words
 
 
@@ -63,11 +66,10 @@ def by_warps(sweeps, norms, old, nx, rows, chunk):
     """(new, words) of a GPU's."""
     words = np.zeros((sweeps, COPIES, WORDS), "i8")
     memory = np.concatenate([x.reshape(-1).view("u1") for x in (old, old, words)])
-    march = Words(memory, old.dtype)._march(sweeps, norms, nx)
+    march = Warp(memory, old.dtype)._march(sweeps, norms, nx)
     for b in range(-(-nx // segment_columns(old.dtype.name)) * -(-rows // chunk)):
-        march(
-            b, 0, 0, old.nbytes, 0, sweeps, sweeps + rows, chunk, chunk, nx, old.strides[0], 2 * old.nbytes, 0
-        )  # fmt: skip
+        fields, band = FieldPair(old.nbytes, 0, nx, old.strides[0]), Rows(sweeps, sweeps + rows, chunk, chunk)
+        march(b, fields, band, Pass(sweeps, 0, 2 * old.nbytes, 0))
     new, words = memory[old.nbytes : 2 * old.nbytes], memory[2 * old.nbytes :]
     return new.view(old.dtype).reshape(old.shape), words.view("i8").reshape(sweeps, COPIES, WORDS)
 
@@ -149,6 +151,10 @@ class Ring:
             for at in self.fields:
                 self.view(memory, at)[: len(mine), :nx] = self.initial[mine]
 
+    def neighbours(self, slab):
+        """The record of a PE."""
+        return Neighbours(slab.top, slab.bottom, self.parts[slab.top].rows, self.arrivals, self.epochs)
+
     def view(self, memory, at):
         return memory[at : at + self.height * self.pitch].view(self.dtype).reshape(self.height, -1)
 
@@ -206,13 +212,14 @@ def test_kernels_that_exchange(n_pes, ny, nx, dtype, passes):
             sides = 2 if slab.rows > 2 * depth else 1
             chunk = 3
             inner = ring.across * -(-(slab.rows - 2 * depth) // chunk) if sides == 2 else 0
-            place = (ring.nx, ring.pitch, ring.words, 0, ring.parts[slab.top].rows, ring.arrivals, ring.epochs)
             grid._launch(
-                kernels.exchanging_sweeps,
+                exchanging_sweeps,
                 {"march": (count, "all", nx)},
                 sides * ring.across + inner,
-                *(count, count, new, old, slab.rows, depth, sides, ring.across, ring.piece, inner, chunk),
-                *(*place, slab.top, slab.bottom),
+                FieldPair(new, old, nx, ring.pitch),
+                Pass(count, count, ring.words, 0),
+                Pieces(slab.rows, depth, sides, ring.across, ring.piece, inner, chunk),
+                ring.neighbours(slab),
             )
 
     ring.run(launches)
@@ -229,14 +236,15 @@ def test_a_loop_in_one_kernel(n_pes, ny, nx):
     def launches(grid, slab):
         chunk = 3
         down = -(-slab.rows // chunk)
-        place = (ring.nx, ring.pitch, ring.words, COPIES * WORDS_BYTES, 0, ring.parts[slab.top].rows)
         for sweeps, due, (old, new) in ((9, 2, ring.fields), (4, 0, ring.fields[::-1])):
             grid._launch(
-                kernels.persistent_sweeps,
+                persistent_sweeps,
                 {"march": (1, "none", nx), "summed_march": (1, "last", nx)},
                 ring.across * down,
-                *(sweeps, due, 3, new, old, slab.rows, ring.across, down, chunk, ring.piece),
-                *(*place, ring.done, ring.arrivals, ring.epochs, grid._me, slab.top, slab.bottom),
+                FieldPair(new, old, nx, ring.pitch),
+                Loop(sweeps, due, 3, ring.words, COPIES * WORDS_BYTES, 0),
+                Tiles(slab.rows, ring.across, down, ring.piece, chunk, grid._me, ring.done),
+                ring.neighbours(slab),
             )
 
     ring.run(launches)
@@ -265,12 +273,13 @@ def test_a_loop_goes_on_from_a_copy():
 
         def launch(sweeps):
             grid._launch(
-                kernels.persistent_sweeps,
+                persistent_sweeps,
                 {"march": (1, "none", ring.nx), "summed_march": (1, "last", ring.nx)},
                 ring.across * slab.rows,
-                *(sweeps, 0, 1, new, old, slab.rows, ring.across, slab.rows, 1, ring.piece, ring.nx, ring.pitch),
-                *(ring.words, 0, 0, ring.parts[slab.top].rows, ring.done, ring.arrivals, ring.epochs),
-                *(grid._me, slab.top, slab.bottom),
+                FieldPair(new, old, ring.nx, ring.pitch),
+                Loop(sweeps, 0, 1, ring.words, 0, 0),
+                Tiles(slab.rows, ring.across, slab.rows, ring.piece, 1, grid._me, ring.done),
+                ring.neighbours(slab),
             )
 
         launch(first)

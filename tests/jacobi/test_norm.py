@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from on_device import device, to_numpy
-from warp import lane_deposit
+from warp import add_lane
 
 from apps.jacobi.grid.problem import Problem
 from apps.jacobi.norm import exact_sum
-from apps.jacobi.norm.add_exact import add_exact
+from apps.jacobi.norm.add_exact import LaneSum, add_exact
 from apps.jacobi.norm.exact_sum import (
     FRACTION_BITS,
     LIMB_BITS,
@@ -31,23 +31,23 @@ MILLIONS = 1 << 22
 FULL = (1 << LIMB_BITS) - 1
 
 
-def deposits(ctx, words, count, value):
-    """``count`` segments whose sum is ``value``."""
+def add_many(ctx, words, count, value):
+    """Add ``count`` segments of sum ``value``."""
     if first():
         for _ in range(count):
             add_exact(words, value)
 
 
 def after(team, count, value, before=None):
-    """The words (WORDS,) after so many deposits by a kernel."""
+    """The words (WORDS,) after a kernel has added ``count`` segments of sum ``value`` to ``before``."""
     words = device(team, np.zeros(WORDS, "int64") if before is None else before)
-    team.kernel(deposits)(1, words, count, value)
+    team.kernel(add_many)(1, words, count, value)
     team.synchronize()
     return to_numpy(words)
 
 
 def times(words, count):
-    """So many times the words, as 64 bits hold them."""
+    """The words times ``count``, modulo 2**64."""
     return (words.view("u8") * np.uint64(count)).view("i8")
 
 
@@ -56,12 +56,15 @@ def norm(words):
 
 
 def exact(value, count):
-    """The norm of ``count`` sums of ``value``, by whole numbers."""
+    """The norm of ``count`` segments of sum ``value``, in integer arithmetic."""
     return math.sqrt(math.ldexp(count * int(math.ldexp(value, FRACTION_BITS)), -FRACTION_BITS))
 
 
 def test_millions_of_segments(team):
-    """About as many as 32768 x 32768 points of float32 have: words that took 44 bits a segment gave 231 for 500."""
+    """About as many segments as 32768 x 32768 points of float32 have, whose norm is 500.
+
+    One word a limb, of 44 bits a segment, would overflow, and give 231.
+    """
     value = 500.0**2 / MILLIONS
     assert norm(after(team, MILLIONS, value)) == exact(value, MILLIONS) == 500.0
 
@@ -78,10 +81,10 @@ def test_up_to_the_limit_and_not_beyond(team, k):
 
 @pytest.mark.parametrize("k", range(LIMBS))
 def test_highest_chunks_up_to_the_limit(k):
-    """The same for a warp's deposits, each the sum of a chunk's rows."""
+    """The same for what a warp adds, each time the sum of the rows of a chunk."""
     words, limb = np.zeros(exact_sum.WORDS_BYTES, "u1"), MAX_CHUNK_ROWS * FULL
     assert limb < 1 << 63
-    lane_deposit(words, 0, 0, k, LIMBS, 0, 1, limb, False)
+    add_lane(words, 0, 0, LaneSum(k, LIMBS, 0, 1), limb, False)
     words = times(words.view("i8"), MAX_SEGMENTS // MAX_CHUNK_ROWS)
     assert norm(words) == exact(FULL * limb_unit(k), MAX_SEGMENTS)
 

@@ -1,10 +1,24 @@
 """Device functions that add sums of squares to the exact sum of ``exact_sum.py``: each half of a limb to its own word."""
 
+from typing import NamedTuple
+
 from pennympi.kernels.block import add_shared
 
 from .exact_sum import BAD_WORD, COPIES, HALF_BITS, HALF_MASK, INTEGER_BITS, LIMB_BITS, LIMBS, WORDS_BYTES
 
 SCALE, LIMIT, ONE_LIMB = 2.0**-INTEGER_BITS, 2.0**INTEGER_BITS, 2.0**LIMB_BITS
+
+
+class LaneSum(NamedTuple):
+    """Which sum a lane of a warp holds: that of ``level``, of which there are ``levels``.
+
+    share: lanes that hold the sum of the same level; the first LIMBS of them hold its limbs
+    """
+
+    lane: int
+    share: int
+    level: int
+    levels: int
 
 
 def add_exact(words, total):
@@ -27,16 +41,14 @@ def add_exact_limb(words, k, limb):
     add_shared(words, LIMBS + k, limb & HALF_MASK)
 
 
-def add_exact_lane(words, warp, lane, share, level, levels, limb, bad):
+def add_exact_lane(words, warp, place: LaneSum, limb, bad):
     """Add a lane's limb, summed over the rows of a chunk, to the words of its level.  All lanes of a warp call it.
 
-    share: lanes that hold the sum of the same level; the first LIMBS of them hold its limbs
-    level, levels: the lane's level, and the number of levels (a lane beyond them adds nothing)
     bad: whether a segment of this chunk is to be counted as bad
     """
-    k = lane % share
-    if level < levels and k < LIMBS:
-        at = words + (level * COPIES + warp % COPIES) * WORDS_BYTES
+    k = place.lane % place.share
+    if place.level < place.levels and k < LIMBS:
+        at = words + (place.level * COPIES + warp % COPIES) * WORDS_BYTES
         add_exact_limb(at, k, limb)
         if bad and k == 0:
             add_shared(at, BAD_WORD, 1)

@@ -6,10 +6,11 @@ from typing import Any
 from ..grid.device import multiprocessors
 from ..grid.problem import Problem
 from ..norm.exact_sum import MAX_CHUNK_ROWS, segment_columns
+from .records import Rows
 
 WARPS_PER_BLOCK = 4
 THREADS_PER_BLOCK = 32 * WARPS_PER_BLOCK
-# Blocks that a multiprocessor holds at a time, by the number of sweeps of a pass: what the kernel's registers leave room for.
+# Blocks that a multiprocessor holds at a time, by the number of sweeps of a pass: the kernel's registers allow no more.
 RESIDENT = {1: 5, 2: 4, 4: 3, 6: 2, 8: 2}
 # The highest chunk, in rows, by the number of sweeps of a pass, as measured on an H200: the warps of higher ones read
 # from places too far apart.  Longer passes have no limit: they share more rows with the chunk above.
@@ -23,21 +24,10 @@ ROWS_AT_A_TIME = 3  # of the march's loop
 
 @dataclass(frozen=True)
 class Band:
-    """Of the rows first_row..stop_row, chunk_rows from every stride_rows'th row on; see ``kernels.march``.
+    """The rows that a launch of so many blocks sweeps."""
 
-    blocks: of the launch
-    """
-
-    first_row: int
-    stop_row: int
-    stride_rows: int
-    chunk_rows: int
+    rows: Rows
     blocks: int
-
-    @property
-    def rows(self) -> tuple[int, int, int, int]:
-        """What a kernel is given of it."""
-        return self.first_row, self.stop_row, self.stride_rows, self.chunk_rows
 
 
 def warps_across(problem: Problem) -> int:
@@ -59,18 +49,18 @@ def inner(team: Any, problem: Problem, first_row: int, stop_row: int, sweeps: in
     """All of the rows, in chunks of equal height that fill the device a whole number of times."""
     rows = stop_row - first_row
     if team.backend != "cuda":
-        return Band(first_row, stop_row, rows, rows, 1)
+        return Band(Rows(first_row, stop_row, rows, rows), 1)
     across = warps_across(problem)
     chunk = chunk_rows(rows, across, WARPS_PER_BLOCK * capacity(team, sweeps), sweeps)
     warps = across * -(-rows // chunk)
-    return Band(first_row, stop_row, chunk, chunk, -(-warps // WARPS_PER_BLOCK))
+    return Band(Rows(first_row, stop_row, chunk, chunk), -(-warps // WARPS_PER_BLOCK))
 
 
 def edges(team: Any, problem: Problem, rows: int, depth: int) -> Band:
-    """The first and the last ``depth`` of ``rows`` rows that begin at row ``depth``; all of them if the two would touch."""
+    """The first and the last ``depth`` of ``rows`` rows that begin at row ``depth``; all, if the two would touch."""
     if rows <= 2 * depth:
-        return Band(depth, depth + rows, rows, rows, blocks_across(team, problem))
-    return Band(depth, depth + rows, rows - depth, depth, 2 * blocks_across(team, problem))
+        return Band(Rows(depth, depth + rows, rows, rows), blocks_across(team, problem))
+    return Band(Rows(depth, depth + rows, rows - depth, depth), 2 * blocks_across(team, problem))
 
 
 def chunk_rows(rows: int, across: int, warps: int, sweeps: int) -> int:

@@ -17,7 +17,7 @@ from numba.cuda.extending import intrinsic
 
 from pennympi.kernels.block import real  # noqa: F401  (the generated source calls it)
 
-from ..norm.add_exact import add_exact_lane  # noqa: F401  (the generated source calls it)
+from ..norm.add_exact import LaneSum, add_exact_lane  # noqa: F401  (the generated source calls them)
 from ..norm.exact_sum import INTEGER_BITS, LANE_BYTES, LANE_COLUMNS, LIMB_BITS
 from .march_cuda_source import source
 

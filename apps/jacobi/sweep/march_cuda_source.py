@@ -21,7 +21,7 @@ from ..norm.exact_sum import EDGE_COLUMNS, LANE_BYTES, LANE_COLUMNS, LANES, segm
 # many, and lines that they prefetch early are evicted before they are loaded.
 PREFETCH_ROWS = {1: 0, 2: 2, 4: 2}
 MAX_PREFETCH_ROWS = 3  # for all other numbers of sweeps
-SIGNATURE = "(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch)"
+SIGNATURE = "(b, fields, band, work)"
 
 
 def prefetch_rows(sweeps: int) -> int:
@@ -69,7 +69,8 @@ def source(sweeps: int, norms: str, dtype: str, last_column: int, name: str) -> 
         three += _store(rows[d][sweeps], f"i + {k} < rows") + _norm(sweeps, norms, f"i + {k}")
         lines += _indented(three)
     if norms != "none":
-        lines.append(f"add_exact_lane(words, warp, lane, {_share(sweeps, norms)}, level, {sweeps}, limb, bad)")
+        place = f"LaneSum(lane, {_share(sweeps, norms)}, level, {sweeps})"
+        lines.append(f"add_exact_lane(work.words, warp, {place}, limb, bad)")
     return "\n".join([f"def {name}{SIGNATURE}:", *_indented(lines)]) + "\n"
 
 
@@ -90,11 +91,12 @@ def _start(sweeps: int, norms: str, dtype: str) -> list[str]:
         return f"({lane} >= {first_lane}) & ({lane} < {LANES - first_lane}) & (base + {lane} * {width} < nx)"
 
     lines = [
+        "new, old, nx, pitch_bytes = fields",
         "lane = cuda.laneid",
         "warp = b * (cuda.blockDim.x >> 5) + (cuda.threadIdx.x >> 5)",
         f"strips = (nx + {kept - 1}) // {kept}",
-        "row = first_row + warp // strips * stride_rows",
-        "rows = min(chunk_rows, stop_row - row)",
+        "row = band.first_row + warp // strips * band.stride_rows",
+        "rows = min(band.chunk_rows, band.stop_row - row)",
         "if rows <= 0:",
         "    return",
         f"base = warp % strips * {kept} - {EDGE_COLUMNS}",

@@ -8,12 +8,14 @@ their changes, are computed together (``march_host_vectors.py``).
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType
+from typing import NamedTuple
 
 from pennympi.kernels.block import load, real, store
 
 from ..norm.add_exact import add_exact
 from ..norm.exact_sum import EDGE_COLUMNS, LANE_BYTES, LANE_COLUMNS, LANES, WORDS_BYTES, segment_columns
 from .march_host_vectors import fused, relax_segment_of
+from .records import FieldPair, Pass, Rows
 
 TILE_SEGMENTS = 16  # of a tile: its scratch rows fit into the second-level cache
 
@@ -26,10 +28,27 @@ TILE = 0  # columns of a tile
 SCRATCH_PITCH_BYTES = 0  # from one scratch row to the next
 
 
-def relax_segment(new, above, row, below, at, nx):
-    """Relax a whole segment that begins at column ``at``, and return the sum of its changes.
+class Stencil(NamedTuple):
+    """Addresses of the same column of a row at one level (new), and of three rows at the level before."""
 
-    The addresses are those of column ``at``.  ``made`` replaces this stub by an intrinsic for the dtype.
+    new: int
+    above: int
+    row: int
+    below: int
+
+
+class Columns(NamedTuple):
+    """Columns start..stop of nx."""
+
+    start: int
+    stop: int
+    nx: int
+
+
+def relax_segment(rows: Stencil, at, nx):
+    """Relax a whole segment that begins at column ``at``, and return the sum of its squared changes.
+
+    rows: of column ``at``.  ``made`` replaces this stub by an intrinsic for the dtype.
     """
     raise NotImplementedError("relax_segment() has a body for each dtype: use march_host.made()")
 
@@ -43,12 +62,13 @@ def _scratch_pitch_bytes(dtype: str) -> int:
     return TILE_SEGMENTS * segment_columns(dtype) * (LANE_BYTES // LANE_COLUMNS[dtype]) + 4 * EDGE_COLUMNS * LANE_BYTES
 
 
-# One row ------------------------------------------------------------------------------
-# ``new`` is level s+1 of a row; ``above``, ``row`` and ``below`` are level s.  Addresses are those of column 0.
+# One row: the addresses are those of column 0 -------------------------------------------
 
 
-def relax(new, above, row, below, start, stop, nx):
-    """Columns start..stop; the fixed ones stay.  The order of the additions is the sample's."""
+def relax(rows: Stencil, columns: Columns):
+    """Relax some columns of a row; the fixed columns stay.  The order of the additions is that of NVIDIA's sample."""
+    new, above, row, below = rows
+    start, stop, nx = columns
     for x in range(max(start, 1), min(stop, nx - 1)):
         store(new, x, real(0.25) * (((load(row, x + 1) + load(row, x - 1)) + load(below, x)) + load(above, x)))
     if start == 0:
@@ -57,32 +77,37 @@ def relax(new, above, row, below, start, stop, nx):
         store(new, nx - 1, load(row, nx - 1))
 
 
-def relax_and_sum(new, above, row, below, start, stop, nx, words, sums):
-    """``relax``, and the changes to the words.  start: a segment's first column, stop: a segment's end or nx"""
+def relax_and_sum(rows: Stencil, columns: Columns, words, sums):
+    """``relax``, with the sums of the squared changes added to the words.
+
+    columns: from a segment's first column to a segment's end or nx;  sums: scratch of 2 * LANES elements
+    """
+    new, above, row, below = rows
+    start, stop, nx = columns
     at = start
     while at + SEGMENT <= stop:
         offset = at * ITEM_BYTES
-        total = relax_segment(new + offset, above + offset, row + offset, below + offset, at, nx)
+        total = relax_segment(Stencil(new + offset, above + offset, row + offset, below + offset), at, nx)
         add_exact(words, 1.0 * total)
         at += SEGMENT
     if at < stop:
-        relax(new, above, row, below, at, stop, nx)
-        add_exact(words, 1.0 * short_sum(new, row, at, stop, sums))
+        relax(rows, Columns(at, stop, nx))
+        add_exact(words, 1.0 * short_sum(rows, Columns(at, stop, nx), sums))
 
 
-def short_sum(new, row, start, stop, sums):
-    """What the columns start..stop of a segment that ends early have changed.  sums: LANES elements of scratch"""
+def short_sum(rows: Stencil, columns: Columns, sums):
+    """The sum of the squared changes of a segment that ends early.  sums: scratch of 2 * LANES elements"""
     for lane in range(LANES):
-        x = start + (lane - FIRST_LANE) * LANE
+        x = columns.start + (lane - FIRST_LANE) * LANE
         for k in range(LANE // 2):
-            low = change(new, row, x + k, start, stop)
-            high = change(new, row, x + k + LANE // 2, start, stop)
+            low = change(rows, x + k, columns)
+            high = change(rows, x + k + LANE // 2, columns)
             store(sums, LANES + k, fused(high, high, low * low))
         if LANE == 8:
             add_pairs(sums, LANES, 2)
         add_pairs(sums, LANES, 1)
         store(sums, lane, load(sums, LANES))
-    # One after the other: of a loop over these, unrolled, LLVM 20 makes additions that take values from before the last.
+    # No loop over these: LLVM 20 unrolls it, and moves additions before the stores of the values that they add.
     add_pairs(sums, 0, 16)
     add_pairs(sums, 0, 8)
     add_pairs(sums, 0, 4)
@@ -91,13 +116,13 @@ def short_sum(new, row, start, stop, sums):
     return load(sums, 0)
 
 
-def change(new, row, x, start, stop):
-    """What column x has changed, 0 outside start..stop."""
-    return load(new, x) - load(row, x) if start <= x < stop else real(0.0)
+def change(rows: Stencil, x, columns: Columns):
+    """The change of column x, or 0 outside the columns."""
+    return load(rows.new, x) - load(rows.row, x) if columns.start <= x < columns.stop else real(0.0)
 
 
 def add_pairs(values, at, far):
-    """Add ``far`` values to as many before them, from ``at`` on."""
+    """Add to each of ``far`` values from ``at`` on the value that is ``far`` places behind it."""
     for k in range(at, at + far):
         store(values, k, load(values, k) + load(values, k + far))
 
@@ -105,51 +130,52 @@ def add_pairs(values, at, far):
 # A band of rows -----------------------------------------------------------------------
 
 
-def march(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch):
-    """See ``sweep.march``.  One block does it all."""
-    row = first_row
-    while row < stop_row and b == 0:
-        stop = min(row + chunk_rows, stop_row)
-        for left in range(0, nx, TILE):
-            tile(count, summed, new, old, row, stop, left, min(left + TILE, nx), nx, pitch_bytes, words, scratch)
-        row += stride_rows
+def march(b, fields: FieldPair, band: Rows, work: Pass):
+    """See ``kernels.march``.  Block 0 does all of it."""
+    row = band.first_row
+    while row < band.stop_row and b == 0:
+        stop = min(row + band.chunk_rows, band.stop_row)
+        for left in range(0, fields.nx, TILE):
+            tile(fields, row, stop, Columns(left, min(left + TILE, fields.nx), fields.nx), work)
+        row += band.stride_rows
 
 
-def tile(count, summed, new, old, first_row, stop_row, left, right, nx, pitch_bytes, words, scratch):
-    """Rows first_row..stop_row, columns left..right.  Level s needs one more row and column on each side than s+1."""
-    sums = scratch
-    levels = scratch + 2 * LANES * ITEM_BYTES + (EDGE_COLUMNS - left) * ITEM_BYTES
+def tile(fields: FieldPair, first_row, stop_row, columns: Columns, work: Pass):
+    """Sweep some rows and columns.  Level s needs one more row and one more column on each side than level s+1."""
+    left, right, nx = columns
+    count = work.n_sweeps
+    sums = work.scratch
+    levels = work.scratch + 2 * LANES * ITEM_BYTES + (EDGE_COLUMNS - left) * ITEM_BYTES
     for front in range(first_row - count + 1, stop_row + count - 1):
         for s in range(1, count + 1):
             row, more = front - (s - 1), count - s
             if first_row - more <= row < stop_row + more:
-                above = level(count, new, old, levels, s - 1, row - 1, pitch_bytes)
-                centre = level(count, new, old, levels, s - 1, row, pitch_bytes)
-                below = level(count, new, old, levels, s - 1, row + 1, pitch_bytes)
-                target = level(count, new, old, levels, s, row, pitch_bytes)
-                if s > count - summed and first_row <= row < stop_row:
+                above = level(fields, levels, count, s - 1, row - 1)
+                centre = level(fields, levels, count, s - 1, row)
+                below = level(fields, levels, count, s - 1, row + 1)
+                rows = Stencil(level(fields, levels, count, s, row), above, centre, below)
+                if s > count - work.n_summed and first_row <= row < stop_row:
                     if left > 0:
-                        relax(target, above, centre, below, left - more, left, nx)
-                    into = words + (s - 1) * WORDS_BYTES
-                    relax_and_sum(target, above, centre, below, left, right, nx, into, sums)
+                        relax(rows, Columns(left - more, left, nx))
+                    relax_and_sum(rows, columns, work.words + (s - 1) * WORDS_BYTES, sums)
                     if right < nx:
-                        relax(target, above, centre, below, right, min(right + more, nx), nx)
+                        relax(rows, Columns(right, min(right + more, nx), nx))
                 else:
-                    relax(target, above, centre, below, max(left - more, 0), min(right + more, nx), nx)
+                    relax(rows, Columns(max(left - more, 0), min(right + more, nx), nx))
 
 
-def level(count, new, old, levels, s, row, pitch_bytes):
-    """Address of column 0 of a row at level s: of the tile's scratch between the first level and the last."""
+def level(fields: FieldPair, levels, count, s, row):
+    """Address of column 0 of a row at level s: in the tile's scratch ``levels``, but for the first and the last level."""
     if s == 0:
-        return old + row * pitch_bytes
+        return fields.old + row * fields.pitch_bytes
     if s == count:
-        return new + row * pitch_bytes
+        return fields.new + row * fields.pitch_bytes
     return levels + (3 * (s - 1) + row % 3) * SCRATCH_PITCH_BYTES
 
 
 @cache
 def made(sweeps: int, norms: str, dtype: str, nx: int) -> Callable[..., None]:
-    """``march`` for a dtype.  It serves any number of sweeps, all norms and all widths."""
+    """``march`` for a dtype: one machine code for any number of sweeps, all norms and all widths."""
     del sweeps, norms, nx
     scope = {
         **globals(),

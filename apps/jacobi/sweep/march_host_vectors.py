@@ -78,7 +78,7 @@ class _Code:
         chosen = b.select(fixed, b.extract_element(old, _I32(k)), b.extract_element(value, _I32(k)))
         return b.insert_element(value, chosen, _I32(k))
 
-    def relax(self, addresses: tuple[Any, ...], at: Any, nx: Any, columns: int) -> list[Any]:
+    def relax(self, addresses: list[Any], at: Any, nx: Any, columns: int) -> list[Any]:
         """Relax ``columns`` columns of a row from column ``at`` on; the vectors of their changes."""
         b, (new, above, row, below) = self.b, addresses
         quarter = ir.Constant(self.vector, [self.scalar(0.25)] * self.vector.count)
@@ -118,11 +118,12 @@ def relax_segment_of(dtype: str) -> Any:
     number = getattr(types, dtype)
 
     @intrinsic
-    def relax_segment(typing, new, above, row, below, at, nx):
+    def relax_segment(typing, rows, at, nx):
         def code(context, b, signature, args):
-            maker, (*addresses, at, nx) = _Code(b, dtype), args
-            return maker.segment_sum(maker.relax(tuple(addresses), at, nx, segment_columns(dtype)))
+            maker, (rows, at, nx) = _Code(b, dtype), args
+            addresses = cgutils.unpack_tuple(b, rows, 4)
+            return maker.segment_sum(maker.relax(addresses, at, nx, segment_columns(dtype)))
 
-        return number(*(types.int64,) * 6), code
+        return number(rows, types.int64, types.int64), code
 
     return relax_segment
