@@ -52,7 +52,7 @@ class AppKernel:
         if kernel is None:
             kernel = self._backend.kernel(self._text, self._name, kinds, elements=self._dtype, bounds=self._bounds)
             self._compiled[kinds] = kernel
-        self._backend.order.settle()  # the kernel may wait for a peer
+        self._backend.order.record_pending()  # the kernel may wait for a peer
         kernel.launch(blocks, values, self._backend.stream_handle(stream), threads)
 
     def _numbers(self, args: tuple[Any, ...]) -> Iterator[Any]:

@@ -17,15 +17,15 @@ from .collectives.residual import AllReducePlus
 from .errors import CollectiveMismatchError, NotInitialized
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
-from .memory.symmetric import SymmetricArrays, filled
+from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
 from .rma import OneSided
-from .selection.selection import Explanation, agreed
+from .selection.selection import Explanation, agree_on_selection
 from .settings import setting
 from .topology.facts import facts
+from .topology.hardware import read_hardware
 from .topology.layout import Layout
 from .topology.place import place_of
-from .topology.sight import look
 
 
 class Team(Collectives):
@@ -45,7 +45,7 @@ class Team(Collectives):
         self.backend, self.device_name = backend.name, backend.device_name
         self.layout, self.place = layout, place_of(job, backend, layout)
         self.local_pe, self.n_local = job.control.local, job.control.n_local
-        self._selection = agreed(job, backend, self.place)
+        self._selection = agree_on_selection(job, backend, self.place)
         self._debug = setting("PENNYMPI_DEBUG")
         self._open = True
         self._arrays = SymmetricArrays(backend, job)
@@ -69,7 +69,8 @@ class Team(Collectives):
 
     def full(self, shape: Any, value: Any, dtype: Any = "float32") -> Any:
         """A symmetric array with every element ``value``.  Collective, see ``empty``."""
-        array = filled(self._backend, self.empty(shape, dtype), value, dtype_of(dtype))
+        array = self.empty(shape, dtype)
+        self._backend.fill(array, value)
         self._job.rendezvous("set-up of a symmetric array")  # or a peer's put could come before the value
         return array
 
@@ -266,8 +267,8 @@ class Team(Collectives):
     def topology(self) -> dict[str, Any]:
         """Nodes, devices, links, NICs, rails and rings, as ``python -m pennympi topology`` draws them.  Collective."""
         self._enter("topology")
-        sight = look(self.device_name, self._backend.bus_id)
-        return facts(self.place, self.layout, self._job.gather(sight, "look at the topology"))
+        own = read_hardware(self.device_name, self._backend.bus_id)
+        return facts(self.place, self.layout, self._job.gather(own, "detection of the topology"))
 
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines on the device, the heap and the links of this PE."""

@@ -44,8 +44,8 @@ class AllReduce(Collective):
         """As ``Collective.plan``.  Its making is collective, so that the PEs can see whether they all name the same
         symmetric out: then the peers may write there."""
         (out, _), (count, dtype, op, _) = request
-        whereabouts = self.job.gather(self.arrays.whereabouts(out, count * dtype.item_bytes), "plan of an allreduce")
-        shared = whereabouts[0] is not None and all(one == whereabouts[0] for one in whereabouts)
+        found = self.job.gather(self.arrays.locate(out, count * dtype.item_bytes), "plan of an allreduce")
+        shared = found[0] is not None and all(one == found[0] for one in found)
         row = self._selection.planned(algorithm, count * dtype.item_bytes, dtype.name, op, shared)
         return super().plan(request, row or algorithm, sms, *arrays)
 

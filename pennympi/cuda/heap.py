@@ -9,7 +9,7 @@ from nvshmem import bindings as nvshmem
 from ..arrays.dtypes import DType
 from ..errors import SymmetricHeapExhausted
 from ..job.job import Job
-from ..memory.arena import Share
+from ..memory.arena import TeamArena
 from ..memory.freelist import FreeList, aligned
 
 SEGMENT_BYTES = 2 << 30  # when nobody said how large; half of what the device can give, where that is less
@@ -85,7 +85,7 @@ class Heap:
 
     def __init__(self, job: Job, segments: Segments):
         self._job, self._segments = job, segments
-        self._share = Share(segments.ranges, lambda free: job.gather(free, "allocation of symmetric memory"))
+        self._arena = TeamArena(segments.ranges, lambda free: job.gather(free, "allocation of symmetric memory"))
         self._whole = job.n_pes == segments.n_pes
 
     def allocate(self, nbytes: int) -> int:
@@ -94,12 +94,12 @@ class Heap:
         Waits for no stream, unless a team of all PEs finds no room and makes a segment.
         """
         room_bytes = 0
-        offset = self._share.allocate(nbytes)
+        offset = self._arena.allocate(nbytes)
         if offset is None and self._whole:
             room_bytes = self._segments.grow(self._job, nbytes)
-            offset = self._share.allocate(nbytes)
+            offset = self._arena.allocate(nbytes)
         if offset is None:
-            raise SymmetricHeapExhausted(nbytes, max(room_bytes, self._share.free_bytes), self._remedy())
+            raise SymmetricHeapExhausted(nbytes, max(room_bytes, self._arena.free_bytes), self._remedy())
         return self._segments.base + offset
 
     def _remedy(self) -> str:
@@ -112,7 +112,7 @@ class Heap:
 
     def release(self, address: int) -> None:
         """Give an allocation back."""
-        self._share.release(address - self._segments.base)
+        self._arena.release(address - self._segments.base)
 
     def taken(self, address: int) -> bool:
         """True for an address in memory that a team of this PE holds."""
@@ -126,4 +126,4 @@ class Heap:
 
     def close(self) -> None:
         """Give everything back that is left."""
-        self._share.close()
+        self._arena.close()

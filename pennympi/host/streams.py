@@ -42,7 +42,7 @@ def check(stream: Any) -> None:
         raise TypeError(f"{type(stream).__name__} is not a stream of the host backend: use team.stream(), or None")
 
 
-# See ``pennympi.order.Streams``: all streams are one here, and what was issued has run.
+# See ``pennympi.memory.order.Streams``: all streams are one here, and what was issued has run.
 def is_capturing(handle: int) -> bool:
     """No stream is ever captured."""
     return False
@@ -67,4 +67,4 @@ def _nothing(*args: Any) -> None:
     """Nothing is left to wait for."""
 
 
-record = wait = wait_inside = record_after_all = follow = record_at_end = _nothing
+record = wait = wait_external = record_after_all = wait_for_end = record_at_end = _nothing

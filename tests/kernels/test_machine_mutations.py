@@ -1,4 +1,4 @@
-"""The machine finds faults that are planted in the texts: one thing changed in each, see ``machine/mutations.py``."""
+"""The machine finds faults that are planted in kernels: one thing changed in each, see ``machine/mutations.py``."""
 
 from itertools import count
 
@@ -24,7 +24,7 @@ PLANTED = [
     ("broadcast", "spread", POINTER, Mutation("drop", "wait_all")),
     ("reduce", "direct", POINTER, Mutation("drop", "wait")),
     ("allreduce", "nvls", POINTER, Mutation("drop", "meet_multicast", 1)),
-    # one parity for two, two turns for four
+    # one parity for two, two quarters for four
     ("allreduce", "ring", POINTER, Mutation("one parity")),
     ("allreduce", "one_shot_packets", POINTER, Mutation("one parity")),
     ("allreduce", "two_shot", POINTER, Mutation("one parity")),
@@ -33,14 +33,15 @@ PLANTED = [
     # a fence that is missing
     ("allreduce", "two_shot", ANY_ORDER, Mutation("drop", "fence")),
     ("allreduce", "hierarchical", ANY_ORDER, Mutation("drop", "fence", 0, "tell")),
-    ("allreduce planned", "two_shot_direct", IN_ORDER, Mutation("drop", "fence", 1)),
+    ("allreduce planned", "two_shot_direct", IN_ORDER, Mutation("drop", "fence")),
+    ("allreduce", "one_shot", ANY_ORDER, Mutation("drop", "fence", 0, "fence_signal_all")),
     # a signal before its put, or beside it
     ("allreduce", "tree", POINTER, Mutation("signal first", "put_signal", 1)),
     ("allreduce", "simple_ring", IN_ORDER, Mutation("signal first", "put_signal")),
     ("allreduce", "halving_doubling", ANY_ORDER, Mutation("apart", "put_signal", 1)),
     # a message beside its place, or none
     ("all_to_all", "pairwise", POINTER, Mutation("beside", "put_signal")),
-    ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets")),
+    ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets", 0, "send_parts")),
     ("allreduce", "recursive_doubling", POINTER, Mutation("drop", "put_signal", 1)),
     # an epoch that is not kept
     ("reduce", "ring", POINTER, Mutation("drop", "write_epoch")),
@@ -61,13 +62,13 @@ def programs_until_found(case, one):
 def test_a_planted_fault_is_found(table, name, network, mutation):
     """In a bounded number of random programs."""
     one = mutated(TABLES[table][name], mutation)
-    assert one is not None, f"the text of {name} has nothing to change: {mutation}"
+    assert one is not None, f"the kernel of {name} has nothing to change: {mutation}"
     case = Case(((table, name),), network, PLAIN if network == POINTER else SYMMETRIC)
     print(f"PENNYMPI_MACHINE_SEED={SEED}: found in {programs_until_found(case, one)} programs")
 
 
 def test_a_meeting_that_does_not_wait_is_found():
-    """The text that ends a call after copies by the copy engines."""
+    """The kernel that ends a call after copies by the copy engines."""
     one = mutated(TABLES["allreduce planned"]["two_shot_copied"], Mutation("drop", "wait_all"), "meet")
     programs_until_found(Case((("allreduce planned", "two_shot_copied"),), POINTER, SYMMETRIC), one)
 
