@@ -30,6 +30,7 @@ FIELDS = (
     "efficiency_percent",
 )  # fmt: skip
 HALO_ROWS = 2
+SOLVER = (__package__ or "").rpartition(".")[0]  # apps.jacobi, or pennympi.apps.jacobi where it is installed
 
 
 def parser() -> argparse.ArgumentParser:
@@ -64,7 +65,7 @@ def run(launcher: str, n_pes: int, arguments: list[str]) -> dict[str, Any]:
     """The --json of one run.  Raises RuntimeError with its output if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "run.json"
-        program = [sys.executable, "-m", __package__, *arguments, "--csv", "--no-serial", "--json", str(answer)]
+        program = [sys.executable, "-m", SOLVER, *arguments, "--csv", "--no-serial", "--json", str(answer)]
         ended = subprocess.run(
             [*shlex.split(launcher.format(n=n_pes)), *program],
             stdin=subprocess.DEVNULL,
