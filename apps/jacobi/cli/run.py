@@ -16,8 +16,8 @@ from ..report.progress import Progress
 from ..solver import Solver
 from ..storage import checkpoint, restart
 from ..storage.files import write_text
+from ..storage.run_on_pe0 import run_on_pe0
 from ..storage.save import save
-from ..storage.waiting import run_on_pe0
 from ..timing import measure, phases, profiled
 from ..timing.serial import Serial, SerialTime
 from ..variants import row_of

@@ -32,13 +32,13 @@ def free_bytes(team: Any) -> int:
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-MOST_BLOCKS = 132 * 8  # eight to each multiprocessor of an H200
+MAX_BLOCKS = 132 * 8  # eight to each multiprocessor of an H200
 
 
 def launch_shape(team: Any, rows: int) -> tuple[int, int]:
     """(blocks, threads) for a sweep over so many rows; few rows get wide blocks."""
     if team.backend == "cuda":
-        return min(rows, MOST_BLOCKS), 256 if rows > 2 else 512
+        return min(rows, MAX_BLOCKS), 256 if rows > 2 else 512
     return 1, 32
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from .boundary import column
 from .device import array_module, to_numpy
 from .problem import Problem
-from .slab import Slab, most_rows, slabs
+from .slab import Slab, max_rows, slabs
 
 SPARE_ROWS = 4  # below a field: the march reads a few rows ahead
 PITCH_BYTES = 128  # rows begin at multiples of a cache line
@@ -21,7 +21,7 @@ def pitch_elems(problem: Problem) -> int:
 
 def shape(problem: Problem, n_pes: int, depth: int) -> tuple[int, int]:
     """(rows, elements) of one field, the same on every PE: the largest slab and ``depth`` halo rows on either side."""
-    return most_rows(slabs(problem.ny, n_pes)) + 2 * depth + SPARE_ROWS, pitch_elems(problem)
+    return max_rows(slabs(problem.ny, n_pes)) + 2 * depth + SPARE_ROWS, pitch_elems(problem)
 
 
 class Fields:

@@ -36,6 +36,6 @@ def slabs(ny: int, n_pes: int) -> list[Slab]:
     return result
 
 
-def most_rows(parts: list[Slab]) -> int:
+def max_rows(parts: list[Slab]) -> int:
     """Rows of the largest slab: symmetric arrays have the same shape on every PE."""
     return max(part.rows for part in parts)

@@ -8,7 +8,7 @@ import numpy as np
 from ..grid.problem import Problem
 from ..storage.files import into_place, part_name
 
-MOST_PIXELS = 1024
+MAX_PIXELS = 1024
 
 
 def missing() -> str:
@@ -25,7 +25,7 @@ class Picture:
 
     def __init__(self, problem: Problem):
         self._problem = problem
-        self._stride = max(1, -(-max(problem.nx, problem.ny) // MOST_PIXELS))
+        self._stride = max(1, -(-max(problem.nx, problem.ny) // MAX_PIXELS))
         self._rows: list[np.ndarray] = []
 
     def __call__(self, first: int, rows: np.ndarray) -> None:

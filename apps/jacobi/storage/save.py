@@ -9,7 +9,7 @@ from ..outcome import Outcome
 from . import xdmf
 from .files import WRITE_ERRORS, FieldFile
 from .gather import Sink, gather
-from .waiting import run_on_pe0
+from .run_on_pe0 import run_on_pe0
 
 
 class Writer:

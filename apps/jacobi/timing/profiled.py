@@ -8,7 +8,7 @@ from ..outcome import Outcome
 from .clocks import clock, ranges
 from .phases import Phases
 
-SWEEPS, MOST_SWEEPS, TARGET_S = 50, 1000, 0.05  # at least, at most, and about so long
+SWEEPS, MAX_SWEEPS, TARGET_S = 50, 1000, 0.05  # at least, at most, and about so long
 EXCHANGES = ("put", "get", "put_signal", "exchange", "Sendrecv", "Send", "Isend", "nccl swap")
 HALO = ("put", "get", "put_signal", "wait_signal", "exchange", "barrier", "quiet")  # methods of a team
 MPI_HALO = ("Sendrecv", "Send", "Recv", "Isend", "Irecv")  # and of its communicator
@@ -99,7 +99,7 @@ def profile(team: Any, problem: Problem, sweep_s: float, make: Callable[[Any], A
     noting = ProfiledTeam(team)
     solver = make(noting)
     solver.steps.note(noting.recorder.wrap)
-    count = min(max(SWEEPS, int(TARGET_S / max(sweep_s, 1e-9))), MOST_SWEEPS, problem.niter)
+    count = min(max(SWEEPS, int(TARGET_S / max(sweep_s, 1e-9))), MAX_SWEEPS, problem.niter)
     solver.reset()
     solver.warm_up()
     for sweeps in (min(SWEEPS, count), count):  # the first time for the sake of all that it loads

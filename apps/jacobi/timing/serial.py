@@ -13,7 +13,7 @@ from ..grid.problem import Problem
 from ..outcome import Outcome
 from ..solver import Solver
 from ..variants import row_of
-from .baseline import OnePeTeam
+from .one_pe_team import OnePeTeam
 
 HOST_SWEEPS = 50  # on a CPU so many sweeps are timed, and the time is scaled up
 NEVER = 2**31 - 1  # as ``nccheck``

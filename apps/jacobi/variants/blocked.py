@@ -13,9 +13,9 @@ from typing import Any
 from ..grid.halo import Halo
 from ..grid.problem import Problem
 from ..grid.slab import slabs
-from ..norm.exact_sum import EDGE
+from ..norm.exact_sum import MAX_SWEEPS
 from ..norm.norm import Norm
-from ..sweep.edge_pass import EdgePass
+from ..sweep.exchanging_sweeper import ExchangingSweeper
 from ..sweep.schedule import fit, norms
 from .steps import Steps
 
@@ -26,11 +26,11 @@ ROWS_PER_SWEEP = 4  # a slab should have so many times the rows that a pass has 
 class Blocked(Steps):
     """sweeps: T, the most that a pass has; 0: by the size of the slabs."""
 
-    n_fields, depth, max_sweeps = 3, EDGE, EDGE
+    n_fields, depth, max_sweeps = 3, MAX_SWEEPS, MAX_SWEEPS
 
     def __init__(self, team: Any, problem: Problem, sweeps: int = 0):
         least = min(slab.rows for slab in slabs(problem.ny, team.n_pes))
-        wanted = min(sweeps or least // ROWS_PER_SWEEP, least, EDGE)
+        wanted = min(sweeps or least // ROWS_PER_SWEEP, least, MAX_SWEEPS)
         self.sizes = [size for size in SIZES if size <= max(wanted, 1)]
         self.depth = self.max_sweeps = self.sizes[0]
         super().__init__(team, problem)
@@ -40,7 +40,7 @@ class Blocked(Steps):
         self._due: list[list[bool]] = []  # of the passes whose norms were not read yet
         self._read = 0  # sweeps of the pass whose norms were read last
         self._halo = Halo(team, self.fields, self.stream)
-        self._pass = EdgePass(team, problem, self.fields, self.max_sweeps)
+        self._pass = ExchangingSweeper(team, problem, self.fields, self.max_sweeps)
 
     def fit(self, due: Sequence[bool]) -> int:
         return fit(due, self.sizes)

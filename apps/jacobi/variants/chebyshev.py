@@ -8,8 +8,9 @@ import numpy as np
 from ..grid.device import address, array_module, launch_shape, to_numpy
 from ..grid.problem import Problem
 from ..grid.spectrum import weight
-from ..sweep import chebyshev as texts
+from ..sweep import chebyshev_kernels
 from ..sweep.band import Band
+from ..sweep.records import FieldPair, RowRange, Sum
 from .nvshmem_overlap import NvshmemOverlap
 
 
@@ -20,8 +21,8 @@ class Chebyshev(NvshmemOverlap):
         super().__init__(team, problem)
         self._scratch = array_module(team).zeros(2 * self.fields.pitch_bytes, "uint8")
         self._scratch_at = address(self._scratch)
-        self._plain = team.kernel(texts.chebyshev, problem.dtype)
-        self._measuring = team.kernel(texts.measuring_text(team), problem.dtype)
+        self._plain = team.kernel(chebyshev_kernels.chebyshev, problem.dtype)
+        self._measuring = team.kernel(chebyshev_kernels.measuring_kernel(team), problem.dtype)
         self._number, self._weight = 0, 1.0
 
     def begin(self, done: int) -> None:
@@ -35,14 +36,15 @@ class Chebyshev(NvshmemOverlap):
     def launch(self, band: Band | None, slot: int | None, stream: Any) -> None:
         if band is None:
             return
-        step = 1 if band.chunk_rows > 1 else band.stride_rows  # both edge rows, or all rows of the band
-        rows = (address(self.fields.new), address(self.fields.old), band.first_row, band.stop_row, step)
-        args = (*rows, self.problem.nx, self.fields.pitch_bytes, self._weight)
-        blocks, threads = launch_shape(self.team, -(-(band.stop_row - band.first_row) // step))
+        first, stop, stride, chunk = band.rows
+        rows = RowRange(first, stop, 1 if chunk > 1 else stride)  # both edge rows, or all rows of the band
+        fields = FieldPair(address(self.fields.new), address(self.fields.old), self.problem.nx, self.fields.pitch_bytes)
+        blocks, threads = launch_shape(self.team, -(-(stop - first) // rows.step_rows))
         if slot is None:
-            self._plain(blocks, *args, stream=stream, threads=threads)
+            self._plain(blocks, fields, rows, self._weight, stream=stream, threads=threads)
         else:
-            self._measuring(blocks, *args, self.norm.at[slot], self._scratch_at, stream=stream, threads=threads)
+            into = Sum(self.norm.at[slot], self._scratch_at)
+            self._measuring(blocks, fields, rows, self._weight, into, stream=stream, threads=threads)
 
     def previous_rows(self, start: int, stop: int) -> np.ndarray:
         """Own rows start..stop (0-based) of the field before the last sweep, as NumPy (stop - start, nx)."""

@@ -9,7 +9,7 @@ The norm of a sweep is on its way while the next one runs, and so costs nothing.
 from typing import Any
 
 from ..grid.problem import Problem
-from ..sweep.edge_pass import EdgePass
+from ..sweep.exchanging_sweeper import ExchangingSweeper
 from .steps import WithHalo
 
 
@@ -18,7 +18,7 @@ class Device(WithHalo):
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
-        self._pass = EdgePass(team, problem, self.fields, 1)
+        self._pass = ExchangingSweeper(team, problem, self.fields, 1)
 
     def sweep(self, slot: int | None) -> None:
         norms, words_at = ("none", 0) if slot is None else ("last", self.norm.at[slot])

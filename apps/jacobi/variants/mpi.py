@@ -3,8 +3,8 @@
 from typing import Any
 
 from ..grid.problem import Problem
+from ..norm.mpi_nccl import MpiNorm
 from ..norm.norm import Norm
-from ..norm.norm_by import MpiNorm
 from .mpi_rows import MpiRows
 from .steps import SweepBySweep
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..grid.problem import Problem
+from ..norm.mpi_nccl import MpiNorm, NcclNorm
 from ..norm.norm import Norm
-from ..norm.norm_by import MpiNorm, NcclNorm
 from .nccl_comm import NcclComm, missing
 from .steps import SweepBySweep
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..grid.device import address
 from ..grid.problem import Problem
-from ..sweep.sweep import wrap
+from ..sweep.kernels import wrap
 from .steps import SweepBySweep
 
 

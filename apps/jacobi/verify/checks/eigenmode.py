@@ -10,7 +10,7 @@ from ...outcome import Outcome
 from .. import oracles
 from .check import Check, Verdict, largest_error
 
-MOST_SWEEPS, LEAST_LEFT = 1000, 0.01  # so that there is something left to compare
+MAX_SWEEPS, MIN_DECAY = 1000, 0.01  # so that there is something left to compare
 # In eps of a field of size 1.  Measured at up to 2,000 sweeps: Jacobi 1.7 and 4, Chebyshev n / 2 and n / 2.5.
 JACOBI = {"float32": 8.0, "float64": 32.0}
 
@@ -43,7 +43,7 @@ class Eigenmode(Check):
     def judge(self, solver: Any, outcome: Outcome) -> Verdict:
         problem = solver.problem
         p, q = min(2, problem.nx - 2), min(3, (problem.ny - 2) // 2)
-        sweeps = max(1, min(problem.niter, MOST_SWEEPS, int(spectrum.sweeps_to(LEAST_LEFT, problem))))
+        sweeps = max(1, min(problem.niter, MAX_SWEEPS, int(spectrum.sweeps_to(MIN_DECAY, problem))))
         solver.reset(Mode(problem, p, q))
         done = solver.run(outcome=Outcome(), stop=sweeps).iterations
         left = spectrum.decay(problem, done, p, q)

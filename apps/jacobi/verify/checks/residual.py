@@ -7,7 +7,7 @@ import numpy as np
 
 from ...grid.problem import Problem
 from ...outcome import Outcome
-from ...storage.waiting import run_on_pe0
+from ...storage.run_on_pe0 import run_on_pe0
 from .. import oracles
 from .check import Check, Verdict
 

@@ -7,7 +7,7 @@ import numpy as np
 from ...grid.problem import Problem
 from ...outcome import Outcome
 from ...storage.gather import gather
-from ...storage.waiting import run_on_pe0
+from ...storage.run_on_pe0 import run_on_pe0
 from ...timing.serial import Serial
 from .. import reference
 from .check import Check, Verdict
