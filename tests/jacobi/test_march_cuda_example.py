@@ -1,19 +1,19 @@
-"""The printed example of a generated warp kernel, apps/jacobi/sweep/warp_example.txt, is what the generator gives."""
+"""The printed example of a generated warp kernel, apps/jacobi/sweep/march_cuda_example.txt, is what the generator gives."""
 
 from pathlib import Path
 
 import pytest
 from mpi4py import MPI
 
-from apps.jacobi.sweep import warp_source
+from apps.jacobi.sweep import march_cuda_source
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("one process is enough: run this test without mpirun", allow_module_level=True)
 
-EXAMPLE = Path(warp_source.__file__).with_name("warp_example.txt")
-REGENERATE = "python -m tests.jacobi.test_warp_example"
+EXAMPLE = Path(march_cuda_source.__file__).with_name("march_cuda_example.txt")
+REGENERATE = "python -m tests.jacobi.test_march_cuda_example"
 HEADER = f"""\
-# An example to read: the kernel that warp_source.py generates for one sweep a pass (T = 1) of float32,
+# An example to read: the kernel that march_cuda_source.py generates for one sweep a pass (T = 1) of float32,
 # with the norm of that sweep, where nx is a multiple of 8.  Nothing imports this file; a test compares it.
 # This command writes it:
 #     {REGENERATE}
@@ -33,7 +33,7 @@ HEADER = f"""\
 
 def example():
     """The file's text."""
-    return HEADER + warp_source.source(1, "last", "float32", 7, "march")
+    return HEADER + march_cuda_source.source(1, "last", "float32", 7, "march")
 
 
 def test_the_example_is_what_is_generated():
