@@ -1,4 +1,4 @@
-"""The printed example of a generated warp kernel, apps/jacobi/sweep/march_cuda_example.txt, is what the generator gives."""
+"""The printed example of a generated warp kernel, apps/jacobi/sweep/march_cuda_example.txt, is what is generated."""
 
 from pathlib import Path
 
