@@ -17,7 +17,7 @@ from pennympi.kernels.block import block, lanes, load, real, store
 ROWS, COLUMNS, SWEEPS = 4, 1024, 10  # of a tile, which a block of threads sweeps; sweeps of a CUDA graph, an even number
 
 
-def mean(old, at, below, above):  # the order of the additions decides the last bits
+def mean(old, at, below, above):  # this order decides the last bits; no sum follows the product, which a GPU would fuse
     return real(0.25) * (((load(old, at + 1) + load(old, at - 1)) + below) + above)
 
 
@@ -56,8 +56,8 @@ def solve(team, nx, ny, niter, nccheck=100, tol=1e-8, dtype="float32"):
         kernel(across, new, old, 1, 2, nx, stream=push)
         kernel(across, new, old, mine, mine + 1, nx, stream=push)
         kernel(across * inner, new, old, 2, mine, nx, stream=stream)
-        # A put overwrites a halo that the neighbour last read in sweep k-1, for its first or last row.  It has signalled
-        # since then that its sweep k-1 was sent, and our sweep k-1 ended with the wait for that: two fields are enough.
+        # A put overwrites a halo that the neighbour last read in sweep k-1, for its first or last row.  Its signal of k-1
+        # came after that row, and our sweep k-1 ended with the wait for that signal: so two fields are enough.
         team.put_signal(new[rows[up] + 1], new[1], words[1:2], 1, up, stream=push)
         team.put_signal(new[0], new[mine], words[0:1], 1, down, stream=push)
         team.wait_signal(words[0:1], 1, source=up, stream=push)
