@@ -17,8 +17,8 @@ from .records import FieldPair, Pass, Rows
 def march(b, fields: FieldPair, band: Rows, work: Pass):
     """new = work.n_sweeps sweeps of old in a band of rows, with the changes added to work.words; see ``exact_sum.py``.
 
-    ``old`` has work.n_sweeps more rows on either side of the band.  b numbers the blocks that cover the columns of all
-    chunks; on a CPU block 0 does all of them.  On a GPU the body is made for one value of work.n_sweeps and work.n_summed.
+    ``old`` has work.n_sweeps more rows on either side of the band.  b is the number of a block, of those that cover all
+    columns of all chunks; on a CPU block 0 does everything.  On a GPU n_sweeps and n_summed are constants of the body.
     """
     raise NotImplementedError("march() has a body for each device: compile kernels with kernels.bound()")
 

@@ -1,4 +1,4 @@
-"""Launching sweeps of bands of rows."""
+"""Launches that sweep bands of rows, and what all launches that call ``march`` share."""
 
 from typing import Any
 
