@@ -1,14 +1,18 @@
 """What a backend gives the library: the same for a CPU and for a GPU."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from .arrays.dtypes import DType
 from .arrays.span import Span
 from .errors import PeerTimeout
-from .memory.order import Order
+
+if TYPE_CHECKING:
+    from .memory.order import Order
 
 Run = Callable[..., None]  # (the arguments left open, stream handle)
 

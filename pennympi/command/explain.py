@@ -5,7 +5,7 @@ import argparse
 from .. import init
 from ..arrays.dtypes import dtype_of
 from ..bench import sizes
-from ..selection import predictions
+from . import predictions
 from .arguments import sizes_argument
 
 HELP = "which AllReduce algorithm runs for a size, and why"

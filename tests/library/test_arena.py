@@ -98,25 +98,3 @@ def test_a_row_is_not_kept_from_what_only_a_column_holds():
     assert SimulatedTeam([1, 2], memory).allocate(1) is None  # each has half free, and not the same half
     row.release(0)
     assert SimulatedTeam([1, 2], memory).allocate(512) == 0
-
-
-def test_more_memory_joins_what_there_is():
-    memory = FreeList()
-    assert memory.take(1) is None
-    memory.add(4096, 1024)
-    memory.add(0, 512)
-    assert memory.free == ((0, 512), (4096, 1024))
-    assert [memory.take(1024), memory.take(512), memory.take(1)] == [4096, 0, None]
-    memory.add(5120, 256)
-    memory.release(4096)
-    assert memory.free == ((4096, 1280),)
-
-
-def test_only_free_memory_is_taken():
-    memory = FreeList(2048)
-    memory.take_at(512, 256)
-    assert memory.taken_at(512) and memory.taken_at(767) and not memory.taken_at(768) and not memory.taken_at(511)
-    for offset, nbytes in ((512, 1), (256, 512), (1024, 2048), (4096, 1)):
-        with pytest.raises(ValueError, match="are not free"):
-            memory.take_at(offset, nbytes)
-    assert memory.free == ((0, 512), (768, 1280))

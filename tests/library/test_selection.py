@@ -9,10 +9,10 @@ import pytest
 import pennympi
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.command import explain, tune
+from pennympi.command import explain, predictions, tune
 from pennympi.kernels.algorithm import Limits, Place
 from pennympi.kernels.allreduce import PLANNED, TABLE
-from pennympi.selection import cost, formulas, machine, predictions, selection, tuned
+from pennympi.selection import cost, formulas, machine, selection, tuned
 from pennympi.settings import setting
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,12 +10,12 @@ import numpy as np
 from ..grid import spectrum
 from ..grid.boundary import column
 from ..grid.device import array_module, free_bytes
-from ..grid.memory import field_bytes, heap_bytes
 from ..grid.problem import Problem
 from ..grid.slab import Slab, slabs
 from ..report.report import accesses
 from ..timing.measure import copy_rate
 from ..variants import row_of
+from ..variants.memory import field_bytes, heap_bytes
 
 COPY_BYTES = 256 << 20  # the largest array that is copied to measure the memory
 

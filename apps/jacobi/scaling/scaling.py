@@ -30,7 +30,7 @@ FIELDS = (
     "efficiency_percent",
 )  # fmt: skip
 HALO_ROWS = 2
-SOLVER = (__package__ or "").rpartition(".")[0]  # apps.jacobi, or pennympi.apps.jacobi where it is installed
+SOLVER = __package__.rpartition(".")[0]  # apps.jacobi, or pennympi.apps.jacobi where that is installed
 
 
 def parser() -> argparse.ArgumentParser:

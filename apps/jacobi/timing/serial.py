@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..grid.device import free_bytes
-from ..grid.memory import field_bytes
 from ..grid.problem import Problem
 from ..outcome import Outcome
 from ..solver import Solver
 from ..variants import row_of
+from ..variants.memory import field_bytes
 from .one_pe_team import OnePeTeam
 
 HOST_SWEEPS = 50  # timed on a CPU; their time is scaled up to all sweeps

@@ -1,4 +1,7 @@
-"""The sweeps of ``--method chebyshev``, with their exchange hidden in the same way."""
+"""The sweeps of ``--method chebyshev``: the exchange of nvshmem_overlap.py around other kernels.
+
+Read first: nvshmem_overlap.py, then ../grid/spectrum.py and ../sweep/chebyshev_kernels.py.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +18,7 @@ from .nvshmem_overlap import NvshmemOverlap
 
 
 class Chebyshev(NvshmemOverlap):
-    """``new`` holds the field before ``old``: a sweep reads its rows, never its halos, so the exchange is the same."""
+    """``new`` holds the field before ``old``.  A sweep reads its rows but not its halos, so the exchange is the same."""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
@@ -51,8 +54,8 @@ class Chebyshev(NvshmemOverlap):
         return to_numpy(self.fields.new[1 + start : 1 + stop, : self.problem.nx])
 
     def resume(self, previous: Any) -> None:
-        """Put the field before the last sweep in its place: own rows of a global field (ny, nx).  Not the halos, which
-        are already the neighbours' to write."""
+        """Restore the field before the last sweep from a global field (ny, nx): this PE's rows, not the halos, which the
+        neighbours may already write."""
         slab = self.fields.slab
         rows = np.asarray(previous[np.arange(slab.first, slab.first + slab.rows)], self.problem.dtype)
         self.fields.new[1 : 1 + slab.rows, : self.problem.nx] = array_module(self.team).asarray(rows)

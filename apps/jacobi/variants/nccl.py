@@ -1,4 +1,7 @@
-"""NCCL: grouped sends and receives of the edge rows, in stream order behind the sweep."""
+"""NCCL without overlap: sweep all rows, then grouped sends and receives of the edge rows on the same stream.
+
+Read first: mpi.py, then nccl_comm.py.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +14,7 @@ from .steps import SweepBySweep
 
 
 class Nccl(SweepBySweep):
-    """norm_by: "mpi", or "nccl" to see what a collective made for bandwidth costs for a few bytes"""
+    """norm_by: "mpi", or "nccl" to measure ncclAllReduce, which is made for bandwidth, on a few bytes"""
 
     def __init__(self, team: Any, problem: Problem, norm_by: str = "mpi"):
         self._norm_by = norm_by

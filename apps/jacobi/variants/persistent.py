@@ -1,7 +1,8 @@
-"""The whole time loop in one kernel: no launch, no stream, no event; blocks wait for the blocks around them.
+"""One kernel does the whole time loop: each block waits for the blocks around it, on this PE and on the neighbours.
 
-The norms of all sweeps of a launch are added up over the PEs at its end.  If one of them ends the solve, the launch is
-done again from the field that it started from, which is kept aside, with just the sweeps that are wanted.
+The norms of all sweeps of a launch are summed over the PEs at its end.  If one of them ends the solve, a copy of the
+field from before the launch is restored, and a second launch does only the sweeps that are wanted.
+Read first: device.py, then ../sweep/persistent_kernel.py.
 """
 
 from collections.abc import Sequence
@@ -19,17 +20,17 @@ from ..sweep.records import FieldPair, Loop, Neighbours, Tiles
 from ..sweep.sweeper import scratch_for
 from .steps import WithHalo
 
-SWEEPS = 1000  # of a launch at most
-RESIDENT = 4  # blocks of a multiprocessor: the grid is no larger than what runs at a time
+SWEEPS = 1000  # of a launch, at most
+RESIDENT = 4  # blocks of a multiprocessor; all blocks of the grid must run at the same time
 
 
 def most_blocks(team: Any) -> int:
-    """Blocks that this PE's device runs at a time."""
+    """How many blocks this PE's device runs at a time."""
     return multiprocessors(team) * RESIDENT if team.backend == "cuda" else 1
 
 
 class Persistent(WithHalo):
-    """A block has the same rows and columns for the whole of a launch."""
+    """A block keeps its rows and columns for all sweeps of a launch."""
 
     max_sweeps, pipeline_depth = SWEEPS, 0
 
@@ -54,10 +55,10 @@ class Persistent(WithHalo):
 
     @classmethod
     def refuse(cls, team: Any, problem: Problem) -> str:
-        across, max_sweeps = blocks_across(team, problem), most_blocks(team)
-        if across > max_sweeps:
+        across, n_blocks = blocks_across(team, problem), most_blocks(team)
+        if across > n_blocks:
             return f"a row of {problem.nx} columns takes {across} blocks, more than this GPU runs at a time"
-        rows = -(-(problem.ny - 2) // (team.n_pes * (max_sweeps // across)))
+        rows = -(-(problem.ny - 2) // (team.n_pes * (n_blocks // across)))
         if team.backend == "cuda" and rows > MAX_CHUNK_ROWS:
             return f"a block would sum up the norm of {rows} rows, more than {MAX_CHUNK_ROWS}: use more PEs"
         return ""
@@ -66,7 +67,7 @@ class Persistent(WithHalo):
         return Norm(self.team, SWEEPS)
 
     def fit(self, due: Sequence[bool]) -> int:
-        """As far as the norms that are due are evenly spaced."""
+        """See ``Steps``.  The norms of one launch are evenly spaced."""
         at = [k for k, wanted in enumerate(due) if wanted]
         for before, after in pairwise(at):
             if after - before != at[1] - at[0]:
@@ -107,7 +108,7 @@ class Persistent(WithHalo):
         self._launch(keep, 0, 1, 0)
 
     def finish(self) -> None:
-        self.team.barrier(stream=self.stream)  # our last rows may still be read, on their way to the neighbours
+        self.team.barrier(stream=self.stream)  # puts to the neighbours may still read our last rows
         self.synchronize()
 
     def rehearse(self, due: Sequence[bool]) -> None:

@@ -1,4 +1,7 @@
-"""The whole problem on one PE: sweep, and close the ring."""
+"""The whole problem on one PE: sweep all rows, then copy the first and last row into the halo.
+
+Read first: ../textbook.py, then steps.py and ../sweep/kernels.py.
+"""
 
 from typing import Any
 
@@ -9,7 +12,7 @@ from .steps import SweepBySweep
 
 
 class Single(SweepBySweep):
-    """What all others are measured by."""
+    """The time that speedups refer to."""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)

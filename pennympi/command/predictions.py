@@ -9,8 +9,8 @@ from ..arrays.dtypes import TABLE as DTYPES
 from ..arrays.dtypes import DType
 from ..bench.sizes import parse, show
 from ..kernels.algorithm import Limits, Place
-from .machine import NVLINK
-from .selection import Selection
+from ..selection.machine import NVLINK
+from ..selection.selection import Selection
 
 GPUS = [16, 32, 64, 128, 256, 512, 1024]
 SIZES = "1K 16K 256K 1M 4M 16M 64M 256M 1G"

@@ -1,7 +1,7 @@
 """How much memory a solve takes on each PE."""
 
-from ..variants import row_of
-from .problem import Problem
+from ..grid.problem import Problem
+from . import row_of
 
 LIBRARY_HEAP_BYTES = 256 << 20  # for the library, beside fields that are too large for the default heap
 DEFAULT_HEAP_FIELD_BYTES = 64 << 20  # the largest fields that the default heap is used for
