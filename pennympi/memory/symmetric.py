@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import DType, dtype_of
+from ..arrays.dtypes import dtype_of
 from ..arrays.span import Span
 from ..backend import Backend
 from ..errors import Unsupported
@@ -131,9 +131,3 @@ def _shape(shape: Any) -> tuple[int, ...]:
     if any(n < 0 for n in sizes):
         raise ValueError(f"shape {sizes} has a negative size")
     return sizes
-
-
-def filled(backend: Backend, array: Any, value: Any, dtype: DType) -> Any:
-    """Set every element, and wait until it is done."""
-    backend.fill(array, value)
-    return array
