@@ -1,4 +1,4 @@
-"""Write the tables of measurements in README.md and ARCHITECTURE.md from the raw results.
+"""Write the tables of measurements in README.md and docs/measurements.md from the raw results.
 
 python benchmarks/tables.py            reads benchmarks/results, rewrites the documents between their marks
 python benchmarks/tables.py --plots    and draws each result beside it, as PNG and SVG
@@ -130,7 +130,7 @@ def order_cost(path):
     for nbytes, what in dict.fromkeys((nbytes, what) for _, nbytes, what in times):
         cells = [f"{times[tree, nbytes, what][k]:.2f}" for k in range(len(kinds)) for tree in trees]
         lines.append("| " + " | ".join([show(nbytes), what, *cells]) + " |")
-    caption = f"us a call of AllReduce, slowest PE, median, {where} ([raw](benchmarks/results/{path.name})):"
+    caption = f"us a call of AllReduce, slowest PE, median, {where} ([raw](../benchmarks/results/{path.name})):"
     return caption + "\n\n" + "\n".join(lines)
 
 
@@ -163,7 +163,7 @@ def main():
         + single_runs(folder / "jacobi"),
     }
     write("README.md", parts)
-    write("ARCHITECTURE.md", {"order": [order_cost(path) for path in ordered]})
+    write("docs/measurements.md", {"order": [order_cost(path) for path in ordered]})
 
 
 if __name__ == "__main__":

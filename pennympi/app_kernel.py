@@ -1,13 +1,13 @@
 """Kernels of applications: texts of the user's own, compiled for the team's device."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from .arrays.dtypes import DType
 from .backend import Backend, Kernel
-from .compile.bind import parameters
+from .compile.bind import records
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 
 DEFAULT_THREADS = 256
@@ -23,13 +23,13 @@ class AppKernel:
         if bounds[1] < 1:
             raise ValueError(f"resident {bounds[1]}: a multiprocessor holds at least one block")
         self._name = getattr(text, "__name__", "kernel")
-        self._wanted = len(parameters(text)) - 1
+        self._wanted = dict(list(records(text).items())[1:])
         self._compiled: dict[str, Kernel] = {}
 
     def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int | None = None) -> None:
         """Launch in stream order.
 
-        args:    ints, floats, or arrays (their address is passed)
+        args:    ints, floats, arrays (their address is passed), or records of these
         threads: of a block, on a GPU; 256, where the kernel allows as many
         """
         if threads is None:
@@ -38,10 +38,8 @@ class AppKernel:
             raise ValueError(f"blocks {blocks}: a launch needs at least one block")
         if not 1 <= threads <= self._bounds[0] or threads % WARP_THREADS:
             raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {self._bounds[0]}")
-        if len(args) != self._wanted:
-            raise TypeError(f"kernel {self._name} takes {self._wanted} arguments after blocks, not {len(args)}")
         values, kinds = [], ""
-        for arg in args:
+        for arg in self._numbers(args):
             if isinstance(arg, float | np.floating):
                 values.append(float(arg))
                 kinds += "f"
@@ -56,3 +54,12 @@ class AppKernel:
             self._compiled[kinds] = kernel
         self._backend.order.settle()  # the kernel may wait for a peer
         kernel.launch(blocks, values, self._backend.stream_handle(stream), threads)
+
+    def _numbers(self, args: tuple[Any, ...]) -> Iterator[Any]:
+        """The arguments, with the fields of a record in its place.  Raises TypeError."""
+        if len(args) != len(self._wanted):
+            raise TypeError(f"kernel {self._name} takes {len(self._wanted)} arguments after blocks, not {len(args)}")
+        for arg, (name, record) in zip(args, self._wanted.items(), strict=True):
+            if record and not isinstance(arg, record):
+                raise TypeError(f"kernel {self._name} takes a {record.__name__} as {name}, not {type(arg).__name__}")
+            yield from arg if record else (arg,)

@@ -18,13 +18,20 @@ from types import SimpleNamespace
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 
+def classes():
+    """{name: class} of the collectives."""
+    from pennympi.collectives.allreduce import AllReduce
+    from pennympi.collectives.calls import ALL
+
+    return {one.name: one for one in (AllReduce, *ALL)}
+
+
 def tables():
     """{collective: {row's name: row}}, with the rows of plans among AllReduce's."""
     from pennympi.collectives.allreduce import AllReduce
-    from pennympi.collectives.calls import ALL
     from pennympi.kernels.allreduce import PLANNED
 
-    found = {one.name: dict(one.table) for one in (AllReduce, *ALL)}
+    found = {name: dict(one.table) for name, one in classes().items()}
     found[AllReduce.name] |= PLANNED
     return found
 
@@ -42,7 +49,8 @@ def compile_one(job):
     # Numba asks the current device for this, and a context for each process would fill the GPU.
     numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     row, dtype = tables()[collective][name], DTYPES[dtype_name]
-    fixed = constants(row.kernel, dtype, n_pes)
+    one = classes()[collective]
+    fixed = constants(row.kernel, dtype, n_pes, (*one.address_params, *one.number_params))
     kinds = "i" * (len(parameters(row.kernel)) - 1)
     reduction = (dtype, op) if op else None
     cubin(row.kernel, f"{collective} ({name})", kinds, None, reduction, fixed, beyond, aligned, cc)

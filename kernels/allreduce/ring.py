@@ -7,77 +7,57 @@ Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, copy, finish, put_signal, read_epoch, reduce, wait, widen, write_epoch
+from ..block import copy, finish, put_signal, reduce, wait, widen
+from ..records import PE, Reduction, Work
+from ..steps import WORD_BYTES, buffer, finish_epoch, last_epoch, neighbours, piece, rounds, words
 
 
-def ring(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+def ring(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox, outbox (blocks, 2 parities, buffer_bytes), a half holds (2 (n_pes-1) steps, piece_elems) partials
-    signals       (blocks, 2 parities, 2 (n_pes-1) steps) words
+    inbox, outbox (blocks, 2 buffers), a buffer holds (2 (n_pes-1) steps, piece_elems) partials
+    signals       (blocks, 2, 2 (n_pes-1) steps) words
     """
-    succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
-    steps = 2 * (n_pes - 1)
-    slot_bytes = piece_elems * acc_bytes
-    epoch = read_epoch(epochs, block())
-    for start in range(block() * n_pes * piece_elems, count, blocks() * n_pes * piece_elems):
+    succ, pred = neighbours(pe)
+    steps = 2 * (pe.n_pes - 1)
+    slot_bytes = call.piece_elems * call.acc_bytes
+    epoch = last_epoch(work)
+    for start in rounds(call.n_elems, pe.n_pes * call.piece_elems):
         epoch += 1
-        # A PE that finished round e+1 proves that all PEs finished round e: two parities are enough, of slots and words.
-        parity = block() * 2 + (epoch & 1)
-        slots = parity * buffer_bytes  # byte offset of (steps, piece_elems) partials
-        arrived = signals + parity * steps * 8  # (steps,) words
+        # A PE that finished round e+1 proves that all finished round e: two buffers are enough, and two sets of words.
+        inbox, outbox = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)  # (steps,) slots
+        arrived = words(work, epoch, steps)
 
         # n-1 steps: pass on the partial of a chunk, one step further round the ring
-        chunk = me
-        for step in range(n_pes - 1):
-            low = start + chunk * piece_elems
-            n = max(0, min(piece_elems, count - low))
-            slot = slots + step * slot_bytes
+        chunk = pe.me
+        for step in range(pe.n_pes - 1):
+            own = piece(call, start + chunk * call.piece_elems)
+            slot, word = step * slot_bytes, arrived + step * WORD_BYTES
             if step == 0:
-                widen(ctx, outbox + slot, src + low * item_bytes, n)
+                widen(pe.ctx, outbox + slot, call.src + own.offset_bytes, own.n_elems)
             else:
-                reduce(ctx, outbox + slot, inbox + slot - slot_bytes, src + low * item_bytes, n)
-            put_signal(ctx, inbox + slot, outbox + slot, n * acc_bytes, arrived + step * 8, epoch, succ)
-            wait(ctx, arrived + step * 8, epoch, pred)
-            chunk = (chunk + n_pes - 1) % n_pes
+                reduce(pe.ctx, outbox + slot, inbox + slot - slot_bytes, call.src + own.offset_bytes, own.n_elems)
+            put_signal(pe.ctx, inbox + slot, outbox + slot, own.n_elems * call.acc_bytes, word, epoch, succ)
+            wait(pe.ctx, word, epoch, pred)
+            chunk = (chunk + pe.n_pes - 1) % pe.n_pes
 
         # this PE's chunk has been everywhere: complete it
-        low = start + chunk * piece_elems
-        n = max(0, min(piece_elems, count - low))
-        last = slots + (n_pes - 2) * slot_bytes
-        done = slots + (n_pes - 1) * slot_bytes
-        finish(ctx, outbox + done, inbox + last, src + low * item_bytes, n)
-        copy(out + low * item_bytes, outbox + done, n * item_bytes)
+        own = piece(call, start + chunk * call.piece_elems)
+        slot = (pe.n_pes - 1) * slot_bytes
+        finish(pe.ctx, outbox + slot, inbox + slot - slot_bytes, call.src + own.offset_bytes, own.n_elems)
+        copy(call.out + own.offset_bytes, outbox + slot, own.n_elems * call.item_bytes)
 
-        # n-1 steps: pass on the complete chunks
-        for step in range(n_pes - 1, steps):
-            slot = slots + step * slot_bytes
-            if step == n_pes - 1:
-                put_signal(ctx, inbox + slot, outbox + slot, n * item_bytes, arrived + step * 8, epoch, succ)
-            else:
-                put_signal(ctx, inbox + slot, inbox + slot - slot_bytes, n * item_bytes, arrived + step * 8, epoch, succ)
-            wait(ctx, arrived + step * 8, epoch, pred)
-            chunk = (chunk + n_pes - 1) % n_pes
-            low = start + chunk * piece_elems
-            n = max(0, min(piece_elems, count - low))
-            copy(out + low * item_bytes, inbox + slot, n * item_bytes)
-    write_epoch(epochs, block(), epoch)
+        # n-1 steps: pass on the complete chunks, the first from the outbox, the others as they came
+        complete = outbox + slot
+        for step in range(pe.n_pes - 1, steps):
+            slot, word = step * slot_bytes, arrived + step * WORD_BYTES
+            put_signal(pe.ctx, inbox + slot, complete, own.n_elems * call.item_bytes, word, epoch, succ)
+            wait(pe.ctx, word, epoch, pred)
+            complete = inbox + slot
+            chunk = (chunk + pe.n_pes - 1) % pe.n_pes
+            own = piece(call, start + chunk * call.piece_elems)
+            copy(call.out + own.offset_bytes, complete, own.n_elems * call.item_bytes)
+    finish_epoch(work, epoch)
 
 
 def _steps(place: Place) -> int:

@@ -15,6 +15,7 @@ class AllGather(Collective):
 
     name = "all_gather"
     table = TABLE
+    number_params = ("reach",)
     choose = staticmethod(choose)
 
     def check(self, x: Any, out: Any) -> Request:

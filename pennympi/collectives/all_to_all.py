@@ -15,6 +15,7 @@ class AllToAll(Collective):
 
     name = "all_to_all"
     table = TABLE
+    number_params = ("reach",)
     choose = staticmethod(choose)
 
     def check(self, x: Any, out: Any) -> Request:

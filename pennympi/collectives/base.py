@@ -82,11 +82,13 @@ class Collective:
     name:           of the call
     table:          its algorithms by name
     address_params: the kernel parameters that take the addresses of a call's arrays
+    number_params:  those of ``root`` and ``reach`` that a call sets; the kernels hold the others as the constant 0
     """
 
     name = ""
     table: ClassVar[Mapping[str, Algorithm]]
     address_params: tuple[str, ...] = ("out", "src")
+    number_params: tuple[str, ...] = ()
 
     def __init__(self, context: CollectiveContext):
         self.backend, self.job, self.arrays, self.place = context.backend, context.job, context.arrays, context.place
@@ -196,7 +198,7 @@ class Collective:
         if reason := row.no_room(self.place, limits):
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
-        fixed = constants(row.kernel, dtype, n_pes, self.address_params)
+        fixed = constants(row.kernel, dtype, n_pes, (*self.address_params, *self.number_params))
         kernel = self.backend.kernel(
             row.kernel,
             f"{self.name} ({row.name})",
@@ -212,13 +214,16 @@ class Collective:
         values = {
             **dict.fromkeys(self.address_params, 0),
             **fixed,
-            **vars(workspace),
             "me": self.job.me,
             "root": request.root,
             "reach": request.reach,
             "count": count,
+            "n_elems": count,
             "piece_elems": plan.piece_elems,
+            **vars(workspace),
             "buffer_bytes": limits.buffer_bytes,
+            "nbytes": nbytes,
+            "piece_bytes": plan.piece_elems * dtype.item_bytes,
         }
         names = parameters(row.kernel)[1:]
         left_open = tuple(names.index(name) for name in self.address_params)
@@ -227,10 +232,14 @@ class Collective:
         return Prepared(run, plan.blocks if self.backend.has_streams else 0, workspace.inbox, release)
 
 
-def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, address_params: Sequence[str] = ()) -> dict[str, int]:
-    """The values of a kernel's parameters that may be compiled in: those of ``CONSTANTS`` that are no addresses."""
-    values = {"n_pes": n_pes, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes, "residual": 0}
-    return {name: values[name] for name in CONSTANTS if name in parameters(kernel) and name not in address_params}
+def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params: Sequence[str] = ()) -> dict[str, int]:
+    """The values of a kernel's parameters that are compiled in: all of ``CONSTANTS`` but those that calls set."""
+    values = dict.fromkeys(CONSTANTS, 0) | {
+        "n_pes": n_pes,
+        "item_bytes": dtype.item_bytes,
+        "acc_bytes": dtype.acc_bytes,
+    }
+    return {name: values[name] for name in CONSTANTS if name in parameters(kernel) and name not in open_params}
 
 
 def check_root(root: Any, n_pes: int) -> int:

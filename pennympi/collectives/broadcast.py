@@ -14,6 +14,7 @@ class Broadcast(Collective):
 
     name = "broadcast"
     table = TABLE
+    number_params = ("root",)
     choose = staticmethod(choose)
 
     def check(self, x: Any, root: Any) -> Request:

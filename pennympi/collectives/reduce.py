@@ -16,6 +16,7 @@ class Reduce(Collective):
 
     name = "reduce"
     table = TABLE
+    number_params = ("root",)
     choose = staticmethod(choose)
 
     def check(self, x: Any, out: Any, op: Any, root: Any) -> Request:

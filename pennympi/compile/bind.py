@@ -6,15 +6,17 @@ backend's compiled body, a plain function that the text calls is bound and
 compiled along with it, and numbers stay the constants they are.
 """
 
+import dis
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import FunctionType
 from typing import Any
 
 # Parameters that a backend may turn into constants of the compiled kernel.
-CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual")
+CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "reach")
 
 
 def bind(
@@ -34,7 +36,7 @@ def bind(
     """
     assert isinstance(text, FunctionType)
     rebound: dict[str, Any] = {**text.__globals__, **(constants or {})}
-    for name in text.__code__.co_names:
+    for name in globals_read(text):
         value: Any = text.__globals__.get(name)
         if value is not None and getattr(value, "primitive", False):
             if value.__name__ not in bodies:
@@ -43,15 +45,68 @@ def bind(
         elif isinstance(value, FunctionType):
             rebound[name] = compile_helper(bind(value, bodies, compile_helper, constants, tag))
     clone = FunctionType(text.__code__, rebound, text.__name__, text.__defaults__, text.__closure__)
+    clone.__annotations__ = text.__annotations__
     clone.__module__ = text.__module__
     clone.__qualname__ = f"{text.__qualname__}_{tag}" if tag else text.__qualname__
     return clone
 
 
 @cache
-def parameters(text: Callable[..., Any]) -> tuple[str, ...]:
-    """Names of the text's parameters, in order; kept, since every first call of a size asks several times."""
-    return tuple(inspect.signature(text).parameters)
+def globals_read(function: FunctionType) -> tuple[str, ...]:
+    """The global names that a function reads.  ``co_names`` would hold the names of attributes too."""
+    return tuple(dict.fromkeys(i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"))
+
+
+@cache
+def records(kernel: Callable[..., Any]) -> dict[str, Any]:
+    """{parameter: the NamedTuple class that it is annotated with, or None for a number}, in order."""
+    found = inspect.signature(kernel, eval_str=True).parameters
+    return {
+        name: one.annotation if hasattr(one.annotation, "_fields") and isinstance(one.annotation, type) else None
+        for name, one in found.items()
+    }
+
+
+@cache
+def _launched(kernel: Callable[..., Any]) -> dict[str, tuple[str, ...]]:
+    """{parameter: the names of the numbers that a launch passes for it}: a record's fields, or the parameter itself.
+
+    Where two records have a field of the same name, the parameter's name comes before it.
+    """
+    every = [name for one, record in records(kernel).items() for name in (record._fields if record else (one,))]
+    times = Counter(every)
+    return {
+        one: tuple(field if times[field] == 1 else f"{one}_{field}" for field in record._fields) if record else (one,)
+        for one, record in records(kernel).items()
+    }
+
+
+@cache
+def parameters(kernel: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of the numbers that a kernel is launched with, in order: its parameters, and the fields of its records."""
+    return tuple(name for names in _launched(kernel).values() for name in names)
+
+
+def call_source(kernel: Callable[..., Any], constants: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The arguments of a call of ``kernel`` as Python source over the names of ``parameters``, and its free names.
+
+    constants: numbers that stand in place of a name.  The compiler takes records apart, so that they cost nothing.
+    """
+    parts, free = [], {}
+    for one, record in records(kernel).items():
+        inside = ", ".join(str(constants.get(name, name)) for name in _launched(kernel)[one])
+        if record:
+            free[record.__name__] = record
+        parts.append(f"{record.__name__}({inside})" if record else inside)
+    return ", ".join(parts), free
+
+
+def grouped(kernel: Callable[..., Any], numbers: Sequence[Any]) -> list[Any]:
+    """The numbers of a launch as the kernel's arguments, its records among them."""
+    left, made = iter(numbers), []
+    for record in records(kernel).values():
+        made.append(record(*(next(left) for _ in record._fields)) if record else next(left))
+    return made
 
 
 def text_hash(text: Callable[..., Any]) -> str:
@@ -64,12 +119,13 @@ def text_hash(text: Callable[..., Any]) -> str:
 
 
 def _sources(text: Callable[..., Any], seen: set[Any]) -> set[str]:
-    """The source files of a text and of the plain functions that it calls, and so on."""
+    """The source files of a kernel, of the records that it uses, and of the plain functions that it calls, and so on."""
     assert isinstance(text, FunctionType)
     seen.add(text)
+    used = [*(text.__globals__.get(name) for name in globals_read(text)), *records(text).values()]
     files = {inspect.getsourcefile(text) or text.__code__.co_filename}
-    for name in text.__code__.co_names:
-        value: Any = text.__globals__.get(name)
+    files |= {inspect.getfile(value) for value in used if isinstance(value, type) and hasattr(value, "_fields")}
+    for value in used:
         if isinstance(value, FunctionType) and not hasattr(value, "primitive") and value not in seen:
             files |= _sources(value, seen)
     return files

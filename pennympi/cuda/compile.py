@@ -11,7 +11,7 @@ import numba_cuda
 from numba import cuda
 
 from ..arrays.dtypes import DType
-from ..compile.bind import bind, parameters, text_hash
+from ..compile.bind import bind, call_source, parameters, text_hash
 from ..compile.cache import folder, made_once
 from ..kernels.algorithm import MAX_THREADS
 from . import combine, multicast, packets, peers, primitives, remote
@@ -86,8 +86,8 @@ def entry(
     body = device_function(bind(text, bodies, device_function))
     names = parameters(text)
     open_names = [n for n in names if n not in constants]
-    filled = ", ".join(str(constants.get(n, n)) for n in names)
-    scope: dict[str, Any] = {"body": body, "after_previous_kernel": after_previous_kernel, "__name__": __name__}
+    filled, free = call_source(text, constants)
+    scope: dict[str, Any] = {"body": body, "after_previous_kernel": after_previous_kernel, "__name__": __name__, **free}
     begin = "after_previous_kernel()\n    " if overlap else ""
     kernel_name = "".join(c if c.isalnum() else "_" for c in name)
     exec(

@@ -11,7 +11,7 @@ from numba.core.registry import cpu_target
 
 from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
-from ..compile.bind import bind, parameters, text_hash
+from ..compile.bind import bind, call_source, parameters, text_hash
 from ..compile.cache import folder, one_at_a_time
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
@@ -64,14 +64,15 @@ def compile_text(text: Callable[..., Any], name: str, dtype: DType | None, kinds
     """
     body = device_function(bind(text, bodies(dtype), device_function, tag=name))
     names = parameters(text)
+    arguments, free = call_source(text, {})
     source = (
         f"def {name}(n_blocks, {', '.join(names)}):\n"
         f"    show_life({names[0]}, coarse_ns())\n"
         f"    for b in range(n_blocks):\n"
         f"        set_block(b, n_blocks)\n"
-        f"        body({', '.join(names)})\n"
+        f"        body({arguments})\n"
     )
-    scope: dict[str, Any] = {"body": body, "__name__": __name__}
+    scope: dict[str, Any] = {"body": body, "__name__": __name__, **free}
     scope |= {"set_block": set_block, "coarse_ns": coarse_ns, "show_life": show_life}
     exec(compile(source, __file__, "exec"), scope)  # only a parameter list differs
     launcher = scope[name]

@@ -2,8 +2,8 @@
 
 Every row of an algorithm table has a formula (``formulas.py``) for how many messages
 wait for one another, how many bytes a PE sends, and so on.  A machine's constants
-(``machine.py``) make microseconds of them.  ``python -m pennympi.cost`` prints the
-page docs/cost-model.md, so that the page is the code.
+(``machine.py``) make microseconds of them.  ``python -m pennympi.selection.cost``
+prints the page docs/cost-model.md, so that the page is the code.
 
 Source of the form: Hockney's alpha and beta, with gamma for the arithmetic, as in
 Thakur, Rabenseifner and Gropp (2005), and a cost a message as in LogP.
@@ -61,7 +61,7 @@ def page() -> str:
     lines = [
         "# Cost model",
         "",
-        "Made by `python -m pennympi.cost` from `pennympi/formulas.py` and `pennympi/machine.py`.",
+        "Made by `python -m pennympi.selection.cost` from `selection/formulas.py` and `selection/machine.py`.",
         "Used where `python -m pennympi tune` has measured nothing, and for machines that nobody has here.",
         "",
         "A call takes",

@@ -103,7 +103,7 @@ def test_residual(ptx, algorithm):
     """A product and the sum after it are rounded one by one, as on a CPU."""
     name, op = ("float32", "prod") if algorithm == "one_shot" else ("bfloat16", "sum")
     text, dtype = ALGORITHMS[algorithm].kernel, DTYPES[name]
-    fixed = constants(text, dtype, N_PES, opened=("residual",))
+    fixed = constants(text, dtype, N_PES, open_params=("residual",))
     code = ptx(text, f"allreduce ({algorithm})", HOPPER, reduction=(dtype, op), constants=fixed, aligned=True)
     check_messages(code, "packets" in algorithm, f"{algorithm} with a residual")
     assert "fma.rn.f" not in code and "add.rn.f32" in code

@@ -12,7 +12,7 @@ from collective_cases import TABLES
 
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.compile.bind import bind, parameters
+from pennympi.compile.bind import bind, grouped, parameters
 from pennympi.kernels import block as primitives
 from pennympi.kernels.algorithm import (
     ELEMENTS,
@@ -83,8 +83,10 @@ class Workspace:
         self.row, self.place, self.limits, self.plan = row, place, limits, plan
         self.known = {
             "ctx": 0, "n_pes": place.n_pes, "item_bytes": item_bytes, "acc_bytes": acc_bytes, "out": OUT, "src": SRC,
-            "count": count, "piece_elems": plan.piece_elems, "buffer_bytes": limits.buffer_bytes, "inbox": INBOX,
-            "outbox": OUTBOX, "signals": SIGNALS, "epochs": 0, "routes": ROUTES, "residual": 0, "reach": 0, "root": 0,
+            "count": count, "n_elems": count, "piece_elems": plan.piece_elems, "buffer_bytes": limits.buffer_bytes,
+            "inbox": INBOX, "outbox": OUTBOX, "signals": SIGNALS, "epochs": 0, "routes": ROUTES,
+            "residual": 0, "reach": 0, "root": 0,
+            "nbytes": count * item_bytes, "piece_bytes": plan.piece_elems * item_bytes,
         }  # fmt: skip
         self.item, self.acc, self.n_words = item_bytes, acc_bytes, row.signals(place)
         self.inbox = defaultdict(dict)  # of each PE: address -> the most bytes that are written there
@@ -95,7 +97,7 @@ class Workspace:
     def run(self, me, block):
         self.me, self.index = me, block
         self.words = self.row.routes(self.place, me) if self.row.routes else ()
-        self.text(*[{**self.known, "me": me}[name] for name in parameters(self.row.kernel)])
+        self.text(*grouped(self.row.kernel, [{**self.known, "me": me}[name] for name in parameters(self.row.kernel)]))
 
     def nothing(self, *args):
         """A primitive that writes to no lane."""

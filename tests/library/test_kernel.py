@@ -1,5 +1,7 @@
 """team.kernel: a user's own text on this team's device."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from on_device import device, same, to_numpy
@@ -45,6 +47,24 @@ def reversed_in_place(ctx, x, n):
     sync()
     for i in lanes(0, n):
         store(x, i, load(x, i) + real(1))
+
+
+class Row(NamedTuple):
+    """n elements at an address."""
+
+    address: int
+    n: int
+
+
+def half(row: Row):
+    """The first half of a row: a function may take and return records."""
+    return Row(row.address, row.n // 2)
+
+
+def axpy(ctx, y: Row, factor, x: Row):
+    """y (n,) += factor * x (n,), for the first half of both."""
+    for i in lanes(0, half(y).n):
+        store(y.address, i, load(y.address, i) + real(factor) * load(x.address, i))
 
 
 def nothing(ctx):
@@ -149,3 +169,17 @@ def test_bad_arguments(team):
 def test_a_primitive_outside_a_kernel(team):
     with pytest.raises(NotImplementedError, match="kernel text"):
         load(0, 0)
+
+
+def test_records(team):
+    """A parameter that is annotated with a NamedTuple takes one, arrays and numbers alike inside."""
+    values = np.random.default_rng(2).random(100, np.float32)
+    x, y = device(team, values), device(team, np.ones(100, np.float32))
+    kernel = team.kernel(axpy)
+    kernel(1, Row(y, 100), 2.0, Row(x, 100))
+    team.synchronize()
+    assert same(to_numpy(y), np.concatenate([1 + np.float32(2) * values[:50], np.ones(50, np.float32)]))
+    with pytest.raises(TypeError, match="takes a Row as x, not int"):
+        kernel(1, Row(y, 100), 2.0, 100)
+    with pytest.raises(TypeError, match="takes 3 arguments after blocks"):
+        kernel(1, Row(y, 100), 2.0)

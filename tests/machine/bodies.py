@@ -6,7 +6,7 @@ from typing import Any
 
 from greenlet import getcurrent
 
-from pennympi.compile.bind import bind
+from pennympi.compile.bind import bind, grouped
 
 from .packets import PACKET_BODIES, drain, syncs
 
@@ -27,8 +27,9 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def bound(text: Callable[..., Any]) -> Callable[..., Any]:
-    """A text over these bodies."""
-    return bind(text, BODIES, lambda helper: helper)
+    """A kernel over these bodies, called with the numbers of a launch."""
+    kernel = bind(text, BODIES, lambda helper: helper)
+    return lambda *numbers: kernel(*grouped(text, numbers))
 
 
 # Where am I, and this PE's memory ------------------------------------------------------

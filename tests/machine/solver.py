@@ -56,7 +56,9 @@ def text_of(name: str) -> Callable[..., Any]:
     """A text of the solver with this march."""
     text = getattr(sweep, name)
     names = {**text.__globals__, "march": march, "summed_march": march}
-    return bound(FunctionType(text.__code__, names, text.__name__))
+    clone = FunctionType(text.__code__, names, text.__name__)
+    clone.__annotations__ = text.__annotations__
+    return clone
 
 
 class Solver:
@@ -97,7 +99,7 @@ class Solver:
             **call,
         }
         body = text_of(text)
-        return Launch(f"{text} {turn}", body, [known[name] for name in parameters(body)], blocks)
+        return Launch(f"{text} {turn}", bound(body), [known[name] for name in parameters(body)], blocks)
 
     def right(self, pe: int, sweeps: int, which: int) -> Callable[[], None]:
         """A check of PE ``pe``'s rows after so many sweeps in all."""

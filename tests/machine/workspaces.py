@@ -75,8 +75,13 @@ def launch(
         "acc_bytes": partial.itemsize,
         "piece_elems": plan.piece_elems,
         "buffer_bytes": limits.buffer_bytes,
-        "residual": 0,
+        **{"residual": 0, "root": 0, "reach": 0},
         **call,
+    }
+    known |= {
+        "n_elems": known["count"],
+        "nbytes": known["count"] * item.itemsize,
+        "piece_bytes": plan.piece_elems * item.itemsize,
     }
     args = [known[name] for name in parameters(row.kernel)]
     return Launch(what, bound(row.kernel), args, plan.blocks, dtype, workspace=workspace.name)

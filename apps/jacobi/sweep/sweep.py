@@ -189,6 +189,7 @@ def bound(
     module = import_module(f".march_{device}", __package__)
     made = {name: module.made(sweeps, norms, dtype, nx) for name, sweeps, norms in bodies}
     clone = FunctionType(text.__code__, {**text.__globals__, **made}, text.__name__)
+    clone.__annotations__ = text.__annotations__
     clone.__module__ = text.__module__
     clone.__qualname__ = "_".join([text.__name__, *(body.__name__ for body in made.values())])
     return clone

@@ -1,0 +1,74 @@
+"""What a kernel is told, as three records: who runs it, what the call is, and where its workspace lies.
+
+The host passes their fields as plain numbers and the compiler takes the records apart, so that they cost nothing
+(``pennympi/compile/bind.py``).  Numbers are int64; an address is that of this PE's memory.
+"""
+
+from typing import NamedTuple
+
+
+class PE(NamedTuple):
+    """Who runs the kernel.
+
+    ctx: the handle that primitives take first;  me: this PE's number in the team;  n_pes: PEs of the team
+    """
+
+    ctx: int
+    me: int
+    n_pes: int
+
+
+class Reduction(NamedTuple):
+    """A call that reduces elements of one dtype.
+
+    out, src:    addresses of the result and of this PE's part
+    n_elems:     of out
+    piece_elems: elements of one message of one block
+    item_bytes:  of an element;  acc_bytes: of a partial
+    residual:    address of n_elems elements that are added to the result, 0: none
+    root:        the PE that gets the result, where only one does
+    """
+
+    out: int
+    src: int
+    n_elems: int
+    piece_elems: int
+    item_bytes: int
+    acc_bytes: int
+    residual: int
+    root: int
+
+
+class Transfer(NamedTuple):
+    """A call that only moves bytes.
+
+    out, src:    addresses;  nbytes: of one PE's part
+    piece_bytes: of one message of one block
+    root:        the PE that sends, where only one does
+    reach:       1 if peers may write ``out`` of this PE: it is symmetric, and not src
+    """
+
+    out: int
+    src: int
+    nbytes: int
+    piece_bytes: int
+    root: int
+    reach: int
+
+
+class Work(NamedTuple):
+    """The workspace of an algorithm on this PE.
+
+    inbox:        (blocks, 2, buffer_bytes) bytes that peers write;  outbox: the same, which only this PE writes
+    signals:      64-bit words that peers set to epochs
+    epochs:       (blocks,) 64-bit words of this PE: the last finished epoch of each block
+    routes:       64-bit words that say which PE sends to which, where the algorithm has any
+    buffer_bytes: of one of a block's two buffers
+    """
+
+    inbox: int
+    outbox: int
+    signals: int
+    epochs: int
+    routes: int
+    buffer_bytes: int
