@@ -55,17 +55,16 @@ def compile_one(job):
     from apps.jacobi.sweep import band, sweep
     from apps.jacobi.variants import persistent
     from pennympi.arrays.dtypes import TABLE
-    from pennympi.compile.bind import parameters
-    from pennympi.cuda.compile import cubin
+    from pennympi.compile.options import KernelOptions, LaunchBounds
+    from pennympi.cuda.compile import Target, cubin
 
     name, bodies, nx, cc = job
     # Numba asks the current device for this, and a context for each process would fill the GPU.
     numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     text = sweep.bound(getattr(sweep, name), "cuda", bodies, DTYPE, nx)
     resident = persistent.RESIDENT if name == "persistent_sweeps" else band.RESIDENT[bodies[0][1]]
-    kinds = "i" * (len(parameters(text)) - 1)
-    bounds = (band.THREADS, resident)
-    cubin(text, text.__name__, kinds, TABLE[DTYPE], None, {}, False, False, cc, bounds)
+    options = KernelOptions(elements=TABLE[DTYPE], bounds=LaunchBounds(band.THREADS, resident))
+    cubin(text, text.__name__, options, Target(cc))
 
 
 def main():

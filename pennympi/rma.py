@@ -6,9 +6,10 @@ import numpy as np
 
 from .arrays.span import Span, check_alike
 from .backend import Backend
+from .compile.options import KernelOptions
 from .job.job import Job
 from .kernels.block import POISON
-from .kernels.rma import on_stream as texts
+from .kernels.rma import on_stream
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import make_workspace
 from .settings import setting
@@ -27,13 +28,13 @@ class OneSided:
         self._counters = backend.local_words([0] * COUNTERS)
         self._next = 0
         self._captured: list[int] = []  # counters for graphs
-        self._put = backend.kernel(texts.put_bytes, "put")
-        self._get = backend.kernel(texts.get_bytes, "get")
-        self._put_signal = backend.kernel(texts.put_bytes_signal, "put_signal")
-        self._wait = backend.kernel(texts.wait_signal, "wait_signal")
+        self._put = backend.kernel(on_stream.put_bytes, "put")
+        self._get = backend.kernel(on_stream.get_bytes, "get")
+        self._put_signal = backend.kernel(on_stream.put_bytes_signal, "put_signal")
+        self._wait = backend.kernel(on_stream.wait_signal, "wait_signal")
         workspace = make_workspace(backend, job, 0, 0, 2 * job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, workspace.signals, workspace.epochs)
-        self._barrier = backend.kernel(texts.barrier, "barrier", constants={"n_pes": job.n_pes})
+        self._barrier = backend.kernel(on_stream.barrier, "barrier", KernelOptions(constants={"n_pes": job.n_pes}))
 
     def put(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         to, source = self._pair(dst, src, pe, symmetric_dst=True)

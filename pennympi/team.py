@@ -12,6 +12,7 @@ from .call_guard import CallGuard
 from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .collectives.exchange import Exchange
+from .compile.options import LaunchBounds
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
 from .memory.symmetric import SymmetricArrays
@@ -231,7 +232,7 @@ class Team(Collectives):
         Raises ValueError (most_threads, resident), Unsupported (dtype).
         """
         self._guard.check_open()
-        return AppKernel(self._backend, kernel, dtype_of(dtype), (most_threads, resident))
+        return AppKernel(self._backend, kernel, dtype_of(dtype), LaunchBounds(most_threads, resident))
 
     def gather(self, data: Any) -> list[Any]:
         """Every PE's ``data``, any object that can be pickled, in the order of the PEs.  Collective.

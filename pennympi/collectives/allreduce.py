@@ -5,6 +5,7 @@ from typing import Any
 from ..arrays.operators import operator_name
 from ..arrays.span import check_pair
 from ..backend import Run
+from ..compile.options import KernelOptions
 from ..kernels.algorithm import Algorithm, Place
 from ..kernels.allreduce import TABLE
 from ..memory.workspace import Workspace
@@ -55,7 +56,7 @@ class AllReduce(Collective):
         chunk = row.copied(count, n_pes)
         low_bytes, nbytes = me * chunk * item_bytes, max(0, min(chunk, count - me * chunk)) * item_bytes
         peers = [(me + k) % n_pes for k in range(1, n_pes)] if nbytes else []
-        meet = backend.kernel(row.meet, f"allreduce ({row.name})", constants={"n_pes": n_pes})
+        meet = backend.kernel(row.meet, f"allreduce ({row.name})", KernelOptions(constants={"n_pes": n_pes}))
         end = meet.prepare(1, (me, n_pes, workspace.signals, workspace.epochs), (2, 3), 32)
 
         def run_and_copy(dst: int, src: int, stream: int) -> None:

@@ -11,6 +11,7 @@ from ..arrays.dtypes import DType
 from ..backend import Backend, Run
 from ..call_guard import CallGuard
 from ..compile.bind import CONSTANTS, parameters
+from ..compile.options import KernelOptions
 from ..errors import Unsupported
 from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Place
@@ -199,13 +200,10 @@ class Collective:
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
         fixed = constants(row.kernel, dtype, n_pes, (*self.address_params, *self.number_params))
-        kernel = self.backend.kernel(
-            row.kernel,
-            f"{self.name} ({row.name})",
-            reduction=(dtype, op) if op else None,
-            constants=fixed,
-            aligned=request.aligned and nbytes % 16 == 0,
+        options = KernelOptions(
+            reduction=(dtype, op) if op else None, constants=fixed, aligned=request.aligned and nbytes % 16 == 0
         )
+        kernel = self.backend.kernel(row.kernel, f"{self.name} ({row.name})", options)
         release = None
         if own_workspace:
             workspace, release = self._workspaces.own(row, limits.max_blocks)

@@ -5,6 +5,7 @@ from typing import Any
 from ..arrays.dtypes import DType
 from ..arrays.span import Span, check_alike, check_apart
 from ..backend import Run
+from ..compile.options import KernelOptions
 from ..kernels.algorithm import Algorithm, Place, cut
 from ..kernels.residual import add_residual
 from .allreduce import AllReduce
@@ -38,7 +39,7 @@ class AllReducePlus(AllReduce):
 
     def single_pe_run(self, count: int, dtype: DType) -> Run:
         """The launch of a team of one PE: out = x + residual."""
-        kernel = self.backend.kernel(add_residual, "allreduce of one PE", reduction=(dtype, "sum"))
+        kernel = self.backend.kernel(add_residual, "allreduce of one PE", KernelOptions(reduction=(dtype, "sum")))
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
         return kernel.prepare(blocks, (0, 0, 0, dtype.item_bytes, count, cut(count, blocks, count + 16)), (0, 1, 2))

@@ -1,14 +1,13 @@
 """Layout of ``ctx``, the block of int64 words that tells a kernel where it runs.
 
-It lives in memory of this PE (device memory on a GPU).  The words up to DELTAS
-are scalars; then comes one word a PE: what to add to a local symmetric address
-to get the address of that PE's instance, or UNREACHABLE.  On a GPU one more word
-a PE follows: its number in NVSHMEM, which may run over more PEs than the team.
+It lives in memory of this PE, on a GPU in device memory.  The words up to DELTAS are scalars.  Then comes one word a
+PE: what to add to a local symmetric address to get the address of that PE's instance, or UNREACHABLE.  On a GPU one
+more word a PE follows: its number in NVSHMEM, which may run over more PEs than the team.
 """
 
 ME = 0  # this PE
 N_PES = 1  # PEs of the team
-TIMEOUT_NS = 2  # deadline of a wait, 0: none
+TIMEOUT_NS = 2  # deadline of a wait, 0: it waits for ever
 ABORT = 3  # cuda backend: address of the abort word (int64, host memory): not 0 ends every wait
 RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record
@@ -19,7 +18,7 @@ PATIENCE = 16  # host backend: polls of a signal before the PE sleeps between th
 SENT = 17  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
 MULTICAST = 18  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
 GAVE_UP = 19  # 0, or POISON (kernels/block.py) once a wait of this PE has given up
-LIVES = 20  # address of (n_pes,) words about each PE's last sign of life (lives.py); host backend: the words'
+LIVES = 20  # address of (n_pes,) words about each PE's last sign of life (job/liveness.py); host backend: the words'
 # addresses, 0 for a PE of another node; cuda backend: those of a Pulse
 OWN_LIVES = 21  # host backend: address of the number of this process's own words, and of theirs after it
 SHARED = 22  # cuda backend: address of a word that the first wait to give up takes; the number of teams of this process,

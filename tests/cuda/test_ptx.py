@@ -20,6 +20,7 @@ from apps.jacobi.sweep import chebyshev, sweep
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.compile.bind import parameters
+from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 from pennympi.kernels.algorithm import SWITCH_ADDS
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
@@ -52,21 +53,18 @@ ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 
 @pytest.fixture
 def ptx(monkeypatch):
-    """(text, name, cc, ...) -> its PTX, with what holds for every kernel asserted."""
+    """(kernel, name, cc, options of its, beyond) -> its PTX, with what holds for every kernel asserted."""
 
-    def compiled(text, name, cc, kinds=None, elements=None, reduction=None, constants=None, aligned=False, beyond=False):
+    def compiled(kernel, name, cc, beyond=False, **options):
         monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
-        kinds = kinds or "i" * (len(parameters(text)) - 1)
-        overlap = cc >= backend.OVERLAP_CC
-        function, signature = backend.entry(
-            text, name, kinds, elements, reduction, constants or {}, beyond, aligned, overlap
-        )
+        target = backend.Target(cc, beyond)
+        function, signature = backend.entry(kernel, name, KernelOptions(**options), target)
         code = backend.ptx(function, signature, cc)
         lines = [line.strip() for line in code.splitlines()]
         assert f".target sm_{cc[0]}{cc[1]}" in code
         assert sum(".entry" in line for line in lines) == 1
         assert beyond or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
-        assert ("griddepcontrol.wait" in code) == overlap
+        assert ("griddepcontrol.wait" in code) == target.overlap == (cc == HOPPER)
         return code
 
     return compiled
@@ -218,7 +216,7 @@ def test_chebyshev(ptx, name):
     letter = {"float32": "f32", "float64": "f64"}[name]
     for text in (chebyshev.chebyshev, chebyshev.chebyshev_and_sum):
         kinds = "".join("f" if one == "weight" else "i" for one in parameters(text)[1:])
-        code = ptx(text, text.__name__, HOPPER, kinds, elements=DTYPES[name])
+        code = ptx(text, text.__name__, HOPPER, kinds=kinds, elements=DTYPES[name])
         # The product is kept from the addition by a minimum: one each, and no other multiplication is fused either.
         products = len(re.findall(rf"\bmul\.(rn\.)?{letter}", code))
         assert f"min.{letter}" in code and products >= 2

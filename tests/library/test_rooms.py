@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LONGEST, MEDIAN = 400, 120  # lines of a file
 OF_A_TEXT = {"collections.abc", "dataclasses", "typing", "__future__"}
 ONLY_INSIDE = {"cupy", "nvshmem", "numba", "numba_cuda", "cuda", "torch", "apps", "tests"}
-WITHOUT_TWIN = {"aside.py", "given_up.py", "peers.py", "remote.py", "world.py", "words.py", "packets.py"}
+WITHOUT_TWIN = {"aside.py", "given_up.py", "peers.py", "remote.py", "world.py", "words.py", "packets.py", "stubs.py"}
 
 
 def files(folder, pattern="**/*.py"):
