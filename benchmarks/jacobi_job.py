@@ -23,12 +23,12 @@ sys.path.insert(0, str(ROOT))
 
 import pennympi  # noqa: E402
 from apps.jacobi.grid.device import array_module, to_numpy  # noqa: E402
-from apps.jacobi.grid.memory import heap_bytes  # noqa: E402
 from apps.jacobi.grid.problem import Problem  # noqa: E402
 from apps.jacobi.report.report import environment  # noqa: E402
 from apps.jacobi.solver import Solver  # noqa: E402
 from apps.jacobi.timing.measure import copy_rate  # noqa: E402
 from apps.jacobi.variants import TABLE  # noqa: E402
+from apps.jacobi.variants.memory import heap_bytes  # noqa: E402
 from apps.jacobi.verify import reference  # noqa: E402
 
 PACKAGES = (

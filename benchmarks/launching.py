@@ -1,4 +1,4 @@
-"""Starting a program under a launcher, and ending it in time."""
+"""Start a program under a launcher, and end it in time."""
 
 import os
 import shlex
@@ -12,23 +12,23 @@ GRACE_S = 10.0
 
 
 def command(launcher, n_pes, *args):
-    """``launcher`` has {n} where the number of PEs goes."""
+    """The command line of ``args`` under ``launcher``, a text in which {n} stands for the number of PEs."""
     return [*shlex.split(launcher.format(n=n_pes)), *map(str, args)]
 
 
 def python(launcher, n_pes, *args):
-    """The same for this Python."""
+    """The same for this Python interpreter."""
     return command(launcher, n_pes, sys.executable, *args)
 
 
 def environment(**more):
-    """Of what is started: the checkout is importable, output comes at once."""
+    """The environment of a program: the checkout can be imported, and output is not buffered."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"} | more
 
 
 def end(process):
-    """The launcher takes its ranks with it when it is asked to end; one that does not is killed with its group."""
+    """Ask the launcher to end itself and its ranks; kill its process group if it does not within GRACE_S."""
     process.terminate()
     try:
         process.wait(GRACE_S)
@@ -38,7 +38,7 @@ def end(process):
 
 
 def run(line, limit_s, capture=False, **more):
-    """(exit status, stdout and stderr if captured); the status is None for a run that had to be ended."""
+    """Run a command line.  Returns (exit status, None after ``limit_s`` seconds; stdout and stderr if captured)."""
     pipe = subprocess.PIPE if capture else None
     error = subprocess.STDOUT if capture else None
     process = subprocess.Popen(

@@ -1,10 +1,10 @@
-"""What the order of calls costs an AllReduce: host and device time on one stream, on two in turn, in and beside graphs.
+"""The cost of the order of calls for an AllReduce: host and device time on one stream, on two streams, with graphs.
 
     mpirun -np 2 python3 benchmarks/order_cost.py --output order.json
-    mpirun -np 2 python3 benchmarks/order_cost.py --tree OTHER --label before    the same calls of another checkout
+    mpirun -np 2 python3 benchmarks/order_cost.py --tree OTHER --label before    the same for another checkout
 
-Each row is the slowest PE's median of many bursts, us a call; every result is checked.  The rows come in an order: what
-was captured once costs the eager calls behind it something, so those on one stream come first.
+A time is the slowest PE's median of many bursts, in us of a call; every result is checked.  Eager calls are measured
+before the graphs, and once more after them, because a capture makes later eager calls slower.
 """
 
 import argparse
@@ -18,7 +18,7 @@ BURSTS, CALLS = 60, 20
 
 
 def series(cupy, team, stream, burst, calls):
-    """(host us, device us) a call: the slowest PE's medians."""
+    """(host_us, device_us) of a call: the slowest PE's medians.  burst: makes ``calls`` calls on ``stream``"""
     host_us, device_us = [], []
     for _ in range(BURSTS):
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
@@ -34,7 +34,7 @@ def series(cupy, team, stream, burst, calls):
 
 
 def rows(pennympi, cupy, team, nbytes):
-    """(what, host us, device us) of a size."""
+    """(what, host_us, device_us) for each kind of call, on float32 vectors of ``nbytes`` bytes."""
     n, me = team.n_pes, team.me
     x, out = team.full(nbytes // 4, me + 1), team.zeros(nbytes // 4)
     a, b = team.stream(), team.stream()
@@ -48,7 +48,7 @@ def rows(pennympi, cupy, team, nbytes):
         def burst():
             for k in range(CALLS):
                 call(streams[k % len(streams)])
-            if len(streams) > 1:  # the measured stream ends behind the other
+            if len(streams) > 1:  # the measured stream waits for the other one
                 streams[0].wait_event(streams[1].record())
 
         return series(cupy, team, streams[0], burst, CALLS)

@@ -1,9 +1,9 @@
-"""Write the tables of measurements in README.md and docs/measurements.md from the raw results.
+"""Write the tables of measurements in README.md and docs/measurements.md from the results.
 
-python benchmarks/tables.py            reads benchmarks/results, rewrites the documents between their marks
-python benchmarks/tables.py --plots    and draws each result beside it, as PNG and SVG
+python benchmarks/tables.py            read benchmarks/results, and rewrite the documents between their marks
+python benchmarks/tables.py --plots    also plot each result beside its file, as PNG and SVG
 
-jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, the others of
+jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, and all others of
 ``python -m pennympi bench``.
 """
 
@@ -24,13 +24,11 @@ from pennympi.bench.rivals import RIVALS  # noqa: E402
 from pennympi.bench.sizes import show  # noqa: E402
 
 TITLES = {"allreduce": "AllReduce", "reduce_scatter": "ReduceScatter", "all_gather": "AllGather"}
-
-
 MODES = {"graph": "in a CUDA graph", "eager": "launched one by one", "host": "on the host"}
 
 
 def of_many_kinds(result, where):
-    """One table for several dtypes and ops: ours alone."""
+    """Markdown for a result with several dtypes and ops: one table, with this library only.  where: of the caption"""
     groups = result.groups()
     row = groups[0].rows[0]
     series = {f"{one.rows[0].dtype} {one.rows[0].op}": one.series(OURS) for one in groups}
@@ -42,7 +40,7 @@ def of_many_kinds(result, where):
 
 
 def accuracy(result, where):
-    """How far the sums are from float64's."""
+    """Markdown for a result of ``bench accuracy``.  where: of the caption"""
     elements = result.options["elements"]
     lines = [
         "| dtype | | mean difference | the true sum rounded | same on all PEs | same in every run |",
@@ -51,7 +49,7 @@ def accuracy(result, where):
     for row in result.accuracy:
         same = ["yes" if row[key] else "no" for key in ("same_on_all", "same_each_run")]
         lines.append(
-            f"| {row['dtype']} | {row['contestant']} | {row['mean']:.4g} | {row['floor']:.4g} | {' | '.join(same)} |"
+            f"| {row['dtype']} | {row['implementation']} | {row['mean']:.4g} | {row['floor']:.4g} | {' | '.join(same)} |"
         )
     return (
         f"AllReduce sum of {elements} normally distributed values, {where}, beside the sum in float64:\n\n"
@@ -60,7 +58,7 @@ def accuracy(result, where):
 
 
 def tables(path):
-    """Markdown for one result of ``python -m pennympi bench``: a table for each dtype and op, or one for all if many."""
+    """Markdown for a result of ``python -m pennympi bench``: a table for each dtype and op, or one for more than two."""
     result = read(path)
     facts = result.facts
     raw = f"{facts['PEs']} x {facts['device']} ([raw](benchmarks/results/{path.name}))"
@@ -68,7 +66,7 @@ def tables(path):
         return accuracy(result, raw)
     if len(result.groups()) > 2:
         return of_many_kinds(result, raw)
-    rivals = [name for name in result.contestants() if name in RIVALS]
+    rivals = [name for name in result.implementations() if name in RIVALS]
     versions = ", ".join(dict.fromkeys(facts[name] for name in rivals))
     where = f"{facts['PEs']} x {facts['device']}"
     on = ", ".join(
@@ -98,13 +96,13 @@ def tables(path):
     return "\n\n".join(parts)
 
 
-def place(path):
-    """AllReduce first, what few look for last."""
+def position(path):
+    """Sort key of a result: AllReduce first, tables of dtypes and of accuracy last."""
     return not path.name.startswith("allreduce-"), "dtypes" in path.name or "accuracy" in path.name, path.name
 
 
 def single_runs(folder):
-    """Markdown for results of ``python -m apps.jacobi --json``: [] or [caption and table]."""
+    """Markdown for the results of ``python -m apps.jacobi --json`` in a folder: [caption and table], or []."""
     lines = ["| PEs | grid | variant | norm every | s | GLUP/s |", "|" + "---|" * 6]
     for path in sorted(folder.glob("*.json")):
         run = json.loads(path.read_text())
@@ -118,7 +116,7 @@ def single_runs(folder):
 
 
 def order_cost(path):
-    """Markdown for what benchmarks/order_cost.py wrote of two checkouts."""
+    """Markdown for a result of benchmarks/order_cost.py."""
     data = json.loads(path.read_text())
     trees = list(dict.fromkeys(tree for tree, *_ in data["rows"]))
     facts = data[f"facts of {trees[-1]}"]
@@ -135,11 +133,11 @@ def order_cost(path):
 
 
 def write(name, parts):
-    """Replace what stands between the marks of a document."""
+    """Replace the text between the marks of a document.  parts: {mark: its paragraphs}"""
     document = ROOT / name
     text = document.read_text()
     for mark, found in parts.items():
-        if not found:  # nothing of that kind was measured: what the document says stays
+        if not found:  # there are no such results: the text stays
             continue
         before, after = (text.index(f"<!-- {one}{mark} -->") for one in ("", "/"))
         text = text[:before] + f"<!-- {mark} -->\n" + "\n\n".join(found) + "\n" + text[after:]
@@ -150,7 +148,7 @@ def main():
     folder = ROOT / "benchmarks" / "results"
     solved = sorted(folder.glob("jacobi-*.json"))
     ordered = sorted(folder.glob("order-*.json"))
-    results = [path for path in sorted(folder.glob("*.json"), key=place) if path not in solved + ordered]
+    results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in solved + ordered]
     if "--plots" in sys.argv:
         for path in results:
             if not (result := read(path)).accuracy and len(result.groups()) <= 2:

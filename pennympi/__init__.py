@@ -7,7 +7,7 @@
         x = team.full(1 << 20, team.me, "float16")
         team.allreduce(x, op="sum")
 
-``python -m pennympi`` prints what it runs on.
+``python -m pennympi`` prints a report on this machine.
 """
 
 from .errors import (

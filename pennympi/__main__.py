@@ -1,4 +1,4 @@
-"""The commands: python -m pennympi [COMMAND], under mpirun or not.  Without one: what this machine runs on."""
+"""Measure, tune, and explain what runs; without a command, report on this machine.  With or without mpirun."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ COMMANDS = ("report", "topology", "bench", "tune", "explain")  # modules of penn
 
 
 class Parser(argparse.ArgumentParser):
-    """One that tells every rank what is wrong, and lets only the first one say it."""
+    """A parser that runs on every rank and prints on rank 0 only."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if MPI.COMM_WORLD.rank == 0:
@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command; its status."""
+    """Run one command; returns the exit status."""
     parser = Parser(prog="python -m pennympi", description=__doc__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     modules = {name: import_module(f"{__package__}.command.{name}") for name in COMMANDS}

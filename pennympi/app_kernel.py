@@ -57,7 +57,7 @@ class AppKernel:
         if kernel is None:
             options = KernelOptions(kinds, self._dtype, bounds=self._bounds)
             kernel = self._compiled[kinds] = self._backend.kernel(self._kernel, self._name, options)
-        self._backend.order.settle()  # the kernel may wait for a peer
+        self._backend.order.record_pending()  # the kernel may wait for a peer
         kernel.launch(blocks, values, self._backend.stream_handle(stream), threads)
 
     def _numbers(self, args: tuple[Any, ...]) -> Iterator[Any]:

@@ -1,7 +1,9 @@
 """What a backend gives the library: the same for a CPU and for a GPU."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -9,7 +11,9 @@ from .arrays.dtypes import DType
 from .arrays.span import Span
 from .compile.options import PLAIN, KernelOptions
 from .errors import PeerTimeout
-from .memory.order import Order
+
+if TYPE_CHECKING:
+    from .memory.order import Order
 
 Run = Callable[..., None]  # called with the arguments left open and a stream handle
 

@@ -1,18 +1,18 @@
-"""What the library raises.  Every message names the remedy."""
+"""The exceptions of the library.  Every message names the remedy."""
 
 from .kernels.block import POISON
 
 
 class PennympiError(Exception):
-    """Base of all errors of this library that are not a wrong argument."""
+    """Base class of the library's errors, except TypeError and ValueError for wrong arguments."""
 
 
 class NotInitialized(PennympiError):
-    """The team is finalized, or was never made."""
+    """The team is finalized."""
 
 
 class Unsupported(PennympiError):
-    """Right in form, but not possible here; ``reason`` says why and what is."""
+    """The arguments are right, but this backend, machine or team cannot do it.  reason: why, and what is possible"""
 
     def __init__(self, reason: str):
         super().__init__(reason)
@@ -20,7 +20,7 @@ class Unsupported(PennympiError):
 
 
 class SymmetricHeapExhausted(PennympiError, MemoryError):
-    """The symmetric heap has no room for a request."""
+    """The symmetric heap has no room for a request.  requested_bytes, free_bytes: on one PE"""
 
     def __init__(self, requested_bytes: int, free_bytes: int, remedy: str):
         super().__init__(
@@ -31,20 +31,20 @@ class SymmetricHeapExhausted(PennympiError, MemoryError):
 
 
 class CollectiveMismatchError(PennympiError):
-    """The PEs of a team called different collectives, or the same with other arguments."""
+    """The PEs of a team made different calls, or one call with different arguments (see PENNYMPI_DEBUG)."""
 
 
 class TopologyError(PennympiError, ValueError):
-    """The nodes that PENNYMPI_TOPOLOGY or ``init(topology=...)`` lays do not fit, or cannot be read."""
+    """The layout of PENNYMPI_TOPOLOGY or ``init(topology=...)`` cannot be read, or does not fit the team."""
 
 
 class PeerTimeout(PennympiError):
-    """A wait passed its deadline: ``PENNYMPI_TIMEOUT_S`` without a sign of life of the PE that was waited for.
+    """A PE waited for another one, which showed no sign of life for PENNYMPI_TIMEOUT_S.
 
-    me:         the PE that waited
-    peer:       the PE that it waited for (-1: not known)
-    collective: what it was in
-    epoch:      the epoch that it waited for (-1: none); ``found`` is what it saw
+    me:         the PE that waited;  peer: the PE that it waited for (-1: not known)
+    collective: the call that it was in
+    epoch:      the epoch that it waited for (-1: none);  found: the epoch that it saw last
+    timeout_s:  the deadline
     """
 
     def __init__(
@@ -68,19 +68,19 @@ class PeerTimeout(PennympiError):
 
 
 class PeerGaveUp(PeerTimeout):
-    """The PE that was waited for had given up a wait of its own, so that what it sent is worthless."""
+    """A PE waited for another one that had given up a wait of its own, so that what it sent is garbage."""
 
     def __init__(self, me: int, peer: int, collective: str, epoch: int = -1, timeout_s: float = 0.0):
         super().__init__(me, peer, collective, epoch, timeout_s=timeout_s)
         whom = f"PE {peer}" if peer >= 0 else "a peer"
         self.args = (
-            f"PE {me} stopped in {collective}, epoch {epoch}: {whom} had given up before it, and what it sent is "
-            "worthless.  That PE's own message says for whom it had waited.",
+            f"PE {me} stopped in {collective}, epoch {epoch}: {whom} had given up before, and what it sent is "
+            "garbage.  The message of that PE says which PE it had waited for.",
         )
 
 
-def timeout_of(me: int, peer: int, collective: str, epoch: int, found: int, timeout_s: float) -> PeerTimeout:
-    """The error that a record tells of (``here.py``)."""
+def recorded_timeout(me: int, peer: int, collective: str, epoch: int, found: int, timeout_s: float) -> PeerTimeout:
+    """The error for the record that a kernel wrote when it gave up (see ``compile/context.py``)."""
     if found >= POISON:
         return PeerGaveUp(me, peer, collective, epoch, timeout_s)
     return PeerTimeout(me, peer, collective, epoch, found, timeout_s)

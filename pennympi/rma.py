@@ -1,4 +1,4 @@
-"""One-sided operations in stream order."""
+"""One-sided operations, in stream order."""
 
 from typing import Any
 
@@ -9,34 +9,38 @@ from .backend import Backend
 from .compile.options import KernelOptions
 from .job.job import Job
 from .kernels.block import POISON
-from .kernels.rma import on_stream
+from .kernels.rma import on_stream as kernels
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import make_workspace
 from .settings import setting
 
-BLOCK_BYTES = 16384  # what one block of a put moves at least
-COUNTERS = 1024  # put_signals of several blocks that may be in flight at a time
-ONE_WARP = 32  # threads of a launch that only waits or signals
+MIN_BLOCK_BYTES = 16384  # that one block of a put moves, unless the put is smaller
+COUNTERS = 1024  # put_signals of several blocks that may be in flight at the same time
+WARP_THREADS = 32  # of a launch that only waits or signals
 
 
 class OneSided:
-    """put, get, put_signal, wait_signal, quiet and barrier of one team."""
+    """put, get, put_signal, wait_signal and barrier of one team.  ``Team`` documents the arguments.
+
+    Arguments are the user's, except stream and handle, which are a stream's handle.
+    """
 
     def __init__(self, backend: Backend, job: Job, arrays: SymmetricArrays):
         self._backend, self._job, self._arrays = backend, job, arrays
         self._kernel_max_bytes: int = setting("PENNYMPI_PUT_KERNEL_MAX_BYTES")
         self._counters = backend.local_words([0] * COUNTERS)
         self._next = 0
-        self._captured: list[int] = []  # counters for graphs
-        self._put = backend.kernel(on_stream.put_bytes, "put")
-        self._get = backend.kernel(on_stream.get_bytes, "get")
-        self._put_signal = backend.kernel(on_stream.put_bytes_signal, "put_signal")
-        self._wait = backend.kernel(on_stream.wait_signal, "wait_signal")
+        self._graph_counters: list[int] = []  # not yet used by a graph
+        self._put = backend.kernel(kernels.put_bytes, "put")
+        self._get = backend.kernel(kernels.get_bytes, "get")
+        self._put_signal = backend.kernel(kernels.put_bytes_signal, "put_signal")
+        self._wait = backend.kernel(kernels.wait_signal, "wait_signal")
         workspace = make_workspace(backend, job, 0, 0, 2 * job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, workspace.signals, workspace.epochs)
-        self._barrier = backend.kernel(on_stream.barrier, "barrier", KernelOptions(constants={"n_pes": job.n_pes}))
+        self._barrier = backend.kernel(kernels.barrier, "barrier", KernelOptions(constants={"n_pes": job.n_pes}))
 
     def put(self, dst: Any, src: Any, pe: int, stream: int) -> None:
+        """``Team.put``.  Raises TypeError, ValueError."""
         to, source = self._pair(dst, src, pe, symmetric_dst=True)
         if source.nbytes == 0:
             return
@@ -48,6 +52,7 @@ class OneSided:
         self._put.launch(self._blocks(source.nbytes), (to.address, source.address, source.nbytes, pe), stream)
 
     def get(self, dst: Any, src: Any, pe: int, stream: int) -> None:
+        """``Team.get``.  Raises TypeError, ValueError."""
         to, source = self._pair(dst, src, pe, symmetric_dst=False)
         if source.nbytes == 0:
             return
@@ -59,45 +64,48 @@ class OneSided:
         self._get.launch(self._blocks(source.nbytes), (to.address, source.address, source.nbytes, pe), stream)
 
     def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: int) -> None:
+        """``Team.put_signal``.  Raises TypeError, ValueError."""
         to, source = self._pair(dst, src, pe, symmetric_dst=True)
         word, value = self._word(signal), _value(value)
         nbytes = source.nbytes
         if nbytes > self._kernel_max_bytes and self._backend.host_put(to.address, source.address, nbytes, pe, stream):
             self._backend.quiet(stream)
-            nbytes = 0  # the kernel brings the signal, for it knows whether what came before has failed
+            nbytes = 0  # the kernel only signals: it knows whether an earlier wait has given up
         else:
             self._sendable(source, pe)
-        # A put that NVSHMEM carries is fused with its signal by one block only.
+        # NVSHMEM fuses a put with its signal only within one block.
         blocks = self._blocks(nbytes) if self._backend.puts_by_pointer(pe) else 1
         args = (to.address, source.address, nbytes, word, value, pe, self._counter(stream) if blocks > 1 else 0)
         self._put_signal.launch(blocks, args, stream)
 
     def _counter(self, stream: int) -> int:
-        """Address of a counter of arriving blocks.  One in a graph is its own: the graph may run at any time."""
+        """Address of a counter of finished blocks; its own for a captured put, because a graph may run at any time."""
         if not self._backend.capture_id(stream):
             self._next = (self._next + 1) % COUNTERS
             return self._counters + 8 * self._next
-        if not self._captured:
+        if not self._graph_counters:
             first = self._backend.local_words([0] * COUNTERS)
-            self._captured = [first + 8 * k for k in range(COUNTERS)]
-        return self._captured.pop()
+            self._graph_counters = [first + 8 * k for k in range(COUNTERS)]
+        return self._graph_counters.pop()
 
     def wait_signal(self, signal: Any, value: int, source: int | None, stream: int) -> None:
+        """``Team.wait_signal``.  Raises TypeError, ValueError."""
         word = self._word(signal)
         if source is not None:
             self.check_pe(source)
-        self._backend.order.settle()
-        self._wait.launch(1, (word, _value(value), -1 if source is None else source), stream, ONE_WARP)
+        self._backend.order.record_pending()
+        self._wait.launch(1, (word, _value(value), -1 if source is None else source), stream, WARP_THREADS)
 
     def barrier(self, handle: int, stream: Any) -> None:
-        self._backend.order.call(self._meet, (), handle, stream, 1, self._barrier)
+        """``Team.barrier``.  Collective."""
+        self._backend.order.call(self._launch_barrier, (), handle, stream, 1, self._barrier)
 
-    def _meet(self, stream: int) -> None:
+    def _launch_barrier(self, stream: int) -> None:
         self._backend.quiet(stream)
-        self._barrier.launch(1, self._barrier_args, stream, ONE_WARP)
+        self._barrier.launch(1, self._barrier_args, stream, WARP_THREADS)
 
     def check_pe(self, pe: Any) -> int:
-        """``pe`` as an int.  Raises TypeError or ValueError."""
+        """``pe`` as an int.  Raises TypeError if it is not an int, ValueError if the team has no such PE."""
         if not isinstance(pe, int | np.integer) or isinstance(pe, bool):
             raise TypeError(f"pe {pe!r} is not an int")
         if not 0 <= pe < self._job.n_pes:
@@ -105,16 +113,17 @@ class OneSided:
         return int(pe)
 
     def _blocks(self, nbytes: int) -> int:
-        return max(1, min(self._backend.max_blocks, nbytes // BLOCK_BYTES))
+        return max(1, min(self._backend.max_blocks, nbytes // MIN_BLOCK_BYTES))
 
     def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[Span, Span]:
+        """The checked spans of dst and src.  symmetric_dst: dst must be symmetric, else src."""
         self.check_pe(pe)
         to, source = self._backend.span(dst, True), self._backend.span(src, False)
         held = (self._arrays.holds(to), self._arrays.holds(source))
         if not held[0 if symmetric_dst else 1]:
             raise ValueError(
                 f"{'dst of a put' if symmetric_dst else 'src of a get'} must be a symmetric array or a view of one "
-                "(team.empty and so on): it names the instance on another PE"
+                f"(team.empty and so on), because it names the instance on PE {pe}"
             )
         check_alike(dst=to, src=source)
         return to, source
@@ -122,11 +131,12 @@ class OneSided:
     def _sendable(self, source: Span, pe: int) -> None:
         if self._backend.delta(pe) is None and not self._arrays.sendable(source):
             raise ValueError(
-                f"PE {pe} is beyond the reach of a pointer, and only symmetric or registered memory can be sent there: "
+                f"no pointer reaches PE {pe}, and only symmetric or registered memory can be sent there: "
                 "call team.register(src) once, or use an array of the team"
             )
 
     def _word(self, signal: Any) -> int:
+        """The address of a signal word.  Raises ValueError."""
         span = self._backend.span(signal, True)
         is_word = span.count == 1 and span.dtype.name in ("uint64", "int64") and span.address % 8 == 0
         if not is_word or not self._arrays.holds(span):
@@ -135,7 +145,7 @@ class OneSided:
 
 
 def _value(value: Any) -> int:
-    """A signal's value.  Raises TypeError or ValueError."""
+    """A signal's value as an int.  Raises TypeError or ValueError."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool):
         raise TypeError(f"signal value {value!r} is not an int")
     if not 0 <= value < POISON:

@@ -1,6 +1,6 @@
 """Every environment variable of the library, in one table.
 
-``setting(name)`` reads one; ``python -m pennympi.settings`` prints the page docs/settings.md.
+``setting(name)`` reads one variable.  ``python -m pennympi.settings`` prints docs/settings.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 class SettingError(PennympiError, ValueError):
-    """An environment variable of the library has a value that cannot be used."""
+    """An environment variable of the library has a wrong value."""
 
 
 def _seconds(text: str) -> float:
@@ -80,7 +80,7 @@ def _name(text: str) -> str:
 
 @dataclass(frozen=True)
 class Setting:
-    """One row: what a variable is called, what it is when unset, how it is read and what it means."""
+    """One variable.  form: of its value, in words;  meaning: Markdown for the page"""
 
     name: str
     default: str
@@ -93,60 +93,64 @@ SETTINGS = {
     row.name: row
     for row in (
         Setting("PENNYMPI_BACKEND", "auto", _backend, "auto, host or cuda",
-                "Where the symmetric heap and the kernels live; auto takes CUDA where a device and its libraries are."),
+                "Where the symmetric heap is and the kernels run; auto is cuda if every PE has a device and its"
+                " libraries, else host."),
         Setting("PENNYMPI_TIMEOUT_S", "60", _seconds, "seconds >= 0; 0 means never",
-                "How long a wait for another PE may last without a sign of life of it (a call on any team) before it ends"
-                " in PeerTimeout. A PE that makes calls for ever and never comes is waited for as long: nobody can tell"
-                " it from one that is late. PEs of other nodes show no signs of life."),
+                "How long a wait for another PE may last without a sign of life of that PE (a call on any team); then the"
+                " wait ends in PeerTimeout. A PE that keeps making calls is waited for without end, because it may be"
+                " late only. PEs of other nodes show no signs of life."),
         Setting("PENNYMPI_SYMMETRIC_SIZE", "auto", _auto_bytes, "auto, or bytes with an optional k, m or g (512m)",
-                "The symmetric heap of one PE. On the host backend each team has its own, and auto is the smaller of 1"
-                " GiB and half of the free shared memory divided by the PEs of the node. On the cuda backend all teams"
-                " share that of the first, and a team of all PEs makes it larger when it is full; auto is 2 GiB, or half"
-                " of the device's free memory divided by the PEs that use it where that is less."),
+                "Size of the symmetric heap of one PE. On the host backend each team has its own heap, and auto is the"
+                " smaller of 1 GiB and half of the free shared memory divided by the PEs of the node. On the cuda backend"
+                " all teams share the heap of the first team, and a team of all its PEs makes it larger when it is full;"
+                " auto is the smaller of 2 GiB and half of the device's free memory divided by the PEs that use it."),
         Setting("PENNYMPI_FORCE_NVSHMEM_PUT", "0", _switch, "0 or 1",
                 "1 sends every put through NVSHMEM's device call, even where a pointer reaches the peer."),
         Setting("PENNYMPI_MULTICAST", "auto", _auto_or_never, "auto, or 0 for never",
-                "Whether the NVSwitch may add up and copy; auto uses it where NVSHMEM has mapped its heap for"
-                " multicast (not with NVSHMEM_DISABLE_NVLS=1)."),
+                "Whether the NVSwitch may reduce and multicast (NVLink SHARP); auto uses it if NVSHMEM has mapped its"
+                " heap for multicast (it does not with NVSHMEM_DISABLE_NVLS=1)."),
         Setting("PENNYMPI_PACKETS", "auto", _auto_or_never, "auto, or 0 for never",
-                "Whether messages may be packets, 128-byte lines that links must deliver whole; auto sends them where"
-                " every peer is on the same device or on NVLink, 0 on any PE turns them off for its team."),
+                "Whether messages may be packets, 128-byte lines that links must deliver whole (NCCL's LL128); auto sends"
+                " them if every peer is on the same device or on NVLink, 0 on any PE turns them off for its team."),
         Setting("PENNYMPI_CACHE_DIR", "$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder",
-                "Where compiled kernels are kept between runs."),
+                "Where compiled kernels and tuned tables are kept between runs."),
         Setting("PENNYMPI_TOPOLOGY", "auto", str, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",
-                "The nodes and rails that algorithms see; auto is what MPI and the hardware say. `python -m pennympi"
+                "The nodes and rails that algorithms see; auto asks MPI and the hardware. `python -m pennympi"
                 " topology` draws them."),
         Setting("PENNYMPI_COUNT_BYTES", "0", _switch, "0 or 1",
-                "1 counts the bytes that a PE puts to each other PE on the host backend, for team.bytes_sent()."),
+                "1 counts the bytes that a PE puts to each other PE, for team.bytes_sent(); host backend only."),
         Setting("PENNYMPI_FIRST_EPOCH", "0", _count, "a whole number >= 0",
-                "The epoch that counters start from; tests start it near 2**31 and 2**32."),
+                "The first epoch of all counters; tests set it near 2**31 and 2**32."),
         Setting("PENNYMPI_ALLREDUCE", "auto", _name, "auto, or an algorithm's name",
-                "The AllReduce algorithm that algorithm=\"auto\" stands for."),
+                "The AllReduce algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_TUNED", "auto", str, "auto, none, or a TOML file of `python -m pennympi tune`",
-                "The measured table that AllReduce algorithms are chosen by; auto is the one that tune wrote for this"
-                " device, number of PEs and nodes, else the library's own; without any, a cost model decides."),
+                "The table of measured times by which AllReduce algorithms are chosen; auto is the table that tune wrote"
+                " for this device, number of PEs and nodes, else the library's own. Without a table, and for none, a cost"
+                " model decides."),
         Setting("PENNYMPI_ALL_GATHER", "auto", _name, "auto, or an algorithm's name",
-                "The AllGather algorithm that algorithm=\"auto\" stands for."),
+                "The AllGather algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_REDUCE_SCATTER", "auto", _name, "auto, or an algorithm's name",
-                "The ReduceScatter algorithm that algorithm=\"auto\" stands for."),
+                "The ReduceScatter algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_BROADCAST", "auto", _name, "auto, or an algorithm's name",
-                "The Broadcast algorithm that algorithm=\"auto\" stands for."),
+                "The Broadcast algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_REDUCE", "auto", _name, "auto, or an algorithm's name",
-                "The Reduce algorithm that algorithm=\"auto\" stands for."),
+                "The Reduce algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_ALL_TO_ALL", "auto", _name, "auto, or an algorithm's name",
-                "The all-to-all algorithm that algorithm=\"auto\" stands for."),
+                "The all-to-all algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, "bytes with an optional k, m or g; 0 for no kernel",
-                "The largest put on a stream that a kernel of the library moves; larger ones use NVSHMEM's host call."),
+                "The largest put on a stream that a kernel of the library carries out; larger ones use NVSHMEM's host"
+                " call."),
         Setting("PENNYMPI_DEBUG", "0", _switch, "0 or 1",
-                "1 compares what every PE is about to do before each collective and raises CollectiveMismatchError."),
+                "1 compares the calls of all PEs before each collective and raises CollectiveMismatchError if they"
+                " differ."),
     )
 }  # fmt: skip
 
 
 def setting(name: str) -> Any:
-    """The value of the variable ``name`` (an unset or empty one gives its default).
+    """The value of the variable ``name``, or its default if it is unset or empty.
 
-    Raises SettingError for a value that cannot be read.
+    Raises SettingError for a wrong value, KeyError for an unknown name.
     """
     row = SETTINGS[name]
     text = os.environ.get(name, "").strip()
@@ -169,7 +173,7 @@ _warned = False
 
 
 def warn_unknown() -> None:
-    """Warns, once a process, of variables that look like ours and are not: a typing error sets nothing."""
+    """Warn, once in a process, of unknown variables that begin with PENNYMPI_: they may be misspelt."""
     global _warned
     unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in SETTINGS)
     if _warned or not unknown:
@@ -179,16 +183,18 @@ def warn_unknown() -> None:
     for name in unknown:
         close = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
         hints.append(f"{name} (did you mean {PREFIX}{close[0]}?)" if close else name)
-    warnings.warn(f"not a setting of pennympi, so without effect: {', '.join(hints)}; see docs/settings.md", stacklevel=2)
+    warnings.warn(
+        f"these are no settings of pennympi and have no effect: {', '.join(hints)}; see docs/settings.md", stacklevel=2
+    )
 
 
 def page() -> str:
-    """The page docs/settings.md."""
+    """docs/settings.md, as Markdown."""
     lines = [
         "# Settings",
         "",
         "Made by `python -m pennympi.settings`; the table is in `pennympi/settings.py`.",
-        "Set them alike for every rank of a job, before the program starts.",
+        "Set them to the same value on every rank of a job, before the program starts.",
         "",
         "| variable | default | value | meaning |",
         "|---|---|---|---|",

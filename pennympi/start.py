@@ -1,4 +1,4 @@
-"""init: from a communicator to a team."""
+"""init: make a team from a communicator."""
 
 import importlib.util
 from typing import Any
@@ -7,10 +7,11 @@ from mpi4py import MPI
 
 from .backend import Backend
 from .errors import PennympiError, TopologyError, Unsupported
+from .job import exits
 from .job.job import Job
 from .settings import setting
 from .team import Team
-from .topology.place import agreed, name_of
+from .topology.place import agree_on_layout, topology_name
 
 _CUDA_MODULES = ("cupy", "nvshmem", "numba.cuda", "cuda.bindings")
 
@@ -22,32 +23,33 @@ def init(
     topology: Any = None,
     sms: int | None = None,
 ) -> Team:
-    """Make a team of the PEs of an mpi4py communicator.  Collective; use it with ``with``.
+    """Make a team of the PEs of an mpi4py communicator.  Collective over ``comm``; use the team with ``with``.
 
-    comm:       any intra-communicator, by default MPI.COMM_WORLD; on GPUs one whose PEs are all in the first
-                team that the process made, in any order
-    backend:    "host", "cuda", or "auto" (cuda where every PE can; PENNYMPI_BACKEND overrides auto)
-    heap_bytes: symmetric heap of one PE (PENNYMPI_SYMMETRIC_SIZE); on GPUs all teams share that of the first, which
-                a team of all its PEs makes larger when it is full
-    topology:   nodes to lay over the PEs: a name such as "two-nodes-of-eight", a TOML file, or "auto" for
-                what MPI and the hardware say (PENNYMPI_TOPOLOGY)
-    sms:        on how many multiprocessors a call may hold a block that does not say, the same on every PE; None: all
+    comm:       an intra-communicator, MPI.COMM_WORLD by default.  On GPUs, all its PEs must be in the first team that
+                the process made
+    backend:    "host", "cuda", or "auto": what PENNYMPI_BACKEND says, else cuda if every PE can use it
+    heap_bytes: size of the symmetric heap of one PE; None is PENNYMPI_SYMMETRIC_SIZE.  On GPUs all teams share the heap
+                of the first team, and a team of all its PEs makes it larger when it is full
+    topology:   the nodes that algorithms see: a name such as "two-nodes-of-eight", a TOML file, or "auto", which asks
+                MPI and the hardware; None is PENNYMPI_TOPOLOGY
+    sms:        number of multiprocessors that a call without ``sms=`` may use, the same on every PE; None is all
 
-    Raises TypeError, ValueError, TopologyError, Unsupported (the backend is not possible here, or not for these
-    PEs), SymmetricHeapExhausted, PeerTimeout.
+    Raises TypeError, ValueError, TopologyError, Unsupported (these PEs cannot use the backend),
+    SymmetricHeapExhausted, PeerTimeout.
     """
     comm = MPI.COMM_WORLD if comm is None else comm
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
-        raise TypeError(f"comm {comm!r} is not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a split of it")
+        raise TypeError(f"comm {comm!r} is not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a part of it")
     if backend not in ("auto", "host", "cuda"):
         raise ValueError(f"backend {backend!r} is unknown: use 'auto', 'host' or 'cuda'")
     if heap_bytes is not None and heap_bytes <= 0:
         raise ValueError(f"heap_bytes {heap_bytes} is not positive")
     wanted = setting("PENNYMPI_BACKEND") if backend == "auto" else backend
-    nodes = name_of(topology)
+    nodes = topology_name(topology)
+    exits.install()
     job = Job(comm)
     try:
-        layout = agreed(job, nodes)
+        layout = agree_on_layout(job, nodes)
     except TopologyError:
         job.close()
         raise
@@ -58,11 +60,11 @@ def init(
         pe, reason = next((pe, why) for pe, why in enumerate(reasons) if why)
         job.close()
         raise Unsupported(f"the cuda backend can't run on PE {pe}: {reason}; use backend='host' where there is no GPU")
-    return Team(job, _together(job, wanted, heap_bytes), layout, sms)
+    return Team(job, _backend_on_all(job, wanted, heap_bytes), layout, sms)
 
 
-def _together(job: Job, name: str, heap_bytes: int | None) -> Backend:
-    """Make the backend on every PE, or raise the first PE's error on all."""
+def _backend_on_all(job: Job, name: str, heap_bytes: int | None) -> Backend:
+    """Make the backend on every PE.  If that fails on some PE, every PE raises: its own error, or that PE's."""
     made: Backend | None = None
     error: Exception | None = None
     try:
@@ -74,8 +76,8 @@ def _together(job: Job, name: str, heap_bytes: int | None) -> Backend:
         job.close()
         if error is not None:
             raise error
-        pe, text = next((pe, text) for pe, text in enumerate(errors) if text)
-        raise Unsupported(f"PE {pe} could not start the {name} backend: {text}")
+        pe, reason = next((pe, reason) for pe, reason in enumerate(errors) if reason)
+        raise Unsupported(f"PE {pe} could not start the {name} backend: {reason}")
     assert made is not None
     return made
 
@@ -91,7 +93,7 @@ def _backend(job: Job, name: str, heap_bytes: int | None) -> Backend:
 
 
 def why_no_cuda() -> str:
-    """Why this process can't use the cuda backend, or ""."""
+    """Why this process cannot use the cuda backend, or "" if it can."""
     for module in _CUDA_MODULES:
         try:
             found = importlib.util.find_spec(module)
@@ -104,6 +106,6 @@ def why_no_cuda() -> str:
 
         if cupy.cuda.runtime.getDeviceCount() == 0:
             return "no CUDA device is visible"
-    except Exception as error:  # a driver that is missing or too old, in many shapes
+    except Exception as error:  # of many types, when the driver is missing or too old
         return f"CUDA does not start: {error}"
     return ""

@@ -18,11 +18,11 @@ from .kernels.algorithm import MAX_THREADS
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
 from .rma import OneSided
-from .selection.selection import agreed
+from .selection.selection import agree_on_selection
 from .topology.facts import facts
+from .topology.hardware import read_hardware
 from .topology.layout import Layout
 from .topology.place import place_of
-from .topology.sight import look
 
 
 class Team(Collectives):
@@ -50,7 +50,7 @@ class Team(Collectives):
         self.backend, self.device_name = backend.name, backend.device_name
         self.layout, self.place = layout, place_of(job, backend, layout)
         self.local_pe, self.n_local = job.control.local, job.control.n_local
-        selection, guard = agreed(job, backend, self.place), CallGuard(job)
+        selection, guard = agree_on_selection(job, backend, self.place), CallGuard(job)
         self._arrays = SymmetricArrays(backend, job)
         self._rma = OneSided(backend, job, self._arrays)
         self._exchange = Exchange(backend, job, self._arrays, self._rma)
@@ -255,8 +255,8 @@ class Team(Collectives):
     def topology(self) -> dict[str, Any]:
         """Nodes, devices, links, NICs, rails and rings, as ``python -m pennympi topology`` draws them.  Collective."""
         self._guard.enter("topology")
-        sight = look(self.device_name, self._backend.bus_id)
-        return facts(self.place, self.layout, self._job.gather(sight, "look at the topology"))
+        own = read_hardware(self.device_name, self._backend.bus_id)
+        return facts(self.place, self.layout, self._job.gather(own, "detection of the topology"))
 
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines about the device, the heap, the nodes and the workspaces of this PE.  Not collective."""

@@ -14,7 +14,7 @@ from pennympi.start import why_no_cuda
 os.environ.setdefault("PENNYMPI_TIMEOUT_S", "30")
 
 # The machine runs all PEs in one process, by greenlets (of the test extra), and knows nothing of GPUs.
-collect_ignore_glob = ["test_machine*.py"] if MPI.COMM_WORLD.size > 1 or not find_spec("greenlet") else []
+collect_ignore_glob = ["kernels/test_machine*.py"] if MPI.COMM_WORLD.size > 1 or not find_spec("greenlet") else []
 
 
 def pytest_report_header():

@@ -1,4 +1,4 @@
-"""Compile the collectives' kernels to the cache in parallel, before tests that would compile them one by one.
+"""Compile kernels of collectives into the cache in parallel, before tests that would compile them one by one.
 
 python3 tools/precompile.py 2,16                               AllReduce for 2 and for 16 PEs, for this machine's GPU
 python3 tools/precompile.py 2,4,8 --collectives all --dtypes int32 --ops sum   for tests/library/test_process_grid.py
@@ -27,7 +27,7 @@ def classes():
 
 
 def tables():
-    """{collective: {row's name: row}}, with the rows of plans among AllReduce's."""
+    """{collective: {algorithm: row}}; AllReduce's rows include those for plans."""
     from pennympi.collectives.allreduce import AllReduce
     from pennympi.kernels.allreduce import PLANNED
 
@@ -37,7 +37,7 @@ def tables():
 
 
 def compile_one(job):
-    """One kernel, as ``collective.py`` asks for it.  Returns 1."""
+    """Compile one kernel, with the same arguments as ``collectives/base.py``, into the cache.  Returns 1."""
     import numba.cuda.dispatcher
 
     from pennympi.arrays.dtypes import TABLE as DTYPES
@@ -46,7 +46,7 @@ def compile_one(job):
     from pennympi.cuda.compile import Target, cubin
 
     collective, name, dtype_name, op, aligned, n_pes, beyond, cc = job
-    # Numba asks the current device for this, and a context for each process would fill the GPU.
+    # Numba would ask the current device, and the contexts of all these processes would fill the GPU.
     numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     row, dtype = tables()[collective][name], DTYPES[dtype_name]
     one = classes()[collective]
@@ -57,7 +57,7 @@ def compile_one(job):
 
 
 def jobs_of(collectives, dtypes, ops, counts, beyond, cc):
-    """The arguments of ``compile_one``; what only moves data moves bytes, whatever the dtype."""
+    """The arguments of ``compile_one``.  Collectives that do not reduce move bytes, whatever the dtype."""
     from pennympi.kernels.algorithm import Place
 
     for collective in collectives:
@@ -80,7 +80,7 @@ def main():
     parser.add_argument("--collectives", default="allreduce", help=f"all, or some of {', '.join(tables())}")
     parser.add_argument("--dtypes", default=",".join(DTYPES), help="some of them, comma separated")
     parser.add_argument("--ops", default=",".join(NAMES), help="some of them, comma separated")
-    parser.add_argument("--beyond", action="store_true", help="kernels that reach peers by NVSHMEM's puts")
+    parser.add_argument("--beyond", action="store_true", help="kernels for peers that only NVSHMEM's puts reach")
     args = parser.parse_args()
     facts = cupy.cuda.runtime.getDeviceProperties(0)
     cc = (facts["major"], facts["minor"])
@@ -88,7 +88,7 @@ def main():
     counts = [int(n) for n in args.pes.split(",")]
     jobs = list(jobs_of(collectives, args.dtypes.split(","), args.ops.split(","), counts, args.beyond, cc))
     begin = time.monotonic()
-    # Spawned, since a forked process can't use the CUDA that its parent has started.
+    # Spawned, because a forked process cannot use CUDA if its parent has started it.
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
         done = sum(pool.map(compile_one, jobs, chunksize=4))
     print(f"{done} kernels in {time.monotonic() - begin:.0f} s")

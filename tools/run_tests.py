@@ -1,12 +1,12 @@
-"""Run the tests without mpirun and then under mpirun at several rank counts, and count what rank 0 reports.
+"""Run the tests without mpirun, then under mpirun at several rank counts, and add up the counts of rank 0.
 
     python tools/run_tests.py                            1, 2, 3, 4, 5, 7, 8 and 16 ranks
     python3 tools/run_tests.py --ranks 1,2,4             fewer, with this interpreter and the first mpirun on PATH
     python tools/run_tests.py --ranks 4 --with-mpi       only under mpirun, with the tests without an mpi mark too
     python tools/run_tests.py -- -k ring                 what follows -- goes to pytest
 
-Without mpirun, pytest-xdist shares the tests out over two processes, where it is installed: one has those that start jobs
-(see tests/conftest.py), the other all that need one core. `-- -n 0` runs them in one process.
+Without mpirun, pytest-xdist runs the tests in two processes if it is installed: one runs the tests that start jobs (see
+tests/conftest.py), the other those that need one core. `-- -n 0` runs all in one process.
 
 The last line is "N passed, N failed". The status is 0 when nothing failed, no run hung, and every run ran a test.
 """
@@ -27,20 +27,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "build" / "tests"
-# Every rank writes its own file, and has its own temporary folder, as pytest's numbered ones collide.
+# Every rank writes its own file and has its own temporary folder, because pytest's numbered folders collide.
 RANK = """r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-0}}}
 exec "$@" --basetemp "$TEST_TMP/$r" >"$TEST_OUT/rank$r.txt" 2>&1"""
 SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
 TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
 HUNG = "hung, the rest is not started"
-IN_TWO = ("-n", "2", "--dist", "loadgroup", "--max-worker-restart", "0")  # a worker that crashed ends the run
+IN_TWO = ("-n", "2", "--dist", "loadgroup", "--max-worker-restart", "0")  # a crashed worker ends the run
 BANNER = re.compile(r"^=+ MPI Information =+\n.*?^mpi4py config:.*\n", re.MULTILINE | re.DOTALL)
 
 
 def environment(python, mpirun):
-    """The ranks' environment: Open MPI's variables, and PATH so that tests find the same mpirun and python.
+    """The ranks' environment: Open MPI's variables, and a PATH on which tests find the same mpirun and python.
 
-    Bytecode is kept, even where the shell says no: 46 ranks, and the jobs of tests, would compile every file anew.
+    Python writes bytecode even if the shell forbids it; otherwise every rank would compile every file.
     """
     lines = (ROOT / "tools" / "openmpi.env").read_text().splitlines()
     variables = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
@@ -53,20 +53,20 @@ def environment(python, mpirun):
 
 
 def has_xdist(python):
-    """Whether the tests can be shared out over processes: `make test-gpu` runs with any interpreter."""
+    """Whether this interpreter has pytest-xdist; `make test-gpu` runs with any interpreter."""
     return subprocess.run([python, "-c", "import xdist"], stderr=subprocess.DEVNULL).returncode == 0
 
 
 def marked(mark):
-    """Ids of the live processes that carry the run's mark in their environment, in whatever session they are."""
+    """Ids of the live processes whose environment contains the run's mark, in any session."""
     for environ in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):  # ended meanwhile, or another user's
+        with contextlib.suppress(OSError):  # the process has ended, or is another user's
             if mark.encode() in environ.read_bytes():
                 yield int(environ.parent.name)
 
 
 def end(launcher, mark):
-    """Ask the launcher to end its ranks; kill what is left of the run five seconds later, stopped ranks included."""
+    """Ask the launcher to end its ranks, and kill all processes of the run that are left after five seconds."""
     if launcher.poll() is None:
         launcher.terminate()
     deadline = time.monotonic() + 5
@@ -80,14 +80,14 @@ def end(launcher, mark):
 
 
 def counts(path):
-    """(passed, failed) of the summary line of one rank's output; zeros while there is none."""
+    """(passed, failed) in the summary line of one rank's output; zeros while there is no such line."""
     summary = SUMMARY.findall(path.read_text(errors="replace") if path.exists() else "")[-1:]
     found = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", "".join(summary))}
     return found.get("passed", 0), found.get("failed", 0) + found.get("error", 0)
 
 
 def run(name, command, env, limit_s):
-    """Run one command to its end or its limit. Returns (passed, failed, why it ended if not by itself)."""
+    """Run one command to its end or its limit. Returns (passed, failed, why it was ended or "")."""
     begin, why, mark = time.monotonic(), "", uuid.uuid4().hex
     limit = begin + limit_s
     out = OUTPUT / name.replace(" ", "")
@@ -100,7 +100,7 @@ def run(name, command, env, limit_s):
             while launcher.poll() is None and not why:
                 time.sleep(0.2)
                 if limit == begin + limit_s and any(counts(path)[1] for path in out.glob("rank*.txt")):
-                    limit = time.monotonic() + 10  # a rank that failed alone leaves the others waiting for it
+                    limit = time.monotonic() + 10  # the other ranks wait for a rank that failed alone
                 if time.monotonic() > limit:
                     why = HUNG if limit == begin + limit_s else "a rank failed, the others were ended"
         finally:

@@ -19,9 +19,9 @@ import pennympi
 from .cli import cli, dry_run
 from .cli.arguments import fail
 from .cli.run import Run
-from .grid.memory import heap_bytes
 from .outcome import DONE
 from .variants import row_of
+from .variants.memory import heap_bytes
 from .verify import checks
 
 

@@ -6,67 +6,65 @@ one before it is added up; its signal comes after that, when the piece has long 
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, staged, wait_all, write_epoch
+from ..block import combine, put, staged, wait_all
+from ..records import PE, Reduction, Work
+from ..steps import (
+    Slots,
+    before_first,
+    buffer,
+    fence_signal_all,
+    finish_epoch,
+    last_epoch,
+    peer,
+    piece_inside,
+    quarter,
+    quarter_bytes,
+    slot_at,
+    slots_in,
+    stride_of,
+    words,
+)
 
 PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES = 8, 32768, 65536  # a fence a piece costs about 2 us
 
 
-def put_all(ctx, me, n_pes, slot, src, nbytes, rooms, slot_bytes):
-    """src (nbytes,) to ``slot`` on every other PE.  rooms (n_pes, slot_bytes): see ``staged``."""
-    for k in range(1, n_pes):
-        pe = (me + k) % n_pes
-        put(ctx, slot, staged(ctx, rooms + pe * slot_bytes, src, nbytes, pe), nbytes, pe)
+def put_to_all(pe: PE, at: int, src: int, nbytes: int, rooms: Slots):
+    """src (nbytes,) to ``at`` on every other PE.  rooms (n_pes,): see ``staged``."""
+    for k in range(1, pe.n_pes):
+        to = peer(pe, k)
+        put(pe.ctx, at, staged(pe.ctx, slot_at(rooms, to), src, nbytes, to), nbytes, to)
 
 
-def one_shot(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, residual,
-):  # fmt: skip
-    """out (count,) = op over all PEs of src (count,), plus residual (count,) if not 0; out may be src or residual.
+def one_shot(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,), plus residual (n_elems,) if not 0; out may be src or residual.
 
     The residual is added before the result is rounded.
 
-    inbox   (blocks, 4 pieces in turn, buffer_bytes / 2), a piece holds (n_pes sources, slot) elements
-    outbox  (blocks, 2, buffer_bytes): scratch, and (n_pes, slot) that puts start from
-    signals (blocks, 2 parities, n_pes sources) words
+    inbox   (blocks, 4 quarters), a quarter holds (n_pes sources,) slots of elements
+    outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots that puts start from
+    signals (blocks, 2, n_pes sources) words
     """
-    turn_bytes = buffer_bytes // 2
-    slot_bytes = turn_bytes // n_pes // 16 * 16
-    own_inbox = inbox + block() * 2 * buffer_bytes
-    scratch = outbox + block() * 2 * buffer_bytes
-    rooms = scratch + buffer_bytes
-    words_bytes = n_pes * 8
-    arrived = signals + block() * 2 * words_bytes  # (2 parities, n_pes) words
-    low = block() * piece_elems
-    stride = blocks() * piece_elems
-    epoch = read_epoch(epochs, block())
-    if low < count:
-        slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-        n = min(piece_elems, count - low)
-        put_all(ctx, me, n_pes, slot, src + low * item_bytes, n * item_bytes, rooms, slot_bytes)
-        fence(ctx)
-        signal_all(ctx, arrived + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
-    while low < count:
-        epoch += 1
-        # Put the next piece, then finish this one.  A PE signals piece e+1 when it has read piece e, so
-        # that a piece finds the one three before it read: four turns are enough.  Its signal finds that of
-        # the piece two before it taken: two words are.
-        following = low + stride
-        if following < count:
-            slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-            n = min(piece_elems, count - following)
-            put_all(ctx, me, n_pes, slot, src + following * item_bytes, n * item_bytes, rooms, slot_bytes)
-        wait_all(ctx, arrived + (epoch & 1) * words_bytes, epoch, me, n_pes)
-        slots = own_inbox + (epoch & 3) * turn_bytes
-        at = low * item_bytes
-        n = min(piece_elems, count - low)
-        rest = residual + at if residual else 0
-        combine(ctx, out + at, slots, slot_bytes, src + at, n, scratch, me, n_pes, rest)
-        if following < count:
-            fence(ctx)
-            signal_all(ctx, arrived + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
-        low = following
-    write_epoch(epochs, block(), epoch)
+    scratch = work.outbox + buffer(work, 0)
+    rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
+    epoch, start, stride = last_epoch(work) - 1, before_first(call.piece_elems), stride_of(call.piece_elems)
+    while start < call.n_elems:
+        epoch, following = epoch + 1, start + stride
+        if following < call.n_elems:
+            slots = slots_in(work.inbox + quarter(work, epoch + 1), quarter_bytes(work), pe.n_pes)
+            own = piece_inside(call, following)
+            put_to_all(pe, slot_at(slots, pe.me), call.src + own.offset_bytes, own.n_elems * call.item_bytes, rooms)
+        if start >= 0:
+            # A PE's signal of epoch e finds that of e-2 taken: two sets of words are enough.
+            wait_all(pe.ctx, words(work, epoch, pe.n_pes), epoch, pe.me, pe.n_pes)
+            slots = slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), pe.n_pes)
+            own = piece_inside(call, start)
+            out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
+            rest = call.residual + own.offset_bytes if call.residual else 0
+            combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes, rest)
+        if following < call.n_elems:
+            fence_signal_all(pe, words(work, epoch + 1, pe.n_pes), epoch + 1)
+        start = following
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

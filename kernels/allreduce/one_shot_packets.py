@@ -5,35 +5,34 @@ a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  One hop: th
 latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
-from ..block import block, blocks, exchange_reduce_packets, read_epoch, write_epoch
+from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..block import exchange_reduce_packets
+from ..records import PE, Reduction, Work
+from ..steps import buffer, finish_epoch, first_start, last_epoch, piece_inside, slots_in, stride_of
 
 
-def one_shot_packets(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, residual,
-):  # fmt: skip
-    """out (count,) = op over all PEs of src (count,), plus residual (count,) if not 0; out may be src or residual.
+def one_shot_packets(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,), plus residual (n_elems,) if not 0; out may be src or residual.
 
     The residual is added before the result is rounded.
 
-    inbox  (blocks, 2 parities, buffer_bytes), a half holds (n_pes sources) slots of packets
-    outbox (blocks, 2 parities, buffer_bytes) is scratch
+    inbox  (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
+    outbox (blocks, 2 buffers) is scratch
     """
-    slot_bytes = buffer_bytes // n_pes // 128 * 128
-    epoch = read_epoch(epochs, block())
-    low = block() * piece_elems
-    while low < count:
+    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    while start < call.n_elems:
         epoch += 1
-        # All PEs' packets of epoch e+1 prove that all have read epoch e: two parities are enough.
-        half = (block() * 2 + (epoch & 1)) * buffer_bytes
-        n = min(piece_elems, count - low)
-        at = low * item_bytes
-        rest = residual + at if residual else 0
-        slots, scratch = inbox + half, outbox + half
-        exchange_reduce_packets(ctx, out + at, slots, slot_bytes, src + at, n, epoch, scratch, me, n_pes, 0, rest)
-        low += blocks() * piece_elems
-    write_epoch(epochs, block(), epoch)
+        # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
+        scratch = work.outbox + buffer(work, epoch)
+        own = piece_inside(call, start)
+        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
+        rest = call.residual + own.offset_bytes if call.residual else 0
+        exchange_reduce_packets(
+            pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes, 0, rest
+        )
+        start += stride
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

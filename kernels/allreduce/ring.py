@@ -39,7 +39,7 @@ def ring(pe: PE, call: Reduction, work: Work):
                 reduce(pe.ctx, outbox + slot, inbox + slot - slot_bytes, call.src + own.offset_bytes, own.n_elems)
             put_signal(pe.ctx, inbox + slot, outbox + slot, own.n_elems * call.acc_bytes, word, epoch, succ)
             wait(pe.ctx, word, epoch, pred)
-            chunk = (chunk + pe.n_pes - 1) % pe.n_pes
+            chunk = chunk - 1 if chunk > 0 else pe.n_pes - 1
 
         # this PE's chunk has been everywhere: complete it
         own = piece(call, start + chunk * call.piece_elems)
@@ -54,7 +54,7 @@ def ring(pe: PE, call: Reduction, work: Work):
             put_signal(pe.ctx, inbox + slot, complete, own.n_elems * call.item_bytes, word, epoch, succ)
             wait(pe.ctx, word, epoch, pred)
             complete = inbox + slot
-            chunk = (chunk + pe.n_pes - 1) % pe.n_pes
+            chunk = chunk - 1 if chunk > 0 else pe.n_pes - 1
             own = piece(call, start + chunk * call.piece_elems)
             copy(call.out + own.offset_bytes, complete, own.n_elems * call.item_bytes)
     finish_epoch(work, epoch)

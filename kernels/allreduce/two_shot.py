@@ -10,113 +10,102 @@ at its end, when the puts in front of them have long arrived.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import (
-    block,
-    blocks,
-    combine_put,
-    copy,
-    fence,
-    plus,
-    put,
-    read_epoch,
-    signal_all,
-    staged,
-    wait_all,
-    write_epoch,
+from ..block import combine_put, copy, fence, plus, put, signal_all, staged, wait_all
+from ..records import PE, Reduction, Work
+from ..steps import (
+    Slots,
+    before_first,
+    buffer,
+    finish_epoch,
+    last_epoch,
+    peer,
+    piece,
+    quarter,
+    quarter_bytes,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+    words,
 )
 
 PIECES, MIN_PIECE_BYTES = 4, 16384  # a fence a round costs about 2 us
 
 
-def put_parts(ctx, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes):
-    """To every PE this PE's part of its chunk, in ``slot`` of its inbox.  rooms (n_pes, slot_bytes): see ``staged``."""
-    for k in range(1, n_pes):
-        pe = (me + k) % n_pes
-        low = start + pe * piece_elems
-        nbytes = max(0, min(piece_elems, count - low)) * item_bytes
-        put(ctx, slot, staged(ctx, rooms + pe * slot_bytes, src + low * item_bytes, nbytes, pe), nbytes, pe)
+def put_parts(pe: PE, call: Reduction, start: int, at: int, rooms: Slots):
+    """To every other PE this PE's part of its chunk, to ``at``.  rooms (n_pes,): see ``staged``."""
+    for k in range(1, pe.n_pes):
+        to = peer(pe, k)
+        part = piece(call, start, to)
+        src, nbytes = call.src + part.offset_bytes, part.n_elems * call.item_bytes
+        put(pe.ctx, at, staged(pe.ctx, slot_at(rooms, to), src, nbytes, to), nbytes, to)
 
 
-def collect(ctx, me, n_pes, item_bytes, out, count, piece_elems, start, reduced, slot_bytes, residual):
-    """From every PE the chunk that it reduced."""
-    for k in range(1, n_pes):
-        pe = (me + k) % n_pes
-        low = start + pe * piece_elems
-        n = max(0, min(piece_elems, count - low))
-        at = low * item_bytes
-        if residual:
-            plus(ctx, out + at, reduced + pe * slot_bytes, residual + at, n)
+def reduce_own(pe: PE, call: Reduction, start: int, slots: Slots, scratch: int):
+    """Add this PE's chunk up, and put it to all others.  slots (2 shots, n_pes sources): parts, then reduced chunks."""
+    own = piece(call, start, pe.me)
+    out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
+    # In out, or if that may be the residual, in the one slot that no peer writes.
+    result = slot_at(slots, pe.me) if call.residual else out
+    there = slot_at(slots, pe.n_pes + pe.me)
+    combine_put(pe.ctx, result, there, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+    if call.residual:
+        plus(pe.ctx, out, result, call.residual + own.offset_bytes, own.n_elems)
+
+
+def collect(pe: PE, call: Reduction, start: int, slots: Slots):
+    """From every other PE the chunk that it reduced.  slots: as above."""
+    for k in range(1, pe.n_pes):
+        source = peer(pe, k)
+        chunk = piece(call, start, source)
+        out, reduced = call.out + chunk.offset_bytes, slot_at(slots, pe.n_pes + source)
+        if call.residual:
+            plus(pe.ctx, out, reduced, call.residual + chunk.offset_bytes, chunk.n_elems)
         else:
-            copy(out + at, reduced + pe * slot_bytes, n * item_bytes)
+            copy(out, reduced, chunk.n_elems * call.item_bytes)
 
 
-def two_shot(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, residual,
-):  # fmt: skip
-    """out (count,) = op over all PEs of src (count,), plus residual (count,) if not 0; out may be src or residual.
+def slots_of(pe: PE, work: Work, epoch: int) -> Slots:
+    """(2 shots, n_pes sources) slots of an epoch: parts of this PE's chunk, then the others' reduced chunks."""
+    return slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), 2 * pe.n_pes)
+
+
+def two_shot(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,), plus residual (n_elems,) if not 0; out may be src or residual.
 
     The result is rounded before it travels, and once more when the residual is added.
 
-    inbox   (blocks, 4 rounds in turn, buffer_bytes / 2), a round holds (2 shots, n_pes sources, slot) elements
-    outbox  (blocks, 2, buffer_bytes): scratch, and (n_pes, slot) that parts start from
-    signals (blocks, 2 parities, 2 shots, n_pes sources) words
+    inbox   (blocks, 4 quarters), a quarter holds (2 shots, n_pes sources) slots of elements
+    outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots that parts start from
+    signals (blocks, 2, 2 shots, n_pes sources) words: a part of this PE's chunk is here; a reduced chunk is
     """
-    turn_bytes = buffer_bytes // 2
-    slot_bytes = turn_bytes // (2 * n_pes) // 16 * 16
-    own_inbox = inbox + block() * 2 * buffer_bytes
-    scratch = outbox + block() * 2 * buffer_bytes
-    rooms = scratch + buffer_bytes
-    words_bytes = 2 * n_pes * 8
-    first = signals + block() * 2 * words_bytes  # (n_pes,) words a parity: a source's part of this PE's chunk is here
-    second = first + n_pes * 8  # (n_pes,) words a parity: a source's reduced chunk is here
-    epoch = read_epoch(epochs, block())
-    start = block() * n_pes * piece_elems
-    stride = blocks() * n_pes * piece_elems
-    if start < count:
-        parts = own_inbox + ((epoch + 1) & 3) * turn_bytes
-        slot = parts + me * slot_bytes
-        put_parts(ctx, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes)
-        fence(ctx)
-        signal_all(ctx, first + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
-    reduced = 0
-    begin = start
-    while start < count:
-        epoch += 1
+    scratch = work.outbox + buffer(work, 0)
+    rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), 2 * pe.n_pes)
+    round_elems = pe.n_pes * call.piece_elems
+    epoch, start, stride = last_epoch(work) - 1, before_first(round_elems), stride_of(round_elems)
+    # One round more than in ``steps``: the last one only collects.
+    while start < call.n_elems + stride:
         # The signal of a part of epoch e comes when its PE is done with epoch e-1 and has collected e-2. So
-        # parts of e+1 find those of e-2 read, and a reduced chunk of e that of e-2: four turns are enough.  A signal
+        # parts of e+1 find those of e-2 read, and a reduced chunk of e that of e-2: four quarters are enough.  A signal
         # of e finds that of e-2 taken, for what its receiver sent in e-1, or at the end of a call, came after: two words.
-        now, other = (epoch & 1) * words_bytes, ((epoch + 1) & 1) * words_bytes
-        parts = own_inbox + (epoch & 3) * turn_bytes  # (n_pes, slot)
-        following = start + stride
-        if following < count:
-            slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-            put_parts(ctx, me, n_pes, item_bytes, src, count, piece_elems, following, slot, rooms, slot_bytes)
-
-        low = start + me * piece_elems
-        n = max(0, min(piece_elems, count - low))
-        at = low * item_bytes
-        wait_all(ctx, first + now, epoch, me, n_pes)
-        # In out, or if that may be the residual, in the one slot that no peer writes.
-        result = parts + me * slot_bytes if residual else out + at
-        there = parts + (n_pes + me) * slot_bytes
-        combine_put(ctx, result, there, parts, slot_bytes, src + at, n, scratch, me, n_pes)
-        if residual:
-            plus(ctx, out + at, result, residual + at, n)
-
-        if start > begin:
-            wait_all(ctx, second + other, epoch - 1, me, n_pes)
-            collect(ctx, me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes, residual)
-        fence(ctx)
-        signal_all(ctx, second + now, epoch, me, n_pes)
-        if following < count:
-            signal_all(ctx, first + other, epoch + 1, me, n_pes)
-        reduced = parts + n_pes * slot_bytes  # (n_pes, slot)
+        epoch, following, before = epoch + 1, start + stride, start - stride
+        now, other = words(work, epoch, 2 * pe.n_pes), words(work, epoch + 1, 2 * pe.n_pes)
+        if following < call.n_elems:
+            put_parts(pe, call, following, slot_at(slots_of(pe, work, epoch + 1), pe.me), rooms)
+        if 0 <= start and start < call.n_elems:
+            wait_all(pe.ctx, now, epoch, pe.me, pe.n_pes)
+            reduce_own(pe, call, start, slots_of(pe, work, epoch), scratch)
+        if before >= 0:
+            wait_all(pe.ctx, word(other, pe.n_pes), epoch - 1, pe.me, pe.n_pes)
+            collect(pe, call, before, slots_of(pe, work, epoch - 1))
+        if start < call.n_elems:
+            fence(pe.ctx)
+            if start >= 0:
+                signal_all(pe.ctx, word(now, pe.n_pes), epoch, pe.me, pe.n_pes)
+            if following < call.n_elems:
+                signal_all(pe.ctx, other, epoch + 1, pe.me, pe.n_pes)
         start = following
-    if start > begin:
-        wait_all(ctx, second + (epoch & 1) * words_bytes, epoch, me, n_pes)
-        collect(ctx, me, n_pes, item_bytes, out, count, piece_elems, start - stride, reduced, slot_bytes, residual)
-    write_epoch(epochs, block(), epoch)
+    finish_epoch(work, epoch - 1)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -9,7 +9,24 @@ stream until all PEs' copies have arrived.  The chunks are whole: a copy each.
 """
 
 from ..algorithm import ELEMENTS, VECTOR_ELEMS, Algorithm, Limits, Place, Plan, by_stores, cut
-from ..block import block, blocks, combine, fence, put, read_epoch, signal_all, wait_all, write_epoch
+from ..block import combine, put, read_epoch, signal_all, wait_all
+from ..records import PE, Reduction, Work
+from ..steps import (
+    Piece,
+    before_first,
+    block_words,
+    buffer,
+    fence_signal_all,
+    finish_epoch,
+    last_epoch,
+    peer,
+    quarter,
+    quarter_bytes,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+)
 
 MIN_PIECE_BYTES, MAX_PIECE_BYTES = 16384, 65536  # a fence a round costs about 2 us
 
@@ -19,80 +36,54 @@ def chunk_elems(count, n_pes):
     return (count + n_pes * VECTOR_ELEMS - 1) // (n_pes * VECTOR_ELEMS) * VECTOR_ELEMS
 
 
-def chunk_of(pe, count, chunk, low, piece_elems):
-    """Elements of the piece at ``low`` of PE pe's chunk."""
-    return max(0, min(piece_elems, min(chunk, count - pe * chunk) - low))
+def piece_of(call: Reduction, chunk: int, k: int, start: int) -> Piece:
+    """The piece that begins at element ``start`` of the k-th PE's chunk of ``chunk`` elements."""
+    n = max(0, min(call.piece_elems, min(chunk, call.n_elems - k * chunk) - start))
+    return Piece((k * chunk + start) * call.item_bytes, n)
 
 
-def put_piece(ctx, me, n_pes, item_bytes, src, count, chunk, low, piece_elems, slot):
-    """To every PE this PE's part of the piece at ``low`` of its chunk."""
-    for k in range(1, n_pes):
-        pe = (me + k) % n_pes
-        n = chunk_of(pe, count, chunk, low, piece_elems)
-        put(ctx, slot, src + (pe * chunk + low) * item_bytes, n * item_bytes, pe)
+def put_pieces(pe: PE, call: Reduction, chunk: int, start: int, at: int):
+    """To every other PE this PE's part of the piece at ``start`` of its chunk, to ``at``."""
+    for k in range(1, pe.n_pes):
+        to = peer(pe, k)
+        part = piece_of(call, chunk, to, start)
+        put(pe.ctx, at, call.src + part.offset_bytes, part.n_elems * call.item_bytes, to)
 
 
-def two_shot_copied(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """Chunk ``me`` of out (count,) = op over all PEs of that chunk of src (count,); out may be src, and is symmetric.
+def two_shot_copied(pe: PE, call: Reduction, work: Work):
+    """Chunk ``me`` of out (n_elems,) = op over all PEs of that chunk of src (n_elems,).
 
-    inbox   (blocks, 4 rounds in turn, buffer_bytes / 2), a round holds (n_pes sources, slot) elements
+    out may be src, and is symmetric.
+
+    inbox   (blocks, 4 quarters), a quarter holds (n_pes sources,) slots of elements
     signals (blocks, 2 uses, n_pes sources) words: parts that came, and for ``meet``;  outbox is scratch
     """
-    chunk = chunk_elems(count, n_pes)
-    turn_bytes = buffer_bytes // 2
-    slot_bytes = turn_bytes // n_pes // 16 * 16
-    own_inbox = inbox + block() * 2 * buffer_bytes
-    scratch = outbox + block() * 2 * buffer_bytes
-    arrived = signals + block() * 2 * n_pes * 8  # (n_pes,) words
-    epoch = read_epoch(epochs, block())
-    low = block() * piece_elems
-    stride = blocks() * piece_elems
-    if low < chunk:
-        slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-        put_piece(ctx, me, n_pes, item_bytes, src, count, chunk, low, piece_elems, slot)
-        fence(ctx)
-        signal_all(ctx, arrived, epoch + 1, me, n_pes)
-    while low < chunk:
-        epoch += 1
-        # A PE signals piece e+1 when it has read piece e, so that a piece finds the one three before it read.
-        following = low + stride
+    chunk, scratch = chunk_elems(call.n_elems, pe.n_pes), work.outbox + buffer(work, 0)
+    arrived = block_words(work, 2 * pe.n_pes)
+    epoch, start, stride = last_epoch(work) - 1, before_first(call.piece_elems), stride_of(call.piece_elems)
+    while start < chunk:
+        epoch, following = epoch + 1, start + stride
         if following < chunk:
-            slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-            put_piece(ctx, me, n_pes, item_bytes, src, count, chunk, following, piece_elems, slot)
-        wait_all(ctx, arrived, epoch, me, n_pes)
-        slots = own_inbox + (epoch & 3) * turn_bytes
-        at = (me * chunk + low) * item_bytes
-        n = chunk_of(me, count, chunk, low, piece_elems)
-        combine(ctx, out + at, slots, slot_bytes, src + at, n, scratch, me, n_pes)
+            slots = slots_in(work.inbox + quarter(work, epoch + 1), quarter_bytes(work), pe.n_pes)
+            put_pieces(pe, call, chunk, following, slot_at(slots, pe.me))
+        if start >= 0:
+            wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
+            slots = slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), pe.n_pes)
+            own = piece_of(call, chunk, pe.me, start)
+            out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
+            combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
         if following < chunk:
-            fence(ctx)
-            signal_all(ctx, arrived, epoch + 1, me, n_pes)
-        low = following
-    write_epoch(epochs, block(), epoch)
+            fence_signal_all(pe, arrived, epoch + 1)
+        start = following
+    finish_epoch(work, epoch)
 
 
-def meet(ctx, me, n_pes, signals, epochs):
-    """Wait for every PE to be here, one block; each brings the epoch of its block 0, which grows at every call."""
-    arrived = signals + n_pes * 8  # (n_pes,) words
+def meet(pe: PE, signals: int, epochs: int):
+    """Wait until every PE is here, with one block.  Each PE sends the epoch of its block 0, which grows at every call."""
+    arrived = word(signals, pe.n_pes)  # (n_pes,) words
     epoch = read_epoch(epochs, 0)
-    signal_all(ctx, arrived, epoch, me, n_pes)
-    wait_all(ctx, arrived, epoch, me, n_pes)
+    signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
+    wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -9,75 +9,61 @@ what was in front of it in its stream is done, and so is its reading of that chu
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, combine_put, fence, read_epoch, signal_all, wait_all, write_epoch
+from ..block import combine_put, fence, signal_all, wait_all
+from ..records import PE, Reduction, Work
+from ..steps import (
+    before_first,
+    buffer,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    piece,
+    quarter,
+    quarter_bytes,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+    words,
+)
 from .two_shot import put_parts
 
 MIN_PIECE_BYTES, MAX_PIECE_BYTES = 16384, 65536  # a fence a round costs about 2 us
 
 
-def two_shot_direct(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of src (count,); out may be src, and is symmetric.
+def two_shot_direct(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,); out may be src, and is symmetric.
 
-    inbox   (blocks, 4 rounds in turn, buffer_bytes / 2), a round holds (n_pes sources, slot) elements
-    outbox  (blocks, 2, buffer_bytes): scratch, and (n_pes, slot) that parts start from
-    signals (blocks, 2 parities, 2 shots, n_pes sources) words
+    inbox   (blocks, 4 quarters), a quarter holds (n_pes sources,) slots of elements
+    outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots that parts start from
+    signals (blocks, 2, 2 shots, n_pes sources) words: a part of this PE's chunk is here; reduced chunks are in out
     """
-    turn_bytes = buffer_bytes // 2
-    slot_bytes = turn_bytes // n_pes // 16 * 16
-    own_inbox = inbox + block() * 2 * buffer_bytes
-    scratch = outbox + block() * 2 * buffer_bytes
-    rooms = scratch + buffer_bytes
-    words_bytes = 2 * n_pes * 8
-    first = signals + block() * 2 * words_bytes  # (n_pes,) words a parity: a source's part of this PE's chunk is here
-    second = first + n_pes * 8  # (n_pes,) words a parity: a source's reduced chunks are in out
-    epoch = read_epoch(epochs, block())
-    start = block() * n_pes * piece_elems
-    stride = blocks() * n_pes * piece_elems
-    if start < count:
-        slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-        put_parts(ctx, me, n_pes, item_bytes, src, count, piece_elems, start, slot, rooms, slot_bytes)
-        fence(ctx)
-        signal_all(ctx, first + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
-    begin = start
-    while start < count:
-        epoch += 1
+    scratch = work.outbox + buffer(work, 0)
+    rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
+    round_elems = pe.n_pes * call.piece_elems
+    epoch, start, stride = last_epoch(work) - 1, before_first(round_elems), stride_of(round_elems)
+    while start < call.n_elems:
         # The signal of a part of epoch e comes when its PE has reduced e-1: parts of e+1 find those of e-2 read, and
         # their signal that of e-1 taken: two words.  That of a call's end finds the last call's over everywhere.
-        parts = own_inbox + (epoch & 3) * turn_bytes  # (n_pes, slot)
-        following = start + stride
-        if following < count:
-            slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-            put_parts(ctx, me, n_pes, item_bytes, src, count, piece_elems, following, slot, rooms, slot_bytes)
-        low = start + me * piece_elems
-        n = max(0, min(piece_elems, count - low))
-        at = low * item_bytes
-        wait_all(ctx, first + (epoch & 1) * words_bytes, epoch, me, n_pes)
-        combine_put(ctx, out + at, out + at, parts, slot_bytes, src + at, n, scratch, me, n_pes)
-        fence(ctx)
-        if following < count:
-            signal_all(ctx, first + ((epoch + 1) & 1) * words_bytes, epoch + 1, me, n_pes)
+        epoch, following = epoch + 1, start + stride
+        if following < call.n_elems:
+            slots = slots_in(work.inbox + quarter(work, epoch + 1), quarter_bytes(work), pe.n_pes)
+            put_parts(pe, call, following, slot_at(slots, pe.me), rooms)
+        if start >= 0:
+            own = piece(call, start, pe.me)
+            out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
+            wait_all(pe.ctx, words(work, epoch, 2 * pe.n_pes), epoch, pe.me, pe.n_pes)
+            slots = slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), pe.n_pes)
+            combine_put(pe.ctx, out, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+        fence(pe.ctx)
+        if following < call.n_elems:
+            signal_all(pe.ctx, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1, pe.me, pe.n_pes)
         start = following
-    if start > begin:
-        second += (epoch & 1) * words_bytes
-        signal_all(ctx, second, epoch, me, n_pes)
-        wait_all(ctx, second, epoch, me, n_pes)
-    write_epoch(epochs, block(), epoch)
+    if first_start(round_elems) < call.n_elems:
+        reduced = word(words(work, epoch, 2 * pe.n_pes), pe.n_pes)
+        signal_all(pe.ctx, reduced, epoch, pe.me, pe.n_pes)
+        wait_all(pe.ctx, reduced, epoch, pe.me, pe.n_pes)
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -4,64 +4,81 @@ Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
 in place of a sentinel, so that every dtype and every value will do.
 """
 
-from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
-from ..block import (
-    block,
-    blocks,
-    read_epoch,
-    receive_packets,
-    receive_plus,
-    reduce_forward_packets,
-    send_packets,
-    write_epoch,
+from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..block import receive_packets, receive_plus, reduce_forward_packets, send_packets
+from ..records import PE, Reduction, Work
+from ..steps import (
+    Slots,
+    buffer,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    peer,
+    piece,
+    slot_at,
+    slots_in,
+    stride_of,
 )
 
 
-def two_shot_packets(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, residual,
-):  # fmt: skip
-    """out (count,) = op over all PEs of src (count,), plus residual (count,) if not 0; out may be src or residual.
+def send_parts(pe: PE, call: Reduction, start: int, at: int, epoch: int):
+    """To every other PE this PE's part of its chunk, to slot ``at``."""
+    for k in range(1, pe.n_pes):
+        to = peer(pe, k)
+        part = piece(call, start, to)
+        send_packets(pe.ctx, at, call.src + part.offset_bytes, part.n_elems * call.item_bytes, epoch, to)
+
+
+def receive_reduced(pe: PE, call: Reduction, start: int, reduced: Slots, epoch: int):
+    """From every other PE the chunk that it reduced."""
+    for k in range(1, pe.n_pes):
+        source = peer(pe, k)
+        chunk = piece(call, start, source)
+        out, at = call.out + chunk.offset_bytes, slot_at(reduced, source)
+        if call.residual:
+            receive_plus(pe.ctx, out, at, call.residual + chunk.offset_bytes, chunk.n_elems, epoch, source)
+        else:
+            receive_packets(pe.ctx, out, at, chunk.n_elems * call.item_bytes, epoch, source)
+
+
+def two_shot_packets(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,), plus residual (n_elems,) if not 0; out may be src or residual.
 
     The result is rounded before it travels, and once more when the residual is added.
 
-    inbox  (blocks, 2 parities, buffer_bytes), a half holds (2 shots, n_pes sources) slots of packets
-    outbox is scratch
+    inbox  (blocks, 2 buffers), a buffer holds (2 shots, n_pes sources) slots of packets
+    outbox (blocks, 2 buffers) is scratch
     """
-    slot_bytes = buffer_bytes // (2 * n_pes) // 128 * 128
-    epoch = read_epoch(epochs, block())
-    start = block() * n_pes * piece_elems
-    while start < count:
+    round_elems = pe.n_pes * call.piece_elems
+    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
+    while start < call.n_elems:
         epoch += 1
-        # A PE's second packets of epoch e+1 prove that it has read all of epoch e: two parities are enough.
-        half = (block() * 2 + (epoch & 1)) * buffer_bytes
-        parts = inbox + half  # (n_pes,) slots
-        reduced = parts + n_pes * slot_bytes  # (n_pes,) slots
+        # A PE's second packets of epoch e+1 prove that it has read all of epoch e: two buffers are enough.
+        parts = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, 2 * pe.n_pes, PACKET_BYTES)
+        reduced = Slots(slot_at(parts, pe.n_pes), parts.nbytes)  # (n_pes,)
+        send_parts(pe, call, start, slot_at(parts, pe.me), epoch)
 
-        for k in range(1, n_pes):
-            pe = (me + k) % n_pes
-            low = start + pe * piece_elems
-            n = max(0, min(piece_elems, count - low))
-            send_packets(ctx, parts + me * slot_bytes, src + low * item_bytes, n * item_bytes, epoch, pe)
-
-        low = start + me * piece_elems
-        n = max(0, min(piece_elems, count - low))
-        at = low * item_bytes
-        rest = residual + at if residual else 0
-        scratch = outbox + half
-        reduce_forward_packets(ctx, out + at, parts, reduced, slot_bytes, src + at, n, epoch, scratch, me, n_pes, rest)
-
-        for k in range(1, n_pes):
-            pe = (me + k) % n_pes
-            low = start + pe * piece_elems
-            n = max(0, min(piece_elems, count - low))
-            at = low * item_bytes
-            if residual:
-                receive_plus(ctx, out + at, reduced + pe * slot_bytes, residual + at, n, epoch, pe)
-            else:
-                receive_packets(ctx, out + at, reduced + pe * slot_bytes, n * item_bytes, epoch, pe)
-        start += blocks() * n_pes * piece_elems
-    write_epoch(epochs, block(), epoch)
+        own = piece(call, start, pe.me)
+        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
+        rest = call.residual + own.offset_bytes if call.residual else 0
+        scratch = work.outbox + buffer(work, epoch)
+        reduce_forward_packets(
+            pe.ctx,
+            out,
+            parts.address,
+            reduced.address,
+            parts.nbytes,
+            src,
+            own.n_elems,
+            epoch,
+            scratch,
+            pe.me,
+            pe.n_pes,
+            rest,
+        )
+        receive_reduced(pe, call, start, reduced, epoch)
+        start += stride
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -1,1 +1,1 @@
-"""What the library needs to know of arrays: dtypes, address and count, DLPack, the names of reductions."""
+"""Arrays as the library sees them: dtype, address and count, DLPack capsules, names of reductions."""

@@ -1,7 +1,7 @@
-"""Reading a DLPack capsule without a copy: the exchange format of PyTorch, JAX and others.
+"""Arrays of other libraries (PyTorch, JAX), described by a DLPack capsule without a copy.
 
-Layout: dlpack.h of the DLPack project, 0.8 (``DLManagedTensor``) and 1.x (``DLManagedTensorVersioned``, which
-also says whether the tensor may be written).
+The layout is that of dlpack.h, 0.8 (``DLManagedTensor``) and 1.x (``DLManagedTensorVersioned``, which also says
+whether the tensor is read-only).
 """
 
 import ctypes
@@ -11,7 +11,7 @@ from ..errors import Unsupported
 from .dtypes import TABLE, DType
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
-_VERSION, _READ_ONLY = (1, 0), 1  # the newest layout read here, and the flag in it
+_VERSION, _READ_ONLY = (1, 0), 1  # the newest version that is read, and its flag for read-only tensors
 _CODES = {0: "i", 1: "u", 2: "f", 4: "b"}
 
 
@@ -48,24 +48,26 @@ _is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.
 
 
 def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | None = None) -> tuple[int, int, DType]:
-    """(address, count, dtype) of an object with ``__dlpack__``.
+    """(address, count in elements, dtype) of an object with ``__dlpack__``.
 
-    writable: the call writes to it;  device: the number that its device must have (None: any)
+    writable:     True if the caller writes to the memory
+    device_types: DLPack's numbers of the device types that the caller can reach
+    device:       the number that the object's device must have; None accepts any
 
-    The capsule is dropped, not consumed: its producer keeps the memory, and so
-    must the caller keep ``x``.  Raises Unsupported or ValueError.
+    The caller must keep ``x`` alive, because the capsule is dropped without being consumed.
+    Raises Unsupported (DLPack version, dtype), ValueError (device, read-only, not contiguous).
     """
     kind, number = (int(one) for one in x.__dlpack_device__())
     if kind not in device_types:
         where = "host memory" if kind == CPU else "device memory"
         raise ValueError(
-            f"{type(x).__name__} lies in {where} (DLPack device {kind}), where this backend can't reach: move it first"
+            f"{type(x).__name__} is in {where} (DLPack device {kind}), which this backend cannot reach: move it first"
         )
     if device is not None and number != device:
         raise ValueError(
-            f"{type(x).__name__} lies on device {number} and this PE uses device {device}: move it there first"
+            f"{type(x).__name__} is on device {number} and this PE uses device {device}: move it there first"
         )
-    capsule = _exported(x)  # its end frees the description below: keep it until that is read
+    capsule = _exported(x)  # keep it until the description in it has been read
     if _is_valid(capsule, b"dltensor_versioned"):
         versioned = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
         if versioned.major != _VERSION[0]:
@@ -90,7 +92,7 @@ def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | No
 
 
 def _exported(x: Any) -> Any:
-    """The capsule of ``x``, of the layout that has flags if its producer knows it."""
+    """The capsule of ``x``, in the layout of DLPack 1.x if its producer supports it."""
     try:
         return x.__dlpack__(max_version=_VERSION)
     except TypeError:  # a producer older than DLPack 1.0

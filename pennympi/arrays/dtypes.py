@@ -1,4 +1,4 @@
-"""The element types, and what each backend calls them."""
+"""The element types of the library."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +9,13 @@ import numpy as np
 from ..errors import Unsupported
 
 
-@dataclass(frozen=True, eq=False)  # each is one object, so it is compared and hashed as that
+@dataclass(frozen=True, eq=False)  # one object for each type: compared and hashed by identity
 class DType:
     """An element type.
 
-    item_bytes: of an element;  acc_bytes: of a partial result (float32 for 16-bit floats)
-    kind: "f" IEEE float, "b" bfloat16, "i" signed, "u" unsigned integer
+    kind:       "f" IEEE float, "b" bfloat16, "i" signed integer, "u" unsigned integer
+    item_bytes: size of an element;  acc_bytes: size of a partial result, which is float32 for 16-bit floats
+    numpy:      NumPy's dtype of it
     """
 
     name: str
@@ -45,11 +46,11 @@ _BY_NUMPY = {row.numpy: row for row in TABLE.values()}
 
 
 def dtype_of(spec: Any) -> DType:
-    """The row for a name, a NumPy/CuPy/ml_dtypes dtype or a scalar type.
+    """The row of TABLE for a name, a dtype of NumPy, CuPy, ml_dtypes or PyTorch, or a scalar type.
 
     Raises Unsupported for an element type outside the table.
     """
-    if isinstance(spec, np.dtype) and spec in _BY_NUMPY:  # an array's, first: every call asks twice
+    if isinstance(spec, np.dtype) and spec in _BY_NUMPY:  # first, because every call asks twice for an array's dtype
         return _BY_NUMPY[spec]
     if isinstance(spec, DType):
         return spec

@@ -1,4 +1,4 @@
-"""The reductions: their names, and MPI's."""
+"""The names of the reductions, and MPI's operators for them."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ _BY_HANDLE = ((MPI.SUM, "sum"), (MPI.PROD, "prod"), (MPI.MIN, "min"), (MPI.MAX, 
 
 
 def operator_name(op: Any) -> str:
-    """``"sum"`` for ``"sum"`` or ``MPI.SUM``, and so on.
+    """The name in NAMES of a reduction that is given by name or as an MPI operator: "sum" for MPI.SUM.
 
-    Raises ValueError for anything else.
+    Raises ValueError for any other ``op``.
     """
     if isinstance(op, str):
         if op in NAMES:

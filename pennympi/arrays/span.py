@@ -1,4 +1,4 @@
-"""What the library needs to know of an array."""
+"""An array's address, count and dtype, and the checks of pairs of arrays."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,11 +6,12 @@ from typing import Any
 from .dtypes import DType
 
 
-@dataclass(slots=True)  # not frozen: that would make the two of every call a microsecond slower
+@dataclass(slots=True)  # not frozen, which would cost every call a microsecond
 class Span:
     """Contiguous memory of one element type.
 
-    address: of the first element, in this process;  count: elements
+    address: of the first element, in this process;  count: number of elements
+    owner:   the object that keeps the memory alive
     """
 
     address: int
@@ -20,12 +21,12 @@ class Span:
 
     @property
     def nbytes(self) -> int:
-        """Bytes from the first element to the last."""
+        """Size in bytes."""
         return self.count * self.dtype.item_bytes
 
 
 def check_alike(**named: Span) -> None:
-    """Raise ValueError unless the two spans have the same count and dtype; the names are the user's."""
+    """Raise ValueError unless the two spans have the same count and dtype.  The keywords name them in the message."""
     (one, a), (other, b) = named.items()
     if a.count != b.count or a.dtype is not b.dtype:
         raise ValueError(
@@ -40,14 +41,14 @@ def overlap(a: Span, b: Span) -> bool:
 
 
 def check_apart(remedy: str, **named: Span) -> None:
-    """Raise ValueError when two spans of the same length overlap without being the same memory."""
+    """Raise ValueError if two spans of the same size overlap without being the same memory.  The keywords name them."""
     (one, a), (other, b) = named.items()
     if a.address != b.address and abs(a.address - b.address) < a.nbytes:
         raise ValueError(f"{one} and {other} overlap without being the same array: pass {remedy}, or a copy")
 
 
 def check_pair(x: Span, out: Span) -> None:
-    """``check_alike`` and ``check_apart`` for a result that may also go in place; quick where all is well."""
+    """``check_alike`` and ``check_apart`` for a result that may also be in place; fast if both pass."""
     if x.count != out.count or x.dtype is not out.dtype or abs(x.address - out.address) < x.nbytes:
         check_alike(x=x, out=out)
         check_apart("out=None for in place", x=x, out=out)

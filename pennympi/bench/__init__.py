@@ -1,1 +1,1 @@
-"""Measuring collectives beside their rivals; the command is ``python -m pennympi bench``."""
+"""Benchmarks of collectives beside other libraries; the command is ``python -m pennympi bench``."""

@@ -1,8 +1,8 @@
-"""How far a sum is from the exact one, and whether its bits are the same everywhere and every time.
+"""The error of a sum, and whether its bits are the same on all PEs and in every run.
 
-As in vLLM's pull request 2192: normally distributed values, the truth in float64, the
-mean of the absolute differences.  ``floor`` is what is left when the true sum is
-rounded to the dtype once: nobody can be nearer.
+As in vLLM's pull request 2192: the values are normally distributed, the reference is the sum in float64, and the error
+is the mean of the absolute differences.  ``floor`` is the error of the reference rounded to the dtype once, which is the
+least possible.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays.dtypes import DType
 from ..team import Team
 from .cases import CASES
-from .contestant import Contestant
+from .implementation import Implementation
 from .memory import array_module
 
 ELEMENTS, RUNS = 1 << 20, 5
@@ -25,13 +25,14 @@ DTYPES = ["float16", "bfloat16"]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """One contestant and dtype.
+    """One implementation and dtype.
 
-    mean, worst: of the absolute differences from the float64 sum;  floor: of the rounded true sum, mean
-    same_on_all, same_each_run: bit for bit
+    mean, worst: mean and maximum of the absolute differences from the float64 sum
+    floor:       the mean for the float64 sum rounded to the dtype
+    same_on_all, same_each_run: the bits are the same on all PEs, and in every run
     """
 
-    contestant: str
+    implementation: str
     dtype: str
     mean: float
     worst: float
@@ -40,8 +41,10 @@ class Accuracy:
     same_each_run: bool
 
 
-def measure(team: Team, contestants: Sequence[Contestant], dtypes: Sequence[DType], elements: int) -> list[Accuracy]:
-    """A row for each contestant that knows the dtype.  Collective."""
+def measure(
+    team: Team, implementations: Sequence[Implementation], dtypes: Sequence[DType], elements: int
+) -> list[Accuracy]:
+    """A row for each dtype and each implementation that has it; vectors have ``elements`` elements.  Collective."""
     seed = team.comm.bcast(secrets.randbits(48) if team.me == 0 else None)
     rows = []
     for dtype in dtypes:
@@ -50,7 +53,7 @@ def measure(team: Team, contestants: Sequence[Contestant], dtypes: Sequence[DTyp
         ]
         truth = np.sum([one.astype(np.float64) for one in given], axis=0)
         floor = float(np.abs(truth.astype(dtype.numpy).astype(np.float64) - truth).mean())
-        for one in contestants:
+        for one in implementations:
             if one.refuse(CASES["allreduce"], dtype, "sum"):
                 continue
             results = [_sum(team, one, dtype, given[team.me]) for _ in range(RUNS)]
@@ -63,8 +66,8 @@ def measure(team: Team, contestants: Sequence[Contestant], dtypes: Sequence[DTyp
     return rows
 
 
-def _sum(team: Team, one: Contestant, dtype: DType, values: np.ndarray) -> np.ndarray:
-    """What the contestant makes of all PEs' values (n,), in host memory."""
+def _sum(team: Team, one: Implementation, dtype: DType, values: np.ndarray) -> np.ndarray:
+    """The implementation's sum of all PEs' values (n,), in host memory."""
     xp: Any = array_module(team) if one.on_device else np
     source = one.memory.source[: values.nbytes].view(dtype.numpy)
     target = one.memory.target[: values.nbytes].view(dtype.numpy)
@@ -78,7 +81,7 @@ def _sum(team: Team, one: Contestant, dtype: DType, values: np.ndarray) -> np.nd
 
 
 def table(rows: Sequence[Accuracy], n_pes: int, elements: int) -> list[str]:
-    """Markdown."""
+    """A Markdown table of the rows."""
     lines = [
         f"AllReduce sum of {elements} normally distributed values on {n_pes} PEs, differences from the float64 sum:",
         "",
@@ -88,10 +91,10 @@ def table(rows: Sequence[Accuracy], n_pes: int, elements: int) -> list[str]:
     for row in rows:
         same = ["yes" if one else "NO" for one in (row.same_on_all, row.same_each_run)]
         numbers = f"{row.mean:.7f} | {row.worst:.5f} | {row.floor:.7f}"
-        lines.append(f"| {row.dtype} | {row.contestant} | {numbers} | {same[0]} | {same[1]} |")
+        lines.append(f"| {row.dtype} | {row.implementation} | {numbers} | {same[0]} | {same[1]} |")
     return lines
 
 
 def as_json(rows: Sequence[Accuracy]) -> list[dict[str, Any]]:
-    """The rows for a file."""
+    """The rows, ready for JSON."""
     return [asdict(row) for row in rows]

@@ -1,4 +1,4 @@
-"""nccl-tests' columns, with a name in front of the numbers and the 99th percentile beside the median."""
+"""The table of a run: nccl-tests' columns, with the implementation's name and the 99th percentile."""
 
 from .rails import lines as by_rail
 from .result import Result, Row
@@ -6,23 +6,23 @@ from .rivals import RIVALS
 from .sizes import show
 
 OURS = "pennympi"
-_HALF = f"{'time':>9s} {'p99':>9s} {'algbw':>7s} {'busbw':>7s} {'#wrong':>6s}"
+_FORM = f"{'time':>9s} {'p99':>9s} {'algbw':>7s} {'busbw':>7s} {'#wrong':>6s}"
 _UNITS = f"{'(us)':>9s} {'(us)':>9s} {'(GB/s)':>7s} {'(GB/s)':>7s} {'':6s}"
 
 
 def head(width: int) -> list[str]:
-    """The lines above the table; width: of the longest name."""
+    """The lines above the table.  width: of the longest name, in characters"""
     left = f"#{'size':>11s} {'count':>12s} {'type':>8s} {'redop':>6s}  {'':{width}s}"
     units = f"#{'(B)':>11s} {'(elements)':>12s} {'':8s} {'':6s}  {'':{width}s}"
     gap = len(left)
     return [
-        f"#{'':{gap - 1}s}  {'out-of-place':^{len(_HALF)}s}  {'in-place':^{len(_HALF)}s}",
-        f"{left}  {_HALF}  {_HALF}",
+        f"#{'':{gap - 1}s}  {'out-of-place':^{len(_FORM)}s}  {'in-place':^{len(_FORM)}s}",
+        f"{left}  {_FORM}  {_FORM}",
         f"{units}  {_UNITS}  {_UNITS}",
     ]
 
 
-def _half(row: Row | None) -> str:
+def _form(row: Row | None) -> str:
     if row is None:
         return f"{'-':>9s} {'-':>9s} {'-':>7s} {'-':>7s} {'-':>6s}"
     p99 = "-" if row.p99_us is None else f"{row.p99_us:.2f}"
@@ -30,20 +30,20 @@ def _half(row: Row | None) -> str:
 
 
 def line(out_of_place: Row | None, in_place: Row | None, width: int) -> str:
-    """One contestant at one size."""
+    """The line for one implementation and one size."""
     row = out_of_place or in_place
     assert row is not None
-    left = f"{row.size_bytes:12d} {row.count:12d} {row.dtype:>8s} {row.op or 'none':>6s}  {row.contestant:{width}s}"
+    left = f"{row.size_bytes:12d} {row.count:12d} {row.dtype:>8s} {row.op or 'none':>6s}  {row.implementation:{width}s}"
     note = "" if row.mode in ("graph", "host") else f"  {row.mode}"
-    return f"{left}  {_half(out_of_place)}  {_half(in_place)}{note}"
+    return f"{left}  {_form(out_of_place)}  {_form(in_place)}{note}"
 
 
 def tail(result: Result) -> list[str]:
-    """The sums below the table."""
+    """The lines below the table."""
     wrong = sum(row.wrong for row in result.rows)
     lines = [f"# Wrong elements: {wrong} {'OK' if wrong == 0 else 'FAILED'}"] if result.rows else []
-    for name in result.contestants():
-        rows = [row for row in result.rows if row.contestant == name]
+    for name in result.implementations():
+        rows = [row for row in result.rows if row.implementation == name]
         lines.append(f"# Avg bus bandwidth of {name}: {sum(row.busbw for row in rows) / len(rows):.4g} GB/s")
     lines += [f"# {name} left out: {why}" for name, why in result.refused.items()]
     if result.host_us:
@@ -53,12 +53,12 @@ def tail(result: Result) -> list[str]:
 
 
 def comparison(result: Result) -> list[str]:
-    """Us a call of all contestants side by side.
+    """The times of all implementations side by side, in us of a call.
 
-    At the end of a line: how many times longer the best rival takes, and, where several of the library's
-    algorithms were measured, how many times longer the library's choice takes than the best of them.
+    A line ends with the ratio of the best rival's time to the library's.  If several algorithms of the library were
+    measured, the ratio of the library's time to that of the best of them follows.
     """
-    names = result.contestants()
+    names = result.implementations()
     if len(names) < 2:
         return []
     lines = ["#", f"#{'size':>10s}  " + "  ".join(f"{name:>16s}" for name in names)]
@@ -74,7 +74,7 @@ def comparison(result: Result) -> list[str]:
 
 
 def _verdict(us: dict[str, float]) -> str:
-    """The ratios for one size.  us: {contestant: time}"""
+    """The ratios for one size.  us: {implementation: time of a call}"""
     own = {name: value for name, value in us.items() if name not in RIVALS}
     rivals = {name: value for name, value in us.items() if name in RIVALS}
     words = ""

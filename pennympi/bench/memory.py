@@ -1,4 +1,4 @@
-"""Where a contestant's buffers lie."""
+"""The buffers of an implementation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Allocate = Callable[[int], Any]  # bytes -> array of uint8, (bytes,)
 
 @dataclass
 class Memory:
-    """A source and a target of bytes, allocated when first asked for; contestants may share one."""
+    """A source and a target, (nbytes,) uint8 each, allocated by ``grow``.  Implementations may share one Memory."""
 
     allocate: Allocate
     nbytes: int = 0
@@ -19,14 +19,14 @@ class Memory:
     target: Any = None
 
     def grow(self, nbytes: int) -> None:
-        """Make both at least so large.  Collective for some allocators."""
+        """Make both at least ``nbytes`` large.  Collective if the allocator is."""
         if nbytes > self.nbytes:
             self.nbytes = nbytes
             self.source, self.target = self.allocate(nbytes), self.allocate(nbytes)
 
 
 def array_module(team: Team) -> Any:
-    """numpy or cupy."""
+    """The module of the team's arrays: numpy or cupy."""
     if team.backend == "host":
         import numpy
 
@@ -37,11 +37,11 @@ def array_module(team: Team) -> Any:
 
 
 def plain(team: Team) -> Memory:
-    """The device's usual memory, as NumPy's or CuPy's arrays have it."""
+    """Buffers allocated by NumPy or CuPy."""
     xp = array_module(team)
     return Memory(lambda nbytes: xp.zeros(nbytes, "uint8"))
 
 
 def symmetric(team: Team) -> Memory:
-    """The team's symmetric heap.  Collective."""
+    """Buffers in the team's symmetric heap, whose ``grow`` is collective."""
     return Memory(lambda nbytes: team.zeros(nbytes, "uint8"))

@@ -1,4 +1,4 @@
-"""This library as a contestant: its public calls."""
+"""This library as an implementation: its public calls."""
 
 from typing import Any
 
@@ -6,15 +6,15 @@ from ..arrays.dtypes import DType
 from ..kernels.algorithm import Algorithm
 from ..team import Team
 from .cases import Case, partner
-from .contestant import Call
+from .implementation import Call
 from .memory import Memory
 
 
 class Ours:
-    """One algorithm ("auto": the library's own choice) of this library.
+    """This library with one algorithm; see ``Implementation``.
 
-    algorithm: a name, or a row whose plan was changed
-    planned:   by a persistent plan of the arrays, where the collective has one
+    algorithm: a name, "auto" for the library's own choice, or a row with another plan
+    planned:   measure a persistent plan of the arrays, if the collective has plans
     """
 
     on_device = True

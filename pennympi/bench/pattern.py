@@ -1,8 +1,8 @@
-"""Random data of which the exact result is known, whatever the order in which it is added up.
+"""Random data whose exact reduction is known, whatever the order of the operations.
 
-The values are small whole numbers, so that every dtype holds each partial result.
-They repeat with a prime period: no piece of a message is as long, so a piece in
-the wrong place shows, and every PE can make every other PE's values by itself.
+The values are small whole numbers, so that every dtype holds each partial result exactly.  They repeat with a prime
+period, which no piece of a message has, so that a piece in a wrong place is detected.  Every PE can compute the values
+of all PEs.
 """
 
 from typing import Any
@@ -12,30 +12,32 @@ import numpy as np
 from ..arrays.dtypes import DType
 
 PERIOD = 8191
-REDUCED = -1  # the row of results, where others are PEs
+REDUCED = -1  # the row of the reduction; the other rows are numbers of PEs
 
 
 class Pattern:
-    """What every PE gives and what must come out, for one dtype and op.
+    """The input of every PE, and the reduction of all inputs, for one dtype and op.
 
-    xp: numpy or cupy, where the arrays are.  All work is on bits, for CuPy has no arithmetic for some dtypes.
+    xp: module of the arrays, numpy or cupy
+    seed: the same on every PE
+    Elements are copied and compared as bits, because CuPy has no arithmetic for some dtypes.
     """
 
     def __init__(self, xp: Any, dtype: DType, op: str, n_pes: int, seed: int):
         self._xp, self._dtype, self._bits = xp, dtype, f"uint{8 * dtype.item_bytes}"
-        self._periods = 32 if xp is np else 512  # compared at a time
+        self._periods = 32 if xp is np else 512  # that are compared together
         given = _inputs(dtype, op, n_pes, np.random.default_rng(seed))
         self._rows = {pe: row.astype(dtype.numpy) for pe, row in enumerate(given)}
         self._rows[REDUCED] = _reduced(given, op).astype(dtype.numpy)
         self._tiles: dict[int, Any] = {}
 
     def fill(self, x: Any, row: int, first: int = 0) -> None:
-        """x (n,) = elements first, first + 1, ... of a row."""
+        """Set x (n,) to the elements from ``first`` on of a row."""
         for part, values in self._parts(x, row, first):
             part[:] = values
 
-    def wrong(self, x: Any, row: int, first: int = 0) -> int:
-        """How many elements of x (n,) are not those of the row, bit for bit."""
+    def count_wrong(self, x: Any, row: int, first: int = 0) -> int:
+        """The number of elements of x (n,) that differ, in any bit, from those of the row from ``first`` on."""
         differing = [self._xp.count_nonzero(part != values) for part, values in self._parts(x, row, first)]
         return int(sum(differing)) if differing else 0
 
@@ -54,12 +56,12 @@ class Pattern:
 
 
 def _inputs(dtype: DType, op: str, n_pes: int, rng: np.random.Generator) -> np.ndarray:
-    """(n_pes, PERIOD) whole numbers as int64."""
+    """(n_pes, PERIOD) int64: the input of each PE."""
     signed = dtype.kind != "u"
     shape = (n_pes, PERIOD)
     if op == "prod":
         values = rng.choice([1, -1, 2, 1] if signed else [1, 2, 1, 1], shape)
-        values[8:] = abs(values[8:]) // values[8:]  # 2**8 at most
+        values[8:] = abs(values[8:]) // values[8:]  # so that products are at most 2**8
         return values
     if op in ("min", "max"):
         return rng.integers(-100 if signed else 0, 101, shape)

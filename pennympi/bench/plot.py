@@ -1,4 +1,4 @@
-"""Pictures of a result: latency, bandwidth, and how many times faster."""
+"""Plots of a result: latency, bandwidth, and the ratio of times."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from .sizes import show
 
 
 def missing() -> str:
-    """Why no picture can be made, or ""."""
+    """Why plots cannot be made, or "" if they can."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -18,11 +18,11 @@ def missing() -> str:
     return ""
 
 
-KINDS: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}}  # of pictures, and what they say of themselves
+KINDS: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}}  # file format: metadata, the same in every run
 
 
 def draw(result: Result, path: Path) -> list[Path]:
-    """Write path.png and path.svg of the first dtype and op, each whole or not at all; returns them."""
+    """Plot the first dtype and op of a result to path.png and path.svg, and return their paths."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -30,7 +30,7 @@ def draw(result: Result, path: Path) -> list[Path]:
 
     figure, (latency, bandwidth, ratio) = pyplot.subplots(1, 3, figsize=(15, 4.6), layout="constrained")
     result = result.groups()[0]
-    names = result.contestants()
+    names = result.implementations()
     series = {name: result.series(name) for name in names}
     for number, name in enumerate(names):
         at = list(series[name])
@@ -67,7 +67,7 @@ def draw(result: Result, path: Path) -> list[Path]:
 
 
 def save(figure: Any, path: Path) -> list[Path]:
-    """Write path.png and path.svg, each whole or not at all; the same figure makes the same files."""
+    """Write path.png and path.svg, each as a whole or not at all.  The same figure makes the same files."""
     import matplotlib
 
     written = []

@@ -1,30 +1,30 @@
-"""One line on a terminal that says how far a run is."""
+"""A progress line on a terminal."""
 
 import sys
 import time
 
-WIDTH = 24
+BAR_WIDTH = 24
 
 
 class Progress:
-    """Drawn on stderr while something is measured, gone when a row is printed; silent where stderr is no terminal."""
+    """A line on stderr, which is cleared before output is printed.  Nothing is drawn if stderr is no terminal."""
 
     def __init__(self, steps: int, shown: bool):
         self._steps, self._done, self._start = max(1, steps), 0, time.monotonic()
         self._shown = shown and sys.stderr.isatty()
 
     def step(self, what: str) -> None:
-        """``what`` begins."""
+        """The next step, ``what``, begins."""
         if self._shown:
-            full = WIDTH * self._done // self._steps
+            full = BAR_WIDTH * self._done // self._steps
             left_s = (time.monotonic() - self._start) / self._done * (self._steps - self._done) if self._done else 0.0
-            bar = "#" * full + "." * (WIDTH - full)
+            bar = "#" * full + "." * (BAR_WIDTH - full)
             sys.stderr.write(f"\r\033[K[{bar}] {self._done}/{self._steps}  {what}  {left_s:.0f} s left")
             sys.stderr.flush()
         self._done += 1
 
     def clear(self) -> None:
-        """Make the line free for output."""
+        """Clear the line before output."""
         if self._shown:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()

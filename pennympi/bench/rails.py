@@ -1,4 +1,4 @@
-"""What each rail carries in one call, by the host backend's count."""
+"""Bytes that each rail carries in one call, as the host backend counts them."""
 
 from collections.abc import Sequence
 
@@ -8,26 +8,26 @@ from ..errors import Unsupported
 from ..team import Team
 from ..topology import bytes_by_rail
 from .cases import Case
-from .contestant import Contestant
+from .implementation import Implementation
 from .rivals import RIVALS
 from .run import Run
 
 
-def carried(
-    team: Team, runner: Run, contestants: Sequence[Contestant], nbytes: int, case: Case, root: int, op: str
+def bytes_on_rails(
+    team: Team, runner: Run, implementations: Sequence[Implementation], nbytes: int, case: Case, root: int, op: str
 ) -> dict[str, list[list[int]]]:
-    """{contestant: [bytes out of the nodes, bytes into them], each by rail} of one call.  Collective.
+    """{implementation: [bytes out of all nodes by each rail, bytes into them]} for one call of the library's own.
 
-    {} on one node, and where nothing is counted (no PENNYMPI_COUNT_BYTES, or the cuda backend).
+    Collective.  {} on one node, and if nothing is counted (without PENNYMPI_COUNT_BYTES, or on the cuda backend).
     """
     found: dict[str, list[list[int]]] = {}
-    block = case.block(nbytes, runner.dtype.item_bytes, team.n_pes)
+    block_elems = case.block_elems(nbytes, runner.dtype.item_bytes, team.n_pes)
     if len(team.place.nodes) == 1 or not _counted(team):
         return found
-    for one in contestants:
-        if one.name in RIVALS or not block or one.refuse(case, runner.dtype, op):
+    for one in implementations:
+        if one.name in RIVALS or not block_elems or one.refuse(case, runner.dtype, op):
             continue
-        source, target = runner.buffers(one, block, not one.has(case, False))
+        source, target = runner.buffers(one, block_elems, not one.has(case, False))
         before = team.bytes_sent()
         one.call(case, source, target, op, root)(None)
         team.synchronize()
@@ -45,7 +45,7 @@ def _counted(team: Team) -> bool:
 
 
 def lines(found: dict[str, list[list[int]]], size: str) -> list[str]:
-    """A line for each contestant, each cell of which is the bytes out and into all nodes by one rail."""
+    """A table of the result of ``bytes_on_rails``, one line for each implementation.  size: of the call, in words"""
     if not found:
         return []
     cells = {name: [f"{o}/{i}" if o != i else str(o) for o, i in zip(*both, strict=True)] for name, both in found.items()}

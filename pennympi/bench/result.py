@@ -1,4 +1,4 @@
-"""What a run found, and its JSON file."""
+"""The result of a run, and its JSON file."""
 
 import json
 import os
@@ -6,19 +6,20 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-VERSION = 1  # of the file's form
+VERSION = 2  # of the file format
 
 
 @dataclass(frozen=True)
 class Row:
-    """One contestant, one size, in place or not.
+    """One implementation and size, in place or out of place.
 
-    size_bytes, count: as nccl-tests count them;  times in us;  algbw, busbw in GB/s (1e9)
-    mode:  "graph", "eager" or "host";  wrong: elements of all PEs that are not the exact result
+    size_bytes, count: as in nccl-tests;  algbw, busbw: in GB/s (1e9 bytes per second)
+    median_us, p99_us, least_us: time of a call on the slowest PE: median, 99th percentile and minimum
+    mode:  "graph", "eager" or "host";  wrong: number of wrong elements, on all PEs together
     """
 
     collective: str
-    contestant: str
+    implementation: str
     dtype: str
     op: str
     size_bytes: int
@@ -37,11 +38,11 @@ class Row:
 class Result:
     """All rows of one run.
 
-    facts:   what it ran on;  options: of the command
-    host_us: {contestant: host time of one asynchronous call at the smallest size}
-    refused: {contestant: why it was left out}
-    rails:   {contestant: bytes out of, and into, the nodes by each rail}, of one call of the largest size
-    accuracy: rows of ``accuracy.py``
+    facts:    of the machine and the libraries;  options: of the command
+    host_us:  {implementation: host time of one asynchronous call at the smallest size}
+    refused:  {implementation: why it was left out}
+    rails:    the result of ``rails.bytes_on_rails`` for the largest size
+    accuracy: the rows of ``accuracy.measure``
     """
 
     facts: dict[str, Any]
@@ -53,29 +54,29 @@ class Result:
     accuracy: list[dict[str, Any]] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file as a whole or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         part.write_text(json.dumps({"version": VERSION} | asdict(self), indent=1) + "\n")
         os.replace(part, path)
 
     def groups(self) -> list["Result"]:
-        """One result for each dtype and op."""
+        """One result for each dtype and op, in order."""
         kinds = dict.fromkeys((row.dtype, row.op) for row in self.rows)
         return [replace(self, rows=[r for r in self.rows if (r.dtype, r.op) == kind]) for kind in kinds]
 
-    def contestants(self) -> list[str]:
-        """Names in the order in which they were measured."""
-        return list(dict.fromkeys(row.contestant for row in self.rows))
+    def implementations(self) -> list[str]:
+        """Names of the implementations, in the order in which they were measured."""
+        return list(dict.fromkeys(row.implementation for row in self.rows))
 
-    def series(self, contestant: str) -> dict[int, Row]:
-        """{bytes: row} of one contestant in a group: out of place, or in place where there is no such row."""
-        own = [row for row in self.rows if row.contestant == contestant]
+    def series(self, implementation: str) -> dict[int, Row]:
+        """{size in bytes: row} of one implementation in a group: the out-of-place row if there is one, else the other."""
+        own = [row for row in self.rows if row.implementation == implementation]
         return {row.size_bytes: row for row in sorted(own, key=lambda row: (row.size_bytes, not row.in_place))}
 
 
 def read(path: Path) -> Result:
-    """The result in a file of ``write``.  Raises ValueError for another form."""
+    """The result in a file that ``write`` wrote.  Raises ValueError for another version."""
     data = json.loads(path.read_text())
     if data.pop("version", None) != VERSION:
         raise ValueError(f"{path} is not a result of this version of `python -m pennympi bench --output`")

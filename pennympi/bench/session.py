@@ -1,4 +1,4 @@
-"""One run of the command: sizes by dtypes by ops, printed as they come."""
+"""The measurements of one command: all sizes, dtypes and ops, each printed when it is done."""
 
 import secrets
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from ..arrays.dtypes import DType
 from ..team import Team
 from . import columns, sizes
 from .cases import Case
-from .contestant import Contestant
+from .implementation import Implementation
 from .progress import Progress
-from .rails import carried
+from .rails import bytes_on_rails
 from .result import Result
 from .run import Options, Run
 from .timing import host_cost_us
@@ -18,11 +18,11 @@ from .timing import host_cost_us
 
 @dataclass(frozen=True)
 class Session:
-    """What is measured.  sizes: in bytes;  ops: [""] for a case that takes none"""
+    """What is measured.  sizes: in bytes;  ops: [""] for a case without an op;  quiet: no progress line"""
 
     team: Team
     case: Case
-    contestants: Sequence[Contestant]
+    implementations: Sequence[Implementation]
     sizes: Sequence[int]
     dtypes: Sequence[DType]
     ops: Sequence[str]
@@ -30,11 +30,11 @@ class Session:
     quiet: bool = False
 
     def run(self, result: Result) -> None:
-        """Fill ``result`` and print a line for every contestant and size on PE 0.  Collective."""
+        """Fill ``result``, and on PE 0 print a line for every implementation and size.  Collective."""
         team, speaks = self.team, self.team.me == 0
         seed = team.comm.bcast(secrets.randbits(48) if speaks else None)
         result.facts["seed"] = seed
-        width = max(len(one.name) for one in self.contestants)
+        width = max(len(one.name) for one in self.implementations)
         progress = Progress(len(self.sizes) * len(self.dtypes) * len(self.ops), speaks and not self.quiet)
         if speaks:
             print("\n".join([f"# {name}: {value}" for name, value in result.facts.items()] + columns.head(width)))
@@ -49,24 +49,26 @@ class Session:
                 lines = [columns.line(out, own, width) for out, own in zip(*forms, strict=True) if out or own]
                 if speaks and lines:
                     print("\n".join(lines), flush=True)
-            result.rails = result.rails or carried(team, runner, able, self.sizes[-1], self.case, self.options.root, op)
+            result.rails = result.rails or bytes_on_rails(
+                team, runner, able, self.sizes[-1], self.case, self.options.root, op
+            )
             if not result.host_us and team.backend == "cuda":
                 result.host_us = self._host_costs(runner, able, op)
 
-    def _able(self, dtype: DType, op: str, result: Result) -> list[Contestant]:
-        """Those who know the dtype and op; the others' reasons go to ``result``."""
-        reasons = {one.name: one.refuse(self.case, dtype, op) for one in self.contestants}
+    def _able(self, dtype: DType, op: str, result: Result) -> list[Implementation]:
+        """The implementations that have the dtype and op; the others' reasons are added to ``result``."""
+        reasons = {one.name: one.refuse(self.case, dtype, op) for one in self.implementations}
         result.refused |= {name: why for name, why in reasons.items() if why}
-        return [one for one in self.contestants if not reasons[one.name]]
+        return [one for one in self.implementations if not reasons[one.name]]
 
-    def _host_costs(self, runner: Run, able: Sequence[Contestant], op: str) -> dict[str, float]:
-        """{contestant: us of host time of one call launched by itself} at the smallest size.  Collective."""
+    def _host_costs(self, runner: Run, able: Sequence[Implementation], op: str) -> dict[str, float]:
+        """{implementation: us of host time of one call that is not in a graph} at the smallest size.  Collective."""
         team, case, cost = self.team, self.case, {}
         stream = team.stream()
-        block = case.block(self.sizes[0], runner.dtype.item_bytes, team.n_pes)
-        for one in able if block else ():
+        block_elems = case.block_elems(self.sizes[0], runner.dtype.item_bytes, team.n_pes)
+        for one in able if block_elems else ():
             if one.on_device:
-                source, target = runner.buffers(one, block, not one.has(case, False))
+                source, target = runner.buffers(one, block_elems, not one.has(case, False))
                 cost[one.name] = host_cost_us(team, one.call(case, source, target, op, self.options.root), stream)
                 if case.name == "allreduce" and one.name == columns.OURS:
                     cost[f"{one.name} plan"] = host_cost_us(team, team.plan_allreduce(source, target, op), stream)

@@ -1,10 +1,10 @@
-"""Sizes in bytes: read as nccl-tests reads them, swept, and shown."""
+"""Sizes in bytes: parsed as by nccl-tests, swept, and formatted."""
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def parse(text: str) -> int:
-    """8, 64K or 1G as bytes.  Raises ValueError for anything else."""
+    """The bytes of a size such as 8, 64K or 1G.  Raises ValueError for any other text."""
     unit = text[-1:].upper() if text[-1:].isalpha() else ""
     digits = text[: len(text) - len(unit)]
     if unit not in UNITS or not digits.isdigit():
@@ -13,9 +13,9 @@ def parse(text: str) -> int:
 
 
 def sweep(begin: int, end: int, factor: float, step: int) -> list[int]:
-    """begin, begin * factor, ... up to end; by adding ``step`` instead if it is not 0.
+    """begin, begin * factor, ... up to end; if step is not 0, begin, begin + step, ...  All in bytes, except factor.
 
-    Raises ValueError when it would not grow.
+    Raises ValueError if the sizes would not grow.
     """
     if begin < 1 or end < begin or (step < 1 and factor <= 1):
         raise ValueError(f"sizes from {begin} to {end} by {f'adding {step}' if step else f'a factor of {factor:g}'}: "
@@ -28,7 +28,7 @@ def sweep(begin: int, end: int, factor: float, step: int) -> list[int]:
 
 
 def show(nbytes: int) -> str:
-    """1536 as "1.5 KiB"."""
+    """A size in words: 1536 as "1.5 KiB"."""
     size, unit = float(nbytes), "B"
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024 or unit == "GiB":

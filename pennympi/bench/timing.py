@@ -1,11 +1,9 @@
-"""How long a call takes: on the slowest PE, over many repeats.
+"""The time of a call on the slowest PE, over many repeats.
 
-One measurement is a burst of calls, back to back, as nccl-tests makes it.  On a
-GPU all bursts of a series are queued at once with an event between them, and the
-first ones are thrown away: from then on the PEs run in step, for a collective
-waits for all of them, and no launch is waited for.  On the host the contestants'
-bursts take turns.  The time of a burst is that
-of the slowest PE; median and 99th percentile are over the bursts.
+The unit of measurement is a burst of calls, back to back, as in nccl-tests.  On a GPU all bursts of a series are queued
+at once, with an event between them, and the first bursts are discarded: from then on the PEs run in step, because a
+collective waits for all of them, and no burst waits for a launch.  On the host the implementations' bursts take turns.
+The time of a burst is that of the slowest PE; median and 99th percentile are over the bursts.
 """
 
 import time
@@ -17,19 +15,19 @@ import numpy as np
 from mpi4py import MPI
 
 from ..team import Team
-from .contestant import Call
+from .implementation import Call
 
-DISCARDED = 2  # bursts at the start of a series
-FEWEST, MOST = 5, 100  # bursts of a series
-ESTIMATED = 2  # calls that the first guess is made from
+DISCARDED_BURSTS = 2  # at the start of a series
+MIN_BURSTS, MAX_BURSTS = 5, 100  # of a series, without the discarded ones
+ESTIMATE_CALLS = 2  # that give the first estimate of a call's time
 
 
 @dataclass(frozen=True)
 class Effort:
     """How much to measure.
 
-    calls:     of one burst;  warmup: calls before anything is measured
-    budget_ms: of one series; long calls get fewer bursts, and unless ``exact`` fewer calls a burst
+    calls:     of one burst;  warmup: calls before the measurement
+    budget_ms: time of one series: long calls get fewer bursts, and fewer calls in a burst unless ``exact``
     """
 
     calls: int = 20
@@ -38,15 +36,15 @@ class Effort:
     exact: bool = False
 
     def series(self, call_us: float) -> tuple[int, int]:
-        """(calls of a burst, bursts) for calls of about this long."""
-        afford = self.budget_ms * 1e3 / max(call_us, 0.1)  # calls
-        calls = self.calls if self.exact else max(1, min(self.calls, int(afford / FEWEST)))
-        return calls, max(FEWEST, min(MOST, int(afford / calls)))
+        """(calls of a burst, bursts) for calls that take about ``call_us``."""
+        affordable = self.budget_ms * 1e3 / max(call_us, 0.1)  # calls
+        calls = self.calls if self.exact else max(1, min(self.calls, int(affordable / MIN_BURSTS)))
+        return calls, max(MIN_BURSTS, min(MAX_BURSTS, int(affordable / calls)))
 
 
 @dataclass(frozen=True)
 class Times:
-    """Microseconds of one call, over the bursts: of the slowest PE.  mode: "graph", "eager" or "host"."""
+    """Times of a call on the slowest PE, from ``bursts`` bursts of ``calls`` calls.  mode: "graph", "eager" or "host"."""
 
     median_us: float
     p99_us: float
@@ -56,8 +54,8 @@ class Times:
     mode: str
 
 
-def _agreed(team: Team, us: Any) -> np.ndarray:
-    """The PEs' greatest, element by element."""
+def _slowest_us(team: Team, us: Any) -> np.ndarray:
+    """The maximum over all PEs of each element.  Collective."""
     mine = np.atleast_1d(np.asarray(us, np.float64))
     slowest = np.empty_like(mine)
     team.comm.Allreduce(mine, slowest, MPI.MAX)
@@ -65,31 +63,31 @@ def _agreed(team: Team, us: Any) -> np.ndarray:
 
 
 def _summary(team: Team, call_us: list[float], calls: int, mode: str) -> Times:
-    us = _agreed(team, call_us)
+    us = _slowest_us(team, call_us)
     return Times(float(np.median(us)), float(np.percentile(us, 99)), float(us.min()), calls, len(us), mode)
 
 
 def on_host(team: Team, calls: list[Call], effort: Effort) -> list[Times]:
-    """Times of calls that return when they are done, one series each.  Collective.
+    """Times of calls that return when they are done, one series for each call.  Collective.
 
-    Their bursts take turns, so that whatever else the machine does meets all of them alike.
+    The bursts of the series take turns, so that other load of the machine affects all of them in the same way.
     """
     counts = []
     for call in calls:
         for _ in range(effort.warmup):
             call(None)
         team.comm.Barrier()
-        counts.append(effort.series(_agreed(team, _burst_us(call, ESTIMATED))[0]))
+        counts.append(effort.series(_slowest_us(team, _burst_us(call, ESTIMATE_CALLS))[0]))
     took_us: list[list[float]] = [[] for _ in calls]
-    for turn in range(DISCARDED + max(bursts for _, bursts in counts)):
+    for turn in range(DISCARDED_BURSTS + max(bursts for _, bursts in counts)):
         for call, (n, bursts), us in zip(calls, counts, took_us, strict=True):
-            if turn < DISCARDED + bursts:
+            if turn < DISCARDED_BURSTS + bursts:
                 us.append(_burst_us(call, n))
-    return [_summary(team, us[DISCARDED:], n, "host") for us, (n, _) in zip(took_us, counts, strict=True)]
+    return [_summary(team, us[DISCARDED_BURSTS:], n, "host") for us, (n, _) in zip(took_us, counts, strict=True)]
 
 
 def _burst_us(call: Call, calls: int) -> float:
-    """Microseconds a call of one burst of a call that returns when it is done."""
+    """Time of a call in one burst, on this PE, of a call that returns when it is done."""
     begin = time.perf_counter()
     for _ in range(calls):
         call(None)
@@ -97,9 +95,9 @@ def _burst_us(call: Call, calls: int) -> float:
 
 
 def on_device(team: Team, call: Call, stream: Any, effort: Effort, graph: bool) -> Times:
-    """Times of an asynchronous call, in a CUDA graph or launched one by one.  Collective.
+    """Times of an asynchronous call, in a CUDA graph (``graph``) or launched one by one.  Collective.
 
-    A call that can't be captured (on any PE) is launched one by one instead; ``mode`` says so.
+    A call that cannot be captured on some PE is launched one by one instead, which ``mode`` tells.
     """
     for _ in range(effort.warmup):
         call(stream)
@@ -112,20 +110,20 @@ def on_device(team: Team, call: Call, stream: Any, effort: Effort, graph: bool) 
 
         return burst
 
-    calls, bursts = effort.series(_agreed(team, _series(stream, eager(ESTIMATED), 1, ESTIMATED))[0])
+    calls, bursts = effort.series(_slowest_us(team, _series(stream, eager(ESTIMATE_CALLS), 1, ESTIMATE_CALLS))[0])
     burst, mode = eager(calls), "eager"
     if graph:
         captured = _capture(stream, call, calls)
-        if not _agreed(team, captured is None).any():
+        if not _slowest_us(team, captured is None).any():
             burst, mode = (lambda: captured.launch(stream)), "graph"
     team.comm.Barrier()
-    call_us = _series(stream, burst, bursts + DISCARDED, calls)
-    team.synchronize(stream)  # raises what a kernel recorded
-    return _summary(team, call_us[DISCARDED:], calls, mode)
+    call_us = _series(stream, burst, bursts + DISCARDED_BURSTS, calls)
+    team.synchronize(stream)  # raises the PeerTimeout that a kernel recorded
+    return _summary(team, call_us[DISCARDED_BURSTS:], calls, mode)
 
 
 def _series(stream: Any, burst: Callable[[], None], bursts: int, calls: int) -> list[float]:
-    """Microseconds a call of each burst; all of them are queued before the first is waited for."""
+    """Time of a call in each burst, on this PE, in us; all bursts are queued before the first is waited for."""
     import cupy
 
     events = [cupy.cuda.Event() for _ in range(bursts + 1)]
@@ -139,14 +137,14 @@ def _series(stream: Any, burst: Callable[[], None], bursts: int, calls: int) -> 
 
 
 def _capture(stream: Any, call: Call, calls: int) -> Any:  # a cupy.cuda.Graph
-    """A graph of so many calls, or None when one of them can't be captured."""
+    """A graph of ``calls`` calls, or None if one of them cannot be captured."""
     failed = False
     with stream:
         stream.begin_capture()
         try:
             for _ in range(calls):
                 call(stream)
-        except Exception:  # of any library; the capture has to end either way
+        except Exception:  # each library has its own; the capture has to end in any case
             failed = True
         try:
             graph = stream.end_capture()
@@ -156,7 +154,7 @@ def _capture(stream: Any, call: Call, calls: int) -> Any:  # a cupy.cuda.Graph
 
 
 def host_cost_us(team: Team, call: Call, stream: Any) -> float:
-    """Microseconds of host time that one asynchronous call takes: slowest PE, median.  Collective."""
+    """Host time of one asynchronous call: the slowest PE's median.  Collective."""
     took_us = []
     for _ in range(30):
         begin = time.perf_counter()
@@ -164,4 +162,4 @@ def host_cost_us(team: Team, call: Call, stream: Any) -> float:
             call(stream)
         took_us.append((time.perf_counter() - begin) / 20 * 1e6)
         team.synchronize(stream)
-    return float(_agreed(team, float(np.median(took_us[10:])))[0])
+    return float(_slowest_us(team, float(np.median(took_us[10:])))[0])

@@ -4,10 +4,10 @@ from typing import Any
 
 from ..arrays.span import overlap
 from ..kernels.all_gather import TABLE
-from ..selection.rules import BYTE, chooser, packets_then_direct
+from ..selection.thresholds import BYTE, packets_then_direct, selector
 from .base import Collective, Request
 
-choose = chooser("all_gather", TABLE, packets_then_direct("ring"))
+choose = selector("all_gather", TABLE, packets_then_direct("ring"))
 
 
 class AllGather(Collective):

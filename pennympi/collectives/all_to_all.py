@@ -4,10 +4,10 @@ from typing import Any
 
 from ..arrays.span import check_pair
 from ..kernels.all_to_all import TABLE
-from ..selection.rules import BYTE, chooser, packets_then_direct
+from ..selection.thresholds import BYTE, packets_then_direct, selector
 from .base import Collective, Request
 
-choose = chooser("all_to_all", TABLE, packets_then_direct("pairwise"))
+choose = selector("all_to_all", TABLE, packets_then_direct("pairwise"))
 
 
 class AllToAll(Collective):

@@ -42,8 +42,8 @@ class AllReduce(Collective):
     def algorithm_of_plan(self, request: Request, algorithm: str | Algorithm) -> str | Algorithm:
         """An algorithm that writes the peers' ``out``, where all PEs pass the same symmetric array.  Collective."""
         nbytes = request.count * request.dtype.item_bytes
-        whereabouts = self.job.gather(self.arrays.whereabouts(request.addresses[0], nbytes), "plan of an allreduce")
-        shared = whereabouts[0] is not None and all(one == whereabouts[0] for one in whereabouts)
+        found = self.job.gather(self.arrays.locate(request.addresses[0], nbytes), "plan of an allreduce")
+        shared = found[0] is not None and all(one == found[0] for one in found)
         row = self._selection.planned(algorithm, nbytes, request.dtype.name, request.op, shared)
         return row or algorithm
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from ..kernels.broadcast import TABLE
-from ..selection.rules import BYTE, chooser, packets_with_root
+from ..selection.thresholds import BYTE, packets_then_large, selector
 from .base import Collective, Request, check_root
 
-choose = chooser("broadcast", TABLE, packets_with_root({2: "spread"}, "ring"))
+choose = selector("broadcast", TABLE, packets_then_large({2: "spread"}, "ring"))
 
 
 class Broadcast(Collective):

@@ -5,10 +5,10 @@ from typing import Any
 from ..arrays.operators import operator_name
 from ..arrays.span import check_pair
 from ..kernels.reduce import TABLE
-from ..selection.rules import chooser, packets_with_root
+from ..selection.thresholds import packets_then_large, selector
 from .base import Collective, Request, check_root
 
-choose = chooser("reduce", TABLE, packets_with_root({2: "direct", 3: "gathered"}, "ring"))
+choose = selector("reduce", TABLE, packets_then_large({2: "direct", 3: "gathered"}, "ring"))
 
 
 class Reduce(Collective):

@@ -5,10 +5,10 @@ from typing import Any
 from ..arrays.operators import operator_name
 from ..arrays.span import overlap
 from ..kernels.reduce_scatter import TABLE
-from ..selection.rules import chooser, packets_then_direct
+from ..selection.thresholds import packets_then_direct, selector
 from .base import Collective, Request
 
-choose = chooser("reduce_scatter", TABLE, packets_then_direct("ring"))
+choose = selector("reduce_scatter", TABLE, packets_then_direct("ring"))
 
 
 class ReduceScatter(Collective):

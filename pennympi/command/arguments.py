@@ -1,18 +1,18 @@
-"""Arguments that several commands read alike."""
+"""Argument types that several commands use."""
 
 from ..bench import sizes
 
 
 def size_argument(text: str) -> int:
-    """64K as bytes."""
+    """The bytes of a size such as 64K."""
     return sizes.parse(text)
 
 
 def names_argument(text: str) -> list[str]:
-    """A list such as nccl,mpi."""
+    """The names in a list such as nccl,mpi."""
     return [name for name in text.split(",") if name]
 
 
 def sizes_argument(text: str) -> list[int]:
-    """A list such as 16,32K."""
+    """The bytes of the sizes in a list such as 16,32K."""
     return [sizes.parse(one) for one in names_argument(text)]

@@ -1,4 +1,4 @@
-"""What this machine runs on."""
+"""Print the versions, the devices of all PEs, and the algorithms that can run."""
 
 import argparse
 import platform
@@ -14,11 +14,11 @@ from ..kernels.exchange import TABLE as FORMS
 from ..start import why_no_cuda
 from ..team import Team
 
-HELP = "what this machine runs on, which is also what no command prints"
+HELP = "report the versions, devices and algorithms (the default command)"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """It has none."""
+    """Add the options: none."""
 
 
 def mpi_line() -> str:
@@ -31,14 +31,14 @@ def mpi_line() -> str:
 
 
 def algorithms(team: Team, collective: type[Collective]) -> Iterator[tuple[str, str]]:
-    """(algorithm, can it run here and if not why) of a collective."""
+    """(algorithm, whether it runs here, and why not) for each algorithm of a collective."""
     for row in collective.table.values():
         reason = row.refuse(team.place, "float32", "sum")
         yield row.name, f"cannot run here: {reason}" if reason else f"runs here; {row.sentence}"
 
 
 def report(team: Team, hosts: list[tuple[str, str]]) -> str:
-    """The whole report.  hosts: (host, device) of each PE."""
+    """The report, several lines of text.  hosts: (host, device) of each PE"""
     numba = __import__("numba").__version__
     no_cuda = why_no_cuda()
     facts = [
@@ -60,7 +60,7 @@ def report(team: Team, hosts: list[tuple[str, str]]) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report on PE 0."""
+    """Print the report on PE 0.  Collective."""
     with init() as team:
         hosts = team.gather((platform.node(), team.device_name))
         if team.me == 0:

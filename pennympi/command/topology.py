@@ -18,11 +18,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--topology", help="N-nodes-of-M (two-nodes-of-eight) or a TOML file, instead of PENNYMPI_TOPOLOGY"
     )
-    parser.add_argument("--json", action="store_true", help="the same facts as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a drawing")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print on PE 0; 2 for a topology that does not fit."""
+    """Print on PE 0.  Collective.  Returns 2 for a topology that does not fit."""
     try:
         team = init(topology=args.topology)
     except TopologyError as error:

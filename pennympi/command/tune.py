@@ -1,4 +1,4 @@
-"""Measure every algorithm that can run here, and keep the times: from then on the fastest is chosen."""
+"""Measure every AllReduce algorithm that can run here, and write the times: later runs choose the fastest."""
 
 import argparse
 import math
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .. import init
 from ..arrays.dtypes import dtype_of
-from ..bench import field, sizes
+from ..bench import setup, sizes
 from ..bench.cases import CASES
 from ..bench.memory import plain
 from ..bench.ours import Ours
@@ -20,8 +20,9 @@ from ..selection.tuned import Series, Tuned, topology_of, user_file, write
 from ..team import Team
 from .arguments import names_argument, size_argument
 
-HELP = "measure every algorithm here, so that the fastest is chosen from then on"
-HOPELESS, FROM_BYTES = 4, 4 << 20  # so many times slower than the best from here on: not tried at larger sizes
+HELP = "measure all AllReduce algorithms, so that later runs choose the fastest"
+# From this size on, an algorithm that is this many times slower than the best is not measured at larger sizes.
+DROP_MIN_BYTES, DROP_RATIO = 4 << 20, 4
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,22 +30,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-b", "--minbytes", type=size_argument, default=1 << 10, metavar="SIZE", help="smallest size (1K)")
     add("-e", "--maxbytes", type=size_argument, default=0, metavar="SIZE", help="largest size (1G; 64M without a GPU)")
-    add("-f", "--stepfactor", type=float, default=4, help="from one size to the next (%(default)g)")
+    add("-f", "--stepfactor", type=float, default=4, help="factor from one size to the next (%(default)g)")
     add("-d", "--datatype", type=names_argument, default=["float32", "bfloat16"], help="dtypes (float32,bfloat16)")
     add("--budget-ms", type=float, default=30, help="time for one number (%(default)g)")
-    add("--output", type=Path, metavar="TOML", help="the file (one in the cache folder, which every later run finds)")
+    add("--output", type=Path, metavar="TOML", help="the file to write (in the cache folder, where later runs find it)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, write, and say what was found.  Raises ValueError, Unsupported, OSError."""
+    """Measure, write the table and print the fastest algorithms.  Collective.  Raises ValueError, PennympiError."""
     dtypes = [dtype_of(name) for name in args.datatype]
-    most_bytes = args.maxbytes or (64 << 20 if field.on_host() else 1 << 30)
-    swept = sizes.sweep(args.minbytes, most_bytes, args.stepfactor, 0)
-    with init(heap_bytes=field.heap_bytes(most_bytes)) as team:
+    max_bytes = args.maxbytes or (64 << 20 if setup.on_host() else 1 << 30)
+    swept = sizes.sweep(args.minbytes, max_bytes, args.stepfactor, 0)
+    with init(heap_bytes=setup.heap_bytes(max_bytes)) as team:
         seed = team.comm.bcast(secrets.randbits(48) if team.me == 0 else None)
         progress = Progress(len(dtypes) * len(swept), team.me == 0)
         memory = plain(team)
-        memory.grow(most_bytes)
+        memory.grow(max_bytes)
         series = []
         for dtype in dtypes:
             effort = Effort(warmup=2, budget_ms=args.budget_ms)
@@ -52,13 +53,13 @@ def run(args: argparse.Namespace) -> int:
             runner = Run(team, CASES["allreduce"], dtype, "sum", options, seed)
             names = [
                 name
-                for name, row in field.algorithms("allreduce").items()
+                for name, row in setup.algorithms("allreduce").items()
                 if not row.refuse(team.place, dtype.name, "sum")
             ]
             ours = [Ours(team, memory, name, name) for name in names]
             series.append(measured(team, runner, ours, swept, progress))
         progress.clear()
-        note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; {said(team)}."
+        note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; {versions(team)}."
         found = Tuned(team.device_name, team.n_pes, topology_of(team.place), note, tuple(series))
         path = args.output or user_file(team.device_name, team.place)
         error = keep(found, path) if team.me == 0 else ""
@@ -66,32 +67,32 @@ def run(args: argparse.Namespace) -> int:
         if error:
             raise PennympiError(error)
         if team.me == 0:
-            print("\n".join(told(found)))
+            print("\n".join(fastest(found)))
             used = "every later run on this machine uses it" if not args.output else f"PENNYMPI_TUNED={path} uses it"
             print(f"written to {path}: {used}", flush=True)
     return 0
 
 
 def measured(team: Team, runner: Run, ours: list[Ours], swept: list[int], progress: Progress) -> Series:
-    """Times of the algorithms at all sizes.  Collective.  Raises PennympiError for a wrong result."""
+    """Times of the algorithms at all sizes, in bytes.  Collective.  Raises PennympiError for a wrong result."""
     us: dict[str, list[float]] = {one.name: [] for one in ours}
     left = list(ours)
     for nbytes in swept:
         progress.step(f"{sizes.show(nbytes)} {runner.dtype.name}")
-        rows = {row.contestant: row for row in runner.measure(left, nbytes, False) if row}
+        rows = {row.implementation: row for row in runner.measure(left, nbytes, False) if row}
         wrong = [name for name, row in rows.items() if row.wrong]
         if wrong:
             raise PennympiError(f"{', '.join(wrong)} gave a wrong result of {nbytes} bytes: nothing was written")
         for name, times in us.items():
             times.append(rows[name].median_us if name in rows else math.nan)
-        best = min(row.median_us for row in rows.values())
-        if nbytes >= FROM_BYTES:
-            left = [one for one in left if rows[one.name].median_us <= HOPELESS * best]
+        best_us = min(row.median_us for row in rows.values())
+        if nbytes >= DROP_MIN_BYTES:
+            left = [one for one in left if rows[one.name].median_us <= DROP_RATIO * best_us]
     return Series("allreduce", runner.dtype.name, tuple(swept), {name: tuple(times) for name, times in us.items()})
 
 
-def said(team: Team) -> str:
-    """What it was measured with."""
+def versions(team: Team) -> str:
+    """The versions of what was measured, in words."""
     facts = dict(team.describe())
     return (
         ", ".join(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver") if key in facts)
@@ -100,7 +101,7 @@ def said(team: Team) -> str:
 
 
 def keep(found: Tuned, path: Path) -> str:
-    """Write the file; why not, or ""."""
+    """Write the file.  Returns why that failed, or "" if it did not."""
     try:
         write(found, path)
     except OSError as error:
@@ -108,11 +109,11 @@ def keep(found: Tuned, path: Path) -> str:
     return ""
 
 
-def told(found: Tuned) -> list[str]:
-    """The fastest algorithm for each dtype and size."""
+def fastest(found: Tuned) -> list[str]:
+    """Lines with the fastest algorithm for each dtype and size."""
     lines = [f"{found.device}, {found.pes} PEs, {found.topology}"]
     for series in found.series:
-        for nbytes in series.bytes:
+        for nbytes in series.sizes_bytes:
             us = series.at(nbytes)
             best = min(us, key=lambda name: us[name])
             lines.append(

@@ -18,9 +18,9 @@ PATIENCE = 16  # host backend: polls of a signal before the PE sleeps between th
 SENT = 17  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
 MULTICAST = 18  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
 GAVE_UP = 19  # 0, or POISON (kernels/block.py) once a wait of this PE has given up
-LIVES = 20  # address of (n_pes,) words about each PE's last sign of life (job/liveness.py); host backend: the words'
-# addresses, 0 for a PE of another node; cuda backend: those of a Pulse
-OWN_LIVES = 21  # host backend: address of the number of this process's own words, and of theirs after it
+ALIVE = 20  # address of (n_pes,) words about each PE's last sign of life (job/liveness.py); host backend: the words'
+# addresses, 0 for a PE of another node; cuda backend: the words of a DeviceLiveness
+OWN_ALIVE = 21  # host backend: address of the number of this process's own words; their addresses follow it
 SHARED = 22  # cuda backend: address of a word that the first wait to give up takes; the number of teams of this process,
 # and the address of each one's ``ctx``, follow
 DELTAS = 23

@@ -96,7 +96,7 @@ class Aside:
 
     def give_words(self, address: int) -> None:
         """Give words back."""
-        self._words.give(address)
+        self._words.release(address)
 
     def _add_words(self, nbytes: int) -> None:
         self._chunks.append(cupy.empty(-(-nbytes // 256) * 256, np.uint8))

@@ -14,9 +14,10 @@ from ..arrays.dtypes import DType
 from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.options import PLAIN, KernelOptions
-from ..errors import PeerTimeout, Unsupported, timeout_of
-from ..job.job import Job, Watchdog
-from ..job.liveness import Pulse
+from ..errors import PeerTimeout, Unsupported, recorded_timeout
+from ..job.device_liveness import DeviceLiveness
+from ..job.exits import Watchdog
+from ..job.job import Job
 from ..settings import setting
 from . import arrays, streams, world
 from .aside import beside_captures
@@ -65,8 +66,8 @@ class CudaBackend:
         self.abort, self._record, self._call_names = (
             self._given_up.abort, self._given_up.record, self._given_up.call_names
         )  # fmt: skip
-        self._lives = cupy.cuda.alloc_pinned_memory(8 * (1 + job.n_pes))
-        self._pulse = Pulse(job.control, np.frombuffer(self._lives, np.int64, 1 + job.n_pes))
+        self._alive = cupy.cuda.alloc_pinned_memory(8 * (1 + job.n_pes))
+        self._liveness = DeviceLiveness(job.control, np.frombuffer(self._alive, np.int64, 1 + job.n_pes))
         self.launches = 0  # of all kernels but collectives
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
         ctx = [0] * ctx_words.DELTAS + [ctx_words.UNREACHABLE if d is None else d for d in self._deltas] + list(self._pes)
@@ -74,10 +75,10 @@ class CudaBackend:
         ctx[ctx_words.MULTICAST] = distance
         for word, value in self._given_up.words().items():
             ctx[word] = value
-        ctx[ctx_words.LIVES] = self._lives.ptr
+        ctx[ctx_words.ALIVE] = self._alive.ptr
         self.ctx_address = self.local_words(ctx)
         self._given_up.open(self.ctx_address)
-        self._watchdog = Watchdog(job, self._look)
+        self._watchdog = Watchdog(self._look)
 
     # memory
     def allocate(self, nbytes: int) -> int:
@@ -161,7 +162,7 @@ class CudaBackend:
             self.raise_failure()
 
     def _look(self) -> PeerTimeout | None:
-        self._pulse.beat(self._job.control.entered + self.launches, time.monotonic_ns())
+        self._liveness.update(self._job.control.entered + self.launches, time.monotonic_ns())
         return self.failure()
 
     def failure(self) -> PeerTimeout | None:
@@ -171,7 +172,7 @@ class CudaBackend:
             int(self._record[i]) for i in range(ctx_words.RECORD_SOURCE, ctx_words.RECORD_FOUND + 1)
         )
         name = self._call_names.get(call, "a kernel")
-        return timeout_of(int(self._record[ctx_words.RECORD_ME]), source, name, epoch, found, self.timeout_s)
+        return recorded_timeout(int(self._record[ctx_words.RECORD_ME]), source, name, epoch, found, self.timeout_s)
 
     def raise_failure(self) -> NoReturn:
         """Raise the error that a kernel recorded; the watchdog then does not."""

@@ -9,7 +9,7 @@ from nvshmem import bindings as nvshmem
 from ..arrays.dtypes import DType
 from ..errors import SymmetricHeapExhausted
 from ..job.job import Job
-from ..memory.arena import Share
+from ..memory.arena import TeamArena
 from ..memory.freelist import FreeList, aligned
 
 SEGMENT_BYTES = 2 << 30  # where no size is asked for; half of what the device can give, where that is less
@@ -89,7 +89,7 @@ class Heap:
 
     def __init__(self, job: Job, segments: Segments):
         self._job, self._segments = job, segments
-        self._share = Share(segments.ranges, lambda free: job.gather(free, "allocation of symmetric memory"))
+        self._arena = TeamArena(segments.ranges, lambda free: job.gather(free, "allocation of symmetric memory"))
         self._whole = job.n_pes == segments.n_pes
 
     def allocate(self, nbytes: int) -> int:
@@ -98,12 +98,12 @@ class Heap:
         It waits for no stream, unless a team of all PEs finds no room and makes a segment.
         """
         room_bytes = 0
-        offset = self._share.allocate(nbytes)
+        offset = self._arena.allocate(nbytes)
         if offset is None and self._whole:
             room_bytes = self._segments.grow(self._job, nbytes)
-            offset = self._share.allocate(nbytes)
+            offset = self._arena.allocate(nbytes)
         if offset is None:
-            raise SymmetricHeapExhausted(nbytes, max(room_bytes, self._share.free_bytes), self._remedy())
+            raise SymmetricHeapExhausted(nbytes, max(room_bytes, self._arena.free_bytes), self._remedy())
         return self._segments.base + offset
 
     def _remedy(self) -> str:
@@ -116,7 +116,7 @@ class Heap:
 
     def release(self, address: int) -> None:
         """Give an allocation back."""
-        self._share.release(address - self._segments.base)
+        self._arena.release(address - self._segments.base)
 
     def taken(self, address: int) -> bool:
         """Whether an address lies in memory that a team of this PE holds."""
@@ -130,4 +130,4 @@ class Heap:
 
     def close(self) -> None:
         """Give back all that the team still holds."""
-        self._share.close()
+        self._arena.close()

@@ -36,7 +36,7 @@ ABORT, RECORD, TIMEOUT_NS, SHARED = (
     WORD * ctx_words.TIMEOUT_NS,
     WORD * ctx_words.SHARED,
 )
-GAVE_UP, LIVES = WORD * ctx_words.GAVE_UP, WORD * ctx_words.LIVES
+GAVE_UP, ALIVE = WORD * ctx_words.GAVE_UP, WORD * ctx_words.ALIVE
 RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL = (
     WORD * ctx_words.RECORD_TAKEN,
     WORD * ctx_words.RECORD_SOURCE,
@@ -169,9 +169,9 @@ def look(ctx, source, since_ns):
     gone = load_volatile(load_word(ctx + ABORT)) != 0
     limit_ns = load_word(ctx + TIMEOUT_NS)
     if limit_ns > 0 and now_ns - since_ns > limit_ns:
-        gone = gone or source < 0 or load_volatile(load_word(ctx + LIVES) + WORD + WORD * source) > limit_ns
+        gone = gone or source < 0 or load_volatile(load_word(ctx + ALIVE) + WORD + WORD * source) > limit_ns
     if source >= 0:
-        store_word(load_word(ctx + LIVES), source + 1)
+        store_word(load_word(ctx + ALIVE), source + 1)
     return since_ns, gone
 
 

@@ -85,7 +85,7 @@ def wait(event: ctypes.c_void_p, stream: int) -> None:
     _checked(_wait(stream, event, 0))
 
 
-def wait_inside(event: ctypes.c_void_p, stream: int) -> None:
+def wait_external(event: ctypes.c_void_p, stream: int) -> None:
     """Under capture, add a node that waits for the event whenever the graph runs."""
     _checked(_wait(stream, event, EXTERNAL))
 
@@ -103,7 +103,7 @@ def record_after_all(event: ctypes.c_void_p, events: list[ctypes.c_void_p]) -> N
     record(event, stream.ptr)
 
 
-def follow(stream: int, end: tuple[Any, Any]) -> None:
+def wait_for_end(stream: int, end: tuple[Any, Any]) -> None:
     """Under capture, make the stream wait for the nodes of an ``end`` as well."""
     nodes = end[1]
     add = driver.CUstreamUpdateCaptureDependencies_flags.CU_STREAM_ADD_CAPTURE_DEPENDENCIES

@@ -18,7 +18,7 @@ from mpi4py import MPI
 
 from ..errors import Unsupported
 from ..job.job import Job
-from ..job.membership import numbers_in
+from ..job.membership import ranks_in_first_team
 from ..memory.order import Order
 from ..settings import setting
 from . import streams
@@ -58,7 +58,7 @@ def join(job: Job, heap_bytes: int | None) -> tuple[World, tuple[int, ...]]:
     Raises Unsupported when NVSHMEM runs over other PEs, SymmetricHeapExhausted.
     """
     global _world
-    numbers = numbers_in(job, _world.group if _world else None)
+    numbers = ranks_in_first_team(job, _world.group if _world else None)
     if _world is None or numbers is None:
         _world = _start(job)
         _world.segments.start(job, heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE"))

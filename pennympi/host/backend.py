@@ -13,8 +13,9 @@ from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.bind import parameters
 from ..compile.options import PLAIN, KernelOptions
-from ..errors import PeerTimeout, Unsupported, timeout_of
-from ..job import exits, liveness
+from ..errors import PeerTimeout, Unsupported, recorded_timeout
+from ..job import liveness
+from ..job.job import open_jobs
 from ..memory.order import Order
 from ..settings import setting
 from . import arrays, streams
@@ -51,11 +52,11 @@ class HostBackend:
         self.ctx[ctx_words.ME], self.ctx[ctx_words.N_PES] = self.comm.rank, self.comm.size
         self.ctx[ctx_words.TIMEOUT_NS] = int(self.timeout_s * 1e9)
         cores = set().union(*self.comm.allgather(os.sched_getaffinity(0)))
-        running = max(job.control.n_local for job in exits.open_jobs)  # a row's PEs share the cores with other rows
+        running = max(job.control.n_local for job in open_jobs)  # a row's PEs share the cores with other rows
         self.ctx[ctx_words.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
         self.ctx[ctx_words.RECORD] = self._record.ctypes.data
-        self._lives = np.array([job.control.life_address(pe) for pe in range(self.comm.size)], np.int64)
-        self.ctx[ctx_words.LIVES], self.ctx[ctx_words.OWN_LIVES] = self._lives.ctypes.data, liveness.own_address
+        self._alive = np.array([job.control.last_alive_address(pe) for pe in range(self.comm.size)], np.int64)
+        self.ctx[ctx_words.ALIVE], self.ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address
         self.ctx[ctx_words.DELTAS :] = self._heap.deltas
         self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
         self.ctx[ctx_words.SENT] = 0 if self._sent is None else self._sent.ctypes.data
@@ -131,7 +132,7 @@ class HostBackend:
             int(self._record[i]) for i in range(ctx_words.RECORD_SOURCE, ctx_words.RECORD_FOUND + 1)
         )
         name = self.call_names.get(call, "a kernel")
-        return timeout_of(self.comm.rank, source, name, epoch, found, self.timeout_s)
+        return recorded_timeout(self.comm.rank, source, name, epoch, found, self.timeout_s)
 
     # transfers: a store is all there is
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:

@@ -17,7 +17,7 @@ from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
 from .multicast import BODIES
-from .primitives import show_life
+from .primitives import show_alive
 
 device_function = partial(numba.njit, **OPTIONS)
 
@@ -68,13 +68,13 @@ def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, k
     arguments, records = call_source(kernel, {})
     source = (
         f"def {name}(n_blocks, {', '.join(names)}):\n"
-        f"    show_life({names[0]}, coarse_ns())\n"
+        f"    show_alive({names[0]}, coarse_ns())\n"
         f"    for b in range(n_blocks):\n"
         f"        set_block(b, n_blocks)\n"
         f"        body({arguments})\n"
     )
     scope: dict[str, Any] = {"body": body, "__name__": __name__, **records}
-    scope |= {"set_block": set_block, "coarse_ns": coarse_ns, "show_life": show_life}
+    scope |= {"set_block": set_block, "coarse_ns": coarse_ns, "show_alive": show_alive}
     exec(compile(source, __file__, "exec"), scope)  # only a parameter list differs
     launcher = scope[name]
     launcher.source_stamp = kernel_hash(kernel)

@@ -63,7 +63,7 @@ class Heap:
 
     def release(self, address: int) -> None:
         """Give an allocation back."""
-        self._free.give(address - self.base)
+        self._free.release(address - self.base)
 
     def holds(self, address: int) -> bool:
         """Whether an address lies in this PE's part."""

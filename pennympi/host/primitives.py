@@ -164,7 +164,7 @@ def wait(ctx, signal, value, source):
             now_ns = monotonic_ns()
             if since_ns == 0:
                 since_ns = now_ns
-            since_ns = max(since_ns, last_life(ctx, source))
+            since_ns = max(since_ns, last_alive_ns(ctx, source))
             if limit_ns > 0 and now_ns - since_ns > limit_ns:
                 give_up(ctx, found, value, source)
                 return
@@ -174,20 +174,20 @@ def wait(ctx, signal, value, source):
 
 
 @numba.njit(**OPTIONS)
-def last_life(ctx, source):
+def last_alive_ns(ctx, source):
     """When PE ``source`` last showed a sign of life, or 0; this PE, which waits for it, then shows the same."""
-    word = load_word(load_word(ctx + 8 * ctx_words.LIVES) + 8 * source) if source >= 0 else 0
+    word = load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * source) if source >= 0 else 0
     if word == 0:
         return 0
-    life_ns = load_acquire(word)
-    show_life(ctx, life_ns)
-    return life_ns
+    alive_ns = load_acquire(word)
+    show_alive(ctx, alive_ns)
+    return alive_ns
 
 
 @numba.njit(**OPTIONS)
-def show_life(ctx, time_ns):
-    """As ``job/liveness.show``, from a kernel: tell the PEs of the node that this PE lives."""
-    own = load_word(ctx + 8 * ctx_words.OWN_LIVES)
+def show_alive(ctx, time_ns):
+    """``liveness.show_alive`` for a kernel: tell the PEs of the node that this PE lives."""
+    own = load_word(ctx + 8 * ctx_words.OWN_ALIVE)
     for k in range(load_word(own)):
         word = load_word(own + 8 + 8 * k)
         if load_word(word) < time_ns:

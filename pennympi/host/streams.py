@@ -67,4 +67,4 @@ def _nothing(*args: Any) -> None:
     """Do nothing: all work that was issued has finished."""
 
 
-record = wait = wait_inside = record_after_all = follow = record_at_end = _nothing
+record = wait = wait_external = record_after_all = wait_for_end = record_at_end = _nothing

@@ -1,7 +1,7 @@
 """What the PEs of one node know of one another: a small table of int64 words in shared memory.
 
-It is there for the moment when something goes wrong: it says who prints the one message,
-and what every other PE was doing.  Both backends use it alike.
+The table is read when something goes wrong.  It decides which process prints the one message, and it says what every
+other PE was doing.  Both backends use it in the same way.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ COMPUTING, WAITING, LEAVING = range(3)  # the states of a PE
 
 # The table, in int64 words: a header, then one record for each PE of the node.  A record fills
 # whole cache lines, so that a PE that counts its calls never slows another.  At _CLAIMED is a semaphore (sem_t).
-_ABORT, _CLAIMED, _HEADER = 1, 4, 8
-_PROGRESS, _STATE, _PID, _LIFE, _NAMES = 0, 1, 2, 3, 8  # within a record
-_NAME, _MAX_NAMES = 4, 30  # words of one name, and how many names a PE can write down
-_CALL = 32  # progress = calls entered * _CALL + number of the last one's name: one store tells both
-_RECORD = _NAMES + _NAME * _MAX_NAMES
+_ABORT, _CLAIMED, _HEADER_WORDS = 1, 4, 8
+_PROGRESS, _STATE, _PID, _ALIVE, _NAMES = 0, 1, 2, 3, 8  # within a record
+_NAME_WORDS, _MAX_NAMES = 4, 30  # of one name; names that a PE can write down
+_CALL = 32  # progress = calls entered * _CALL + the index of the last call's name: one store writes both
+_RECORD_WORDS = _NAMES + _NAME_WORDS * _MAX_NAMES
 _libc = ctypes.CDLL(None)
 
 
 class Control:
-    """The table of one node.
+    """The table of one node.  Making and closing a Control are collective over ``comm``.
 
-    comm: the PEs that take part; making and closing a Control is collective over it.
-    local: this PE's place on its node; n_local: how many PEs are on it; node: their communicator
+    me:      this PE's rank in ``comm``;  pes: the ranks in ``comm`` of the PEs of this node
+    node:    the communicator of these PEs;  local, n_local: this PE's rank in it, and its size
     """
 
     def __init__(self, comm: MPI.Intracomm):
         self.me = comm.Get_rank()
         self.node = cast(MPI.Intracomm, comm.Split_type(MPI.COMM_TYPE_SHARED))
         self.local, self.n_local = self.node.Get_rank(), self.node.Get_size()
-        size_bytes = 8 * (_HEADER + _RECORD * self.n_local)
+        size_bytes = 8 * (_HEADER_WORDS + _RECORD_WORDS * self.n_local)
         self._window = MPI.Win.Allocate_shared(size_bytes if self.local == 0 else 0, 8, comm=self.node)
         table = cast(Any, self._window.Shared_query(0)[0])
         self._words = memoryview(table).cast("B").cast("q")
@@ -49,19 +49,19 @@ class Control:
             np.asarray(self._words)[:] = 0
             _libc.sem_init(self._semaphore, 1, 1)  # for all processes that map it; one may take it
         self._window.Lock_all(MPI.MODE_NOCHECK)
-        self.pes = self.node.allgather(self.me)  # also: nobody writes before the zeros are there
+        self.pes = self.node.allgather(self.me)  # also a barrier: no PE writes before the table is cleared
         self._names: dict[str, int] = {}
-        self._calls = 0  # times _CALL
-        self._record = _HEADER + _RECORD * self.local
+        self._calls = 0  # calls entered * _CALL
+        self._record = _HEADER_WORDS + _RECORD_WORDS * self.local
         self._progress = self._record + _PROGRESS
         self._words[self._record + _PID] = os.getpid()
-        self._place = {pe: number for number, pe in enumerate(self.pes)}
-        liveness.open_word(self.life_address(self.me))
-        liveness.show(time.monotonic_ns())
+        self._record_of = {pe: number for number, pe in enumerate(self.pes)}
+        liveness.add_word(self.last_alive_address(self.me))
+        liveness.show_alive(time.monotonic_ns())
         forget_names(self.node)
 
     def enter(self, name: str) -> None:
-        """Notes that this PE enters ``name``, a call that every PE makes (on every call: about 0.1 us)."""
+        """Write down that this PE enters ``name``, a call that every PE makes.  Costs about 0.1 us."""
         try:
             number = self._names[name]
         except KeyError:
@@ -70,22 +70,23 @@ class Control:
         self._words[self._progress] = calls + number
 
     def _learn(self, name: str) -> int:
-        """Writes a name down where the others can read it; past the last free place, as "..."."""
+        """The index of a new name, written where the others can read it (as "..." when the record is full)."""
         number = min(len(self._names), _MAX_NAMES - 1)
         self._names[name] = number
-        text = name.encode()[: 8 * _NAME] if len(self._names) < _MAX_NAMES else b"..."
-        at = self._record + _NAMES + _NAME * number
-        np.asarray(self._words[at : at + _NAME]).view(np.uint8)[:] = np.frombuffer(text.ljust(8 * _NAME, b"\0"), "u1")
+        text = name.encode()[: 8 * _NAME_WORDS] if len(self._names) < _MAX_NAMES else b"..."
+        at = self._record + _NAMES + _NAME_WORDS * number
+        padded = text.ljust(8 * _NAME_WORDS, b"\0")
+        np.asarray(self._words[at : at + _NAME_WORDS]).view(np.uint8)[:] = np.frombuffer(padded, np.uint8)
         return number
 
     def set_state(self, state: int) -> None:
-        """COMPUTING, WAITING (inside a wait of the library) or LEAVING (the program)."""
+        """Write what this PE is doing: COMPUTING, WAITING (inside a wait of the library) or LEAVING (the program)."""
         self._words[self._record + _STATE] = state
 
     def claim(self) -> bool:
-        """True for exactly one thread of the node's processes: the one that may print why the job ends.
+        """True for exactly one thread of all processes of the node: the one that may print why the job ends.
 
-        Nobody gives the semaphore back, and MPI is not asked: it may not be called from every thread.
+        The semaphore is never released.  MPI is not called, because not every thread may call it.
         """
         return bool(_libc.sem_trywait(self._semaphore) == 0)
 
@@ -95,6 +96,7 @@ class Control:
         return self._words[_ABORT] != 0
 
     def set_abort(self) -> None:
+        """Tell the node that this PE ends the job."""
         self._words[_ABORT] = 1
 
     @property
@@ -102,60 +104,62 @@ class Control:
         """A number that grows with every call that this PE enters."""
         return self._calls
 
-    def life_address(self, pe: int) -> int:
-        """Address, in this process, of the word with the last sign of life of ``pe`` (0: a PE of another node)."""
-        return self._base + 8 * (self._at(pe) + _LIFE) if pe in self._place else 0
+    def last_alive_address(self, pe: int) -> int:
+        """Address, in this process, of the word that ``last_alive_ns`` reads; 0 for a PE of another node."""
+        return self._base + 8 * (self._at(pe) + _ALIVE) if pe in self._record_of else 0
 
-    def life(self, pe: int) -> int:
+    def last_alive_ns(self, pe: int) -> int:
         """When ``pe`` last showed a sign of life, in ns of CLOCK_MONOTONIC; 0 for a PE of another node."""
-        return self._words[self._at(pe) + _LIFE] if pe in self._place else 0
+        return self._words[self._at(pe) + _ALIVE] if pe in self._record_of else 0
 
     def calls(self, pe: int) -> int:
         """How many collective calls ``pe``, a PE of this node, has entered."""
         return self._words[self._at(pe) + _PROGRESS] // _CALL
 
     def state(self, pe: int) -> int:
+        """COMPUTING, WAITING or LEAVING, for a PE of this node."""
         return self._words[self._at(pe) + _STATE]
 
     def call(self, pe: int) -> str:
-        """The last call that ``pe`` entered, as "allreduce (call 7)"."""
+        """The last call that ``pe``, a PE of this node, entered: "allreduce (call 7)"."""
         at, calls = self._at(pe), self.calls(pe)
         if not calls:
             return "no call yet"
-        name = at + _NAMES + _NAME * (self._words[at + _PROGRESS] % _CALL)
-        return f"{self._words[name : name + _NAME].tobytes().rstrip(bytes(1)).decode(errors='replace')} (call {calls})"
+        first = at + _NAMES + _NAME_WORDS * (self._words[at + _PROGRESS] % _CALL)
+        name = self._words[first : first + _NAME_WORDS].tobytes().rstrip(b"\0").decode(errors="replace")
+        return f"{name} (call {calls})"
 
     def ahead(self) -> list[int]:
-        """The PEs of the node that are in a call which this PE never entered."""
+        """The PEs of this node that have entered more calls than this PE, and are still in the program."""
         return [pe for pe in self.pes if self.calls(pe) > self._calls // _CALL and self.state(pe) != LEAVING]
 
     def describe(self, pe: int) -> str:
-        """What ``pe`` is doing, in words, as far as this node can see."""
+        """What ``pe`` is doing, in words, as far as this node knows."""
         if pe not in self.pes:
             return f"PE {pe} is on another node"
         pid = self._words[self._at(pe) + _PID]
-        life = _life(pid)
-        if life in "TtZX":
-            return f"PE {pe} (process {pid}) {'is stopped' if life in 'Tt' else 'has ended'} after {self.call(pe)}"
+        state = _process_state(pid)
+        if state in "TtZX":
+            return f"PE {pe} (process {pid}) {'is stopped' if state in 'Tt' else 'has ended'} after {self.call(pe)}"
         if self.state(pe) == LEAVING:
             return f"PE {pe} (process {pid}) left the program after {self.call(pe)}"
         doing = "waits in" if self.state(pe) == WAITING else "last entered"
         return f"PE {pe} (process {pid}) {doing} {self.call(pe)}"
 
     def _at(self, pe: int) -> int:
-        return _HEADER + _RECORD * self._place[pe]
+        return _HEADER_WORDS + _RECORD_WORDS * self._record_of[pe]
 
     def close(self) -> None:
-        """Collective: gives the table back."""
-        liveness.close_word(self.life_address(self.me))
+        """Free the table.  Collective."""
+        liveness.remove_word(self.last_alive_address(self.me))
         self._words.release()
         self._window.Unlock_all()
         self._window.Free()
         self.node.Free()
 
 
-def _life(pid: int) -> str:
-    """The state letter of a process in /proc: T stopped, Z ended; "X" when there is none."""
+def _process_state(pid: int) -> str:
+    """The state letter of a process in /proc: T stopped, Z ended; "X" if there is no such process, "?" without /proc."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rpartition(") ")[2][:1]
@@ -164,19 +168,19 @@ def _life(pid: int) -> str:
 
 
 def forget_names(node: MPI.Intracomm) -> None:
-    """Unlinks MPICH's start-up segment, which every PE of the node has mapped by now (collective).
+    """Unlink MPICH's start-up segment, which every PE of the node has mapped by now.  Collective over ``node``.
 
-    The memory lives as long as somebody maps it; without its name a killed job leaves nothing behind.
-    Open MPI's segments keep their names: it attaches to them at the first message, not at start-up.
+    The memory stays until the last process unmaps it; without a name, a killed job leaves nothing behind.
+    Open MPI's segments keep their names, because it attaches to them at the first message, not at start-up.
     """
-    everywhere = set.intersection(*node.allgather(start_up_segments()))  # one that some PE lacks keeps its name
+    everywhere = set.intersection(*node.allgather(start_up_segments()))  # mapped by every PE
     if node.Get_rank() == 0:
         unlink(everywhere)
     node.Barrier()
 
 
 def start_up_segments(prefix: str = "mpich_shm_") -> set[str]:
-    """MPI's files in /dev/shm that this process has mapped and that still have their names."""
+    """Paths in /dev/shm that begin with ``prefix``, that this process has mapped, and that are not unlinked."""
     mapped = set()
     try:
         with open("/proc/self/maps") as maps:
@@ -185,11 +189,12 @@ def start_up_segments(prefix: str = "mpich_shm_") -> set[str]:
                 if path.startswith("/dev/shm/" + prefix) and not path.endswith(" (deleted)"):
                     mapped.add(path)
     except OSError:
-        pass  # no /proc: nothing to forget
+        pass  # there is no /proc
     return mapped
 
 
 def unlink(paths: set[str]) -> None:
+    """Remove the files that are still there."""
     for path in paths:
         try:
             os.unlink(path)

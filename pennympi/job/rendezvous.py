@@ -1,7 +1,7 @@
-"""Meeting the other PEs before a deadline.
+"""Barriers with a deadline.
 
-MPI's own collectives wait for ever.  The library meets the others here first, so that whoever
-is missing is named, and the collective that follows finds everybody there.
+MPI's own collectives wait for ever.  The library enters such a barrier before each of them: a PE that does not come is
+named, and the collective that follows finds every PE there.
 """
 
 from __future__ import annotations
@@ -17,66 +17,69 @@ from . import liveness
 from .control import COMPUTING, WAITING, Control
 
 _NOTHING = (None, 0, MPI.BYTE)
-LOOK_S = 0.05  # between two looks at signs of life
+LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
 ARRIVED, LEFT = 32701, 32702  # message tags, below the 32767 that every MPI has
 
 
-class Meeting:
-    """One gathering of all PEs of ``comm``: an empty message from each to each.
+class PolledBarrier:
+    """A barrier over ``comm``, entered when it is made and then polled.  Every PE sends an empty message to each other.
 
-    Unlike MPI_Ibarrier it knows, at any time, who is missing.
+    Unlike MPI_Ibarrier it knows at any time which PEs have not come.
     """
 
     def __init__(self, comm: MPI.Intracomm, tag: int = ARRIVED):
         me, n_pes = comm.Get_rank(), comm.Get_size()
-        others = [(me + step) % n_pes for step in range(1, n_pes)]  # nobody is everybody's first
-        self._arrivals = [(pe, comm.Irecv(_NOTHING, pe, tag)) for pe in others]
-        self._notices = [comm.Isend(_NOTHING, pe, tag) for pe in others]
+        others = [(me + step) % n_pes for step in range(1, n_pes)]  # each PE begins with another one
+        self._receives = [(pe, comm.Irecv(_NOTHING, pe, tag)) for pe in others]
+        self._sends = [comm.Isend(_NOTHING, pe, tag) for pe in others]
 
     def complete(self) -> bool:
-        """True once every PE has come (and heard of this one)."""
-        self._arrivals = [(pe, request) for pe, request in self._arrivals if not request.Test()]
-        self._notices = [request for request in self._notices if not request.Test()]
-        return not self._arrivals and not self._notices
+        """True once every PE has entered, and this PE's messages are out."""
+        self._receives = [(pe, request) for pe, request in self._receives if not request.Test()]
+        self._sends = [request for request in self._sends if not request.Test()]
+        return not self._receives and not self._sends
 
     def absent(self) -> list[int]:
-        return sorted(pe for pe, _ in self._arrivals)
+        """The PEs that had not entered at the last call of ``complete``, in order."""
+        return sorted(pe for pe, _ in self._receives)
 
-    def give_up(self) -> None:
-        for _, request in self._arrivals:
+    def cancel(self) -> None:
+        """Stop waiting for the absent PEs."""
+        for _, request in self._receives:
             request.Cancel()
             request.Free()
-        self._arrivals = []
+        self._receives = []
 
 
 class Deadline:
-    """When to stop waiting for a Meeting: ``timeout_s`` (0: never) after it began, or after the last sign of life of
-    the most silent PE that is missing, if that is later.
+    """When to stop waiting at a PolledBarrier: after ``timeout_s`` (0: never) without a sign of life.
+
+    The time counts from the start, or from the last sign of life of the most silent absent PE, if that is later.
     """
 
     def __init__(self, control: Control | None, timeout_s: float):
         self._control, self._timeout_s = control, timeout_s
         self._since_ns = self._looked_ns = time.monotonic_ns()
 
-    def passed(self, meeting: Meeting) -> bool:
-        """Looks at the PEs that are missing every now and then; this PE shows that it lives as long as they do."""
+    def passed(self, barrier: PolledBarrier) -> bool:
+        """True once the time is over.  From time to time it passes the absent PEs' sign of life on as this PE's."""
         now_ns = time.monotonic_ns()
-        if not self._timeout_s or now_ns - self._looked_ns < 1e9 * min(LOOK_S, self._timeout_s / 4):
+        if not self._timeout_s or now_ns - self._looked_ns < 1e9 * min(LIVENESS_INTERVAL_S, self._timeout_s / 4):
             return False
         self._looked_ns = now_ns
-        absent = meeting.absent()
+        absent = barrier.absent()
         if self._control and absent:
-            life_ns = min(self._control.life(pe) for pe in absent)
-            liveness.show(life_ns)
-            self._since_ns = max(self._since_ns, life_ns)
+            alive_ns = min(self._control.last_alive_ns(pe) for pe in absent)
+            liveness.show_alive(alive_ns)
+            self._since_ns = max(self._since_ns, alive_ns)
         return now_ns - self._since_ns > 1e9 * self._timeout_s
 
 
-def pauses() -> Iterator[float]:
-    """Yields the seconds since the start, sleeping in between: first by yielding the core, at last 1 ms."""
-    start, nap_s = time.monotonic(), 0.0
+def poll_times() -> Iterator[float]:
+    """Yield the seconds since the start, for ever, with a pause in between: at first the core is yielded, later 1 ms."""
+    start_s, nap_s = time.monotonic(), 0.0
     while True:
-        passed_s = time.monotonic() - start
+        passed_s = time.monotonic() - start_s
         yield passed_s
         if passed_s > 0.002:
             nap_s = min(max(2 * nap_s, 2e-5), 1e-3)
@@ -84,30 +87,32 @@ def pauses() -> Iterator[float]:
 
 
 def rendezvous(comm: MPI.Intracomm, control: Control | None, what: str, timeout_s: float) -> None:
-    """Waits until every PE of ``comm`` is here; collective.
+    """Wait until every PE of ``comm`` has made this call.  Collective.
 
-    what: the call, for the message; timeout_s: 0 waits for ever.
-    Raises PeerTimeout naming the PEs that have not come and, on this node, what they were doing.
+    what:      names the call in messages
+    timeout_s: how long to wait for a PE without a sign of life; 0 waits for ever
+    Raises PeerTimeout, which names the absent PEs and says what those of this node were doing.
     """
     if comm.Get_size() == 1:
         return
     if control:
         control.enter(what)
         control.set_state(WAITING)
-        liveness.show(time.monotonic_ns())
-    meeting, deadline = Meeting(comm), Deadline(control, timeout_s)
-    for _ in pauses():
-        if meeting.complete():
+        liveness.show_alive(time.monotonic_ns())
+    barrier, deadline = PolledBarrier(comm), Deadline(control, timeout_s)
+    for _ in poll_times():
+        if barrier.complete():
             break
-        if deadline.passed(meeting):
-            absent = meeting.absent() or [-1]
-            meeting.give_up()
-            raise PeerTimeout(comm.Get_rank(), absent[0], what, timeout_s=timeout_s, detail=_whereabouts(absent, control))
+        if deadline.passed(barrier):
+            absent = barrier.absent() or [-1]
+            barrier.cancel()
+            detail = _describe(absent, control)
+            raise PeerTimeout(comm.Get_rank(), absent[0], what, timeout_s=timeout_s, detail=detail)
     if control:
         control.set_state(COMPUTING)
 
 
-def _whereabouts(absent: list[int], control: Control | None) -> str:
+def _describe(absent: list[int], control: Control | None) -> str:
     if control:
         words = [control.describe(pe) for pe in absent[:4]]
     else:
@@ -118,6 +123,6 @@ def _whereabouts(absent: list[int], control: Control | None) -> str:
 
 
 def gather_checked(comm: MPI.Intracomm, control: Control | None, obj: Any, what: str, timeout_s: float) -> list[Any]:
-    """Every PE's ``obj`` (picklable), in the order of the PEs; collective, with rendezvous()'s deadline and error."""
+    """Every PE's ``obj`` (picklable), in order of PE.  Collective, with the deadline and the error of ``rendezvous``."""
     rendezvous(comm, control, what, timeout_s)
     return comm.allgather(obj)

@@ -1,1 +1,1 @@
-"""Symmetric arrays, the workspaces of collectives, and the order of what uses them."""
+"""Symmetric arrays, the workspaces of collectives, and the order of the launches that use them."""

@@ -1,9 +1,8 @@
 """Symmetric memory that the teams of a process share.
 
-An offset means the same memory on every PE, and each PE keeps one list of what is free on it.
-A team takes a range that is free on all its PEs: each tells the others what is free on it, and all
-come to the first fit in what is free on every one.  PEs outside the team take no part, so that teams
-may overlap in any way.
+An offset names the same memory on every PE, and each PE keeps a list of the ranges that are free on it.  To allocate, the
+PEs of a team tell one another their free ranges, and each finds the same first fit in the ranges that are free on all of
+them.  PEs outside the team take no part, so teams may overlap in any way.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +12,12 @@ from typing import Any
 from .freelist import FreeList, Range, first_fit
 
 
-def in_common(lists: Sequence[tuple[Range, ...]]) -> tuple[Range, ...]:
-    """The ranges that are free in each of the lists, which are sorted."""
-    return reduce(_in_both, set(lists))  # most lists are alike
+def common_ranges(lists: Sequence[tuple[Range, ...]]) -> tuple[Range, ...]:
+    """The ranges that are free in each of the lists.  Every list is in order of offset, and so is the result."""
+    return reduce(_intersection, set(lists))  # most lists are equal
 
 
-def _in_both(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
+def _intersection(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
     common, i, j = [], 0, 0
     while i < len(a) and j < len(b):
         end_a, end_b = sum(a[i]), sum(b[j])
@@ -29,35 +28,35 @@ def _in_both(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
     return tuple(common)
 
 
-class Share:
-    """What one team has of this PE's memory.
+class TeamArena:
+    """One team's allocations in the memory that this PE shares among its teams.
 
-    ranges:     this PE's memory, of all teams
-    gather:     every PE's data, in the order of the team's PEs; collective over the team
-    free_bytes: free on every PE of the team, before its last allocation
+    ranges:     the memory of this PE, for all its teams
+    gather:     returns every PE's data, in order of the team's PEs; collective over the team
+    free_bytes: that were free on every PE of the team before its last allocation
     """
 
     def __init__(self, ranges: FreeList, gather: Callable[[Any], list[Any]]):
         self._ranges, self._gather = ranges, gather
-        self._held: set[int] = set()
+        self._allocated: set[int] = set()  # offsets
         self.free_bytes = 0
 
     def allocate(self, nbytes: int) -> int | None:
-        """Offset of ``nbytes`` bytes, the same on every PE of the team; None where nothing fits.  Collective."""
-        common = in_common(self._gather(self._ranges.free))
-        self.free_bytes = sum(size for _, size in common)
+        """Offset of ``nbytes`` bytes, the same on every PE of the team, or None if nothing fits.  Collective."""
+        common = common_ranges(self._gather(self._ranges.free))
+        self.free_bytes = sum(size_bytes for _, size_bytes in common)
         offset = first_fit(common, nbytes)
         if offset is not None:
             self._ranges.take_at(offset, nbytes)
-            self._held.add(offset)
+            self._allocated.add(offset)
         return offset
 
     def release(self, offset: int) -> None:
-        """Give an allocation back; each PE by itself, once no peer writes there any more."""
-        self._held.remove(offset)
-        self._ranges.give(offset)
+        """Free an allocation on this PE, when no peer writes there any more."""
+        self._allocated.remove(offset)
+        self._ranges.release(offset)
 
     def close(self) -> None:
-        """Give everything back that is left."""
-        for offset in tuple(self._held):
+        """Free all allocations that are left."""
+        for offset in tuple(self._allocated):
             self.release(offset)

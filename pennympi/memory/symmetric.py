@@ -1,4 +1,4 @@
-"""Symmetric arrays: who lives in the heap, and views of the peers' instances."""
+"""Symmetric arrays: their allocation, and views of the peers' instances."""
 
 from bisect import bisect_right
 from typing import Any
@@ -17,21 +17,25 @@ class SymmetricArrays:
 
     def __init__(self, backend: Backend, job: Job):
         self._backend, self._job = backend, job
-        self._starts: list[int] = []  # sorted addresses of live arrays
-        self._bytes: dict[int, int] = {}
+        self._starts: list[int] = []  # addresses of live arrays, in order
+        self._nbytes: dict[int, int] = {}  # by address, as are the next two
         self._arrays: dict[int, Any] = {}
-        self._registered: dict[int, int] = {}
+        self._registered_nbytes: dict[int, int] = {}
 
     def empty(self, shape: Any, dtype: Any) -> Any:
-        """A new array, the same shape and dtype on every PE.  Collective.
+        """A new array, not initialised, of the same shape and dtype on every PE.  Collective.
 
-        Raises ValueError when the PEs ask for different things, SymmetricHeapExhausted.
+        shape: int or ints;  dtype: name or dtype of an element type in ``arrays.dtypes.TABLE``
+        Raises ValueError if the PEs ask for different arrays, TypeError or ValueError for a wrong shape, Unsupported
+        for another dtype, SymmetricHeapExhausted.
         """
         row, sizes = dtype_of(dtype), _shape(shape)
         request = self._job.gather((sizes, row.name), "allocation of a symmetric array")
         if any(other != request[0] for other in request):
-            said = ", ".join(f"PE {pe} {shape} {name}" for pe, (shape, name) in enumerate(request[:8]))
-            raise ValueError(f"a symmetric array has the same shape and dtype on every PE, but asked for were: {said}")
+            requests = ", ".join(f"PE {pe} {shape} {name}" for pe, (shape, name) in enumerate(request[:8]))
+            raise ValueError(
+                f"a symmetric array has the same shape and dtype on every PE, but the PEs asked for: {requests}"
+            )
         nbytes = int(np.prod(sizes, dtype=np.int64)) * row.item_bytes
         address = self._backend.allocate(max(nbytes, 1))
         array = self._backend.view(address, sizes, row)
@@ -40,24 +44,24 @@ class SymmetricArrays:
 
     def _insert(self, address: int, nbytes: int, array: Any) -> None:
         self._starts.insert(bisect_right(self._starts, address), address)
-        self._bytes[address], self._arrays[address] = max(nbytes, 1), array
+        self._nbytes[address], self._arrays[address] = max(nbytes, 1), array
 
     def free(self, x: Any) -> None:
-        """Give back what ``empty`` gave.  Collective.  Raises ValueError for anything else."""
+        """Free an array that ``empty`` returned.  Collective.  Raises ValueError for any other array."""
         address = next((at for at, array in self._arrays.items() if array is x), None)
         if address is None:
             raise ValueError(
                 "free() takes the array that empty(), zeros(), full(), array() or signals() returned, once; "
                 "not a view of it, and not another array"
             )
-        self._backend.synchronize(None)  # what is under way may still write it, here or on a peer
+        self._backend.synchronize(None)  # launches in flight may still write it, here or on a peer
         self._job.rendezvous("free of a symmetric array")
         self._backend.release(address)
         self._starts.remove(address)
-        del self._bytes[address], self._arrays[address]
+        del self._nbytes[address], self._arrays[address]
 
     def holds(self, span: Span) -> bool:
-        """True for memory in a live symmetric array.
+        """True if the memory is inside a live symmetric array of this team.
 
         Raises ValueError for memory of the heap that has been freed, or that another team holds.
         """
@@ -65,7 +69,7 @@ class SymmetricArrays:
         i = bisect_right(self._starts, address) - 1
         if i >= 0:
             start = self._starts[i]
-            if address + span.count * span.dtype.item_bytes <= start + self._bytes[start]:
+            if address + span.count * span.dtype.item_bytes <= start + self._nbytes[start]:
                 return True
         if self._backend.in_heap(address):
             if self._backend.taken(address):
@@ -73,57 +77,66 @@ class SymmetricArrays:
             raise ValueError("the array was freed: its memory is back in the symmetric heap")
         return False
 
-    def whereabouts(self, address: int, nbytes: int) -> tuple[int, int] | None:
-        """(number of the live symmetric array, offset in it), which names the same memory on every PE; None elsewhere."""
+    def locate(self, address: int, nbytes: int) -> tuple[int, int] | None:
+        """(index of the live symmetric array, offset in it in bytes), or None for memory outside these arrays.
+
+        The pair names the same memory on every PE.
+        """
         i = bisect_right(self._starts, address) - 1
-        if i < 0 or address + nbytes > self._starts[i] + self._bytes[self._starts[i]]:
+        if i < 0 or address + nbytes > self._starts[i] + self._nbytes[self._starts[i]]:
             return None
         return i, address - self._starts[i]
 
     def peer(self, x: Any, pe: int) -> Any:
-        """A view of PE ``pe``'s instance of ``x`` (an array or a view of one)."""
+        """A view of PE ``pe``'s instance of ``x``, a symmetric array or a view of one.
+
+        Raises ValueError for any other array, Unsupported if no pointer reaches the PE.
+        """
         span = self._backend.span(x, writable=False)
         if not self.holds(span):
             raise ValueError(
-                "peer() takes a symmetric array (team.empty and so on): another one has no instance on a peer"
+                "peer() takes a symmetric array (team.empty and so on): no other array has an instance on a peer"
             )
         delta = self._backend.delta(pe)
         if delta is None:
-            raise Unsupported(f"PE {pe} can't be reached by a pointer from here: use team.get or team.put")
+            raise Unsupported(f"no pointer of this PE reaches PE {pe}: use team.get or team.put")
         return self._backend.view(span.address + delta, tuple(x.shape), span.dtype)
 
     def release_all(self) -> None:
-        """Give everything back, in order of address: the same on every PE."""
+        """Free all arrays, in order of address, which is the same order on every PE."""
         for address in self._starts:
             self._backend.release(address)
         self._starts.clear()
-        self._bytes.clear()
+        self._nbytes.clear()
         self._arrays.clear()
 
     def register(self, x: Any) -> None:
-        """Let ``x`` be the source of puts to any PE.  Raises ValueError if it is already."""
+        """Make ``x``, an array outside the heap, a valid source of puts to any PE.  Raises ValueError if it is one."""
         span = self._backend.span(x, writable=False)
-        if self.holds(span) or span.address in self._registered:
+        if self.holds(span) or span.address in self._registered_nbytes:
             raise ValueError("register() is for an array outside the symmetric heap that is not registered yet")
         self._backend.register(span)
-        self._registered[span.address] = span.nbytes
+        self._registered_nbytes[span.address] = span.nbytes
 
     def unregister(self, x: Any) -> None:
-        """Undo ``register``.  Raises ValueError if it was not registered."""
+        """Undo ``register``.  Raises ValueError if ``x`` is not registered."""
         span = self._backend.span(x, writable=False)
-        if self._registered.pop(span.address, None) is None:
-            raise ValueError("unregister() takes an array that register() was given")
+        if self._registered_nbytes.pop(span.address, None) is None:
+            raise ValueError("unregister() takes an array that register() has registered")
         self._backend.unregister(span)
 
     def sendable(self, span: Span) -> bool:
-        """True for memory that may be the source of a put to a PE beyond the pointers' reach."""
+        """True if the memory may be the source of a put to a PE that no pointer reaches."""
         if self.holds(span):
             return True
-        return any(a <= span.address and span.address + span.nbytes <= a + n for a, n in self._registered.items())
+        return any(
+            start <= span.address and span.address + span.nbytes <= start + nbytes
+            for start, nbytes in self._registered_nbytes.items()
+        )
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple.  Raises TypeError or ValueError for what is none."""
+    """A shape as a tuple.  Raises TypeError if it is not made of ints, ValueError if one of them is negative."""
     try:
         sizes = tuple(int(n) for n in shape) if hasattr(shape, "__iter__") else (int(shape.__index__()),)
     except (TypeError, AttributeError):

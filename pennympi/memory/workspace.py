@@ -1,4 +1,4 @@
-"""Workspaces of collectives: where peers write, and what counts the rounds."""
+"""Workspaces of collectives: the memory that peers write, and the signals and epochs that count rounds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,12 @@ from .freelist import aligned
 
 @dataclass(frozen=True)
 class Workspace:
-    """Addresses in one symmetric allocation.  Calls that share a lane must run one after another.
+    """Addresses in one symmetric allocation.  Calls that use the same workspace must run one after another.
 
-    inbox:   bytes that peers write, the start of the allocation;  outbox: bytes that only this PE writes
-    signals: words, set by peers to epochs;  epochs: words of this PE
-    ways:    words of this PE that say which PE sends to which
+    inbox:   messages from peers, at the start of the allocation;  outbox: messages that this PE is about to send
+    signals: int64 words that peers set to epochs;  epochs: int64 words in which this PE counts
+    routes:  int64 words of this PE that say which PE sends to which
+    nbytes:  of the whole allocation
     """
 
     inbox: int
@@ -39,46 +40,49 @@ def make_workspace(
     epoch_words: int,
     routes: Sequence[int] = (),
 ) -> Workspace:
-    """Allocate a lane on every PE, cleared; signals start where epochs do.  Collective; waits for no stream."""
-    first = setting("PENNYMPI_FIRST_EPOCH")
+    """Allocate a workspace on every PE, clear it, and set signals and epochs to PENNYMPI_FIRST_EPOCH.
+
+    Collective.  Waits for no stream.  Raises SymmetricHeapExhausted.
+    """
+    first_epoch = setting("PENNYMPI_FIRST_EPOCH")
     sizes = (inbox_bytes, outbox_bytes, 8 * signal_words, 8 * epoch_words, 8 * len(routes))
     starts = np.cumsum([0, *map(aligned, sizes)])
     nbytes = int(starts[-1])
     base = backend.allocate(nbytes)
-    inbox, outbox, signals, epochs, beyond, _ = (base + int(start) for start in starts)
-    backend.zero(base, nbytes)  # what was in this memory could look like a packet's epoch
-    backend.copy_in(signals, np.full(signal_words, first, np.int64))
-    backend.copy_in(epochs, np.full(epoch_words, first, np.int64))
-    backend.copy_in(beyond, np.array(routes, np.int64))
-    job.rendezvous("set-up of a lane")  # no peer may write before this is cleared
-    return Workspace(inbox, outbox, signals, epochs, beyond, nbytes)
+    inbox, outbox, signals, epochs, routes_at, _ = (base + int(start) for start in starts)
+    backend.zero(base, nbytes)  # old bytes could be taken for a packet's epoch
+    backend.copy_in(signals, np.full(signal_words, first_epoch, np.int64))
+    backend.copy_in(epochs, np.full(epoch_words, first_epoch, np.int64))
+    backend.copy_in(routes_at, np.array(routes, np.int64))
+    job.rendezvous("set-up of a workspace")  # no peer may write before this is cleared
+    return Workspace(inbox, outbox, signals, epochs, routes_at, nbytes)
 
 
 class Workspaces:
-    """The lanes of one team: one for each algorithm that ran, and one for each plan that bounds its multiprocessors."""
+    """The workspaces of one team: one for each algorithm that ran, and one for each plan made with ``sms=``."""
 
     def __init__(self, backend: Backend, job: Job, place: Place):
         self._backend, self._job, self._place = backend, job, place
         self._shared: dict[tuple[str, str], Workspace] = {}
-        self._own: dict[int, Workspace] = {}  # by the number of the plan, which is the same on every PE
+        self._own: dict[int, Workspace] = {}  # by number of the plan, the same on every PE
         self._dead: set[int] = set()
         self._plans = 0
 
     def shared(self, collective: str, row: Algorithm) -> Workspace:
-        """The lane of all calls of an algorithm, eager, planned and captured: they run one after another."""
+        """The workspace of all calls of an algorithm, which run one after another.  Collective when it is made."""
         key = collective, row.name
         if key not in self._shared:
             try:
                 self._shared[key] = self._make(row, self._backend.max_blocks)
             except SymmetricHeapExhausted:
-                if not self._give_back():
+                if not self._release_dead():
                     raise
                 self._shared[key] = self._make(row, self._backend.max_blocks)
         return self._shared[key]
 
     def own(self, row: Algorithm, blocks: int) -> tuple[Workspace, Callable[[], None]]:
-        """A lane for one plan of so many blocks, and what to call when nobody can call the plan any more."""
-        self._give_back()
+        """A new workspace for one plan of ``blocks`` blocks, and what to call when the plan has died.  Collective."""
+        self._release_dead()
         self._plans += 1
         number = self._plans
         self._own[number] = self._make(row, blocks)
@@ -92,17 +96,17 @@ class Workspaces:
             self._backend, self._job, nbytes, outbox_bytes, blocks * row.signals(self._place), blocks, routes
         )
 
-    def _give_back(self) -> bool:
-        """Release the lanes of plans that are gone on every PE, if there are any: each forgets them at a time of its own.
+    def _release_dead(self) -> bool:
+        """Free the workspaces of plans that have died on every PE; True if there were any.  Collective.
 
-        Waits for the device, so that a first call does it only where nothing else gives room.
+        The PEs drop a plan at different times.  This waits for the device, so ``shared`` calls it only without room.
         """
         if not self._own:
             return False
-        dead = frozenset.intersection(*self._job.gather(frozenset(self._dead), "set-up of a lane"))
+        dead = frozenset.intersection(*self._job.gather(frozenset(self._dead), "set-up of a workspace"))
         if dead:
             self._backend.synchronize(None)  # their last calls
-            self._job.rendezvous("set-up of a lane")
+            self._job.rendezvous("set-up of a workspace")
         for number in sorted(dead):
             self._backend.release(self._own.pop(number).inbox)
         self._dead -= dead
@@ -110,10 +114,10 @@ class Workspaces:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of workspaces."""
         return len(self._shared) + len(self._own)
 
     @property
     def held_bytes(self) -> int:
-        """What the lanes hold of this PE's symmetric heap."""
+        """Bytes of this PE's symmetric heap that the workspaces take."""
         return sum(workspace.nbytes for workspace in (*self._shared.values(), *self._own.values()))

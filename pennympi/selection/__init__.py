@@ -1,1 +1,1 @@
-"""Which algorithm runs: tables of measured times, the cost model, and the rules."""
+"""Which algorithm runs: tables of measured times, the cost model, and size thresholds."""

@@ -1,12 +1,11 @@
-"""What an algorithm costs, by counting: an alpha-beta-gamma model.
+"""The cost of an algorithm by an alpha-beta-gamma model.
 
-Every row of an algorithm table has a formula (``formulas.py``) for how many messages
-wait for one another, how many bytes a PE sends, and so on.  A machine's constants
-(``machine.py``) make microseconds of them.  ``python -m pennympi.selection.cost``
-prints the page docs/cost-model.md, so that the page is the code.
+Every row of an algorithm table has a formula (``formulas.py``) that counts the messages that wait for one another, the
+bytes that a PE sends, and so on.  The constants of a machine (``machine.py``) turn these counts into microseconds.
+``python -m pennympi.selection.cost`` prints docs/cost-model.md.
 
-Source of the form: Hockney's alpha and beta, with gamma for the arithmetic, as in
-Thakur, Rabenseifner and Gropp (2005), and a cost a message as in LogP.
+The model is Hockney's alpha and beta, with gamma for the arithmetic, as in Thakur, Rabenseifner and Gropp (2005), and
+a cost for each message as in LogP.
 """
 
 import math
@@ -19,7 +18,7 @@ from .machine import NVLINK, PCIE, Machine, host
 
 
 def values_of(place: Place, item_bytes: int, acc_bytes: int, nbytes: int) -> dict[str, Any]:
-    """What the symbols stand for."""
+    """The values of ``formulas.SYMBOLS`` for a vector of ``nbytes`` bytes."""
     n = place.n_pes
     sizes = [len(pes) for pes in place.nodes]
     return {
@@ -37,7 +36,7 @@ def values_of(place: Place, item_bytes: int, acc_bytes: int, nbytes: int) -> dic
 def predict(
     row: Algorithm, count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits, machine: Machine
 ) -> float | None:
-    """Microseconds of one call, or None for an algorithm without a formula."""
+    """Microseconds of one call on ``count`` elements, or None for an algorithm without a formula."""
     formula = FORMULAS.get(row.name)
     if formula is None:
         return None
@@ -57,21 +56,21 @@ def predict(
 
 
 def page() -> str:
-    """The page docs/cost-model.md."""
+    """docs/cost-model.md, as Markdown."""
     lines = [
         "# Cost model",
         "",
-        "Made by `python -m pennympi.selection.cost` from `selection/formulas.py` and `selection/machine.py`.",
-        "Used where `python -m pennympi tune` has measured nothing, and for machines that nobody has here.",
+        "Made by `python -m pennympi.selection.cost` from `formulas.py` and `machine.py` in `pennympi/selection/`.",
+        "The library uses it on machines on which `python -m pennympi tune` has not run, and for predictions.",
         "",
         "A call takes",
         "",
         "    launch_us + rounds * (near_hops * hop_us + net_hops * net_hop_us) + rounds * messages * message_us",
         "        + sent / sent_gb_s + nic / nic_gb_s + moved / moved_gb_s + added / added_gb_s",
         "",
-        "`rounds` is how often each block of the algorithm's plan goes round: bytes / (blocks * piece * span).",
-        "Where a round is under way while the one before is finished, hops count once (o).",
-        "Packets (p) have constants of their own.",
+        "`rounds` is the number of rounds of each block of the algorithm's plan: bytes / (blocks * piece * span).",
+        "If a round begins before the previous one has ended, the hops count once (marked o).",
+        "Packets have constants of their own (marked p).",
         "",
         *(f"- `{name}`: {meaning}" for name, meaning in SYMBOLS.items()),
         "",

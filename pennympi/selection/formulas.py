@@ -1,6 +1,6 @@
-"""How much work each AllReduce algorithm is: one formula a row of its table, counted in messages and bytes.
+"""The work of each AllReduce algorithm in messages and bytes: one formula for each row of its table.
 
-``cost.py`` makes microseconds of the counts.
+``cost.py`` turns these counts into microseconds.
 """
 
 import math
@@ -13,12 +13,12 @@ SYMBOLS = {
     "S": "bytes of the vector",
     "n": "PEs",
     "N": "nodes",
-    "M": "PEs of a node (the largest)",
-    "R": "rails, that is NICs of a node",
-    "p": "the largest power of two in n",
+    "M": "PEs of the largest node",
+    "R": "rails (NICs of a node)",
+    "p": "the largest power of two up to n",
     "h": "n / 2, rounded up",
     "w": "bytes of a partial result / bytes of an element (2 for 16-bit floats, else 1)",
-    "log2, ceil": "logarithm of base two; the next whole number",
+    "log2, ceil": "logarithm to base two; rounding up",
 }
 
 
@@ -26,12 +26,12 @@ SYMBOLS = {
 class Formula:
     """Counts for one call, as Python expressions over ``SYMBOLS``.
 
-    near_hops, net_hops: messages one after another on the longest way, inside nodes and between them, in a round
+    near_hops, net_hops: messages of a round that wait for one another, inside nodes and between nodes
     messages: that a PE sends in a round
     sent:     bytes that a PE sends inside its node;  nic: bytes that the busiest NIC sends
-    moved, added: bytes that a PE copies, and adds up, in its own memory
+    moved, added: bytes that a PE copies, and that it reduces, in its own memory
     span:     pieces of the vector that one block handles in a round
-    packets:  messages are packets;  overlaps: a round is under way while the one before is finished
+    packets:  the messages are packets;  overlaps: a round begins before the previous one has ended
     """
 
     near_hops: str
@@ -46,7 +46,7 @@ class Formula:
     overlaps: bool = False
 
     def counts(self, values: dict[str, Any]) -> dict[str, float]:
-        """{field: its value}."""
+        """{field: its value} for the values of the symbols."""
         scope = {"__builtins__": {}, "log2": math.log2, "ceil": math.ceil, "min": min, "max": max}
         return {name: float(eval(code, scope, values)) for name, code in _codes(self).items()}
 
@@ -59,9 +59,9 @@ def _codes(formula: Formula) -> dict[str, CodeType]:
     return {name: compile(getattr(formula, name), f"<{name}>", "eval") for name in COUNTED}
 
 
-def _to_all(times: str) -> dict[str, str]:
-    """What a PE sends to every other PE, ``times`` bytes to each, by links inside the node and by its NIC."""
-    return {"sent": f"(M - 1) * {times}", "nic": f"(n - M) * {times} * M / R"}
+def _to_all(nbytes: str) -> dict[str, str]:
+    """``sent`` and ``nic`` of a PE that sends ``nbytes`` bytes, an expression, to every other PE."""
+    return {"sent": f"(M - 1) * {nbytes}", "nic": f"(n - M) * {nbytes} * M / R"}
 
 
 def _ring(nic: str) -> Formula:
@@ -167,7 +167,7 @@ FORMULAS = {
         sent="(1 + 1 / n) * S",
         nic="0",
         moved="2 * S",
-        added="S",  # a CPU does; of a switch it is no more than what it moves
+        added="S",  # on a CPU; a switch reduces while it moves
         span="n",
     ),
     "two_shot_direct": replace(_shots(2, packets=False, overlaps=True), moved="0"),

@@ -1,4 +1,4 @@
-"""Which AllReduce algorithm runs: the one that is named, else the fastest as measured, else as the model says."""
+"""Which AllReduce algorithm runs: the named one, else the fastest one as measured, else as the model predicts."""
 
 import os
 from collections.abc import Mapping
@@ -17,19 +17,22 @@ from .machine import Machine
 from .tuned import Tuned, find
 
 COLLECTIVE = "allreduce"
-# From how many bytes on a plan on a shared out is fastest by each, as measured at 2 H200.
+# The smallest size at which each is the fastest for a plan on a shared out, as measured with 2 H200s.
 PLANNED_MIN_BYTES = {"two_shot_copied": 512 << 20, "two_shot_direct": 16 << 20}
 NEEDS_SHARED_OUT = "runs in plans whose out is the same symmetric array on every PE: see team.plan_allreduce"
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What an AllReduce of one kind will run, and why.  Print it.
+    """Which algorithm an AllReduce of one kind will run, and why.  ``str`` of it is a report of several lines.
 
-    plan:      blocks (one a multiprocessor of a GPU), elements of a message, threads of a block (0: the
-               backend's own)
-    measured, modelled: {algorithm: us a call} by the tuned table and by the cost model
-    refused:   {algorithm: why it can't run here}
+    nbytes, dtype, op: the kind;  where: the number of PEs and their device
+    algorithm, why:    the algorithm that will run, and why
+    plan:        blocks (at most one on each multiprocessor of a GPU), elements of a message, and threads of a block
+                 (0: the backend's default)
+    piece_bytes: size of a message
+    measured, modelled: {algorithm: us of a call}, from the tuned table and by the cost model
+    refused:     {algorithm: why it cannot run here}
     """
 
     nbytes: int
@@ -63,10 +66,11 @@ class Explanation:
 
 
 class Selection:
-    """The choice of one team.
+    """The choice of AllReduce algorithms for one team.
 
-    limits: of its launches;  machine: constants of the cost model;  tuned: its measured table, or None
-    device: what its PEs run on
+    place:   of the team;  limits: of its launches
+    machine: the constants of the cost model;  tuned: the table of measured times, or None
+    device:  name of the device of its PEs
     """
 
     def __init__(self, place: Place, limits: Limits, machine: Machine, tuned: Tuned | None, device: str):
@@ -75,11 +79,11 @@ class Selection:
     def choose(
         self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, residual: bool = False
     ) -> Algorithm:
-        """The row to run.  ``name``: an algorithm's, or "auto"; or a row, which a measurement may have changed.
+        """The row to run for a vector of ``nbytes`` bytes.
 
-        residual: it has to add one
-
-        Raises ValueError for an unknown name, Unsupported when it can't run here.
+        name:     of an algorithm, or "auto"; or a row, whose plan may have been changed
+        residual: the algorithm has to add a residual
+        Raises ValueError for an unknown name, Unsupported if the algorithm cannot run here.
         """
         if name == "auto":
             name = setting("PENNYMPI_ALLREDUCE")
@@ -99,9 +103,10 @@ class Selection:
         return row
 
     def planned(self, name: str | Algorithm, nbytes: int, dtype: str, op: str, shared: bool) -> Algorithm | None:
-        """The row of a plan that writes the peers' ``out`` itself, or None: as any call.
+        """The row for a plan that writes the peers' ``out`` directly, or None if ``choose`` has to choose the row.
 
-        shared: ``out`` is the same symmetric object on every PE.  Raises Unsupported for one that can't run here.
+        shared: ``out`` is the same symmetric array on every PE
+        Raises Unsupported if ``name`` names such a row and it cannot run here.
         """
         if isinstance(name, Algorithm):
             return None
@@ -119,11 +124,11 @@ class Selection:
         return row
 
     def _refusal(self, row: Algorithm, dtype: str, op: str) -> str:
-        """Why a row can't run here, or ""."""
+        """Why a row cannot run here, or "" if it can."""
         return row.refuse(self._place, dtype, op) or row.no_room(self._place, self._limits)
 
     def explain(self, nbytes: int, dtype: DType, op: str, limits: Limits | None = None) -> Explanation:
-        """What a call would run within ``limits`` (None: the team's), why, and what else could.  Raises as ``choose``."""
+        """What a call will run within ``limits`` (None: the team's), and why.  Raises as ``choose``."""
         limits = limits or self._limits
         row = self.choose("auto", self._place, nbytes, dtype.name, op)
         forced = setting("PENNYMPI_ALLREDUCE") != "auto"
@@ -136,7 +141,7 @@ class Selection:
             op,
             f"{self._place.n_pes} PEs on {self.device}",
             row.name,
-            "which for one PE is a copy at most" if alone else why,
+            "which is at most a copy on one PE" if alone else why,
             plan,
             plan.piece_elems * dtype.item_bytes,
             self._measured(nbytes, dtype, op),
@@ -145,7 +150,7 @@ class Selection:
         )
 
     def _best(self, nbytes: int, dtype: DType, op: str, residual: bool = False) -> tuple[str, str]:
-        """(name, why) of the fastest algorithm that can run (and add a residual)."""
+        """(name, why) of the fastest algorithm that can run, and add a residual if it has to."""
         able = [row.name for row in TABLE.values() if row.residual or not residual]
         measured = {name: us for name, us in self._measured(nbytes, dtype, op).items() if name in able}
         if measured and self.tuned:
@@ -154,17 +159,17 @@ class Selection:
         if modelled:
             return min(modelled, key=lambda name: modelled[name]), f"the fastest by the cost model of {self.machine.name}"
         able = [name for name in able if not self._refusal(TABLE[name], dtype.name, op)]
-        return able[0], "the first that can run: none has a formula"
+        return able[0], "the first that can run, because none has a formula"
 
     def _measured(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:
-        """{algorithm that can run: us} by the tuned table."""
+        """{algorithm that can run: us of a call} from the tuned table."""
         times = self.tuned.times(COLLECTIVE, dtype.name, nbytes) if self.tuned else {}
         return {
             name: us for name, us in times.items() if name in TABLE and not self._refusal(TABLE[name], dtype.name, op)
         }
 
     def _modelled(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:
-        """{algorithm that can run: us} by the cost model."""
+        """{algorithm that can run: us of a call} by the cost model."""
         count = max(1, nbytes // dtype.item_bytes)
         times: dict[str, float] = {}
         for row in TABLE.values() if self._place.n_pes > 1 else ():
@@ -175,10 +180,10 @@ class Selection:
         return times
 
 
-def agreed(job: Job, backend: Backend, place: Place) -> Selection:
-    """The selection that all PEs of a team share: PE 0 reads the table and knows the machine.  Collective.
+def agree_on_selection(job: Job, backend: Backend, place: Place) -> Selection:
+    """The selection that all PEs of a team share: PE 0 reads the table and finds the machine.  Collective.
 
-    Raises ValueError or OSError, the same on every PE, for a table that can't be read.
+    Raises ValueError or OSError on every PE if PE 0 cannot read the table.
     """
     machine, tuned, error = machines.NVLINK, None, None
     if job.me == 0:
@@ -187,14 +192,14 @@ def agreed(job: Job, backend: Backend, place: Place) -> Selection:
             tuned = find(backend.device_name, place)
         except (OSError, ValueError) as caught:
             error = caught
-    machine, tuned, error = job.gather((machine, tuned, error), "look for measured tables")[0]
+    machine, tuned, error = job.gather((machine, tuned, error), "broadcast of the tuned table")[0]
     if error is not None:
         raise error
     return Selection(place, Limits(backend.max_blocks, backend.buffer_bytes), machine, tuned, backend.device_name)
 
 
 def machine_of(backend: Backend, place: Place) -> Machine:
-    """The constants for this process's device and links."""
+    """The constants of the cost model for this process's device and links."""
     if backend.name == "host":
         return machines.host(place.n_pes, os.cpu_count() or 1)
     return machines.NVLINK if place.ll128_safe or len(set(place.node_of)) > 1 else machines.PCIE

@@ -1,8 +1,7 @@
-"""Measured tables: which algorithm took how long, on one machine, in a TOML file.
+"""Tables of measured times: how long each algorithm took on one machine, in a TOML file.
 
-Written by ``python -m pennympi tune``; found by the device, the number of PEs and
-how they lie on nodes.  Looked for in the file that PENNYMPI_TUNED names, then in
-the cache folder, then among the tables that come with the library.
+``python -m pennympi tune`` writes them.  A team uses the file that PENNYMPI_TUNED names; else the table for its device,
+number of PEs and nodes in the cache folder; else the one among the tables that come with the library.
 """
 
 import math
@@ -24,27 +23,29 @@ SHIPPED = Path(__file__).parent / "measured"
 class Series:
     """Times of the algorithms of a collective for one dtype.
 
-    bytes: rising sizes;  us: {algorithm: a time for each size, nan where it was not measured}
+    sizes_bytes: rising;  us: {algorithm: its time in us at each size, nan if not measured}
     """
 
     collective: str
     dtype: str
-    bytes: tuple[int, ...]
+    sizes_bytes: tuple[int, ...]
     us: Mapping[str, tuple[float, ...]]
 
     def at(self, nbytes: int) -> dict[str, float]:
-        """{algorithm: us} for a size, between two sizes by the logarithms of both.
+        """{algorithm: us} for a size of ``nbytes``.
 
-        An algorithm is judged between sizes at which it was measured.  Where that leaves none,
-        by the next larger size, else by the next smaller one.  Beyond the largest size time grows like bytes.
+        Between two sizes, times are interpolated on logarithms, for the algorithms that were measured at both; if there
+        are none, the times at the larger size hold, or else those at the smaller.  Beyond the largest size, times grow
+        in proportion to the size.
         """
-        above = next((i for i, size in enumerate(self.bytes) if size >= nbytes), len(self.bytes))
-        if above == len(self.bytes):
-            return {name: us * nbytes / self.bytes[-1] for name, us in self._measured(-1).items()}
-        if above == 0 or self.bytes[above] == nbytes:
+        above = next((i for i, size in enumerate(self.sizes_bytes) if size >= nbytes), len(self.sizes_bytes))
+        if above == len(self.sizes_bytes):
+            return {name: us * nbytes / self.sizes_bytes[-1] for name, us in self._measured(-1).items()}
+        if above == 0 or self.sizes_bytes[above] == nbytes:
             return self._measured(above)
         low, high = self._measured(above - 1), self._measured(above)
-        share = math.log(nbytes / self.bytes[above - 1]) / math.log(self.bytes[above] / self.bytes[above - 1])
+        smaller, larger = self.sizes_bytes[above - 1 : above + 1]
+        share = math.log(nbytes / smaller) / math.log(larger / smaller)
         both = {name: low[name] ** (1 - share) * high[name] ** share for name in high if name in low}
         return both or high or low
 
@@ -54,7 +55,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Tuned:
-    """One file.  device, pes, topology: what it is for;  note: when and by what;  source: where it was found."""
+    """One table.
+
+    device, pes, topology: of the machine;  note: when and how it was measured
+    source: the file that it was read from, in words
+    """
 
     device: str
     pes: int
@@ -64,7 +69,7 @@ class Tuned:
     source: str = ""
 
     def times(self, collective: str, dtype: str, nbytes: int) -> dict[str, float]:
-        """{algorithm: us}, by the measured dtype that is most like ``dtype``; {} where there is none."""
+        """{algorithm: us}, from the measured dtype that is most like ``dtype``; {} if there is none."""
         wanted = DTYPES[dtype]
 
         def unlike(one: Series) -> tuple[bool, int, bool]:
@@ -76,7 +81,7 @@ class Tuned:
 
 
 def topology_of(place: Place) -> str:
-    """How PEs lie on nodes and what their links can do, in a word: "1x4", "2x8+puts"."""
+    """The nodes of a place and what its links can do, as one word: "1x4", "2x8+puts"."""
     sizes = [len(pes) for pes in place.nodes]
     alike = len(set(sizes)) == 1
     word = f"{len(sizes)}x{sizes[0]}" if alike else "+".join(map(str, sizes))
@@ -84,18 +89,18 @@ def topology_of(place: Place) -> str:
 
 
 def file_name(device: str, place: Place) -> str:
-    """Of the table for a device and a place."""
+    """The file name of the table for a device and a place."""
     slug = "".join(c if c.isalnum() else "-" for c in device.lower()).strip("-")
     return f"{slug}.{place.n_pes}.{topology_of(place)}.toml"
 
 
 def user_file(device: str, place: Place) -> Path:
-    """Where ``tune`` writes when nobody says."""
+    """The file that ``tune`` writes by default."""
     return Path(setting("PENNYMPI_CACHE_DIR")) / "tuned" / file_name(device, place)
 
 
 def find(device: str, place: Place) -> Tuned | None:
-    """The table for this machine, or None.  Raises ValueError for a file that is not one, OSError."""
+    """The table for this device and place, or None.  Raises ValueError for a file that is no table, OSError."""
     named = setting("PENNYMPI_TUNED")
     if named == "none":
         return None
@@ -109,7 +114,7 @@ def find(device: str, place: Place) -> Tuned | None:
 
 
 def parse(text: str, source: str) -> Tuned:
-    """A file's text.  Raises ValueError naming ``source``."""
+    """The table in a file's text.  Raises ValueError, whose message names ``source``."""
     try:
         data = tomllib.loads(text)
         series = tuple(_series(one) for one in data["measured"])
@@ -117,7 +122,7 @@ def parse(text: str, source: str) -> Tuned:
     except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{source} is not a table of `python -m pennympi tune` ({type(error).__name__}: {error}): "
-            "remove it, or make it anew"
+            "remove it, or run tune again"
         ) from None
 
 
@@ -125,14 +130,14 @@ def _series(data: dict[str, Any]) -> Series:
     sizes = tuple(int(size) for size in data["bytes"])
     us = {name: tuple(float(one) for one in times) for name, times in data["us"].items()}
     if not sizes or list(sizes) != sorted(set(sizes)) or any(len(times) != len(sizes) for times in us.values()):
-        raise ValueError("sizes do not rise, or a time is missing")
+        raise ValueError("the sizes do not rise, or a time is missing")
     if data["dtype"] not in DTYPES or any(time <= 0 for times in us.values() for time in times):
         raise ValueError("a dtype is unknown, or a time is not positive")
     return Series(data["collective"], data["dtype"], sizes, us)
 
 
 def text_of(tuned: Tuned) -> str:
-    """The file's text."""
+    """The text of the file."""
     lines = [
         f"# Microseconds of one call; read by pennympi.init(). {tuned.note}",
         f"device = {_string(tuned.device)}",
@@ -142,7 +147,7 @@ def text_of(tuned: Tuned) -> str:
     ]
     for one in tuned.series:
         lines += ["", "[[measured]]", f"collective = {_string(one.collective)}", f"dtype = {_string(one.dtype)}"]
-        lines += [f"bytes = {_list(one.bytes)}", "[measured.us]"]
+        lines += [f"bytes = {_list(one.sizes_bytes)}", "[measured.us]"]
         lines += [
             f"{name} = {_list(f'{us:.4g}' if us < 1e4 else f'{us:.0f}' for us in times)}"
             for name, times in one.us.items()
@@ -159,7 +164,7 @@ def _list(items: Iterable[Any]) -> str:
 
 
 def write(tuned: Tuned, path: Path) -> None:
-    """Write the file, whole or not at all.  Raises OSError."""
+    """Write the file as a whole or not at all.  Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     part.write_text(text_of(tuned))

@@ -1,4 +1,4 @@
-"""Where the PEs of a team are: nodes, links, NICs and rails."""
+"""Where the PEs of a team run: nodes, links, NICs and rails."""
 
 from .layout import Layout, lay
 from .traffic import bytes_by_rail

@@ -1,46 +1,50 @@
-"""How far two PCI devices are apart, in the words of ``nvidia-smi topo -m``."""
+"""How far apart two PCI devices are, in the words of ``nvidia-smi topo -m``."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 SYS = Path("/sys")
-# PIX: under one PCIe switch; PXB: over several; PHB: over the host bridge; NODE: over host bridges of one
-# NUMA node; SYS: between NUMA nodes.  "?": not known.
+# X: one device; PIX: under one PCIe switch; PXB: through several switches; PHB: through the host bridge; NODE: through
+# host bridges of one NUMA node; SYS: between NUMA nodes; "?": not known.
 NEAREST_FIRST = ("X", "PIX", "PXB", "PHB", "NODE", "SYS", "?")
 _HOP = re.compile(r"pci[0-9a-f]{4,}:[0-9a-f]{2}|[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 
 
 @dataclass(frozen=True)
-class Spot:
-    """Where a device hangs.  path: the host bridge, the PCIe bridges, the device; numa: its node, -1 unknown."""
+class PciLocation:
+    """Where a device is on PCI.
+
+    path: names of the host bridge, the PCIe bridges and the device, () if not known
+    numa: its NUMA node, -1 if not known
+    """
 
     path: tuple[str, ...] = ()
     numa: int = -1
 
 
-def spot_of(device: Path) -> Spot:
-    """The spot of a folder of sysfs (links are followed); an empty one for what is no PCI device, or is not there."""
+def location_of(device: Path) -> PciLocation:
+    """The location of a device's folder in sysfs (links are followed); an empty one if it is missing or not on PCI."""
     if not device.exists():
-        return Spot()
+        return PciLocation()
     real = device.resolve()
     hops = tuple(part for part in real.parts if _HOP.fullmatch(part))
     while hops and real.name != hops[-1]:
-        real = real.parent  # virtio and the like sit below their PCI device
+        real = real.parent  # virtio devices, for example, are below their PCI device
     try:
         numa = int((real / "numa_node").read_text())
     except (OSError, ValueError):
         numa = -1
-    return Spot(hops, numa) if hops else Spot()
+    return PciLocation(hops, numa) if hops else PciLocation()
 
 
-def spot_of_bus_id(bus_id: str, root: Path = SYS) -> Spot:
-    """The spot of a PCI address such as "0000:19:00.0" (CUDA writes it in capitals)."""
-    return spot_of(root / "bus" / "pci" / "devices" / bus_id.lower()) if bus_id else Spot()
+def location_of_bus_id(bus_id: str, root: Path = SYS) -> PciLocation:
+    """The location of a PCI address such as "0000:19:00.0" (CUDA writes it in capitals)."""
+    return location_of(root / "bus" / "pci" / "devices" / bus_id.lower()) if bus_id else PciLocation()
 
 
-def distance(a: Spot, b: Spot) -> str:
-    """One of NEAREST_FIRST."""
+def distance(a: PciLocation, b: PciLocation) -> str:
+    """How far apart two devices are: one of NEAREST_FIRST."""
     if not a.path or not b.path:
         return "?"
     if a.path == b.path:
@@ -50,5 +54,5 @@ def distance(a: Spot, b: Spot) -> str:
         return "NODE" if a.numa == b.numa else "SYS"
     if shared == 1:
         return "PHB"
-    below = max(len(a.path), len(b.path)) - shared  # a switch's port, then the device
+    below = max(len(a.path), len(b.path)) - shared  # a port of the switch, then the device
     return "PIX" if below <= 2 else "PXB"

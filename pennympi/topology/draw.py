@@ -18,7 +18,7 @@ LEGEND = {
 
 
 def draw(facts: dict[str, Any]) -> str:
-    """facts: of ``facts.facts``."""
+    """A drawing, several lines of text, of the result of ``facts.facts``."""
     nodes = facts["nodes"]
     laid = f", laid by {facts['laid_by']}" if facts["laid_by"] else ""
     lines = [f"{_number(facts['n_pes'], 'PE')} on {_number(len(nodes), 'node')}{laid}"]
@@ -33,7 +33,7 @@ def _number(n: int, what: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells in columns, without those that hold nothing below their head."""
+    """Rows of cells as aligned lines.  A column that is empty below its head is left out."""
     kept = [i for i in range(len(rows[0])) if any(row[i] for row in rows[1:])]
     widths = {i: max(len(row[i]) for row in rows) for i in kept}
     return ["  " + "  ".join(row[i].ljust(widths[i]) for i in kept).rstrip() for row in rows]
@@ -58,7 +58,7 @@ def _nics(node: dict[str, Any]) -> list[str]:
 
 
 def _links(nodes: list[dict[str, Any]]) -> list[str]:
-    """One matrix for all nodes that have the same."""
+    """The matrices of links; nodes with the same matrix share one."""
     lines: list[str] = []
     alike: dict[Any, list[str]] = {}
     for node in nodes:

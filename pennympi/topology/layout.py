@@ -1,14 +1,14 @@
-"""Nodes laid over the PEs of a team, by a name or by a file.
+"""Nodes laid over the PEs of a team by a name or a file, whatever hosts the PEs run on.
 
-``two-nodes-of-eight`` and its like (``3-nodes-of-4``) name themselves; a TOML file says more:
+A name such as ``two-nodes-of-eight`` or ``3-nodes-of-4`` gives the numbers of nodes and PEs.  A TOML file can say more:
 
     [[node]]
-    count = 2                        # nodes like this one (default 1)
-    pes = 8                          # PEs of each, in order; or their numbers: [0, 2, 4, 6]
-    rails = [0, 0, 1, 1, 2, 2, 3, 3] # of each of its PEs, in order, its NIC (default: a NIC a PE)
-    nics = ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"]   # their names (default: none)
+    count = 2                        # how many such nodes there are (default 1)
+    pes = 8                          # PEs of each node, taken in order; or a list of PEs: [0, 2, 4, 6]
+    rails = [0, 0, 1, 1, 2, 2, 3, 3] # the NIC of each PE of the node, in order (default: one NIC for each PE)
+    nics = ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"]   # names of the NICs (default: none)
 
-The nodes decide what the algorithms send where; the memory stays what it is.
+The layout decides which PE an algorithm sends to.  How the memory of a PE is reached does not change.
 """
 
 import re
@@ -27,9 +27,11 @@ _KEYS = ("count", "pes", "rails", "nics")
 
 @dataclass(frozen=True)
 class Layout:
-    """name: what was asked for
-    node_of, rail_of: of each PE, its node and its NIC's number
-    nics: of each node, the names of its NICs (() where none were given)
+    """Nodes laid over PEs.
+
+    name:    the name or file that was given
+    node_of, rail_of: for each PE, the number of its node, and of its NIC in that node
+    nics:    for each node, the names of its NICs; () if no node names any
     """
 
     name: str
@@ -39,9 +41,10 @@ class Layout:
 
 
 def lay(name: str, n_pes: int) -> Layout:
-    """The layout of this name, or in the file of this name, for ``n_pes`` PEs.
+    """The layout for ``n_pes`` PEs that ``name`` stands for, or that the TOML file at ``name`` holds.
 
-    Raises TopologyError: no such name or file, a key or value that can't be used, other PE counts.
+    Raises TopologyError if there is no such name or file, if a key or value is wrong, or if the layout has another
+    number of PEs.
     """
     named = _NAME.fullmatch(name.lower())
     if named:
@@ -55,7 +58,7 @@ def lay(name: str, n_pes: int) -> Layout:
 def _number(word: str, name: str) -> int:
     value = int(word) if word.isdecimal() else NUMBERS.index(word) if word in NUMBERS else 0
     if value < 1:
-        raise TopologyError(f"topology {name!r}: {word!r} is not a number from one to sixteen, or digits")
+        raise TopologyError(f"topology {name!r}: {word!r} is neither a number from one to sixteen nor digits")
     return value
 
 
@@ -66,14 +69,14 @@ def _read(name: str) -> list[Any]:
         content = tomllib.loads(path.read_text())
     except OSError as error:
         raise TopologyError(
-            f"topology {name!r} is no name and no readable file ({error.strerror}): give {FORM}"
+            f"topology {name!r} is neither a known name nor a readable file ({error.strerror}): give {FORM}"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TopologyError(f"topology file {name}: not TOML: {error}") from None
+        raise TopologyError(f"topology file {name} is not TOML: {error}") from None
     tables = content.pop("node", None)
     if content or not isinstance(tables, list) or not tables:
-        extra = f", and not {', '.join(content)}" if content else ""
-        raise TopologyError(f"topology file {name}: it holds one or more [[node]] tables{extra}")
+        found = ", ".join(content) or "no such table"
+        raise TopologyError(f"topology file {name} must hold [[node]] tables and nothing else, but it holds {found}")
     return tables
 
 
@@ -82,14 +85,16 @@ def _build(name: str, tables: list[Any], n_pes: int) -> Layout:
     sizes = [(count, pes if isinstance(pes, int) else len(pes)) for count, pes, _, _ in rows]
     total = sum(count * size for count, size in sizes)
     if total != n_pes:
-        said = " and ".join(f"{count} node{'s' * (count > 1)} of {size}" for count, size in sizes)
+        found = " and ".join(f"{count} node{'s' * (count > 1)} of {size}" for count, size in sizes)
         raise TopologyError(
-            f"topology {name} lays {said}, {total} PEs in all, and this team has {n_pes}: start {total} ranks, "
+            f"topology {name} lays {found}, {total} PEs in all, and this team has {n_pes}: start {total} ranks, "
             "or choose another one by PENNYMPI_TOPOLOGY or init(topology=...)"
         )
     listed = [pe for _, pes, _, _ in rows if isinstance(pes, list) for pe in pes]
     if len(set(listed)) != len(listed) or any(pe >= n_pes for pe in listed):
-        raise TopologyError(f"topology {name}: pes names {listed}, and each of the PEs 0..{n_pes - 1} is on one node")
+        raise TopologyError(
+            f"topology {name}: pes names {listed}, but each of the PEs 0..{n_pes - 1} must be on one node"
+        )
     free = iter(sorted(set(range(n_pes)) - set(listed)))
     node_of, rail_of = [0] * n_pes, [0] * n_pes
     names: list[tuple[str, ...]] = []
@@ -103,7 +108,7 @@ def _build(name: str, tables: list[Any], n_pes: int) -> Layout:
 
 
 def _fields(where: str, table: Any) -> tuple[int, int | list[int], list[int], list[str]]:
-    """(count, pes, rails, nics) of one [[node]] table, checked."""
+    """(count, pes, rails, nics) of one [[node]] table.  Raises TopologyError, which ``where`` begins."""
     if not isinstance(table, dict) or set(table) - set(_KEYS):
         unknown = ", ".join(sorted(set(table) - set(_KEYS))) if isinstance(table, dict) else repr(table)
         raise TopologyError(f"{where}: {unknown} is unknown; a [[node]] has {', '.join(_KEYS)}")
@@ -122,9 +127,9 @@ def _fields(where: str, table: Any) -> tuple[int, int | list[int], list[int], li
     rails: Any = table.get("rails", list(range(n)))
     n_nics = len(nics) or n
     if not isinstance(rails, list) or len(rails) != n:
-        raise TopologyError(f"{where}: rails = {rails!r} is not a list of {n}, a NIC for each PE of the node")
+        raise TopologyError(f"{where}: rails = {rails!r} is not a list of {n} numbers, the NIC of each PE of the node")
     if not all(_whole(rail, 0) and rail < n_nics for rail in rails):
-        raise TopologyError(f"{where}: rails = {rails!r} are not all NICs of the node, 0..{n_nics - 1}")
+        raise TopologyError(f"{where}: rails = {rails!r} must be numbers of NICs of the node, 0..{n_nics - 1}")
     return count, pes, rails, nics
 
 

@@ -4,26 +4,29 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from .distance import SYS, Spot, spot_of
+from .distance import SYS, PciLocation, location_of
 
 
 @dataclass(frozen=True)
 class Nic:
-    """kind: InfiniBand, RoCE or Ethernet;  gbit_s: 0 where not known;  up: its link is there"""
+    """One NIC.
+
+    kind: "InfiniBand", "RoCE" or "Ethernet";  gbit_s: its speed in Gbit/s, 0 if not known;  up: its link is up
+    """
 
     name: str
     kind: str
     gbit_s: float
     up: bool
-    spot: Spot
+    location: PciLocation
 
 
 def nics(root: Path = SYS) -> list[Nic]:
-    """All NICs on PCI, RDMA ones first, each once, in order of name (mlx5_2 before mlx5_10)."""
+    """All NICs on PCI, each once: RDMA NICs first, then Ethernet, each in order of name (mlx5_2 before mlx5_10)."""
     found = [_rdma(folder) for folder in _folders(root / "class" / "infiniband")]
-    known = {nic.spot.path for nic in found}
-    found += [nic for nic in map(_ethernet, _folders(root / "class" / "net")) if nic.spot.path not in known]
-    return [nic for nic in found if nic.spot.path]
+    known = {nic.location.path for nic in found}
+    found += [nic for nic in map(_ethernet, _folders(root / "class" / "net")) if nic.location.path not in known]
+    return [nic for nic in found if nic.location.path]
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -37,18 +40,15 @@ def _rdma(folder: Path) -> Nic:
     port = folder / "ports" / "1"
     rate = re.match(r"[\d.]+", _read(port / "rate"))  # "400 Gb/sec (4X NDR)"
     kind = "RoCE" if _read(port / "link_layer") == "Ethernet" else "InfiniBand"
-    return Nic(
-        folder.name, kind, float(rate[0]) if rate else 0.0, "ACTIVE" in _read(port / "state"), spot_of(folder / "device")
-    )
+    gbit_s, up = float(rate[0]) if rate else 0.0, "ACTIVE" in _read(port / "state")
+    return Nic(folder.name, kind, gbit_s, up, location_of(folder / "device"))
 
 
 def _ethernet(folder: Path) -> Nic:
-    speed = _read(folder / "speed")  # Mbit/s, -1 or unreadable without a link
+    speed = _read(folder / "speed")  # in Mbit/s; -1 or unreadable without a link
     gbit_s = max(0.0, float(speed) / 1000) if re.fullmatch(r"-?\d+", speed) else 0.0
     up = _read(folder / "operstate") == "up"
-    return Nic(
-        folder.name, "Ethernet", gbit_s, up, spot_of(folder / "device") if (folder / "device").exists() else Spot()
-    )
+    return Nic(folder.name, "Ethernet", gbit_s, up, location_of(folder / "device"))
 
 
 def _read(path: Path) -> str:

@@ -1,22 +1,23 @@
-"""NVLinks of a GPU, from NVML, by cuda.bindings or by nvidia-ml-py: whichever is there."""
+"""NVLinks of a GPU, from NVML through cuda.bindings or nvidia-ml-py, whichever is installed."""
 
 from collections import Counter
 from importlib import import_module
 from typing import Any
 
-MAX_LINKS = 18  # of a GPU; more are asked for in vain
+MAX_LINKS = 18  # of a GPU
 _SWITCH = 2  # NVML's number for a remote device that is an NVSwitch
 
 
 def nvlinks(bus_id: str) -> dict[str, int] | None:
-    """{bus id of a GPU, or "switch": active NVLinks to it} of one GPU; None where NVML can't be asked.
+    """{peer: number of active NVLinks to it} of one GPU, or None if NVML cannot be asked.
 
-    bus_id: "0000:19:00.0"
+    bus_id: the GPU's PCI address, "0000:19:00.0"
+    A peer is the PCI address of another GPU, or "switch" for all NVSwitches together.
     """
-    ask = _bindings() or _pynvml()
-    if ask is None:
+    functions = _from_bindings() or _from_pynvml()
+    if functions is None:
         return None
-    handle, state, kind, remote = ask
+    handle, state, remote_kind, remote_bus_id = functions
     found: Counter[str] = Counter()
     try:
         device = handle(bus_id)
@@ -24,24 +25,24 @@ def nvlinks(bus_id: str) -> dict[str, int] | None:
         return None
     for link in range(MAX_LINKS):
         try:
-            if int(state(device, link)) != 1:
+            if int(state(device, link)) != 1:  # not active
                 continue
-            switch = int(kind(device, link)) == _SWITCH
-            found["switch" if switch else short(remote(device, link))] += 1
-        except Exception:  # no such link, or a driver that does not tell
+            is_switch = int(remote_kind(device, link)) == _SWITCH
+            found["switch" if is_switch else sysfs_bus_id(remote_bus_id(device, link))] += 1
+        except Exception:  # there is no such link, or the driver does not support the question
             continue
     return dict(found)
 
 
-def short(bus_id: str | bytes) -> str:
-    """A bus id as sysfs writes it: four digits of domain, small letters."""
+def sysfs_bus_id(bus_id: str | bytes) -> str:
+    """A PCI address as sysfs writes it: a domain of four digits, lower-case letters."""
     text = bus_id.decode() if isinstance(bus_id, bytes) else bus_id
     domain, _, rest = text.strip("\0").lower().partition(":")
     return f"{domain[-4:]}:{rest}"
 
 
 def _started(name: str) -> Any:
-    """The module, with NVML started by the function that it names; None where it is not installed or has no driver."""
+    """The module of this name, after it has started NVML; None if it is not installed or there is no driver."""
     try:
         module = import_module(name)
         (module.init_v2 if hasattr(module, "init_v2") else module.nvmlInit)()
@@ -50,8 +51,8 @@ def _started(name: str) -> Any:
     return module
 
 
-def _bindings() -> Any:
-    """(handle, state, kind of remote, bus id of remote) by cuda.bindings.nvml."""
+def _from_bindings() -> Any:
+    """NVML's functions in cuda.bindings: (GPU's handle, link's state, kind of its peer, PCI address of its peer)."""
     nvml = _started("cuda.bindings.nvml")
     if nvml is None:
         return None
@@ -63,8 +64,8 @@ def _bindings() -> Any:
     )
 
 
-def _pynvml() -> Any:
-    """The same by nvidia-ml-py."""
+def _from_pynvml() -> Any:
+    """The same functions in nvidia-ml-py."""
     nvml = _started("pynvml")
     if nvml is None:
         return None

@@ -1,4 +1,4 @@
-"""How much of what the PEs sent each rail carried."""
+"""Bytes between nodes that each rail carried."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ from ..kernels.algorithm import Place
 
 
 def bytes_by_rail(place: Place, sent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(out, into): bytes between nodes, folded by the sender's and by the receiver's rail.
+    """(out, into): bytes between nodes, summed by the sender's and by the receiver's node and rail.
 
-    sent: (n_pes, n_pes) int64, bytes that PE i put to PE j (every PE's ``team.bytes_sent()``)
-    out, into: (n_nodes, n_rails) int64, bytes that left, and that entered, a node by a rail
+    sent: (n_pes, n_pes) int64; row i is ``team.bytes_sent()`` of PE i, the bytes that it put to each PE
+    out, into: (n_nodes, n_rails) int64, the bytes that left and that entered each node by each rail
     """
     rails, node_of = place.rails, place.node_of
     out = np.zeros((len(place.nodes), max(rails) + 1), np.int64)

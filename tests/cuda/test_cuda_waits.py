@@ -8,10 +8,10 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from pennympi.compile import context as ctx_words
 from pennympi.cuda import multicast, packets, peers, primitives, remote
-from pennympi.job.liveness import FOR_EVER_NS
+from pennympi.job.device_liveness import FOREVER_NS
 from pennympi.kernels.block import POISON
 
-HERE, RECORD, ABORT, LIVES, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000
+HERE, RECORD, ABORT, ALIVE, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000
 SHARED, OTHER_TEAM = 1300, 1400
 TIMEOUT_NS = 100  # a look at the clock takes one
 
@@ -24,7 +24,7 @@ class Thread:
         for word, value in (
             (ctx_words.ABORT, ABORT),
             (ctx_words.RECORD, RECORD),
-            (ctx_words.LIVES, LIVES),
+            (ctx_words.ALIVE, ALIVE),
             (ctx_words.TIMEOUT_NS, TIMEOUT_NS),
             (ctx_words.SHARED, SHARED),
         ):
@@ -32,7 +32,7 @@ class Thread:
         self.memory |= {SHARED + 8: 2, SHARED + 16: HERE, SHARED + 24: OTHER_TEAM}
         for pe in (0, 2):
             self.memory[HERE + 8 * (ctx_words.DELTAS + pe)] = FAR * pe
-            self.memory[LIVES + 8 + 8 * pe] = FOR_EVER_NS
+            self.memory[ALIVE + 8 + 8 * pe] = FOREVER_NS
         load, store = self.load, self.store
         everybody = {"all_sync": lambda mask, x: x, "any_sync": lambda mask, x: x, "syncwarp": lambda mask: None}
         cuda = SimpleNamespace(
@@ -133,12 +133,12 @@ def test_poison_is_never_taken_for_data(wait, word):
 @each_wait
 def test_a_deadline_begins_anew_with_a_sign_of_life(wait, word):
     """PE 2 shows the last one after 250 ns; the watchdog looks every 20."""
-    beats = {f"_{now}": lambda now=now: one.store(LIVES + 8 + 8 * 2, max(0, now - 250)) for now in range(20, 500, 20)}
+    beats = {f"_{now}": lambda now=now: one.store(ALIVE + 8 + 8 * 2, max(0, now - 250)) for now in range(20, 500, 20)}
     one = waiting(**beats)
-    one.store(LIVES + 8 + 8 * 2, 0)
+    one.store(ALIVE + 8 + 8 * 2, 0)
     wait(one)
     assert one.gave_up == POISON and 250 + TIMEOUT_NS <= one.clock < 280 + TIMEOUT_NS
-    assert one.load(LIVES) == 1 + 2, "the watchdog does not hear for whom this PE waits"
+    assert one.load(ALIVE) == 1 + 2, "the watchdog does not hear for whom this PE waits"
 
 
 def test_what_is_sent_after_a_failure():

@@ -11,8 +11,8 @@ from apps.jacobi.cli import cli
 from apps.jacobi.grid.boundary import column, initial_field
 from apps.jacobi.grid.halo import Halo
 from apps.jacobi.grid.problem import Problem
-from apps.jacobi.grid.slab import most_rows, slabs
-from apps.jacobi.norm.exact_sum import HALF_BITS, LEAST_BIT, LIMB_BITS, LIMBS, WORDS, unit
+from apps.jacobi.grid.slab import max_rows, slabs
+from apps.jacobi.norm.exact_sum import FRACTION_BITS, HALF_BITS, LIMB_BITS, LIMBS, WORDS, limb_unit
 from apps.jacobi.norm.norm import norms_of
 from apps.jacobi.outcome import STATUSES, Outcome, checked
 from apps.jacobi.report import report
@@ -48,7 +48,7 @@ def test_every_inner_row_has_one_owner(n_pes, extra):
     heights = [part.rows for part in parts]
     assert heights == sorted(heights), "the first PEs have the low number of rows, as in NVIDIA's sample"
     assert max(heights) - min(heights) <= 1
-    assert most_rows(parts) == max(heights)
+    assert max_rows(parts) == max(heights)
     assert [part.top for part in parts] == [(pe - 1) % n_pes for pe in range(n_pes)]
     assert [part.bottom for part in parts] == [(pe + 1) % n_pes for pe in range(n_pes)]
 
@@ -112,11 +112,11 @@ def words(value):
     """What a kernel adds for one segment, (levels, copies, WORDS)."""
     sums = [0] * WORDS
     for k in range(LIMBS):
-        sums[k], sums[LIMBS + k] = divmod(int(value / unit(k)) % (1 << LIMB_BITS), 1 << HALF_BITS)
+        sums[k], sums[LIMBS + k] = divmod(int(value / limb_unit(k)) % (1 << LIMB_BITS), 1 << HALF_BITS)
     return np.array([[sums]])
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 3.3, 1e-32, 7.7e11, 0.1 + 2.0**-50, 2.0**-LEAST_BIT])
+@pytest.mark.parametrize("value", [0.0, 1.0, 3.3, 1e-32, 7.7e11, 0.1 + 2.0**-50, 2.0**-FRACTION_BITS])
 def test_limbs_hold_a_sum(value):
     assert norms_of(words(0.0), words(value)) == pytest.approx([math.sqrt(value)], rel=1e-5)
 

@@ -1,4 +1,4 @@
-"""The machine finds faults that are planted in the texts: one thing changed in each, see ``machine/mutations.py``."""
+"""The machine finds faults that are planted in kernels: one thing changed in each, see ``machine/mutations.py``."""
 
 from itertools import count
 
@@ -10,7 +10,7 @@ from machine.program import PLAIN, SYMMETRIC, TABLES, Case, run
 from machine.seed import SEED
 from machine.solver import SOLVER
 
-from apps.jacobi.sweep import sweep
+from apps.jacobi.sweep import exchanging_kernel, persistent_kernel
 
 MOST_PROGRAMS = 60  # in which a planted fault has to show
 PLANTED = [
@@ -24,7 +24,7 @@ PLANTED = [
     ("broadcast", "spread", POINTER, Mutation("drop", "wait_all")),
     ("reduce", "direct", POINTER, Mutation("drop", "wait")),
     ("allreduce", "nvls", POINTER, Mutation("drop", "meet_multicast", 1)),
-    # one parity for two, two turns for four
+    # one parity for two, two quarters for four
     ("allreduce", "ring", POINTER, Mutation("one parity")),
     ("allreduce", "one_shot_packets", POINTER, Mutation("one parity")),
     ("allreduce", "two_shot", POINTER, Mutation("one parity")),
@@ -33,14 +33,15 @@ PLANTED = [
     # a fence that is missing
     ("allreduce", "two_shot", ANY_ORDER, Mutation("drop", "fence")),
     ("allreduce", "hierarchical", ANY_ORDER, Mutation("drop", "fence", 0, "tell")),
-    ("allreduce planned", "two_shot_direct", IN_ORDER, Mutation("drop", "fence", 1)),
+    ("allreduce planned", "two_shot_direct", IN_ORDER, Mutation("drop", "fence")),
+    ("allreduce", "one_shot", ANY_ORDER, Mutation("drop", "fence", 0, "fence_signal_all")),
     # a signal before its put, or beside it
     ("allreduce", "tree", POINTER, Mutation("signal first", "put_signal", 1)),
     ("allreduce", "simple_ring", IN_ORDER, Mutation("signal first", "put_signal")),
     ("allreduce", "halving_doubling", ANY_ORDER, Mutation("apart", "put_signal", 1)),
     # a message beside its place, or none
     ("all_to_all", "pairwise", POINTER, Mutation("beside", "put_signal")),
-    ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets")),
+    ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets", 0, "send_parts")),
     ("allreduce", "recursive_doubling", POINTER, Mutation("drop", "put_signal", 1)),
     # an epoch that is not kept
     ("reduce", "ring", POINTER, Mutation("drop", "write_epoch")),
@@ -61,13 +62,13 @@ def programs_until_found(case, one):
 def test_a_planted_fault_is_found(table, name, network, mutation):
     """In a bounded number of random programs."""
     one = mutated(TABLES[table][name], mutation)
-    assert one is not None, f"the text of {name} has nothing to change: {mutation}"
+    assert one is not None, f"the kernel of {name} has nothing to change: {mutation}"
     case = Case(((table, name),), network, PLAIN if network == POINTER else SYMMETRIC)
     print(f"PENNYMPI_MACHINE_SEED={SEED}: found in {programs_until_found(case, one)} programs")
 
 
 def test_a_meeting_that_does_not_wait_is_found():
-    """The text that ends a call after copies by the copy engines."""
+    """The kernel that ends a call after copies by the copy engines."""
     one = mutated(TABLES["allreduce planned"]["two_shot_copied"], Mutation("drop", "wait_all"), "meet")
     programs_until_found(Case((("allreduce planned", "two_shot_copied"),), POINTER, SYMMETRIC), one)
 
@@ -77,7 +78,9 @@ def test_a_meeting_that_does_not_wait_is_found():
     "network, mutation", [(ANY_ORDER, Mutation("one parity")), (IN_ORDER, Mutation("early", "wait"))], ids=str
 )
 def test_a_fault_planted_in_the_solver_is_found(monkeypatch, text, network, mutation):
-    """Its texts are functions of ``apps.jacobi.sweep``."""
-    helper = sweep.await_pieces if mutation.name and text == "exchanging_sweeps" else getattr(sweep, text)
-    monkeypatch.setattr(sweep, helper.__name__, changed(helper, mutation))
+    """Its waits and its parities are in functions that the kernels of ``apps.jacobi.sweep`` call."""
+    waits = {"exchanging_sweeps": exchanging_kernel.await_pieces, "persistent_sweeps": persistent_kernel.await_halos}
+    helper = waits[text] if mutation.name else exchanging_kernel.side_words
+    for module in (exchanging_kernel, persistent_kernel):
+        monkeypatch.setattr(module, helper.__name__, changed(helper, mutation), raising=False)
     programs_until_found(Case((("solver", text),), network, SYMMETRIC), SOLVER[text])

@@ -9,7 +9,7 @@ import pennympi
 from pennympi.collectives.calls import ALL
 from pennympi.kernels.algorithm import Place, by_packets, by_stores
 from pennympi.kernels.allreduce import TABLE
-from pennympi.selection.rules import PACKETS_MAX_BYTES
+from pennympi.selection.thresholds import PACKETS_MAX_BYTES
 
 pytestmark = pytest.mark.mpi
 TABLES = {"allreduce": TABLE, **{collective.name: collective.table for collective in ALL}}

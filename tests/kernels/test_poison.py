@@ -160,7 +160,7 @@ def test_poison_is_passed_on_and_named():
     assert str(ended[1]).startswith(f"PE 1 waited {LONG_S:g} s for PE 0 in chain, epoch 9 (last seen: 0)")
     for me in (2, 3):
         assert isinstance(ended[me], PeerGaveUp)
-        assert str(ended[me]).startswith(f"PE {me} stopped in chain, epoch 9: PE {me - 1} had given up before it")
+        assert str(ended[me]).startswith(f"PE {me} stopped in chain, epoch 9: PE {me - 1} had given up before")
 
 
 def pass_on(ctx, word, value, source, pe):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pennympi.memory.arena import Share, in_common
+from pennympi.memory.arena import TeamArena, common_ranges
 from pennympi.memory.freelist import ALIGN_BYTES, FreeList, aligned
 
 SIZE_BYTES = 1 << 16
@@ -21,18 +21,18 @@ class SimulatedTeam:
 
     def __post_init__(self):
         self.said = []
-        self.shares = [Share(self.memory[pe], lambda free: self.said) for pe in self.pes]
+        self.arenas = [TeamArena(self.memory[pe], lambda free: self.said) for pe in self.pes]
 
     def allocate(self, nbytes):
         """The offset on every PE of the team, or None."""
         self.said = [self.memory[pe].free for pe in self.pes]
-        offsets = {share.allocate(nbytes) for share in self.shares}
+        offsets = {arena.allocate(nbytes) for arena in self.arenas}
         assert len(offsets) == 1, "the PEs of a team took different offsets"
         return offsets.pop()
 
     def release(self, offset):
-        for share in self.shares:
-            share.release(offset)
+        for arena in self.arenas:
+            arena.release(offset)
 
 
 def disjoint(pe, teams):
@@ -59,8 +59,8 @@ def test_random_overlapping_teams(seed):
             teams.append(SimulatedTeam(shared.sample(range(n_pes), shared.randint(1, n_pes)), memory))
         elif action < 0.15 and len(teams) > 1:
             teams.remove(gone := teams[-1])
-            for share in gone.shares:
-                share.close()
+            for arena in gone.arenas:
+                arena.close()
         elif action < 0.45 and team.arrays:
             offset, _ = team.arrays.pop(shared.randrange(len(team.arrays)))
             team.release(offset)
@@ -69,7 +69,7 @@ def test_random_overlapping_teams(seed):
             offset = team.allocate(nbytes)
             if offset is None:
                 full += 1
-                assert max((n for _, n in in_common(team.said)), default=0) < aligned(nbytes)
+                assert max((n for _, n in common_ranges(team.said)), default=0) < aligned(nbytes)
             else:
                 assert offset % ALIGN_BYTES == 0
                 team.arrays.append((offset, nbytes))
@@ -78,15 +78,15 @@ def test_random_overlapping_teams(seed):
     for pe in range(n_pes):
         disjoint(pe, teams)
     for team in teams:
-        for share in team.shares:
-            share.close()
+        for arena in team.arenas:
+            arena.close()
     assert all(one.free == ((0, SIZE_BYTES),) for one in memory)
 
 
 def test_what_is_free_on_all():
-    assert in_common([((0, 100), (200, 100)), ((50, 200),), ((0, 1000),)]) == ((50, 50), (200, 50))
-    assert in_common([((0, 10),), ((10, 10),)]) == ()
-    assert in_common([((5, 5),)]) == ((5, 5),)
+    assert common_ranges([((0, 100), (200, 100)), ((50, 200),), ((0, 1000),)]) == ((50, 50), (200, 50))
+    assert common_ranges([((0, 10),), ((10, 10),)]) == ()
+    assert common_ranges([((5, 5),)]) == ((5, 5),)
 
 
 def test_a_row_is_not_kept_from_what_only_a_column_holds():
@@ -98,25 +98,3 @@ def test_a_row_is_not_kept_from_what_only_a_column_holds():
     assert SimulatedTeam([1, 2], memory).allocate(1) is None  # each has half free, and not the same half
     row.release(0)
     assert SimulatedTeam([1, 2], memory).allocate(512) == 0
-
-
-def test_more_memory_joins_what_there_is():
-    memory = FreeList()
-    assert memory.take(1) is None
-    memory.add(4096, 1024)
-    memory.add(0, 512)
-    assert memory.free == ((0, 512), (4096, 1024))
-    assert [memory.take(1024), memory.take(512), memory.take(1)] == [4096, 0, None]
-    memory.add(5120, 256)
-    memory.give(4096)
-    assert memory.free == ((4096, 1280),)
-
-
-def test_only_free_memory_is_taken():
-    memory = FreeList(2048)
-    memory.take_at(512, 256)
-    assert memory.taken_at(512) and memory.taken_at(767) and not memory.taken_at(768) and not memory.taken_at(511)
-    for offset, nbytes in ((512, 1), (256, 512), (1024, 2048), (4096, 1)):
-        with pytest.raises(ValueError, match="are not free"):
-            memory.take_at(offset, nbytes)
-    assert memory.free == ((0, 512), (768, 1280))

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.bench import memory, plot, result, shapes, sizes
+from pennympi.bench import memory, plan_overrides, plot, result, sizes
 from pennympi.bench.cases import CASES
 from pennympi.bench.ours import Ours
 from pennympi.bench.run import Options, Run
@@ -51,7 +51,7 @@ def test_every_case(team, case, tmp_path, capsys):
     assert status == 0
     if team.me == 0:
         found = result.read(tmp_path / "result.json")
-        assert found.contestants() == ["pennympi", "mpi"] if rival else ["pennympi"]
+        assert found.implementations() == ["pennympi", "mpi"] if rival else ["pennympi"]
         assert all(
             row.median_us > 0 and row.p99_us >= row.median_us >= row.least_us and not row.wrong for row in found.rows
         )
@@ -68,14 +68,14 @@ def test_a_wrong_element_is_found(team):
 
 
 @pytest.mark.mpi(min_size=2)
-def test_every_shape_is_right(team):
+def test_every_plan_is_right(team):
     """Plans of other blocks and pieces, among them pieces larger than any slot."""
     buffers = memory.plain(team)
     buffers.grow(1 << 20)
     run = Run(team, CASES["allreduce"], DTYPES["float16"], "sum", Options(effort=QUICK, graph=False), seed=2)
     rows = [row for row in TABLE.values() if not row.refuse(team.place, "float16", "sum")]
     kept = rows[team.n_pes % 3 :: 3]  # each at some rank count
-    every = [Ours(team, buffers, row, name) for name, row in shapes.sweep(kept, [7], [100, 1 << 30], [64])]
+    every = [Ours(team, buffers, row, name) for name, row in plan_overrides.combinations(kept, [7], [100, 1 << 30], [64])]
     assert [row.wrong for row in run.measure(every, 20003, False)] == [0] * len(every)
 
 
@@ -91,14 +91,14 @@ def test_accuracy(team, tmp_path, capsys):
         assert "| bfloat16 | pennympi |" in capsys.readouterr().out
 
 
-def test_a_shape_stays_inside_its_slots():
+def test_a_plan_stays_inside_its_slots():
     limits = Limits(8, 1 << 16)
     for row in TABLE.values():
         largest = row.plan(1 << 40, 4, 4, Place((0, 0, 0)), limits).piece_elems
-        plan = shapes.reshaped(row, 100, 1 << 30, 96).plan(1000, 4, 4, Place((0, 0, 0)), limits)
+        plan = plan_overrides.with_plan(row, 100, 1 << 30, 96).plan(1000, 4, 4, Place((0, 0, 0)), limits)
         assert (plan.blocks, plan.piece_elems, plan.threads) == (8, largest, 96), row.name
     with pytest.raises(ValueError, match="multiples of 32 up to 512"):
-        shapes.check([48])
+        plan_overrides.check_threads([48])
 
 
 def test_sizes():

@@ -157,12 +157,12 @@ def test_dlpack_device(team):
     gpu = (dlpack.CUDA, dlpack.CUDA_MANAGED)
     for kind in gpu:
         assert dlpack.read(Capsule(x, (kind, 1)), True, gpu, 1)[:2] == (x.ctypes.data, 3)
-        with pytest.raises(ValueError, match="lies on device 1 and this PE uses device 0: move it there first"):
+        with pytest.raises(ValueError, match="is on device 1 and this PE uses device 0: move it there first"):
             dlpack.read(Capsule(x, (kind, 1)), False, gpu, 0)
     if team.backend == "cuda":
         x = device(team, x)
         kind, number = x.__dlpack_device__()
-        with pytest.raises(ValueError, match=f"lies on device {number + 1} and this PE uses device {number}"):
+        with pytest.raises(ValueError, match=f"is on device {number + 1} and this PE uses device {number}"):
             team.allreduce(Capsule(x, (kind, number + 1)))
 
 

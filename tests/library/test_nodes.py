@@ -157,13 +157,13 @@ def test_errors_are_every_pes(team, monkeypatch):
     n = team.n_pes
     refused(team, f"{2 * n} PEs in all, and this team has {n}: start {2 * n} ranks", topology=f"{n}-nodes-of-two")
     monkeypatch.setenv("PENNYMPI_TOPOLOGY", "no_such.toml")
-    refused(team, "'no_such.toml' is no name and no readable file")
+    refused(team, "'no_such.toml' is neither a known name nor a readable file")
     mine = f"{n}-nodes-of-one" if team.me == n - 1 else f"one-node-of-{n}"
     refused(
         team, f"PE 0 by 'one-node-of-{n}' and PE {n - 1} by '{n}-nodes-of-one': give every rank the same", topology=mine
     )
     mine = "no_such" if team.me == n - 1 else f"one-node-of-{n}"
-    refused(team, f"PE {n - 1}: topology 'no_such' is no name", topology=mine)
+    refused(team, f"PE {n - 1}: topology 'no_such' is neither a known name", topology=mine)
     with pytest.raises(TypeError, match="topology 3 is not a name and not a path: give auto, N-nodes-of-M"):
         pennympi.init(team.comm, topology=3)
     with pennympi.init(team.comm, topology="auto") as plain:  # whatever the variable says

@@ -65,7 +65,7 @@ def test_a_wait_behind_a_call_holds_nobody_up(streams):
     """PE 0: call on 1, wait on 1, call on 2.  The second call waits for the first, not for the wait behind it."""
     order = Order(streams, ALL)
     call(order, streams, "first", 1)
-    order.settle()
+    order.record_pending()
     streams.launch(1, "wait")
     assert call(order, streams, "second", 2) == {"first"}
 
@@ -88,7 +88,7 @@ def test_a_graph_waits_from_outside_and_is_waited_for(streams):
     call(order, streams, "a branch", 4)
     mark = len(streams.events)
     assert streams.events[mark] == {0, 1}, "the event that the graph waits for is behind all that was issued"
-    ends = [("wait inside", mark, 3), ("end", mark, 3), ("end", mark, 3), ("follow", 4, 3), ("end", mark, 4)]
+    ends = [("wait external", mark, 3), ("end", mark, 3), ("end", mark, 3), ("wait for end", 4, 3), ("end", mark, 4)]
     assert [said for said in streams.said if said[0] != "record"][-5:] == ends
     streams.captures = {}
     streams.events[mark] |= {"the graph"}  # it has run
@@ -101,4 +101,4 @@ def test_two_captures_at_a_time_are_two_graphs(streams):
     streams.captures = {1: 5, 2: 6}
     for stream in (1, 2, 1, 2):
         call(order, streams, 0, stream)
-    assert [what for what, *_ in streams.said] == ["wait inside", "end", "wait inside", "end", "end", "end"]
+    assert [what for what, *_ in streams.said] == ["wait external", "end", "wait external", "end", "end", "end"]

@@ -156,7 +156,7 @@ def test_registered_arrays(team):
     with pytest.raises(ValueError, match="outside the symmetric heap"):
         team.register(x)
     team.unregister(source)
-    with pytest.raises(ValueError, match="that register\\(\\) was given"):
+    with pytest.raises(ValueError, match="that register\\(\\) has registered"):
         team.unregister(source)
     team.register(source)
     team.unregister(source)

@@ -9,10 +9,10 @@ import pytest
 import pennympi
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.command import explain, tune
+from pennympi.command import explain, predictions, tune
 from pennympi.kernels.algorithm import Limits, Place
 from pennympi.kernels.allreduce import PLANNED, TABLE
-from pennympi.selection import cost, formulas, machine, predictions, selection, tuned
+from pennympi.selection import cost, formulas, machine, selection, tuned
 from pennympi.settings import setting
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +50,7 @@ def test_the_model_is_near_what_was_measured(path):
     assert path.name == tuned.file_name(table.device, place)
     for series in table.series:
         dtype = DTYPES[series.dtype]
-        for nbytes in series.bytes:
+        for nbytes in series.sizes_bytes:
             us = series.at(nbytes)
             told = {name: cost.predict(TABLE[name], nbytes // dtype.item_bytes, dtype.item_bytes, dtype.acc_bytes,
                                        place, H200, machine.NVLINK) for name in us if name in TRUSTED}  # fmt: skip
@@ -92,11 +92,12 @@ def test_a_table_survives_its_file(tmp_path):
     again = tuned.parse(path.read_text(), "")
     assert str(again) == str(EXAMPLE)  # by its text: nan is not nan
     for broken in ("x = ", 'device = "d"', path.read_text().replace("1024, ", ""), path.read_text().replace("9", "-9")):
-        with pytest.raises(ValueError, match=r"here.toml is not a table .* make it anew"):
+        with pytest.raises(ValueError, match=r"here.toml is not a table .* run tune again"):
             tuned.parse(broken, "here.toml")
 
 
 def test_predictions():
+    assert (ROOT / "docs" / "predictions.md").read_text() == predictions.page()
     lines = predictions.table([8, 16, 1024], [1 << 10, 1 << 30], DTYPES["bfloat16"], "sum")
     assert len(lines) == 6 and lines[2].count("GPUs") == 3 and "1 GiB" in lines[-1]
     us = [float(cell.split()[0]) for cell in lines[-1].strip("| ").split(" | ")[1:]]

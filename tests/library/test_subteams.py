@@ -7,7 +7,7 @@ from on_device import same
 
 import pennympi
 from pennympi.job.job import Job
-from pennympi.job.membership import numbers_in
+from pennympi.job.membership import ranks_in_first_team
 
 pytestmark = pytest.mark.mpi
 
@@ -62,13 +62,13 @@ def job():
     made.close()
 
 
-def test_numbers_in_the_first_team(job):
+def test_ranks_in_first_team_the_first_team(job):
     """Each PE of a communicator is found in the first team, in whatever order the two have them."""
     world, n = MPI.COMM_WORLD, MPI.COMM_WORLD.size
     backwards = world.group.Incl(range(n - 1, -1, -1))
-    assert numbers_in(job, None) is None
-    assert numbers_in(job, world.group) == tuple(range(n))
-    assert numbers_in(job, backwards) == tuple(range(n - 1, -1, -1))
+    assert ranks_in_first_team(job, None) is None
+    assert ranks_in_first_team(job, world.group) == tuple(range(n))
+    assert ranks_in_first_team(job, backwards) == tuple(range(n - 1, -1, -1))
 
 
 @pytest.mark.mpi(min_size=2)
@@ -84,10 +84,10 @@ def test_a_team_that_is_no_part_of_the_first(job, first):
     }[first]
     names = ", ".join(map(str, list(strangers)[:8]))
     with pytest.raises(pennympi.Unsupported, match=f"PEs {names} (was|were) not .*: make a team over MPI.COMM_WORLD"):
-        numbers_in(job, group)
+        ranks_in_first_team(job, group)
 
 
 @pytest.mark.parametrize("comm", [MPI.COMM_NULL, 5, "world"], ids=["null", "5", "world"])
 def test_not_a_communicator(team, comm):
-    with pytest.raises(TypeError, match="not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a split of it"):
+    with pytest.raises(TypeError, match="not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a part of it"):
         pennympi.init(comm)

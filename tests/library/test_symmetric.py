@@ -62,7 +62,7 @@ def test_array_of_other_things(team):
 def test_pes_that_differ(team, odd):
     last = team.me == team.n_pes - 1
     shape, dtype = (8 if odd == "shape" and last else 7), ("int8" if odd == "dtype" and last else "int16")
-    with pytest.raises(ValueError, match="same shape and dtype on every PE, but asked for were: PE 0 .7,. int16"):
+    with pytest.raises(ValueError, match="same shape and dtype on every PE, but the PEs asked for: PE 0 .7,. int16"):
         team.empty(shape, dtype)
     usable(team)
 

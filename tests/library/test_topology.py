@@ -17,14 +17,14 @@ from pennympi.kernels.algorithm import Place
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.rings import n_rings, no_rings, rings
 from pennympi.topology import bytes_by_rail, lay
-from pennympi.topology.distance import Spot, distance, spot_of_bus_id
+from pennympi.topology.distance import PciLocation, distance, location_of_bus_id
 from pennympi.topology.draw import draw
 from pennympi.topology.facts import facts
+from pennympi.topology.hardware import Hardware
 from pennympi.topology.nics import Nic, nics
 from pennympi.topology.nvml import nvlinks
 from pennympi.topology.place import rails_of
-from pennympi.topology.rails import fabric, serve
-from pennympi.topology.sight import Sight
+from pennympi.topology.rails import assign_nics, inter_node_nics
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("nothing here is collective: run these tests without mpirun", allow_module_level=True)
@@ -59,22 +59,22 @@ def test_a_file(tmp_path):
     ("text", "said"),
     [
         ("[[node]]\npes = 3", "lays 1 node of 3, 3 PEs in all, and this team has 4: start 3 ranks, or choose another"),
-        ("[[node]]\npes = 2\n[[node]]\npes = [0, 0]", r"names \[0, 0\], and each of the PEs 0..3 is on one node"),
-        ("[[node]]\npes = 2\n[[node]]\npes = [3, 4]", r"names \[3, 4\], and each of the PEs 0..3 is on one node"),
+        ("[[node]]\npes = 2\n[[node]]\npes = [0, 0]", r"names \[0, 0\], but each of the PEs 0..3 must be on one node"),
+        ("[[node]]\npes = 2\n[[node]]\npes = [3, 4]", r"names \[3, 4\], but each of the PEs 0..3 must be on one node"),
         ("[[node]]\npes = 4\nspeed = 3", "node.. 0: speed is unknown; a .*node.* has count, pes, rails, nics"),
         ("[[node]]\ncount = 2", "pes = None is neither a number of PEs"),
         ("[[node]]\npes = true", "pes = True is neither a number of PEs"),
         ("[[node]]\npes = [0, -1]", "pes = .0, -1. is neither a number of PEs"),
         ("[[node]]\npes = 2\ncount = 0", "count = 0 is not a number of nodes"),
         ("[[node]]\npes = [0, 1]\ncount = 2", "2 nodes can't have the same PEs .0, 1.: give their number"),
-        ("[[node]]\npes = 4\nrails = [0, 1]", "rails = .0, 1. is not a list of 4, a NIC for each PE"),
-        ("[[node]]\npes = 4\nrails = [0, 1, 2, 4]", "rails = .* are not all NICs of the node, 0..3"),
-        ('[[node]]\npes = 4\nnics = ["a"]', "rails = .0, 1, 2, 3. are not all NICs of the node, 0..0"),
+        ("[[node]]\npes = 4\nrails = [0, 1]", "rails = .0, 1. is not a list of 4 numbers, the NIC of each PE"),
+        ("[[node]]\npes = 4\nrails = [0, 1, 2, 4]", "rails = .* must be numbers of NICs of the node, 0..3"),
+        ('[[node]]\npes = 4\nnics = ["a"]', "rails = .0, 1, 2, 3. must be numbers of NICs of the node, 0..0"),
         ("[[node]]\npes = 4\nnics = 2", "nics = 2 is not a list of names"),
-        ("nodes = 2", "it holds one or more .*node.* tables, and not nodes"),
-        ("node = 2", "it holds one or more"),
-        ("", "it holds one or more"),
-        ("[[node]", "not TOML"),
+        ("nodes = 2", "must hold .*node.* tables and nothing else, but it holds nodes"),
+        ("node = 2", "but it holds no such table"),
+        ("", "but it holds no such table"),
+        ("[[node]", "is not TOML"),
     ],
 )
 def test_a_wrong_file(tmp_path, text, said):
@@ -89,10 +89,10 @@ def test_a_wrong_file(tmp_path, text, said):
     [
         ("two-nodes-of-eight", "lays 2 nodes of 8, 16 PEs in all, and this team has 4: start 16 ranks"),
         ("999999999999-nodes-of-8", "7999999999992 PEs in all, and this team has 4"),
-        ("two-nodes-of-many", "'many' is not a number from one to sixteen, or digits"),
-        ("0-nodes-of-4", "'0' is not a number"),
-        ("two-nodes", "is no name and no readable file .*give auto, N-nodes-of-M"),
-        ("/", "is no name and no readable file"),
+        ("two-nodes-of-many", "'many' is neither a number from one to sixteen nor digits"),
+        ("0-nodes-of-4", "'0' is neither a number"),
+        ("two-nodes", "is neither a known name nor a readable file .*give auto, N-nodes-of-M"),
+        ("/", "is neither a known name nor a readable file"),
     ],
 )
 def test_a_wrong_name(name, said):
@@ -202,13 +202,15 @@ def test_nics_and_distances(tmp_path):
         ("mlx5_10", "RoCE", 400, True),
         ("eth1", "Ethernet", 0, True),
     ]
-    spot = spot_of_bus_id("0000:13:00.0", tmp_path)
-    assert spot.path[-1] == gpu.name and spot.numa == 0
-    assert [distance(spot, nic.spot) for nic in found] == ["PXB", "NODE", "SYS", "PIX", "PHB"]
-    assert distance(spot, spot) == "X" and distance(spot, spot_of_bus_id("0000:99:00.0", tmp_path)) == "?"
-    serving = fabric(found)
+    location = location_of_bus_id("0000:13:00.0", tmp_path)
+    assert location.path[-1] == gpu.name and location.numa == 0
+    assert [distance(location, nic.location) for nic in found] == ["PXB", "NODE", "SYS", "PIX", "PHB"]
+    assert distance(location, location) == "X"
+    assert distance(location, location_of_bus_id("0000:99:00.0", tmp_path)) == "?"
+    serving = inter_node_nics(found)
     assert [nic.name for nic in serving] == ["mlx5_2", "mlx5_10"]  # as fast as any that is up
-    assert serve([spot, spot], serving) == [1, 1] and serve([Spot(), Spot(), Spot()], serving) == [0, 1, 0]
+    assert assign_nics([location, location], serving) == [1, 1]
+    assert assign_nics([PciLocation()] * 3, serving) == [0, 1, 0]
 
 
 @pytest.mark.parametrize("by", ["cuda.bindings.nvml", "pynvml"])
@@ -277,18 +279,18 @@ rings of multi_ring, each with 1/2 of the vector; =R=> goes to the next node by 
 
 
 def test_the_drawing():
-    def spot(port, device):
-        return Spot(("pci0000:00", f"0000:00:0{port}.0", f"0000:0{device}:00.0"), 0)
+    def location(port, device):
+        return PciLocation(("pci0000:00", f"0000:00:0{port}.0", f"0000:0{device}:00.0"), 0)
 
-    serving = tuple(Nic(f"mlx5_{k}", "InfiniBand", 400.0, True, spot(k, 8 + k)) for k in range(2))
-    sights = [
-        Sight(host, "H200", f"0000:0{3 + k}:00.0", spot(k, 3 + k), serving, {"switch": 18})
+    serving = tuple(Nic(f"mlx5_{k}", "InfiniBand", 400.0, True, location(k, 8 + k)) for k in range(2))
+    hardware = [
+        Hardware(host, "H200", f"0000:0{3 + k}:00.0", location(k, 3 + k), serving, {"switch": 18})
         for host in "ab"
         for k in range(2)
     ]
     place = nodes_of(2, 2)
-    place = Place(place.node_of, rail_of=rails_of(place, sights))
-    assert draw(facts(place, None, sights)) == DRAWN
+    place = Place(place.node_of, rail_of=rails_of(place, hardware))
+    assert draw(facts(place, None, hardware)) == DRAWN
     assert DRAWN[DRAWN.index("rails:") :] in (ROOT / "README.md").read_text()
 
 

@@ -1,5 +1,5 @@
-"""The library's order of calls (``pennympi/order.py``) as a policy of ``residency.py``: its class, on streams that note
-which launches stand in front of an event."""
+"""The library's order of calls (``pennympi/memory/order.py``) as a policy of ``residency.py``: its class, on streams
+that note which launches stand in front of an event."""
 
 from collections.abc import Sequence
 

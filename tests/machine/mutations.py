@@ -1,15 +1,17 @@
-"""Faults that are planted in a text: its syntax tree with one thing changed.
+"""Faults that are planted in a kernel: its syntax tree with one thing changed.
 
-A mutation is an operator that ``mutated`` applies to the text of a row, or to a plain function that the text calls.
+``mutated`` applies a mutation to the kernel of a row, or to a plain function that the kernel calls, itself or by another.
 """
 
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
+
+from pennympi.compile.bind import globals_read
 
 PARITIES = {1: 0, 3: 1}  # of a mask: how many places messages take in turn
 WAITS, SENDS = ("wait", "wait_all", "meet_multicast"), ("put", "put_signal", "signal", "signal_all", "send_packets")
@@ -17,8 +19,8 @@ WAITS, SENDS = ("wait", "wait_all", "meet_multicast"), ("put", "put_signal", "si
 
 @dataclass(frozen=True)
 class Mutation:
-    """One change.  kind: see ``KINDS``;  name: of the primitive;  at: which of its calls, in the order of the text
-    helper: the plain function that is changed, "" for the text itself"""
+    """One change.  kind: see ``KINDS``;  name: of the primitive;  at: which of its calls, in the order of the source
+    helper: the plain function that is changed; "" for the kernel itself, and for "one parity" also all that it calls"""
 
     kind: str
     name: str = ""
@@ -31,7 +33,7 @@ class Mutation:
 
 
 class Change(ast.NodeTransformer):
-    """Applies a mutation; ``done`` says whether the text had what it changes."""
+    """Applies a mutation; ``done`` says whether the function had what it changes."""
 
     def __init__(self, mutation: Mutation):
         self.mutation, self.seen, self.done = mutation, 0, False
@@ -96,41 +98,57 @@ KINDS: dict[str, Callable[[ast.Expr, ast.Call], Any]] = {
 }
 
 
-def changed(text: FunctionType, mutation: Mutation) -> FunctionType | None:
+def changed(function: FunctionType, mutation: Mutation) -> FunctionType | None:
     """A clone of a plain function with the mutation, or None if it has nothing to change."""
     from pennympi.kernels import block
 
     change = Change(mutation)
-    tree = change.visit(ast.parse(textwrap.dedent(inspect.getsource(text))))
+    tree = change.visit(ast.parse(textwrap.dedent(inspect.getsource(function))))
     if not change.done:
         return None
-    names = {**text.__globals__, "put": block.put, "signal": block.signal}
+    names = {**function.__globals__, "put": block.put, "signal": block.signal}
     made: dict[str, Any] = {}
-    exec(compile(ast.fix_missing_locations(tree), f"<{text.__name__}: {mutation}>", "exec"), names, made)
-    return made[text.__name__]
+    exec(compile(ast.fix_missing_locations(tree), f"<{function.__name__}: {mutation}>", "exec"), names, made)
+    return made[function.__name__]
+
+
+def helpers(function: FunctionType) -> dict[str, FunctionType]:
+    """The plain functions that a function calls, and that these call, by name."""
+    found: dict[str, FunctionType] = {}
+    for name in globals_read(function):
+        value = function.__globals__.get(name)
+        if type(value) is FunctionType and not hasattr(value, "primitive"):
+            found |= {name: value} | helpers(value)
+    return found
+
+
+def planted(function: FunctionType, clones: Mapping[str, FunctionType]) -> FunctionType:
+    """A clone of a function that calls ``clones``, by their names, wherever it or a helper of it calls these names."""
+    below = {name: planted(clones.get(name, one), clones) for name, one in helpers(function).items()}
+    names = {**function.__globals__, **below}
+    clone = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+    clone.__annotations__ = function.__annotations__
+    return clone
 
 
 def mutated(row: Any, mutation: Mutation, part: str = "kernel") -> Any:
-    """The row with the mutation in its text, or None.  part: "meet" for the text that ends a call."""
-    text = getattr(row, part)
-    if not mutation.helper:
-        clone = changed(text, mutation)
-    else:
-        helper = changed(text.__globals__[mutation.helper], mutation)
-        clone = helper and FunctionType(text.__code__, {**text.__globals__, mutation.helper: helper}, text.__name__)
-    return clone and replace(row, **{part: clone})
+    """The row with the mutation in its kernel, or None.  part: "meet" for the kernel that ends a call."""
+    kernel = getattr(row, part)
+    everywhere = {mutation.helper: helpers(kernel)[mutation.helper]} if mutation.helper else {"": kernel}
+    if mutation.kind == "one parity" and not mutation.helper:
+        everywhere |= helpers(kernel)
+    clones = {name: changed(one, mutation) for name, one in everywhere.items()}
+    found = {name: clone for name, clone in clones.items() if clone}
+    return replace(row, **{part: planted(found.get("", kernel), found)}) if found else None
 
 
 def every(row: Any, part: str = "kernel") -> Iterator[tuple[Mutation, Any]]:
     """All single mutations of a row, and the row with each."""
-    text = getattr(row, part)
-    helpers = [name for name in text.__code__.co_names if type(text.__globals__.get(name)) is FunctionType]
-    plain = [name for name in helpers if not hasattr(text.__globals__[name], "primitive")]
     kinds = [("drop", name) for name in (*WAITS, *SENDS, "fence", "write_epoch", "copy", "finish")]
     kinds += [("early", name) for name in ("wait", "wait_all", "meet_multicast")]
     kinds += [(kind, "put_signal") for kind in ("signal first", "apart", "beside")]
     kinds += [("beside", "put"), ("beside", "send_packets"), ("one parity", "")]
-    for helper in ("", *plain):
+    for helper in ("", *helpers(getattr(row, part))):
         for kind, name in kinds:
             for at in range(9):
                 one = mutated(row, Mutation(kind, name, at, helper), part)

@@ -1,4 +1,4 @@
-"""Streams for ``pennympi/order.py`` that work out what each launch waits for."""
+"""Streams for ``pennympi/memory/order.py`` that work out what each launch waits for."""
 
 
 class NotedStreams:
@@ -40,16 +40,16 @@ class NotedStreams:
         self.said.append(("wait", event, handle))
         self.behind[handle] = self.behind.get(handle, frozenset()) | self.events[event]
 
-    def wait_inside(self, event, handle):
+    def wait_external(self, event, handle):
         assert self.capture_id(handle)
-        self.said.append(("wait inside", event, handle))
+        self.said.append(("wait external", event, handle))
         self.mark = event
 
     def record_after_all(self, event, events):
         self.events[event] = frozenset().union(*(self.events[one] for one in events))
 
-    def follow(self, handle, end):
-        self.said.append(("follow", handle, end))
+    def wait_for_end(self, handle, end):
+        self.said.append(("wait for end", handle, end))
 
     def record_at_end(self, event, handle, end):
         self.said.append(("end", event, handle))

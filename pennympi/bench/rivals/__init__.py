@@ -1,31 +1,31 @@
-"""Other libraries, called as their users would call them."""
+"""Other libraries, called as their users call them.  ``RIVALS[name](team)`` makes one; it is collective."""
 
 from collections.abc import Callable
 from typing import Any
 
 from ...team import Team
-from ..contestant import Contestant
+from ..implementation import Implementation
 
 
-def _nccl(team: Team, symmetric: bool) -> Contestant:
+def _nccl(team: Team, symmetric: bool) -> Implementation:
     from .nccl import Nccl
 
     return Nccl(team, symmetric)
 
 
-def _nvshmem(team: Team) -> Contestant:
+def _nvshmem(team: Team) -> Implementation:
     from .nvshmem import Nvshmem
 
     return Nvshmem(team)
 
 
-def _mpi(team: Team) -> Contestant:
+def _mpi(team: Team) -> Implementation:
     from .mpi import Mpi
 
     return Mpi(team)
 
 
-RIVALS: dict[str, Callable[[Any], Contestant]] = {
+RIVALS: dict[str, Callable[[Any], Implementation]] = {
     "nccl": lambda team: _nccl(team, False),
     "nccl-symmetric": lambda team: _nccl(team, True),
     "nvshmem": _nvshmem,

@@ -1,4 +1,4 @@
-"""NCCL, called directly by nccl4py, with plain buffers or with symmetric windows."""
+"""NCCL, through nccl4py, with plain buffers or with symmetric windows."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ...arrays.dtypes import DType
 from ...errors import Unsupported
 from ...team import Team
 from ..cases import Case, partner
-from ..contestant import Call
+from ..implementation import Call
 from ..memory import Memory, plain
 
 try:
@@ -18,9 +18,10 @@ except ImportError:
 
 
 class Nccl:
-    """One communicator over the team's PEs.  Collective to make; raises Unsupported without nccl4py.
+    """One NCCL communicator over the team's PEs; see ``Implementation``.  Making one is collective.
 
-    symmetric: buffers from ncclMemAlloc, registered as symmetric windows (its fast kernels need that)
+    symmetric: the buffers are allocated by ncclMemAlloc and registered as symmetric windows, for NCCL's symmetric kernels
+    Raises Unsupported without nccl4py, and on the host backend.
     """
 
     on_device = True
@@ -68,13 +69,13 @@ class Nccl:
                 return lambda stream: comm.alltoall(source, target, stream=stream)
             case "exchange":
                 other = partner(self._me, self._n_pes)
-                return lambda stream: self._swap(source, target, other, other, stream)
+                return lambda stream: self._send_recv(source, target, other, other, stream)
             case "put":
                 after, before = (self._me + 1) % self._n_pes, (self._me - 1) % self._n_pes
-                return lambda stream: self._swap(source, target, after, before, stream)
+                return lambda stream: self._send_recv(source, target, after, before, stream)
         raise ValueError(f"no NCCL call for {case.name}")
 
-    def _swap(self, source: Any, target: Any, to: int, by: int, stream: Any) -> None:
+    def _send_recv(self, source: Any, target: Any, to: int, sender: int, stream: Any) -> None:
         with nccl.group():
             self._comm.send(source, to, stream=stream)
-            self._comm.recv(target, by, stream=stream)
+            self._comm.recv(target, sender, stream=stream)

@@ -1,4 +1,4 @@
-"""NVSHMEM's own collectives on a stream, by nvshmem4py's bindings."""
+"""NVSHMEM's own collectives and puts on a stream, through nvshmem4py's bindings."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ...arrays.dtypes import DType
 from ...errors import Unsupported
 from ...team import Team
 from ..cases import Case
-from ..contestant import Call
+from ..implementation import Call
 from ..memory import symmetric
 
 TEAM_WORLD = 0
@@ -17,7 +17,7 @@ _FORMS = {"all_gather": "fcollect", "all_to_all": "alltoall", "broadcast": "broa
 
 
 class Nvshmem:
-    """The set of PEs that the library has started NVSHMEM with.  Raises Unsupported on the host backend."""
+    """NVSHMEM over all PEs that it runs on; see ``Implementation``.  Raises Unsupported on the host backend."""
 
     name = "nvshmem"
     on_device = True
@@ -30,7 +30,7 @@ class Nvshmem:
         self._me, self._n_pes = team.me, team.n_pes
 
     def _function(self, case: Case, dtype: DType, op: str) -> Any:
-        """The binding, or None where there is none."""
+        """The binding for a case, dtype and op, or None."""
         if case.name == "put":
             return bindings.putmem_on_stream
         form = {"allreduce": f"{op}_reduce", "reduce_scatter": f"{op}_reducescatter"}.get(case.name)

@@ -1,4 +1,4 @@
-"""Algorithms with other blocks, pieces and threads than their plans choose."""
+"""Algorithms whose plans have other blocks, pieces and threads than they choose themselves."""
 
 import dataclasses
 import itertools
@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from ..kernels.algorithm import MAX_THREADS, VECTOR_ELEMS, WARP_THREADS, Algorithm, Limits, Place, Plan
 
-HUGE_ELEMS = 1 << 50  # a plan for so many elements uses the largest pieces that its slots hold
+HUGE_ELEMS = 1 << 50  # a plan for this count has the largest pieces that its slots hold
 
 
-def reshaped(row: Algorithm, blocks: int, piece_bytes: int, threads: int) -> Algorithm:
-    """The row with a plan of so many blocks, pieces and threads; 0 keeps what the row's own plan says.
+def with_plan(row: Algorithm, blocks: int, piece_bytes: int, threads: int) -> Algorithm:
+    """The row with a plan of these blocks, bytes of a piece, and threads of a block; 0 keeps the value of its own plan.
 
-    Blocks are cut to what a launch may have and pieces to what a slot holds, so every shape is safe.
+    Blocks are bounded by the limits of a launch, and pieces by the size of a slot, so every plan is safe.
     """
 
     def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
@@ -26,17 +26,17 @@ def reshaped(row: Algorithm, blocks: int, piece_bytes: int, threads: int) -> Alg
     return dataclasses.replace(row, plan=plan)
 
 
-def sweep(
+def combinations(
     rows: Sequence[Algorithm], blocks: Sequence[int], piece_bytes: Sequence[int], threads: Sequence[int]
 ) -> Iterator[tuple[str, Algorithm]]:
-    """(name, row) of every combination; an empty list keeps the row's own."""
+    """(name, row) of every combination; an empty list keeps the value of each row's own plan."""
     for row, b, p, t in itertools.product(rows, blocks or [0], piece_bytes or [0], threads or [0]):
         words = [f"{key}={value}" for key, value in (("b", b), ("p", p), ("t", t)) if value]
-        yield " ".join([row.name, *words]), reshaped(row, b, p, t)
+        yield " ".join([row.name, *words]), with_plan(row, b, p, t)
 
 
-def check(threads: Sequence[int]) -> None:
-    """Raise ValueError for blocks of threads that can't be launched."""
+def check_threads(threads: Sequence[int]) -> None:
+    """Raise ValueError for a number of threads that a block cannot have."""
     for n in threads:
         if not 0 < n <= MAX_THREADS or n % WARP_THREADS:
             raise ValueError(f"--threads {n}: give multiples of {WARP_THREADS} up to {MAX_THREADS}")

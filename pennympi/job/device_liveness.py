@@ -1,0 +1,33 @@
+"""Signs of life for the kernels of a device, which cannot read the node's table."""
+
+from typing import Any
+
+from . import liveness
+from .control import Control
+
+FOREVER_NS = 1 << 62
+
+
+class DeviceLiveness:
+    """Copies signs of life between the node's table and words that a device reads.
+
+    words: (1 + n_pes,) int64.  Word 0 is 1 + the PE that a kernel waits for, or 0.  Word 1 + pe says how long ``pe``
+           has been silent, in ns (FOREVER_NS if it is on another node).
+    """
+
+    def __init__(self, control: Control, words: Any):
+        self._control, self._words, self._calls = control, words, -1
+        words[:] = FOREVER_NS
+        words[0] = words[[1 + pe for pe in control.pes]] = 0
+
+    def update(self, calls: int, now_ns: int) -> None:
+        """Called every 0.1 s.  calls: a number that grows with every call of this PE."""
+        if calls != self._calls:
+            self._calls = calls
+            liveness.show_alive(now_ns)
+        source = int(self._words[0])
+        if source:
+            self._words[0] = 0  # a kernel that still waits writes it again
+            liveness.show_alive(self._control.last_alive_ns(source - 1))
+        for pe in self._control.pes:
+            self._words[1 + pe] = now_ns - self._control.last_alive_ns(pe)

@@ -1,0 +1,275 @@
+"""The node's table: what a PE writes about itself, all PEs of the node read.
+
+Every test gathers what the PEs saw and asserts it on all of them, so that none is left waiting for one that failed.
+"""
+
+import ctypes
+import mmap
+import os
+import signal
+import subprocess
+import time
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from mpi4py import MPI
+
+from pennympi.job import control as table
+from pennympi.job import liveness
+from pennympi.job.control import COMPUTING, LEAVING, WAITING, Control
+
+pytestmark = pytest.mark.mpi
+WORLD = MPI.COMM_WORLD
+ME, N_PES = WORLD.Get_rank(), WORLD.Get_size()
+NOBODY = N_PES  # no PE of the node
+
+
+@contextmanager
+def control_over(comm=WORLD):
+    control = Control(comm)
+    try:
+        yield control
+    finally:
+        control.close()
+
+
+def seen(look):
+    """look()'s value on every PE, after all have written and before any writes again."""
+    WORLD.Barrier()
+    return WORLD.allgather(look())
+
+
+def every_pe(look):
+    """[look(0), look(1), ...], on every PE."""
+    return seen(lambda: [look(pe) for pe in range(N_PES)])
+
+
+def test_a_new_table_says_nothing_yet():
+    with control_over() as control:
+        found = every_pe(lambda pe: (control.calls(pe), control.call(pe), control.state(pe)))
+        assert found == [[(0, "no call yet", COMPUTING)] * N_PES] * N_PES
+        assert seen(lambda: (control.abort, control.entered, control.ahead())) == [(False, 0, [])] * N_PES
+        assert seen(lambda: control.pes) == [list(range(N_PES))] * N_PES
+        assert seen(lambda: (control.local, control.n_local)) == [(pe, N_PES) for pe in range(N_PES)]
+
+
+def test_calls_are_counted_and_named_for_all():
+    with control_over() as control:
+        before = control.entered
+        for call in range(ME + 1):
+            control.enter(f"call {call}")
+        control.enter("call 0")  # a name that is known already
+        found = every_pe(lambda pe: (control.calls(pe), control.call(pe)))
+        assert found == [[(pe + 2, f"call 0 (call {pe + 2})") for pe in range(N_PES)]] * N_PES
+        assert all(seen(lambda: control.entered > before))
+        assert every_pe(lambda pe: pe in control.ahead()) == [[pe > me for pe in range(N_PES)] for me in range(N_PES)]
+        control.set_state(LEAVING)
+        assert every_pe(lambda pe: pe in control.ahead()) == [[False] * N_PES] * N_PES
+
+
+@pytest.mark.parametrize("name", ["a", "32 bytes are the most of a name.", "x" * 100, "ü" * 40, "a" + "ü" * 20])
+def test_a_name_of_any_length(name):
+    """What does not fit is cut, in the midst of a letter if need be."""
+    with control_over() as control:
+        control.enter("before")
+        control.enter(name)
+        read = control.call(ME)
+        control.enter("after")
+        kept = name.encode()[:32].decode(errors="replace")
+        assert seen(lambda: (read, control.call(ME))) == [(f"{kept} (call 2)", "after (call 3)")] * N_PES
+
+
+def test_more_names_than_there_is_room_for():
+    """The last place is for all names that find none; the places of other PEs are not written."""
+    with control_over() as control:
+        names = [f"PE {ME}, {number}" for number in range(40)]
+        said = []
+        for name in names + names[:3]:
+            control.enter(name)
+            said.append(control.call(ME))
+        assert all(seen(lambda: said[:29] == [f"{name} (call {i + 1})" for i, name in enumerate(names[:29])]))
+        assert all(seen(lambda: said[29:40] == [f"... (call {i + 1})" for i in range(29, 40)]))
+        assert all(seen(lambda: said[40:] == [f"{name} (call {41 + i})" for i, name in enumerate(names[:3])]))
+        assert every_pe(control.call) == [[f"PE {pe}, 2 (call 43)" for pe in range(N_PES)]] * N_PES
+
+
+def test_states_in_words():
+    """Each PE in another state, in turn."""
+    doing = {COMPUTING: "last entered", WAITING: "waits in", LEAVING: "left the program after"}
+    with control_over() as control:
+        control.enter("allreduce")
+        pids = WORLD.allgather(os.getpid())
+        for turn in range(len(doing)):
+            states = [(pe + turn) % len(doing) for pe in range(N_PES)]
+            control.set_state(states[ME])
+            found = every_pe(lambda pe: (control.state(pe), control.describe(pe)))
+            words = [f"PE {pe} (process {pids[pe]}) {doing[states[pe]]} allreduce (call 1)" for pe in range(N_PES)]
+            assert found == [list(zip(states, words, strict=True))] * N_PES
+        assert seen(lambda: control.describe(NOBODY)) == [f"PE {NOBODY} is on another node"] * N_PES
+
+
+def state_of(child, letters):
+    """The state of a process once it is one of these letters, or after five seconds."""
+    end = time.monotonic() + 5
+    while (state := table._life(child.pid)) not in letters and time.monotonic() < end:
+        time.sleep(0.01)
+    return state
+
+
+def test_a_process_that_is_stopped_or_gone_is_told_from_one_that_waits():
+    """A child stands for the PE's own process: stopped, ended but not waited for, and gone."""
+    if not os.path.exists("/proc/self/stat"):
+        pytest.skip("there is no /proc")
+    with control_over() as control:
+        control.set_state(WAITING)
+        child = subprocess.Popen(["sleep", "100"])
+        control._words[control._record + table._PID] = child.pid
+        said = []
+        for kill, letters in ((signal.SIGSTOP, "T"), (signal.SIGKILL, "Z")):
+            child.send_signal(kill)
+            state_of(child, letters)
+            said.append(control.describe(ME))
+        child.wait()
+        said.append(control.describe(ME))
+        start = f"PE {ME} (process {child.pid}) "
+        ends = ["is stopped after no call yet", "has ended after no call yet", "has ended after no call yet"]
+        assert all(seen(lambda: said == [start + end for end in ends]))
+
+
+def test_one_pe_begins_to_end_the_job_and_all_know():
+    with control_over() as control:
+        none = seen(lambda: control.abort)
+        if ME == N_PES - 1:
+            control.set_abort()
+        assert (none, seen(lambda: control.abort)) == ([False] * N_PES, [True] * N_PES)
+
+
+def test_one_pe_wins_the_claim_of_each_table():
+    with control_over() as first, control_over() as second:
+        assert sum(seen(first.claim)) == 1 and sum(seen(first.claim)) == 0
+        assert sum(seen(second.claim)) == 1, "another table's claim was taken along"
+
+
+def test_signs_of_life_go_to_all_tables_of_a_process_and_never_back():
+    with control_over() as first, control_over() as second:
+        mine = time.monotonic_ns() + 10**6 * (ME + 1)
+        for shown_ns in (mine, mine - 10**5):
+            liveness.show(shown_ns)
+        found = every_pe(lambda pe: (first.life(pe), second.life(pe)))
+        times = WORLD.allgather(mine)
+        assert found == [[(shown_ns, shown_ns) for shown_ns in times]] * N_PES
+        words = every_pe(lambda pe: ctypes.c_int64.from_address(first.life_address(pe)).value)
+        assert words == [times] * N_PES
+        assert seen(lambda: (first.life(NOBODY), first.life_address(NOBODY))) == [(0, 0)] * N_PES
+
+
+def test_a_closed_table_is_not_written_any_more():
+    with control_over() as open_one:
+        with control_over() as closed:
+            addresses = open_one.life_address(ME), closed.life_address(ME)
+            n_words = int(liveness._own[0])
+            own = set(liveness._own[1 : 1 + n_words])
+            there = addresses[0] in own and addresses[1] in own
+        own = set(liveness._own[1 : 1 + int(liveness._own[0])])
+        gone = addresses[0] in own and addresses[1] not in own and len(own) == n_words - 1
+        assert seen(lambda: (there, gone)) == [(True, True)] * N_PES
+        later = time.monotonic_ns() + 10**6
+        liveness.show(later)
+        assert all(seen(lambda: open_one.life(ME) == later))
+
+
+def test_a_table_of_some_ranks_in_another_order():
+    """PEs are numbered as in the communicator that the table is made over."""
+    part = WORLD.Split(ME % 2, -ME)
+    me, n_pes = part.Get_rank(), part.Get_size()
+    with control_over(part) as control:
+        control.enter(f"rank {ME}")
+        part.Barrier()
+        calls = [control.call(pe) for pe in range(n_pes)]
+        ranks = part.allgather(ME)
+        assert all(seen(lambda: ranks == sorted(ranks, reverse=True) and me == control.me))
+        assert all(seen(lambda: sorted(control.pes) == list(range(n_pes))))
+        assert all(seen(lambda: calls == [f"rank {rank} (call 1)" for rank in ranks]))
+        assert all(seen(lambda: control.describe(n_pes) == f"PE {n_pes} is on another node"))
+    part.Free()
+
+
+class TwoNodes:
+    """The world's ranks as on two nodes: the even ones and the odd ones."""
+
+    def Get_rank(self):
+        return ME
+
+    def Split_type(self, split_type):
+        return WORLD.Split(ME % 2)
+
+
+def test_a_table_knows_the_pes_of_its_node_only():
+    with control_over(TwoNodes()) as control:
+        control.enter(f"PE {ME}")
+        mates = list(range(ME % 2, N_PES, 2))
+        others = [pe for pe in range(N_PES) if pe not in mates]
+        found = seen(lambda: (control.pes, control.local, control.n_local))
+        assert found == [(list(range(pe % 2, N_PES, 2)), pe // 2, len(range(pe % 2, N_PES, 2))) for pe in range(N_PES)]
+        assert all(seen(lambda: all(control.call(pe) == f"PE {pe} (call 1)" for pe in mates)))
+        assert all(seen(lambda: all(control.life(pe) > 0 for pe in mates) and not any(map(control.life, others))))
+        assert all(seen(lambda: all(control.describe(pe) == f"PE {pe} is on another node" for pe in others)))
+        if ME % 2:
+            control.enter("only on one of the nodes")
+        assert seen(control.ahead) == [[]] * N_PES
+
+
+@contextmanager
+def mapped(path):
+    """A file of shared memory, made where it is missing and mapped while the block runs."""
+    with open(path, "a+b") as file:
+        file.truncate(4096)
+        with mmap.mmap(file.fileno(), 4096) as memory:
+            yield memory
+
+
+needs_shm = pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no /dev/shm")
+
+
+@needs_shm
+def test_segments_that_are_mapped_and_have_a_name():
+    prefix = f"pennympi_test_{uuid.uuid4().hex}_"
+    path, not_mapped = f"/dev/shm/{prefix}a b", f"/dev/shm/{prefix}c"
+    Path(not_mapped).touch()
+    try:
+        with mapped(path) as memory:
+            held = table.start_up_segments(prefix)
+            table.unlink({path, f"{path} that never was"})
+            unnamed = table.start_up_segments(prefix)
+            memory[0] = 7
+            kept = memory[0] == 7 and not Path(path).exists()
+    finally:
+        table.unlink({path, not_mapped})
+    assert seen(lambda: (held == {path}, unnamed == set(), kept)) == [(True, True, True)] * N_PES
+
+
+@needs_shm
+def test_names_are_forgotten_once_all_pes_have_mapped_them():
+    """Control forgets the name of what every PE has mapped, and of nothing else; the memory stays."""
+    tag = WORLD.bcast(uuid.uuid4().hex)
+    shared, own = f"/dev/shm/mpich_shm_{tag}", f"/dev/shm/mpich_shm_{tag}_{ME}"
+    try:
+        with mapped(shared) as memory, mapped(own):
+            WORLD.Barrier()
+            with control_over():
+                memory[ME] = ME + 1
+                names = seen(lambda: (Path(shared).exists(), Path(own).exists()))
+                bytes_seen = seen(lambda: list(memory[:N_PES]))
+    finally:
+        WORLD.Barrier()
+        table.unlink({shared, own})
+    assert names == [(False, N_PES > 1)] * N_PES
+    assert bytes_seen == [list(range(1, N_PES + 1))] * N_PES
+
+
+@pytest.mark.skipif("MPICH" not in MPI.Get_library_version(), reason="another MPI's segments keep their names")
+def test_mpi_s_own_segments_have_no_names_once_there_is_a_table():
+    with control_over():
+        assert seen(table.start_up_segments) == [set()] * N_PES
