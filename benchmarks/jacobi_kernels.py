@@ -58,17 +58,16 @@ def compile_one(job):
     from apps.jacobi.sweep.band import RESIDENT, THREADS_PER_BLOCK
     from apps.jacobi.variants import persistent
     from pennympi.arrays.dtypes import TABLE
-    from pennympi.compile.bind import parameters
-    from pennympi.cuda.compile import cubin
+    from pennympi.compile.options import KernelOptions, LaunchBounds
+    from pennympi.cuda.compile import Target, cubin
 
     kernel, bodies, nx, cc = job
     # Numba asks the current device for this, and the contexts of all processes would fill the GPU.
     numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     resident = persistent.RESIDENT if kernel is persistent_sweeps else RESIDENT[bodies[0][1]]
     kernel = bound(kernel, "cuda", bodies, DTYPE, nx)
-    kinds = "i" * (len(parameters(kernel)) - 1)
-    bounds = (THREADS_PER_BLOCK, resident)
-    cubin(kernel, kernel.__name__, kinds, TABLE[DTYPE], None, {}, False, False, cc, bounds)
+    options = KernelOptions(elements=TABLE[DTYPE], bounds=LaunchBounds(THREADS_PER_BLOCK, resident))
+    cubin(kernel, kernel.__name__, options, Target(cc))
 
 
 def main():

@@ -1,9 +1,10 @@
-"""Pairwise swap of two PEs' arrays."""
+"""Swapping arrays between two PEs."""
 
 from typing import Any
 
 from ..arrays.span import check_alike, check_apart
 from ..backend import Backend, Kernel
+from ..compile.options import KernelOptions
 from ..job.job import Job
 from ..kernels.exchange import TABLE
 from ..memory.symmetric import SymmetricArrays
@@ -30,6 +31,7 @@ class Exchange:
         self._kernels: dict[str, Kernel] = {}
 
     def call(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
+        """Swap with PE ``pe``, in stream order.  Raises TypeError or ValueError."""
         row = TABLE.get(form)
         if row is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
@@ -55,6 +57,6 @@ class Exchange:
     def _compile(self, form: str) -> Kernel:
         row = TABLE[form]
         constants = {"n_pes": self._job.n_pes} if row.collective else {}
-        kernel = self._backend.kernel(row.kernel, f"exchange ({form})", constants=constants)
+        kernel = self._backend.kernel(row.kernel, f"exchange ({form})", KernelOptions(constants=constants))
         self._kernels[form] = kernel
         return kernel

@@ -21,6 +21,7 @@ from apps.jacobi.sweep.persistent_kernel import persistent_sweeps
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.compile.bind import parameters
+from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 from pennympi.kernels.algorithm import SWITCH_ADDS
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
@@ -53,21 +54,18 @@ ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 
 @pytest.fixture
 def ptx(monkeypatch):
-    """(text, name, cc, ...) -> its PTX, with what holds for every kernel asserted."""
+    """(kernel, name, cc, options of its, beyond) -> its PTX, with what holds for every kernel asserted."""
 
-    def compiled(text, name, cc, kinds=None, elements=None, reduction=None, constants=None, aligned=False, beyond=False):
+    def compiled(kernel, name, cc, beyond=False, **options):
         monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
-        kinds = kinds or "i" * (len(parameters(text)) - 1)
-        overlap = cc >= backend.OVERLAP_CC
-        function, signature = backend.entry(
-            text, name, kinds, elements, reduction, constants or {}, beyond, aligned, overlap
-        )
+        target = backend.Target(cc, beyond)
+        function, signature = backend.entry(kernel, name, KernelOptions(**options), target)
         code = backend.ptx(function, signature, cc)
         lines = [line.strip() for line in code.splitlines()]
         assert f".target sm_{cc[0]}{cc[1]}" in code
         assert sum(".entry" in line for line in lines) == 1
         assert beyond or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
-        assert ("griddepcontrol.wait" in code) == overlap
+        assert ("griddepcontrol.wait" in code) == target.overlap == (cc == HOPPER)
         return code
 
     return compiled
@@ -104,7 +102,7 @@ def test_residual(ptx, algorithm):
     """A product and the sum after it are rounded one by one, as on a CPU."""
     name, op = ("float32", "prod") if algorithm == "one_shot" else ("bfloat16", "sum")
     text, dtype = ALGORITHMS[algorithm].kernel, DTYPES[name]
-    fixed = constants(text, dtype, N_PES, opened=("residual",))
+    fixed = constants(text, dtype, N_PES, open_params=("residual",))
     code = ptx(text, f"allreduce ({algorithm})", HOPPER, reduction=(dtype, op), constants=fixed, aligned=True)
     check_messages(code, "packets" in algorithm, f"{algorithm} with a residual")
     assert "fma.rn.f" not in code and "add.rn.f32" in code
@@ -218,7 +216,7 @@ def test_chebyshev(ptx, name):
     letter = {"float32": "f32", "float64": "f64"}[name]
     for kernel in (chebyshev_kernels.chebyshev, chebyshev_kernels.chebyshev_and_sum):
         kinds = "".join("f" if one == "weight" else "i" for one in parameters(kernel)[1:])
-        code = ptx(kernel, kernel.__name__, HOPPER, kinds, elements=DTYPES[name])
+        code = ptx(kernel, kernel.__name__, HOPPER, kinds=kinds, elements=DTYPES[name])
         # The product is kept from the addition by a minimum: one each, and no other multiplication is fused either.
         products = len(re.findall(rf"\bmul\.(rn\.)?{letter}", code))
         assert f"min.{letter}" in code and products >= 2
