@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 N = 16384
 PASSES = ((1, "none"), (1, "last"), (4, "last"), (8, "none"), (8, "all"))  # (sweeps, norms)
-WAVES = (0, 1, 2, 3, 4, 6, 8, 16)  # 0: as the solver chooses
+WAVES = (0, 1, 2, 3, 4, 6, 8, 16)  # 0: what the solver chooses
 
 
 def main():

@@ -1,77 +1,92 @@
-"""Every PE puts rows to all others, in pieces of many blocks: what AllGather and all-to-all share."""
+"""Every PE gives a row to each other PE, by puts or by packets: what AllGather and all-to-all share."""
 
-from .block import POISON, block, blocks, copy, fence, put, read_epoch, signal_all, wait_all, write_epoch
+from .algorithm import PACKET_BYTES
+from .block import POISON, all_to_all_packets, copy, put, read_epoch, signal_all, wait_all
+from .records import PE, Transfer, Work
+from .steps import (
+    before_first,
+    block_words,
+    buffer,
+    fence_signal_all,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    peer,
+    piece_nbytes,
+    quarter,
+    quarter_bytes,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+)
 
-BY_INBOX = 2  # so many pieces of a block go through the inbox
+BY_INBOX = 2  # pieces of a block that go through the inbox before others go straight to out
 SIGNALS = 2  # words of a block for each PE
 
 
-def put_rows(ctx, me, n_pes, src, src_stride, nbytes, low, piece_bytes, slot, inbox, homes, straight):
-    """To every PE the piece at ``low`` of its row: to ``slot``, or straight to its out where that is known."""
-    n = min(piece_bytes, nbytes - low)
-    for k in range(1, n_pes):
-        pe = (me + k) % n_pes
-        to = slot
-        if straight:
-            home = read_epoch(homes, pe)
-            if home != 0 and home < POISON:
-                to = inbox + home + me * nbytes + low
-        put(ctx, to, src + pe * src_stride + low, n, pe)
+def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
+    """out (n_pes, nbytes) = the row that each PE has for this one: row p of its src is for PE p.
 
+    The first pieces go through the inbox.  They tell the receiver that this PE's call has begun and where its out is,
+    so that later pieces go straight into out: nothing is copied twice.
 
-def exchange_rows(ctx, me, n_pes, out, src, src_stride, nbytes, piece_bytes, buffer_bytes, inbox, signals, epochs, reach):
-    """out (n_pes, nbytes) = what every PE has for this one: row pe of its src is for PE pe.
+    src_stride_bytes: from one row of src to the next; 0: one row for all PEs
 
-    src (n_pes, nbytes) has rows src_stride bytes apart (0: one row for all).
-    The first pieces go through the inbox.  They also tell the receiver that this PE's call has
-    begun and where its out is, so that later ones go straight into it: nothing is copied twice.
-    One piece is under way while the one before it is read; its signal comes after that, when the
-    piece has long arrived.
-
-    inbox   (blocks, 4 pieces in turn, buffer_bytes / 2), a piece holds (n_pes sources, slot) bytes
+    inbox   (blocks, 4 quarters), a quarter holds (n_pes sources,) slots
     signals (blocks, 2, n_pes) words: a source's piece is here; where a PE's out lies
-    reach   1 if peers can and may write out: it is symmetric, and not src
     """
-    turn_bytes = buffer_bytes // 2
-    slot_bytes = turn_bytes // n_pes // 16 * 16
-    own_inbox = inbox + block() * 2 * buffer_bytes
-    arrived = signals + block() * SIGNALS * n_pes * 8  # (n_pes,) words
-    homes = arrived + n_pes * 8  # (n_pes,) words: of a PE's out, the bytes from its inbox on; 0: not for peers
-    low = block() * piece_bytes
-    stride = blocks() * piece_bytes
-    own_src = src + me * src_stride
-    own_out = out + me * nbytes
-    epoch = read_epoch(epochs, block())
-    by_inbox = epoch + BY_INBOX
-    if low < nbytes:
-        if low + BY_INBOX * stride < nbytes:
-            # A PE reads a word of the last call only before its last piece, without which no other PE is here.
-            signal_all(ctx, homes, out - inbox if reach else 0, me, n_pes)
-        slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-        put_rows(ctx, me, n_pes, src, src_stride, nbytes, low, piece_bytes, slot, inbox, homes, False)
-        fence(ctx)
-        signal_all(ctx, arrived, epoch + 1, me, n_pes)
-    while low < nbytes:
+    arrived = block_words(work, SIGNALS * pe.n_pes)  # (n_pes,) words
+    homes = word(arrived, pe.n_pes)  # (n_pes,) words: bytes from a PE's inbox to its out; 0: peers may not write out
+    own_src, own_out = call.src + pe.me * src_stride_bytes, call.out + pe.me * call.nbytes
+    epoch, start, stride = last_epoch(work) - 1, before_first(call.piece_bytes), stride_of(call.piece_bytes)
+    by_inbox = epoch + 1 + BY_INBOX
+    if start + (1 + BY_INBOX) * stride < call.nbytes:
+        # A PE reads such a word of the call before until it sends its last piece, and no PE is in this call without that.
+        signal_all(pe.ctx, homes, call.out - work.inbox if call.reach else 0, pe.me, pe.n_pes)
+    while start < call.nbytes:
+        epoch, following = epoch + 1, start + stride
+        if following < call.nbytes:
+            slots = slots_in(work.inbox + quarter(work, epoch + 1), quarter_bytes(work), pe.n_pes)
+            nbytes = piece_nbytes(call, following)
+            for k in range(1, pe.n_pes):
+                to = peer(pe, k)
+                dst = slot_at(slots, pe.me)
+                if epoch >= by_inbox:  # this PE has waited for every PE's first piece: the words are of this call
+                    home = read_epoch(homes, to)
+                    if home != 0 and home < POISON:
+                        dst = work.inbox + home + pe.me * call.nbytes + following
+                put(pe.ctx, dst, call.src + to * src_stride_bytes + following, nbytes, to)
+        if start >= 0:
+            nbytes = piece_nbytes(call, start)
+            if own_out != own_src:
+                copy(own_out + start, own_src + start, nbytes)
+            wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
+            if epoch <= by_inbox or not call.reach:
+                slots = slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), pe.n_pes)
+                for k in range(1, pe.n_pes):
+                    source = peer(pe, k)
+                    copy(call.out + source * call.nbytes + start, slot_at(slots, source), nbytes)
+        if following < call.nbytes:
+            fence_signal_all(pe, arrived, epoch + 1)
+        start = following
+    finish_epoch(work, epoch)
+
+
+def exchange_packets(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
+    """out (n_pes, nbytes) = the row that each PE has for this one: row p of its src is for PE p.
+
+    src_stride_bytes: from one row of src to the next; 0: one row for all PEs
+    inbox (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
+    """
+    epoch, start = last_epoch(work), first_start(call.piece_bytes)
+    while start < call.nbytes:
         epoch += 1
-        # Put the next piece, then finish this one.  A PE signals piece e+1 when it has read piece e, so
-        # that a piece finds the one three before it read: four turns are enough.
-        following = low + stride
-        if following < nbytes:
-            slot = own_inbox + ((epoch + 1) & 3) * turn_bytes + me * slot_bytes
-            # Straight once this PE has waited for everybody's first piece: then the words are of this call.
-            straight = epoch >= by_inbox
-            put_rows(ctx, me, n_pes, src, src_stride, nbytes, following, piece_bytes, slot, inbox, homes, straight)
-        n = min(piece_bytes, nbytes - low)
-        if own_out != own_src:
-            copy(own_out + low, own_src + low, n)
-        wait_all(ctx, arrived, epoch, me, n_pes)
-        if epoch <= by_inbox or not reach:
-            slots = own_inbox + (epoch & 3) * turn_bytes
-            for k in range(1, n_pes):
-                pe = (me + k) % n_pes
-                copy(out + pe * nbytes + low, slots + pe * slot_bytes, n)
-        if following < nbytes:
-            fence(ctx)
-            signal_all(ctx, arrived, epoch + 1, me, n_pes)
-        low = following
-    write_epoch(epochs, block(), epoch)
+        # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
+        all_to_all_packets(
+            pe.ctx, call.out + start, call.nbytes, call.src + start, src_stride_bytes, slots.address, slots.nbytes,
+            piece_nbytes(call, start), epoch, pe.me, pe.n_pes,
+        )  # fmt: skip
+        start += stride_of(call.piece_bytes)
+    finish_epoch(work, epoch)

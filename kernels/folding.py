@@ -1,31 +1,63 @@
 """Any number of PEs made a power of two, as exchanges with the PE at a distance of 1, 2, 4, ... need it.
 
-Of n PEs the largest power of two p in n take a seat.  The first 2 (n - p) PEs are pairs: the
-even one has no seat, gives its vector to the odd one, and gets the result from it at the end.
+As in MPICH, of n PEs the largest power of two p in n exchange.  The first 2 (n - p) PEs are pairs: the even one sits
+out, gives its vector to the odd one, and gets the result from it at the end.
 """
+
+from typing import NamedTuple
+
+from .records import PE
+
+
+class Folded(NamedTuple):
+    """A team folded to a power of two.
+
+    p:    PEs that exchange, numbered 0, ..., p - 1 anew;  rem: PEs that sit out
+    rank: this PE's new number, or that of the other one of its pair if it sits out
+    """
+
+    p: int
+    rem: int
+    rank: int
 
 
 def pof2(n_pes):
-    """The largest power of two that is not above ``n_pes``: the number of seats."""
-    seats = 1
-    while 2 * seats <= n_pes:
-        seats *= 2
-    return seats
+    """The largest power of two that is not above ``n_pes``."""
+    p = 1
+    while 2 * p <= n_pes:
+        p *= 2
+    return p
 
 
-def hops_of(seats):
-    """log2 of the number of seats."""
+def log2(p):
+    """The logarithm of a power of two."""
     hops = 0
-    while 1 << hops < seats:
+    while 1 << hops < p:
         hops += 1
     return hops
 
 
-def new_rank(pe, rest):
-    """The seat of a PE (of an even PE of a pair: that of the odd one); ``rest`` PEs have none."""
-    return pe // 2 if pe < 2 * rest else pe - rest
+def folded(pe: PE) -> Folded:
+    """The team of this PE."""
+    p = pof2(pe.n_pes)
+    return Folded(p, pe.n_pes - p, new_rank(pe.me, pe.n_pes - p))
 
 
-def old_rank(seat, rest):
-    """The PE on a seat."""
-    return 2 * seat + 1 if seat < rest else seat + rest
+def new_rank(pe, rem):
+    """The new number of a PE, or that of the other one of its pair if it sits out."""
+    return pe // 2 if pe < 2 * rem else pe - rem
+
+
+def old_rank(rank, rem):
+    """The PE with a new number."""
+    return 2 * rank + 1 if rank < rem else rank + rem
+
+
+def in_pair(pe: PE, fold: Folded) -> bool:
+    """Whether this PE is one of a pair."""
+    return pe.me < 2 * fold.rem
+
+
+def sits_out(pe: PE, fold: Folded) -> bool:
+    """Whether this PE is the even one of a pair."""
+    return in_pair(pe, fold) and pe.me % 2 == 0

@@ -1,4 +1,4 @@
-"""What a kernel is told, as three records: who runs it, what the call is, and where its workspace lies.
+"""What a kernel is told, as records: who runs it, what the call is, and where its workspace lies.
 
 The host passes their fields as plain numbers and the compiler takes the records apart, so that they cost nothing
 (``pennympi/compile/bind.py``).  Numbers are int64; an address is that of this PE's memory.
@@ -45,7 +45,7 @@ class Transfer(NamedTuple):
     out, src:    addresses;  nbytes: of one PE's part
     piece_bytes: of one message of one block
     root:        the PE that sends, where only one does
-    reach:       1 if peers may write ``out`` of this PE: it is symmetric, and not src
+    reach:       1 if peers may write ``out`` of this PE, which is symmetric then
     """
 
     out: int
@@ -54,6 +54,19 @@ class Transfer(NamedTuple):
     piece_bytes: int
     root: int
     reach: int
+
+
+class Message(NamedTuple):
+    """A call between this PE and one other.
+
+    dst, src: addresses;  nbytes: of both
+    peer:     the PE at the other end
+    """
+
+    dst: int
+    src: int
+    nbytes: int
+    peer: int
 
 
 class Work(NamedTuple):

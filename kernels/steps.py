@@ -26,7 +26,7 @@ everywhere: four quarters are enough.
 from typing import NamedTuple
 
 from .block import block, blocks, fence, read_epoch, signal_all, write_epoch
-from .records import PE, Reduction, Work
+from .records import PE, Reduction, Transfer, Work
 
 WORD_BYTES, VECTOR_BYTES = 8, 16
 
@@ -79,6 +79,11 @@ def piece_inside(call: Reduction, start: int) -> Piece:
     return Piece(start * call.item_bytes, min(call.piece_elems, call.n_elems - start))
 
 
+def piece_nbytes(call: Transfer, start: int) -> int:
+    """Bytes of the piece that begins at byte ``start``; it ends where the array ends, and may be empty."""
+    return max(0, min(call.piece_bytes, call.nbytes - start))
+
+
 def neighbours(pe: PE) -> tuple[int, int]:
     """(next, previous) PE on the ring 0, 1, ..., n_pes - 1, 0."""
     return peer(pe, 1), peer(pe, pe.n_pes - 1)
@@ -88,6 +93,11 @@ def peer(pe: PE, k: int) -> int:
     """The k-th PE after this one, so that in a loop over all others no two PEs turn to the same one."""
     other = pe.me + k
     return other - pe.n_pes if other >= pe.n_pes else other  # cheaper than %
+
+
+def distance(pe: PE, root: int, to: int) -> int:
+    """k such that ``to`` is the k-th PE after ``root``."""
+    return (to - root + pe.n_pes) % pe.n_pes
 
 
 def last_epoch(work: Work) -> int:

@@ -11,7 +11,7 @@ for an even n, turned by one for an odd n (where one PE is inner in both).
 from .algorithm import Place
 
 TREES, NONE = 2, -1
-WAYS = 4  # words of a tree: parent, first child, second child, which child of its parent this PE is
+LINKS = 4  # words of a tree: parent, first child, second child, which child of its parent this PE is
 
 
 def parent_of(position: int, n: int) -> int:

@@ -75,7 +75,7 @@ class OneSided:
             self._sendable(source, pe)
         # NVSHMEM fuses a put with its signal only within one block.
         blocks = self._blocks(nbytes) if self._backend.puts_by_pointer(pe) else 1
-        args = (to.address, source.address, nbytes, word, value, pe, self._counter(stream) if blocks > 1 else 0)
+        args = (to.address, source.address, nbytes, pe, word, value, self._counter(stream) if blocks > 1 else 0)
         self._put_signal.launch(blocks, args, stream)
 
     def _counter(self, stream: int) -> int:

@@ -1,4 +1,4 @@
-"""Direct AllGather: every PE puts its part into everybody's inbox, then straight into everybody's out.
+"""Direct AllGather: every PE puts its part into each other PE's inbox, then straight into its out.
 
 Source: the pushed one-shot of AllReduce, and zero-copy AllGather over symmetric
 memory (NCCL's symmetric kernels); see ``exchange_rows`` for when out may be written.
@@ -6,18 +6,15 @@ memory (NCCL's symmetric kernels); see ``exchange_rows`` for when out may be wri
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
 from ..exchange_rows import SIGNALS, exchange_rows
+from ..records import PE, Transfer, Work
 
 
-def direct(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, reach,
-):  # fmt: skip
-    """out (n_pes, count) = src (count,) of every PE; src may be out[me].
+def direct(pe: PE, call: Transfer, work: Work):
+    """out (n_pes, nbytes) = src (nbytes,) of every PE; src may be out[me].
 
     inbox, signals: see ``exchange_rows``;  reach: 1 if out is symmetric
     """
-    nbytes, piece_bytes = count * item_bytes, piece_elems * item_bytes
-    exchange_rows(ctx, me, n_pes, out, src, 0, nbytes, piece_bytes, buffer_bytes, inbox, signals, epochs, reach)
+    exchange_rows(pe, call, work, 0)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
@@ -27,7 +24,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 
 ALGORITHM = Algorithm(
     name="direct",
-    sentence="every PE puts its part to everybody, straight into out where that is symmetric; one hop",
+    sentence="every PE puts its part to each other PE, straight into out where that is symmetric; one hop",
     needs="NVLink, or one device or host",
     kernel=direct,
     plan=plan,

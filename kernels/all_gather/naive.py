@@ -1,58 +1,41 @@
 """Naive AllGather: every PE puts its part to each other PE, one after the other.
 
-Source: the way that a loop of MPI sends would go.  Each PE sends its part n-1 times,
-in n-1 messages, and waits for as many.
+Source: a loop of MPI sends.  Each PE sends its part n-1 times, in n-1 messages, and
+receives n-1 messages.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, copy, put_signal, read_epoch, wait, write_epoch
+from ..block import copy, put_signal, wait
+from ..records import PE, Transfer, Work
+from ..steps import buffer, finish_epoch, last_epoch, peer, piece_nbytes, rounds, slot_at, slots_in, word, words
 
 
-def naive(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (n_pes, count) = src (count,) of every PE; src may be out[me].
+def naive(pe: PE, call: Transfer, work: Work):
+    """out (n_pes, nbytes) = src (nbytes,) of every PE; src may be out[me].
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes sources, piece_elems) elements
-    outbox  (blocks, 2 parities, buffer_bytes): this PE's piece
-    signals (blocks, 2 parities, n_pes sources) words
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
+    outbox  (blocks, 2 buffers), a buffer holds this PE's piece
+    signals (blocks, 2, n_pes sources) words
     """
-    slot_bytes = buffer_bytes // n_pes // 16 * 16
-    row_bytes = count * item_bytes
-    epoch = read_epoch(epochs, block())
-    for start in range(block() * piece_elems, count, blocks() * piece_elems):
+    own_out = call.out + pe.me * call.nbytes
+    epoch = last_epoch(work)
+    for start in rounds(call.nbytes, call.piece_bytes):
         epoch += 1
-        # A PE's piece of epoch e+1 proves that it has read all of epoch e: two parities are enough, of slots and words.
-        parity = block() * 2 + (epoch & 1)
-        half = parity * buffer_bytes
-        arrived = signals + parity * n_pes * 8  # (n_pes,) words
-        slot = inbox + half + me * slot_bytes
-        n = min(piece_elems, count - start) * item_bytes
-        low = start * item_bytes
-        copy(outbox + half, src + low, n)
-        for k in range(1, n_pes):
-            put_signal(ctx, slot, outbox + half, n, arrived + me * 8, epoch, (me + k) % n_pes)
-        if out + me * row_bytes != src:
-            copy(out + me * row_bytes + low, outbox + half, n)
-        for k in range(1, n_pes):
-            pe = (me + k) % n_pes
-            wait(ctx, arrived + pe * 8, epoch, pe)
-            copy(out + pe * row_bytes + low, inbox + half + pe * slot_bytes, n)
-    write_epoch(epochs, block(), epoch)
+        # A PE's piece of epoch e+1 proves that it has read all of epoch e: two buffers are enough, and two sets of words.
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
+        outbox = work.outbox + buffer(work, epoch)
+        arrived = words(work, epoch, pe.n_pes)
+        nbytes = piece_nbytes(call, start)
+        copy(outbox, call.src + start, nbytes)
+        for k in range(1, pe.n_pes):
+            put_signal(pe.ctx, slot_at(slots, pe.me), outbox, nbytes, word(arrived, pe.me), epoch, peer(pe, k))
+        if own_out != call.src:
+            copy(own_out + start, outbox, nbytes)
+        for k in range(1, pe.n_pes):
+            source = peer(pe, k)
+            wait(pe.ctx, word(arrived, source), epoch, source)
+            copy(call.out + source * call.nbytes + start, slot_at(slots, source), nbytes)
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

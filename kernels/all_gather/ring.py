@@ -5,62 +5,45 @@ sends n-1 parts, in n-1 messages, all to one neighbour.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, copy, put_signal, read_epoch, wait, write_epoch
+from ..block import copy, put_signal, wait
+from ..records import PE, Transfer, Work
+from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece_nbytes, rounds, word, words
 
 
-def ring(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (n_pes, count) = src (count,) of every PE; src may be out[me].
+def ring(pe: PE, call: Transfer, work: Work):
+    """out (n_pes, nbytes) = src (nbytes,) of every PE; src may be out[me].
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes-1 steps, piece_elems) elements
-    outbox  (blocks, 2 parities, buffer_bytes): this PE's piece
-    signals (blocks, 2 parities, n_pes-1 steps) words
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes-1 steps, piece_bytes)
+    outbox  (blocks, 2 buffers), a buffer holds this PE's piece
+    signals (blocks, 2, n_pes-1 steps) words
     """
-    succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
-    slot_bytes = piece_elems * item_bytes
-    row_bytes = count * item_bytes
-    epoch = read_epoch(epochs, block())
-    for start in range(block() * piece_elems, count, blocks() * piece_elems):
+    succ, pred = neighbours(pe)
+    own_out = call.out + pe.me * call.nbytes
+    epoch = last_epoch(work)
+    for start in rounds(call.nbytes, call.piece_bytes):
         epoch += 1
-        # A PE that has all pieces of epoch e+1 knows that all PEs finished epoch e: two parities are enough, of slots
-        # and words.
-        parity = block() * 2 + (epoch & 1)
-        half = parity * buffer_bytes
-        arrived = signals + parity * (n_pes - 1) * 8  # (n_pes-1 steps,) words
-        n = min(piece_elems, count - start) * item_bytes
-        low = start * item_bytes
-        copy(outbox + half, src + low, n)
-        put_signal(ctx, inbox + half, outbox + half, n, arrived, epoch, succ)
-        if out + me * row_bytes != src:
-            copy(out + me * row_bytes + low, outbox + half, n)
-        part = me
-        for step in range(n_pes - 1):
-            slot = inbox + half + step * slot_bytes
-            part = (part + n_pes - 1) % n_pes
-            wait(ctx, arrived + step * 8, epoch, pred)
-            if step < n_pes - 2:
-                put_signal(ctx, slot + slot_bytes, slot, n, arrived + step * 8 + 8, epoch, succ)
-            copy(out + part * row_bytes + low, slot, n)
-    write_epoch(epochs, block(), epoch)
+        # A PE that has all pieces of epoch e+1 knows that all PEs finished epoch e: two buffers are enough, and two
+        # sets of words.
+        inbox, outbox = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        arrived = words(work, epoch, pe.n_pes - 1)
+        nbytes = piece_nbytes(call, start)
+        copy(outbox, call.src + start, nbytes)
+        put_signal(pe.ctx, inbox, outbox, nbytes, arrived, epoch, succ)
+        if own_out != call.src:
+            copy(own_out + start, outbox, nbytes)
+        part = pe.me
+        for step in range(pe.n_pes - 1):
+            slot = inbox + step * call.piece_bytes
+            part = (part + pe.n_pes - 1) % pe.n_pes
+            wait(pe.ctx, word(arrived, step), epoch, pred)
+            if step < pe.n_pes - 2:
+                put_signal(pe.ctx, slot + call.piece_bytes, slot, nbytes, word(arrived, step + 1), epoch, succ)
+            copy(call.out + part * call.nbytes + start, slot, nbytes)
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB, pieces as large as a half allows."""
+    """Blocks of at least 4 KiB, pieces as large as a buffer allows."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
     return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // ((place.n_pes - 1) * item_bytes)))
 

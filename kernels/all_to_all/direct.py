@@ -1,4 +1,4 @@
-"""Direct all-to-all: every PE puts everybody its part into its inbox, then straight into its out.
+"""Direct all-to-all: every PE puts each other PE its part into its inbox, then straight into its out.
 
 Source: the pushed one-shot of AllReduce, with a row for each PE; see ``exchange_rows`` for
 when out may be written.
@@ -6,18 +6,15 @@ when out may be written.
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
 from ..exchange_rows import SIGNALS, exchange_rows
+from ..records import PE, Transfer, Work
 
 
-def direct(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, reach,
-):  # fmt: skip
-    """out (n_pes, count) = part ``me`` of src (n_pes, count) of every PE; out may be src.
+def direct(pe: PE, call: Transfer, work: Work):
+    """out (n_pes, nbytes) = part ``me`` of src (n_pes, nbytes) of every PE; out may be src.
 
     inbox, signals: see ``exchange_rows``;  reach: 1 if out is symmetric, and not src
     """
-    nbytes, piece_bytes = count * item_bytes, piece_elems * item_bytes
-    exchange_rows(ctx, me, n_pes, out, src, nbytes, nbytes, piece_bytes, buffer_bytes, inbox, signals, epochs, reach)
+    exchange_rows(pe, call, work, call.nbytes)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
@@ -27,7 +24,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 
 ALGORITHM = Algorithm(
     name="direct",
-    sentence="everybody's part put to it, straight into out where that is symmetric; one hop",
+    sentence="every PE puts each other PE its part, straight into out where that is symmetric; one hop",
     needs="NVLink, or one device or host",
     kernel=direct,
     plan=plan,

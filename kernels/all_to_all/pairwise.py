@@ -5,56 +5,50 @@ behind it, so that no two send to the same one.  n-1 messages a PE.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, copy, put_signal, read_epoch, wait, write_epoch
+from ..block import copy, put_signal, wait
+from ..records import PE, Transfer, Work
+from ..steps import (
+    buffer,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    peer,
+    piece_nbytes,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+    words,
+)
 
 
-def pairwise(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (n_pes, count) = part ``me`` of src (n_pes, count) of every PE; out may be src.
+def pairwise(pe: PE, call: Transfer, work: Work):
+    """out (n_pes, nbytes) = part ``me`` of src (n_pes, nbytes) of every PE; out may be src.
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes sources, slot) elements
-    outbox  (blocks, 2 parities, buffer_bytes), a half holds (n_pes destinations, slot) elements
-    signals (blocks, 2 parities, n_pes sources) words
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
+    outbox  (blocks, 2 buffers), a buffer holds (n_pes destinations,) slots
+    signals (blocks, 2, n_pes sources) words
     """
-    slot_bytes = buffer_bytes // n_pes // 16 * 16
-    row_bytes = count * item_bytes
-    epoch = read_epoch(epochs, block())
-    for start in range(block() * piece_elems, count, blocks() * piece_elems):
+    epoch, start = last_epoch(work), first_start(call.piece_bytes)
+    while start < call.nbytes:
         epoch += 1
-        # A PE's piece of epoch e+1 proves that it has read all of epoch e: two parities are enough, of slots and words.
-        parity = block() * 2 + (epoch & 1)
-        half = parity * buffer_bytes
-        arrived = signals + parity * n_pes * 8  # (n_pes,) words
-        n = min(piece_elems, count - start) * item_bytes
-        low = start * item_bytes
-        for k in range(1, n_pes):
-            pe = (me + k) % n_pes
-            copy(outbox + half + pe * slot_bytes, src + pe * row_bytes + low, n)
-            put_signal(
-                ctx, inbox + half + me * slot_bytes, outbox + half + pe * slot_bytes, n, arrived + me * 8, epoch, pe
-            )  # fmt: skip
-        if out != src:
-            copy(out + me * row_bytes + low, src + me * row_bytes + low, n)
-        for k in range(1, n_pes):
-            pe = (me + n_pes - k) % n_pes
-            wait(ctx, arrived + pe * 8, epoch, pe)
-            copy(out + pe * row_bytes + low, inbox + half + pe * slot_bytes, n)
-    write_epoch(epochs, block(), epoch)
+        # A PE's piece of epoch e+1 proves that it has read all of epoch e: two buffers are enough, and two sets of words.
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
+        parts = slots_in(work.outbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
+        arrived = words(work, epoch, pe.n_pes)
+        nbytes = piece_nbytes(call, start)
+        for k in range(1, pe.n_pes):
+            to = peer(pe, k)
+            copy(slot_at(parts, to), call.src + to * call.nbytes + start, nbytes)
+            put_signal(pe.ctx, slot_at(slots, pe.me), slot_at(parts, to), nbytes, word(arrived, pe.me), epoch, to)
+        if call.out != call.src:
+            copy(call.out + pe.me * call.nbytes + start, call.src + pe.me * call.nbytes + start, nbytes)
+        for k in range(1, pe.n_pes):
+            source = peer(pe, pe.n_pes - k)
+            wait(pe.ctx, word(arrived, source), epoch, source)
+            copy(call.out + source * call.nbytes + start, slot_at(slots, source), nbytes)
+        start += stride_of(call.piece_bytes)
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

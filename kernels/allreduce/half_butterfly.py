@@ -13,82 +13,119 @@ Cost of P bytes, h = ceil(n/2), w = acc_bytes / item_bytes:
 2 alpha + (h - 1 + w) P beta + h P gamma.
 """
 
+from typing import NamedTuple
+
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, copy, finish_merge, put_signal, read_epoch, reduce, wait, widen, write_epoch
+from ..block import copy, finish_merge, put_signal, reduce, wait, widen
+from ..records import PE, Reduction, Work
+from ..steps import (
+    Piece,
+    Slots,
+    buffer,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    piece_inside,
+    slot_at,
+    stride_of,
+    word,
+    words,
+)
 
 
-def half_butterfly(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+class Half(NamedTuple):
+    """The half of the PEs that this PE belongs to.
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds h + 1 slots of piece_elems: the own half's, the other's
-    outbox  (blocks, 2 parities, buffer_bytes): own elements, then the partial of this half
-    signals (blocks, 2 parities, h + 1) words, one a slot
+    start, n: its PEs are start, ..., start + n - 1;  rank: of this PE among them;  lower: PEs of the lower half
     """
-    lower = (n_pes + 1) // 2  # PEs of the lower half
-    first = lower if me >= lower else 0  # of this PE's half
-    mates = n_pes - lower if me >= lower else lower
-    partner = me - lower if me >= lower else min(me + lower, n_pes - 1)  # who sends its partial to this PE
-    partner_end = partner + 1  # of those who get this PE's
-    if lower > n_pes - lower:  # an odd n: the lower half's last has no partner of its own
-        partner_end += (me == n_pes - 1) - (me == lower - 1)
-    slot_bytes = piece_elems * acc_bytes
-    epoch = read_epoch(epochs, block())
-    low = block() * piece_elems
-    while low < count:
+
+    start: int
+    n: int
+    rank: int
+    lower: int
+
+
+class Round(NamedTuple):
+    """Where a block's messages of an epoch are.
+
+    slots:  (lower + 1,) in the inbox: a slot for each PE of this half, and one for the other half
+    staged: this PE's elements;  part: the partial of this half;  both in the outbox
+    words:  (lower + 1,), one a slot
+    """
+
+    epoch: int
+    slots: Slots
+    staged: int
+    part: int
+    words: int
+
+
+def half_of(pe: PE) -> Half:
+    """If n_pes is odd the lower half has one PE more."""
+    lower = (pe.n_pes + 1) // 2
+    if pe.me < lower:
+        return Half(0, lower, pe.me, lower)
+    return Half(lower, pe.n_pes - lower, pe.me - lower, lower)
+
+
+def round_of(call: Reduction, work: Work, half: Half, epoch: int) -> Round:
+    """Whoever sends to a PE has its message of epoch e+1, or that of a mate who has it: two buffers are enough, and two
+    sets of words."""
+    slots = Slots(work.inbox + buffer(work, epoch), call.piece_elems * call.acc_bytes)
+    staged = work.outbox + buffer(work, epoch)
+    return Round(epoch, slots, staged, staged + slots.nbytes, words(work, epoch, half.lower + 1))
+
+
+def add_half(pe: PE, call: Reduction, half: Half, own: Piece, now: Round):
+    """Elements to every PE of the half, and those of all added up in the PEs' order."""
+    src, nbytes = call.src + own.offset_bytes, own.n_elems * call.item_bytes
+    if half.n > 1:
+        copy(now.staged, src, nbytes)
+    for k in range(1, half.n):
+        mate = half.start + (half.rank + k) % half.n
+        put_signal(pe.ctx, slot_at(now.slots, half.rank), now.staged, nbytes, word(now.words, half.rank), now.epoch, mate)
+    for rank in range(half.n):
+        elements = src
+        if rank != half.rank:
+            wait(pe.ctx, word(now.words, rank), now.epoch, half.start + rank)
+            elements = slot_at(now.slots, rank)
+        if rank == 0:
+            widen(pe.ctx, now.part, elements, own.n_elems)
+        else:
+            reduce(pe.ctx, now.part, now.part, elements, own.n_elems)
+
+
+def cross(pe: PE, call: Reduction, half: Half, own: Piece, now: Round):
+    """The partial to the partner in the other half, and merged with its partial."""
+    upper = pe.me >= half.lower
+    partner = pe.me - half.lower if upper else min(pe.me + half.lower, pe.n_pes - 1)  # sends its partial to this PE
+    partner_end = partner + 1  # PEs partner, ..., partner_end - 1 get this PE's
+    if half.lower > pe.n_pes - half.lower:  # n_pes is odd: the lower half's last is served by the last PE, and sends none
+        partner_end += (pe.me == pe.n_pes - 1) - (pe.me == half.lower - 1)
+    theirs, crossed = slot_at(now.slots, half.lower), word(now.words, half.lower)
+    for to in range(partner, partner_end):
+        put_signal(pe.ctx, theirs, now.part, own.n_elems * call.acc_bytes, crossed, now.epoch, to)
+    wait(pe.ctx, crossed, now.epoch, partner)
+    one, other = (theirs, now.part) if upper else (now.part, theirs)
+    finish_merge(pe.ctx, call.out + own.offset_bytes, one, other, own.n_elems)
+
+
+def half_butterfly(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
+
+    inbox   (blocks, 2 buffers), a buffer holds h + 1 slots of piece_elems: the own half's, the other's
+    outbox  (blocks, 2 buffers): own elements, then the partial of this half
+    signals (blocks, 2, h + 1) words, one a slot
+    """
+    half = half_of(pe)
+    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    while start < call.n_elems:
         epoch += 1
-        # Whoever sends to a PE has its message of epoch e+1, or that of a mate who has it: two parities are enough, of
-        # slots and words.
-        parity = block() * 2 + (epoch & 1)
-        half = parity * buffer_bytes
-        arrived = signals + parity * (lower + 1) * 8  # (lower + 1,) words
-        crossed = arrived + lower * 8
-        slots, staged = inbox + half, outbox + half
-        across, part = slots + lower * slot_bytes, staged + slot_bytes
-        n = min(piece_elems, count - low)
-
-        # inside the half: elements to every mate, added up in the PEs' order
-        if mates > 1:
-            copy(staged, src + low * item_bytes, n * item_bytes)
-        for k in range(1, mates):
-            mate = first + (me - first + k) % mates
-            slot = slots + (me - first) * slot_bytes
-            put_signal(ctx, slot, staged, n * item_bytes, arrived + (me - first) * 8, epoch, mate)
-        for i in range(mates):
-            elements = src + low * item_bytes
-            if first + i != me:
-                wait(ctx, arrived + i * 8, epoch, first + i)
-                elements = slots + i * slot_bytes
-            if i == 0:
-                widen(ctx, part, elements, n)
-            else:
-                reduce(ctx, part, part, elements, n)
-
-        # across: the partial to the partner; of an odd n the last PE has two of them
-        for pe in range(partner, partner_end):
-            put_signal(ctx, across, part, n * acc_bytes, crossed, epoch, pe)
-        wait(ctx, crossed, epoch, partner)
-        one, other = part, across
-        if me >= lower:
-            one, other = across, part
-        finish_merge(ctx, out + low * item_bytes, one, other, n)
-        low += blocks() * piece_elems
-    write_epoch(epochs, block(), epoch)
+        now, own = round_of(call, work, half, epoch), piece_inside(call, start)
+        add_half(pe, call, half, own, now)
+        cross(pe, call, half, own, now)
+        start += stride
+    finish_epoch(work, epoch)
 
 
 def _slots(place: Place) -> int:

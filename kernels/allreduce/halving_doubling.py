@@ -11,104 +11,120 @@ Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
 2 log2(p) alpha + (1 + w) (p-1)/p P beta + (p-1)/p P gamma, and 2 alpha + 2 P beta + P gamma more if n is not p.
 """
 
+from typing import NamedTuple
+
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, copy, finish_merge, merge, put_signal, read_epoch, reduce, wait, widen, write_epoch
-from ..folding import hops_of, new_rank, old_rank, pof2
+from ..block import copy, finish_merge, merge, put_signal, reduce, wait, widen
+from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
+from ..records import PE, Reduction, Work
+from ..steps import buffer, finish_epoch, first_start, last_epoch, stride_of, word, words
 
 
-def halving_doubling(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.  A piece is a seat's chunk.
+class Round(NamedTuple):
+    """A round of a block: n_elems elements, p pieces.
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds (fold, halving, result) of p pieces of partials each;
-            what comes in at distance d is d pieces at piece d of "halving"
-    outbox  (blocks, 2 parities, buffer_bytes), a half holds p pieces of partials
-    signals (blocks, 2 parities, 2 + 2 log2 p) words: fold, then one a hop, then unfold
+    given:  p pieces of partials from the pair, then p pieces that come in while halving: those of distance d at piece d
+    parts:  p pieces of partials, in the outbox;  result: p pieces of elements
+    words:  (2 + 2 log2 p,): fold, then one a hop, then unfold
     """
-    seats = pof2(n_pes)
-    rest, unfold = n_pes - seats, 1 + 2 * hops_of(seats)
-    seat = new_rank(me, rest)
-    area_bytes = seats * piece_elems * acc_bytes
-    epoch = read_epoch(epochs, block())
-    start = block() * seats * piece_elems
-    while start < count:
-        epoch += 1
-        # A partner's message of epoch e+1 proves that it has read mine of epoch e: two parities are enough, of slots
-        # and words.
-        parity = block() * 2 + (epoch & 1)
-        half = parity * buffer_bytes
-        arrived = signals + parity * (unfold + 1) * 8  # (unfold + 1,) words
-        given, result = inbox + half, inbox + half + 2 * area_bytes
-        parts = outbox + half
-        n = min(seats * piece_elems, count - start)
-        if me < 2 * rest and me % 2 == 0:
-            copy(parts, src + start * item_bytes, n * item_bytes)
-            put_signal(ctx, given, parts, n * item_bytes, arrived, epoch, me + 1)
-            wait(ctx, arrived + unfold * 8, epoch, me + 1)
+
+    epoch: int
+    n_elems: int
+    given: int
+    parts: int
+    result: int
+    words: int
+
+
+class Span(NamedTuple):
+    """n elements of a round, from element ``start`` on."""
+
+    start: int
+    n: int
+
+
+def span(call: Reduction, now: Round, rank: int, distance: int) -> Span:
+    """Of the round's pieces, in groups of ``distance``, the group that piece ``rank`` belongs to."""
+    start = (rank & -distance) * call.piece_elems
+    return Span(start, max(0, min(distance * call.piece_elems, now.n_elems - start)))
+
+
+def halve(pe: PE, call: Reduction, fold: Folded, now: Round):
+    """At distance d a PE keeps the d pieces around its own, and gives the partner's d away."""
+    distance, hop = fold.p // 2, 1
+    while distance > 0:
+        partner = old_rank(fold.rank ^ distance, fold.rem)
+        keep, give = span(call, now, fold.rank, distance), span(call, now, fold.rank ^ distance, distance)
+        mine, given_away = now.parts + keep.start * call.acc_bytes, now.parts + give.start * call.acc_bytes
+        theirs = now.given + (fold.p + distance) * call.piece_elems * call.acc_bytes
+        put_signal(pe.ctx, theirs, given_away, give.n * call.acc_bytes, word(now.words, hop), now.epoch, partner)
+        wait(pe.ctx, word(now.words, hop), now.epoch, partner)
+        if distance > 1:
+            merge(pe.ctx, mine, mine, theirs, keep.n)
         else:
-            widen(ctx, parts, src + start * item_bytes, n)
-            if me < 2 * rest:
-                wait(ctx, arrived, epoch, me - 1)
-                reduce(ctx, parts, parts, given, n)
+            finish_merge(pe.ctx, now.result + keep.start * call.item_bytes, mine, theirs, keep.n)
+        distance, hop = distance // 2, hop + 1
 
-            # halving: at distance d a PE keeps the d pieces around its own, and gives the partner's d away
-            distance, hop = seats // 2, 1
-            while distance > 0:
-                partner = old_rank(seat ^ distance, rest)
-                keep, give = (seat & -distance) * piece_elems, ((seat ^ distance) & -distance) * piece_elems
-                n_keep = max(0, min(distance * piece_elems, n - keep))
-                n_give = max(0, min(distance * piece_elems, n - give))
-                theirs = given + area_bytes + distance * piece_elems * acc_bytes
-                put_signal(ctx, theirs, parts + give * acc_bytes, n_give * acc_bytes, arrived + hop * 8, epoch, partner)
-                wait(ctx, arrived + hop * 8, epoch, partner)
-                mine = parts + keep * acc_bytes
-                if distance > 1:
-                    merge(ctx, mine, mine, theirs, n_keep)
-                else:
-                    finish_merge(ctx, result + keep * item_bytes, mine, theirs, n_keep)
-                distance, hop = distance // 2, hop + 1
 
-            # doubling: the same partners in the other order, and the finished pieces stay where they belong
-            distance = 1
-            while distance < seats:
-                partner = old_rank(seat ^ distance, rest)
-                have = (seat & -distance) * piece_elems
-                n_have = max(0, min(distance * piece_elems, n - have))
-                at = result + have * item_bytes
-                put_signal(ctx, at, at, n_have * item_bytes, arrived + hop * 8, epoch, partner)
-                wait(ctx, arrived + hop * 8, epoch, partner)
-                distance, hop = 2 * distance, hop + 1
-            if me < 2 * rest:
-                put_signal(ctx, result, result, n * item_bytes, arrived + hop * 8, epoch, me - 1)
-        copy(out + start * item_bytes, result, n * item_bytes)
-        start += blocks() * seats * piece_elems
-    write_epoch(epochs, block(), epoch)
+def double(pe: PE, call: Reduction, fold: Folded, now: Round):
+    """The same partners in the other order, and the finished pieces stay where they belong."""
+    distance, hop = 1, 1 + log2(fold.p)
+    while distance < fold.p:
+        partner = old_rank(fold.rank ^ distance, fold.rem)
+        have = span(call, now, fold.rank, distance)
+        at = now.result + have.start * call.item_bytes
+        put_signal(pe.ctx, at, at, have.n * call.item_bytes, word(now.words, hop), now.epoch, partner)
+        wait(pe.ctx, word(now.words, hop), now.epoch, partner)
+        distance, hop = 2 * distance, hop + 1
+
+
+def halving_doubling(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.  A piece is the chunk of one of p PEs.
+
+    inbox   (blocks, 2 buffers), a buffer holds (fold, halving, result) of p pieces of partials each
+    outbox  (blocks, 2 buffers), a buffer holds p pieces of partials
+    signals (blocks, 2, 2 + 2 log2 p) words
+    """
+    fold = folded(pe)
+    unfold = 1 + 2 * log2(fold.p)
+    round_elems = fold.p * call.piece_elems
+    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
+    while start < call.n_elems:
+        epoch += 1
+        # A partner's message of epoch e+1 proves that it has read mine of epoch e: two buffers are enough, and two sets
+        # of words.
+        given, parts = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        result, arrived = given + 2 * round_elems * call.acc_bytes, words(work, epoch, unfold + 1)
+        n = min(round_elems, call.n_elems - start)
+        now = Round(epoch, n, given, parts, result, arrived)
+        src, nbytes = call.src + start * call.item_bytes, n * call.item_bytes
+        if sits_out(pe, fold):
+            copy(parts, src, nbytes)
+            put_signal(pe.ctx, given, parts, nbytes, arrived, epoch, pe.me + 1)
+            wait(pe.ctx, word(arrived, unfold), epoch, pe.me + 1)
+        else:
+            widen(pe.ctx, parts, src, n)
+            if in_pair(pe, fold):
+                wait(pe.ctx, arrived, epoch, pe.me - 1)
+                reduce(pe.ctx, parts, parts, given, n)
+            halve(pe, call, fold, now)
+            double(pe, call, fold, now)
+            if in_pair(pe, fold):
+                put_signal(pe.ctx, result, result, nbytes, word(arrived, unfold), epoch, pe.me - 1)
+        copy(call.out + start * call.item_bytes, result, nbytes)
+        start += stride
+    finish_epoch(work, epoch)
 
 
 def _signals(place: Place) -> int:
-    return 2 * (2 + 2 * hops_of(pof2(place.n_pes)))
+    return 2 * (2 + 2 * log2(pof2(place.n_pes)))
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """As many blocks as pieces of 4 KiB can feed, pieces as large as a half allows."""
-    seats = pof2(place.n_pes)
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (seats * 4096)))
-    return Plan(n_blocks, cut(count, seats * n_blocks, limits.buffer_bytes // (3 * seats * acc_bytes)))
+    p = pof2(place.n_pes)
+    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (p * 4096)))
+    return Plan(n_blocks, cut(count, p * n_blocks, limits.buffer_bytes // (3 * p * acc_bytes)))
 
 
 ALGORITHM = Algorithm(

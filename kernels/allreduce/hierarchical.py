@@ -15,146 +15,185 @@ Every PE gets the same bits: each chunk is completed by one PE, which adds the P
 each node in order, then the nodes in order, and rounds once; all others copy it.
 """
 
+from typing import NamedTuple
+
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
-from ..block import (
-    block,
-    blocks,
-    copy,
-    fence,
-    finish_merge,
-    merge,
-    put,
-    put_signal,
-    read_epoch,
-    read_route,
-    reduce,
-    signal,
-    staged,
-    wait,
-    widen,
-    write_epoch,
-)
+from ..block import copy, fence, finish_merge, merge, put, put_signal, read_route, reduce, signal, staged, wait, widen
+from ..records import PE, Reduction, Work
+from ..steps import Piece, Slots, buffer, finish_epoch, last_epoch, piece, rounds, slot_at, word, words
 
 
-def tell(ctx, word, epoch, group, mine, size):
-    """Set ``word`` on the other PEs of ``group`` (size,), in which this one is number ``mine``."""
-    fence(ctx)
-    for k in range(1, size):
-        signal(ctx, word, epoch, read_route(group, (mine + k) % size))
+class Group(NamedTuple):
+    """n PEs that exchange with each other; this one is number ``rank`` among them.  pes: (n,) words, their numbers"""
+
+    pes: int
+    n: int
+    rank: int
 
 
-def hear(ctx, words, epoch, group, mine, size):
-    """Wait for the words (size,) of the other PEs of ``group``."""
-    for k in range(1, size):
-        other = (mine + k) % size
-        wait(ctx, words + other * 8, epoch, read_route(group, other))
+class Round(NamedTuple):
+    """A round of a block: (n_local slices, n_nodes chunks) from element ``start`` on, this PE's slice at ``own_start``.
+
+    parts:    (n_local, slice) of elements: of this PE's slice, from each PE of the node
+    partials: (n_nodes, chunk): of this PE's chunk, from each twin
+    whole:    this PE's slice, of elements;  slices: (n_local, slice), from each PE of the node
+    added:    this PE's slice, of partials, and rooms: (n_local, slice) for ``staged``, both in the outbox
+    *_words:  a part (n_local,), a partial (n_nodes,), a complete chunk (n_nodes,), a slice (n_local,) is here
+    """
+
+    epoch: int
+    start: int
+    own_start: int
+    slice_elems: int
+    parts: Slots
+    partials: Slots
+    whole: int
+    slices: Slots
+    added: int
+    rooms: Slots
+    part_words: int
+    partial_words: int
+    chunk_words: int
+    slice_words: int
 
 
-def hierarchical(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+def other(group: Group, k: int) -> int:
+    """Number in the group of the k-th PE after this one."""
+    return (group.rank + k) % group.n
+
+
+def signal_group(pe: PE, group: Group, words: int, epoch: int):
+    """Tell the other PEs of a group, in word ``rank`` of theirs, that what this block has put to them is there."""
+    fence(pe.ctx)
+    for k in range(1, group.n):
+        signal(pe.ctx, word(words, group.rank), epoch, read_route(group.pes, other(group, k)))
+
+
+def wait_group(pe: PE, group: Group, words: int, epoch: int):
+    """Wait for the words (n,) of the other PEs of a group."""
+    for k in range(1, group.n):
+        source = other(group, k)
+        wait(pe.ctx, word(words, source), epoch, read_route(group.pes, source))
+
+
+def round_of(call: Reduction, work: Work, node: Group, twins: Group, start: int, epoch: int) -> Round:
+    """Slices of round e+1 come from PEs that heard of every PE in round e+1: all have read round e, two buffers do, and
+    two sets of words."""
+    chunk_bytes = call.piece_elems * call.acc_bytes
+    slice_elems, slice_bytes = twins.n * call.piece_elems, twins.n * chunk_bytes
+    parts, added = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+    partials = parts + node.n * slice_bytes
+    whole = partials + slice_bytes
+    part_words = words(work, epoch, 2 * (node.n + twins.n))
+    return Round(
+        epoch,
+        start,
+        start + node.rank * slice_elems,
+        slice_elems,
+        Slots(parts, slice_bytes),
+        Slots(partials, chunk_bytes),
+        whole,
+        Slots(whole + slice_bytes, slice_bytes),
+        added,
+        Slots(added + slice_bytes, slice_bytes),
+        part_words,
+        word(part_words, node.n),
+        word(part_words, node.n + twins.n),
+        word(part_words, node.n + 2 * twins.n),
+    )
+
+
+def slice_of(call: Reduction, now: Round, k: int) -> Piece:
+    """Slice k of a round."""
+    begin = now.start + k * now.slice_elems
+    return Piece(begin * call.item_bytes, max(0, min(now.slice_elems, call.n_elems - begin)))
+
+
+def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
+    """Every PE gets its slice from all PEs of its node, and adds it up in their order."""
+    for k in range(1, node.n):
+        rank = other(node, k)
+        part, to = slice_of(call, now, rank), read_route(node.pes, rank)
+        src, nbytes = call.src + part.offset_bytes, part.n_elems * call.item_bytes
+        put(pe.ctx, slot_at(now.parts, node.rank), staged(pe.ctx, slot_at(now.rooms, rank), src, nbytes, to), nbytes, to)
+    signal_group(pe, node, now.part_words, now.epoch)  # its fence gives the rooms back
+    own = slice_of(call, now, node.rank)
+    wait_group(pe, node, now.part_words, now.epoch)
+    for rank in range(node.n):
+        elements = call.src + own.offset_bytes if rank == node.rank else slot_at(now.parts, rank)
+        if rank == 0:
+            widen(pe.ctx, now.added, elements, own.n_elems)
+        else:
+            reduce(pe.ctx, now.added, now.added, elements, own.n_elems)
+
+
+def reduce_between_nodes(pe: PE, call: Reduction, twins: Group, now: Round):
+    """Every twin gets its chunk of the slice from all, and adds it up in their order."""
+    added = Slots(now.added, now.partials.nbytes)  # (n_nodes,)
+    for k in range(1, twins.n):
+        rank = other(twins, k)
+        nbytes, to = piece(call, now.own_start, rank).n_elems * call.acc_bytes, read_route(twins.pes, rank)
+        arrived = word(now.partial_words, twins.rank)
+        put_signal(pe.ctx, slot_at(now.partials, twins.rank), slot_at(added, rank), nbytes, arrived, now.epoch, to)
+    wait_group(pe, twins, now.partial_words, now.epoch)
+    n = piece(call, now.own_start, twins.rank).n_elems
+    total = now.whole + twins.rank * call.piece_elems * call.item_bytes
+    left = added.address if twins.rank == 0 else now.partials.address
+    for rank in range(1, twins.n):
+        right = slot_at(added if rank == twins.rank else now.partials, rank)
+        if rank == twins.n - 1:
+            finish_merge(pe.ctx, total, left, right, n)
+        else:
+            merge(pe.ctx, slot_at(now.partials, twins.rank), left, right, n)  # where no peer writes
+            left = slot_at(now.partials, twins.rank)
+
+
+def gather_between_nodes(pe: PE, call: Reduction, twins: Group, now: Round):
+    """Every twin hands its complete chunk to all."""
+    chunk = now.whole + twins.rank * call.piece_elems * call.item_bytes
+    nbytes = piece(call, now.own_start, twins.rank).n_elems * call.item_bytes
+    for k in range(1, twins.n):
+        to = read_route(twins.pes, other(twins, k))
+        put_signal(pe.ctx, chunk, chunk, nbytes, word(now.chunk_words, twins.rank), now.epoch, to)
+    wait_group(pe, twins, now.chunk_words, now.epoch)
+
+
+def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
+    """Every PE hands its whole slice to all PEs of its node."""
+    own = slice_of(call, now, node.rank)
+    nbytes = own.n_elems * call.item_bytes
+    for k in range(1, node.n):
+        put(pe.ctx, slot_at(now.slices, node.rank), now.whole, nbytes, read_route(node.pes, other(node, k)))
+    signal_group(pe, node, now.slice_words, now.epoch)
+    copy(call.out + own.offset_bytes, now.whole, nbytes)
+    wait_group(pe, node, now.slice_words, now.epoch)
+    for k in range(1, node.n):
+        rank = other(node, k)
+        theirs = slice_of(call, now, rank)
+        copy(call.out + theirs.offset_bytes, slot_at(now.slices, rank), theirs.n_elems * call.item_bytes)
+
+
+def hierarchical(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
     The vector is cut in n_local slices of n_nodes chunks of piece_elems; a "twin" is a PE of this local rank.
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds parts (n_local, slice), partials (n_nodes, chunk),
-            one whole slice, and slices (n_local, slice)
-    outbox  (blocks, 2 parities, buffer_bytes): the partials of a slice, then (n_local, slice) that parts start from
-    signals (blocks, 2 parities, n_local + n_nodes + n_nodes + n_local) words: a part, partial, chunk, slice is here
-    ways    (4 + n_local + n_nodes,) words: n_nodes, n_local, this node, this local rank; PEs of the node; twins
+    inbox   (blocks, 2 buffers), a buffer holds parts (n_local, slice), partials (n_nodes, chunk), one whole slice, and
+            slices (n_local, slice)
+    outbox  (blocks, 2 buffers): the partials of a slice, then (n_local, slice) that parts start from
+    signals (blocks, 2, n_local + n_nodes + n_nodes + n_local) words: a part, partial, chunk, slice is here
+    routes  (4 + n_local + n_nodes,) words: n_nodes, n_local, this node, this local rank; PEs of the node; twins
     """
-    n_nodes, n_local = read_route(routes, 0), read_route(routes, 1)
-    node, local = read_route(routes, 2), read_route(routes, 3)
-    peers, twins = routes + 4 * 8, routes + (4 + n_local) * 8  # (n_local,), (n_nodes,) PEs
-    chunk_bytes = piece_elems * acc_bytes
-    slice_elems, slice_bytes = n_nodes * piece_elems, n_nodes * chunk_bytes
-    epoch = read_epoch(epochs, block())
-    for start in range(block() * n_pes * piece_elems, count, blocks() * n_pes * piece_elems):
+    node = Group(word(work.routes, 4), read_route(work.routes, 1), read_route(work.routes, 3))
+    twins = Group(word(work.routes, 4 + node.n), read_route(work.routes, 0), read_route(work.routes, 2))
+    epoch = last_epoch(work)
+    for start in rounds(call.n_elems, pe.n_pes * call.piece_elems):
         epoch += 1
-        # Slices of round e+1 come from PEs that heard of every PE in round e+1: all have read round e, two parities do
-        # for slots and words.
-        parity = block() * 2 + (epoch & 1)
-        half = parity * buffer_bytes
-        part_here = signals + parity * 2 * (n_local + n_nodes) * 8
-        partial_here = part_here + n_local * 8
-        chunk_here = partial_here + n_nodes * 8
-        slice_here = chunk_here + n_nodes * 8
-        parts = inbox + half
-        partials = parts + n_local * slice_bytes
-        whole = partials + slice_bytes  # (slice_elems,) elements
-        slices = whole + slice_bytes
-        added = outbox + half  # (slice_elems,) partials
-        rooms = added + slice_bytes  # (n_local, slice); the signals' fence gives them back
-
-        # in the node: every PE gets its slice from all, and adds it up in their order
-        for k in range(1, n_local):
-            peer = (local + k) % n_local
-            low = start + peer * slice_elems
-            nbytes = max(0, min(slice_elems, count - low)) * item_bytes
-            to = read_route(peers, peer)
-            start_at = staged(ctx, rooms + peer * slice_bytes, src + low * item_bytes, nbytes, to)
-            put(ctx, parts + local * slice_bytes, start_at, nbytes, to)
-        tell(ctx, part_here + local * 8, epoch, peers, local, n_local)
-        own = start + local * slice_elems
-        own_elems = max(0, min(slice_elems, count - own))
-        hear(ctx, part_here, epoch, peers, local, n_local)
-        for peer in range(n_local):
-            part = src + own * item_bytes if peer == local else parts + peer * slice_bytes
-            if peer == 0:
-                widen(ctx, added, part, own_elems)
-            else:
-                reduce(ctx, added, added, part, own_elems)
-
-        # between nodes: every twin gets its chunk of the slice from all, and adds it up in their order
-        for k in range(1, n_nodes):
-            other = (node + k) % n_nodes
-            n = max(0, min(piece_elems, count - own - other * piece_elems))
-            to, slot = read_route(twins, other), partials + node * chunk_bytes
-            put_signal(ctx, slot, added + other * chunk_bytes, n * acc_bytes, partial_here + node * 8, epoch, to)
-        hear(ctx, partial_here, epoch, twins, node, n_nodes)
-        n = max(0, min(piece_elems, count - own - node * piece_elems))
-        total = whole + node * piece_elems * item_bytes
-        left = added if node == 0 else partials
-        for other in range(1, n_nodes):
-            right = added + node * chunk_bytes if other == node else partials + other * chunk_bytes
-            if other == n_nodes - 1:
-                finish_merge(ctx, total, left, right, n)
-            else:
-                merge(ctx, partials + node * chunk_bytes, left, right, n)  # where nobody else writes
-                left = partials + node * chunk_bytes
-
-        # and hands the complete chunk to all
-        for k in range(1, n_nodes):
-            to = read_route(twins, (node + k) % n_nodes)
-            put_signal(ctx, total, total, n * item_bytes, chunk_here + node * 8, epoch, to)
-        hear(ctx, chunk_here, epoch, twins, node, n_nodes)
-
-        # in the node: every PE hands its whole slice to all
-        for k in range(1, n_local):
-            to = read_route(peers, (local + k) % n_local)
-            put(ctx, slices + local * slice_bytes, whole, own_elems * item_bytes, to)
-        tell(ctx, slice_here + local * 8, epoch, peers, local, n_local)
-        copy(out + own * item_bytes, whole, own_elems * item_bytes)
-        hear(ctx, slice_here, epoch, peers, local, n_local)
-        for k in range(1, n_local):
-            peer = (local + k) % n_local
-            low = start + peer * slice_elems
-            n = max(0, min(slice_elems, count - low))
-            copy(out + low * item_bytes, slices + peer * slice_bytes, n * item_bytes)
-    write_epoch(epochs, block(), epoch)
+        now = round_of(call, work, node, twins, start, epoch)
+        reduce_in_node(pe, call, node, now)
+        reduce_between_nodes(pe, call, twins, now)
+        gather_between_nodes(pe, call, twins, now)
+        gather_in_node(pe, call, node, now)
+    finish_epoch(work, epoch)
 
 
 def refuse(place: Place, dtype: str, op: str) -> str:
@@ -169,7 +208,7 @@ def refuse(place: Place, dtype: str, op: str) -> str:
     return ""
 
 
-def _ways(place: Place, me: int) -> list[int]:
+def _routes(place: Place, me: int) -> list[int]:
     nodes, node = place.nodes, place.node_of[me]
     local = nodes[node].index(me)
     return [len(nodes), len(nodes[0]), node, local, *nodes[node], *(pes[local] for pes in nodes)]
@@ -192,5 +231,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2 * (place.n_pes + len(place.nodes)),
     holds=PARTIALS,
     refuse=refuse,
-    routes=_ways,
+    routes=_routes,
 )

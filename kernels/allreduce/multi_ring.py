@@ -19,93 +19,115 @@ Every PE gets the same bits: a chunk is reduced along its ring by one PE after t
 other and rounded once, by the last; all others copy what that one sent.
 """
 
+from typing import NamedTuple
+
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
-from ..block import block, blocks, copy, finish, put_signal, read_epoch, read_route, reduce, wait, widen, write_epoch
+from ..block import block, blocks, copy, finish, put_signal, read_route, reduce, wait, widen
+from ..records import PE, Reduction, Work
 from ..rings import n_rings as rings_of
 from ..rings import no_rings, rings
+from ..steps import Piece, Slots, buffer, finish_epoch, last_epoch, piece, slot_at, word, words
 
 
-def multi_ring(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+class Share(NamedTuple):
+    """One ring's share of a round: n_pes pieces, from element ``start`` on.
+
+    place, succ, pred: of this PE on the ring;  inbox, outbox: (steps,) slots;  words: (steps,)
+    """
+
+    epoch: int
+    start: int
+    place: int
+    succ: int
+    pred: int
+    inbox: Slots
+    outbox: Slots
+    words: int
+
+
+def share(pe: PE, call: Reduction, work: Work, start: int, epoch: int, turn: int) -> Share:
+    """The share of the ring that this block serves in its ``turn``, in the round that starts at element ``start``.
+
+    A PE that finished round e+1 on any ring proves that all PEs finished round e: two buffers are enough, and two sets
+    of words.  A word has one writer.
+    """
+    n_rings, steps, slot_bytes = read_route(work.routes, 0), 2 * (pe.n_pes - 1), call.piece_elems * call.acc_bytes
+    links = word(work.routes, 1 + 3 * (block() % n_rings + turn * blocks()))
+    first = turn * steps
+    offset = buffer(work, epoch) + first * slot_bytes
+    return Share(
+        epoch,
+        start + turn * blocks() * pe.n_pes * call.piece_elems,
+        read_route(links, 0),
+        read_route(links, 1),
+        read_route(links, 2),
+        Slots(work.inbox + offset, slot_bytes),
+        Slots(work.outbox + offset, slot_bytes),
+        word(words(work, epoch, n_rings * steps), first),
+    )
+
+
+def piece_at(pe: PE, call: Reduction, now: Share, step: int) -> Piece:
+    """The piece that this PE sends in a step."""
+    return piece(call, now.start, (now.place + 2 * pe.n_pes - step) % pe.n_pes)
+
+
+def send_step(pe: PE, call: Reduction, now: Share, step: int):
+    """n-1 steps pass on the partial of a chunk, and add to it; one completes it; n-2 more pass on the complete ones."""
+    own = piece_at(pe, call, now, step)
+    src, n, nbytes = call.src + own.offset_bytes, own.n_elems, own.n_elems * call.acc_bytes
+    given, ready = slot_at(now.inbox, step - 1), slot_at(now.outbox, step)
+    if step == 0:
+        widen(pe.ctx, ready, src, n)
+    elif step < pe.n_pes - 1:
+        reduce(pe.ctx, ready, given, src, n)
+    else:
+        nbytes = n * call.item_bytes
+        if step == pe.n_pes - 1:
+            finish(pe.ctx, ready, given, src, n)
+            copy(call.out + own.offset_bytes, ready, nbytes)
+        else:
+            ready = given
+    put_signal(pe.ctx, slot_at(now.inbox, step), ready, nbytes, word(now.words, step), now.epoch, now.succ)
+
+
+def receive_step(pe: PE, call: Reduction, now: Share, step: int):
+    """Wait for what the predecessor sent in this step; complete chunks are copied to out."""
+    wait(pe.ctx, word(now.words, step), now.epoch, now.pred)
+    if step >= pe.n_pes - 1:
+        own = piece_at(pe, call, now, step + 1)
+        copy(call.out + own.offset_bytes, slot_at(now.inbox, step), own.n_elems * call.item_bytes)
+
+
+def multi_ring(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
     A block serves one ring, or, where blocks are fewer than rings, several step by step ("turns").
 
-    inbox, outbox (blocks, 2 parities, buffer_bytes), a half holds (turns, 2 (n_pes-1) steps, piece_elems) partials
-    signals       (blocks, 2 parities, rings, 2 (n_pes-1) steps) words, of which a block uses as many as it has turns
-    ways          (1 + 3 rings,) words: the number of rings; of each, this PE's place on it, its successor and predecessor
+    inbox, outbox (blocks, 2 buffers), a buffer holds (turns, 2 (n_pes-1) steps, piece_elems) partials
+    signals       (blocks, 2, rings, 2 (n_pes-1) steps) words, of which a block uses as many as it has turns
+    routes        (1 + 3 rings,) words: the number of rings; of each, this PE's place on it, its successor and predecessor
     """
-    n_rings = read_route(routes, 0)
-    steps = 2 * (n_pes - 1)
-    slot_bytes = piece_elems * acc_bytes
-    slab_elems = n_pes * piece_elems  # of one ring in one round
-    stride = max(n_rings, blocks()) * slab_elems
-    epoch = read_epoch(epochs, block())
-    for start in range(block() * slab_elems, count, stride):
+    n_rings, share_elems = read_route(work.routes, 0), pe.n_pes * call.piece_elems
+    epoch = last_epoch(work)
+    for start in range(block() * share_elems, call.n_elems, max(n_rings, blocks()) * share_elems):
         epoch += 1
-        last = min(n_rings, block() + -(-(count - start) // slab_elems))  # a single block has no turn for an empty share
-        # A PE that finished round e+1 on any ring proves that all PEs finished round e: two parities are enough, of
-        # slots and words.  A word has one writer.
-        parity = block() * 2 + (epoch & 1)
-        half = parity * buffer_bytes  # byte offset of (turns, steps, piece_elems) partials
-        arrived = signals + parity * n_rings * steps * 8  # (turns, steps) words
-
-        # n-1 steps pass on the partial of a chunk, and add to it; one completes it; n-2 more pass on the complete ones
-        for step in range(steps):
-            turn = 0
-            for ring in range(block() % n_rings, last, blocks()):
-                chunk = (read_route(routes, 1 + 3 * ring) + 2 * n_pes - step) % n_pes
-                low = start + turn * blocks() * slab_elems + chunk * piece_elems
-                n = max(0, min(piece_elems, count - low))
-                own = src + low * item_bytes
-                slot = half + (turn * steps + step) * slot_bytes
-                before, ready, nbytes = inbox + slot - slot_bytes, outbox + slot, n * acc_bytes
-                if step == 0:
-                    widen(ctx, ready, own, n)
-                elif step < n_pes - 1:
-                    reduce(ctx, ready, before, own, n)
-                else:
-                    nbytes = n * item_bytes
-                    if step == n_pes - 1:
-                        finish(ctx, ready, before, own, n)
-                        copy(out + low * item_bytes, ready, nbytes)
-                    else:
-                        ready = before
-                word, to = arrived + (turn * steps + step) * 8, read_route(routes, 2 + 3 * ring)
-                put_signal(ctx, inbox + slot, ready, nbytes, word, epoch, to)
-                turn += 1
-            turn = 0
-            for ring in range(block() % n_rings, last, blocks()):
-                wait(ctx, arrived + (turn * steps + step) * 8, epoch, read_route(routes, 3 + 3 * ring))
-                if step >= n_pes - 1:
-                    chunk = (read_route(routes, 1 + 3 * ring) + 2 * n_pes - step - 1) % n_pes
-                    low = start + turn * blocks() * slab_elems + chunk * piece_elems
-                    n = max(0, min(piece_elems, count - low))
-                    copy(out + low * item_bytes, inbox + half + (turn * steps + step) * slot_bytes, n * item_bytes)
-                turn += 1
-    write_epoch(epochs, block(), epoch)
+        # A single block has no turn for an empty share.
+        last = min(n_rings, block() + -(-(call.n_elems - start) // share_elems))
+        turns = (last - block() % n_rings + blocks() - 1) // blocks()
+        for step in range(2 * (pe.n_pes - 1)):
+            for turn in range(turns):
+                send_step(pe, call, share(pe, call, work, start, epoch, turn), step)
+            for turn in range(turns):
+                receive_step(pe, call, share(pe, call, work, start, epoch, turn), step)
+    finish_epoch(work, epoch)
 
 
 def _signals(place: Place) -> int:
     return 2 * rings_of(place) * 2 * (place.n_pes - 1)
 
 
-def _ways(place: Place, me: int) -> list[int]:
+def _routes(place: Place, me: int) -> list[int]:
     words = [rings_of(place)]
     for ring in rings(place):
         at = ring.index(me)
@@ -139,5 +161,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: _turns(place, limits) * 2 * (place.n_pes - 1),
     holds=PARTIALS,
     refuse=lambda place, dtype, op: no_rings(place),
-    routes=_ways,
+    routes=_routes,
 )

@@ -16,54 +16,40 @@ Cost of P bytes: 2 alpha (each a store, and a load through the switch) + (1 + 1/
 """
 
 from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Limits, Place, Plan, cut
-from ..block import block, blocks, copy, meet_multicast, read_epoch, reduce_multicast, store_multicast, write_epoch
+from ..block import copy, meet_multicast, reduce_multicast, store_multicast
+from ..records import PE, Reduction, Work
+from ..steps import VECTOR_BYTES, block_words, buffer, finish_epoch, first_start, last_epoch, stride_of, word
 
 
-def nvls(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+def nvls(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds (staged, result) of n_pes pieces of elements each
-    outbox  (blocks, 2 parities, buffer_bytes): the piece of this head, then scratch
+    inbox   (blocks, 2 buffers), a buffer holds (staged, result) of n_pes pieces of elements each
+    outbox  (blocks, 2 buffers): the piece of this head, then scratch
     signals (blocks, 2) words: entered, left
     """
-    area_bytes = n_pes * piece_elems * item_bytes
-    entered = signals + block() * 2 * 8
-    epoch = read_epoch(epochs, block())
-    start = block() * n_pes * piece_elems
-    while start < count:
+    round_elems = pe.n_pes * call.piece_elems
+    piece_bytes = call.piece_elems * call.item_bytes
+    entered = block_words(work, 2)
+    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
+    while start < call.n_elems:
         epoch += 1
-        # Nobody enters epoch e+1 before it has read the result of e, nor leaves it before all have read what
-        # was staged: one half would be enough, and two let a PE stage while others still read.
-        half = (block() * 2 + (epoch & 1)) * buffer_bytes
-        staged, result, summed = inbox + half, inbox + half + area_bytes, outbox + half
-        n = min(n_pes * piece_elems, count - start)
-        copy(staged, src + start * item_bytes, n * item_bytes)
-        meet_multicast(ctx, entered, epoch, n_pes)
-        low = me * piece_elems
-        mine = max(0, min(piece_elems, n - low))
-        mine = (mine * item_bytes + 15) // 16 * 16 // item_bytes  # whole vectors; what is beyond is not read
-        reduce_multicast(ctx, summed, staged + low * item_bytes, mine, summed + piece_elems * item_bytes)
-        store_multicast(ctx, result + low * item_bytes, summed, mine * item_bytes)
-        meet_multicast(ctx, entered + 8, epoch, n_pes)
-        copy(out + start * item_bytes, result, n * item_bytes)
-        start += blocks() * n_pes * piece_elems
-    write_epoch(epochs, block(), epoch)
+        # No PE enters epoch e+1 before it has read the result of e, and none leaves it before all have read what was
+        # staged: one buffer would be enough, and two let a PE stage while others still read.
+        staged, summed = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        result = staged + pe.n_pes * piece_bytes
+        nbytes = min(round_elems, call.n_elems - start) * call.item_bytes
+        copy(staged, call.src + start * call.item_bytes, nbytes)
+        meet_multicast(pe.ctx, entered, epoch, pe.n_pes)
+        mine_bytes = max(0, min(piece_bytes, nbytes - pe.me * piece_bytes))
+        # Whole vectors: what is behind the piece is not read.
+        mine = (mine_bytes + VECTOR_BYTES - 1) // VECTOR_BYTES * VECTOR_BYTES // call.item_bytes
+        reduce_multicast(pe.ctx, summed, staged + pe.me * piece_bytes, mine, summed + piece_bytes)
+        store_multicast(pe.ctx, result + pe.me * piece_bytes, summed, mine * call.item_bytes)
+        meet_multicast(pe.ctx, word(entered, 1), epoch, pe.n_pes)
+        copy(call.out + start * call.item_bytes, result, nbytes)
+        start += stride
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -13,85 +13,63 @@ log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, copy, finish_merge, merge, put_signal, read_epoch, reduce, wait, widen, write_epoch
-from ..folding import hops_of, new_rank, old_rank, pof2
+from ..block import copy, finish_merge, merge, put_signal, reduce, wait, widen
+from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
+from ..records import PE, Reduction, Work
+from ..steps import Slots, buffer, finish_epoch, first_start, last_epoch, piece_inside, slot_at, stride_of, word, words
 
 
-def recursive_doubling(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+def recursive_doubling(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox, outbox (blocks, 2 parities, buffer_bytes), a half holds (fold, log2 p hops,
-                  unfold) slots of piece_elems partials
-    signals       (blocks, 2 parities, 2 + log2 p) words, one a slot
+    inbox, outbox (blocks, 2 buffers), a buffer holds (fold, log2 p hops, unfold) slots of piece_elems partials
+    signals       (blocks, 2, 2 + log2 p) words, one a slot
     """
-    seats = pof2(n_pes)
-    rest, unfold = n_pes - seats, 1 + hops_of(seats)
-    seat = new_rank(me, rest)
-    slot_bytes = piece_elems * acc_bytes
-    epoch = read_epoch(epochs, block())
-    low = block() * piece_elems
-    while low < count:
+    fold = folded(pe)
+    unfold = 1 + log2(fold.p)
+    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    while start < call.n_elems:
         epoch += 1
-        # A partner's message of epoch e+1 proves that it has read mine of epoch e: two parities are enough, of slots
-        # and words.
-        parity = block() * 2 + (epoch & 1)
-        slots = parity * buffer_bytes
-        arrived = signals + parity * (unfold + 1) * 8  # (unfold + 1,) words
-        n = min(piece_elems, count - low)
-        result = out + low * item_bytes
-        if me < 2 * rest and me % 2 == 0:
-            copy(outbox + slots, src + low * item_bytes, n * item_bytes)
-            put_signal(ctx, inbox + slots, outbox + slots, n * item_bytes, arrived, epoch, me + 1)
-            wait(ctx, arrived + unfold * 8, epoch, me + 1)
-            copy(result, inbox + slots + unfold * slot_bytes, n * item_bytes)
+        # A partner's message of epoch e+1 proves that it has read mine of epoch e: two buffers are enough, and two sets
+        # of words.
+        given = Slots(work.inbox + buffer(work, epoch), call.piece_elems * call.acc_bytes)
+        parts = Slots(work.outbox + buffer(work, epoch), given.nbytes)
+        arrived = words(work, epoch, unfold + 1)
+        own = piece_inside(call, start)
+        out, src, n = call.out + own.offset_bytes, call.src + own.offset_bytes, own.n_elems
+        nbytes = n * call.item_bytes
+        if sits_out(pe, fold):
+            copy(parts.address, src, nbytes)
+            put_signal(pe.ctx, given.address, parts.address, nbytes, arrived, epoch, pe.me + 1)
+            wait(pe.ctx, word(arrived, unfold), epoch, pe.me + 1)
+            copy(out, slot_at(given, unfold), nbytes)
         else:
-            widen(ctx, outbox + slots, src + low * item_bytes, n)
-            if me < 2 * rest:
-                wait(ctx, arrived, epoch, me - 1)
-                reduce(ctx, outbox + slots, outbox + slots, inbox + slots, n)
-                result = outbox + slots + unfold * slot_bytes
-            distance, hop = 1, 1
-            while distance < seats:
-                partner = old_rank(seat ^ distance, rest)
-                mine = outbox + slots + (hop - 1) * slot_bytes
-                theirs = inbox + slots + hop * slot_bytes
-                put_signal(ctx, theirs, mine, n * acc_bytes, arrived + hop * 8, epoch, partner)
-                wait(ctx, arrived + hop * 8, epoch, partner)
-                first, second = mine, theirs
-                if seat & distance:
-                    first, second = theirs, mine
-                if 2 * distance < seats:
-                    merge(ctx, mine + slot_bytes, first, second, n)
+            result = out
+            widen(pe.ctx, parts.address, src, n)
+            if in_pair(pe, fold):
+                wait(pe.ctx, arrived, epoch, pe.me - 1)
+                reduce(pe.ctx, parts.address, parts.address, given.address, n)
+                result = slot_at(parts, unfold)
+            for hop in range(1, unfold):
+                distance = 1 << (hop - 1)
+                partner = old_rank(fold.rank ^ distance, fold.rem)
+                mine, theirs = slot_at(parts, hop - 1), slot_at(given, hop)
+                put_signal(pe.ctx, theirs, mine, n * call.acc_bytes, word(arrived, hop), epoch, partner)
+                wait(pe.ctx, word(arrived, hop), epoch, partner)
+                first, second = (theirs, mine) if fold.rank & distance else (mine, theirs)
+                if hop < unfold - 1:
+                    merge(pe.ctx, slot_at(parts, hop), first, second, n)
                 else:
-                    finish_merge(ctx, result, first, second, n)
-                distance, hop = 2 * distance, hop + 1
-            if me < 2 * rest:
-                put_signal(
-                    ctx, inbox + slots + hop * slot_bytes, result, n * item_bytes, arrived + hop * 8, epoch, me - 1
-                )
-                copy(out + low * item_bytes, result, n * item_bytes)
-        low += blocks() * piece_elems
-    write_epoch(epochs, block(), epoch)
+                    finish_merge(pe.ctx, result, first, second, n)
+            if in_pair(pe, fold):
+                put_signal(pe.ctx, slot_at(given, unfold), result, nbytes, word(arrived, unfold), epoch, pe.me - 1)
+                copy(out, result, nbytes)
+        start += stride
+    finish_epoch(work, epoch)
 
 
 def _slots(place: Place) -> int:
-    return 2 + hops_of(pof2(place.n_pes))
+    return 2 + log2(pof2(place.n_pes))
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

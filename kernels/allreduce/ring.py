@@ -9,7 +9,7 @@ Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import copy, finish, put_signal, reduce, wait, widen
 from ..records import PE, Reduction, Work
-from ..steps import WORD_BYTES, buffer, finish_epoch, last_epoch, neighbours, piece, rounds, words
+from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece, rounds, word, words
 
 
 def ring(pe: PE, call: Reduction, work: Work):
@@ -27,36 +27,28 @@ def ring(pe: PE, call: Reduction, work: Work):
         # A PE that finished round e+1 proves that all finished round e: two buffers are enough, and two sets of words.
         inbox, outbox = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)  # (steps,) slots
         arrived = words(work, epoch, steps)
-
-        # n-1 steps: pass on the partial of a chunk, one step further round the ring
         chunk = pe.me
-        for step in range(pe.n_pes - 1):
-            own = piece(call, start + chunk * call.piece_elems)
-            slot, word = step * slot_bytes, arrived + step * WORD_BYTES
+        for step in range(steps + 1):
+            own = piece(call, start, chunk)
+            src, n, nbytes = call.src + own.offset_bytes, own.n_elems, own.n_elems * call.acc_bytes
+            slot = step * slot_bytes
+            given, ready = inbox + slot - slot_bytes, outbox + slot
+            # n-1 steps pass on the partial of a chunk, and add to it; one completes it; the others pass on complete ones
             if step == 0:
-                widen(pe.ctx, outbox + slot, call.src + own.offset_bytes, own.n_elems)
+                widen(pe.ctx, ready, src, n)
+            elif step < pe.n_pes - 1:
+                reduce(pe.ctx, ready, given, src, n)
             else:
-                reduce(pe.ctx, outbox + slot, inbox + slot - slot_bytes, call.src + own.offset_bytes, own.n_elems)
-            put_signal(pe.ctx, inbox + slot, outbox + slot, own.n_elems * call.acc_bytes, word, epoch, succ)
-            wait(pe.ctx, word, epoch, pred)
-            chunk = chunk - 1 if chunk > 0 else pe.n_pes - 1
-
-        # this PE's chunk has been everywhere: complete it
-        own = piece(call, start + chunk * call.piece_elems)
-        slot = (pe.n_pes - 1) * slot_bytes
-        finish(pe.ctx, outbox + slot, inbox + slot - slot_bytes, call.src + own.offset_bytes, own.n_elems)
-        copy(call.out + own.offset_bytes, outbox + slot, own.n_elems * call.item_bytes)
-
-        # n-1 steps: pass on the complete chunks, the first from the outbox, the others as they came
-        complete = outbox + slot
-        for step in range(pe.n_pes - 1, steps):
-            slot, word = step * slot_bytes, arrived + step * WORD_BYTES
-            put_signal(pe.ctx, inbox + slot, complete, own.n_elems * call.item_bytes, word, epoch, succ)
-            wait(pe.ctx, word, epoch, pred)
-            complete = inbox + slot
-            chunk = chunk - 1 if chunk > 0 else pe.n_pes - 1
-            own = piece(call, start + chunk * call.piece_elems)
-            copy(call.out + own.offset_bytes, complete, own.n_elems * call.item_bytes)
+                nbytes = n * call.item_bytes
+                if step == pe.n_pes - 1:
+                    finish(pe.ctx, ready, given, src, n)
+                else:
+                    ready = given
+                copy(call.out + own.offset_bytes, ready, nbytes)
+            if step < steps:
+                put_signal(pe.ctx, inbox + slot, ready, nbytes, word(arrived, step), epoch, succ)
+                wait(pe.ctx, word(arrived, step), epoch, pred)
+            chunk = (chunk if chunk > 0 else pe.n_pes) - 1
     finish_epoch(work, epoch)
 
 

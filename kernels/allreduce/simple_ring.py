@@ -7,67 +7,51 @@ small vectors, but every byte crosses every link in sequence.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, copy, finish, put_signal, read_epoch, reduce, wait, widen, write_epoch
+from ..block import copy, finish, put_signal, reduce, wait, widen
+from ..records import PE, Reduction, Work
+from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece_inside, rounds, word, words
 
 
-def simple_ring(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+def simple_ring(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox, outbox (blocks, 2 parities, buffer_bytes), a half holds (2 legs, piece_elems) partials
-    signals       (blocks, 2 parities, 2 legs) words
+    inbox, outbox (blocks, 2 buffers), a buffer holds (2 legs, piece_elems) partials
+    signals       (blocks, 2, 2 legs) words
     """
-    succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
-    slot_bytes = piece_elems * acc_bytes
-    epoch = read_epoch(epochs, block())
-    for low in range(block() * piece_elems, count, blocks() * piece_elems):
+    succ, pred = neighbours(pe)
+    epoch = last_epoch(work)
+    for start in rounds(call.n_elems, call.piece_elems):
         epoch += 1
         # The result of round e+1 starts at the last PE once all have left round e, and nobody is in round e+2 before it
-        # has that result, or a message of one who has: two parities are enough, of slots and words.
-        parity = block() * 2 + (epoch & 1)
-        slot = parity * buffer_bytes
-        summed = signals + parity * 2 * 8  # word: the partial from pred is here
-        spread = summed + 8  # word: the result from pred is here
-        result = slot + slot_bytes
-        n = min(piece_elems, count - low)
-        own = src + low * item_bytes
+        # has that result, or a message of one who has: two buffers are enough, and two sets of words.
+        part = buffer(work, epoch)
+        result = part + call.piece_elems * call.acc_bytes
+        summed = words(work, epoch, 2)  # word: the partial from pred is here
+        spread = word(summed, 1)  # word: the result from pred is here
+        own = piece_inside(call, start)
+        out, src, n = call.out + own.offset_bytes, call.src + own.offset_bytes, own.n_elems
 
         # down the ring: PE 0 starts, the last PE completes
-        if me == 0:
-            widen(ctx, outbox + slot, own, n)
-            put_signal(ctx, inbox + slot, outbox + slot, n * acc_bytes, summed, epoch, succ)
+        if pe.me == 0:
+            widen(pe.ctx, work.outbox + part, src, n)
+            put_signal(pe.ctx, work.inbox + part, work.outbox + part, n * call.acc_bytes, summed, epoch, succ)
         else:
-            wait(ctx, summed, epoch, pred)
-            if me < n_pes - 1:
-                reduce(ctx, outbox + slot, inbox + slot, own, n)
-                put_signal(ctx, inbox + slot, outbox + slot, n * acc_bytes, summed, epoch, succ)
+            wait(pe.ctx, summed, epoch, pred)
+            if pe.me < pe.n_pes - 1:
+                reduce(pe.ctx, work.outbox + part, work.inbox + part, src, n)
+                put_signal(pe.ctx, work.inbox + part, work.outbox + part, n * call.acc_bytes, summed, epoch, succ)
             else:
-                finish(ctx, outbox + result, inbox + slot, own, n)
-                put_signal(ctx, inbox + result, outbox + result, n * item_bytes, spread, epoch, succ)
-                copy(out + low * item_bytes, outbox + result, n * item_bytes)
+                finish(pe.ctx, work.outbox + result, work.inbox + part, src, n)
+                put_signal(pe.ctx, work.inbox + result, work.outbox + result, n * call.item_bytes, spread, epoch, succ)
+                copy(out, work.outbox + result, n * call.item_bytes)
 
         # round again: the last PE's result goes from PE 0 to PE n-2
-        if me < n_pes - 1:
-            wait(ctx, spread, epoch, pred)
-            if me < n_pes - 2:
-                put_signal(ctx, inbox + result, inbox + result, n * item_bytes, spread, epoch, succ)
-            copy(out + low * item_bytes, inbox + result, n * item_bytes)
-    write_epoch(epochs, block(), epoch)
+        if pe.me < pe.n_pes - 1:
+            wait(pe.ctx, spread, epoch, pred)
+            if pe.me < pe.n_pes - 2:
+                put_signal(pe.ctx, work.inbox + result, work.inbox + result, n * call.item_bytes, spread, epoch, succ)
+            copy(out, work.inbox + result, n * call.item_bytes)
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

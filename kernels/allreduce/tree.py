@@ -11,114 +11,119 @@ Cost of P bytes in K pieces a tree, w = acc_bytes / item_bytes, d = ceil(log2 n)
 2 d (alpha + P / (2 K) beta) + (1 + w) P beta + P gamma.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import (
-    block,
-    blocks,
-    copy,
-    finish,
-    merge,
-    put_signal,
-    read_epoch,
-    read_route,
-    reduce,
-    wait,
-    widen,
-    write_epoch,
-)
-from ..trees import TREES, WAYS, double_tree
+from typing import NamedTuple
 
-TURNS = 4  # pieces of a tree under way
-LATE = TURNS - 1  # a piece's result is waited for so many pieces later
-SLOTS = 3  # of a turn of a tree: what comes from the first child, the second, the parent
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..block import copy, finish, merge, put_signal, read_route, reduce, wait, widen
+from ..records import PE, Reduction, Work
+from ..steps import (
+    Slots,
+    block_words,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    piece,
+    quarter,
+    quarter_bytes,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+)
+from ..trees import LINKS, TREES, double_tree
+
+QUARTERS = 4  # pieces of a tree under way
+LATE = QUARTERS - 1  # rounds after which a piece's result is waited for
+SLOTS = 3  # of a quarter of a tree: what comes from the first child, the second, the parent
+FROM_PARENT = 2
 PIECES, MIN_PIECE_BYTES = 8, 16384
 
 
-def tree(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of src (count,); out may be src.
+class Messages(NamedTuple):
+    """Where the messages of an epoch in one tree are: (3,) slots in the inbox, a slot in the outbox, and (3,) words."""
 
-    inbox   (blocks, 4 turns, buffer_bytes / 2), a turn holds (2 trees, 3 slots)
-    outbox  (blocks, 4 turns, buffer_bytes / 2), a turn holds (2 trees, 3 slots) of which the first is used
-    signals (blocks, 4 turns, 2 trees, 3 slots) words
-    ways    (2 trees, 4) words: parent, first child, second child, which child of its parent
-    """
-    turn_bytes = buffer_bytes * 2 // TURNS
-    slot_bytes = turn_bytes // (TREES * SLOTS) // 16 * 16
-    turns = block() * 2 * buffer_bytes
-    arrived = signals + block() * TURNS * TREES * SLOTS * 8
-    stride = blocks() * TREES * piece_elems
-    sent = epoch = read_epoch(epochs, block())
-    low = block() * TREES * piece_elems
-    while low < count + LATE * stride:
-        # A PE sends piece e once it has the result of piece e-4, so its parent has read e-4, and its children,
-        # whose piece e it has waited for, have read that result as well: four turns are enough, up and down, of slots
-        # and words.
-        if low < count:
-            sent += 1
-            for one in range(TREES):
-                parent, child = read_route(routes, one * WAYS), read_route(routes, one * WAYS + 1)
-                other, slot = read_route(routes, one * WAYS + 2), read_route(routes, one * WAYS + 3)
-                words = arrived + ((sent % TURNS) * TREES + one) * SLOTS * 8
-                at = turns + (sent % TURNS) * turn_bytes + one * SLOTS * slot_bytes
-                part, given = outbox + at, inbox + at
-                start = low + one * piece_elems
-                n = max(0, min(piece_elems, count - start))
-                own = src + start * item_bytes
+    given: Slots
+    part: int
+    words: int
+
+
+def messages(work: Work, tree: int, epoch: int) -> Messages:
+    """A PE sends piece e once it has the result of piece e-4, so its parent has read e-4, and its children, whose piece
+    e it has waited for, have read that result as well: four quarters are enough, up and down, and four sets of words."""
+    slots = slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), TREES * SLOTS)
+    given = Slots(slot_at(slots, tree * SLOTS), slots.nbytes)
+    words = block_words(work, QUARTERS * TREES * SLOTS)
+    return Messages(given, given.address - work.inbox + work.outbox, word(words, ((epoch & 3) * TREES + tree) * SLOTS))
+
+
+def send_up(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
+    """In each tree: add the children's pieces to this PE's, and send the sum to the parent, or from the root down."""
+    for tree in range(TREES):
+        links = word(work.routes, tree * LINKS)
+        parent, child = read_route(links, 0), read_route(links, 1)
+        other, which = read_route(links, 2), read_route(links, 3)
+        now, own = messages(work, tree, epoch), piece(call, start, tree)
+        src, n, given = call.src + own.offset_bytes, own.n_elems, now.given.address
+        if child >= 0:
+            wait(pe.ctx, now.words, epoch, child)
+        if parent < 0:
+            finish(pe.ctx, now.part, given, src, n)
+            down, arrived = slot_at(now.given, FROM_PARENT), word(now.words, FROM_PARENT)
+            put_signal(pe.ctx, down, now.part, n * call.item_bytes, arrived, epoch, child)
+            copy(call.out + own.offset_bytes, now.part, n * call.item_bytes)
+        else:
+            if child >= 0:
+                reduce(pe.ctx, now.part, given, src, n)
+            else:
+                widen(pe.ctx, now.part, src, n)
+            if other >= 0:
+                wait(pe.ctx, word(now.words, 1), epoch, other)
+                merge(pe.ctx, now.part, now.part, slot_at(now.given, 1), n)
+            up, arrived = slot_at(now.given, which), word(now.words, which)
+            put_signal(pe.ctx, up, now.part, n * call.acc_bytes, arrived, epoch, parent)
+
+
+def send_down(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
+    """In each tree: pass the result from the parent on to the children."""
+    for tree in range(TREES):
+        links = word(work.routes, tree * LINKS)
+        parent = read_route(links, 0)
+        if parent >= 0:
+            now, own = messages(work, tree, epoch), piece(call, start, tree)
+            result, arrived = slot_at(now.given, FROM_PARENT), word(now.words, FROM_PARENT)
+            nbytes = own.n_elems * call.item_bytes
+            wait(pe.ctx, arrived, epoch, parent)
+            for k in range(1, 3):
+                child = read_route(links, k)
                 if child >= 0:
-                    wait(ctx, words, sent, child)
-                if parent < 0:
-                    finish(ctx, part, given, own, n)
-                    put_signal(ctx, given + 2 * slot_bytes, part, n * item_bytes, words + 16, sent, child)
-                    copy(out + start * item_bytes, part, n * item_bytes)
-                else:
-                    if child >= 0:
-                        reduce(ctx, part, given, own, n)
-                    else:
-                        widen(ctx, part, own, n)
-                    if other >= 0:
-                        wait(ctx, words + 8, sent, other)
-                        merge(ctx, part, part, given + slot_bytes, n)
-                    put_signal(ctx, given + slot * slot_bytes, part, n * acc_bytes, words + slot * 8, sent, parent)
-        before = low - LATE * stride
-        if 0 <= before and before < count:
-            epoch += 1
-            for one in range(TREES):
-                parent = read_route(routes, one * WAYS)
-                words = arrived + ((epoch % TURNS) * TREES + one) * SLOTS * 8
-                result = inbox + turns + (epoch % TURNS) * turn_bytes + (one * SLOTS + 2) * slot_bytes
-                start = before + one * piece_elems
-                n = max(0, min(piece_elems, count - start))
-                if parent >= 0:
-                    wait(ctx, words + 16, epoch, parent)
-                    for k in range(1, 3):
-                        child = read_route(routes, one * WAYS + k)
-                        if child >= 0:
-                            put_signal(ctx, result, result, n * item_bytes, words + 16, epoch, child)
-                    copy(out + start * item_bytes, result, n * item_bytes)
-        low += stride
-    write_epoch(epochs, block(), epoch)
+                    put_signal(pe.ctx, result, result, nbytes, arrived, epoch, child)
+            copy(call.out + own.offset_bytes, result, nbytes)
+
+
+def tree(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
+
+    inbox   (blocks, 4 quarters), a quarter holds (2 trees, 3 slots)
+    outbox  (blocks, 4 quarters), a quarter holds (2 trees, 3 slots) of which the first is used
+    signals (blocks, 4 quarters, 2 trees, 3 slots) words
+    routes  (2 trees, 4) words: parent, first child, second child, which child of its parent
+    """
+    round_elems = TREES * call.piece_elems
+    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
+    while start < call.n_elems + LATE * stride:
+        epoch, late = epoch + 1, start - LATE * stride
+        if start < call.n_elems:
+            send_up(pe, call, work, start, epoch)
+        if 0 <= late and late < call.n_elems:
+            send_down(pe, call, work, late, epoch - LATE)
+        start += stride
+    finish_epoch(work, epoch - LATE)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB in each tree; eight pieces a block and tree, or more."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (TREES * MIN_PIECE_BYTES)))
-    largest = limits.buffer_bytes * 2 // TURNS // (TREES * SLOTS) // acc_bytes
+    largest = limits.buffer_bytes // 2 // (TREES * SLOTS) // acc_bytes
     share = count // (TREES * n_blocks)
     wanted = max(share // PIECES, MIN_PIECE_BYTES // item_bytes)
     return Plan(n_blocks, cut(count, TREES * n_blocks, min(largest, wanted)))
@@ -130,8 +135,8 @@ ALGORITHM = Algorithm(
     needs="none",
     kernel=tree,
     plan=plan,
-    signals=lambda place: TURNS * TREES * SLOTS,
-    slots=lambda place, limits: TURNS // 2 * TREES * SLOTS,
+    signals=lambda place: QUARTERS * TREES * SLOTS,
+    slots=lambda place, limits: 2 * TREES * SLOTS,
     holds=PARTIALS,
     refuse=anywhere,
     routes=double_tree,

@@ -1,51 +1,48 @@
-"""Broadcast by packets: the root sends everybody everything, no barrier.
+"""Broadcast by packets: the root sends the vector to each other PE, no barrier.
 
 Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop;
 the root sends the vector n-1 times.
 """
 
 from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
-from ..block import block, blocks, read_epoch, receive_packets, send_packets, signal_all, wait_all, write_epoch
+from ..block import receive_packets, send_packets, signal_all, wait_all
+from ..records import PE, Transfer, Work
+from ..steps import block_words, buffer, finish_epoch, first_start, last_epoch, peer, piece_nbytes, stride_of
 
 
-def packets(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, root,
-):  # fmt: skip
-    """out (count,) = src (count,) of PE root; out is src.
+def packets(pe: PE, call: Transfer, work: Work):
+    """out (nbytes,) = src (nbytes,) of PE root; out is src.
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half is a slot of packets
+    inbox   (blocks, 2 buffers), a buffer is a slot of packets
     signals (blocks, n_pes) words: the epoch that a PE has read, or needs no more
     """
-    read = signals + block() * n_pes * 8  # (n_pes,) words
-    epoch = read_epoch(epochs, block())
-    start = block() * piece_elems
-    while start < count:
+    read = block_words(work, pe.n_pes)
+    epoch, start = last_epoch(work), first_start(call.piece_bytes)
+    while start < call.nbytes:
         epoch += 1
-        slot = inbox + (block() * 2 + (epoch & 1)) * buffer_bytes
-        n = min(piece_elems, count - start) * item_bytes
-        low = start * item_bytes
-        if me == root:
-            wait_all(ctx, read, epoch - 2, me, n_pes)  # the packets that these overwrite
-            for k in range(1, n_pes):
-                send_packets(ctx, slot, src + low, n, epoch, (me + k) % n_pes)
+        slot = work.inbox + buffer(work, epoch)
+        nbytes = piece_nbytes(call, start)
+        if pe.me == call.root:
+            wait_all(pe.ctx, read, epoch - 2, pe.me, pe.n_pes)  # the packets that these overwrite
+            for k in range(1, pe.n_pes):
+                send_packets(pe.ctx, slot, call.src + start, nbytes, epoch, peer(pe, k))
         else:
-            receive_packets(ctx, out + low, slot, n, epoch, root)
-            signal_all(ctx, read, epoch, me, n_pes)  # to all, for another may be the root next time
-        start += blocks() * piece_elems
-    if me == root:
-        signal_all(ctx, read, epoch, me, n_pes)
-    write_epoch(epochs, block(), epoch)
+            receive_packets(pe.ctx, call.out + start, slot, nbytes, epoch, call.root)
+            signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)  # to all, for another may be the root next time
+        start += stride_of(call.piece_bytes)
+    if pe.me == call.root:
+        signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """One part of a packet a thread, in as many blocks as that takes; then more parts a thread."""
+    """See ``packet_plan``."""
     return packet_plan(count, item_bytes, 1, 1, limits)
 
 
 ALGORITHM = Algorithm(
     name="packets",
-    sentence="the root sends everybody everything in packets that carry their epoch; one hop",
+    sentence="the root sends the vector to each other PE in packets that carry their epoch; one hop",
     needs="NVLink, or one device or host",
     kernel=packets,
     plan=plan,

@@ -5,46 +5,44 @@ but the last sends the vector once, to one neighbour.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, copy, put_signal, read_epoch, signal, wait, write_epoch
+from ..block import copy, put_signal, read_epoch, signal, wait, write_epoch
+from ..records import PE, Transfer, Work
+from ..steps import block_words, buffer, neighbours, piece_nbytes, rounds, word
 
 WORDS = 6  # of a block
 
 
-def ring(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, root,
-):  # fmt: skip
-    """out (count,) = src (count,) of PE root; out is src.
+def ring(pe: PE, call: Transfer, work: Work):
+    """out (nbytes,) = src (nbytes,) of PE root; out is src.
 
     Nothing goes over the link into the root, so each link counts its own messages: roots may change from call to call.
-    inbox, outbox (blocks, 2 parities, buffer_bytes), a half holds piece_elems elements
-    signals       (blocks, 3, 2) words: of a parity, pred's piece is here; succ has read one; and what
+    inbox, outbox (blocks, 2 buffers), a buffer holds piece_bytes
+    signals       (blocks, 3, 2) words: of a buffer, pred's piece is here; succ has read one; and what
                   this PE alone counts, the pieces that it sent to succ and took from pred
     """
-    succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
-    arrived = signals + block() * WORDS * 8  # (2 parities,) words
-    read = arrived + 2 * 8  # (2 parities,) words
-    counts = read + 2 * 8
+    succ, pred = neighbours(pe)
+    arrived = block_words(work, WORDS)  # (2,) words
+    read = word(arrived, 2)  # (2,) words
+    counts = word(arrived, 4)
     sent, taken = read_epoch(counts, 0), read_epoch(counts, 1)
-    for start in range(block() * piece_elems, count, blocks() * piece_elems):
-        n = min(piece_elems, count - start) * item_bytes
-        low = start * item_bytes
-        piece = src + low
-        if me != root:
+    for start in rounds(call.nbytes, call.piece_bytes):
+        nbytes = piece_nbytes(call, start)
+        source = call.src + start
+        if pe.me != call.root:
             # pred sends this piece once it knows that the one before the last is read, and has taken the word that
-            # says so: two parities are enough, of slots and words.
+            # says so: two buffers are enough, and two words.
             taken += 1
-            piece = inbox + (block() * 2 + (taken & 1)) * buffer_bytes
-            wait(ctx, arrived + (taken & 1) * 8, taken, pred)
-        if succ != root:
+            source = work.inbox + buffer(work, taken)
+            wait(pe.ctx, word(arrived, taken & 1), taken, pred)
+        if succ != call.root:
             sent += 1
-            half = (block() * 2 + (sent & 1)) * buffer_bytes
-            wait(ctx, read + (sent & 1) * 8, sent - 2, succ)  # then this outbox is free as well
-            copy(outbox + half, piece, n)
-            put_signal(ctx, inbox + half, outbox + half, n, arrived + (sent & 1) * 8, sent, succ)
-        if me != root:
-            copy(out + low, piece, n)
-            signal(ctx, read + (taken & 1) * 8, taken, pred)
+            inbox, outbox = work.inbox + buffer(work, sent), work.outbox + buffer(work, sent)
+            wait(pe.ctx, word(read, sent & 1), sent - 2, succ)  # then this outbox is free as well
+            copy(outbox, source, nbytes)
+            put_signal(pe.ctx, inbox, outbox, nbytes, word(arrived, sent & 1), sent, succ)
+        if pe.me != call.root:
+            copy(call.out + start, source, nbytes)
+            signal(pe.ctx, word(read, taken & 1), taken, pred)
     write_epoch(counts, 0, sent)
     write_epoch(counts, 1, taken)
 

@@ -5,57 +5,69 @@ et al. 1994), in one hop each.  No PE sends or receives the vector more than onc
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
-from ..block import block, blocks, copy, put, read_epoch, signal_all, wait, wait_all, write_epoch
+from ..block import copy, put, signal_all, wait, wait_all
+from ..records import PE, Transfer, Work
+from ..steps import (
+    block_words,
+    buffer,
+    distance,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    peer,
+    piece_nbytes,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+)
 
 
-def spread(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, root,
-):  # fmt: skip
-    """out (count,) = src (count,) of PE root; out is src.
+def pass_on(pe: PE, slot: int, nbytes: int, root: int) -> None:
+    """Put a piece to the same slot of every other PE but the root."""
+    for k in range(1, pe.n_pes):
+        to = peer(pe, k)
+        if to != root:
+            put(pe.ctx, slot, slot, nbytes, to)
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes-1 pieces, slot) elements
+
+def spread(pe: PE, call: Transfer, work: Work):
+    """out (nbytes,) = src (nbytes,) of PE root; out is src.
+
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes-1 pieces,) slots
     signals (blocks, 2, n_pes) words: a source's piece is here; the epoch that a PE has read
     """
-    pieces = n_pes - 1  # of a round: piece j goes by the PE j + 1 behind the root
-    slot_bytes = buffer_bytes // pieces // 16 * 16
-    arrived = signals + block() * 2 * n_pes * 8  # (n_pes,) words
-    read = arrived + n_pes * 8  # (n_pes,) words
-    epoch = read_epoch(epochs, block())
-    start = block() * pieces * piece_elems
-    while start < count:
+    pieces = pe.n_pes - 1  # of a round: piece j goes by the (j+1)-th PE after the root
+    arrived = block_words(work, 2 * pe.n_pes)  # (n_pes,) words
+    read = word(arrived, pe.n_pes)  # (n_pes,) words
+    epoch, start = last_epoch(work), first_start(pieces * call.piece_bytes)
+    while start < call.nbytes:
         epoch += 1
-        slots = inbox + (block() * 2 + (epoch & 1)) * buffer_bytes  # (n_pes-1,) slots
-        wait_all(ctx, read, epoch - 2, me, n_pes)  # nobody reads what this epoch's pieces overwrite
-        if me == root:
-            for k in range(1, n_pes):
-                low = start + (k - 1) * piece_elems
-                n = max(0, min(piece_elems, count - low))
-                slot = slots + (k - 1) * slot_bytes
-                put(ctx, slot, src + low * item_bytes, n * item_bytes, (me + k) % n_pes)
-            signal_all(ctx, arrived, epoch, me, n_pes)
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pieces)
+        wait_all(pe.ctx, read, epoch - 2, pe.me, pe.n_pes)  # nobody reads what this epoch's pieces overwrite
+        if pe.me == call.root:
+            for j in range(pieces):
+                low = start + j * call.piece_bytes
+                put(pe.ctx, slot_at(slots, j), call.src + low, piece_nbytes(call, low), peer(pe, j + 1))
+            signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
         else:
-            for k in range(n_pes):  # this PE's piece first, then those of the PEs behind it
-                pe = (me + k) % n_pes
-                if pe != root:
-                    j = (pe - root - 1 + n_pes) % n_pes
-                    low = start + j * piece_elems
-                    n = max(0, min(piece_elems, count - low))
-                    slot = slots + j * slot_bytes
+            for k in range(pe.n_pes):  # this PE's piece first, then those of the PEs after it
+                source = peer(pe, k)
+                if source != call.root:
+                    j = distance(pe, call.root, source) - 1
+                    low, slot = start + j * call.piece_bytes, slot_at(slots, j)
+                    nbytes = piece_nbytes(call, low)
                     if k == 0:
-                        wait(ctx, arrived + root * 8, epoch, root)
-                        for other in range(1, n_pes):
-                            to = (me + other) % n_pes
-                            if to != root:
-                                put(ctx, slot, slot, n * item_bytes, to)
-                        if n_pes > 2:
-                            signal_all(ctx, arrived, epoch, me, n_pes)
+                        wait(pe.ctx, word(arrived, call.root), epoch, call.root)
+                        pass_on(pe, slot, nbytes, call.root)
+                        if pe.n_pes > 2:
+                            signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
                     else:
-                        wait(ctx, arrived + pe * 8, epoch, pe)
-                    copy(out + low * item_bytes, slot, n * item_bytes)
-        signal_all(ctx, read, epoch, me, n_pes)
-        start += blocks() * pieces * piece_elems
-    write_epoch(epochs, block(), epoch)
+                        wait(pe.ctx, word(arrived, source), epoch, source)
+                    copy(call.out + low, slot, nbytes)
+        signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
+        start += stride_of(pieces * call.piece_bytes)
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

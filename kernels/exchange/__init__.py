@@ -11,7 +11,7 @@ from .put_signal import exchange_put_signal
 
 @dataclass(frozen=True)
 class Form:
-    """One row: name, sentence, text, and whether all PEs of the team must take part."""
+    """One row: name, sentence, kernel, and whether all PEs of the team must take part."""
 
     name: str
     sentence: str

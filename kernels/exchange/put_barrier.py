@@ -5,27 +5,28 @@ barrier every put has landed.  All PEs of the team take part, each with its own
 partner (itself, when it has none).
 """
 
-from ..block import block, blocks, copy, fence, put, read_epoch, signal_all, staged, wait_all, write_epoch
+from ..block import block, copy, put, staged, wait_all
+from ..records import PE, Message, Work
+from ..steps import buffer, fence_signal_all, finish_epoch, last_epoch, rounds, words
 
 
-def exchange_put_barrier(ctx, me, n_pes, pe, recv, send, nbytes, piece_bytes, inbox, outbox, signals, epochs):
-    """recv (nbytes,) = send (nbytes,) of ``pe``, and the other way round; recv may be send.
+def exchange_put_barrier(pe: PE, swap: Message, work: Work):
+    """dst (nbytes,) = src (nbytes,) of the peer, and the other way round; dst may be src.
 
-    inbox   (max_blocks, 2 parities, piece_bytes) bytes
-    outbox  (max_blocks, piece_bytes) bytes, which a piece may start from
-    signals (max_blocks, 2 parities, n_pes sources) words;  epochs (max_blocks,), this PE's own
+    A buffer holds a piece.
+    inbox   (max_blocks, 2 buffers)
+    outbox  (max_blocks, 1 buffer), which a piece may start from
+    signals (max_blocks, 2, n_pes sources) words;  epochs (max_blocks,), this PE's own
     """
-    epoch = read_epoch(epochs, block())
-    for low in range(block() * piece_bytes, nbytes, blocks() * piece_bytes):
+    epoch = last_epoch(work)
+    for start in rounds(swap.nbytes, work.buffer_bytes):
         epoch += 1
-        # All PEs' signals of epoch e+1 prove that all have read epoch e: two parities are enough, of slots and words.
-        parity = block() * 2 + (epoch & 1)
-        slot = inbox + parity * piece_bytes
-        arrived = signals + parity * n_pes * 8  # (n_pes,) words
-        n = min(piece_bytes, nbytes - low)
-        put(ctx, slot, staged(ctx, outbox + block() * piece_bytes, send + low, n, pe), n, pe)
-        fence(ctx)
-        signal_all(ctx, arrived, epoch, me, n_pes)
-        wait_all(ctx, arrived, epoch, me, n_pes)
-        copy(recv + low, slot, n)
-    write_epoch(epochs, block(), epoch)
+        # All PEs' signals of epoch e+1 prove that all have read epoch e: two buffers are enough, and two sets of words.
+        slot, arrived = work.inbox + buffer(work, epoch), words(work, epoch, pe.n_pes)
+        nbytes = min(work.buffer_bytes, swap.nbytes - start)
+        piece = staged(pe.ctx, work.outbox + block() * work.buffer_bytes, swap.src + start, nbytes, swap.peer)
+        put(pe.ctx, slot, piece, nbytes, swap.peer)
+        fence_signal_all(pe, arrived, epoch)
+        wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
+        copy(swap.dst + start, slot, nbytes)
+    finish_epoch(work, epoch)

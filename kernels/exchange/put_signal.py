@@ -4,26 +4,30 @@ Source: the Penny worklog, part 1.  The put orders its own signal, and the two
 PEs never meet at a barrier.
 """
 
-from ..block import block, blocks, copy, fence, put_signal, read_epoch, staged, wait, write_epoch
+from ..block import block, copy, fence, put_signal, read_epoch, staged, wait, write_epoch
+from ..records import PE, Message, Work
+from ..steps import rounds, word
 
 
-def exchange_put_signal(ctx, me, pe, recv, send, nbytes, max_blocks, piece_bytes, inbox, outbox, signals, epochs):
-    """recv (nbytes,) = send (nbytes,) of ``pe``, and the other way round; recv may be send.
+def exchange_put_signal(pe: PE, swap: Message, work: Work, max_blocks: int):
+    """dst (nbytes,) = src (nbytes,) of the peer, and the other way round; dst may be src.
 
-    inbox   (n_pes sources, max_blocks, 2 parities, piece_bytes) bytes
-    outbox  (max_blocks, piece_bytes) bytes, which a piece may start from
-    signals (n_pes sources, max_blocks, 2 parities) words;  epochs (n_pes, max_blocks), this PE's own
+    A buffer holds a piece.
+    inbox   (n_pes sources, max_blocks, 2 buffers)
+    outbox  (max_blocks, 1 buffer), which a piece may start from
+    signals (n_pes sources, max_blocks, 2) words;  epochs (n_pes, max_blocks), this PE's own
     """
-    from_me, from_peer = me * max_blocks + block(), pe * max_blocks + block()
-    epoch = read_epoch(epochs, from_peer)
-    for low in range(block() * piece_bytes, nbytes, blocks() * piece_bytes):
+    from_me, from_peer = pe.me * max_blocks + block(), swap.peer * max_blocks + block()
+    epoch = read_epoch(work.epochs, from_peer)
+    for start in rounds(swap.nbytes, work.buffer_bytes):
         epoch += 1
-        # The peer's message of epoch e+1 proves that it has read epoch e: two parities are enough, of slots and words.
-        theirs, mine = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
-        n = min(piece_bytes, nbytes - low)
-        piece = staged(ctx, outbox + block() * piece_bytes, send + low, n, pe)
-        put_signal(ctx, inbox + theirs * piece_bytes, piece, n, signals + theirs * 8, epoch, pe)
-        wait(ctx, signals + mine * 8, epoch, pe)
-        fence(ctx)  # the peer's piece may be here before this PE's has left send, which may be recv, or the outbox
-        copy(recv + low, inbox + mine * piece_bytes, n)
-    write_epoch(epochs, from_peer, epoch)
+        # The peer's message of epoch e+1 proves that it has read epoch e: two buffers are enough, and two words.
+        theirs, own = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
+        nbytes = min(work.buffer_bytes, swap.nbytes - start)
+        piece = staged(pe.ctx, work.outbox + block() * work.buffer_bytes, swap.src + start, nbytes, swap.peer)
+        slot = work.inbox + theirs * work.buffer_bytes
+        put_signal(pe.ctx, slot, piece, nbytes, word(work.signals, theirs), epoch, swap.peer)
+        wait(pe.ctx, word(work.signals, own), epoch, swap.peer)
+        fence(pe.ctx)  # the peer's piece may be here before this PE's has left src, which may be dst, or the outbox
+        copy(swap.dst + start, work.inbox + own * work.buffer_bytes, nbytes)
+    write_epoch(work.epochs, from_peer, epoch)

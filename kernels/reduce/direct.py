@@ -1,46 +1,54 @@
-"""Direct Reduce: everybody puts the root everything, piece by piece with a signal each.
+"""Direct Reduce: every PE puts the root its vector, piece by piece with a signal each.
 
 Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  One hop; the root
-receives the vector n-1 times, so it is for two PEs.
+receives n-1 vectors, so this is for two PEs.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
-from ..block import block, blocks, combine, put_signal, read_epoch, signal_all, wait, wait_all, write_epoch
+from ..block import combine, put_signal, signal_all, wait, wait_all
+from ..records import PE, Reduction, Work
+from ..steps import (
+    block_words,
+    buffer,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    piece_inside,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+)
 
 
-def direct(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, root,
-):  # fmt: skip
-    """On PE root, out (count,) = op over all PEs of src (count,); out may be src.
+def direct(pe: PE, call: Reduction, work: Work):
+    """On PE root, out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes sources, slot) elements
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
+    outbox  (blocks, 2 buffers) is scratch
     signals (blocks, 2, n_pes) words: a source's piece is here; the epoch that a PE has read, or needs no more
-    outbox  (blocks, 2 parities, buffer_bytes) is scratch
     """
-    slot_bytes = buffer_bytes // n_pes // 16 * 16
-    arrived = signals + block() * 2 * n_pes * 8  # (n_pes,) words
-    read = arrived + n_pes * 8  # (n_pes,) words
-    epoch = read_epoch(epochs, block())
-    low = block() * piece_elems
-    while low < count:
+    arrived = block_words(work, 2 * pe.n_pes)  # (n_pes,) words
+    read = word(arrived, pe.n_pes)  # (n_pes,) words
+    epoch, start = last_epoch(work), first_start(call.piece_elems)
+    while start < call.n_elems:
         epoch += 1
-        half = (block() * 2 + (epoch & 1)) * buffer_bytes
-        n = min(piece_elems, count - low)
-        at = low * item_bytes
-        if me == root:
-            wait_all(ctx, arrived, epoch, me, n_pes)
-            combine(ctx, out + at, inbox + half, slot_bytes, src + at, n, outbox + half, me, n_pes)
-            signal_all(ctx, read, epoch, me, n_pes)
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
+        scratch = work.outbox + buffer(work, epoch)
+        own = piece_inside(call, start)
+        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
+        if pe.me == call.root:
+            wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
+            combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+            signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
         else:
-            wait(ctx, read + root * 8, epoch - 2, root)  # the piece that this one overwrites
-            put_signal(
-                ctx, inbox + half + me * slot_bytes, src + at, n * item_bytes, arrived + me * 8, epoch, root
-            )  # fmt: skip
-        low += blocks() * piece_elems
-    if me != root:
-        signal_all(ctx, read, epoch, me, n_pes)  # for this PE may be the root next time
-    write_epoch(epochs, block(), epoch)
+            slot, nbytes = slot_at(slots, pe.me), own.n_elems * call.item_bytes
+            wait(pe.ctx, word(read, call.root), epoch - 2, call.root)  # the piece that this one overwrites
+            put_signal(pe.ctx, slot, src, nbytes, word(arrived, pe.me), epoch, call.root)
+        start += stride_of(call.piece_elems)
+    if pe.me != call.root:
+        signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)  # for this PE may be the root next time
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
@@ -50,7 +58,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 
 ALGORITHM = Algorithm(
     name="direct",
-    sentence="everybody puts the root everything, piece by piece; one hop",
+    sentence="every PE puts the root its vector, piece by piece; one hop",
     needs="NVLink, or one device or host",
     kernel=direct,
     plan=plan,

@@ -5,57 +5,62 @@ hop each.  No PE sends or receives the vector more than once.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
-from ..block import block, blocks, combine, copy, put, put_signal, read_epoch, signal_all, wait, wait_all, write_epoch
+from ..block import combine, copy, put, put_signal, signal_all, wait, wait_all
+from ..records import PE, Reduction, Work
+from ..steps import (
+    block_words,
+    buffer,
+    distance,
+    finish_epoch,
+    first_start,
+    last_epoch,
+    peer,
+    piece,
+    slot_at,
+    slots_in,
+    stride_of,
+    word,
+)
 
 
-def gathered(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, root,
-):  # fmt: skip
-    """On PE root, out (count,) = op over all PEs of src (count,); out may be src.
+def gathered(pe: PE, call: Reduction, work: Work):
+    """On PE root, out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox   (blocks, 2 parities, buffer_bytes), a half holds (n_pes sources, slot): parts, and on the root results
-    outbox  (blocks, 2 parities, buffer_bytes): this PE's result, then scratch
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots: parts, and on the root results
+    outbox  (blocks, 2 buffers): this PE's result, then scratch
     signals (blocks, 3, n_pes) words: a source's part is here; its result is; the epoch that a PE has read
     """
-    pieces = n_pes - 1  # of a round: piece j is for the PE j + 1 behind the root
-    slot_bytes = buffer_bytes // n_pes // 16 * 16
-    first = signals + block() * 3 * n_pes * 8  # (n_pes,) words
-    second = first + n_pes * 8  # (n_pes,) words
-    read = second + n_pes * 8  # (n_pes,) words
-    epoch = read_epoch(epochs, block())
-    start = block() * pieces * piece_elems
-    while start < count:
+    pieces = pe.n_pes - 1  # of a round: piece j is for the (j+1)-th PE after the root
+    first = block_words(work, 3 * pe.n_pes)  # (n_pes,) words
+    second = word(first, pe.n_pes)  # (n_pes,) words
+    read = word(second, pe.n_pes)  # (n_pes,) words
+    epoch, start = last_epoch(work), first_start(pieces * call.piece_elems)
+    while start < call.n_elems:
         epoch += 1
-        half = (block() * 2 + (epoch & 1)) * buffer_bytes
-        slots = inbox + half  # (n_pes,) slots
-        wait_all(ctx, read, epoch - 2, me, n_pes)  # nobody reads what this epoch's messages overwrite
-        for k in range(1, n_pes):
-            pe = (me + k) % n_pes
-            if pe != root:
-                low = start + (pe - root - 1 + n_pes) % n_pes * piece_elems
-                n = max(0, min(piece_elems, count - low))
-                put(ctx, slots + me * slot_bytes, src + low * item_bytes, n * item_bytes, pe)
-        signal_all(ctx, first, epoch, me, n_pes)
-        if me == root:
-            for k in range(1, n_pes):
-                pe = (me + k) % n_pes
-                low = start + (k - 1) * piece_elems
-                n = max(0, min(piece_elems, count - low))
-                wait(ctx, second + pe * 8, epoch, pe)
-                copy(out + low * item_bytes, slots + pe * slot_bytes, n * item_bytes)
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
+        own_slot, result = slot_at(slots, pe.me), work.outbox + buffer(work, epoch)
+        wait_all(pe.ctx, read, epoch - 2, pe.me, pe.n_pes)  # nobody reads what this epoch's messages overwrite
+        for k in range(1, pe.n_pes):
+            to = peer(pe, k)
+            if to != call.root:
+                part = piece(call, start, distance(pe, call.root, to) - 1)
+                put(pe.ctx, own_slot, call.src + part.offset_bytes, part.n_elems * call.item_bytes, to)
+        signal_all(pe.ctx, first, epoch, pe.me, pe.n_pes)
+        if pe.me == call.root:
+            for j in range(pieces):
+                source, part = peer(pe, j + 1), piece(call, start, j)
+                wait(pe.ctx, word(second, source), epoch, source)
+                copy(call.out + part.offset_bytes, slot_at(slots, source), part.n_elems * call.item_bytes)
         else:
-            low = start + (me - root - 1 + n_pes) % n_pes * piece_elems
-            n = max(0, min(piece_elems, count - low))
-            result = outbox + half
-            wait_all(ctx, first, epoch, me, n_pes)
-            combine(
-                ctx, result, slots, slot_bytes, src + low * item_bytes, n, result + slot_bytes, me, n_pes
-            )  # fmt: skip
-            put_signal(ctx, slots + me * slot_bytes, result, n * item_bytes, second + me * 8, epoch, root)
-        signal_all(ctx, read, epoch, me, n_pes)
-        start += blocks() * pieces * piece_elems
-    write_epoch(epochs, block(), epoch)
+            own = piece(call, start, distance(pe, call.root, pe.me) - 1)
+            src, scratch = call.src + own.offset_bytes, result + slots.nbytes
+            wait_all(pe.ctx, first, epoch, pe.me, pe.n_pes)
+            combine(pe.ctx, result, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+            nbytes = own.n_elems * call.item_bytes
+            put_signal(pe.ctx, own_slot, result, nbytes, word(second, pe.me), epoch, call.root)
+        signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
+        start += stride_of(pieces * call.piece_elems)
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -5,50 +5,48 @@ the root sends the vector once, as partials, to one neighbour.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, finish, put_signal, read_epoch, reduce, signal, wait, widen, write_epoch
+from ..block import finish, put_signal, read_epoch, reduce, signal, wait, widen, write_epoch
+from ..records import PE, Reduction, Work
+from ..steps import block_words, buffer, neighbours, piece, rounds, word
 
 WORDS = 6  # of a block
 
 
-def ring(
-    ctx, me, n_pes, item_bytes, acc_bytes, out, src, count, piece_elems, buffer_bytes, inbox, outbox, signals, epochs,
-    routes, root,
-):  # fmt: skip
-    """On PE root, out (count,) = op over all PEs of src (count,); out may be src.
+def ring(pe: PE, call: Reduction, work: Work):
+    """On PE root, out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
     Nothing goes over the link out of the root, so each link counts its own messages: roots may change from call to call.
-    inbox, outbox (blocks, 2 parities, buffer_bytes), a half holds piece_elems partials
-    signals       (blocks, 3, 2) words: of a parity, pred's piece is here; succ has read one; and what
+    inbox, outbox (blocks, 2 buffers), a buffer holds piece_elems partials
+    signals       (blocks, 3, 2) words: of a buffer, pred's piece is here; succ has read one; and what
                   this PE alone counts, the pieces that it sent to succ and took from pred
     """
-    succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
-    arrived = signals + block() * WORDS * 8  # (2 parities,) words
-    read = arrived + 2 * 8  # (2 parities,) words
-    counts = read + 2 * 8
+    succ, pred = neighbours(pe)
+    arrived = block_words(work, WORDS)  # (2,) words
+    read = word(arrived, 2)  # (2,) words
+    counts = word(arrived, 4)
     sent, taken = read_epoch(counts, 0), read_epoch(counts, 1)
-    for start in range(block() * piece_elems, count, blocks() * piece_elems):
-        n = min(piece_elems, count - start)
-        own = src + start * item_bytes
-        piece = inbox
-        if pred != root:
+    for start in rounds(call.n_elems, call.piece_elems):
+        own = piece(call, start)
+        src, partial = call.src + own.offset_bytes, work.inbox
+        if pred != call.root:
             # pred sends this piece once it knows that the one before the last is read, and has taken the word that
-            # says so: two parities are enough, of slots and words.
+            # says so: two buffers are enough, and two words.
             taken += 1
-            piece = inbox + (block() * 2 + (taken & 1)) * buffer_bytes
-            wait(ctx, arrived + (taken & 1) * 8, taken, pred)
-        if me == root:
-            finish(ctx, out + start * item_bytes, piece, own, n)
+            partial = work.inbox + buffer(work, taken)
+            wait(pe.ctx, word(arrived, taken & 1), taken, pred)
+        if pe.me == call.root:
+            finish(pe.ctx, call.out + own.offset_bytes, partial, src, own.n_elems)
         else:
             sent += 1
-            half = (block() * 2 + (sent & 1)) * buffer_bytes
-            wait(ctx, read + (sent & 1) * 8, sent - 2, succ)  # then this outbox is free as well
-            if pred == root:
-                widen(ctx, outbox + half, own, n)
+            inbox, outbox = work.inbox + buffer(work, sent), work.outbox + buffer(work, sent)
+            wait(pe.ctx, word(read, sent & 1), sent - 2, succ)  # then this outbox is free as well
+            if pred == call.root:
+                widen(pe.ctx, outbox, src, own.n_elems)
             else:
-                reduce(ctx, outbox + half, piece, own, n)
-            put_signal(ctx, inbox + half, outbox + half, n * acc_bytes, arrived + (sent & 1) * 8, sent, succ)
-        if pred != root:
-            signal(ctx, read + (taken & 1) * 8, taken, pred)
+                reduce(pe.ctx, outbox, partial, src, own.n_elems)
+            put_signal(pe.ctx, inbox, outbox, own.n_elems * call.acc_bytes, word(arrived, sent & 1), sent, succ)
+        if pred != call.root:
+            signal(pe.ctx, word(read, taken & 1), taken, pred)
     write_epoch(counts, 0, sent)
     write_epoch(counts, 1, taken)
 

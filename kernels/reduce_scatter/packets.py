@@ -1,60 +1,45 @@
-"""ReduceScatter by packets: every PE sends everybody its chunk, no barrier.
+"""ReduceScatter by packets: every PE sends each other PE its chunk, no barrier.
 
 Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop:
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
-from ..block import block, blocks, exchange_reduce_packets, read_epoch, write_epoch
+from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..block import exchange_reduce_packets
+from ..records import PE, Reduction, Work
+from ..steps import buffer, finish_epoch, first_start, last_epoch, piece, slots_in, stride_of
 
 
-def packets(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of chunk ``me`` of src (n_pes, count); out may be src[me].
+def packets(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of chunk ``me`` of src (n_pes, n_elems); out may be src[me].
 
-    inbox  (blocks, 2 parities, buffer_bytes), a half holds (n_pes sources) slots of packets
-    outbox (blocks, 2 parities, buffer_bytes) is scratch
+    inbox  (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
+    outbox (blocks, 2 buffers) is scratch
     """
-    slot_bytes = buffer_bytes // n_pes // 128 * 128
-    row_bytes = count * item_bytes
-    epoch = read_epoch(epochs, block())
-    low = block() * piece_elems
-    while low < count:
+    chunk_bytes = call.n_elems * call.item_bytes
+    epoch, start = last_epoch(work), first_start(call.piece_elems)
+    while start < call.n_elems:
         epoch += 1
-        # All PEs' packets of epoch e+1 prove that all have read epoch e: two parities are enough.
-        half = (block() * 2 + (epoch & 1)) * buffer_bytes
-        n = min(piece_elems, count - low)
-        at = low * item_bytes
+        # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
+        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
+        scratch = work.outbox + buffer(work, epoch)
+        own = piece(call, start)
         exchange_reduce_packets(
-            ctx, out + at, inbox + half, slot_bytes, src + at, n, epoch, outbox + half, me, n_pes, row_bytes
+            pe.ctx, call.out + own.offset_bytes, slots.address, slots.nbytes, call.src + own.offset_bytes, own.n_elems,
+            epoch, scratch, pe.me, pe.n_pes, chunk_bytes,
         )  # fmt: skip
-        low += blocks() * piece_elems
-    write_epoch(epochs, block(), epoch)
+        start += stride_of(call.piece_elems)
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``packet_plan``; every block sends its share whole."""
+    """See ``packet_plan``."""
     return packet_plan(count, item_bytes, 1, place.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
     name="packets",
-    sentence="every PE's chunk to it in packets that carry their epoch; one hop, no barrier",
+    sentence="every PE sends each other PE its chunk in packets that carry their epoch; one hop, no barrier",
     needs="NVLink, or one device or host",
     kernel=packets,
     plan=plan,

@@ -5,61 +5,47 @@ sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
-from ..block import block, blocks, finish, put_signal, read_epoch, reduce, wait, widen, write_epoch
+from ..block import finish, put_signal, reduce, wait, widen
+from ..records import PE, Reduction, Work
+from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece, rounds, word, words
 
 
-def ring(
-    ctx,
-    me,
-    n_pes,
-    item_bytes,
-    acc_bytes,
-    out,
-    src,
-    count,
-    piece_elems,
-    buffer_bytes,
-    inbox,
-    outbox,
-    signals,
-    epochs,
-    routes,
-):
-    """out (count,) = op over all PEs of chunk ``me`` of src (n_pes, count); out may be src[me].
+def ring(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of chunk ``me`` of src (n_pes, n_elems); out may be src[me].
 
-    inbox, outbox (blocks, 2 parities, buffer_bytes), a half holds (n_pes-1 steps, piece_elems) partials
-    signals       (blocks, 2 parities, n_pes-1 steps) words
+    inbox, outbox (blocks, 2 buffers), a buffer holds (n_pes-1 steps, piece_elems) partials
+    signals       (blocks, 2, n_pes-1 steps) words
     """
-    succ, pred = (me + 1) % n_pes, (me + n_pes - 1) % n_pes
-    slot_bytes = piece_elems * acc_bytes
-    row_bytes = count * item_bytes
-    epoch = read_epoch(epochs, block())
-    for start in range(block() * piece_elems, count, blocks() * piece_elems):
+    succ, pred = neighbours(pe)
+    slot_bytes = call.piece_elems * call.acc_bytes
+    chunk_bytes = call.n_elems * call.item_bytes
+    epoch = last_epoch(work)
+    for start in rounds(call.n_elems, call.piece_elems):
         epoch += 1
-        # The last partial of epoch e+1 has passed through all PEs after they finished epoch e: two parities are enough,
-        # of slots and words.
-        parity = block() * 2 + (epoch & 1)
-        half = parity * buffer_bytes
-        arrived = signals + parity * (n_pes - 1) * 8  # (n_pes-1 steps,) words
-        n = min(piece_elems, count - start)
-        low = src + start * item_bytes
+        # The last partial of epoch e+1 has passed through all PEs after they finished epoch e: two buffers are enough,
+        # and two sets of words.
+        inbox, outbox = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)  # (n_pes-1 steps,) slots
+        arrived = words(work, epoch, pe.n_pes - 1)
+        own = piece(call, start)
+        src = call.src + own.offset_bytes
         chunk = pred
-        for step in range(n_pes - 1):
-            slot = half + step * slot_bytes
+        for step in range(pe.n_pes - 1):
+            slot = step * slot_bytes
             if step == 0:
-                widen(ctx, outbox + slot, low + chunk * row_bytes, n)
+                widen(pe.ctx, outbox + slot, src + chunk * chunk_bytes, own.n_elems)
             else:
-                reduce(ctx, outbox + slot, inbox + slot - slot_bytes, low + chunk * row_bytes, n)
-            put_signal(ctx, inbox + slot, outbox + slot, n * acc_bytes, arrived + step * 8, epoch, succ)
-            wait(ctx, arrived + step * 8, epoch, pred)
-            chunk = (chunk + n_pes - 1) % n_pes
-        last = inbox + half + (n_pes - 2) * slot_bytes
-        finish(ctx, out + start * item_bytes, last, low + me * row_bytes, n)
-    write_epoch(epochs, block(), epoch)
+                reduce(pe.ctx, outbox + slot, inbox + slot - slot_bytes, src + chunk * chunk_bytes, own.n_elems)
+            nbytes = own.n_elems * call.acc_bytes
+            put_signal(pe.ctx, inbox + slot, outbox + slot, nbytes, word(arrived, step), epoch, succ)
+            wait(pe.ctx, word(arrived, step), epoch, pred)
+            chunk = (chunk + pe.n_pes - 1) % pe.n_pes
+        last = inbox + (pe.n_pes - 2) * slot_bytes
+        finish(pe.ctx, call.out + own.offset_bytes, last, src + pe.me * chunk_bytes, own.n_elems)
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB, pieces as large as a half allows."""
+    """Blocks of at least 4 KiB, pieces as large as a buffer allows."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
     return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // ((place.n_pes - 1) * acc_bytes)))
 

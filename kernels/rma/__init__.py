@@ -1,1 +1,1 @@
-"""One-sided operations as kernel texts."""
+"""One-sided operations as kernels."""

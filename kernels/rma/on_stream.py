@@ -20,11 +20,13 @@ from ..block import (
     wait_all,
     write_epoch,
 )
+from ..records import PE, Message
+from ..steps import word
 
 SHARE_BYTES = 16  # shares are cut at multiples of this, so that aligned puts stay aligned
 
 
-def share(nbytes):
+def share(nbytes: int) -> tuple[int, int]:
     """(first byte, bytes) of this block's share of ``nbytes``."""
     each = (nbytes + blocks() - 1) // blocks()
     each = (each + SHARE_BYTES - 1) // SHARE_BYTES * SHARE_BYTES
@@ -32,41 +34,41 @@ def share(nbytes):
     return low, min(each, nbytes - low)
 
 
-def put_bytes(ctx, dst, src, nbytes, pe):
-    """dst (nbytes,) on ``pe`` = src (nbytes,) of this PE."""
-    low, n = share(nbytes)
-    put(ctx, dst + low, src + low, n, pe)
+def put_bytes(ctx: int, message: Message):
+    """dst (nbytes,) on the peer = src (nbytes,) of this PE."""
+    low, nbytes = share(message.nbytes)
+    put(ctx, message.dst + low, message.src + low, nbytes, message.peer)
     fence(ctx)  # what comes next in the stream may overwrite src
 
 
-def get_bytes(ctx, dst, src, nbytes, pe):
-    """dst (nbytes,) of this PE = src (nbytes,) on ``pe``."""
-    low, n = share(nbytes)
-    get(ctx, dst + low, src + low, n, pe)
+def get_bytes(ctx: int, message: Message):
+    """dst (nbytes,) of this PE = src (nbytes,) on the peer."""
+    low, nbytes = share(message.nbytes)
+    get(ctx, message.dst + low, message.src + low, nbytes, message.peer)
 
 
-def put_bytes_signal(ctx, dst, src, nbytes, word, value, pe, counter):
-    """``put_bytes``, then word = value on ``pe``.  counter: an int32 word of this PE."""
+def put_bytes_signal(ctx: int, message: Message, signal_word: int, value: int, counter: int):
+    """``put_bytes``, then signal_word = value on the peer.  counter: an int32 word of this PE, 0 between launches."""
     if blocks() == 1:
-        put_signal(ctx, dst, src, nbytes, word, value, pe)
+        put_signal(ctx, message.dst, message.src, message.nbytes, signal_word, value, message.peer)
         fence(ctx)
     else:
-        low, n = share(nbytes)
-        put(ctx, dst + low, src + low, n, pe)
+        low, nbytes = share(message.nbytes)
+        put(ctx, message.dst + low, message.src + low, nbytes, message.peer)
         fence(ctx)
         if arrive_last(counter):
-            signal(ctx, word, value, pe)
+            signal(ctx, signal_word, value, message.peer)
 
 
-def wait_signal(ctx, word, value, source):
+def wait_signal(ctx: int, signal_word: int, value: int, source: int):
     """Return once the local word is at least ``value``."""
-    wait(ctx, word, value, source)
+    wait(ctx, signal_word, value, source)
 
 
-def barrier(ctx, me, n_pes, signals, epochs):
-    """Every PE tells every other that it is here.  signals (2 parities, n_pes) words, epochs (1,)."""
+def barrier(pe: PE, signals: int, epochs: int):
+    """Every PE tells every other that it is in the barrier.  signals (2, n_pes) words, epochs (1,)."""
     epoch = read_epoch(epochs, 0) + 1
-    signals += (epoch & 1) * n_pes * 8  # all PEs' words of epoch e+1 prove that all have taken those of e
-    signal_all(ctx, signals, epoch, me, n_pes)
-    wait_all(ctx, signals, epoch, me, n_pes)
+    arrived = word(signals, (epoch & 1) * pe.n_pes)  # all PEs' words of epoch e+1 prove that all have taken those of e
+    signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
+    wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
     write_epoch(epochs, 0, epoch)

@@ -45,18 +45,17 @@ class Exchange:
         kernel = self._kernels.get(form) or self._compile(form)
         me, n = self._job.me, self._job.n_pes
         blocks = max(1, min(self._blocks, -(-to.nbytes // PIECE_BYTES)))
-        if row.collective:
-            workspace = self._team
-            args = (me, n, pe, to.address, source.address, to.nbytes, PIECE_BYTES)
-        else:
-            workspace = self._pair
-            args = (me, pe, to.address, source.address, to.nbytes, self._blocks, PIECE_BYTES)
-        arguments = (*args, workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
+        workspace = self._team if row.collective else self._pair
+        arguments = (
+            *(me, n, to.address, source.address, to.nbytes, pe),
+            *(workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs, workspace.routes, PIECE_BYTES),
+            *(() if row.collective else (self._blocks,)),
+        )
         self._backend.order.call(kernel.launch, (blocks, arguments), handle, stream, blocks, workspace.inbox)
 
     def _compile(self, form: str) -> Kernel:
         row = TABLE[form]
-        constants = {"n_pes": self._job.n_pes} if row.collective else {}
-        kernel = self._backend.kernel(row.kernel, f"exchange ({form})", KernelOptions(constants=constants))
+        options = KernelOptions(constants={"n_pes": self._job.n_pes})
+        kernel = self._backend.kernel(row.kernel, f"exchange ({form})", options)
         self._kernels[form] = kernel
         return kernel

@@ -148,7 +148,7 @@ def test_allreduce_of_any_alignment(ptx, algorithm):
 @pytest.mark.parametrize(("form", "cc"), [*((form, HOPPER) for form in FORMS), ("put_signal", AMPERE)])
 def test_exchange(ptx, form, cc):
     row = FORMS[form]
-    code = ptx(row.kernel, f"exchange ({form})", cc, constants={"n_pes": N_PES} if row.collective else {})
+    code = ptx(row.kernel, f"exchange ({form})", cc, constants={"n_pes": N_PES})
     assert VECTOR["load"].search(code) and VECTOR["store"].search(code)
     assert ACQUIRE in code and RELEASE in code
 

@@ -1,4 +1,4 @@
-"""The solver's files: whole or absent, readable by the next run and by ParaView."""
+"""The solver's files: complete or absent, and readable by the next run and by ParaView."""
 
 import resource
 from pathlib import Path

@@ -37,7 +37,7 @@ def field(rows, nx, sweeps, dtype):
 
 
 def swept(old, nx, sweeps):
-    """What plain sweeps make of it: the field after each, (sweeps + 1, ...)."""
+    """The fields after 0, 1, ..., ``sweeps`` plain sweeps."""
     steps = [old.copy()]
     for _ in range(sweeps):
         c, d = steps[-1], steps[-1].copy()
@@ -48,12 +48,12 @@ def swept(old, nx, sweeps):
 
 
 def totals(words):
-    """The exact sums of words (levels, copies, WORDS) as integers, one a level."""
+    """The exact sum of each level as an integer, from words (levels, copies, WORDS)."""
     return [total_of(sums) for sums in words.sum(axis=1).tolist()]
 
 
 def by_host(team, sweeps, norms, old, nx, rows, chunk):
-    """(new, words) of the CPU's body."""
+    """(new, words) from ``march`` of a CPU."""
     new, words = old.copy(), np.zeros((sweeps, 1, WORDS), "i8")
     kernel = team.kernel(kernels.bound(kernels.sweeps, "host", (("march", 1, "none"),), old.dtype.name, 3), old.dtype)
     scratch = np.zeros(march_host.scratch_bytes(sweeps, old.dtype.name), "u1")
@@ -63,7 +63,7 @@ def by_host(team, sweeps, norms, old, nx, rows, chunk):
 
 
 def by_warps(sweeps, norms, old, nx, rows, chunk):
-    """(new, words) of a GPU's."""
+    """(new, words) from ``march`` of a GPU's warps."""
     words = np.zeros((sweeps, COPIES, WORDS), "i8")
     memory = np.concatenate([x.reshape(-1).view("u1") for x in (old, old, words)])
     march = Warp(memory, old.dtype)._march(sweeps, norms, nx)
@@ -125,12 +125,12 @@ def test_what_is_no_number_is_counted(team, value):
         assert words[0, :, BAD_WORD].sum() > 0 and words[1, :, BAD_WORD].sum() > 0
 
 
-# Kernels that exchange: every PE's memory is (field, field, words, arrivals, epochs, done), its launches run on their
-# own, and blocks begin and put at random times.
+# Kernels that exchange: the memory of each PE holds (field, field, words, arrivals, epochs, done).  Each PE runs its own
+# launches, whose blocks begin and put at random times.
 
 
 class Ring:
-    """A problem on some PEs, each block one warp."""
+    """A problem on some PEs, whose blocks are one warp each."""
 
     def __init__(self, n_pes, ny, nx, dtype, depth, levels):
         self.parts, self.nx, self.depth, self.dtype = slabs(ny, n_pes), nx, depth, dtype
@@ -159,7 +159,7 @@ class Ring:
         return memory[at : at + self.height * self.pitch].view(self.dtype).reshape(self.height, -1)
 
     def run(self, launches):
-        """launches(grid, slab): all that a PE does."""
+        """Run launches(grid, slab) on every PE at the same time."""
         grids = [Grid(self.memories, pe, self.dtype, pe) for pe in range(len(self.parts))]
         failures = []
 
@@ -177,7 +177,7 @@ class Ring:
         assert not failures, failures
 
     def check(self, sweeps, at, summed):
-        """The field of all PEs after so many sweeps, and the sums of those sweeps that have one: [level] -> sweep."""
+        """Check the field after ``sweeps`` sweeps, and the exact sums.  summed: the sweeps that add to each level"""
         old, new, norms = self.initial.copy(), self.initial.copy(), []
         for _ in range(sweeps):
             norms.append(step(old, new))
@@ -230,7 +230,7 @@ def test_kernels_that_exchange(n_pes, ny, nx, dtype, passes):
 
 @pytest.mark.parametrize(("n_pes", "ny", "nx"), [(3, 24, 500), (1, 9, 130)])
 def test_a_loop_in_one_kernel(n_pes, ny, nx):
-    """Launched twice; norms of the sweeps 2, 5 and 8 of the first."""
+    """Two launches, the first with the norms of its sweeps 2, 5 and 8."""
     ring = Ring(n_pes, ny, nx, "float32", 1, 3)
 
     def launches(grid, slab):
@@ -252,9 +252,9 @@ def test_a_loop_in_one_kernel(n_pes, ny, nx):
 
 
 def test_a_loop_goes_on_from_a_copy():
-    """What ``variants/persistent.py`` does when a norm ends a solve: the field is kept aside after a launch, and the next
-    launch is done again from the copy.  PE 1's last rows of the first launch are held back until PE 0 has its copy, or
-    for a while, as the launch of PE 0 must wait for them.
+    """What ``variants/persistent.py`` does when a norm ends a solve: it copies the field after a launch, and repeats the
+    next launch from the copy.  PE 1's last rows of the first launch are delayed until PE 0 has made its copy, or for
+    0.2 s, because the launch of PE 0 must wait for them.
     """
     first, second, again = 3, 4, 2
     ring = Ring(3, 15, 500, "float32", 1, 1)

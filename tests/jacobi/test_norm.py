@@ -1,4 +1,4 @@
-"""The exact sums of the solver's norm near their limit, and the refusal beyond it."""
+"""The exact sum of the solver's norm up to its limit, and the refusal of problems beyond it."""
 
 import math
 from types import SimpleNamespace
@@ -71,7 +71,7 @@ def test_millions_of_segments(team):
 
 @pytest.mark.parametrize("k", range(LIMBS))
 def test_up_to_the_limit_and_not_beyond(team, k):
-    """The largest sums that a limb can have: the last million of MAX_SEGMENTS still fits, another two million do not."""
+    """With the largest value of a limb, the last million of MAX_SEGMENTS still fits, and two million more do not."""
     value, million = FULL * limb_unit(k), 1 << 20
     nearly = times(after(team, 1, value), MAX_SEGMENTS - million)
     words = after(team, million, value, nearly)
@@ -105,7 +105,7 @@ def test_refuses_one_row_beyond_the_limit(dtype):
 
 @pytest.mark.mpi
 def test_refused_before_anything_is_allocated(team):
-    """By every variant and method, on every PE: an allocation of so much would raise another error."""
+    """By every variant and method, on every PE.  An allocation of that size would raise another error."""
     for variant in TABLE:
         for method in ("jacobi", *METHODS):
             with pytest.raises(ValueError, match="use a smaller --nx or --ny"):

@@ -16,7 +16,7 @@ MOST_PROGRAMS = 60  # in which a planted fault has to show
 PLANTED = [
     # a wait for e-1
     ("allreduce", "ring", POINTER, Mutation("early", "wait")),
-    ("allreduce", "multi_ring", IN_ORDER, Mutation("early", "wait")),
+    ("allreduce", "multi_ring", IN_ORDER, Mutation("early", "wait", 0, "receive_step")),
     ("all_gather", "direct", POINTER, Mutation("early", "wait_all", 0, "exchange_rows")),
     # a wait that is missing
     ("broadcast", "ring", POINTER, Mutation("drop", "wait", 1)),
@@ -32,13 +32,13 @@ PLANTED = [
     ("exchange", "put_fence_signal", POINTER, Mutation("one parity")),
     # a fence that is missing
     ("allreduce", "two_shot", ANY_ORDER, Mutation("drop", "fence")),
-    ("allreduce", "hierarchical", ANY_ORDER, Mutation("drop", "fence", 0, "tell")),
+    ("allreduce", "hierarchical", ANY_ORDER, Mutation("drop", "fence", 0, "signal_group")),
     ("allreduce planned", "two_shot_direct", IN_ORDER, Mutation("drop", "fence")),
     ("allreduce", "one_shot", ANY_ORDER, Mutation("drop", "fence", 0, "fence_signal_all")),
     # a signal before its put, or beside it
-    ("allreduce", "tree", POINTER, Mutation("signal first", "put_signal", 1)),
+    ("allreduce", "tree", POINTER, Mutation("signal first", "put_signal", 1, "send_up")),
     ("allreduce", "simple_ring", IN_ORDER, Mutation("signal first", "put_signal")),
-    ("allreduce", "halving_doubling", ANY_ORDER, Mutation("apart", "put_signal", 1)),
+    ("allreduce", "halving_doubling", ANY_ORDER, Mutation("apart", "put_signal", 0, "halve")),
     # a message beside its place, or none
     ("all_to_all", "pairwise", POINTER, Mutation("beside", "put_signal")),
     ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets", 0, "send_parts")),

@@ -3,7 +3,7 @@
 import pytest
 
 from pennympi.kernels.algorithm import Place
-from pennympi.kernels.trees import NONE, TREES, WAYS, double_tree
+from pennympi.kernels.trees import LINKS, NONE, TREES, double_tree
 
 
 @pytest.mark.parametrize("n", [*range(2, 18), 31, 32, 99, 128])
@@ -12,7 +12,7 @@ def test_double_tree(n):
     routes = [double_tree(place, me) for me in range(n)]
     inner = [0] * n
     for tree in range(TREES):
-        parents, firsts, seconds, slots = ([words[tree * WAYS + k] for words in routes] for k in range(WAYS))
+        parents, firsts, seconds, slots = ([words[tree * LINKS + k] for words in routes] for k in range(LINKS))
         (root,) = [pe for pe in range(n) if parents[pe] == NONE]
         assert seconds[root] == NONE and firsts[root] != NONE, "a root has one child: it completes a piece from it"
         depth = {root: 0}

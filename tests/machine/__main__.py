@@ -44,7 +44,7 @@ def main() -> int:
         turn += 1
         try:
             run(case, args.program or f"{args.seed}/{turn}", args.calls * min(len(case.rows), 3))
-        except Exception as fault:  # of a text, whatever it is
+        except Exception as fault:  # of a kernel, whatever it is
             failed[case] += 1
             if failed[case] == 1:
                 print(f"{type(fault).__name__}: {fault}\n    {'; '.join(fault.__notes__)}", flush=True)

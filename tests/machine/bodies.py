@@ -26,10 +26,10 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @cache
-def bound(text: Callable[..., Any]) -> Callable[..., Any]:
+def bound(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel over these bodies, called with the numbers of a launch."""
-    kernel = bind(text, BODIES, lambda helper: helper)
-    return lambda *numbers: kernel(*grouped(text, numbers))
+    kernel = bind(function, BODIES, lambda helper: helper)
+    return lambda *numbers: kernel(*grouped(function, numbers))
 
 
 # Where am I, and this PE's memory ------------------------------------------------------
@@ -303,7 +303,7 @@ def meet_multicast(ctx, signal, value, n_pes):
         b.wait(pe, signal, value)
 
 
-# Ways and epochs -----------------------------------------------------------------------
+# Routes and epochs ---------------------------------------------------------------------
 
 
 @quick

@@ -111,7 +111,7 @@ def values(rng: Random, n_pes: int, count: int, dtype: str) -> list[np.ndarray]:
 
 
 class Collectives:
-    """The calls of all collectives of a team; each row has a lane of its own."""
+    """The calls of all collectives of a team; each row has a workspace of its own."""
 
     def __init__(self, machine: Machine, arrays: Arrays, limits: Limits):
         self.machine, self.arrays, self.limits = machine, arrays, limits

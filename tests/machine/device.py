@@ -32,13 +32,13 @@ class Launch:
     """One entry of a stream.
 
     what:  for messages
-    text:  bound to the machine's bodies;  args: its arguments, ``ctx`` (the PE's number) first
+    kernel: bound to the machine's bodies;  args: its arguments, ``ctx`` (the PE's number) first
     begin: called when its turn comes;  end: when all its blocks are done
     workspace: where it meets its peers, "" if it does not
     """
 
     what: str
-    text: Callable[..., Any]
+    kernel: Callable[..., Any]
     args: Sequence[Any] = ()
     blocks: int = 1
     dtype: str = "int64"
@@ -117,7 +117,7 @@ class Block(greenlet):
 
     def _body(self) -> None:
         try:
-            self.launch.text(*self.launch.args)
+            self.launch.kernel(*self.launch.args)
             drain(self)
             self.stores.release()
             del self.machine.alive[self]

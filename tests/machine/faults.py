@@ -2,7 +2,7 @@
 
 
 class Fault(Exception):
-    """A text did what it must not do: a wrong result, a late access, an address outside its object."""
+    """A kernel did what it must not do: a wrong result, a late access, an address outside its object."""
 
 
 class Deadlock(Fault):

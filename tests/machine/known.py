@@ -1,4 +1,4 @@
-"""Faults that the texts have today, in one place: what fails is not run, and what is mended is taken out of here.
+"""Faults that kernels are known to have, in one place.  Cases listed here are not run; a mended fault is taken out.
 
 Each is (table, row, network, arrays); see ``program.Case``.
 """

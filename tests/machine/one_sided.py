@@ -1,4 +1,4 @@
-"""Random exchanges and one-sided calls, as ``pennympi/exchange.py`` and ``pennympi/rma.py`` launch them."""
+"""Random exchanges and one-sided calls, as ``pennympi/collectives/exchange.py`` and ``pennympi/rma.py`` launch them."""
 
 from collections.abc import Callable
 from random import Random
@@ -9,7 +9,7 @@ from greenlet import getcurrent
 
 from pennympi.compile.bind import parameters
 from pennympi.kernels.exchange import Form
-from pennympi.kernels.rma import on_stream as texts
+from pennympi.kernels.rma import on_stream
 
 from .bodies import bound
 from .calls import Arrays, Held, must_be, values
@@ -18,7 +18,7 @@ from .network import POINTER
 from .workspaces import FIRST_EPOCHS, fill
 
 MOST_BYTES = 600
-SPARE = 4  # words for each one that texts need today: they may use one a parity
+SPARE = 4  # words allocated for each slot or PE: more than the two that kernels use
 
 
 def words(machine: Machine, n: int, first: int) -> int:
@@ -29,9 +29,9 @@ def words(machine: Machine, n: int, first: int) -> int:
     return at
 
 
-def prepared(what: str, text: Callable[..., None], blocks: int, **known: int) -> Launch:
+def prepared(what: str, kernel: Callable[..., None], blocks: int, **known: int) -> Launch:
     """A launch with its arguments by name."""
-    return Launch(what, bound(text), [known[name] for name in parameters(text)], blocks, "byte")
+    return Launch(what, bound(kernel), [known[name] for name in parameters(kernel)], blocks, "byte")
 
 
 class Exchanges:
@@ -39,13 +39,13 @@ class Exchanges:
 
     def __init__(self, machine: Machine, arrays: Arrays, max_blocks: int):
         self.machine, self.arrays, self.max_blocks = machine, arrays, max_blocks
-        self.piece_bytes = machine.rng.choice((32, 64, 256))
+        self.buffer_bytes = machine.rng.choice((32, 64, 256))
         first, n = machine.rng.choice(FIRST_EPOCHS), machine.n_pes
         slots = n * max_blocks
-        self.lanes = [
+        self.workspaces = [
             {
-                "inbox": machine.memory.allocate(slots * 2 * self.piece_bytes),
-                "outbox": machine.memory.allocate(slots * 2 * self.piece_bytes),
+                "inbox": machine.memory.allocate(slots * 2 * self.buffer_bytes),
+                "outbox": machine.memory.allocate(slots * 2 * self.buffer_bytes),
                 "signals": words(machine, SPARE * slots, first),
                 "epochs": words(machine, slots, first),
             }
@@ -74,9 +74,10 @@ class Exchanges:
             held.give(send, 0, data[pe])
             held.expect(recv, 0, data[partner[pe]])
             what = f"call {number} (exchange {form.name}, {nbytes[pe]} bytes with {partner[pe]})"
-            blocks = max(1, min(self.max_blocks, -(-nbytes[pe] // self.piece_bytes)))
-            call = {"ctx": pe, "me": pe, "n_pes": n, "pe": partner[pe], "recv": recv, "send": send, "nbytes": nbytes[pe]}
-            workspace = {"max_blocks": self.max_blocks, "piece_bytes": self.piece_bytes, **self.lanes[form.collective]}
+            blocks = max(1, min(self.max_blocks, -(-nbytes[pe] // self.buffer_bytes)))
+            call = {"ctx": pe, "me": pe, "n_pes": n, "dst": recv, "src": send, "nbytes": nbytes[pe], "peer": partner[pe]}
+            workspace = {"max_blocks": self.max_blocks, "buffer_bytes": self.buffer_bytes, "routes": 0}
+            workspace |= self.workspaces[form.collective]
             launch = prepared(what, form.kernel, blocks, **call, **workspace)
             launch.begin, launch.end = held.begin(arrays, pe), held.end(arrays, pe)
             streams[pe].append(launch)
@@ -117,23 +118,22 @@ class OneSided:
             begin, end = gives.begin(self.arrays, pe), gives.end(self.arrays, pe)
             checked = Launch(f"{what}, check", lambda: None, end=self._check(pe, data[to if name == "get" else source]))
             blocks = rng.randint(1, self.max_blocks)
-            common = {"ctx": pe, "src": sources[pe], "dst": self.to, "nbytes": nbytes, "pe": to}
+            common = {"ctx": pe, "src": sources[pe], "dst": self.to, "nbytes": nbytes, "peer": to}
             if name == "get":
                 given = Launch(f"{what}, given", lambda: None, begin=begin)
-                got = prepared(what, texts.get_bytes, blocks, **common)
+                got = prepared(what, on_stream.get_bytes, blocks, **common)
                 streams.append([given, *self._barrier(pe), got, checked, *self._barrier(pe)])
                 streams[-1][-1].end = end
                 continue
             if name == "put":
-                one = prepared(what, texts.put_bytes, blocks, **common)
+                one = prepared(what, on_stream.put_bytes, blocks, **common)
                 stream = [one, *self._barrier(pe), checked]
             else:
                 blocks = blocks if network.by_pointer(pe, to) else 1
-                told = {"word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
-                one = prepared(what, texts.put_bytes_signal, blocks, **common, **told)
-                waited = prepared(
-                    f"{what}, wait", texts.wait_signal, 1, ctx=pe, word=self.word, value=self.round, source=source
-                )  # fmt: skip
+                told = {"signal_word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
+                one = prepared(what, on_stream.put_bytes_signal, blocks, **common, **told)
+                awaited = {"signal_word": self.word, "value": self.round, "source": source}
+                waited = prepared(f"{what}, wait", on_stream.wait_signal, 1, ctx=pe, **awaited)
                 stream = [one, waited, checked]
             one.begin, one.end = begin, end
             streams.append([*stream, *self._barrier(pe)])
@@ -141,7 +141,7 @@ class OneSided:
 
     def _barrier(self, pe: int) -> list[Launch]:
         known = {"ctx": pe, "me": pe, "n_pes": self.machine.n_pes, "signals": self.signals, "epochs": self.epochs}
-        return [Launch("quiet", quiet, (pe,)), prepared("barrier", texts.barrier, 1, **known)]
+        return [Launch("quiet", quiet, (pe,)), prepared("barrier", on_stream.barrier, 1, **known)]
 
     def _check(self, pe: int, data: np.ndarray) -> Callable[[], None]:
         found = self.machine.memory.bytes[pe][self.to : self.to + len(data)]

@@ -113,7 +113,7 @@ def send(block: Any, slot: int, group: int, data: np.ndarray, epoch: int, pe: in
         block.network.store(block, pe, to + k * PACKET_BYTES, line, True)
 
 
-def ctx(block: Any, slot: int, group: int, epoch: int) -> bool:
+def complete(block: Any, slot: int, group: int, epoch: int) -> bool:
     """Whether all lines of a group are of this epoch."""
     at = slot + group * GROUP_BYTES + PACKET_DATA_BYTES
     words = block.memory.words[block.pe]
@@ -121,8 +121,8 @@ def ctx(block: Any, slot: int, group: int, epoch: int) -> bool:
 
 
 def settled(block: Any, slot: int, group: int, epoch: int) -> bool:
-    """``ctx``, or never: a line is poison, or this PE has given up."""
-    if ctx(block, slot, group, epoch) or block.network.gave_up[block.pe]:
+    """``complete``, or never: a line is poison, or this PE has given up."""
+    if complete(block, slot, group, epoch) or block.network.gave_up[block.pe]:
         return True
     at, words = slot + group * GROUP_BYTES + PACKET_DATA_BYTES, block.memory.words[block.pe]
     return any(words[(at + k * PACKET_BYTES) >> 3] >= POISON for k in range(PACKETS_TOGETHER))
@@ -133,7 +133,7 @@ def take(block: Any, slot: int, group: int, epoch: int) -> Generator[Any, None, 
     block.memory.holds(slot + group * GROUP_BYTES, GROUP_BYTES)
     while not settled(block, slot, group, epoch):
         yield lambda: settled(block, slot, group, epoch)
-    if not ctx(block, slot, group, epoch):
+    if not complete(block, slot, group, epoch):
         block.machine.give_up(block.pe)
     at = slot + group * GROUP_BYTES
     lines = block.memory.bytes[block.pe][at : at + GROUP_BYTES].reshape(PACKETS_TOGETHER, PACKET_BYTES)

@@ -110,7 +110,7 @@ def run(
 ) -> None:
     """One machine, one program.  Raises Fault.
 
-    rows: texts to run in place of those of the tables
+    rows: algorithms to run in place of those of the tables
     gives_up: some wait ends before its time, and what PEs return after that must still be right, or nothing
     quiet: a wait that gives up ends when what its PE has sent is there
     """

@@ -26,14 +26,14 @@ WEIGHTS = (3, 5, 7, 11, 13)  # of a point's neighbours above, below, left, right
 
 
 def swept(field: np.ndarray) -> np.ndarray:
-    """One sweep: (rows, nx) give (rows - 2, nx); beyond the first and last columns is zero."""
+    """One sweep of a field (rows, nx): (rows - 2, nx).  Columns beyond the first and the last one are zero."""
     wide = np.pad(field, ((0, 0), (1, 1)))
     sides = (wide[:-2, 1:-1], wide[2:, 1:-1], wide[1:-1, :-2], wide[1:-1, 2:], wide[1:-1, 1:-1])
     return sum(weight * side for weight, side in zip(WEIGHTS, sides, strict=True)) % 1_000_003
 
 
 def march(b: int, fields: FieldPair, band: Rows, work: Pass) -> None:
-    """As ``apps.jacobi.sweep.kernels.march``, of int64; reads and writes by rows, between which others run."""
+    """As ``apps.jacobi.sweep.kernels.march``, of int64.  Other blocks may run between its reads and writes of rows."""
     block: Any = getcurrent()
     across, count = fields.nx // COLUMNS, work.n_sweeps
     start = band.first_row + b // across * band.stride_rows
@@ -56,7 +56,7 @@ def march(b: int, fields: FieldPair, band: Rows, work: Pass) -> None:
 
 
 def with_march(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel of the solver with this march."""
+    """A kernel of the solver that calls this march."""
     names = {**kernel.__globals__, "march": march, "summed_march": march}
     clone = FunctionType(kernel.__code__, names, kernel.__name__)
     clone.__annotations__ = kernel.__annotations__
@@ -64,7 +64,7 @@ def with_march(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Solver:
-    """A field over all PEs, and launches that sweep it."""
+    """A field over all PEs, and the launches that sweep it."""
 
     def __init__(self, machine: Machine, rng: Random, depth: int, least_rows: int):
         self.machine, self.depth, n = machine, depth, machine.n_pes
@@ -85,7 +85,7 @@ class Solver:
         return sum(self.rows[:pe])
 
     def field(self, pe: int, which: int) -> np.ndarray:
-        """(rows with halos, nx) of PE ``pe``."""
+        """Field number ``which`` of PE ``pe``, (rows with halos, nx)."""
         n = (self.rows[pe] + 2 * self.depth) * self.nx
         return self.machine.memory.elements(pe, self.fields[which], n, np.dtype("int64")).reshape(-1, self.nx)
 
@@ -98,7 +98,7 @@ class Solver:
         return Launch(f"{kernel.__name__} {sweep}", with_march(kernel), numbers, blocks)
 
     def tiles(self, pe: int, down: int, chunk_rows: int) -> Tiles:
-        """The record of a launch of the whole loop."""
+        """The tiles of a launch of the whole loop."""
         return Tiles(self.rows[pe], self.across, down, PIECE_BYTES, chunk_rows, pe, self.words["done"])
 
     def right(self, pe: int, sweeps: int, which: int) -> Callable[[], None]:
@@ -116,7 +116,7 @@ class Solver:
 
 
 def exchanging(machine: Machine, rng: Random) -> list[Callable[[], None]]:
-    """Passes of several sweeps, a launch each."""
+    """Passes of several sweeps, each a launch."""
     depth = rng.randint(1, 3)
     solver, passes = Solver(machine, rng, depth, depth), rng.randint(3, 8)
     for pe in machine.pes:
@@ -147,7 +147,7 @@ def persistent(machine: Machine, rng: Random) -> list[Callable[[], None]]:
 
 
 def persistent_again(machine: Machine, rng: Random) -> list[Callable[[], None]]:
-    """A launch, one that goes on from it, and, once all PEs have done that, fewer sweeps from the same field."""
+    """A launch, a second one after it, and, once all PEs have finished that, fewer sweeps from the second one's start."""
     solver, first, wanted = Solver(machine, rng, 1, 1), rng.randint(1, 4), rng.randint(1, 3)
     kept, met = machine.memory.allocate(solver.nbytes), set()
     for pe in machine.pes:
@@ -172,7 +172,7 @@ def persistent_again(machine: Machine, rng: Random) -> list[Callable[[], None]]:
 
 
 def meet(ctx: set[int], me: int, n_pes: int) -> None:
-    """What a norm is to the PEs: nobody has it before all have swept."""
+    """The part of a norm that matters to the order: no PE has it before all PEs have swept."""
     block: Any = getcurrent()
     ctx.add(me)
     block.scheduler.wake("met")

@@ -1,4 +1,4 @@
-"""Real texts on several streams of a device with few slots, held in an order by a policy of ``residency.py``."""
+"""Real kernels on several streams of a device with few slots, held in an order by a policy of ``residency.py``."""
 
 from random import Random
 

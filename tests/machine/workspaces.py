@@ -1,4 +1,4 @@
-"""A row's workspace, plan and arguments, as ``pennympi/collective.py`` makes them."""
+"""A row's workspace, plan and arguments, as ``pennympi/collectives/base.py`` makes them."""
 
 from random import Random
 from typing import Any
@@ -26,7 +26,7 @@ class Workspace:
             "epochs": memory.allocate(8 * blocks),
             "routes": 0,
         }
-        self.name = f"lane at {self.at['inbox']}"
+        self.name = f"workspace at {self.at['inbox']}"
         for pe in range(machine.n_pes):
             fill(machine, pe, self.at["signals"], [first] * words)
             fill(machine, pe, self.at["epochs"], [first] * blocks)
@@ -64,7 +64,7 @@ def launch(
     pe: int,
     **call: int,
 ) -> Launch:
-    """The launch of a row's text on PE ``pe``.  call: all arguments that it gives."""
+    """The launch of a row's kernel on PE ``pe``.  call: the arguments that the call gives, by name."""
     item, partial = DTYPES[dtype]
     known = {
         **workspace.at,

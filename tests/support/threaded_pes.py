@@ -88,6 +88,7 @@ class Workspace:
             count=count, n_elems=count, piece_elems=plan.piece_elems, buffer_bytes=buffer_bytes, root=root, reach=1
         )
         self._numbers |= dict(n_pes=machine.n_pes, item_bytes=4, acc_bytes=4, residual=0)
+        self._numbers |= dict(nbytes=4 * count, piece_bytes=4 * plan.piece_elems)
         dtype = DTYPES["int32"]
         fixed = constants(row.kernel, dtype, machine.n_pes)
         reduction = (dtype, "sum") if reduces else None

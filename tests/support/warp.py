@@ -73,7 +73,7 @@ class Warp:
     def quarter(self, x):
         return x * self._dtype.type(0.25)
 
-    def fused(self, x, y, z):  # 64 bits hold the product of two floats of 24; of two of 53 they only come close
+    def fused(self, x, y, z):  # the product is exact for float32, and nearly so for float64
         return (np.longdouble(x) * np.longdouble(y) + np.longdouble(z)).astype(self._dtype)
 
     def pick(self, condition, x, y):
@@ -116,7 +116,7 @@ class Warp:
 
 
 class Grid:
-    """The primitives of a kernel, for all blocks of one PE.  memories: of all PEs, laid out alike"""
+    """The primitives of a kernel, for all blocks of PE ``me``.  memories: of all PEs, with the same layout"""
 
     def __init__(self, memories, me, dtype, seed):
         self._memories, self._me, self._here = memories, me, threading.local()
@@ -124,7 +124,7 @@ class Grid:
         self._warp = Warp(memories[me], dtype)
 
     def _launch(self, kernel, bodies, blocks, *args):
-        """All blocks at the same time, in any order.  bodies: name -> (sweeps, norms, nx)"""
+        """Run all blocks at the same time, started in any order.  bodies: name -> (sweeps, norms, nx)"""
         primitives = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
         with_march = rebound(kernel, {name: self._warp._march(*one) for name, one in bodies.items()})
         body = bind(with_march, primitives, lambda helper: helper)

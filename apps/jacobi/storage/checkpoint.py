@@ -24,7 +24,7 @@ GROWTH = 8  # how many times longer than the stretch before a stretch may be
 class Checkpoints:
     """Writes checkpoints: when all sweeps are done, and when a signal asks for one.  Making one is collective.
 
-    every, every_s: also every so many sweeps and seconds (0: never)
+    every, every_s: sweeps and seconds from one further checkpoint to the next (0: none)
     written: number of checkpoints;  seconds: the time that they took on this PE
     """
 

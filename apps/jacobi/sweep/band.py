@@ -24,7 +24,7 @@ ROWS_AT_A_TIME = 3  # of the march's loop
 
 @dataclass(frozen=True)
 class Band:
-    """The rows that a launch of so many blocks sweeps."""
+    """The rows that a launch sweeps, and the number of its blocks."""
 
     rows: Rows
     blocks: int

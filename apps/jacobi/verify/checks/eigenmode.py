@@ -11,7 +11,7 @@ from .. import oracles
 from .check import Check, Verdict, largest_error
 
 MAX_SWEEPS, MIN_DECAY = 1000, 0.01  # the field must not decay below what can be compared
-# Allowed errors in eps, for values up to 1.  Measured in n <= 2,000 sweeps: Jacobi 1.7 and 4, Chebyshev n / 2 and n / 2.5.
+# Allowed errors in eps, for values up to 1.  Measured up to n = 2,000: Jacobi 1.7 and 4, Chebyshev n / 2 and n / 2.5.
 JACOBI = {"float32": 8.0, "float64": 32.0}
 
 
