@@ -1,4 +1,4 @@
-"""Every variant of the solver, verified and timed on 1 to N PEs, beside NVIDIA's samples where they are built.
+"""Verify and time every variant of the solver on several numbers of PEs, and NVIDIA's samples where they are built.
 
     python3 benchmarks/jacobi.py --pes 1,2,4 --output benchmarks/results/jacobi-4xH200.json
     python3 benchmarks/jacobi.py --pes 1,2,4 --output FILE.json --nvidia DIR --limit-s 540 --resume
@@ -6,11 +6,11 @@
     CUDA_VISIBLE_DEVICES=2 python3 benchmarks/jacobi.py --pes 1 --output one.json & ... --pes 4 --add one.json
     python3 benchmarks/jacobi.py --backend host --pes 1,2 --cases 300:1,300:100 --iterations 200
 
-Run it without mpirun: it starts one job for each number of PEs.  A job solves a small odd problem by every variant and
-compares it with NumPy, bit for bit; then it times the cases.  Each run must end with the field and the norms, to the
-last bit, of all other runs of its problem, on any number of PEs.  The time is the slowest PE's, the best of a few runs.
-All kernels are compiled beforehand, side by side.  A variant that fails costs its own rows alone: the job is started
-again with those after it.  The file is written after every job; --resume measures what it does not hold yet.
+Run it without mpirun: it starts one job for each number of PEs.  A job solves a small problem of odd size by each variant
+and compares the bits with NumPy's; then it times the cases.  All runs of a problem must end with the same bits of the
+field and of the norms, on any number of PEs.  The time of a run is the slowest PE's, and the best of a few runs counts.
+All kernels are compiled beforehand, in parallel.  If a variant fails, the job is started again with the variants after
+it.  The file is written after every job, and --resume measures the rows that are missing in it.
 """
 
 import argparse
@@ -32,29 +32,29 @@ from launching import python, run  # noqa: E402
 
 ITERATIONS = 1000
 CASES = [(16384, 1), (16384, 100), (4096, 100)]  # (n, nccheck) of grids of n x n
-SMALL = (1003, 517, 40)  # nx, ny, sweeps of the problem that NumPy solves too
-SMALL_CHECKS = (1, 12)  # its nccheck: passes with all norms, and with the last one
-# What tells most comes first, should the time not be enough for all.
+SMALL = (1003, 517, 40)  # nx, ny, sweeps of the problem that is compared with NumPy
+SMALL_CHECKS = (1, 12)  # its values of nccheck: passes that compute all norms, and the last one only
+# The most interesting variants come first, in case the time does not suffice for all.
 ORDER = (
     "blocked", "single", "graph", "device", "persistent", "nvshmem_overlap", "nvshmem", "nccl_overlap", "nccl",
     "mpi_overlap", "mpi",
 )  # fmt: skip
-# Seconds at most: (n, PEs, nccheck, temporal blocking)
+# The target in s: (n, PEs, nccheck, temporal blocking)
 TARGETS = {
     (16384, 1, 1, False): 0.60, (16384, 1, 100, False): 0.53, (16384, 1, 100, True): 0.110, (16384, 1, 1, True): 0.22,
     (16384, 4, 1, False): 0.16, (16384, 4, 100, False): 0.14, (16384, 4, 100, True): 0.031, (16384, 4, 1, True): 0.060,
     (4096, 4, 100, True): 0.006,
 }  # fmt: skip
-ENDING_S = 45.0  # that a job may take after the limit, for what it is at
+ENDING_S = 45.0  # how long a job may run beyond the limit to finish its case
 
 
 def all_cases(options):
-    """Those that are asked for, and the first grid with one norm in the whole run: what norms cost is told by it."""
+    """The cases of the options, and the first grid with one norm in the whole run, which shows what norms cost."""
     return list(dict.fromkeys([*options.cases, (options.cases[0][0], options.iterations)]))
 
 
 def facts(options):
-    """What does not depend on the job."""
+    """Date, commit and versions, which are the same for all jobs."""
 
     def said(*line):
         try:
@@ -74,31 +74,31 @@ def facts(options):
 
 
 class Bench:
-    """All jobs, one after the other, within the limit."""
+    """Runs all jobs, one after the other, within the time limit."""
 
     def __init__(self, options, results):
         self.options, self.results = options, results
         self.until = time.time() + options.limit_s if options.limit_s else float("inf")
 
     def left_s(self, at_most):
-        """Seconds until what runs now must have ended."""
+        """Seconds until a process that starts now must have ended."""
         return min(at_most, self.until + ENDING_S - time.time())
 
     def late(self):
-        """Whether nothing more is to be begun."""
+        """Whether the time is over, so that nothing more may begin."""
         return time.time() > self.until
 
     def leave_out(self, what):
-        """Note it, once."""
+        """Record what was left out, once."""
         if what not in self.results["left_out"]:
             self.results["left_out"].append(what)
 
     def save(self):
-        """The file as it is now."""
+        """Write the results so far."""
         jacobi_results.write(self.results, self.options.output)
 
     def ours(self, n_pes):
-        """Our variants on so many PEs."""
+        """Run our variants on n_pes PEs."""
         done = {(row["variant"], *jacobi_results.case_of(row)) for row in select(self.results["rows"], pes=n_pes)}
         todo = {
             name: [case for case in all_cases(self.options) if (name, *case) not in done]
@@ -122,25 +122,24 @@ class Bench:
                 self.leave_out(f"{name} on {n_pes} PEs, {n}^2 every {nccheck}")
 
     def job(self, n_pes, todo):
-        """(status, answer) of one job; an answer without rows when it did not get far enough to give one."""
+        """(status, answer) of one job; the answer has no rows if the job wrote none."""
         options = self.options
         with tempfile.TemporaryDirectory() as folder:
-            request, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
+            path, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
             request = {
                 "cases": all_cases(options), "todo": todo, "iterations": options.iterations, "repeat": options.repeat,
                 "backend": options.backend, "small": SMALL, "small_checks": SMALL_CHECKS,
                 "until": min(self.until, 1e12), "answer": str(answer),
             }  # fmt: skip
-            request.write_text(json.dumps(request))
-            status, _ = run(
-                python(options.launcher, n_pes, Path(__file__).with_name("jacobi_job.py"), request), self.left_s(3600)
-            )
+            path.write_text(json.dumps(request))
+            line = python(options.launcher, n_pes, Path(__file__).with_name("jacobi_job.py"), path)
+            status, _ = run(line, self.left_s(3600))
             if answer.exists():
                 return status, json.loads(answer.read_text())
         return status, {"job": {}, "rows": [], "refused": {}, "left_out": [], "now": "the job's start"}
 
     def take(self, n_pes, answer):
-        """What a job found."""
+        """Add the answer of a job to the results."""
         key = str(n_pes)
         self.results["jobs"][key] = answer["job"] or self.results["jobs"].get(key, {})
         self.results["rows"] += answer["rows"]
@@ -151,7 +150,7 @@ class Bench:
             self.leave_out(f"{name} on {n_pes} PEs, {n}^2 every {nccheck}")
 
     def nvidia(self, n_pes):
-        """NVIDIA's samples on so many PEs."""
+        """Run NVIDIA's samples on n_pes PEs."""
         options, key = self.options, str(n_pes)
         for n, nccheck in options.cases:
             for one in nvidia_sample.programs(options.nvidia, n_pes, nccheck):
@@ -178,8 +177,8 @@ class Bench:
 
 
 def table(results):
-    """Lines: the best of each case, what it may take at most, NVIDIA's best, efficiency against one PE."""
-    lines = [f"{'case':40}{'s':>9}{'at most':>9}{'NVIDIA':>9}{'eff %':>7}{'alike %':>8}  by"]
+    """Lines with the best run of each case, its target, NVIDIA's best, and the efficiency against one PE."""
+    lines = [f"{'case':40}{'s':>9}{'target':>9}{'NVIDIA':>9}{'eff %':>7}{'alike %':>8}  by"]
     cases = sorted({(*jacobi_results.case_of(row), row["pes"]) for row in results["rows"]}, reverse=True)
     for n, nccheck, pes in cases:
         for blocked in (False, True):
@@ -196,11 +195,11 @@ def table(results):
 
 
 def remarks(results):
-    """Lines: what norms cost, what was not run, and what is wrong."""
+    """Lines on what norms cost, on what was not run, and on what is wrong."""
     lines = []
     for one in results["norm_cost"]:
         more = one["allreduce_percent"]
-        added = "" if more is None else f", {more:.1f} % of it for adding up over PEs"
+        added = "" if more is None else f", of which {more:.1f} % for the sum over the PEs"
         where = f"{one['variant']} on {one['pes']} PEs, {one['n']}^2"
         lines.append(f"a norm every sweep costs {where} {one['percent']:.1f} % of the run{added}")
     for word in ("refused", "failed"):
@@ -209,36 +208,50 @@ def remarks(results):
     return lines + [f"WRONG: {one}" for one in results["wrong"]]
 
 
+def whole_numbers(text):
+    """The type of N,N,..."""
+    return [int(n) for n in text.split(",")]
+
+
 def cases_of(text):
-    """N:NCCHECK,N:NCCHECK"""
+    """The type of N:NCCHECK,N:NCCHECK,..."""
     return [tuple(map(int, one.split(":"))) for one in text.split(",")]
 
 
-def main():
+def parse():
+    """(parser, options) of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    whole = lambda text: [int(n) for n in text.split(",")]  # noqa: E731
-    parser.add_argument("--pes", type=whole, default=[1], metavar="N,N", help="numbers of PEs (1)")
-    parser.add_argument("--variants", type=lambda text: text.split(","), default=ORDER, metavar="A,B", help="(all)")
-    parser.add_argument("--cases", type=cases_of, default=CASES, metavar="N:NCCHECK,...", help="grids of N x N")
-    parser.add_argument("--iterations", type=int, default=ITERATIONS, help="sweeps of a run (%(default)s)")
-    parser.add_argument("--repeat", type=int, default=5, help="timed runs of each, up to a second (%(default)s)")
-    parser.add_argument("--backend", choices=("cuda", "host"), default="cuda", help="(%(default)s)")
-    parser.add_argument("--launcher", default="mpirun --bind-to none -np {n}", help="what starts n PEs (%(default)s)")
-    parser.add_argument("--nvidia", metavar="DIR", help="folder with NVIDIA's samples, built: DIR/mpi/jacobi and so on")
-    parser.add_argument("--nvidia-repeat", type=int, default=1, help="runs of each sample (%(default)s)")
-    parser.add_argument("--limit-s", type=float, help="begin nothing more after so many seconds")
-    parser.add_argument("--output", type=Path, metavar="FILE.json")
-    text = "results of other numbers of PEs, measured at the same time on other GPUs, that become part of these"
-    parser.add_argument("--add", type=Path, nargs="*", default=[], metavar="FILE.json", help=text)
-    parser.add_argument("--resume", action="store_true", help="go on with the results in --output")
-    text = "only this: kill a checkpointed run on the first of --pes, go on with the others, compare the bits"
-    parser.add_argument("--restart-check", action="store_true", help=text)
+
+    def add(name, text, **kind):
+        parser.add_argument(name, help=text, **kind)
+
+    add("--pes", "numbers of PEs (1)", type=whole_numbers, default=[1], metavar="N,N")
+    add("--variants", "variants to run (all)", type=lambda text: text.split(","), default=ORDER, metavar="A,B")
+    add("--cases", "grids of N x N points, and their nccheck", type=cases_of, default=CASES, metavar="N:NCCHECK,...")
+    add("--iterations", "sweeps of each run (%(default)s)", type=int, default=ITERATIONS)
+    add("--repeat", "largest number of timed runs of each case (%(default)s)", type=int, default=5)
+    add("--backend", "where to run (%(default)s)", choices=("cuda", "host"), default="cuda")
+    add("--launcher", "command that starts {n} PEs (%(default)s)", default="mpirun --bind-to none -np {n}")
+    add("--nvidia", "folder of NVIDIA's built samples: DIR/mpi/jacobi and so on", metavar="DIR")
+    add("--nvidia-repeat", "runs of each sample (%(default)s)", type=int, default=1)
+    add("--limit-s", "begin nothing more after this many seconds", type=float)
+    add("--output", "file of results", type=Path, metavar="FILE.json")
+    text = "files with results of other numbers of PEs, measured at the same time on other GPUs, to add"
+    add("--add", text, type=Path, nargs="*", default=[], metavar="FILE.json")
+    add("--resume", "keep the results in --output and measure what is missing", action="store_true")
+    text = "do only this: kill a checkpointed run on the first of --pes, go on with the others, and compare the bits"
+    add("--restart-check", text, action="store_true")
     options = parser.parse_args()
     strange = [name for name in options.variants if name not in ORDER]
     if strange:
         parser.error(f"there is no variant {', '.join(strange)}: use some of {', '.join(ORDER)}")
     if options.restart_check and len(options.pes) < 2:
         parser.error("--restart-check needs two numbers of PEs or more: --pes 4,2,1")
+    return parser, options
+
+
+def main():
+    parser, options = parse()
     goes_on = options.output and options.output.exists() and (options.resume or options.restart_check)
     results = jacobi_results.read(options.output) if goes_on else jacobi_results.empty(options.iterations)
     if results["iterations"] != options.iterations:
@@ -250,7 +263,7 @@ def main():
         try:
             results["restart"] = restart_check.check(*request)
         except RuntimeError as error:
-            print(f"the restart check failed {error}", file=sys.stderr)
+            print(f"the restart check failed: {error}", file=sys.stderr)
             return 1
         jacobi_results.write(results, options.output)
         return 0 if results["restart"]["same"] else 1

@@ -1,10 +1,11 @@
-"""What benchmarks/jacobi.py starts on so many PEs: variants verified and timed, the answer written after every run.
+"""The job that benchmarks/jacobi.py starts: it verifies and times variants, and writes its answer after every run.
 
     mpirun -np N python3 benchmarks/jacobi_job.py REQUEST.json
 
-The request: cases [(n, nccheck)], todo {variant: cases that are wanted}, iterations, repeat, backend, small (nx, ny,
-sweeps), small_checks (its nccheck), until (seconds since 1970, after which nothing more is begun), answer (a file).
-The answer: job (what it ran on), rows, refused {variant: why}, left_out, now (the variant at work, None at the end).
+The request holds cases [(n, nccheck)], todo {variant: cases to run}, iterations, repeat, backend, small (nx, ny, sweeps),
+small_checks (its values of nccheck), until (seconds since 1970, after which nothing more begins) and answer (a file).
+The answer holds job (devices and versions), rows, refused {variant: why}, left_out, and now (the running variant, None
+at the end).
 """
 
 import hashlib
@@ -36,13 +37,15 @@ PACKAGES = (
     "nvidia-nccl-cu13", "nvidia-nccl-cu12", "mpi4py", "h5py",
 )  # fmt: skip
 COPY_BYTES = {"cuda": 1 << 30, "host": 64 << 20}
-TIMED_S, LEAST_RUNS = 1.0, 2  # runs are repeated until they took so long together
+TIMED_S, MIN_RUNS = 1.0, 2  # runs are repeated until they have taken this long together, and this often at least
 ROWS_AT_A_TIME = 1024
 
 
 def fingerprint(solver):
-    """A digest of the whole field on PE 0, the same for any number of PEs: of a sum of each row's bits, every column
-    with its own odd factor, in the rows' order."""
+    """A digest of the whole field on PE 0, the same for any number of PEs.  Collective.
+
+    It digests one number for each row: the sum of the bits of its columns, each times an odd factor of its own.
+    """
     fields, xp = solver.steps.fields, array_module(solver.team)
     own = fields.old[fields.depth : fields.depth + fields.slab.rows, : solver.problem.nx].view("uint32")
     factors = xp.asarray(np.random.default_rng(4).integers(0, 1 << 64, own.shape[1], "uint64") | np.uint64(1))
@@ -53,12 +56,12 @@ def fingerprint(solver):
 
 
 def timed(team, problem, variant, repeat):
-    """{seconds: best of the runs, runs: the slowest PE's time of each, field and norms: digests} of a case."""
+    """Time a case: {seconds: of the best run, runs: seconds of each on the slowest PE, field, norms: digests}."""
     solver = Solver(team, problem, variant)
     solver.reset()
     solver.warm_up()
     runs = []
-    while len(runs) < LEAST_RUNS or (len(runs) < repeat and sum(runs) < TIMED_S):
+    while len(runs) < MIN_RUNS or (len(runs) < repeat and sum(runs) < TIMED_S):
         solver.reset()
         team.comm.Barrier()
         begin = time.perf_counter()
@@ -71,9 +74,9 @@ def timed(team, problem, variant, repeat):
 
 
 def verified(team, variant, small, checks):
-    """(points of the small problem that differ from NumPy's, on all PEs; whether the norms are near).
+    """(points of the small problem whose bits differ from NumPy's, whether the norms are close).  Collective.
 
-    checks: values of nccheck
+    small: (nx, ny, sweeps);  checks: values of nccheck
     """
     nx, ny, sweeps = small
     wrong, near = 0, True
@@ -90,7 +93,7 @@ def verified(team, variant, small, checks):
 
 
 def job_facts(team):
-    """What this job runs on.  Collective."""
+    """Devices, versions, topology and bandwidth of this job.  Collective."""
     xp, nbytes = array_module(team), COPY_BYTES[team.backend]
     copy_bytes_per_s = copy_rate(team, xp.ones(nbytes // 4, "float32"), xp.empty(nbytes // 4, "float32"))
     versions = {}
@@ -104,7 +107,7 @@ def job_facts(team):
 
 
 class Job:
-    """On all PEs; PE 0 writes."""
+    """The job on this PE; PE 0 writes the answer."""
 
     def __init__(self, request):
         self.request, self.iterations = request, request["iterations"]
@@ -119,7 +122,7 @@ class Job:
         return Problem(n, n, niter=self.iterations, nccheck=nccheck, tol=0.0)
 
     def write(self, now):
-        """The answer so far."""
+        """Write the answer so far.  now: the variant that is about to run"""
         self.answer["now"] = now
         if self.team.me == 0:
             path = Path(self.request["answer"])
@@ -128,11 +131,11 @@ class Job:
             part.rename(path)
 
     def late(self):
-        """Whether nothing more is to be begun; the same on all PEs."""
+        """Whether the time is over, so that nothing more may begin; the same on all PEs."""
         return self.team.comm.bcast(time.time() > self.request["until"])
 
     def run(self):
-        """All that is asked for."""
+        """Run all cases of the request."""
         for name, cases in self.request["todo"].items():
             self.write(name)
             reason = next(filter(None, (TABLE[name].refuse(self.team, problem) for problem in self.problems)), "")
@@ -151,7 +154,7 @@ class Job:
         self.team.finalize()
 
     def row(self, name, n, nccheck, wrong, near):
-        """One variant on one case."""
+        """Run one variant on one case."""
         row = {"variant": name, "pes": self.team.n_pes, "n": n, "nccheck": nccheck, "wrong": wrong, "near": near}
         row |= timed(self.team, self.problem(n, nccheck), name, self.request["repeat"])
         self.answer["rows"].append(row)

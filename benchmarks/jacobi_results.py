@@ -1,13 +1,13 @@
-"""The results of benchmarks/jacobi.py: the file, and what follows from the times.
+"""The results of benchmarks/jacobi.py: the file, and the numbers that are computed from the times.
 
 {"version": 2, "iterations": sweeps of every run,
- "facts": versions and date,  "jobs": {PEs: what that job ran on: device, links, topology, bandwidth of a copy},
+ "facts": versions and date,  "jobs": {PEs: device, links, topology and bandwidth of a copy of that job},
  "rows": [{variant, pes, n, nccheck, seconds, runs, field, norms, wrong, near, glups, share_of_copy,
            efficiency, efficiency_alike}],
  "nvidia": [{variant, pes, n, nccheck, seconds, runs}],
  "norm_cost": [{variant, pes, n, percent, allreduce_percent}],
- "refused": {PEs: {variant: why it can't run}},  "failed": {PEs: {variant: how it ended}},
- "left_out": what the time was not enough for,  "wrong": [what must not be],  "restart": see restart_check.py}
+ "refused": {PEs: {variant: why it cannot run}},  "failed": {PEs: {variant: how it ended}},
+ "left_out": what there was no time for,  "wrong": [results that must not differ],  "restart": see restart_check.py}
 
 A variant's name is unique among ours and among NVIDIA's.  Times are in seconds, shares in per cent.
 """
@@ -19,7 +19,7 @@ VERSION = 2
 
 
 def empty(iterations):
-    """Results without any."""
+    """Results without any rows."""
     return {
         "version": VERSION, "iterations": iterations, "facts": {}, "jobs": {}, "rows": [], "nvidia": [],
         "norm_cost": [], "refused": {}, "failed": {}, "left_out": [], "wrong": [], "restart": None,
@@ -27,7 +27,7 @@ def empty(iterations):
 
 
 def read(path):
-    """Results of a file.  Raises ValueError for another form."""
+    """The results in a file.  Raises ValueError if it has another form."""
     data = json.loads(path.read_text())
     if not isinstance(data, dict) or data.get("version") != VERSION or "nvidia" not in data:
         raise ValueError(f"{path} is not a result of benchmarks/jacobi.py, version {VERSION}: measure again")
@@ -35,7 +35,7 @@ def read(path):
 
 
 def write(results, path):
-    """The file, whole or not at all, with all that follows from the times."""
+    """Compute what follows from the times, and write the file completely, or not at all."""
     derive(results)
     if path is None:
         return
@@ -46,9 +46,9 @@ def write(results, path):
 
 
 def add(results, other):
-    """Take what another file holds of numbers of PEs that this one has no rows of.  Raises ValueError."""
+    """Add the results of another file for numbers of PEs without rows here.  Raises ValueError."""
     if other["iterations"] != results["iterations"]:
-        raise ValueError(f"runs of {other['iterations']} sweeps and of {results['iterations']} are not to be compared")
+        raise ValueError(f"runs of {other['iterations']} sweeps and of {results['iterations']} cannot be compared")
     mine = {row["pes"] for row in results["rows"]}
     for word in ("rows", "nvidia"):
         results[word] += [row for row in other[word] if row["pes"] not in mine]
@@ -63,12 +63,12 @@ def case_of(row):
 
 
 def alike(row):
-    """Blocked runs are compared with blocked ones, all others with one another."""
+    """The kind of a row: blocked runs are compared with one another, and so are all others."""
     return row["variant"] == "blocked"
 
 
 def select(rows, **wanted):
-    """Rows with these values; blocked=True or False: of that kind."""
+    """The rows with these values.  blocked: True or False for rows of that kind only"""
     kind = wanted.pop("blocked", None)
     return [
         row
@@ -78,18 +78,20 @@ def select(rows, **wanted):
 
 
 def best(rows):
-    """The fastest, or None."""
+    """The fastest row, or None."""
     return min(rows, key=lambda row: row["seconds"], default=None)
 
 
 def derive(results):
-    """Fill in what follows from the times."""
+    """Fill in the numbers that follow from the times."""
     rows, iterations = results["rows"], results["iterations"]
     for row in rows:
         updates = row["n"] * row["n"] * iterations / row["seconds"]
         row["glups"] = updates / 1e9
         copy = results["jobs"].get(str(row["pes"]), {}).get("copy_GBps")
-        row["share_of_copy"] = 100 * 8 * updates / 1e9 / copy if copy else None  # a float32 is read, and one written
+        row["share_of_copy"] = (
+            100 * 8 * updates / 1e9 / copy if copy else None
+        )  # each point is a float32, read and written once
         alone = select(rows, pes=1, n=row["n"], nccheck=row["nccheck"])
         for name, others in (
             ("efficiency", alone),
@@ -101,9 +103,9 @@ def derive(results):
 
 
 def norm_cost(rows, iterations):
-    """What a norm every sweep costs, against only one in the whole run, in per cent of the run with norms.
+    """What a norm every sweep costs, compared with one norm in the whole run, in per cent of the run with norms.
 
-    percent: all of it;  allreduce_percent: without what it costs on one PE, where nothing is added up over PEs
+    percent: the whole cost;  allreduce_percent: the cost beyond that on one PE, which needs no AllReduce
     """
     times = {(row["variant"], row["pes"], *case_of(row)): row["seconds"] for row in rows}
     extra = {
@@ -121,7 +123,7 @@ def norm_cost(rows, iterations):
 
 
 def wrong(rows):
-    """What must not be: points that differ from NumPy's, and runs of one problem that end with different bits."""
+    """Points that differ from NumPy's, and runs of one problem that end with different bits."""
     found = [f"{row['variant']} on {row['pes']} PEs: {row['wrong']} points differ" for row in rows if row["wrong"]]
     found += [f"{row['variant']} on {row['pes']} PEs: norms are not near" for row in rows if not row["near"]]
     for kind, key in (("field", lambda row: row["n"]), ("norms", case_of)):

@@ -1,4 +1,4 @@
-"""NVIDIA's Jacobi samples (github.com/NVIDIA/multi-gpu-programming-models), built elsewhere, run and read here.
+"""Runs NVIDIA's Jacobi samples (github.com/NVIDIA/multi-gpu-programming-models), which must have been built.
 
 A sample compares its field with that of one GPU, which it also times, and prints its csv line only if they agree:
     single_gpu, nx, ny, niter, nccheck, seconds
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from launching import command, run
 
-# (folder, options), what tends to be fastest first.  A folder that ends in _staged is the sample of that name with its
-# rows sent through pinned memory, for an MPI that is not CUDA-aware.
+# (folder, options), those that are usually the fastest first.  A folder that ends in _staged holds the sample of that
+# name, changed to send its rows through pinned memory, for an MPI that is not CUDA-aware.
 PROGRAMS = (
     ("single_gpu", ()),
     ("nccl_overlap", ()),
@@ -24,13 +24,13 @@ PROGRAMS = (
     ("mpi", ()),
     ("mpi_staged", ()),
 )
-EVERY_SWEEP_ONLY = ("single_gpu", "nvshmem")  # refuse another -nccheck than 1
-ON_ONE = PROGRAMS[:3]  # the others do on one GPU what these do, and talk to themselves
+EVERY_SWEEP_ONLY = ("single_gpu", "nvshmem")  # they refuse any other -nccheck than 1
+ON_ONE = PROGRAMS[:3]  # on one GPU; the others do the same there, and send messages to themselves
 LIMIT_S = 90.0
 
 
 def programs(folder, n_pes, nccheck):
-    """(name, path, options) of what is built and can run this case."""
+    """(name, path, options) of the samples that are built and can run this case."""
     built = [(name, options) for name, options in PROGRAMS if (Path(folder) / name / "jacobi").is_file()]
     if n_pes == 1:
         built = [one for one in built if one in ON_ONE] or built
@@ -42,7 +42,7 @@ def programs(folder, n_pes, nccheck):
 
 
 def read(text, n):
-    """(seconds, seconds of one GPU or None) of the csv line.  Raises ValueError when there is none."""
+    """(seconds, seconds of one GPU or None) of the csv line.  Raises ValueError if there is none."""
     for line in reversed(text.splitlines()):
         fields = [field.strip() for field in line.split(",")]
         if len(fields) == 6 and fields[1] == str(n):
@@ -53,7 +53,7 @@ def read(text, n):
 
 
 def rows(launcher, one, n_pes, n, nccheck, iterations, repeat):
-    """Rows of one of ``programs``, best of ``repeat`` runs.  Raises ValueError with what it said when it fails.
+    """The rows of one of ``programs``, from the best of ``repeat`` runs.  Raises ValueError with its output if it fails.
 
     On one PE there is a row more, of the plain single-GPU solve that every sample but single_gpu begins with.
     """

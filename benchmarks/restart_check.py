@@ -1,7 +1,7 @@
-"""A checkpointed run, killed and continued on other numbers of PEs, must end with the bits of a run that was not.
+"""Check that a run that is killed and continued on other numbers of PEs ends with the bits of an uninterrupted run.
 
-By the public command line alone: on the first number of PEs the solver runs for ever with --checkpoint until one of its
-ranks gets SIGTERM; on each further number the same line goes on with --restart, and the last one ends.
+It uses the public command line only.  On the first number of PEs the solver runs with --checkpoint until one of its ranks
+gets SIGTERM.  On each further number of PEs the same command goes on with --restart, and the last of them ends by itself.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ import h5py
 from launching import end, environment, python, run
 
 FOR_EVER = 1_000_000_000
-RUNS_ON_S = 1.5  # after its first norm, before it is killed
-MORE_SWEEPS = 307  # in the end, no multiple of a pass
+RUNS_ON_S = 1.5  # how long a run goes on after its first norm, before it is killed
+MORE_SWEEPS = 307  # of the last run; not a multiple of the sweeps of a pass
 LIMIT_S = 120.0
 INTERRUPTED = 5  # exit status
 
 
 def last_rank(tag, n_pes):
-    """The process of the last rank of a job with this tag in its environment, None if it is elsewhere."""
+    """The process id of the last rank of the job with this tag in its environment; None if it is on another node."""
     wanted = re.compile(rf"\0(PMI_RANK|PMIX_RANK|OMPI_COMM_WORLD_RANK|SLURM_PROCID)={n_pes - 1}\0")
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -40,7 +40,7 @@ def last_rank(tag, n_pes):
 
 
 def interrupted(launcher, n_pes, arguments):
-    """Start a run, send SIGTERM to one rank some time after its first norm; the iteration that its checkpoint holds.
+    """Start a run, and send SIGTERM to one rank after its first norm.  Returns the iterations in its checkpoint.
 
     Raises RuntimeError with what it printed when it ends in another way.
     """
@@ -64,7 +64,7 @@ def interrupted(launcher, n_pes, arguments):
         rest, _ = process.communicate(timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         end(process)
-        rest = f"\nit did not end within {LIMIT_S:.0f} s of SIGTERM"
+        rest = f"\nit did not end within {LIMIT_S:.0f} s after SIGTERM"
     text = "".join(said) + rest
     found = re.search(r"Interrupted after (\d+) iterations", text)
     if not found or process.returncode != INTERRUPTED:
@@ -73,7 +73,7 @@ def interrupted(launcher, n_pes, arguments):
 
 
 def finished(launcher, n_pes, arguments):
-    """Run to the end.  Raises RuntimeError."""
+    """Run the solver to its end.  Raises RuntimeError."""
     line = python(launcher, n_pes, "-m", "apps.jacobi", *arguments)
     status, text = run(line, LIMIT_S, capture=True, cwd=Path(__file__).resolve().parent.parent)
     if status != 0:
@@ -89,7 +89,7 @@ def digests(path):
 
 
 def check(launcher, pes, n, variant, backend):
-    """{n, variant, pes, killed_at, iterations, same, field, history, seconds}; pes: two numbers of PEs or more.
+    """The check: {n, variant, pes, killed_at, iterations, same, field, history, seconds}.  pes: two numbers or more
 
     same: whether field and history are those of a run on pes[0] that was not killed.  Raises RuntimeError.
     """

@@ -1,4 +1,4 @@
-"""The README's table, and a picture, of results of benchmarks/jacobi.py."""
+"""The README's table and a plot of the results of benchmarks/jacobi.py."""
 
 from jacobi_results import best, case_of, select
 
@@ -8,24 +8,24 @@ OURS, BLOCKED, THEIRS = "#1f77b4", "#0b3d66", "#76b900"
 
 
 def cases(results):
-    """(n, nccheck, PEs) that were timed, the largest grid first; without the runs that show what norms cost."""
+    """The (n, nccheck, PEs) that were timed, largest grid first, without the runs that show what norms cost."""
     found = {(*case_of(row), row["pes"]) for row in results["rows"] if row["nccheck"] < results["iterations"]}
     return sorted(found, key=lambda case: (-case[0], case[1], case[2]))
 
 
 def every(nccheck):
-    """Words for nccheck."""
+    """nccheck in words."""
     return "every sweep" if nccheck == 1 else f"every {nccheck}"
 
 
 def device(results):
-    """What it ran on."""
+    """The name of the device."""
     jobs = list(results["jobs"].values())
     return next((job["device"] for job in jobs if job), "")
 
 
 def markdown(results, name):
-    """A caption, the table, and a sentence on efficiency, norms and the restart.  name: of the raw file"""
+    """A caption, the table, and sentences on efficiency, norms and the restart.  name: of the file of results"""
     job = max(results["jobs"].values(), key=lambda job: job.get("n_pes", 0))
     keys = ("NVSHMEM", "CUDA driver")
     packages = [f"{key} {job['packages'][key]}" for key in ("numba", "numba-cuda") if key in job.get("packages", {})]
@@ -54,7 +54,7 @@ def markdown(results, name):
 
 
 def sentences(results):
-    """What else the run found."""
+    """Sentences on efficiency, the cost of norms, and the restart."""
     if not results["rows"]:
         return []
     most, n = max(row["pes"] for row in results["rows"]), max(row["n"] for row in results["rows"])
@@ -90,14 +90,14 @@ def sentences(results):
 
 
 def fastest_of_their_kind(results, pes, n):
-    """The variants that win with a norm every sweep, plain and blocked."""
+    """The fastest plain and the fastest blocked variant with a norm every sweep."""
     rows = select(results["rows"], pes=pes, n=n, nccheck=1)
     winners = [best([row for row in rows if (row["variant"] == "blocked") == kind]) for kind in (False, True)]
     return {row["variant"] for row in winners if row}
 
 
 def draw(results, path):
-    """path.png and path.svg: a panel for each case (down) and number of PEs (across), a bar for each variant."""
+    """Draw path.png and path.svg: a row for each case, a column for each number of PEs, a bar for each variant."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -133,7 +133,7 @@ def draw(results, path):
 
 
 def panel(axes, rows, title):
-    """One case on one number of PEs, the fastest on top."""
+    """Draw one case on one number of PEs, with the fastest variant on top."""
     axes.set_title(title, fontsize=9)
     if not rows:
         axes.axis("off")
@@ -153,7 +153,7 @@ def panel(axes, rows, title):
 
 
 def short(variant):
-    """A sample's options in a few letters."""
+    """The name of a variant with its options abbreviated."""
     return (
         variant.replace(" -norm_overlap -neighborhood_sync", ", its options")
         .replace(" -use_hp_streams", "")

@@ -4,7 +4,6 @@ from .algorithm import PACKET_BYTES
 from .block import POISON, all_to_all_packets, copy, put, read_epoch, signal_all, wait_all
 from .records import PE, Transfer, Work
 from .steps import (
-    before_first,
     block_words,
     buffer,
     fence_signal_all,
@@ -13,8 +12,7 @@ from .steps import (
     last_epoch,
     peer,
     piece_nbytes,
-    quarter,
-    quarter_bytes,
+    quarter_slots,
     slot_at,
     slots_in,
     stride_of,
@@ -23,6 +21,22 @@ from .steps import (
 
 BY_INBOX = 2  # pieces of a block that go through the inbox before others go straight to out
 SIGNALS = 2  # words of a block for each PE
+
+
+def put_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int, start: int, epoch: int, homes: int) -> None:
+    """To every other PE the piece of its row that begins at byte ``start``.
+
+    homes: address of the words that say where each PE's out lies, or 0: every piece goes to its slot of an epoch
+    """
+    slot, nbytes = slot_at(quarter_slots(work, epoch, pe.n_pes), pe.me), piece_nbytes(call, start)
+    for k in range(1, pe.n_pes):
+        to = peer(pe, k)
+        dst = slot
+        if homes:
+            home = read_epoch(homes, to)
+            if home != 0 and home < POISON:
+                dst = work.inbox + home + pe.me * call.nbytes + start
+        put(pe.ctx, dst, call.src + to * src_stride_bytes + start, nbytes, to)
 
 
 def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
@@ -39,34 +53,29 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
     arrived = block_words(work, SIGNALS * pe.n_pes)  # (n_pes,) words
     homes = word(arrived, pe.n_pes)  # (n_pes,) words: bytes from a PE's inbox to its out; 0: peers may not write out
     own_src, own_out = call.src + pe.me * src_stride_bytes, call.out + pe.me * call.nbytes
-    epoch, start, stride = last_epoch(work) - 1, before_first(call.piece_bytes), stride_of(call.piece_bytes)
-    by_inbox = epoch + 1 + BY_INBOX
-    if start + (1 + BY_INBOX) * stride < call.nbytes:
+    epoch, start, stride = last_epoch(work), first_start(call.piece_bytes), stride_of(call.piece_bytes)
+    by_inbox = epoch + BY_INBOX
+    if start + BY_INBOX * stride < call.nbytes:
         # A PE reads such a word of the call before until it sends its last piece, and no PE is in this call without that.
         signal_all(pe.ctx, homes, call.out - work.inbox if call.reach else 0, pe.me, pe.n_pes)
+    if start < call.nbytes:
+        put_rows(pe, call, work, src_stride_bytes, start, epoch + 1, 0)
+        fence_signal_all(pe, arrived, epoch + 1)
     while start < call.nbytes:
         epoch, following = epoch + 1, start + stride
         if following < call.nbytes:
-            slots = slots_in(work.inbox + quarter(work, epoch + 1), quarter_bytes(work), pe.n_pes)
-            nbytes = piece_nbytes(call, following)
+            # From here on this PE has waited for every PE's first piece, so that the words are of this call.
+            known = homes if epoch >= by_inbox else 0
+            put_rows(pe, call, work, src_stride_bytes, following, epoch + 1, known)
+        nbytes = piece_nbytes(call, start)
+        if own_out != own_src:
+            copy(own_out + start, own_src + start, nbytes)
+        wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
+        if epoch <= by_inbox or not call.reach:
+            slots = quarter_slots(work, epoch, pe.n_pes)
             for k in range(1, pe.n_pes):
-                to = peer(pe, k)
-                dst = slot_at(slots, pe.me)
-                if epoch >= by_inbox:  # this PE has waited for every PE's first piece: the words are of this call
-                    home = read_epoch(homes, to)
-                    if home != 0 and home < POISON:
-                        dst = work.inbox + home + pe.me * call.nbytes + following
-                put(pe.ctx, dst, call.src + to * src_stride_bytes + following, nbytes, to)
-        if start >= 0:
-            nbytes = piece_nbytes(call, start)
-            if own_out != own_src:
-                copy(own_out + start, own_src + start, nbytes)
-            wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
-            if epoch <= by_inbox or not call.reach:
-                slots = slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), pe.n_pes)
-                for k in range(1, pe.n_pes):
-                    source = peer(pe, k)
-                    copy(call.out + source * call.nbytes + start, slot_at(slots, source), nbytes)
+                source = peer(pe, k)
+                copy(call.out + source * call.nbytes + start, slot_at(slots, source), nbytes)
         if following < call.nbytes:
             fence_signal_all(pe, arrived, epoch + 1)
         start = following

@@ -4,20 +4,22 @@ A call is cut into **rounds**.  In each round a block handles one **piece** of e
 counts one **epoch**.  A block's inbox and outbox are two **buffers**, used by the parity of the epoch, and its signal
 words are doubled in the same way; each kernel says why two are enough.
 
-Some kernels overlap rounds: the pieces of the next round are under way while those of this one are read.  Their loop
-begins one round early, with nothing to read yet:
+Some kernels overlap rounds: the pieces of the next round are under way while those of this one are read:
 
-    epoch, start, stride = last_epoch(work) - 1, before_first(round_size), stride_of(round_size)
+    epoch, start, stride = last_epoch(work), first_start(round_size), stride_of(round_size)
+    if start < size:
+        put the pieces of the first round, into the quarter of epoch + 1
+        fence_signal_all(pe, words, epoch + 1)
     while start < size:
         epoch, following = epoch + 1, start + stride
         if following < size:
             put the pieces of the following round, into the quarter of epoch + 1
-        if start >= 0:
-            wait for the pieces of this round, and finish them
+        wait for the pieces of this round, and finish them
         if following < size:
             fence_signal_all(pe, words, epoch + 1)  # by now the pieces have long arrived
         start = following
 
+(The first put stands before the loop: a loop that begins one round early took 4 % longer for 16 MiB on two H200s.)
 The inbox of such a block is four **quarters**, used in turn.  A PE signals round e+1 when it has read round e, and puts
 round e+1 when it has the signals of round e-1 of all PEs.  So what it puts finds the round three before it read
 everywhere: four quarters are enough.
@@ -56,11 +58,6 @@ def rounds(size: int, round_size: int):
 def first_start(round_size: int) -> int:
     """Where the first round of this block starts."""
     return block() * round_size
-
-
-def before_first(round_size: int) -> int:
-    """Where rounds that overlap start: one stride before the first round, and below 0."""
-    return (block() - blocks()) * round_size
 
 
 def stride_of(round_size: int) -> int:
@@ -132,6 +129,11 @@ def quarter(work: Work, epoch: int) -> int:
 def quarter_bytes(work: Work) -> int:
     """Bytes of a quarter."""
     return work.buffer_bytes // 2
+
+
+def quarter_slots(work: Work, epoch: int, n_slots: int) -> Slots:
+    """The slots of the inbox's quarter of an epoch."""
+    return slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), n_slots)
 
 
 def slots_in(address: int, nbytes: int, n_slots: int, unit_bytes: int = VECTOR_BYTES) -> Slots:

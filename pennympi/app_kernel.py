@@ -1,4 +1,4 @@
-"""Kernels of applications: texts of the user's own, compiled for the team's device."""
+"""Kernels of applications: functions of the user's own, compiled for the team's device."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,36 +8,41 @@ import numpy as np
 from .arrays.dtypes import DType
 from .backend import Backend, Kernel
 from .compile.bind import records
+from .compile.options import KernelOptions, LaunchBounds
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 
 DEFAULT_THREADS = 256
 
 
 class AppKernel:
-    """A text compiled on its first call, once for each kind of arguments."""
+    """A kernel that is compiled on its first call, once for each kind of arguments: ints or floats."""
 
-    def __init__(self, backend: Backend, text: Callable[..., Any], dtype: DType, bounds: tuple[int, int]):
-        self._backend, self._text, self._dtype, self._bounds = backend, text, dtype, bounds
-        if not WARP_THREADS <= bounds[0] <= MAX_THREADS or bounds[0] % WARP_THREADS:
-            raise ValueError(f"most_threads {bounds[0]} is not a multiple of {WARP_THREADS} up to {MAX_THREADS}")
-        if bounds[1] < 1:
-            raise ValueError(f"resident {bounds[1]}: a multiprocessor holds at least one block")
-        self._name = getattr(text, "__name__", "kernel")
-        self._wanted = dict(list(records(text).items())[1:])
+    def __init__(self, backend: Backend, kernel: Callable[..., Any], dtype: DType, bounds: LaunchBounds):
+        self._backend, self._kernel, self._dtype, self._bounds = backend, kernel, dtype, bounds
+        max_threads, min_blocks = bounds
+        if not WARP_THREADS <= max_threads <= MAX_THREADS or max_threads % WARP_THREADS:
+            raise ValueError(f"most_threads {max_threads} is not a multiple of {WARP_THREADS} up to {MAX_THREADS}")
+        if min_blocks < 1:
+            raise ValueError(f"resident {min_blocks}: a multiprocessor holds at least one block")
+        self._name = getattr(kernel, "__name__", "kernel")
+        self._wanted = dict(list(records(kernel).items())[1:])
         self._compiled: dict[str, Kernel] = {}
 
     def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int | None = None) -> None:
         """Launch in stream order.
 
-        args:    ints, floats, arrays (their address is passed), or records of these
-        threads: of a block, on a GPU; 256, where the kernel allows as many
+        blocks:  of the grid
+        args:    ints, floats, arrays (their address is passed), or records of these: the kernel's parameters after ctx
+        threads: of a block, on a GPU; None: 256, or as many as the kernel allows
+        Raises TypeError, ValueError, Unsupported, and PeerTimeout for a call of this PE that has failed.
         """
         if threads is None:
-            threads = min(self._bounds[0], DEFAULT_THREADS)
+            threads = min(self._bounds.max_threads, DEFAULT_THREADS)
         if blocks < 1:
             raise ValueError(f"blocks {blocks}: a launch needs at least one block")
-        if not 1 <= threads <= self._bounds[0] or threads % WARP_THREADS:
-            raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {self._bounds[0]}")
+        most = self._bounds.max_threads
+        if not 1 <= threads <= most or threads % WARP_THREADS:
+            raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {most}")
         values, kinds = [], ""
         for arg in self._numbers(args):
             if isinstance(arg, float | np.floating):
@@ -50,8 +55,8 @@ class AppKernel:
             kinds += "i"
         kernel = self._compiled.get(kinds)
         if kernel is None:
-            kernel = self._backend.kernel(self._text, self._name, kinds, elements=self._dtype, bounds=self._bounds)
-            self._compiled[kinds] = kernel
+            options = KernelOptions(kinds, self._dtype, bounds=self._bounds)
+            kernel = self._compiled[kinds] = self._backend.kernel(self._kernel, self._name, options)
         self._backend.order.record_pending()  # the kernel may wait for a peer
         kernel.launch(blocks, values, self._backend.stream_handle(stream), threads)
 

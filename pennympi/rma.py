@@ -6,6 +6,7 @@ import numpy as np
 
 from .arrays.span import Span, check_alike
 from .backend import Backend
+from .compile.options import KernelOptions
 from .job.job import Job
 from .kernels.block import POISON
 from .kernels.rma import on_stream as kernels
@@ -36,7 +37,7 @@ class OneSided:
         self._wait = backend.kernel(kernels.wait_signal, "wait_signal")
         workspace = make_workspace(backend, job, 0, 0, 2 * job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, workspace.signals, workspace.epochs)
-        self._barrier = backend.kernel(kernels.barrier, "barrier", constants={"n_pes": job.n_pes})
+        self._barrier = backend.kernel(kernels.barrier, "barrier", KernelOptions(constants={"n_pes": job.n_pes}))
 
     def put(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         """``Team.put``.  Raises TypeError, ValueError."""

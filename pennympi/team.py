@@ -7,21 +7,18 @@ import numpy as np
 
 from .app_kernel import AppKernel
 from .arrays.dtypes import dtype_of
-from .arrays.operators import operator_name
 from .backend import Backend
-from .collectives.allreduce import AllReduce
+from .call_guard import CallGuard
 from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .collectives.exchange import Exchange
-from .collectives.residual import AllReducePlus
-from .errors import CollectiveMismatchError, NotInitialized
+from .compile.options import LaunchBounds
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
 from .rma import OneSided
-from .selection.selection import Explanation, agree_on_selection
-from .settings import setting
+from .selection.selection import agree_on_selection
 from .topology.facts import facts
 from .topology.hardware import read_hardware
 from .topology.layout import Layout
@@ -31,11 +28,19 @@ from .topology.place import place_of
 class Team(Collectives):
     """A group of PEs with a symmetric heap; made by ``pennympi.init``.
 
-    me, n_pes:       this PE and their number, as in ``comm``
-    backend:         "host" or "cuda"
-    place:           the nodes of the PEs and what their links can do, which decides what algorithms may run
-    layout:          what laid the nodes (PENNYMPI_TOPOLOGY, init(topology=...)); None: MPI and the hardware
-    local_pe, n_local: this PE among those of its host
+    me, n_pes: this PE and the number of PEs, the rank and size of ``comm``
+    backend:   "host" or "cuda"
+    place:     the node of each PE and what the links can do, which decides what algorithms may run
+    layout:    the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of MPI and the hardware
+    local_pe, n_local: this PE among the PEs of its host, and their number
+
+    A collective method must be called by every PE, in the same order.  It raises PeerTimeout where another PE does
+    not come, and with PENNYMPI_DEBUG=1 CollectiveMismatchError where another PE makes another call.
+    Once the team is finalized every method but ``finalize`` raises NotInitialized.
+    An array is a contiguous array of the team's device: NumPy or a buffer on the host, CuPy, PyTorch or
+    __cuda_array_interface__ on a GPU, DLPack on both.  Anything else is a TypeError, an array that is not
+    contiguous, read-only where it is written, freed, or of another team or device a ValueError, and an element type
+    that the library does not know is Unsupported.
     """
 
     def __init__(self, job: Job, backend: Backend, layout: Layout | None = None, sms: int | None = None):
@@ -45,41 +50,42 @@ class Team(Collectives):
         self.backend, self.device_name = backend.name, backend.device_name
         self.layout, self.place = layout, place_of(job, backend, layout)
         self.local_pe, self.n_local = job.control.local, job.control.n_local
-        self._selection = agree_on_selection(job, backend, self.place)
-        self._debug = setting("PENNYMPI_DEBUG")
-        self._open = True
+        selection, guard = agree_on_selection(job, backend, self.place), CallGuard(job)
         self._arrays = SymmetricArrays(backend, job)
         self._rma = OneSided(backend, job, self._arrays)
         self._exchange = Exchange(backend, job, self._arrays, self._rma)
         self._workspaces = Workspaces(backend, job, self.place)
-        ground = CollectiveContext(backend, job, self._arrays, self.place, self._workspaces, sms)
-        self._allreduce = AllReduce(ground, self._selection)
-        self._allreduce_plus = AllReducePlus(ground, self._selection)
-        super().__init__(ground)
+        context = CollectiveContext(backend, job, guard, self._arrays, self.place, self._workspaces, sms)
+        super().__init__(context, selection)
 
     # Symmetric arrays ------------------------------------------------------------------
     def empty(self, shape: Any, dtype: Any = "float32") -> Any:
-        """A symmetric array, not set: numpy.ndarray on the host, cupy.ndarray on a GPU.
+        """A symmetric array that is not set: numpy.ndarray on the host, cupy.ndarray on a GPU.  Collective.
 
-        shape: int or ints;  dtype: name or dtype.  Collective: the same on every PE.
-        Raises SymmetricHeapExhausted, Unsupported (dtype), ValueError (PEs differ).
+        shape: int or ints, dtype: name or dtype; the same on every PE
+        Raises SymmetricHeapExhausted, TypeError (shape), ValueError (a size, or PEs differ), Unsupported (dtype).
         """
-        self._enter("empty")
+        self._guard.enter("empty")
         return self._arrays.empty(shape, dtype)
 
     def full(self, shape: Any, value: Any, dtype: Any = "float32") -> Any:
-        """A symmetric array with every element ``value``.  Collective, see ``empty``."""
+        """A symmetric array with every element ``value``.  Collective.  Raises as ``empty``."""
         array = self.empty(shape, dtype)
         self._backend.fill(array, value)
         self._job.rendezvous("set-up of a symmetric array")  # or a peer's put could come before the value
         return array
 
     def zeros(self, shape: Any, dtype: Any = "float32") -> Any:
-        """A symmetric array of zeros.  Collective, see ``empty``."""
+        """A symmetric array of zeros.  Collective.  Raises as ``empty``."""
         return self.full(shape, 0, dtype)
 
     def array(self, data: Any, dtype: Any = None) -> Any:
-        """A symmetric copy of this PE's ``data``; shape and dtype as on every PE.  Collective."""
+        """A symmetric copy of this PE's ``data``.  Collective.
+
+        data: an array, or what numpy.asarray takes; its shape is the same on every PE
+        dtype: name or dtype; None: that of the data
+        Raises as ``empty``.
+        """
         source = data if hasattr(data, "dtype") and hasattr(data, "shape") else np.asarray(data)
         if dtype is not None:
             source = source.astype(dtype_of(dtype).numpy)
@@ -91,202 +97,184 @@ class Team(Collectives):
         return array
 
     def signals(self, n: int) -> Any:
-        """n symmetric signal words (uint64), zero.  Collective, and meets every PE."""
+        """n symmetric signal words: a zero array (n,) of uint64.  Collective.  Raises as ``empty``."""
         return self.zeros(n, "uint64")
 
     def free(self, x: Any) -> None:
-        """Give a symmetric array back.  Collective.  Raises ValueError for any other array."""
-        self._enter("free")
+        """Give back the memory of a symmetric array, which no PE may use any more.  Collective.
+
+        x: what empty, full, zeros, array or signals returned, not a view of it
+        Raises ValueError for any other array, PeerTimeout.
+        """
+        self._guard.enter("free")
         self._arrays.free(x)
 
     def peer(self, x: Any, pe: int) -> Any:
-        """PE ``pe``'s instance of a symmetric array or view, as an array of this process.
+        """PE ``pe``'s instance of a symmetric array or view, as an array of this process.  Not collective.
 
-        Raises ValueError (not symmetric, no such PE), Unsupported (beyond a pointer's reach).
+        Raises TypeError, ValueError (not symmetric, no such PE), Unsupported (no pointer reaches that PE).
         """
-        self._check()
+        self._guard.check_open()
         return self._arrays.peer(x, self._rma.check_pe(pe))
 
     def register(self, x: Any) -> None:
-        """Let an array outside the heap be the source of puts to any PE."""
-        self._check()
+        """Let an array outside the heap be the source of puts to any PE, until ``unregister``.  Not collective.
+
+        Raises TypeError, ValueError (a symmetric or registered array), Unsupported (dtype).
+        """
+        self._guard.check_open()
         self._arrays.register(x)
 
     def unregister(self, x: Any) -> None:
-        """Undo ``register``."""
-        self._check()
+        """Undo ``register``.  Not collective.  Raises TypeError, ValueError (an array that is not registered)."""
+        self._guard.check_open()
         self._arrays.unregister(x)
 
     # Streams ---------------------------------------------------------------------------
     def stream(self, priority: str = "normal") -> Any:
-        """A new stream.  priority: "normal" or "high" (runs before normal work of the device)."""
-        self._check()
+        """A new stream of the team's device.  Not collective.
+
+        priority: "normal", or "high" for work that runs before the normal work of the device
+        Raises ValueError.
+        """
+        self._guard.check_open()
         if priority not in ("normal", "high"):
             raise ValueError(f"priority {priority!r} is neither 'normal' nor 'high'")
         return self._backend.stream(priority)
 
     def synchronize(self, stream: Any = None) -> None:
-        """Wait until the stream (None: the device) has run.  Raises PeerTimeout."""
-        self._check()
+        """Wait until all work in the stream (None: on the device) has finished.  Not collective.
+
+        Raises TypeError (not a stream), PeerTimeout for a call of this PE that has failed.
+        """
+        self._guard.check_open()
         self._backend.synchronize(stream)
 
     # One-sided -------------------------------------------------------------------------
     def put(self, dst: Any, src: Any, pe: int, stream: Any = None) -> None:
-        """``dst`` on PE ``pe`` = ``src``, in stream order.
+        """``dst`` on PE ``pe`` = ``src``, in stream order.  Not collective.
 
-        dst: symmetric array or view (its local instance names the remote one), src: any
-        contiguous device array of the same count and dtype.  Raises TypeError, ValueError.
+        dst: a symmetric array or a view of one; its local instance names the remote one
+        src: an array of the same count and dtype
+        Raises TypeError, ValueError (dst, src, pe), Unsupported (dtype), PeerTimeout.
         """
-        self._check()
+        self._guard.check_open()
         self._rma.put(dst, src, pe, self._backend.stream_handle(stream))
 
     def get(self, dst: Any, src: Any, pe: int, stream: Any = None) -> None:
-        """``dst`` = ``src`` on PE ``pe``, in stream order; src symmetric.  See ``put``."""
-        self._check()
+        """``dst`` = ``src`` on PE ``pe``, in stream order.  Not collective.
+
+        dst: an array
+        src: a symmetric array or view of the same count and dtype; its local instance names the remote one
+        Raises as ``put``.
+        """
+        self._guard.check_open()
         self._rma.get(dst, src, pe, self._backend.stream_handle(stream))
 
     def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: Any = None) -> None:
-        """``put``, then set ``signal`` on PE ``pe`` to ``value``: who sees the value sees the data.
+        """``put``, then set ``signal`` on PE ``pe`` to ``value``: who sees the value sees the data.  Not collective.
 
-        signal: a one-element view of ``signals(n)``;  value: larger than any before it
-        On a network two values under way to one word may arrive in either order: use two words in turn, or send the
-        second when the first is known to have been taken.
+        signal: one element of ``signals(n)``, such as words[3:4]
+        value:  int from 0 to 2**62 - 1, larger than any that this word had before
+        Two values for one word that are under way on a network at a time may arrive in either order: use two words
+        alternately, or send the second value when you know that the first has been seen.
+        Raises as ``put``.
         """
-        self._check()
+        self._guard.check_open()
         self._rma.put_signal(dst, src, signal, value, pe, self._backend.stream_handle(stream))
 
     def wait_signal(self, signal: Any, value: int, source: int | None = None, stream: Any = None) -> None:
-        """Hold the stream until the local ``signal`` is at least ``value``.
+        """Hold the stream until ``signal`` of this PE is at least ``value``.  Not collective.
 
-        source: the PE that sets it, for the message of a PeerTimeout
-        On a network two values under way to one word may arrive in either order, and the later one ends the wait for the
-        earlier: use two words in turn, or send the second when the first is known to have been taken.
+        signal, value: see ``put_signal``, also on two values under way: the later one ends the wait for the earlier
+        source: the PE that sets the signal, which a PeerTimeout then names; None: not known
+        Raises TypeError, ValueError (signal, value, source), PeerTimeout.
         """
-        self._check()
+        self._guard.check_open()
         self._rma.wait_signal(signal, value, source, self._backend.stream_handle(stream))
 
     def quiet(self, stream: Any = None) -> None:
-        """Complete this PE's earlier puts, in stream order."""
-        self._check()
+        """Complete this PE's earlier puts, in stream order.  Not collective.  Raises TypeError (not a stream)."""
+        self._guard.check_open()
         self._backend.quiet(self._backend.stream_handle(stream))
 
     def barrier(self, stream: Any = None) -> None:
-        """Hold the stream until every PE's stream is here; completes earlier puts.  Collective."""
-        self._enter("barrier")
+        """Hold the stream until the streams of all PEs have come to this call, and complete earlier puts.  Collective.
+
+        Raises TypeError (not a stream), PeerTimeout.
+        """
+        self._guard.enter("barrier")
         self._rma.barrier(self._backend.stream_handle(stream), stream)
 
-    # Collectives -----------------------------------------------------------------------
+    # Exchange --------------------------------------------------------------------------
     def exchange(self, recv: Any, send: Any, pe: int, form: str = "put_signal", stream: Any = None) -> None:
-        """Swap with PE ``pe``, which makes the same call: recv = its send.  recv may be send.
+        """Swap with PE ``pe``, which makes the same call: recv = its send, in stream order.  recv may be send.
 
-        form: "put_signal" (fastest), "put_fence_signal", or "put_barrier" (all PEs take part)
+        recv, send: arrays of the same count and dtype
+        form: "put_signal" (fastest) or "put_fence_signal": collective over the two PEs only;
+              "put_barrier": collective over the team
+        Raises TypeError, ValueError (arrays, pe, form), Unsupported (dtype), PeerTimeout.
         """
-        self._check()
+        self._guard.check_open()
         self._exchange.call(recv, send, pe, form, self._backend.stream_handle(stream), stream)
 
-    def allreduce(
-        self,
-        x: Any,
-        out: Any = None,
-        op: Any = "sum",
-        algorithm: str = "auto",
-        stream: Any = None,
-        residual: Any = None,
-        sms: int | None = None,
-    ) -> Any:
-        """out = op over all PEs of x, plus residual, in stream order; returns out (x when out is None: in place).
-
-        x, out, residual: contiguous device arrays of the same count and dtype, symmetric or not
-        op: "sum", "prod", "min", "max", "avg", or MPI.SUM and so on
-        algorithm: a row of the table in the README, or "auto";  sms: see ``Collectives``
-        16-bit floats are added in float32 and rounded once.  Every PE gets the same bits, but for
-        its own residual, which the same kernel adds before that rounding (one_shot, one_shot_packets),
-        or in float32 with a second rounding (two_shot, two_shot_packets); it may be out.
-        Raises TypeError, ValueError, Unsupported before anything is sent; PeerTimeout.
-        """
-        if residual is None:
-            self._allreduce.call(self._ask(self._allreduce, algorithm, x, out, op), algorithm, stream, sms)
-        else:
-            plus = self._allreduce_plus
-            plus.call(self._ask(plus, algorithm, x, out, op, residual), algorithm, stream, sms)
-        return x if out is None else out
-
-    def plan_allreduce(
-        self,
-        x: Any,
-        out: Any = None,
-        op: Any = "sum",
-        algorithm: str = "auto",
-        residual: Any = None,
-        sms: int | None = None,
-    ) -> Callable[..., None]:
-        """A persistent AllReduce of these arrays: call it as plan(stream).  Collective.  Arguments as ``allreduce``."""
-        if residual is None:
-            return self._plan(self._allreduce, algorithm, sms, x, out, op)
-        return self._plan(self._allreduce_plus, algorithm, sms, x, out, op, residual)
-
-    def explain(self, nbytes: int, dtype: Any = "float32", op: Any = "sum", sms: int | None = None) -> Explanation:
-        """What an AllReduce of ``nbytes`` bytes will run and why, its plan, and the predicted times of all algorithms.
-
-        Raises ValueError (size, op, sms, PENNYMPI_ALLREDUCE), Unsupported (dtype).
-        """
-        self._check()
-        if nbytes < 0:
-            raise ValueError(f"{nbytes} bytes: a size is not negative")
-        limits = self._allreduce.limits(sms)
-        return self._selection.explain(int(nbytes), dtype_of(dtype), operator_name(op), limits)
-
+    # Kernels, and what the PEs know of one another ----------------------------------------
     def kernel(
-        self, text: Callable[..., Any], dtype: Any = "float32", most_threads: int = MAX_THREADS, resident: int = 1
+        self, kernel: Callable[..., Any], dtype: Any = "float32", most_threads: int = MAX_THREADS, resident: int = 1
     ) -> AppKernel:
-        """Compile a plain function over ``pennympi.kernels.block`` for this team's device.
+        """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 
-        text:  its first parameter is ``ctx``;  dtype: of ``load``, ``store`` and ``real``
-        most_threads, resident: on a GPU, what a launch gives a block at most, and how many blocks a multiprocessor
-               must be able to hold at a time: a thread gets the registers that this leaves
-        Raises ValueError.
+        kernel: its first parameter is ``ctx``
+        dtype:  the element type of ``load``, ``store`` and ``real``
+        most_threads: threads of a block at most, on a GPU: a multiple of 32 up to 512
+        resident: blocks that one multiprocessor must be able to hold at a time; the compiler gives a thread the
+                  registers that this leaves
+        Raises ValueError (most_threads, resident), Unsupported (dtype).
         """
-        self._check()
-        return AppKernel(self._backend, text, dtype_of(dtype), (most_threads, resident))
+        self._guard.check_open()
+        return AppKernel(self._backend, kernel, dtype_of(dtype), LaunchBounds(most_threads, resident))
 
     def gather(self, data: Any) -> list[Any]:
-        """Every PE's ``data`` (any picklable object), in order of PE.  Collective, with a deadline."""
-        self._enter("gather")
+        """Every PE's ``data``, any object that can be pickled, in the order of the PEs.  Collective.
+
+        Raises PeerTimeout.
+        """
+        self._guard.enter("gather")
         return self._job.gather(data, "gather")
 
     def bytes_sent(self) -> np.ndarray:
-        """(n_pes,) int64: bytes that this PE has put to each PE since the team was made.
+        """Bytes that this PE has put to each PE since the team was made, (n_pes,) int64.  Not collective.
 
-        Data of puts, signalled puts and packets, in symmetric arrays and in collectives; not the
-        signals, nor what a get fetched.  ``pennympi.topology.bytes_by_rail`` folds the counts of all PEs by rail.
-        Raises Unsupported where nothing is counted: without PENNYMPI_COUNT_BYTES=1, or on the cuda backend.
+        It counts the data of puts, signalled puts and packets, in symmetric arrays and in collectives, but not signals
+        or gets.  ``pennympi.topology.bytes_by_rail`` adds the counts of all PEs up by rail.
+        Raises Unsupported without PENNYMPI_COUNT_BYTES=1, and on the cuda backend.
         """
-        self._check()
+        self._guard.check_open()
         return self._backend.bytes_sent()
 
     def topology(self) -> dict[str, Any]:
         """Nodes, devices, links, NICs, rails and rings, as ``python -m pennympi topology`` draws them.  Collective."""
-        self._enter("topology")
+        self._guard.enter("topology")
         own = read_hardware(self.device_name, self._backend.bus_id)
         return facts(self.place, self.layout, self._job.gather(own, "detection of the topology"))
 
     def describe(self) -> list[tuple[str, str]]:
-        """(what, value) lines on the device, the heap and the links of this PE."""
-        self._check()
+        """(what, value) lines about the device, the heap, the nodes and the workspaces of this PE.  Not collective."""
+        self._guard.check_open()
         sizes = " or ".join(map(str, sorted({len(pes) for pes in self.place.nodes})))
         laid = f", laid by {self.layout.name}" if self.layout else ""
         nodes = f"{len(self.place.nodes)} with {sizes} PEs{laid}"
         workspaces = f"{self._workspaces.held_bytes} bytes of symmetric memory, in {self._workspaces.count}"
         return [("device", self.device_name), *self._backend.describe(), ("nodes", nodes), ("workspaces", workspaces)]
 
-    # Life ------------------------------------------------------------------------------
+    # End -------------------------------------------------------------------------------
     def finalize(self) -> None:
-        """Free everything.  Collective; a second call does nothing."""
-        if not self._open:
+        """Give all memory of the team back; a second call does nothing.  Collective.  Raises PeerTimeout."""
+        if not self._guard.is_open:
             return
         self._backend.synchronize(None)
         self._job.rendezvous("finalize")
-        self._open = False
+        self._guard.is_open = False
         self._arrays.release_all()
         self._backend.close()
         self._job.close()
@@ -297,23 +285,3 @@ class Team(Collectives):
     def __exit__(self, kind: Any, exc: Any, trace: Any) -> None:
         if kind is None:
             self.finalize()  # after an exception the others may be anywhere: the job's hooks end it
-
-    def _check(self) -> None:
-        if not self._open:
-            raise NotInitialized("this team is finalized: make a new one with pennympi.init()")
-
-    def _enter(self, name: str, *rest: Any) -> None:
-        """Count a call that every PE makes; in debug mode, compare it with the other PEs'."""
-        if not self._open:
-            self._check()
-        self._job.control.enter(name)
-        if self._debug:
-            self._compare(name, *rest)
-
-    def _compare(self, name: str, *rest: Any) -> None:
-        said = self._job.gather((name, *rest), name)
-        if any(other != said[0] for other in said):
-            raise CollectiveMismatchError(
-                "the PEs disagree on (call, dtype, count, op, algorithm, root or residual): "
-                + "; ".join(f"PE {pe} {one}" for pe, one in enumerate(said[:16]))
-            )

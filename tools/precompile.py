@@ -42,18 +42,17 @@ def compile_one(job):
 
     from pennympi.arrays.dtypes import TABLE as DTYPES
     from pennympi.collectives.base import constants
-    from pennympi.compile.bind import parameters
-    from pennympi.cuda.compile import cubin
+    from pennympi.compile.options import KernelOptions
+    from pennympi.cuda.compile import Target, cubin
 
     collective, name, dtype_name, op, aligned, n_pes, beyond, cc = job
     # Numba would ask the current device, and the contexts of all these processes would fill the GPU.
     numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     row, dtype = tables()[collective][name], DTYPES[dtype_name]
     one = classes()[collective]
-    fixed = constants(row.kernel, dtype, n_pes, (*one.opened, *one.extras))
-    kinds = "i" * (len(parameters(row.kernel)) - 1)
-    reduction = (dtype, op) if op else None
-    cubin(row.kernel, f"{collective} ({name})", kinds, None, reduction, fixed, beyond, aligned, cc)
+    fixed = constants(row.kernel, dtype, n_pes, (*one.address_params, *one.number_params))
+    options = KernelOptions(reduction=(dtype, op) if op else None, constants=fixed, aligned=aligned)
+    cubin(row.kernel, f"{collective} ({name})", options, Target(cc, beyond))
     return 1
 
 

@@ -1,11 +1,11 @@
-"""When the norm is looked at, what it decides, and with which status the program ends."""
+"""Which iterations have a norm, when a solve ends, and the exit status of the program."""
 
 import math
 from dataclasses import dataclass, field
 
-SHOW_EVERY = 100  # NVIDIA's sample prints the norm this often
+SHOW_EVERY = 100  # iterations from one norm that NVIDIA's sample prints to the next
 
-# Exit statuses.  To end without convergence is 0, as in NVIDIA's sample, unless --must-converge is given.
+# Exit statuses.  A solve without convergence ends with 0, as in NVIDIA's sample, unless --must-converge is given.
 DONE, FAILED, BAD_ARGUMENTS, DIVERGED, NOT_CONVERGED, INTERRUPTED = range(6)
 STATUSES = {
     DONE: "converged, or all iterations done",
@@ -21,9 +21,9 @@ STATUSES = {
 class Outcome:
     """How far a solve has come, and how it ended.
 
-    iterations: sweeps done, those before a restart included
-    reason:     "iterations" (all that were asked for, so far), "converged", "diverged" or "interrupted"
-    history:    (iteration, norm) of every checked iteration
+    iterations: sweeps done, including those before a restart
+    reason:     "iterations" (no other reason so far), "converged", "diverged" or "interrupted"
+    history:    (iteration, norm) of every iteration whose norm was computed
     """
 
     iterations: int = 0
@@ -31,7 +31,7 @@ class Outcome:
     history: list[tuple[int, float]] = field(default_factory=list)
 
     def add(self, iteration: int, norm: float, tol: float) -> bool:
-        """Note a norm; True when the solve ends with this iteration."""
+        """Add a norm to the history; True if the solve ends with this iteration."""
         self.history.append((iteration, norm))
         if norm > tol:
             return False
@@ -40,12 +40,12 @@ class Outcome:
         return True
 
     def status(self, must_converge: bool) -> int:
-        """The exit status of a solve that ended like this."""
+        """The exit status of the program."""
         if self.reason == "iterations":
             return NOT_CONVERGED if must_converge else DONE
         return {"converged": DONE, "diverged": DIVERGED, "interrupted": INTERRUPTED}[self.reason]
 
 
 def checked(iteration: int, nccheck: int, show: bool) -> bool:
-    """Whether the norm of this iteration is computed."""
+    """Whether the norm of this iteration is computed.  show: whether norms are printed as NVIDIA's sample does"""
     return iteration % nccheck == 0 or (show and iteration % SHOW_EVERY == 0)

@@ -10,15 +10,14 @@ from .grid.slab import Slab
 from .outcome import Outcome, checked
 from .variants import DEFAULT, TABLE, row_of
 
-WARM_UP_STEPS = 2000  # of the schedule, which repeats itself, are looked at
+WARM_UP_STEPS = 2000  # how many steps ``warm_up`` looks at: the schedule repeats itself before
 
 
 class Solver:
-    """One PE's part of a solve by a variant of ``variants/``.
+    """One PE's part of a solve by a variant of ``variants/``.  Making one is collective.
 
-    settings: the variant's own, see the table;  those that are None are left out
-    Raises ValueError for a variant that is not in the table, or cannot run this problem on this team, or has no such
-    setting.
+    settings: the variant's own settings, see the table; a setting that is None is left out
+    Raises ValueError if the variant is not in the table, cannot run this problem on this team, or has no such setting.
     """
 
     def __init__(self, team: Any, problem: Problem, variant: str = DEFAULT, **settings: Any):
@@ -37,15 +36,15 @@ class Solver:
 
     @property
     def slab(self) -> Slab:
-        """What this PE owns."""
+        """The rows that this PE owns."""
         return self.steps.fields.slab
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Own rows start..stop (0-based) of the field, as NumPy."""
+        """Rows start..stop of this PE's slab (0-based) in the present field, as NumPy (stop - start, nx)."""
         return self.steps.fields.rows(start, stop)
 
     def reset(self, initial: np.ndarray | None = None) -> None:
-        """Start anew, from zeros or from a global field (ny, nx) closed to a ring.  Collective."""
+        """Start from a global field (ny, nx) whose rows form a ring, or from zeros and the boundary.  Collective."""
         self.steps.fields.reset(initial)
 
     def run(
@@ -55,15 +54,17 @@ class Solver:
         outcome: Outcome | None = None,
         stop: int | None = None,
     ) -> Outcome:
-        """Sweep on from ``outcome`` (None: from the start) to iteration ``stop`` (None: niter), or until a norm is at
-        most tol.  Collective.
+        """Sweep from ``outcome`` (None: the start) to iteration ``stop`` (None: niter) or convergence.  Collective.
 
-        The norms of a step are read while later ones run; if one ends the solve, the variant goes back to its field.
+        show:    compute the norms that are printed, too (``outcome.checked``)
+        on_norm: called with (iteration, norm) of every norm
+        The norms of a step are read while later steps run.  If one of them ends the solve, the variant rolls back.
+        Returns ``outcome``, updated.  Raises PeerTimeout.
         """
         outcome, stop = outcome or Outcome(), self.problem.niter if stop is None else stop
         steps, done, number = self.steps, outcome.iterations, 0
         steps.begin(done)
-        pending: list[tuple[int, int, list[int]]] = []  # (number, first iteration, checked iterations) of a step
+        pending: list[tuple[int, int, list[int]]] = []  # of each step: (number, first iteration, checked iterations)
         while done < stop or pending:
             if done < stop:
                 due = self._next(done, stop, show)
@@ -86,13 +87,16 @@ class Solver:
         return outcome
 
     def _next(self, done: int, stop: int, show: bool) -> list[bool]:
-        """What is due in the sweeps of the next step."""
-        pipeline_depth = range(done, min(stop, done + self.steps.max_sweeps))
-        due = [checked(k, self.problem.nccheck, show) for k in pipeline_depth]
+        """For each sweep of the next step, whether its norm is due."""
+        sweeps = range(done, min(stop, done + self.steps.max_sweeps))
+        due = [checked(k, self.problem.nccheck, show) for k in sweeps]
         return due[: self.steps.fit(due)]
 
     def warm_up(self, show: bool = False) -> None:
-        """Every kind of step that ``run`` takes, so that all that it uses is compiled and loaded.  Spoils the field."""
+        """Do every kind of step of ``run`` once, so that all kernels are compiled and loaded.  Collective.
+
+        It overwrites the field.
+        """
         seen, done = set(), 0
         for _ in range(WARM_UP_STEPS):
             if done == self.problem.niter:
@@ -106,13 +110,13 @@ class Solver:
         self.team.comm.Barrier()
 
     def exchange(self) -> None:
-        """Enqueue the halo exchange of the present field alone: it changes nothing, for timing it."""
+        """Enqueue one halo exchange of the present field, for timing it; the field stays as it is."""
         self.steps.exchange()
 
     def synchronize(self) -> None:
-        """Wait for all that was enqueued.  Raises PeerTimeout when a neighbour never came."""
+        """Wait for everything that was enqueued.  Raises PeerTimeout."""
         self.steps.synchronize()
 
     def free(self) -> None:
-        """Give the fields back.  Collective."""
+        """Free the fields.  Collective."""
         self.steps.free()

@@ -9,16 +9,15 @@ from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import combine, put, staged, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
-    Slots,
-    before_first,
     buffer,
     fence_signal_all,
     finish_epoch,
+    first_start,
     last_epoch,
     peer,
     piece_inside,
-    quarter,
     quarter_bytes,
+    quarter_slots,
     slot_at,
     slots_in,
     stride_of,
@@ -28,8 +27,11 @@ from ..steps import (
 PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES = 8, 32768, 65536  # a fence a piece costs about 2 us
 
 
-def put_to_all(pe: PE, at: int, src: int, nbytes: int, rooms: Slots):
-    """src (nbytes,) to ``at`` on every other PE.  rooms (n_pes,): see ``staged``."""
+def put_piece(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
+    """To every other PE the piece that begins at element ``start``, in its slot of an epoch."""
+    own, at = piece_inside(call, start), slot_at(quarter_slots(work, epoch, pe.n_pes), pe.me)
+    src, nbytes = call.src + own.offset_bytes, own.n_elems * call.item_bytes
+    rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         put(pe.ctx, at, staged(pe.ctx, slot_at(rooms, to), src, nbytes, to), nbytes, to)
@@ -45,22 +47,20 @@ def one_shot(pe: PE, call: Reduction, work: Work):
     signals (blocks, 2, n_pes sources) words
     """
     scratch = work.outbox + buffer(work, 0)
-    rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
-    epoch, start, stride = last_epoch(work) - 1, before_first(call.piece_elems), stride_of(call.piece_elems)
+    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    if start < call.n_elems:
+        put_piece(pe, call, work, start, epoch + 1)
+        fence_signal_all(pe, words(work, epoch + 1, pe.n_pes), epoch + 1)
     while start < call.n_elems:
         epoch, following = epoch + 1, start + stride
         if following < call.n_elems:
-            slots = slots_in(work.inbox + quarter(work, epoch + 1), quarter_bytes(work), pe.n_pes)
-            own = piece_inside(call, following)
-            put_to_all(pe, slot_at(slots, pe.me), call.src + own.offset_bytes, own.n_elems * call.item_bytes, rooms)
-        if start >= 0:
-            # A PE's signal of epoch e finds that of e-2 taken: two sets of words are enough.
-            wait_all(pe.ctx, words(work, epoch, pe.n_pes), epoch, pe.me, pe.n_pes)
-            slots = slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), pe.n_pes)
-            own = piece_inside(call, start)
-            out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-            rest = call.residual + own.offset_bytes if call.residual else 0
-            combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes, rest)
+            put_piece(pe, call, work, following, epoch + 1)
+        # A PE's signal of epoch e finds that of e-2 taken: two sets of words are enough.
+        wait_all(pe.ctx, words(work, epoch, pe.n_pes), epoch, pe.me, pe.n_pes)
+        own, slots = piece_inside(call, start), quarter_slots(work, epoch, pe.n_pes)
+        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
+        rest = call.residual + own.offset_bytes if call.residual else 0
+        combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes, rest)
         if following < call.n_elems:
             fence_signal_all(pe, words(work, epoch + 1, pe.n_pes), epoch + 1)
         start = following

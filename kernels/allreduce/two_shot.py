@@ -14,14 +14,15 @@ from ..block import combine_put, copy, fence, plus, put, signal_all, staged, wai
 from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
-    before_first,
     buffer,
+    fence_signal_all,
     finish_epoch,
+    first_start,
     last_epoch,
     peer,
     piece,
-    quarter,
     quarter_bytes,
+    quarter_slots,
     slot_at,
     slots_in,
     stride_of,
@@ -65,11 +66,6 @@ def collect(pe: PE, call: Reduction, start: int, slots: Slots):
             copy(out, reduced, chunk.n_elems * call.item_bytes)
 
 
-def slots_of(pe: PE, work: Work, epoch: int) -> Slots:
-    """(2 shots, n_pes sources) slots of an epoch: parts of this PE's chunk, then the others' reduced chunks."""
-    return slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), 2 * pe.n_pes)
-
-
 def two_shot(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of src (n_elems,), plus residual (n_elems,) if not 0; out may be src or residual.
 
@@ -82,30 +78,33 @@ def two_shot(pe: PE, call: Reduction, work: Work):
     scratch = work.outbox + buffer(work, 0)
     rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), 2 * pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
-    epoch, start, stride = last_epoch(work) - 1, before_first(round_elems), stride_of(round_elems)
-    # One round more than in ``steps``: the last one only collects.
-    while start < call.n_elems + stride:
+    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
+    begin = start
+    if start < call.n_elems:
+        put_parts(pe, call, start, slot_at(quarter_slots(work, epoch + 1, 2 * pe.n_pes), pe.me), rooms)
+        fence_signal_all(pe, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1)
+    while start < call.n_elems:
         # The signal of a part of epoch e comes when its PE is done with epoch e-1 and has collected e-2. So
         # parts of e+1 find those of e-2 read, and a reduced chunk of e that of e-2: four quarters are enough.  A signal
         # of e finds that of e-2 taken, for what its receiver sent in e-1, or at the end of a call, came after: two words.
         epoch, following, before = epoch + 1, start + stride, start - stride
         now, other = words(work, epoch, 2 * pe.n_pes), words(work, epoch + 1, 2 * pe.n_pes)
         if following < call.n_elems:
-            put_parts(pe, call, following, slot_at(slots_of(pe, work, epoch + 1), pe.me), rooms)
-        if 0 <= start and start < call.n_elems:
-            wait_all(pe.ctx, now, epoch, pe.me, pe.n_pes)
-            reduce_own(pe, call, start, slots_of(pe, work, epoch), scratch)
-        if before >= 0:
+            put_parts(pe, call, following, slot_at(quarter_slots(work, epoch + 1, 2 * pe.n_pes), pe.me), rooms)
+        wait_all(pe.ctx, now, epoch, pe.me, pe.n_pes)
+        reduce_own(pe, call, start, quarter_slots(work, epoch, 2 * pe.n_pes), scratch)
+        if start > begin:
             wait_all(pe.ctx, word(other, pe.n_pes), epoch - 1, pe.me, pe.n_pes)
-            collect(pe, call, before, slots_of(pe, work, epoch - 1))
-        if start < call.n_elems:
-            fence(pe.ctx)
-            if start >= 0:
-                signal_all(pe.ctx, word(now, pe.n_pes), epoch, pe.me, pe.n_pes)
-            if following < call.n_elems:
-                signal_all(pe.ctx, other, epoch + 1, pe.me, pe.n_pes)
+            collect(pe, call, before, quarter_slots(work, epoch - 1, 2 * pe.n_pes))
+        fence(pe.ctx)
+        signal_all(pe.ctx, word(now, pe.n_pes), epoch, pe.me, pe.n_pes)
+        if following < call.n_elems:
+            signal_all(pe.ctx, other, epoch + 1, pe.me, pe.n_pes)
         start = following
-    finish_epoch(work, epoch - 1)
+    if start > begin:
+        wait_all(pe.ctx, word(words(work, epoch, 2 * pe.n_pes), pe.n_pes), epoch, pe.me, pe.n_pes)
+        collect(pe, call, start - stride, quarter_slots(work, epoch, 2 * pe.n_pes))
+    finish_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -13,17 +13,15 @@ from ..block import combine, put, read_epoch, signal_all, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
     Piece,
-    before_first,
     block_words,
     buffer,
     fence_signal_all,
     finish_epoch,
+    first_start,
     last_epoch,
     peer,
-    quarter,
-    quarter_bytes,
+    quarter_slots,
     slot_at,
-    slots_in,
     stride_of,
     word,
 )
@@ -60,18 +58,18 @@ def two_shot_copied(pe: PE, call: Reduction, work: Work):
     """
     chunk, scratch = chunk_elems(call.n_elems, pe.n_pes), work.outbox + buffer(work, 0)
     arrived = block_words(work, 2 * pe.n_pes)
-    epoch, start, stride = last_epoch(work) - 1, before_first(call.piece_elems), stride_of(call.piece_elems)
+    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    if start < chunk:
+        put_pieces(pe, call, chunk, start, slot_at(quarter_slots(work, epoch + 1, pe.n_pes), pe.me))
+        fence_signal_all(pe, arrived, epoch + 1)
     while start < chunk:
         epoch, following = epoch + 1, start + stride
         if following < chunk:
-            slots = slots_in(work.inbox + quarter(work, epoch + 1), quarter_bytes(work), pe.n_pes)
-            put_pieces(pe, call, chunk, following, slot_at(slots, pe.me))
-        if start >= 0:
-            wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
-            slots = slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), pe.n_pes)
-            own = piece_of(call, chunk, pe.me, start)
-            out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-            combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+            put_pieces(pe, call, chunk, following, slot_at(quarter_slots(work, epoch + 1, pe.n_pes), pe.me))
+        wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
+        own, slots = piece_of(call, chunk, pe.me, start), quarter_slots(work, epoch, pe.n_pes)
+        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
+        combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
         if following < chunk:
             fence_signal_all(pe, arrived, epoch + 1)
         start = following

@@ -12,14 +12,14 @@ from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import combine_put, fence, signal_all, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
-    before_first,
     buffer,
+    fence_signal_all,
     finish_epoch,
     first_start,
     last_epoch,
     piece,
-    quarter,
     quarter_bytes,
+    quarter_slots,
     slot_at,
     slots_in,
     stride_of,
@@ -41,20 +41,20 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
     scratch = work.outbox + buffer(work, 0)
     rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
-    epoch, start, stride = last_epoch(work) - 1, before_first(round_elems), stride_of(round_elems)
+    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
+    if start < call.n_elems:
+        put_parts(pe, call, start, slot_at(quarter_slots(work, epoch + 1, pe.n_pes), pe.me), rooms)
+        fence_signal_all(pe, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1)
     while start < call.n_elems:
         # The signal of a part of epoch e comes when its PE has reduced e-1: parts of e+1 find those of e-2 read, and
         # their signal that of e-1 taken: two words.  That of a call's end finds the last call's over everywhere.
         epoch, following = epoch + 1, start + stride
         if following < call.n_elems:
-            slots = slots_in(work.inbox + quarter(work, epoch + 1), quarter_bytes(work), pe.n_pes)
-            put_parts(pe, call, following, slot_at(slots, pe.me), rooms)
-        if start >= 0:
-            own = piece(call, start, pe.me)
-            out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-            wait_all(pe.ctx, words(work, epoch, 2 * pe.n_pes), epoch, pe.me, pe.n_pes)
-            slots = slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), pe.n_pes)
-            combine_put(pe.ctx, out, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+            put_parts(pe, call, following, slot_at(quarter_slots(work, epoch + 1, pe.n_pes), pe.me), rooms)
+        own, slots = piece(call, start, pe.me), quarter_slots(work, epoch, pe.n_pes)
+        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
+        wait_all(pe.ctx, words(work, epoch, 2 * pe.n_pes), epoch, pe.me, pe.n_pes)
+        combine_put(pe.ctx, out, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
         fence(pe.ctx)
         if following < call.n_elems:
             signal_all(pe.ctx, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1, pe.me, pe.n_pes)

@@ -9,20 +9,27 @@ from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, pie
 from ..block import combine, put, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
-    before_first,
     block_words,
     buffers,
     fence_signal_all,
     finish_epoch,
+    first_start,
     last_epoch,
     peer,
     piece_inside,
-    quarter,
-    quarter_bytes,
+    quarter_slots,
     slot_at,
-    slots_in,
     stride_of,
 )
+
+
+def put_pieces(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
+    """To every other PE the piece of its chunk that begins at element ``start``, in its slot of an epoch."""
+    part, at = piece_inside(call, start), slot_at(quarter_slots(work, epoch, pe.n_pes), pe.me)
+    src = call.src + part.offset_bytes
+    for k in range(1, pe.n_pes):
+        to = peer(pe, k)
+        put(pe.ctx, at, src + to * call.n_elems * call.item_bytes, part.n_elems * call.item_bytes, to)
 
 
 def direct(pe: PE, call: Reduction, work: Work):
@@ -33,22 +40,18 @@ def direct(pe: PE, call: Reduction, work: Work):
     """
     chunk_bytes = call.n_elems * call.item_bytes
     arrived, scratch = block_words(work, pe.n_pes), work.outbox + buffers(work)
-    epoch, start, stride = last_epoch(work) - 1, before_first(call.piece_elems), stride_of(call.piece_elems)
+    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    if start < call.n_elems:
+        put_pieces(pe, call, work, start, epoch + 1)
+        fence_signal_all(pe, arrived, epoch + 1)
     while start < call.n_elems:
         epoch, following = epoch + 1, start + stride
         if following < call.n_elems:
-            slots = slots_in(work.inbox + quarter(work, epoch + 1), quarter_bytes(work), pe.n_pes)
-            part = piece_inside(call, following)
-            for k in range(1, pe.n_pes):
-                to = peer(pe, k)
-                src = call.src + to * chunk_bytes + part.offset_bytes
-                put(pe.ctx, slot_at(slots, pe.me), src, part.n_elems * call.item_bytes, to)
-        if start >= 0:
-            wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
-            slots = slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), pe.n_pes)
-            own = piece_inside(call, start)
-            out, src = call.out + own.offset_bytes, call.src + pe.me * chunk_bytes + own.offset_bytes
-            combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+            put_pieces(pe, call, work, following, epoch + 1)
+        wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
+        own, slots = piece_inside(call, start), quarter_slots(work, epoch, pe.n_pes)
+        out, src = call.out + own.offset_bytes, call.src + pe.me * chunk_bytes + own.offset_bytes
+        combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
         if following < call.n_elems:
             fence_signal_all(pe, arrived, epoch + 1)
         start = following

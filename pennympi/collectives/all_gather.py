@@ -1,4 +1,4 @@
-"""AllGather on the host side: what a call may be."""
+"""AllGather on the host side: the check of a call."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ choose = selector("all_gather", TABLE, packets_then_direct("ring"))
 
 
 class AllGather(Collective):
-    """out = the parts of all PEs, in their order.  What travels is bytes, whatever the dtype."""
+    """out = the parts of all PEs, in the order of the PEs.  Its kernels move bytes, whatever the dtype."""
 
     name = "all_gather"
     table = TABLE
-    extras = ("reach",)
+    number_params = ("reach",)
     choose = staticmethod(choose)
 
     def check(self, x: Any, out: Any) -> Request:
-        """Raises TypeError, ValueError or Unsupported."""
+        """See ``Collective``."""
         src, dst = self.backend.span(x, False), self.backend.span(out, True)
         self.arrays.holds(src)
         symmetric = self.arrays.holds(dst)
@@ -35,4 +35,4 @@ class AllGather(Collective):
                 f"x=out[{self.job.me * src.count}:{(self.job.me + 1) * src.count}], or a copy"
             )
         aligned = not (src.address | dst.address) & 15
-        return (dst.address, src.address), (src.nbytes, BYTE, "", aligned, int(symmetric))
+        return Request((dst.address, src.address), src.nbytes, BYTE, "", aligned, reach=int(symmetric))

@@ -1,4 +1,4 @@
-"""All-to-all on the host side: what a call may be."""
+"""All-to-all on the host side: the check of a call."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ choose = selector("all_to_all", TABLE, packets_then_direct("pairwise"))
 
 
 class AllToAll(Collective):
-    """out = the parts for this PE of every PE's x.  What travels is bytes, whatever the dtype."""
+    """out = the part for this PE of every PE's x.  Its kernels move bytes, whatever the dtype."""
 
     name = "all_to_all"
     table = TABLE
-    extras = ("reach",)
+    number_params = ("reach",)
     choose = staticmethod(choose)
 
     def check(self, x: Any, out: Any) -> Request:
-        """Raises TypeError, ValueError or Unsupported."""
+        """See ``Collective``."""
         src = dst = self.backend.span(x, out is None)
         self.arrays.holds(src)
         symmetric = False  # in place, no peer may write before this PE has sent
@@ -32,4 +32,5 @@ class AllToAll(Collective):
                 f"x has {src.count} elements, which are no equal parts for {self.job.n_pes} PEs: pad it to a multiple"
             )
         aligned = not (src.address | dst.address) & 15
-        return (dst.address, src.address), (src.nbytes // self.job.n_pes, BYTE, "", aligned, int(symmetric))
+        part_bytes = src.nbytes // self.job.n_pes
+        return Request((dst.address, src.address), part_bytes, BYTE, "", aligned, reach=int(symmetric))

@@ -1,4 +1,4 @@
-"""What every collective needs on the host side: a workspace, prepared launches, an order of calls."""
+"""What every collective needs on the host side: checked calls, workspaces, prepared launches and plans."""
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,9 @@ import numpy as np
 
 from ..arrays.dtypes import DType
 from ..backend import Backend, Run
+from ..call_guard import CallGuard
 from ..compile.bind import CONSTANTS, parameters
+from ..compile.options import KernelOptions
 from ..errors import Unsupported
 from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Place
@@ -17,115 +19,155 @@ from ..kernels.rma.on_stream import put_bytes
 from ..memory.symmetric import SymmetricArrays
 from ..memory.workspace import Workspace, Workspaces
 
-# One call, checked: (at, what).
-# at:   the addresses that a launch is given: those of ``opened``
-# what: all that a prepared launch depends on: count, dtype, op ("" for none), aligned, then the ``extras``
-Request = tuple[tuple[int, ...], tuple[Any, ...]]
+BLOCK_BYTES = 16384  # a block of a team of one PE copies at least this
 
 
 @dataclass(frozen=True)
 class CollectiveContext:
     """What the collectives of a team share.
 
-    sms: multiprocessors that a call may hold where it does not say (None: all)
+    sms: the multiprocessors that a call may hold when its own ``sms`` is None (None: all)
     """
 
     backend: Backend
     job: Job
+    guard: CallGuard
     arrays: SymmetricArrays
     place: Place
     workspaces: Workspaces
     sms: int | None
 
 
-class Ready(NamedTuple):
-    """A prepared launch, the blocks that it holds while it waits for peers (0: it waits for none), and its workspace."""
+@dataclass(slots=True)  # not frozen: every eager call makes one, and frozen dataclasses are slower to make
+class Request:
+    """One call whose arguments have been checked.
+
+    addresses: of the arrays, one for each of the collective's ``address_params``.  They differ from call to call;
+               a prepared launch depends on the other fields only.
+    count:     elements of ``dtype``
+    op:        "" for a collective that only moves data
+    aligned:   every address is a multiple of 16 bytes
+    root:      the root PE, 0 for a collective that has none
+    reach:     1 when peers may write ``out`` of this PE directly, else 0
+    """
+
+    addresses: tuple[int, ...]
+    count: int
+    dtype: DType
+    op: str
+    aligned: bool
+    root: int = 0
+    reach: int = 0
+
+
+class Prepared(NamedTuple):
+    """A launch that needs only its addresses and a stream.
+
+    blocks:    multiprocessors that it holds while it waits for peers (0: it waits for no peer)
+    workspace: address that names its workspace; two launches with the same workspace never run at once
+    release:   gives a plan's own workspace back, None for a shared workspace
+    """
 
     run: Run
     blocks: int
     workspace: int
+    release: Callable[[], None] | None = None
 
 
 class Collective:
-    """The calls of one collective of one team; a subclass says what a call may be (``check``, which
-    raises before anything is sent) and which algorithm runs (``choose``).
+    """One collective of one team.  A subclass checks the arguments (``check``) and chooses the algorithm (``choose``).
 
-    All calls of an algorithm, eager, planned and captured, share one workspace: ``Order`` has them run one
+    All calls of an algorithm, eager, planned and captured, share one workspace: ``Order`` runs them one
     after another, whatever their streams.  A plan made with ``sms`` has a workspace of its own.
 
-    name:   of the call
-    table:  its algorithms
-    opened: the texts' parameters that are addresses, given anew at each call
-    extras: further parameters that only some texts have; their values are the end of ``what``
+    name:           of the call
+    table:          its algorithms by name
+    address_params: the kernel parameters that take the addresses of a call's arrays
+    number_params:  those of ``root`` and ``reach`` that a call sets; the kernels hold the others as the constant 0
     """
 
     name = ""
     table: ClassVar[Mapping[str, Algorithm]]
-    opened: tuple[str, ...] = ("out", "src")
-    extras: tuple[str, ...] = ()
+    address_params: tuple[str, ...] = ("out", "src")
+    number_params: tuple[str, ...] = ()
 
-    def __init__(self, ground: CollectiveContext):
-        self.backend, self.job, self.arrays, self.place = ground.backend, ground.job, ground.arrays, ground.place
-        self._workspaces, self._sms, self._order = ground.workspaces, ground.sms, ground.backend.order
-        self._ready: dict[tuple[Any, ...], Ready] = {}
+    def __init__(self, context: CollectiveContext):
+        self.backend, self.job, self.arrays, self.place = context.backend, context.job, context.arrays, context.place
+        self._guard, self._workspaces, self._sms = context.guard, context.workspaces, context.sms
+        self._count_call, self._run_in_order = context.job.control.enter, context.backend.order.call
+        self._prepared: dict[tuple[Any, ...], Prepared] = {}
 
     def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
-        """The row to run.  Raises ValueError (unknown name), Unsupported (can't run here)."""
+        """The algorithm to run.  Raises ValueError for an unknown name, Unsupported for one that cannot run here."""
         raise NotImplementedError
 
     def check(self, *args: Any) -> Request:
-        """Raises TypeError, ValueError or Unsupported for a call that can't be."""
+        """Check a call's arguments before anything is sent.  Raises TypeError, ValueError or Unsupported."""
         raise NotImplementedError
 
+    def algorithm_of_plan(self, request: Request, algorithm: str | Algorithm) -> str | Algorithm:
+        """The algorithm that a plan asks for where it may use more than an eager call.  Collective."""
+        return algorithm
+
     def single_pe_run(self, count: int, dtype: DType) -> Run:
-        """The collective of one PE: out is src."""
+        """The launch of a team of one PE: copy src to out."""
         kernel = self.backend.kernel(put_bytes, f"{self.name} of one PE")
         nbytes = count * dtype.item_bytes
-        blocks = max(1, min(self.backend.max_blocks, nbytes // 16384))
+        blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
         run = kernel.prepare(blocks, (0, 0, nbytes, 0), (0, 1))
         return lambda dst, src, stream: None if dst == src else run(dst, src, stream)
 
-    def after(self, row: Algorithm, run: Run, workspace: Workspace, count: int, dtype: DType) -> Run:
-        """The launch, and what has to follow it in its stream."""
+    def with_follow_up(self, row: Algorithm, run: Run, workspace: Workspace, request: Request) -> Run:
+        """The launch together with what has to follow it in its stream."""
         return run
 
-    def call(self, request: Request, algorithm: str | Algorithm, stream: Any, sms: int | None) -> None:
-        """Run in stream order."""
-        at, what = request
+    def call(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
+        """Check the arguments and run in stream order.  Collective."""
+        guard = self._guard
+        if not guard.is_open:
+            guard.check_open()
+        request = self.check(*args)
+        self._count_call(self.name)
+        if guard.debug:
+            self._compare(request, algorithm, args[0])
         handle = self.backend.stream_handle(stream)
-        ready = self._ready.get((what, algorithm, sms))
-        if ready is None:
-            ready = self._ready[what, algorithm, sms] = self._prepare(what, algorithm, sms)
-        run, blocks, workspace = ready
+        key = (
+            request.count, request.dtype, request.op, request.aligned, request.root, request.reach, algorithm, sms
+        )  # fmt: skip
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            prepared = self._prepared[key] = self._prepare(request, algorithm, sms)
+        run, blocks, workspace, _ = prepared
         if blocks:
-            self._order.call(run, at, handle, stream, blocks, workspace)
+            self._run_in_order(run, request.addresses, handle, stream, blocks, workspace)
         else:
-            run(*at, handle)
+            run(*request.addresses, handle)
 
-    def plan(self, request: Request, algorithm: str | Algorithm, sms: int | None, *arrays: Any) -> Callable[..., None]:
-        """A persistent call; the arrays are kept alive.  Collective."""
-        at, what = request
-        forget: list[Callable[[], None]] = []
-        run, blocks, workspace = self._prepare(what, algorithm, sms, forget)
-        name, count_call, handle_of = f"{self.name} plan", self.job.control.enter, self.backend.stream_handle
-        in_order = self._order.call
+    def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Callable[..., None]:
+        """A persistent call that keeps its arrays alive.  Collective."""
+        self._guard.enter(f"plan_{self.name}")
+        request = self.check(*args)
+        algorithm = self.algorithm_of_plan(request, algorithm)
+        run, blocks, workspace, release = self._prepare(request, algorithm, sms, own_workspace=sms is not None)
+        name, addresses = f"{self.name} plan", request.addresses
+        count_call, handle_of, run_in_order = self._count_call, self.backend.stream_handle, self._run_in_order
 
         def plan(stream: Any = None) -> None:
-            """Run in stream order."""
+            """Run in stream order.  Collective."""
             count_call(name)
             handle = handle_of(stream)
             if blocks:
-                in_order(run, at, handle, stream, blocks, workspace)
+                run_in_order(run, addresses, handle, stream, blocks, workspace)
             else:
-                run(*at, handle)
+                run(*addresses, handle)
 
-        plan.arrays = arrays  # type: ignore[attr-defined]
-        for once in forget:
-            weakref.finalize(plan, once).atexit = False
+        plan.arrays = args  # type: ignore[attr-defined]
+        if release is not None:
+            weakref.finalize(plan, release).atexit = False
         return plan
 
     def limits(self, sms: int | None) -> Limits:
-        """What a plan may use.  Raises TypeError or ValueError for an ``sms`` that is none."""
+        """What a launch may use.  Raises TypeError or ValueError unless ``sms`` is None or a positive int."""
         most = self.backend.max_blocks
         sms = self._sms if sms is None else sms
         if sms is None:
@@ -136,61 +178,66 @@ class Collective:
             raise ValueError(f"sms {sms}: a call holds at least one multiprocessor")
         return Limits(min(int(sms), most), self.backend.buffer_bytes)
 
+    def _compare(self, request: Request, algorithm: str | Algorithm, x: Any) -> None:
+        """Compare a call with the other PEs'.  ``request`` may count bytes, so dtype and count are those of ``x``."""
+        src = self.backend.span(x, False)
+        residual = "residual" in self.address_params
+        self._guard.compare(self.name, src.dtype.name, src.count, request.op, algorithm, request.root, residual)
+
     def _prepare(
-        self, what: tuple[Any, ...], algorithm: str | Algorithm, sms: int | None, forget: list[Any] | None = None
-    ) -> Ready:
-        """The launch of a call.  forget: of a plan, which gets what gives its own workspace back, if it has one."""
-        count, dtype, op, aligned, *extra = what
-        n_pes = self.job.n_pes
+        self, request: Request, algorithm: str | Algorithm, sms: int | None, own_workspace: bool = False
+    ) -> Prepared:
+        """Choose the algorithm, plan and compile it.  Every PE prepares the same calls in the same order."""
+        count, dtype, op, n_pes = request.count, request.dtype, request.op, self.job.n_pes
+        nbytes = count * dtype.item_bytes
         limits = self.limits(sms)
-        row = self.choose(algorithm, self.place, count * dtype.item_bytes, dtype.name, op)
+        row = self.choose(algorithm, self.place, nbytes, dtype.name, op)
         if count == 0:
-            return Ready(lambda *at_and_stream: None, 0, 0)
+            return Prepared(lambda *addresses_and_stream: None, 0, 0)
         if n_pes == 1:
-            return Ready(self.single_pe_run(count, dtype), 0, 0)
+            return Prepared(self.single_pe_run(count, dtype), 0, 0)
         if reason := row.no_room(self.place, limits):
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
-        kernel = self.backend.kernel(
-            row.kernel,
-            f"{self.name} ({row.name})",
-            reduction=(dtype, op) if op else None,
-            constants=constants(row.kernel, dtype, n_pes, (*self.opened, *self.extras)),
-            aligned=aligned and count * dtype.item_bytes % 16 == 0,
+        fixed = constants(row.kernel, dtype, n_pes, (*self.address_params, *self.number_params))
+        options = KernelOptions(
+            reduction=(dtype, op) if op else None, constants=fixed, aligned=request.aligned and nbytes % 16 == 0
         )
-        if forget is not None and sms is not None:
-            workspace, dead = self._workspaces.own(row, limits.max_blocks)
-            forget.append(dead)
+        kernel = self.backend.kernel(row.kernel, f"{self.name} ({row.name})", options)
+        release = None
+        if own_workspace:
+            workspace, release = self._workspaces.own(row, limits.max_blocks)
         else:
             workspace = self._workspaces.shared(self.name, row)
         values = {
-            **dict.fromkeys(self.opened, 0),
-            **dict(zip(self.extras, extra, strict=True)),
-            **constants(row.kernel, dtype, n_pes, (*self.opened, *self.extras)),
+            **dict.fromkeys(self.address_params, 0),
+            **fixed,
             "me": self.job.me,
+            "root": request.root,
+            "reach": request.reach,
             "count": count,
             "n_elems": count,
             "piece_elems": plan.piece_elems,
             **vars(workspace),
             "buffer_bytes": limits.buffer_bytes,
-            "nbytes": count * dtype.item_bytes,
+            "nbytes": nbytes,
             "piece_bytes": plan.piece_elems * dtype.item_bytes,
         }
         names = parameters(row.kernel)[1:]
-        left_open = tuple(names.index(name) for name in self.opened)
+        left_open = tuple(names.index(name) for name in self.address_params)
         run = kernel.prepare(plan.blocks, [values[name] for name in names], left_open, plan.threads)
-        blocks = plan.blocks if self.backend.has_streams else 0
-        return Ready(self.after(row, run, workspace, count, dtype), blocks, workspace.inbox)
+        run = self.with_follow_up(row, run, workspace, request)
+        return Prepared(run, plan.blocks if self.backend.has_streams else 0, workspace.inbox, release)
 
 
-def constants(text: Callable[..., Any], dtype: DType, n_pes: int, opened: Sequence[str] = ()) -> dict[str, int]:
-    """The parameters of a text that the machine code may hold as numbers: all of ``CONSTANTS`` but those left open."""
+def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params: Sequence[str] = ()) -> dict[str, int]:
+    """The values of a kernel's parameters that are compiled in: all of ``CONSTANTS`` but those that calls set."""
     values = dict.fromkeys(CONSTANTS, 0) | {
         "n_pes": n_pes,
         "item_bytes": dtype.item_bytes,
         "acc_bytes": dtype.acc_bytes,
     }
-    return {name: values[name] for name in CONSTANTS if name in parameters(text) and name not in opened}
+    return {name: values[name] for name in CONSTANTS if name in parameters(kernel) and name not in open_params}
 
 
 def check_root(root: Any, n_pes: int) -> int:

@@ -1,4 +1,4 @@
-"""Broadcast on the host side: what a call may be."""
+"""Broadcast on the host side: the check of a call."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ choose = selector("broadcast", TABLE, packets_then_large({2: "spread"}, "ring"))
 
 
 class Broadcast(Collective):
-    """x = x of the root.  What travels is bytes, whatever the dtype."""
+    """x = the x of the root.  Its kernels move bytes, whatever the dtype."""
 
     name = "broadcast"
     table = TABLE
-    extras = ("root",)
+    number_params = ("root",)
     choose = staticmethod(choose)
 
     def check(self, x: Any, root: Any) -> Request:
-        """Raises TypeError, ValueError or Unsupported."""
+        """See ``Collective``."""
         root = check_root(root, self.job.n_pes)
         src = self.backend.span(x, self.job.me != root)
         self.arrays.holds(src)
-        return (src.address, src.address), (src.nbytes, BYTE, "", not src.address & 15, root)
+        return Request((src.address, src.address), src.nbytes, BYTE, "", not src.address & 15, root)

@@ -1,9 +1,10 @@
-"""Pairwise swap of two PEs' arrays."""
+"""Swapping arrays between two PEs."""
 
 from typing import Any
 
 from ..arrays.span import check_alike, check_apart
 from ..backend import Backend, Kernel
+from ..compile.options import KernelOptions
 from ..job.job import Job
 from ..kernels.exchange import TABLE
 from ..memory.symmetric import SymmetricArrays
@@ -30,6 +31,7 @@ class Exchange:
         self._kernels: dict[str, Kernel] = {}
 
     def call(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
+        """Swap with PE ``pe``, in stream order.  Raises TypeError or ValueError."""
         row = TABLE.get(form)
         if row is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
@@ -53,6 +55,7 @@ class Exchange:
 
     def _compile(self, form: str) -> Kernel:
         row = TABLE[form]
-        kernel = self._backend.kernel(row.kernel, f"exchange ({form})", constants={"n_pes": self._job.n_pes})
+        options = KernelOptions(constants={"n_pes": self._job.n_pes})
+        kernel = self._backend.kernel(row.kernel, f"exchange ({form})", options)
         self._kernels[form] = kernel
         return kernel

@@ -1,4 +1,4 @@
-"""Reduce on the host side: what a call may be."""
+"""Reduce on the host side: the check of a call."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ class Reduce(Collective):
 
     name = "reduce"
     table = TABLE
-    extras = ("root",)
+    number_params = ("root",)
     choose = staticmethod(choose)
 
     def check(self, x: Any, out: Any, op: Any, root: Any) -> Request:
-        """Raises TypeError, ValueError or Unsupported.  out is looked at on the root only, as in MPI."""
+        """See ``Collective``.  ``out`` is checked on the root only, as in MPI."""
         name, root = operator_name(op), check_root(root, self.job.n_pes)
         at_root = self.job.me == root
         src = dst = self.backend.span(x, at_root and out is None)
@@ -30,4 +30,4 @@ class Reduce(Collective):
             self.arrays.holds(dst)
             check_pair(src, dst)
         aligned = not (src.address | dst.address) & 15
-        return (dst.address, src.address), (src.count, src.dtype, name, aligned, root)
+        return Request((dst.address, src.address), src.count, src.dtype, name, aligned, root)

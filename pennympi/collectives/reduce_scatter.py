@@ -1,4 +1,4 @@
-"""ReduceScatter on the host side: what a call may be."""
+"""ReduceScatter on the host side: the check of a call."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class ReduceScatter(Collective):
     choose = staticmethod(choose)
 
     def check(self, x: Any, out: Any, op: Any) -> Request:
-        """Raises TypeError, ValueError or Unsupported."""
+        """See ``Collective``."""
         name = operator_name(op)
         src, dst = self.backend.span(x, False), self.backend.span(out, True)
         self.arrays.holds(src), self.arrays.holds(dst)
@@ -35,4 +35,4 @@ class ReduceScatter(Collective):
                 f"out=x[{self.job.me * dst.count}:{(self.job.me + 1) * dst.count}], or a copy"
             )
         aligned = not (src.address | dst.address) & 15
-        return (dst.address, src.address), (dst.count, dst.dtype, name, aligned)
+        return Request((dst.address, src.address), dst.count, dst.dtype, name, aligned)

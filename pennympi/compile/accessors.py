@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import ir
 
 from ..arrays.dtypes import DType
-from . import arithmetic
+from .arithmetic import Step, apply, element_type
 
 
 def accessors(dtype: DType, intrinsic: Any, types: Any, space: int = 0) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def accessors(dtype: DType, intrinsic: Any, types: Any, space: int = 0) -> dict[
     intrinsic, types: the compiler's;  space: LLVM address space of the memory
     """
     element = getattr(types, dtype.name)
-    scalar = arithmetic.element_type(dtype)
+    scalar = element_type(dtype)
 
     def pointer(b, base, index):
         return b.gep(b.inttoptr(base, ir.PointerType(scalar, space)), [index])
@@ -47,22 +47,13 @@ def accessors(dtype: DType, intrinsic: Any, types: Any, space: int = 0) -> dict[
     return {"load": load, "store": store, "real": real}
 
 
-def reduction_step(
-    step: str,
-    dtype: DType,
-    op: str,
-    width: int,
-    align: tuple[int, int],
-    intrinsic: Any,
-    types: Any,
-    space: int = 0,
-) -> Any:
+def reduction_step(step: Step, intrinsic: Any, types: Any) -> Any:
     """``arithmetic.apply`` as an instruction (dst, part, src, n_pes), all int64."""
 
     @intrinsic
     def instruction(typing, dst, part, src, n_pes):
         def code(context, b, signature, args):
-            arithmetic.apply(b, step, dtype, op, width, args[0], args[1], args[2], args[3], align, space)
+            apply(b, step, *args)
             return context.get_dummy_value()
 
         return types.void(*(types.int64,) * 4), code

@@ -5,6 +5,7 @@ both: the same bits come out of a CPU and a GPU.  Values are LLVM vectors of
 ``width`` elements (or scalars when width is 1).
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -18,18 +19,15 @@ _SCALARS: dict[tuple[str, int], ir.Type] = {
     ("b", 2): ir.IntType(16),
 }
 
-
 STEPS = ("widen", "reduce", "finish", "merge", "finish_merge")
-OF_PARTIALS = {"merge": "reduce", "finish_merge": "finish"}  # the same on elements
-TO_ELEMENTS = ("finish", "finish_merge", "plus")
-
-
+OF_PARTIALS = {"merge": "reduce", "finish_merge": "finish"}  # steps whose src is partials: the same step on elements
+TO_ELEMENTS = ("finish", "finish_merge", "plus")  # steps that round to elements
 # Two more for AllReduce with a residual, on a CPU: finish without rounding, and the sum of elements at part and src.
 CLOSE, PLUS = "close", "plus"
 
 
 def step_bytes(step: str, dtype: DType) -> tuple[int, int]:
-    """Bytes of one of (dst, src) of a step; ``part`` holds partials, but for ``PLUS``."""
+    """Bytes of one (element or partial of dst, of src) of a step; ``part`` holds partials, but for ``PLUS``."""
     item_bytes, acc_bytes = dtype.item_bytes, dtype.acc_bytes
     return item_bytes if step in TO_ELEMENTS else acc_bytes, acc_bytes if step in OF_PARTIALS else item_bytes
 
@@ -74,7 +72,7 @@ def store(b: ir.IRBuilder, address: ir.Value, value: ir.Value, align: int, space
 
 
 def _lane_by_lane(b: ir.IRBuilder, convert: Any, x: ir.Value, scalar: ir.Type, width: int) -> ir.Value:
-    """``convert`` on each lane: NVVM gets conversions of whole vectors of half wrong."""
+    """``convert`` on one element after another: NVVM converts whole vectors of half wrongly."""
     vector = ir.Constant(ir.VectorType(scalar, width), ir.Undefined)
     for k in range(width):
         lane = ir.Constant(ir.IntType(32), k)
@@ -149,39 +147,42 @@ def divide(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value, width: int) 
     return result
 
 
-def apply(
-    b: ir.IRBuilder,
-    step: str,
-    dtype: DType,
-    op: str,
-    width: int,
-    dst: ir.Value,
-    part: ir.Value,
-    src: ir.Value,
-    n_pes: ir.Value,
-    align: tuple[int, int],
-    space: int = 0,
-) -> None:
-    """One step on ``width`` elements at int64 addresses: the primitive of that name (``kernels/block.py``), or ``CLOSE``.
+@dataclass(frozen=True)
+class Step:
+    """One step of a reduction on ``width`` elements.
 
-    align: what (elements, partials) are aligned to, in bytes;  space: LLVM address space
+    name:  of the primitive (``kernels/block.py``), ``CLOSE`` or ``PLUS``
+    align: what (elements, partials) are aligned to, in bytes
+    space: LLVM address space of the memory
     """
-    item_align, part_align = align
-    if step in OF_PARTIALS:
+
+    name: str
+    dtype: DType
+    op: str
+    width: int
+    align: tuple[int, int]
+    space: int = 0
+
+
+def apply(b: ir.IRBuilder, step: Step, dst: ir.Value, part: ir.Value, src: ir.Value, n_pes: ir.Value) -> None:
+    """One step at int64 addresses."""
+    name, dtype, op, width, space = step.name, step.dtype, step.op, step.width, step.space
+    item_align, part_align = step.align
+    if name in OF_PARTIALS:
         x = load(b, src, partial_type(dtype), width, part_align, space)
     else:
         x = widen(b, dtype, load(b, src, element_type(dtype), width, item_align, space), width)
-    if step == "widen":
+    if name == "widen":
         store(b, dst, x, part_align, space)
         return
-    if step == PLUS:
+    if name == PLUS:
         y = widen(b, dtype, load(b, part, element_type(dtype), width, item_align, space), width)
     else:
         y = load(b, part, partial_type(dtype), width, part_align, space)
     x = combine(b, dtype, op, y, x)
-    if op == "avg" and step in (*TO_ELEMENTS, CLOSE):
+    if op == "avg" and name in (*TO_ELEMENTS, CLOSE):
         x = divide(b, dtype, x, n_pes, width)
-    if step in TO_ELEMENTS:
+    if name in TO_ELEMENTS:
         store(b, dst, narrow(b, dtype, x, width), item_align, space)
     else:
         store(b, dst, x, part_align, space)

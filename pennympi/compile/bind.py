@@ -1,8 +1,7 @@
-"""From a kernel text to a function that a backend can compile.
+"""From a kernel, a plain Python function, to a function that a backend can compile.
 
-A text names primitives; a backend has a body for each.  ``bind`` clones the
-text with its globals rebound: a name that holds a primitive's stub becomes the
-backend's compiled body, a plain function that the text calls is bound and
+A kernel names primitives; a backend has a body for each.  ``bind`` clones the kernel with its globals rebound: a name
+that holds a primitive's stub becomes the backend's compiled body, a plain function that the kernel calls is bound and
 compiled along with it, and numbers stay the constants they are.
 """
 
@@ -20,34 +19,37 @@ CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "reach")
 
 
 def bind(
-    text: Callable[..., Any],
+    kernel: Callable[..., Any],
     bodies: Mapping[str, Any],
     compile_helper: Callable[..., Any],
     constants: Mapping[str, Any] | None = None,
     tag: str = "",
 ) -> FunctionType:
-    """Return ``text`` with every primitive replaced by ``bodies[name]``.
+    """Return ``kernel`` with every primitive replaced by ``bodies[name]``.
 
-    compile_helper: makes a device function of a plain function that the text calls
-    constants:      further globals, of the text and of the functions that it calls
+    compile_helper: makes a device function of a plain function that the kernel calls
+    constants:      globals of the kernel and of the functions that it calls, instead of their own
     tag:            part of the clone's name: what it was bound with, since a compiled function's
                     symbol holds its name and its argument types, which are int64 whatever the dtype
-    Raises KeyError (naming the primitive) when the backend has no body for it.
+    Raises KeyError, which names the primitive or stub that has neither a body nor a constant.
     """
-    assert isinstance(text, FunctionType)
-    rebound: dict[str, Any] = {**text.__globals__, **(constants or {})}
-    for name in globals_read(text):
-        value: Any = text.__globals__.get(name)
-        if value is not None and getattr(value, "primitive", False):
+    assert isinstance(kernel, FunctionType)
+    constants = constants or {}
+    rebound: dict[str, Any] = {**kernel.__globals__, **constants}
+    for name in globals_read(kernel):
+        value: Any = kernel.__globals__.get(name)
+        if name in constants:
+            continue
+        if getattr(value, "primitive", False):
             if value.__name__ not in bodies:
                 raise KeyError(f"this backend has no body for the primitive {value.__name__!r}")
             rebound[name] = bodies[value.__name__]
         elif isinstance(value, FunctionType):
             rebound[name] = compile_helper(bind(value, bodies, compile_helper, constants, tag))
-    clone = FunctionType(text.__code__, rebound, text.__name__, text.__defaults__, text.__closure__)
-    clone.__annotations__ = text.__annotations__
-    clone.__module__ = text.__module__
-    clone.__qualname__ = f"{text.__qualname__}_{tag}" if tag else text.__qualname__
+    clone = FunctionType(kernel.__code__, rebound, kernel.__name__, kernel.__defaults__, kernel.__closure__)
+    clone.__annotations__ = kernel.__annotations__
+    clone.__module__ = kernel.__module__
+    clone.__qualname__ = f"{kernel.__qualname__}_{tag}" if tag else kernel.__qualname__
     return clone
 
 
@@ -109,21 +111,21 @@ def grouped(kernel: Callable[..., Any], numbers: Sequence[Any]) -> list[Any]:
     return made
 
 
-def text_hash(text: Callable[..., Any]) -> str:
-    """Digest of the files of a text and of all plain functions that it calls."""
+def kernel_hash(kernel: Callable[..., Any]) -> str:
+    """Digest of the source files of a kernel, of its records, and of all plain functions that it calls."""
     digest = hashlib.sha256()
-    for source in sorted(_sources(text, set())):
+    for source in sorted(_sources(kernel, set())):
         with open(source, "rb") as file:
             digest.update(file.read())
     return digest.hexdigest()[:16]
 
 
-def _sources(text: Callable[..., Any], seen: set[Any]) -> set[str]:
+def _sources(kernel: Callable[..., Any], seen: set[Any]) -> set[str]:
     """The source files of a kernel, of the records that it uses, and of the plain functions that it calls, and so on."""
-    assert isinstance(text, FunctionType)
-    seen.add(text)
-    used = [*(text.__globals__.get(name) for name in globals_read(text)), *records(text).values()]
-    files = {inspect.getsourcefile(text) or text.__code__.co_filename}
+    assert isinstance(kernel, FunctionType)
+    seen.add(kernel)
+    used = [*(kernel.__globals__.get(name) for name in globals_read(kernel)), *records(kernel).values()]
+    files = {inspect.getsourcefile(kernel) or kernel.__code__.co_filename}
     files |= {inspect.getfile(value) for value in used if isinstance(value, type) and hasattr(value, "_fields")}
     for value in used:
         if isinstance(value, FunctionType) and not hasattr(value, "primitive") and value not in seen:

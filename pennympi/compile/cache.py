@@ -1,7 +1,7 @@
 """Compiled kernels on disk, made once on a node.
 
 The folder's name holds a digest of everything that the machine code depends on
-beside a kernel's own text, so that nothing stale is ever loaded.
+beside the kernel itself, so that nothing stale is ever loaded.
 """
 
 import fcntl

@@ -1,14 +1,13 @@
 """Layout of ``ctx``, the block of int64 words that tells a kernel where it runs.
 
-It lives in memory of this PE (device memory on a GPU).  The words up to DELTAS
-are scalars; then comes one word a PE: what to add to a local symmetric address
-to get the address of that PE's instance, or UNREACHABLE.  On a GPU one more word
-a PE follows: its number in NVSHMEM, which may run over more PEs than the team.
+It lives in memory of this PE, on a GPU in device memory.  The words up to DELTAS are scalars.  Then comes one word a
+PE: what to add to a local symmetric address to get the address of that PE's instance, or UNREACHABLE.  On a GPU one
+more word a PE follows: its number in NVSHMEM, which may run over more PEs than the team.
 """
 
 ME = 0  # this PE
 N_PES = 1  # PEs of the team
-TIMEOUT_NS = 2  # deadline of a wait, 0: none
+TIMEOUT_NS = 2  # deadline of a wait, 0: it waits for ever
 ABORT = 3  # cuda backend: address of the abort word (int64, host memory): not 0 ends every wait
 RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record

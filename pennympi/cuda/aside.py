@@ -1,7 +1,7 @@
 """Work on this PE's memory that waits for no stream of the program.
 
-A call may come while another stream waits for a peer, which may itself wait for this call, or while
-a stream is being captured.  So nothing here waits for the device, allocates, or joins a capture.
+A call may come while another stream waits for a peer, which may itself wait for this call, or while a stream is being
+captured.  So no function of this file waits for the device, allocates memory, or joins a capture.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,13 +18,13 @@ from .launch import checked
 
 _runtime = cupy.cuda.runtime
 _RELAXED = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-SEED_ELEMS = 4096  # that ``fill`` brings from the host
+SEED_ELEMS = 4096  # elements that ``fill`` copies from the host
 CHUNK_BYTES = 8 << 20  # of words, allocated before any stream can wait
 
 
 @contextmanager
 def beside_captures() -> Iterator[None]:
-    """Allow this thread what a capture under way would forbid, as it is no part of that capture."""
+    """Allow this thread calls that a capture under way would forbid; they do not become part of that capture."""
     mode = checked(driver.cuThreadExchangeStreamCaptureMode(_RELAXED))
     try:
         yield
@@ -47,7 +47,7 @@ class Aside:
 
     @contextmanager
     def done(self) -> Iterator[int]:
-        """The stream, current in the block, and awaited after it."""
+        """Make the stream current in the block; wait for it afterwards."""
         with beside_captures():
             with self._stream:
                 yield self._stream.ptr
@@ -73,7 +73,7 @@ class Aside:
             _runtime.memcpyAsync(address, source, data.nbytes, _runtime.memcpyDefault, stream)
 
     def fill(self, view: cupy.ndarray, value: Any) -> None:
-        """Set every element.  By copies, each of all that is set so far: a kernel might have to be loaded first."""
+        """Set every element by copies, each of all that is set so far: a kernel might have to be loaded first."""
         seed = np.full(min(view.size, SEED_ELEMS), np.asarray(value).astype(view.dtype))
         address, done = view.data.ptr, seed.nbytes
         self.copy_in(address, seed)
@@ -84,7 +84,7 @@ class Aside:
                 done += part
 
     def take_words(self, words: Sequence[int]) -> int:
-        """Address of int64 words with these values."""
+        """Allocate int64 words with these values and return their address."""
         nbytes = 8 * len(words)
         address = self._words.take(nbytes)
         if address is None:

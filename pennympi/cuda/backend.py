@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import cupy
@@ -12,7 +13,7 @@ from nvshmem import bindings as nvshmem
 from ..arrays.dtypes import DType
 from ..arrays.span import Span
 from ..compile import context as ctx_words
-from ..compile.bind import parameters
+from ..compile.options import PLAIN, KernelOptions
 from ..errors import PeerTimeout, Unsupported, recorded_timeout
 from ..job.device_liveness import DeviceLiveness
 from ..job.exits import Watchdog
@@ -20,7 +21,7 @@ from ..job.job import Job
 from ..settings import setting
 from . import arrays, streams, world
 from .aside import beside_captures
-from .compile import BOUNDS, HALVED, OVERLAP_CC, call_number, cubin
+from .compile import HALVED, OVERLAP_CC, Target, call_number, cubin
 from .given_up import given_up
 from .heap import Heap
 from .launch import CudaKernel, checked, load, registers
@@ -60,14 +61,14 @@ class CudaBackend:
         distance = world.multicast_distance(job, segments.base) if whole and not self._beyond else 0
         self.multicast = distance != 0 and self._cc >= OVERLAP_CC
         self._kept: list[int] = []
-        self._kernels: dict[tuple[Any, ...], CudaKernel] = {}
+        self._kernels: dict[tuple[Callable[..., Any], str, KernelOptions], CudaKernel] = {}
         self._given_up = given_up()
         self.abort, self._record, self._call_names = (
             self._given_up.abort, self._given_up.record, self._given_up.call_names
         )  # fmt: skip
         self._alive = cupy.cuda.alloc_pinned_memory(8 * (1 + job.n_pes))
         self._liveness = DeviceLiveness(job.control, np.frombuffer(self._alive, np.int64, 1 + job.n_pes))
-        self.launches = 0  # of kernels that are no collectives
+        self.launches = 0  # of all kernels but collectives
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
         ctx = [0] * ctx_words.DELTAS + [ctx_words.UNREACHABLE if d is None else d for d in self._deltas] + list(self._pes)
         ctx[ctx_words.ME], ctx[ctx_words.N_PES], ctx[ctx_words.TIMEOUT_NS] = job.me, job.n_pes, int(self.timeout_s * 1e9)
@@ -119,31 +120,20 @@ class CudaBackend:
         return arrays.span(x, writable, self._device)
 
     # kernels
-    def kernel(
-        self,
-        text: Callable[..., Any],
-        name: str,
-        kinds: str | None = None,
-        elements: DType | None = None,
-        reduction: tuple[DType, str] | None = None,
-        constants: dict[str, int] | None = None,
-        aligned: bool = False,
-        bounds: tuple[int, int] | None = None,
-    ) -> CudaKernel:
-        kinds = kinds or "i" * (len(parameters(text)) - 1)
-        constants = constants or {}
-        key = (text, name, kinds, elements, reduction, tuple(sorted(constants.items())), aligned, bounds)
+    def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> CudaKernel:
+        key = kernel, name, options
         if key not in self._kernels:
-            what = (text, name, kinds, elements, reduction, constants, self._beyond, aligned, self._cc)
-            code = cubin(*what, bounds or BOUNDS)
-            if bounds is None and registers(self.load(code)) > MOST_REGISTERS:
-                code = cubin(*what, HALVED)  # a bound makes the others slower, by 5 % at 16 MiB
-            self._kernels[key] = CudaKernel(self, code, text, kinds, constants)
+            target = Target(self._cc, self._beyond)
+            code = cubin(kernel, name, options, target)
+            if options.bounds is None and registers(self.load(code)) > MOST_REGISTERS:
+                # Not for all: the bound makes the others slower, by 5 % at 16 MiB.
+                code = cubin(kernel, name, replace(options, bounds=HALVED), target)
+            self._kernels[key] = CudaKernel(self, code, kernel, options)
             self._call_names[call_number(name)] = name
         return self._kernels[key]
 
     def load(self, code: bytes) -> int:
-        """The function of a cubin.  NVSHMEM has to know of a module that holds its device code."""
+        """The function of a cubin.  NVSHMEM must be told of a module that holds its device code."""
         return load(code, nvshmem.cumodule_init if self._beyond else None)
 
     # streams
@@ -185,7 +175,7 @@ class CudaBackend:
         return recorded_timeout(int(self._record[ctx_words.RECORD_ME]), source, name, epoch, found, self.timeout_s)
 
     def raise_failure(self) -> NoReturn:
-        """Raise what a kernel recorded; the watchdog then need not."""
+        """Raise the error that a kernel recorded; the watchdog then does not."""
         failure = self.failure()
         assert failure is not None
         self._watchdog.delivered = True
@@ -225,7 +215,7 @@ class CudaBackend:
     def bytes_sent(self) -> np.ndarray:
         raise Unsupported(
             "kernels on a GPU do not count their bytes: run the same program on the host backend, with "
-            "PENNYMPI_COUNT_BYTES=1 and the nodes laid by PENNYMPI_TOPOLOGY; what is sent there is sent here"
+            "PENNYMPI_COUNT_BYTES=1 and the nodes laid by PENNYMPI_TOPOLOGY; what is sent there is sent on a GPU"
         )
 
     def describe(self) -> list[tuple[str, str]]:

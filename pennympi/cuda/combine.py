@@ -1,9 +1,10 @@
-"""Adding up what all PEs put here, in registers, on a GPU."""
+"""Adding up what all PEs have put into this PE's slots, in registers, on a GPU."""
 
 from numba import cuda
 
 from ..compile import context as ctx_words
 from .intrinsics import load_1, load_word, store_1
+from .stubs import ALIGNED, ITEM_BYTES, add, begin, end, end_plus, plus_pair
 from .words import load_pair, store_pair
 
 DELTAS, GAVE_UP = 8 * ctx_words.DELTAS, 8 * ctx_words.GAVE_UP
@@ -23,8 +24,8 @@ def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_p
 
 
 def add_up(ctx, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, residual):
-    """To out, and if ``to_all`` to ``there`` on every other PE, or only here once this PE has given up; what a caller
-    does not want is not compiled."""
+    """Write the sum to out, and if ``to_all`` to ``there`` on every other PE.  Once this PE has given up, ``there`` is
+    written on this PE only.  The compiler leaves out what a caller does not use."""
     nbytes = count * ITEM_BYTES
     thread = cuda.threadIdx.x
     step = cuda.blockDim.x * 16
@@ -80,7 +81,7 @@ def add_up(ctx, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, re
 
 
 def delta(ctx, me, k, n_pes, near):
-    """What to add to a symmetric address for the k-th PE after this one; 0 if the bytes are to stay ``near``."""
+    """What to add to a symmetric address for the k-th PE after this one; 0 if the bytes are to stay on this PE (near)."""
     pe = me + k
     if pe >= n_pes:
         pe -= n_pes

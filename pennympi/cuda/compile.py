@@ -1,18 +1,18 @@
-"""From a bound text to a cubin, cached on disk."""
+"""From a kernel to a cubin, cached on disk."""
 
 import zlib
 from collections.abc import Callable
 from functools import cache, partial
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numba_cuda
 from numba import cuda
 
-from ..arrays.dtypes import DType
-from ..compile.bind import bind, call_source, parameters, text_hash
+from ..compile.bind import bind, call_source, kernel_hash, parameters
 from ..compile.cache import folder, made_once
+from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
 from . import combine, multicast, packets, peers, primitives, remote
 from .elements import accessors
@@ -20,10 +20,9 @@ from .elements import bodies as element_bodies
 from .intrinsics import after_previous_kernel
 from .words import register_steps, together
 
-Bounds = tuple[int, int]  # threads of a block at most, blocks that a multiprocessor must be able to hold
-BOUNDS: Bounds = (MAX_THREADS, 1)
-HALVED: Bounds = (MAX_THREADS, 2)  # 64 registers a thread
-OVERLAP_CC = (9, 0)  # from here on a kernel may be launched before the one in front of it has ended
+BOUNDS = LaunchBounds(MAX_THREADS)
+HALVED = LaunchBounds(MAX_THREADS, 2)  # 64 registers a thread
+OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched before the one in front of it has ended
 device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
@@ -32,8 +31,24 @@ _LOCAL = (
 )  # fmt: skip
 _PACKETS = ("send_packets", "receive_packets", "all_to_all_packets")
 _ADDED_PACKETS = ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets")
-_MULTICAST = ("reduce_multicast", "store_multicast", "meet_multicast")
+_MULTICAST = ("store_multicast", "meet_multicast")
 _PEER = ("put", "staged", "get", "put_signal", "fence", "signal", "signal_all")
+
+
+class Target(NamedTuple):
+    """What runs the kernel.
+
+    cc:     compute capability of the GPU
+    beyond: some PE of the team cannot be reached by a pointer
+    """
+
+    cc: tuple[int, int]
+    beyond: bool = False
+
+    @property
+    def overlap(self) -> bool:
+        """Whether the kernel may be launched while the one in front of it ends."""
+        return self.cc >= OVERLAP_CC
 
 
 def call_number(name: str) -> int:
@@ -47,71 +62,63 @@ def _primitive(body: FunctionType, fixed: tuple[tuple[str, Any], ...]) -> Any:
     return device_function(bind(body, {}, device_function, dict(fixed)))
 
 
-def entry(
-    text: Callable[..., Any],
-    name: str,
-    kinds: str,
-    elements: DType | None,
-    reduction: tuple[DType, str] | None,
-    constants: dict[str, int],
-    beyond: bool,
-    aligned: bool = False,
-    overlap: bool = False,
-) -> tuple[FunctionType, Any]:
-    """The kernel function and its signature: the text with its constants filled in.
-
-    beyond:  some PE can't be reached by a pointer
-    aligned: all arrays start at, and end on, multiples of 16 bytes
-    overlap: may be launched while the kernel before it ends (from compute capability 9.0)
-    """
+def _bodies(name: str, options: KernelOptions, target: Target) -> dict[str, Any]:
+    """The body of every primitive that a kernel of these options may call, compiled."""
+    reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
-    plain |= {primitive: getattr(remote if beyond else peers, primitive) for primitive in _PEER}
-    if beyond:
-        plain |= {"wait": remote.wait, "wait_all": remote.wait_all}
-    fixed: dict[str, Any] = {"CALL": call_number(name), "ALIGNED": aligned}
+    plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}
+    fixed: dict[str, Any] = {"CALL": call_number(name), "ALIGNED": options.aligned}
     if reduction:
         plain |= element_bodies(*reduction) | {"combine": combine.combine, "plus": combine.plus}
-        plain["combine_put"] = remote.combine_put if beyond else combine.combine_put
-        fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, constants.get("n_pes", 0))}
-    if not beyond:
-        added = _ADDED_PACKETS if reduction else ()
-        fixed |= together(constants.get("n_pes", 0))
-        plain |= {primitive: getattr(packets, primitive) for primitive in (*_PACKETS, *added)}
-    if reduction and not beyond:
+        plain["combine_put"] = combine.combine_put if near else remote.combine_put
+        fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, n_pes)}
+    if near:
+        fixed |= together(n_pes)
+        plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
+    else:
+        plain |= {"wait": remote.wait, "wait_all": remote.wait_all}
+    if near and reduction:
+        plain |= {primitive: getattr(packets, primitive) for primitive in _ADDED_PACKETS}
         plain |= {primitive: getattr(multicast, primitive) for primitive in _MULTICAST}
-        fixed |= multicast.switch_steps(*reduction)
-    bodies = {key: _primitive(body, tuple(fixed.items())) for key, body in plain.items()}
-    if elements:
-        bodies |= accessors(elements)
-    body = device_function(bind(text, bodies, device_function))
-    names = parameters(text)
+        if by_switch := multicast.switch_steps(*reduction):
+            fixed |= by_switch
+            plain["reduce_multicast"] = multicast.reduce_multicast
+    compiled = {primitive: _primitive(body, tuple(fixed.items())) for primitive, body in plain.items()}
+    return compiled | (accessors(options.elements) if options.elements else {})
+
+
+def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> tuple[FunctionType, Any]:
+    """The function that is launched, which calls the kernel with the constants filled in, and its signature."""
+    body = device_function(bind(kernel, _bodies(name, options, target), device_function))
+    names, constants = parameters(kernel), options.constants
     open_names = [n for n in names if n not in constants]
-    filled, free = call_source(text, constants)
-    scope: dict[str, Any] = {"body": body, "after_previous_kernel": after_previous_kernel, "__name__": __name__, **free}
-    begin = "after_previous_kernel()\n    " if overlap else ""
-    kernel_name = "".join(c if c.isalnum() else "_" for c in name)
-    exec(
-        f"def {kernel_name}({', '.join(open_names)}):\n    {begin}body({filled})\n", scope
-    )  # only a parameter list differs
-    letters = "i" + kinds
+    arguments, records = call_source(kernel, constants)
+    scope: dict[str, Any] = {
+        "body": body, "after_previous_kernel": after_previous_kernel, "__name__": __name__, **records
+    }  # fmt: skip
+    begin = "after_previous_kernel()\n    " if target.overlap else ""
+    function_name = "".join(c if c.isalnum() else "_" for c in name)
+    # By exec, since only the list of parameters differs from kernel to kernel.
+    exec(f"def {function_name}({', '.join(open_names)}):\n    {begin}body({arguments})\n", scope)
+    letters = "i" + options.kinds_of(kernel)
     types = [_LETTERS[letter] for n, letter in zip(names, letters, strict=True) if n not in constants]
-    return scope[kernel_name], numba.void(*types)
+    return scope[function_name], numba.void(*types)
 
 
-def _least(bounds: Bounds) -> int | Bounds:
+def _least(bounds: LaunchBounds) -> int | LaunchBounds:
     """The bounds as Numba takes them; one block is what a multiprocessor holds anyway."""
-    return bounds if bounds[1] > 1 else bounds[0]
+    return bounds if bounds.min_blocks > 1 else bounds.max_threads
 
 
-def ptx(function: FunctionType, signature: Any, cc: tuple[int, int], bounds: Bounds = BOUNDS) -> str:
+def ptx(function: FunctionType, signature: Any, cc: tuple[int, int], bounds: LaunchBounds = BOUNDS) -> str:
     """The kernel as PTX.  Needs no GPU."""
-    text, _ = cuda.compile(
+    code, _ = cuda.compile(
         function, signature, device=False, cc=cc, output="ptx", abi="numba", launch_bounds=_least(bounds)
     )
-    return text
+    return code
 
 
-def _linked(function: FunctionType, signature: Any, cc: tuple[int, int], bounds: Bounds) -> bytes:
+def _linked(function: FunctionType, signature: Any, cc: tuple[int, int], bounds: LaunchBounds) -> bytes:
     """The kernel as a cubin with NVSHMEM's device code linked in."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
@@ -124,38 +131,46 @@ def _linked(function: FunctionType, signature: Any, cc: tuple[int, int], bounds:
     return Linker(*objects, options=options).link("cubin").code
 
 
-def _assembled(text: str, cc: tuple[int, int]) -> bytes:
+def _assembled(code: str, cc: tuple[int, int]) -> bytes:
+    """PTX as a cubin."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}")
-    return Linker(ObjectCode.from_ptx(text.encode()), options=options).link("cubin").code
+    return Linker(ObjectCode.from_ptx(code.encode()), options=options).link("cubin").code
 
 
-def cubin(
-    text: Callable[..., Any],
-    name: str,
-    kinds: str,
-    elements: DType | None,
-    reduction: tuple[DType, str] | None,
-    constants: dict[str, int],
-    beyond: bool,
-    aligned: bool,
-    cc: tuple[int, int],
-    bounds: Bounds = BOUNDS,
-) -> bytes:
-    """The text's machine code for a compute capability, from disk if it was made before."""
-    baked = "_".join(f"{key}{value}" for key, value in sorted(constants.items()))
-    typed = "_".join([elements.name if elements else "bytes", *((reduction[0].name, reduction[1]) if reduction else ())])
-    label = f"{text.__module__}_{text.__qualname__}_{typed}_{kinds}_{baked}_{'aligned' if aligned else 'any'}"
-    label += "_remote" if beyond else "_peers"
-    label += "" if bounds == BOUNDS else f"_{bounds[0]}x{bounds[1]}"
-    label = "".join(c if c.isalnum() else "_" for c in label)
-    label = f"{label[:120]}_{zlib.crc32((label + name + text_hash(text)).encode()):08x}_sm{cc[0]}{cc[1]}.cubin"
+def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> bytes:
+    """The kernel's machine code, from disk if it was made before."""
+    bounds, cc = options.bounds or BOUNDS, target.cc
 
     def make() -> bytes:
-        function, signature = entry(text, name, kinds, elements, reduction, constants, beyond, aligned, cc >= OVERLAP_CC)
-        if beyond:
+        function, signature = entry(kernel, name, options, target)
+        if target.beyond:
             return _linked(function, signature, cc, bounds)
         return _assembled(ptx(function, signature, cc, bounds), cc)
 
-    return made_once(label, folder(numba.__version__, numba_cuda.__version__), make)
+    return made_once(_file_name(kernel, name, options, target), folder(numba.__version__, numba_cuda.__version__), make)
+
+
+def _file_name(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> str:
+    """The cubin's file in the cache: readable as far as it fits, and a digest of all that the machine code depends on."""
+    reduction, bounds = options.reduction, options.bounds or BOUNDS
+    typed = [
+        options.elements.name if options.elements else "bytes",
+        *((reduction[0].name, reduction[1]) if reduction else ()),
+    ]
+    label = "_".join(
+        [
+            kernel.__module__,
+            kernel.__qualname__,
+            *typed,
+            options.kinds_of(kernel),
+            *(f"{key}{value}" for key, value in sorted(options.constants.items())),
+            "aligned" if options.aligned else "any",
+            "remote" if target.beyond else "peers",
+            *(() if bounds == BOUNDS else (f"{bounds.max_threads}x{bounds.min_blocks}",)),
+        ]
+    )
+    label = "".join(c if c.isalnum() else "_" for c in label)
+    digest = zlib.crc32((label + name + kernel_hash(kernel)).encode())
+    return f"{label[:120]}_{digest:08x}_sm{target.cc[0]}{target.cc[1]}.cubin"

@@ -11,10 +11,12 @@ from numba.cuda.extending import intrinsic
 from ..arrays.dtypes import DType
 from ..compile import accessors as shared
 from ..compile import context as ctx_words
-from ..compile.arithmetic import STEPS, step_bytes
+from ..compile.arithmetic import STEPS, Step, step_bytes
 from .intrinsics import GLOBAL, load_word
+from .stubs import ALIGNED, DST_BYTES, PART_BYTES, SRC_BYTES, WIDTH, elements, shifted, single, wide
 
 VECTOR_BYTES = 16
+PES = 8 * ctx_words.N_PES
 
 
 @cache
@@ -24,10 +26,11 @@ def accessors(dtype: DType) -> dict[str, Any]:
 
 
 def _step(step: str, dtype: DType, op: str, width: int, align: tuple[int, int]) -> Any:
-    return shared.reduction_step(step, dtype, op, width, align, intrinsic, types, GLOBAL)
+    return shared.reduction_step(Step(step, dtype, op, width, align, GLOBAL), intrinsic, types)
 
 
 def _elements(ctx, dst, part, src, count):
+    """The body of every step but ``widen``; the stubs differ from step to step."""
     n_pes = load_word(ctx + PES)
     thread = cuda.threadIdx.x
     threads = cuda.blockDim.x
@@ -55,7 +58,7 @@ def _widen(ctx, dst, src, count):
 
 @cache
 def bodies(dtype: DType, op: str) -> dict[str, FunctionType]:
-    """Bodies of ``widen``, ``reduce``, ``finish``, ``merge`` and ``finish_merge`` for a dtype and op, to be bound."""
+    """Bodies of ``widen``, ``reduce``, ``finish``, ``merge`` and ``finish_merge`` for a dtype and op, for ``bind``."""
     made = {}
     for step in STEPS:
         dst_bytes, src_bytes = step_bytes(step, dtype)
@@ -65,7 +68,6 @@ def bodies(dtype: DType, op: str) -> dict[str, FunctionType]:
             "SRC_BYTES": src_bytes,
             "PART_BYTES": dtype.acc_bytes,
             "DST_BYTES": dst_bytes,
-            "PES": 8 * ctx_words.N_PES,
             "wide": _step(step, dtype, op, VECTOR_BYTES // dtype.item_bytes, (VECTOR_BYTES, VECTOR_BYTES)),
             "single": _step(step, dtype, op, 1, (dtype.item_bytes, dtype.acc_bytes)),
             "shifted": _step(step, dtype, op, 1, (1, 1)),

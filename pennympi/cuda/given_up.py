@@ -1,7 +1,7 @@
-"""What all teams of a process share about a wait that gave up.
+"""What the teams of a process share about a wait that has given up.
 
-A kernel of another team may be queued behind the one that waited, and its input be what that one left: so all teams'
-``ctx`` say that this PE gave up, one abort word ends all their waits, and every team's next call raises.
+A kernel of another team may be queued behind the kernel that waited, and may read what it left behind.  So the ``ctx``
+of every team says that this PE has given up, one abort word ends all waits, and the next call of every team raises.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ _runtime = cupy.cuda.runtime
 
 
 class GivenUp:
-    """abort: a word, not 0 once a wait has given up;  record: of the first one;  call_names: of the calls' numbers"""
+    """The state of one process.
+
+    abort:      a word, not 0 once a wait has given up
+    record:     words about the first wait that gave up (``compile/context.py``)
+    call_names: {number of a call in the record: its name}
+    """
 
     def __init__(self) -> None:
         n_words = 1 + ctx_words.RECORD_WORDS
@@ -26,12 +31,12 @@ class GivenUp:
         self.abort = memoryview(words.data)[:1]  # a memoryview is read faster than an array
         self.record = words[1:]
         self.call_names: dict[int, str] = {}
-        self._heres: list[int] = []
+        self._ctxs: list[int] = []
         self._shared = cupy.cuda.alloc(8 * (2 + MOST_TEAMS))  # taken, number of teams, their ``ctx``s
         _runtime.memset(self._shared.ptr, 0, 16)
 
     def words(self) -> dict[int, int]:
-        """What a ``ctx`` holds of it."""
+        """{index: value} of the words of ``ctx`` that point to this state."""
         return {
             ctx_words.ABORT: self._pinned.ptr,
             ctx_words.RECORD: self._pinned.ptr + 8,
@@ -39,17 +44,17 @@ class GivenUp:
         }
 
     def open(self, ctx: int) -> None:
-        """A team of this process has its ``ctx`` at this device address."""
-        self._heres.append(ctx)
+        """Take in a team whose ``ctx`` is at this device address."""
+        self._ctxs.append(ctx)
         self._write()
 
     def close(self, ctx: int) -> None:
         """Undo ``open``."""
-        self._heres.remove(ctx)
+        self._ctxs.remove(ctx)
         self._write()
 
     def _write(self) -> None:
-        words = np.array([len(self._heres), *self._heres], np.int64)
+        words = np.array([len(self._ctxs), *self._ctxs], np.int64)
         _runtime.memcpy(self._shared.ptr + 8, words.ctypes.data, words.nbytes, _runtime.memcpyDefault)
 
 
@@ -57,7 +62,7 @@ _of_process: list[GivenUp] = []
 
 
 def given_up() -> GivenUp:
-    """The one of this process; made by its first team, on that one's device."""
+    """The state of this process; its first team makes it, on the device of that team."""
     if not _of_process:
         _of_process.append(GivenUp())
     return _of_process[0]

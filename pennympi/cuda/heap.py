@@ -12,15 +12,16 @@ from ..job.job import Job
 from ..memory.arena import TeamArena
 from ..memory.freelist import FreeList, aligned
 
-SEGMENT_BYTES = 2 << 30  # when nobody said how large; half of what the device can give, where that is less
+SEGMENT_BYTES = 2 << 30  # where no size is asked for; half of what the device can give, where that is less
 KEPT_BYTES = 1 << 30  # NVSHMEM's heap grows by 512 MiB at a time, and keeps something for itself
 
 
 class Segments:
     """What nvshmem_malloc gave this process: memory of all its teams, kept until the process ends.
 
-    deltas: what to add to an address for each PE's instance, None where a pointer does not reach
-    base:   the address of offset 0;  ranges: what is free of nbytes, by offset
+    deltas: what to add to an address to get that of each PE's instance, None where no pointer reaches it
+    base:   the address of offset 0
+    ranges: the free ranges of the nbytes of all segments, by offset
     """
 
     def __init__(self, me: int, n_pes: int, device: int, n_sharing: int):
@@ -32,7 +33,7 @@ class Segments:
         self.deltas = [pointer - self.base if pointer else None for pointer in pointers]
 
     def room_bytes(self) -> int:
-        """What one more segment may take on this PE.
+        """Bytes that one more segment may take on this PE.
 
         NVSHMEM ends the process when its heap can't grow, so it must not be asked for more.
         """
@@ -41,7 +42,7 @@ class Segments:
     def start(self, job: Job, heap_bytes: int | None) -> None:
         """Make the first segment.  Collective over all PEs of NVSHMEM; raises SymmetricHeapExhausted.
 
-        heap_bytes: its size, the largest that a PE asks for; None on all PEs: by what the devices have
+        heap_bytes: its size, of which the largest on any PE counts; None on all PEs: a size by the devices' memory
         """
         said = job.gather((heap_bytes or 0, self.room_bytes()), "start of the symmetric heap")
         request, room_bytes = max(said)[0], min(room for _, room in said)
@@ -56,14 +57,17 @@ class Segments:
             size -= size // 4
 
     def grow(self, job: Job, nbytes: int) -> int:
-        """Make a segment of ``nbytes`` or more, where there is room; what there was.  Collective, as ``start``."""
+        """Make a segment of ``nbytes`` or more where there is room; return the room in bytes that there was.
+
+        Collective, as ``start``.
+        """
         room_bytes = min(job.gather(self.room_bytes(), "growth of the symmetric heap"))
         if nbytes <= room_bytes and not self.add(max(nbytes, min(SEGMENT_BYTES, room_bytes // 2))):
             self.add(nbytes)
         return room_bytes
 
     def add(self, nbytes: int) -> bool:
-        """Make a segment; False if NVSHMEM has no room for it.  Collective over all PEs of NVSHMEM."""
+        """Make a segment; return False if NVSHMEM has no room for it.  Collective over all PEs of NVSHMEM."""
         nbytes = aligned(nbytes)
         try:
             address = int(nvshmem.malloc(nbytes))
@@ -76,12 +80,12 @@ class Segments:
         return address != 0
 
     def holds(self, address: int) -> bool:
-        """True for an address between the first and the last segment."""
+        """Whether an address lies between the start of the first and the end of the last segment."""
         return self._low <= address < self._high
 
 
 class Heap:
-    """Symmetric memory of one team.  whole: it has all PEs of NVSHMEM."""
+    """Symmetric memory of one team."""
 
     def __init__(self, job: Job, segments: Segments):
         self._job, self._segments = job, segments
@@ -89,9 +93,9 @@ class Heap:
         self._whole = job.n_pes == segments.n_pes
 
     def allocate(self, nbytes: int) -> int:
-        """Address of ``nbytes`` symmetric bytes.  Collective; raises SymmetricHeapExhausted.
+        """Allocate ``nbytes`` symmetric bytes and return their address.  Collective.  Raises SymmetricHeapExhausted.
 
-        Waits for no stream, unless a team of all PEs finds no room and makes a segment.
+        It waits for no stream, unless a team of all PEs finds no room and makes a segment.
         """
         room_bytes = 0
         offset = self._arena.allocate(nbytes)
@@ -115,7 +119,7 @@ class Heap:
         self._arena.release(address - self._segments.base)
 
     def taken(self, address: int) -> bool:
-        """True for an address in memory that a team of this PE holds."""
+        """Whether an address lies in memory that a team of this PE holds."""
         return self._segments.ranges.taken_at(address - self._segments.base)
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
@@ -125,5 +129,5 @@ class Heap:
         return cupy.ndarray(shape, dtype.numpy, cupy.cuda.MemoryPointer(memory, 0))
 
     def close(self) -> None:
-        """Give everything back that is left."""
+        """Give back all that the team still holds."""
         self._arena.close()

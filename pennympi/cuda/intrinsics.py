@@ -1,4 +1,4 @@
-"""The instructions that Numba has no word for, on a GPU, as PTX and LLVM IR.
+"""The GPU instructions that Numba has no function for, as PTX and LLVM IR.
 
 Polling and flags are volatile inline PTX with a memory clobber; data moves by
 plain LLVM accesses to the global address space, which the compiler may schedule
@@ -14,9 +14,9 @@ GLOBAL = 1  # LLVM's address space of device memory
 _QUAD = ir.VectorType(_I32, 4)
 
 
-def _asm(b, result, operands, text, constraints):
+def _asm(b, result, operands, ptx, constraints):
     kind = ir.FunctionType(result, [operand.type for operand in operands])
-    return b.call(ir.InlineAsm(kind, text, constraints, side_effect=True), operands)
+    return b.call(ir.InlineAsm(kind, ptx, constraints, side_effect=True), operands)
 
 
 @intrinsic
@@ -65,7 +65,7 @@ def fence_system(typing):
 def after_previous_kernel(typing):
     """Wait for the kernel in front (programmatic dependent launch), and let the next one come up.
 
-    Nothing of memory may be touched before; afterwards all is as after an ordinary launch.
+    No memory may be read or written before; afterwards everything is as after an ordinary launch.
     """
 
     def code(context, b, signature, args):

@@ -1,7 +1,6 @@
 """Launching a cubin through the driver, with arguments packed beforehand.
 
-A launch by Numba's dispatcher costs 20 to 145 us of host time; this one costs
-what the driver takes and about a microsecond.
+A launch by Numba's dispatcher costs 20 to 145 us of host time; this one costs about 1 us more than the driver's own.
 """
 
 import ctypes
@@ -14,6 +13,7 @@ from cuda.bindings import driver
 
 from ..backend import Run
 from ..compile.bind import parameters
+from ..compile.options import KernelOptions
 from ..errors import PennympiError
 
 
@@ -46,8 +46,8 @@ _launch.argtypes = [ctypes.POINTER(_Configuration), ctypes.c_void_p, ctypes.c_vo
 def configuration(blocks: int, threads: int, overlap: bool) -> _Configuration:
     """A launch configuration for one block dimension; its stream is set at each launch.
 
-    overlap: programmatic dependent launch: the kernel comes up while the one in front of it
-    ends, and waits for it by itself (``after_previous_kernel``)
+    overlap: programmatic dependent launch: the kernel starts while the one in front of it ends, and waits for it by
+             its first instruction (``after_previous_kernel``)
     """
     made = _Configuration((blocks, 1, 1), (threads, 1, 1))
     if overlap:
@@ -72,15 +72,14 @@ def checked(result: tuple[Any, ...]) -> Any:
 class CudaKernel:
     """A loaded kernel.
 
-    The arguments lie in one ctypes array; the driver copies them at the launch,
-    so that the array can be used again at once.
+    The arguments lie in one ctypes array.  The driver copies them at the launch, so that the array can be used again.
     """
 
-    def __init__(self, backend: Any, code: bytes, text: Callable[..., Any], kinds: str, constants: dict[str, int]):
+    def __init__(self, backend: Any, code: bytes, kernel: Callable[..., Any], options: KernelOptions):
         self._backend = backend
         self._function = backend.load(code)
-        names = parameters(text)[1:]
-        self._kept = [(i, kinds[i]) for i, n in enumerate(names) if n not in constants]
+        names, kinds = parameters(kernel)[1:], options.kinds_of(kernel)
+        self._kept = [(i, kinds[i]) for i, n in enumerate(names) if n not in options.constants]
         self._words, self._pointers = self._pack([0] * len(names))
         self._at = ctypes.addressof(self._pointers)
         self._configurations: dict[tuple[int, int], Any] = {}
@@ -116,7 +115,7 @@ class CudaKernel:
             checked((driver.CUresult(status),))
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
-        """The launch with some of its arguments left open."""
+        """The launch with the arguments of the indices ``left_open`` to be given at each call."""
         words, pointers = self._pack(args)
         at, function = ctypes.addressof(pointers), self._function
         config = configuration(blocks, threads or self._backend.threads, self._backend.overlap)
@@ -143,23 +142,23 @@ class CudaKernel:
 
 
 @cache
-def load(code: bytes, told: Callable[[int], None] | None) -> int:
-    """The function of a cubin, loaded once a process: CUDA loads only when all that is in flight has run.
+def load(code: bytes, on_load: Callable[[int], None] | None) -> int:
+    """The function of a cubin, loaded once a process, since CUDA loads only when all work in flight has finished.
 
-    told: what has to hear of the module
+    on_load: called with the module's handle
     """
     module = checked(driver.cuModuleLoadData(code))
-    if told:
-        told(int(module))
+    if on_load:
+        on_load(int(module))
     return int(checked(driver.cuModuleGetFunction(module, code_entry(code))))
 
 
 def registers(function: int) -> int:
-    """What a thread of a loaded kernel takes."""
+    """Registers of a thread of a loaded kernel."""
     return int(checked(driver.cuFuncGetAttribute(driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, function)))
 
 
 def code_entry(code: bytes) -> bytes:
-    """Name of the kernel in a cubin: the ELF section ".text.NAME" that is no helper's."""
+    """Name of the kernel in a cubin: of the ELF section ".text.NAME" whose NAME is not a CUDA helper's."""
     names = re.findall(rb"\0\.text\.([^\0]+)", code)
     return next(name for name in names if not name.startswith(b"__cuda"))

@@ -21,6 +21,7 @@ from ..kernels.block import POISON
 from .intrinsics import load_acquire, load_word, store_release
 from .peers import at
 from .primitives import GAVE_UP, SPINS, give_up, look
+from .stubs import ITEM_BYTES, add_by_switch
 from .words import PAIR, load_pair, split, store_pair
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -30,17 +31,17 @@ _KINDS = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16
 
 @cache
 def switch_steps(dtype: DType, op: str) -> dict[str, Any]:
-    """``add_by_switch(multicast address, n_pes)`` -> 16 bytes, where the switch can; else nothing."""
+    """{"add_by_switch": its instruction} where the switch can reduce this dtype with this op, else {}."""
     if op not in SWITCH_ADDS.get(dtype.name, ()):
         return {}
     width = 16 // dtype.item_bytes
 
     @intrinsic
-    def add_by_switch(typing, address, n_pes):
+    def add_16_bytes(typing, address, n_pes):
         def code(context, b, signature, args):
             kind = ir.FunctionType(ir.LiteralStructType([_I32] * 4), [_I64])
-            text = f"multimem.ld_reduce.relaxed.sys.global.{_KINDS[dtype.name]} {{$0,$1,$2,$3}}, [$4];"
-            words = b.call(ir.InlineAsm(kind, text, "=r,=r,=r,=r,l,~{memory}", side_effect=True), args[:1])
+            ptx = f"multimem.ld_reduce.relaxed.sys.global.{_KINDS[dtype.name]} {{$0,$1,$2,$3}}, [$4];"
+            words = b.call(ir.InlineAsm(kind, ptx, "=r,=r,=r,=r,l,~{memory}", side_effect=True), args[:1])
             vector = ir.Constant(ir.VectorType(_I32, 4), ir.Undefined)
             for k in range(4):
                 vector = b.insert_element(vector, b.extract_value(words, k), ir.Constant(_I32, k))
@@ -51,7 +52,7 @@ def switch_steps(dtype: DType, op: str) -> dict[str, Any]:
 
         return PAIR(types.int64, types.int64), code
 
-    return {"add_by_switch": add_by_switch}
+    return {"add_by_switch": add_16_bytes}
 
 
 @intrinsic
@@ -62,8 +63,8 @@ def store_by_switch(typing, address, pair):
         words = [b.extract_value(args[1], k) for k in (0, 1)]
         halves = [b.trunc(b.lshr(word, ir.Constant(_I64, shift)), _I32) for word in words for shift in (0, 32)]
         kind = ir.FunctionType(ir.VoidType(), [_I64] + [_I32] * 4)
-        text = "multimem.st.relaxed.sys.global.v4.f32 [$0], {$1,$2,$3,$4};"
-        b.call(ir.InlineAsm(kind, text, "l,r,r,r,r,~{memory}", side_effect=True), [args[0], *halves])
+        ptx = "multimem.st.relaxed.sys.global.v4.f32 [$0], {$1,$2,$3,$4};"
+        b.call(ir.InlineAsm(kind, ptx, "l,r,r,r,r,~{memory}", side_effect=True), [args[0], *halves])
         return context.get_dummy_value()
 
     return types.void(types.int64, PAIR), code
@@ -75,8 +76,8 @@ def load_least(typing, address):
 
     def code(context, b, signature, args):
         kind = ir.FunctionType(_I64, [_I64])
-        text = "multimem.ld_reduce.acquire.sys.global.min.s64 $0, [$1];"
-        return b.call(ir.InlineAsm(kind, text, "=l,l,~{memory}", side_effect=True), args)
+        ptx = "multimem.ld_reduce.acquire.sys.global.min.s64 $0, [$1];"
+        return b.call(ir.InlineAsm(kind, ptx, "=l,l,~{memory}", side_effect=True), args)
 
     return types.int64(types.int64), code
 

@@ -13,6 +13,21 @@ from ..kernels.block import POISON
 from .intrinsics import load_1, load_volatile, load_word, store_1, store_word
 from .peers import at
 from .primitives import GAVE_UP, SPINS, give_up, look, poisoned
+from .stubs import (
+    ALIGNED,
+    ITEM_BYTES,
+    TOGETHER,
+    add,
+    begin,
+    end,
+    end_plus,
+    fold,
+    fold_plus,
+    missing,
+    pair_of,
+    plus_pair,
+    poll_all,
+)
 from .words import poll_pair, send_pair
 
 ALL = 0xFFFFFFFF
@@ -68,7 +83,7 @@ def store_part(dst, i, nbytes, pair):
 
 
 def own_pair(src, i, nbytes):
-    """Part ``i`` of this PE's own data (its last thread of a line has 8 bytes more than it sends)."""
+    """Part ``i`` of this PE's own data (the last thread of a line has 8 bytes more than it sends)."""
     offset = data_offset(i)
     return (word_at(src, offset, nbytes), word_at(src, offset + 8, nbytes))
 
@@ -84,9 +99,9 @@ def send_packets(ctx, slot, src, nbytes, epoch, pe):
 
 
 def lost(ctx, waiting, gone, found, epoch, source):
-    """True in all lanes once one that is ``waiting`` for PE ``source`` gives up: it has to go, or found poison.
+    """True in all lanes once a lane that is ``waiting`` for PE ``source`` gives up: it has to go, or it found poison.
 
-    Then all of them have written that this PE gave up, so that each sees it: a line of garbage goes out as poison.
+    All lanes then write that this PE has given up, so that each of them sees it: it sends garbage as poison only.
     """
     own = waiting and (gone or found >= POISON)
     if not cuda.any_sync(ALL, own):
@@ -100,8 +115,8 @@ def lost(ctx, waiting, gone, found, epoch, source):
 def take(ctx, slot, i, epoch, source):
     """Part ``i`` of the lines in ``slot``, once its line is of this epoch.
 
-    Of this epoch alone: the other parity's half has those of the one before, no PE sends the next but one before this
-    one is read, and poison is no epoch, so that only the slow path looks for it.
+    It compares for equality: the other buffer holds the lines of the epoch before, no PE sends the next epoch but one
+    before this one is read, and poison is no epoch, so that only the slow path looks for it.
     """
     spins = 0
     since_ns = 0

@@ -1,9 +1,8 @@
 """Bodies of the primitives on a GPU that stay on this PE, and its waits.
 
-Plain functions: ``compile.py`` binds them anew for each kernel, with CALL (the
-number that the record of a timeout holds) as a constant.  A primitive that
-writes memory ends with a barrier of the block, so that texts need none.  Loops
-are ``while`` loops: a ``range`` with a step costs a 64-bit division.
+Plain functions: ``compile.py`` binds them anew for each kernel, with the stubs of ``stubs.py`` replaced.  A primitive
+that writes memory ends with a barrier of the block, so that kernels need none.  Loops are ``while`` loops: a ``range``
+with a step costs a 64-bit division.
 """
 
 from numba import cuda
@@ -27,10 +26,10 @@ from .intrinsics import (
     store_4,
     store_word,
 )
+from .stubs import CALL
 
-CALL = 0
 WORD = 8
-# Byte offsets of ``ctx``, flat because a text's constants are plain globals.
+# Byte offsets of the words of ``ctx``, each a global of its own: the compiler takes those as constants.
 ABORT, RECORD, TIMEOUT_NS, SHARED = (
     WORD * ctx_words.ABORT,
     WORD * ctx_words.RECORD,
@@ -161,7 +160,7 @@ def poll(ctx, signal, value, source):
 def look(ctx, source, since_ns):
     """A waiting thread's look at clock and abort word: (when this wait began, whether to give up).
 
-    It has to when it has waited, and PE ``source`` has been silent, for longer than the deadline.  It also tells the
+    It gives up when it has waited, and PE ``source`` has been silent, for longer than the deadline.  It also tells the
     watchdog for whom it waits.
     """
     now_ns = global_timer_ns()
@@ -177,7 +176,8 @@ def look(ctx, source, since_ns):
 
 
 def give_up(ctx, found, value, source):
-    """Poison what this PE sends from here on, on all its teams; the first writes the record and raises the abort word."""
+    """Poison all that this PE sends from now on, in all its teams.  The first thread that gives up writes the record and
+    sets the abort word."""
     store_word(ctx + GAVE_UP, POISON)
     shared = load_word(ctx + SHARED)
     for team in range(load_word(shared + WORD)):
@@ -196,7 +196,7 @@ def give_up(ctx, found, value, source):
 
 
 def poisoned(ctx, value):
-    """What to send for ``value``: poison as well, once this PE has given up."""
+    """What to send for ``value``: it is poisoned once this PE has given up."""
     return value | load_word(ctx + GAVE_UP)
 
 

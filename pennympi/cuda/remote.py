@@ -16,12 +16,12 @@ from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
 from .peers import goal
 from .primitives import GAVE_UP, copy, poisoned
-from .primitives import wait as wait_here
-from .primitives import wait_all as wait_all_here
+from .primitives import wait as wait_only
+from .primitives import wait_all as wait_all_only
+from .stubs import ITEM_BYTES
 
 DELTAS, PES = 8 * ctx_words.DELTAS, 8 * ctx_words.N_PES
 UNREACHABLE = ctx_words.UNREACHABLE
-ITEM_BYTES = 1  # of an element: bound anew, like CALL
 
 SHIM = r"""
 #define __NVSHMEM_NUMBA_SUPPORT__
@@ -147,16 +147,16 @@ def fence(ctx):
 
 
 def wait(ctx, signal, value, source):
-    wait_here(ctx, signal, value, source)
-    settle(ctx)
+    wait_only(ctx, signal, value, source)
+    fence_if_given_up(ctx)
 
 
 def wait_all(ctx, signals, value, me, n_pes):
-    wait_all_here(ctx, signals, value, me, n_pes)
-    settle(ctx)
+    wait_all_only(ctx, signals, value, me, n_pes)
+    fence_if_given_up(ctx)
 
 
-def settle(ctx):
+def fence_if_given_up(ctx):
     """A wait that gave up proves nothing: what is under way has to leave its source before garbage gets there."""
     if gave_up(ctx):
         fence(ctx)

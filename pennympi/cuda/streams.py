@@ -1,4 +1,4 @@
-"""Streams of any library, by handle."""
+"""CUDA streams of any library, by their handles."""
 
 import ctypes
 from typing import Any
@@ -11,14 +11,14 @@ from .launch import checked, library
 _runtime = cupy.cuda.runtime
 _current = cupy.cuda.get_current_stream
 EXTERNAL = 1  # CU_EVENT_WAIT_EXTERNAL
-# By ctypes, as the launch: half of the time of cuda.bindings' functions.
+# By ctypes, as the launch: cuda.bindings' functions take twice the time.
 _record, _wait = library.cuEventRecord, library.cuStreamWaitEvent
 _record.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 _wait.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
 
 
 def _with_edges(name: str, version: int) -> Any:
-    """A driver function in the form that knows of edge data: CUDA 12 has it under another name, CUDA 13 no other."""
+    """A driver function in its version with edge data, which has a name of its own in CUDA 12 but not in CUDA 13."""
     return getattr(driver, f"{name}_v{version}", None) or getattr(driver, name)
 
 
@@ -71,12 +71,12 @@ def owner(stream: Any) -> Any:
 
 
 def new_event() -> ctypes.c_void_p:
-    """An event that keeps no time; it lives as long as the process."""
+    """An event without timing; it lives as long as the process."""
     return ctypes.c_void_p(int(checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))))
 
 
 def record(event: ctypes.c_void_p, stream: int) -> None:
-    """Record an event behind what is in the stream now."""
+    """Record an event behind all work that is in the stream now."""
     _checked(_record(event, stream))
 
 

@@ -19,122 +19,151 @@ _I64 = ir.IntType(64)
 PAIR = types.UniTuple(types.int64, 2)
 
 
-def _join(b: ir.IRBuilder, value: ir.Value, n: int, element: ir.Type, width: int) -> ir.Value:
-    """A tuple of n int64 as a vector of elements."""
-    vector = ir.Constant(ir.VectorType(_I64, n), ir.Undefined)
-    for k in range(n):
-        vector = b.insert_element(vector, cgutils.unpack_tuple(b, value)[k], ir.Constant(ir.IntType(32), k))
-    return b.bitcast(vector, ir.VectorType(element, width))
-
-
 def split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
     """A vector of elements as a tuple of n int64."""
     words = b.bitcast(vector, ir.VectorType(_I64, n))
     return cgutils.pack_array(b, [b.extract_element(words, ir.Constant(ir.IntType(32), k)) for k in range(n)])
 
 
+class _Vectors:
+    """The arithmetic of a dtype and op on 16 bytes of elements and their partials, both held as tuples of int64.
+
+    width: elements of a vector;  n_words: int64 of its partials
+    """
+
+    def __init__(self, dtype: DType, op: str):
+        self._dtype, self._op = dtype, op
+        self.width = 16 // dtype.item_bytes
+        self.n_words = self.width * dtype.acc_bytes // 8
+        self._element, self._partial = arithmetic.element_type(dtype), arithmetic.partial_type(dtype)
+
+    def joined(self, b: ir.IRBuilder, words: ir.Value) -> ir.Value:
+        """The vector of partials in a tuple of n_words int64."""
+        return _join(b, words, self.n_words, self._partial, self.width)
+
+    def widened(self, b: ir.IRBuilder, pair: ir.Value) -> ir.Value:
+        """The vector of partials of a pair of elements."""
+        return arithmetic.widen(b, self._dtype, _join(b, pair, 2, self._element, self.width), self.width)
+
+    def combined(self, b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+        """op(x, y) of vectors of partials."""
+        return arithmetic.combine(b, self._dtype, self._op, x, y)
+
+    def divided(self, b: ir.IRBuilder, x: ir.Value, n_pes: ir.Value) -> ir.Value:
+        """A vector of partials over n_pes where the op is ``avg``."""
+        return arithmetic.divide(b, self._dtype, x, n_pes, self.width) if self._op == "avg" else x
+
+    def rounded(self, b: ir.IRBuilder, x: ir.Value) -> ir.Value:
+        """A vector of partials as a pair of elements."""
+        return split(b, arithmetic.narrow(b, self._dtype, x, self.width), 2)
+
+    def plus(self, b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
+        """x + y of partials, never fused with a product before it: a CPU does not, and the bits would differ."""
+        if isinstance(self._partial, ir.IntType):
+            return b.add(x, y)
+        name = "llvm.nvvm.add.rn." + ("f" if isinstance(self._partial, ir.FloatType) else "d")
+        kind = ir.FunctionType(self._partial, [self._partial] * 2)
+        add = cgutils.get_or_insert_function(b.module, kind, name)
+        result = ir.Constant(ir.VectorType(self._partial, self.width), ir.Undefined)
+        for k in range(self.width):
+            lane = ir.Constant(ir.IntType(32), k)
+            total = b.call(add, [b.extract_element(x, lane), b.extract_element(y, lane)])
+            result = b.insert_element(result, total, lane)
+        return result
+
+
+def _join(b: ir.IRBuilder, words: ir.Value, n: int, element: ir.Type, width: int) -> ir.Value:
+    """A tuple of n int64 as a vector of elements."""
+    vector = ir.Constant(ir.VectorType(_I64, n), ir.Undefined)
+    for k in range(n):
+        vector = b.insert_element(vector, cgutils.unpack_tuple(b, words)[k], ir.Constant(ir.IntType(32), k))
+    return b.bitcast(vector, ir.VectorType(element, width))
+
+
 @cache
 def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
-    """As instructions: ``begin(pair)``, ``add(partials, pair)`` and ``end(partials, n_pes)``;
-    ``fold(pairs, own, me)``, all of that for the pairs of ``n_pes`` PEs (see ``together``).
+    """The instructions that reduce in registers, by the names of their stubs (``stubs.py``)."""
+    vectors = _Vectors(dtype, op)
+    return _steps_by_pe(vectors) | _folds(vectors, n_pes)
 
-    ``end_plus(partials, n_pes, pair)`` and ``fold_plus(pairs, own, me, pair)`` add a pair before they round,
-    ``plus_pair(pair, pair)`` adds two.
-    """
-    width = 16 // dtype.item_bytes
-    n = width * dtype.acc_bytes // 8
-    partials = types.UniTuple(types.int64, n)
-    element, partial = arithmetic.element_type(dtype), arithmetic.partial_type(dtype)
 
-    def widened(b, pair):
-        return arithmetic.widen(b, dtype, _join(b, pair, 2, element, width), width)
-
-    def rounded(b, x):
-        return split(b, arithmetic.narrow(b, dtype, x, width), 2)
-
-    def closed(b, x, n):
-        return arithmetic.divide(b, dtype, x, n, width) if op == "avg" else x
+def _steps_by_pe(vectors: _Vectors) -> dict[str, Any]:
+    """``begin``, ``add``, ``end``, ``end_plus`` and ``plus_pair``: one PE's pair at a time."""
+    partials = types.UniTuple(types.int64, vectors.n_words)
 
     @intrinsic
     def begin(typing, pair):
         def code(context, b, signature, args):
-            return split(b, widened(b, args[0]), n)
+            return split(b, vectors.widened(b, args[0]), vectors.n_words)
 
         return partials(PAIR), code
 
     @intrinsic
     def add(typing, part, pair):
         def code(context, b, signature, args):
-            x = widened(b, args[1])
-            return split(b, arithmetic.combine(b, dtype, op, _join(b, args[0], n, partial, width), x), n)
+            x = vectors.widened(b, args[1])
+            return split(b, vectors.combined(b, vectors.joined(b, args[0]), x), vectors.n_words)
 
         return partials(partials, PAIR), code
 
     @intrinsic
     def end(typing, part, n_pes):
         def code(context, b, signature, args):
-            return rounded(b, closed(b, _join(b, args[0], n, partial, width), args[1]))
+            return vectors.rounded(b, vectors.divided(b, vectors.joined(b, args[0]), args[1]))
 
         return PAIR(partials, types.int64), code
 
     @intrinsic
     def end_plus(typing, part, n_pes, pair):
         def code(context, b, signature, args):
-            x = closed(b, _join(b, args[0], n, partial, width), args[1])
-            return rounded(b, _plus(b, x, widened(b, args[2]), partial, width))
+            x = vectors.divided(b, vectors.joined(b, args[0]), args[1])
+            return vectors.rounded(b, vectors.plus(b, x, vectors.widened(b, args[2])))
 
         return PAIR(partials, types.int64, PAIR), code
 
     @intrinsic
     def plus_pair(typing, x, y):
         def code(context, b, signature, args):
-            return rounded(b, _plus(b, widened(b, args[0]), widened(b, args[1]), partial, width))
+            return vectors.rounded(b, vectors.plus(b, vectors.widened(b, args[0]), vectors.widened(b, args[1])))
 
         return PAIR(PAIR, PAIR), code
 
+    return {"begin": begin, "add": add, "end": end, "end_plus": end_plus, "plus_pair": plus_pair}
+
+
+def _folds(vectors: _Vectors, n_pes: int) -> dict[str, Any]:
+    """``fold`` and ``fold_plus``: the pairs of ``n_pes`` PEs at a time."""
+    pairs_of_all = types.UniTuple(types.int64, 2 * n_pes)
+
     def folded(b, pairs, own, me):
-        def of(pe: int) -> ir.Value:
+        def widened(pe: int) -> ir.Value:
             mine = b.icmp_signed("==", me, ir.Constant(_I64, pe))
             words = [
                 b.select(mine, cgutils.unpack_tuple(b, own)[k], cgutils.unpack_tuple(b, pairs)[2 * pe + k])
                 for k in (0, 1)
             ]
-            return widened(b, cgutils.pack_array(b, words))
+            return vectors.widened(b, cgutils.pack_array(b, words))
 
-        x = of(0)
+        x = widened(0)
         for pe in range(1, n_pes):
-            x = arithmetic.combine(b, dtype, op, x, of(pe))
-        return closed(b, x, ir.Constant(_I64, n_pes))
+            x = vectors.combined(b, x, widened(pe))
+        return vectors.divided(b, x, ir.Constant(_I64, n_pes))
 
     @intrinsic
     def fold(typing, pairs, own, me):
         def code(context, b, signature, args):
-            return rounded(b, folded(b, *args))
+            return vectors.rounded(b, folded(b, *args))
 
-        return PAIR(types.UniTuple(types.int64, 2 * n_pes), PAIR, types.int64), code
+        return PAIR(pairs_of_all, PAIR, types.int64), code
 
     @intrinsic
     def fold_plus(typing, pairs, own, me, pair):
         def code(context, b, signature, args):
-            return rounded(b, _plus(b, folded(b, *args[:3]), widened(b, args[3]), partial, width))
+            return vectors.rounded(b, vectors.plus(b, folded(b, *args[:3]), vectors.widened(b, args[3])))
 
-        return PAIR(types.UniTuple(types.int64, 2 * n_pes), PAIR, types.int64, PAIR), code
+        return PAIR(pairs_of_all, PAIR, types.int64, PAIR), code
 
-    made = {"begin": begin, "add": add, "end": end, "fold": fold}
-    return made | {"end_plus": end_plus, "plus_pair": plus_pair, "fold_plus": fold_plus}
-
-
-def _plus(b: ir.IRBuilder, x: ir.Value, y: ir.Value, partial: ir.Type, width: int) -> ir.Value:
-    """x + y of partials, never fused with a product before it: a CPU does not, and the bits would differ."""
-    if isinstance(partial, ir.IntType):
-        return b.add(x, y)
-    name = "llvm.nvvm.add.rn." + ("f" if isinstance(partial, ir.FloatType) else "d")
-    add = cgutils.get_or_insert_function(b.module, ir.FunctionType(partial, [partial] * 2), name)
-    result = ir.Constant(ir.VectorType(partial, width), ir.Undefined)
-    for k in range(width):
-        lane = ir.Constant(ir.IntType(32), k)
-        result = b.insert_element(result, b.call(add, [b.extract_element(x, lane), b.extract_element(y, lane)]), lane)
-    return result
+    return {"fold": fold, "fold_plus": fold_plus}
 
 
 MOST_TOGETHER = 8  # PEs whose packets a thread holds at once: 16 bytes each, in registers
@@ -142,20 +171,18 @@ MOST_TOGETHER = 8  # PEs whose packets a thread holds at once: 16 bytes each, in
 
 @cache
 def together(n_pes: int) -> dict[str, Any]:
-    """``poll_all(address, stride, me)``: the 16 bytes of every other PE, loads that do not wait for one another;
-    ``missing(pairs, epoch, me)``: the first PE whose second word is not this epoch, or -1;
-    ``pair_of(pairs, pe)``: those of one PE."""
+    """``poll_all``, ``missing``, ``pair_of`` and ``TOGETHER`` for a team of ``n_pes`` PEs (``stubs.py``)."""
     pairs = types.UniTuple(types.int64, 2 * n_pes)
 
     @intrinsic
     def poll_all(typing, address, stride, me):
         def code(context, b, signature, args):
             kind = ir.FunctionType(ir.LiteralStructType([_I64] * 2), [_I64] * 3)
-            text = (
+            ptx = (
                 "{ .reg .pred other; setp.ne.s64 other, $3, $4; mov.b64 $0, 0; mov.b64 $1, 0; "
                 "@other ld.relaxed.sys.global.v2.u64 {$0,$1}, [$2]; }"
             )
-            asm = ir.InlineAsm(kind, text, "=&l,=&l,l,l,l,~{memory}", side_effect=True)
+            asm = ir.InlineAsm(kind, ptx, "=&l,=&l,l,l,l,~{memory}", side_effect=True)
             words = []
             for pe in range(n_pes):
                 at = b.add(args[0], b.mul(args[1], ir.Constant(_I64, pe)))
@@ -170,9 +197,9 @@ def together(n_pes: int) -> dict[str, Any]:
         def code(context, b, signature, args):
             found = ir.Constant(_I64, -1)
             for pe in reversed(range(n_pes)):
-                ctx = ir.Constant(_I64, pe)
+                number = ir.Constant(_I64, pe)
                 old = b.icmp_signed("!=", cgutils.unpack_tuple(b, args[0])[2 * pe + 1], args[1])
-                found = b.select(b.and_(old, b.icmp_signed("!=", args[2], ctx)), ctx, found)
+                found = b.select(b.and_(old, b.icmp_signed("!=", args[2], number)), number, found)
             return found
 
         return types.int64(pairs, types.int64, types.int64), code

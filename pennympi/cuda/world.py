@@ -1,7 +1,7 @@
-"""NVSHMEM of this process: started once, over the first communicator, kept until the process ends.
+"""NVSHMEM of this process: it is started once, over the first communicator, and runs until the process ends.
 
-NVSHMEM has one set of PEs a process, and starting it again after an end is not
-reliable, so all teams share it, each with some of its PEs.
+NVSHMEM has one set of PEs a process, and to start it again after its end is not reliable.  So all teams share it, each
+with some of its PEs.
 """
 
 import ctypes
@@ -33,9 +33,11 @@ NO = ("", "0", "false", "no")  # values of a variable that switch nothing on
 class World:
     """What all teams of a process share.
 
-    group:    the PEs of NVSHMEM;  device: the number of this one's GPU;  n_sharing: how many PEs use that GPU
-    segments: the symmetric memory;  aside: a stream for work on this PE's memory
-    order:    of the launches that wait for peers
+    group:     the PEs of NVSHMEM
+    device:    the number of this PE's GPU;  n_sharing: PEs that use that GPU
+    segments:  the symmetric memory
+    aside:     a stream for work on this PE's memory
+    order:     of the launches that wait for peers
     """
 
     group: MPI.Group
@@ -50,9 +52,9 @@ _world: World | None = None
 
 
 def join(job: Job, heap_bytes: int | None) -> tuple[World, tuple[int, ...]]:
-    """NVSHMEM, started over the job's PEs unless it runs, and what it calls each of them.  Collective.
+    """Start NVSHMEM over the job's PEs unless it runs; return it and its number of each PE.  Collective.
 
-    heap_bytes: the first segment of symmetric memory, None for PENNYMPI_SYMMETRIC_SIZE
+    heap_bytes: of the first segment of symmetric memory; None: PENNYMPI_SYMMETRIC_SIZE
     Raises Unsupported when NVSHMEM runs over other PEs, SymmetricHeapExhausted.
     """
     global _world
@@ -80,7 +82,7 @@ def _start(job: Job) -> World:
     device.set_current()
     cupy.cuda.Device(number).use()
     if not setting("PENNYMPI_MULTICAST"):
-        os.environ.setdefault("NVSHMEM_DISABLE_NVLS", "1")  # then it makes no multicast objects either
+        os.environ.setdefault("NVSHMEM_DISABLE_NVLS", "1")  # then NVSHMEM makes no multicast objects
     uid = nvshmem.get_unique_id(empty=job.me != 0)
     job.rendezvous("start of NVSHMEM")
     job.comm.Bcast(uid._data.view(np.int8), root=0)
@@ -93,14 +95,14 @@ def _start(job: Job) -> World:
 
 
 def ll128_safe(job: Job, device: int) -> bool:
-    """True when every peer's device is this one or on NVLink, whose stores carry whole 128-byte lines."""
+    """Whether every PE shares this PE's device or is on NVLink, whose stores carry whole 128-byte lines.  Collective."""
     own = cupy.cuda.runtime.deviceGetPCIBusId(device)
     attribute = driver.CUdevice_P2PAttribute.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
     fine = True
     for bus_id in set(job.gather(own, "look at the links")) - {own}:
         try:
             peer = cupy.cuda.runtime.deviceGetByPCIBusId(bus_id)
-        except cupy.cuda.runtime.CUDARuntimeError:  # hidden from this process: not known to be on NVLink
+        except cupy.cuda.runtime.CUDARuntimeError:  # hidden from this process, so not known to be on NVLink
             fine = False
             continue
         status, supported = driver.cuDeviceGetP2PAttribute(attribute, driver.CUdevice(device), driver.CUdevice(peer))
@@ -109,7 +111,7 @@ def ll128_safe(job: Job, device: int) -> bool:
 
 
 def multicast_distance(job: Job, address: int) -> int:
-    """What to add to a symmetric address to reach the instances on all PEs, 0 where NVSHMEM has no such mapping.
+    """What to add to a symmetric address to reach the instances on all PEs; 0 where NVSHMEM has no multicast mapping.
 
     NVSHMEM maps its heap as one range, so that one distance serves all addresses.  Collective.
     """

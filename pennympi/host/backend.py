@@ -12,13 +12,14 @@ from ..arrays.dtypes import TABLE, DType
 from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.bind import parameters
+from ..compile.options import PLAIN, KernelOptions
 from ..errors import PeerTimeout, Unsupported, recorded_timeout
 from ..job import liveness
 from ..job.job import open_jobs
 from ..memory.order import Order
 from ..settings import setting
 from . import arrays, streams
-from .compile import compile_text
+from .compile import compile_kernel
 from .heap import Heap
 from .launch import HostKernel
 from .primitives import HASTY_SPINS, PATIENT_SPINS
@@ -98,27 +99,16 @@ class HostBackend:
     def puts_by_pointer(self, pe: int) -> bool:
         return True
 
-    def span(self, x: Any, writable: bool) -> Span:
-        return arrays.span(x, writable)
+    span = staticmethod(arrays.span)  # called by every call: one frame less
 
     # kernels
-    def kernel(
-        self,
-        text: Callable[..., Any],
-        name: str,
-        kinds: str | None = None,
-        elements: DType | None = None,
-        reduction: tuple[DType, str] | None = None,
-        constants: dict[str, int] | None = None,
-        aligned: bool = False,
-        bounds: tuple[int, int] | None = None,
-    ) -> HostKernel:
+    def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> HostKernel:
         # Constants stay arguments, and a reduction is a call through ``ctx``: one machine code serves all.
-        kinds = kinds or "i" * (len(parameters(text)) - 1)
-        unique = "_".join((text.__module__, text.__qualname__, elements.name if elements else "bytes", kinds))
+        kinds, elements = options.kinds_of(kernel), options.elements
+        unique = "_".join((kernel.__module__, kernel.__qualname__, elements.name if elements else "bytes", kinds))
         unique = "".join(c if c.isalnum() else "_" for c in unique)
-        residual = "residual" in parameters(text) and "residual" not in (constants or {})
-        return HostKernel(self, compile_text(text, unique, elements, "i" + kinds), name, reduction, residual)
+        residual = "residual" in parameters(kernel) and "residual" not in options.constants
+        return HostKernel(self, compile_kernel(kernel, unique, elements, "i" + kinds), name, options.reduction, residual)
 
     # streams
     def stream(self, priority: str) -> streams.Stream:

@@ -1,7 +1,6 @@
-"""Adding up what all PEs put here, and packets, on a CPU.
+"""Adding up what all PEs have put into this PE's slots, and packets, on a CPU.
 
-A packet needs no flag beside every few bytes here: a slot is an epoch, then the
-data, and the epoch is stored last.
+Packets on a CPU have one epoch a slot: the epoch lies before the data and is stored last.
 """
 
 import numba

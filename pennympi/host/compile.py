@@ -1,4 +1,4 @@
-"""From a bound text to machine code on a CPU, cached on disk."""
+"""From a kernel to machine code on a CPU, cached on disk."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -11,7 +11,7 @@ from numba.core.registry import cpu_target
 
 from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
-from ..compile.bind import bind, call_source, parameters, text_hash
+from ..compile.bind import bind, call_source, kernel_hash, parameters
 from ..compile.cache import folder, one_at_a_time
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
@@ -52,19 +52,20 @@ class _Cache(FunctionCache):
 
 
 def bodies(dtype: DType | None) -> dict[str, Any]:
-    """The bodies to bind a text with; ``load``, ``store`` and ``real`` if a dtype is given."""
+    """The bodies of all primitives; of ``load``, ``store`` and ``real`` where a dtype is given."""
     return BODIES | (accessors(dtype) if dtype else {})
 
 
 @cache
-def compile_text(text: Callable[..., Any], name: str, dtype: DType | None, kinds: str) -> Callable[..., None]:
-    """A callable (blocks, here, ...) that runs the text block after block.
+def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, kinds: str) -> Callable[..., None]:
+    """A callable (blocks, ctx, ...) that runs the kernel block after block.
 
-    name:  unique for text and dtype;  kinds: a letter per parameter, "i" int64 or "f" float64
+    name:  unique for kernel, dtype and kinds
+    kinds: a letter for each parameter, ``ctx`` among them: "i" int64 or "f" float64
     """
-    body = device_function(bind(text, bodies(dtype), device_function, tag=name))
-    names = parameters(text)
-    arguments, free = call_source(text, {})
+    body = device_function(bind(kernel, bodies(dtype), device_function, tag=name))
+    names = parameters(kernel)
+    arguments, records = call_source(kernel, {})
     source = (
         f"def {name}(n_blocks, {', '.join(names)}):\n"
         f"    show_alive({names[0]}, coarse_ns())\n"
@@ -72,11 +73,11 @@ def compile_text(text: Callable[..., Any], name: str, dtype: DType | None, kinds
         f"        set_block(b, n_blocks)\n"
         f"        body({arguments})\n"
     )
-    scope: dict[str, Any] = {"body": body, "__name__": __name__, **free}
+    scope: dict[str, Any] = {"body": body, "__name__": __name__, **records}
     scope |= {"set_block": set_block, "coarse_ns": coarse_ns, "show_alive": show_alive}
     exec(compile(source, __file__, "exec"), scope)  # only a parameter list differs
     launcher = scope[name]
-    launcher.source_stamp = text_hash(text)
+    launcher.source_stamp = kernel_hash(kernel)
     letters = {"i": numba.int64, "f": numba.float64}
     signature = numba.void(numba.int64, *(letters[kind] for kind in kinds))
     dispatcher = numba.njit(launcher, **OPTIONS)

@@ -10,10 +10,12 @@ from numba.extending import intrinsic
 from ..arrays.dtypes import DType
 from ..compile import accessors as shared
 from ..compile import context as ctx_words
-from ..compile.arithmetic import PLUS, step_bytes
+from ..compile.arithmetic import PLUS, Step, step_bytes
+from ..compile.stubs import instruction, number
 from .intrinsics import load_word
 
 WIDTH = 16  # elements of one vector step; LLVM splits it to what the CPU has
+PES = 8 * ctx_words.N_PES
 
 
 @cache
@@ -22,8 +24,23 @@ def accessors(dtype: DType) -> dict[str, Any]:
     return shared.accessors(dtype, intrinsic, types)
 
 
+@instruction
+def wide(dst, part, src, n_pes):
+    """One step of the reduction on WIDTH elements at any addresses."""
+
+
+@instruction
+def single(dst, part, src, n_pes):
+    """One step on an element."""
+
+
+# Of an element or partial at dst, part and src.
+DST_BYTES, PART_BYTES, SRC_BYTES = (number(name, "Bytes.") for name in ("DST_BYTES", "PART_BYTES", "SRC_BYTES"))
+
+
 def _elements(ctx, dst, part, src, count):
-    n_pes = load_word(ctx + PES_WORD)
+    """The body of every step; ``loop`` replaces the stubs."""
+    n_pes = load_word(ctx + PES)
     whole = count // WIDTH * WIDTH
     for i in range(0, whole, WIDTH):
         wide(dst + i * DST_BYTES, part + i * PART_BYTES, src + i * SRC_BYTES, n_pes)
@@ -32,9 +49,9 @@ def _elements(ctx, dst, part, src, count):
 
 
 def loop(step: str, dtype: DType, op: str) -> FunctionType:
-    """The plain function void(here, dst, part, src, count) of one step, dtype and op."""
+    """The plain function void(ctx, dst, part, src, count) of one step, dtype and op."""
     # Any address is allowed: align 1 lets LLVM pick unaligned vector moves.
-    wide, single = (shared.reduction_step(step, dtype, op, width, (1, 1), intrinsic, types) for width in (WIDTH, 1))
+    wide, single = (shared.reduction_step(Step(step, dtype, op, width, (1, 1)), intrinsic, types) for width in (WIDTH, 1))
     dst_bytes, src_bytes = step_bytes(step, dtype)
     scope = {
         **globals(),
@@ -43,7 +60,6 @@ def loop(step: str, dtype: DType, op: str) -> FunctionType:
         "SRC_BYTES": src_bytes,
         "PART_BYTES": dtype.item_bytes if step == PLUS else dtype.acc_bytes,
         "DST_BYTES": dst_bytes,
-        "PES_WORD": 8 * ctx_words.N_PES,
     }
     function = FunctionType(_elements.__code__, scope, f"{step}_{dtype.name}_{op}")
     function.__qualname__ = function.__name__

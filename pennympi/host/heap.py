@@ -16,7 +16,7 @@ PAGE_BYTES = 4096
 
 
 def default_bytes(n_local: int) -> int:
-    """Heap of one PE when nobody said: 1 GiB, less where shared memory is small."""
+    """Bytes of the heap of one PE where none are asked for: 1 GiB, less where shared memory is small."""
     room = os.statvfs("/dev/shm")
     return min(1 << 30, room.f_bavail * room.f_frsize // 2 // n_local)
 
@@ -24,8 +24,9 @@ def default_bytes(n_local: int) -> int:
 class Heap:
     """Symmetric memory by shared window.
 
-    base:     address of this PE's part;  deltas: what to add for each PE's part
-    of_teams: the heaps of all teams that this process has
+    base:     address of this PE's part
+    deltas:   what to add to an address of this PE's part to get that of each PE's instance
+    of_teams: the heaps of all teams of this process
     """
 
     of_teams: ClassVar[list["Heap"]] = []
@@ -50,7 +51,7 @@ class Heap:
         self.of_teams.append(self)
 
     def allocate(self, nbytes: int) -> int:
-        """Address of ``nbytes`` symmetric bytes.  Raises SymmetricHeapExhausted."""
+        """Allocate ``nbytes`` symmetric bytes and return their address.  Raises SymmetricHeapExhausted."""
         offset = self._free.take(nbytes)
         if offset is None:
             raise SymmetricHeapExhausted(
@@ -65,17 +66,17 @@ class Heap:
         self._free.release(address - self.base)
 
     def holds(self, address: int) -> bool:
-        """True for an address in this PE's part."""
+        """Whether an address lies in this PE's part."""
         return self.base <= address < self.base + self.size_bytes
 
     def taken(self, address: int) -> bool:
-        """True for an address in memory that is not free."""
+        """Whether an address lies in memory that is allocated."""
         return self._free.taken_at(address - self.base)
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
         """The memory at an address of this process as an array."""
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.item_bytes
-        memory: Any = (ctypes.c_byte * max(nbytes, 1)).from_address(address)  # no element is at an address, too
+        memory: Any = (ctypes.c_byte * max(nbytes, 1)).from_address(address)  # an empty array has an address too
         return np.ndarray(shape, dtype.numpy, memory)
 
     def close(self) -> None:

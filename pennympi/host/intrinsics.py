@@ -1,4 +1,4 @@
-"""The few instructions that NumPy and Numba have no word for, on a CPU."""
+"""The few CPU instructions and system calls that NumPy and Numba have no function for, as LLVM IR."""
 
 import platform
 
@@ -96,7 +96,7 @@ def relax(typing):
 
 @intrinsic
 def sched_yield(typing):
-    """Give the core to another process: more PEs than cores must go on."""
+    """Give the core to another process, since there may be more PEs than cores."""
 
     def code(context, b, signature, args):
         function = cgutils.get_or_insert_function(b.module, ir.FunctionType(ir.IntType(32), []), "sched_yield")
@@ -165,7 +165,7 @@ read_blocks = _grid_reader("pennympi_blocks")
 
 @intrinsic
 def set_block(typing, block, blocks):
-    """What ``block()`` and ``blocks()`` return from here on, in this library."""
+    """Set what ``block()`` and ``blocks()`` return from now on, in this compiled library."""
 
     def code(context, b, signature, args):
         b.store(args[0], _grid_word(b, "pennympi_block"))

@@ -1,4 +1,4 @@
-"""Launching a compiled text on a CPU: a call, then a look at whether one of its waits gave up."""
+"""Launching a compiled kernel on a CPU: a call, then a look at whether one of its waits gave up."""
 
 import ctypes
 import zlib
@@ -15,7 +15,10 @@ GAVE_UP = ctx_words.GAVE_UP
 
 
 class HostKernel:
-    """A compiled text and what ``ctx`` must hold while it runs."""
+    """A compiled kernel and what ``ctx`` must hold while it runs.
+
+    residual: its calls pass a residual, which other element loops add
+    """
 
     def __init__(
         self,
@@ -36,11 +39,11 @@ class HostKernel:
         backend.call_names[words[0]] = name
         self._words = (ctypes.c_int64 * len(words))(*words)
         self._at = backend.ctx_address + 8 * ctx_words.CALL, ctypes.addressof(self._words), ctypes.sizeof(self._words)
-        self._here = memoryview(backend.ctx)  # read faster than an array
+        self._ctx = memoryview(backend.ctx)  # read faster than an array
 
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
-        """Run and return when done.  Raises PeerTimeout, also if an earlier wait gave up: then nothing runs."""
-        ctx = self._here
+        """Run the kernel and return when it has ended.  Raises PeerTimeout; nothing runs if an earlier wait gave up."""
+        ctx = self._ctx
         if not ctx[GAVE_UP]:
             ctypes.memmove(*self._at)
             self._compiled(blocks, self._backend.ctx_address, *args)
@@ -48,7 +51,7 @@ class HostKernel:
             raise self._backend.failure()
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
-        """The launch with some of its arguments left open."""
+        """The launch with the arguments of the indices ``left_open`` to be given at each call."""
         values = list(args)
 
         def run(*given: int) -> None:

@@ -1,4 +1,4 @@
-"""Bodies of the primitives on a CPU: a block is one thread, its lanes a loop."""
+"""Bodies of the primitives on a CPU: a block is one thread, and ``lanes`` is a loop over all indices."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,8 +22,8 @@ from .intrinsics import (
     store_word,
 )
 
-# A sleep takes 50 us, but Linux may give the core straight back to who yields it: with more PEs than cores, only
-# sleep makes way for long, and with a core for each PE, yielding does.
+# A sleep takes 50 us, but Linux may give the core straight back to a process that yields it.  With more PEs than cores
+# only sleep makes way for another PE; with a core for each PE yielding is enough.
 SPINS_BEFORE_YIELD, PATIENT_SPINS, HASTY_SPINS = 64, 8192, 400
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 BODIES: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
@@ -98,7 +98,7 @@ def at(ctx, address, pe):
 
 @numba.njit(**OPTIONS)
 def count_sent(ctx, nbytes, pe):
-    """Add to what this PE has put to PE pe, if that is counted."""
+    """Count bytes that this PE puts to PE pe, where PENNYMPI_COUNT_BYTES asks for it."""
     sent = load_word(ctx + 8 * ctx_words.SENT)
     if sent != 0:
         store_word(sent + 8 * pe, load_word(sent + 8 * pe) + nbytes)
@@ -186,7 +186,7 @@ def last_alive_ns(ctx, source):
 
 @numba.njit(**OPTIONS)
 def show_alive(ctx, time_ns):
-    """``liveness.show_alive`` for a kernel."""
+    """``liveness.show_alive`` for a kernel: tell the PEs of the node that this PE lives."""
     own = load_word(ctx + 8 * ctx_words.OWN_ALIVE)
     for k in range(load_word(own)):
         word = load_word(own + 8 + 8 * k)
@@ -196,7 +196,7 @@ def show_alive(ctx, time_ns):
 
 @numba.njit(**OPTIONS)
 def give_up(ctx, found, value, source):
-    """The end of the first wait of this PE that gave up; after it no other waits."""
+    """Write the record of the first wait of this PE that gives up; after that no other waits."""
     record = load_word(ctx + 8 * ctx_words.RECORD)
     store_word(record + 8 * ctx_words.RECORD_SOURCE, source)
     store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL))

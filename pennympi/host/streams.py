@@ -4,7 +4,7 @@ from typing import Any
 
 
 class Event:
-    """A moment of a stream; on the host it has always passed."""
+    """Stands where a CUDA event stands; on the host it has always passed."""
 
     def synchronize(self) -> None:
         """Return at once."""
@@ -42,19 +42,19 @@ def check(stream: Any) -> None:
         raise TypeError(f"{type(stream).__name__} is not a stream of the host backend: use team.stream(), or None")
 
 
-# See ``pennympi.memory.order.Streams``: all streams are one here, and what was issued has run.
+# See ``pennympi.memory.order.Streams``: all streams are one on the host, and the work that was issued has finished.
 def is_capturing(handle: int) -> bool:
     """No stream is ever captured."""
     return False
 
 
 def capture_id(handle: int) -> int:
-    """There is none."""
+    """0: no stream is ever captured."""
     return 0
 
 
 def owner(stream: Any) -> Any:
-    """Nothing is needed to keep a stream alive."""
+    """Any object: a stream of the host needs nothing to stay alive."""
     return Stream
 
 
@@ -64,7 +64,7 @@ def new_event() -> Event:
 
 
 def _nothing(*args: Any) -> None:
-    """Nothing is left to wait for."""
+    """Do nothing: all work that was issued has finished."""
 
 
 record = wait = wait_external = record_after_all = wait_for_end = record_at_end = _nothing

@@ -8,18 +8,20 @@ from collective_cases import ALGORITHMS as ALL_OTHERS
 from collective_cases import CASES
 from mpi4py import MPI
 
-from apps.jacobi.sweep import warp_source
-
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("one process compiles for all: run these tests without mpirun", allow_module_level=True)
 
 from numba.cuda import dispatcher
 
-from apps.jacobi.sweep import chebyshev, sweep
+from apps.jacobi.sweep import chebyshev_kernels, march_cuda_source
+from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
+from apps.jacobi.sweep.kernels import bound, sweeps
+from apps.jacobi.sweep.persistent_kernel import persistent_sweeps
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.compile.bind import parameters
+from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 from pennympi.kernels.algorithm import SWITCH_ADDS
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
@@ -52,21 +54,18 @@ ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 
 @pytest.fixture
 def ptx(monkeypatch):
-    """(text, name, cc, ...) -> its PTX, with what holds for every kernel asserted."""
+    """(kernel, name, cc, options of its, beyond) -> its PTX, with what holds for every kernel asserted."""
 
-    def compiled(text, name, cc, kinds=None, elements=None, reduction=None, constants=None, aligned=False, beyond=False):
+    def compiled(kernel, name, cc, beyond=False, **options):
         monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
-        kinds = kinds or "i" * (len(parameters(text)) - 1)
-        overlap = cc >= backend.OVERLAP_CC
-        function, signature = backend.entry(
-            text, name, kinds, elements, reduction, constants or {}, beyond, aligned, overlap
-        )
+        target = backend.Target(cc, beyond)
+        function, signature = backend.entry(kernel, name, KernelOptions(**options), target)
         code = backend.ptx(function, signature, cc)
         lines = [line.strip() for line in code.splitlines()]
         assert f".target sm_{cc[0]}{cc[1]}" in code
         assert sum(".entry" in line for line in lines) == 1
         assert beyond or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
-        assert ("griddepcontrol.wait" in code) == overlap
+        assert ("griddepcontrol.wait" in code) == target.overlap == (cc == HOPPER)
         return code
 
     return compiled
@@ -103,7 +102,7 @@ def test_residual(ptx, algorithm):
     """A product and the sum after it are rounded one by one, as on a CPU."""
     name, op = ("float32", "prod") if algorithm == "one_shot" else ("bfloat16", "sum")
     text, dtype = ALGORITHMS[algorithm].kernel, DTYPES[name]
-    fixed = constants(text, dtype, N_PES, opened=("residual",))
+    fixed = constants(text, dtype, N_PES, open_params=("residual",))
     code = ptx(text, f"allreduce ({algorithm})", HOPPER, reduction=(dtype, op), constants=fixed, aligned=True)
     check_messages(code, "packets" in algorithm, f"{algorithm} with a residual")
     assert "fma.rn.f" not in code and "add.rn.f32" in code
@@ -179,49 +178,48 @@ def test_beyond_a_pointer(ptx, algorithm):
     assert all(f"pennympi_{call}" in code for call in calls)
 
 
-SWEEPS = [  # text, dtype, sweeps of a pass, norms
-    ("sweeps", "float32", 2, "none", AMPERE),
-    ("sweeps", "float64", 1, "last", HOPPER),
-    ("exchanging_sweeps", "float32", 4, "all", HOPPER),
-    ("persistent_sweeps", "float32", 1, "last", HOPPER),
+SWEEPS = [  # kernel, dtype, sweeps of a pass, norms, compute capability
+    (sweeps, "float32", 2, "none", AMPERE),
+    (sweeps, "float64", 1, "last", HOPPER),
+    (exchanging_sweeps, "float32", 4, "all", HOPPER),
+    (persistent_sweeps, "float32", 1, "last", HOPPER),
 ]
 
 
-@pytest.mark.parametrize(("text", "name", "sweeps", "norms", "cc"), SWEEPS, ids=lambda x: str(x))
-def test_jacobi(ptx, text, name, sweeps, norms, cc):
+@pytest.mark.parametrize(("kernel", "name", "count", "norms", "cc"), SWEEPS, ids=lambda x: getattr(x, "__name__", str(x)))
+def test_jacobi(ptx, kernel, name, count, norms, cc):
     """Rows are read and written by whole vectors, kept in registers and passed on by shuffles, and nothing is fused but
     the squares: four of eight columns, or two of four."""
-    bodies = (("march", sweeps, norms),)
-    if text == "persistent_sweeps":
+    bodies = (("march", count, norms),)
+    if kernel is persistent_sweeps:
         bodies = (("march", 1, "none"), ("summed_march", 1, norms))
-    kernel = sweep.bound(getattr(sweep, text), "cuda", bodies, name, 1000)
-    code = ptx(kernel, text, cc, elements=DTYPES[name])
+    code = ptx(bound(kernel, "cuda", bodies, name, 1000), kernel.__name__, cc, elements=DTYPES[name])
     letter, width = {"float32": ("f32", 4), "float64": ("f64", 2)}[name]
     loads, stores = (len(re.findall(rf"\b{kind}\.global\.v{width}\.(?:{letter}|b\d\d)\b", code)) for kind in ("ld", "st"))
     rows = 6 * len(bodies)  # three before the loop, three a turn
     assert loads >= 2 * rows and stores >= rows
     assert not re.search(rf"\b(ld|st)\.global\.{letter}\b", code), "a column of its own"
     assert ".local" not in code and "shfl.sync" in code
-    assert ("prefetch.global.L2" in code) == (warp_source.PREFETCH_ROWS.get(sweeps, warp_source.MAX_PREFETCH_ROWS) > 0)
+    assert ("prefetch.global.L2" in code) == (march_cuda_source.prefetch_rows(count) > 0)
     products = len(re.findall(rf"\bmul\.rn\.{letter}", code))
-    summed = {"none": 0, "last": 1, "all": sweeps}[norms]
+    summed = {"none": 0, "last": 1, "all": count}[norms]
     squares = width * (3 * summed + (summed - 1 if norms == "all" else 0))
     assert len(re.findall(rf"\bfma\.rn\.{letter}", code)) == squares, "a fused step has other bits"
-    assert products >= 2 * width * 3 * sweeps
+    assert products >= 2 * width * 3 * count
     assert ("red.global.add.u64" in code) == (norms != "none")
-    if text != "sweeps":
+    if kernel is not sweeps:
         assert ACQUIRE in code and RELEASE in code
 
 
 @pytest.mark.parametrize("name", ["float32", "float64"])
 def test_chebyshev(ptx, name):
     letter = {"float32": "f32", "float64": "f64"}[name]
-    for text in (chebyshev.chebyshev, chebyshev.chebyshev_and_sum):
-        kinds = "".join("f" if one == "weight" else "i" for one in parameters(text)[1:])
-        code = ptx(text, text.__name__, HOPPER, kinds, elements=DTYPES[name])
+    for kernel in (chebyshev_kernels.chebyshev, chebyshev_kernels.chebyshev_and_sum):
+        kinds = "".join("f" if one == "weight" else "i" for one in parameters(kernel)[1:])
+        code = ptx(kernel, kernel.__name__, HOPPER, kinds=kinds, elements=DTYPES[name])
         # The product is kept from the addition by a minimum: one each, and no other multiplication is fused either.
         products = len(re.findall(rf"\bmul\.(rn\.)?{letter}", code))
         assert f"min.{letter}" in code and products >= 2
         fused = len(re.findall(r"\bfma\.rn\.f(32|64)", code))
-        sums = len(re.findall(rf"\bmin\.{letter}", code)) if "sum" in text.__name__ else 0
+        sums = len(re.findall(rf"\bmin\.{letter}", code)) if "sum" in kernel.__name__ else 0
         assert fused == sums, "fused steps other than those of the norm's squares"

@@ -26,7 +26,7 @@ def called():
     one_thread = SimpleNamespace(threadIdx=SimpleNamespace(x=0), blockDim=SimpleNamespace(x=1))
     one_thread.syncthreads, one_thread.syncthreads_or = lambda: None, lambda any_of: any_of
     scope |= {"cuda": one_thread, "load_word": lambda address: read.append(address) or words.get(address, 0)}
-    scope |= {"wait_here": lambda *args: None, "fence_system": lambda: None}
+    scope |= {"wait_only": lambda *args: None, "fence_system": lambda: None}
     own = {name: one for name, one in vars(remote).items() if getattr(one, "__module__", "") == remote.__name__}
     for name, one in {**own, "goal": peers.goal, "at": peers.at, "poisoned": primitives.poisoned}.items():
         if isinstance(one, FunctionType):

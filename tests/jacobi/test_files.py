@@ -1,4 +1,4 @@
-"""The solver's files: whole or absent, readable by the next run and by ParaView."""
+"""The solver's files: complete or absent, and readable by the next run and by ParaView."""
 
 import resource
 from pathlib import Path
@@ -90,7 +90,7 @@ def test_a_full_disk_leaves_the_file_before(tmp_path):
     writer = Writer(path, problem)
     writer.take("field")(1, rows)
     writer.finish(OUTCOME)
-    assert not writer.complaint and sorted(one.name for one in tmp_path.iterdir()) == ["a.h5", "a.xdmf"]
+    assert not writer.error and sorted(one.name for one in tmp_path.iterdir()) == ["a.h5", "a.xdmf"]
     before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # as if the disk were full
     try:
@@ -99,9 +99,9 @@ def test_a_full_disk_leaves_the_file_before(tmp_path):
         writer.finish(OUTCOME)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert writer.complaint
+    assert writer.error
     assert path.read_bytes() == before and not part_name(path).exists()
-    assert Writer(tmp_path / "no" / "a.h5", problem).complaint
+    assert Writer(tmp_path / "no" / "a.h5", problem).error
 
 
 def test_xdmf_points_into_the_file(tmp_path):

@@ -1,4 +1,4 @@
-"""The solver's parts that need no team: who owns what, the known answers, files, lines."""
+"""The parts of the solver that need no team: decomposition, halo signals, boundary, norm, report, command line."""
 
 import math
 from dataclasses import replace
@@ -11,8 +11,8 @@ from apps.jacobi.cli import cli
 from apps.jacobi.grid.boundary import column, initial_field
 from apps.jacobi.grid.halo import Halo
 from apps.jacobi.grid.problem import Problem
-from apps.jacobi.grid.slab import most_rows, slabs
-from apps.jacobi.norm.exact_sum import HALF_BITS, LEAST_BIT, LIMB_BITS, LIMBS, WORDS, unit
+from apps.jacobi.grid.slab import max_rows, slabs
+from apps.jacobi.norm.exact_sum import FRACTION_BITS, HALF_BITS, LIMB_BITS, LIMBS, WORDS, limb_unit
 from apps.jacobi.norm.norm import norms_of
 from apps.jacobi.outcome import STATUSES, Outcome, checked
 from apps.jacobi.report import report
@@ -23,7 +23,7 @@ from apps.jacobi.timing.serial import SerialTime
 
 
 class OnePE:
-    """As much of a communicator as the command line needs."""
+    """A communicator with what the command line uses."""
 
     rank, size = 0, 1
 
@@ -48,7 +48,7 @@ def test_every_inner_row_has_one_owner(n_pes, extra):
     heights = [part.rows for part in parts]
     assert heights == sorted(heights), "the first PEs have the low number of rows, as in NVIDIA's sample"
     assert max(heights) - min(heights) <= 1
-    assert most_rows(parts) == max(heights)
+    assert max_rows(parts) == max(heights)
     assert [part.top for part in parts] == [(pe - 1) % n_pes for pe in range(n_pes)]
     assert [part.bottom for part in parts] == [(pe + 1) % n_pes for pe in range(n_pes)]
 
@@ -66,32 +66,32 @@ def test_fewer_rows_than_pes():
 # The halo exchange ----------------------------------------------------------------------
 
 
-class Noted:
-    """As much of a team as ``Halo`` needs: it notes (word, value, PE) of what is told and awaited."""
+class RecordingTeam:
+    """A team with what ``Halo`` uses.  It records (word, value, PE) of each signal and each wait."""
 
     def signals(self, n):
-        self.words, self.told, self.awaited = np.arange(n), [], []
+        self.words, self.signalled, self.awaited = np.arange(n), [], []
         return self.words
 
     def put_signal(self, dst, src, signal, value, pe, stream):
-        self.told.append((int(signal[0]), value, pe))
+        self.signalled.append((int(signal[0]), value, pe))
 
     def wait_signal(self, signal, value, source, stream):
         self.awaited.append((int(signal[0]), value, source))
 
 
 def test_exchanges_under_way_share_no_word():
-    """Those of k and k+1 may be, and a network may bring them in either order."""
-    team, parts, field = Noted(), slabs(11, 3), np.zeros((5, 4))
+    """The signals of exchanges k and k+1 may be under way together, and a network may deliver them in either order."""
+    team, parts, field = RecordingTeam(), slabs(11, 3), np.zeros((5, 4))
     halo = Halo(team, SimpleNamespace(slab=parts[1], parts=parts, depth=1, arrays=[field]), None)
     for _ in range(4):
         halo.send(field)
         halo.receive()
     for k in range(4):
-        (up, *upward), (down, *downward) = team.told[2 * k : 2 * k + 2]
+        (up, *upward), (down, *downward) = team.signalled[2 * k : 2 * k + 2]
         assert (upward, downward) == ([k + 1, parts[1].top], [k + 1, parts[1].bottom])
         assert team.awaited[2 * k : 2 * k + 2] == [(down, k + 1, parts[1].top), (up, k + 1, parts[1].bottom)]
-        assert len({word for word, *_ in team.told[2 * k : 2 * k + 4]}) == len(team.told[2 * k : 2 * k + 4])
+        assert len({word for word, *_ in team.signalled[2 * k : 2 * k + 4]}) == len(team.signalled[2 * k : 2 * k + 4])
 
 
 # Boundary -----------------------------------------------------------------------------
@@ -109,14 +109,14 @@ def test_boundary_columns():
 
 
 def words(value):
-    """What a kernel adds for one segment, (levels, copies, WORDS)."""
+    """What a kernel adds to the words for one segment: (1, 1, WORDS)."""
     sums = [0] * WORDS
     for k in range(LIMBS):
-        sums[k], sums[LIMBS + k] = divmod(int(value / unit(k)) % (1 << LIMB_BITS), 1 << HALF_BITS)
+        sums[k], sums[LIMBS + k] = divmod(int(value / limb_unit(k)) % (1 << LIMB_BITS), 1 << HALF_BITS)
     return np.array([[sums]])
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 3.3, 1e-32, 7.7e11, 0.1 + 2.0**-50, 2.0**-LEAST_BIT])
+@pytest.mark.parametrize("value", [0.0, 1.0, 3.3, 1e-32, 7.7e11, 0.1 + 2.0**-50, 2.0**-FRACTION_BITS])
 def test_limbs_hold_a_sum(value):
     assert norms_of(words(0.0), words(value)) == pytest.approx([math.sqrt(value)], rel=1e-5)
 

@@ -1,17 +1,20 @@
-"""T sweeps a pass: the text of a GPU's warp, run in NumPy, and the CPU's body, against plain sweeps; and the texts that
-exchange halos inside the kernel, on grids of blocks of several PEs."""
+"""T sweeps a pass: ``march`` of a GPU's warp, executed in NumPy, and of a CPU, against plain sweeps; and the kernels that
+exchange halos, on grids of blocks of several PEs."""
 
 import threading
 
 import numpy as np
 import pytest
 from mpi4py import MPI
-from warp import Grid, Words
+from warp import Grid, Warp
 
 from apps.jacobi.grid.slab import slabs
-from apps.jacobi.norm.exact_sum import BAD, COPIES, LEAST_BIT, WORDS, WORDS_BYTES, segment
+from apps.jacobi.norm.exact_sum import BAD_WORD, COPIES, FRACTION_BITS, WORDS, WORDS_BYTES, segment_columns
 from apps.jacobi.norm.norm import total_of
-from apps.jacobi.sweep import march_host, sweep
+from apps.jacobi.sweep import kernels, march_host
+from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
+from apps.jacobi.sweep.persistent_kernel import persistent_sweeps
+from apps.jacobi.sweep.records import FieldPair, Loop, Neighbours, Pass, Pieces, Rows, Tiles
 from apps.jacobi.verify.reference import step
 
 if MPI.COMM_WORLD.Get_size() > 1:
@@ -34,7 +37,7 @@ def field(rows, nx, sweeps, dtype):
 
 
 def swept(old, nx, sweeps):
-    """What plain sweeps make of it: the field after each, (sweeps + 1, ...)."""
+    """The fields after 0, 1, ..., ``sweeps`` plain sweeps."""
     steps = [old.copy()]
     for _ in range(sweeps):
         c, d = steps[-1], steps[-1].copy()
@@ -45,29 +48,28 @@ def swept(old, nx, sweeps):
 
 
 def totals(words):
-    """The exact sums of words (levels, copies, WORDS) as integers, one a level."""
+    """The exact sum of each level as an integer, from words (levels, copies, WORDS)."""
     return [total_of(sums) for sums in words.sum(axis=1).tolist()]
 
 
 def by_host(team, sweeps, norms, old, nx, rows, chunk):
-    """(new, words) of the CPU's body."""
+    """(new, words) from ``march`` of a CPU."""
     new, words = old.copy(), np.zeros((sweeps, 1, WORDS), "i8")
-    kernel = team.kernel(sweep.bound(sweep.sweeps, "host", (("march", 1, "none"),), old.dtype.name, 3), old.dtype)
+    kernel = team.kernel(kernels.bound(kernels.sweeps, "host", (("march", 1, "none"),), old.dtype.name, 3), old.dtype)
     scratch = np.zeros(march_host.scratch_bytes(sweeps, old.dtype.name), "u1")
-    summed = SUMMED.get(norms, sweeps)
-    kernel(1, sweeps, summed, new, old, sweeps, sweeps + rows, chunk, chunk, nx, old.strides[0], words, scratch)
+    work = Pass(sweeps, SUMMED.get(norms, sweeps), words, scratch)
+    kernel(1, FieldPair(new, old, nx, old.strides[0]), Rows(sweeps, sweeps + rows, chunk, chunk), work)
     return new, words
 
 
 def by_warps(sweeps, norms, old, nx, rows, chunk):
-    """(new, words) of a GPU's."""
+    """(new, words) from ``march`` of a GPU's warps."""
     words = np.zeros((sweeps, COPIES, WORDS), "i8")
     memory = np.concatenate([x.reshape(-1).view("u1") for x in (old, old, words)])
-    march = Words(memory, old.dtype)._march(sweeps, norms, nx)
-    for b in range(-(-nx // segment(old.dtype.name)) * -(-rows // chunk)):
-        march(
-            b, 0, 0, old.nbytes, 0, sweeps, sweeps + rows, chunk, chunk, nx, old.strides[0], 2 * old.nbytes, 0
-        )  # fmt: skip
+    march = Warp(memory, old.dtype)._march(sweeps, norms, nx)
+    for b in range(-(-nx // segment_columns(old.dtype.name)) * -(-rows // chunk)):
+        fields, band = FieldPair(old.nbytes, 0, nx, old.strides[0]), Rows(sweeps, sweeps + rows, chunk, chunk)
+        march(b, fields, band, Pass(sweeps, 0, 2 * old.nbytes, 0))
     new, words = memory[old.nbytes : 2 * old.nbytes], memory[2 * old.nbytes :]
     return new.view(old.dtype).reshape(old.shape), words.view("i8").reshape(sweeps, COPIES, WORDS)
 
@@ -104,12 +106,12 @@ def test_bodies_are_bit_exact(team, sweeps, dtype, nx, rows, chunk):
         for s, change in enumerate(changes):
             wanted = s >= sweeps - SUMMED.get(norms, sweeps)
             expected = float((change * change).sum()) if wanted else 0.0
-            assert sums[0][s] / 2.0**LEAST_BIT == pytest.approx(expected, rel=1e-6, abs=1e-35)
+            assert sums[0][s] / 2.0**FRACTION_BITS == pytest.approx(expected, rel=1e-6, abs=1e-35)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_segments_that_end_early(team, dtype):
-    for nx in range(3, segment(dtype), 7):
+    for nx in range(3, segment_columns(dtype), 7):
         old = field(1, nx, 1, dtype)
         sums = [totals(words) for _, words in (by_host(team, 1, "all", old, nx, 1, 1), by_warps(1, "all", old, nx, 1, 1))]
         assert sums[0] == sums[1], nx
@@ -120,15 +122,15 @@ def test_what_is_no_number_is_counted(team, value):
     old = field(6, 250, 2, "float32")
     old[4, 9] = value
     for _, words in (by_host(team, 2, "all", old, 250, 6, 6), by_warps(2, "all", old, 250, 6, 6)):
-        assert words[0, :, BAD].sum() > 0 and words[1, :, BAD].sum() > 0
+        assert words[0, :, BAD_WORD].sum() > 0 and words[1, :, BAD_WORD].sum() > 0
 
 
-# Kernels that exchange: every PE's memory is (field, field, words, arrivals, epochs, done), its launches run on their
-# own, and blocks begin and put at random times.
+# Kernels that exchange: the memory of each PE holds (field, field, words, arrivals, epochs, done).  Each PE runs its own
+# launches, whose blocks begin and put at random times.
 
 
 class Ring:
-    """A problem on some PEs, each block one warp."""
+    """A problem on some PEs, whose blocks are one warp each."""
 
     def __init__(self, n_pes, ny, nx, dtype, depth, levels):
         self.parts, self.nx, self.depth, self.dtype = slabs(ny, n_pes), nx, depth, dtype
@@ -136,8 +138,8 @@ class Ring:
         self.height = max(slab.rows for slab in self.parts) + 2 * depth + 4
         self.initial = field(ny, nx, 1, dtype)[:ny, :nx].copy()
         self.initial[0], self.initial[-1] = self.initial[-2], self.initial[1]
-        self.across = -(-nx // segment(dtype))
-        self.piece = segment(dtype) * np.dtype(dtype).itemsize
+        self.across = -(-nx // segment_columns(dtype))
+        self.piece = segment_columns(dtype) * np.dtype(dtype).itemsize
         nbytes = self.height * self.pitch
         self.words = 2 * nbytes
         self.arrivals = self.words + levels * COPIES * WORDS_BYTES
@@ -149,11 +151,15 @@ class Ring:
             for at in self.fields:
                 self.view(memory, at)[: len(mine), :nx] = self.initial[mine]
 
+    def neighbours(self, slab):
+        """The record of a PE."""
+        return Neighbours(slab.top, slab.bottom, self.parts[slab.top].rows, self.arrivals, self.epochs)
+
     def view(self, memory, at):
         return memory[at : at + self.height * self.pitch].view(self.dtype).reshape(self.height, -1)
 
     def run(self, launches):
-        """launches(grid, slab): all that a PE does."""
+        """Run launches(grid, slab) on every PE at the same time."""
         grids = [Grid(self.memories, pe, self.dtype, pe) for pe in range(len(self.parts))]
         failures = []
 
@@ -171,7 +177,7 @@ class Ring:
         assert not failures, failures
 
     def check(self, sweeps, at, summed):
-        """The field of all PEs after so many sweeps, and the sums of those sweeps that have one: [level] -> sweep."""
+        """Check the field after ``sweeps`` sweeps, and the exact sums.  summed: the sweeps that add to each level"""
         old, new, norms = self.initial.copy(), self.initial.copy(), []
         for _ in range(sweeps):
             norms.append(step(old, new))
@@ -182,7 +188,7 @@ class Ring:
         sums = np.zeros(self.levels, object)
         for memory in self.memories:
             sums += totals(memory[self.words : self.arrivals].view("i8").reshape(self.levels, COPIES, WORDS))
-        assert [float(sums[k]) / 2.0**LEAST_BIT for k in range(self.levels)] == pytest.approx(
+        assert [float(sums[k]) / 2.0**FRACTION_BITS for k in range(self.levels)] == pytest.approx(
             [sum(norms[s] ** 2 for s in which) for which in summed], rel=1e-5
         )
 
@@ -206,13 +212,14 @@ def test_kernels_that_exchange(n_pes, ny, nx, dtype, passes):
             sides = 2 if slab.rows > 2 * depth else 1
             chunk = 3
             inner = ring.across * -(-(slab.rows - 2 * depth) // chunk) if sides == 2 else 0
-            place = (ring.nx, ring.pitch, ring.words, 0, ring.parts[slab.top].rows, ring.arrivals, ring.epochs)
             grid._launch(
-                sweep.exchanging_sweeps,
+                exchanging_sweeps,
                 {"march": (count, "all", nx)},
                 sides * ring.across + inner,
-                *(count, count, new, old, slab.rows, depth, sides, ring.across, ring.piece, inner, chunk),
-                *(*place, slab.top, slab.bottom),
+                FieldPair(new, old, nx, ring.pitch),
+                Pass(count, count, ring.words, 0),
+                Pieces(slab.rows, depth, sides, ring.across, ring.piece, inner, chunk),
+                ring.neighbours(slab),
             )
 
     ring.run(launches)
@@ -223,20 +230,21 @@ def test_kernels_that_exchange(n_pes, ny, nx, dtype, passes):
 
 @pytest.mark.parametrize(("n_pes", "ny", "nx"), [(3, 24, 500), (1, 9, 130)])
 def test_a_loop_in_one_kernel(n_pes, ny, nx):
-    """Launched twice; norms of the sweeps 2, 5 and 8 of the first."""
+    """Two launches, the first with the norms of its sweeps 2, 5 and 8."""
     ring = Ring(n_pes, ny, nx, "float32", 1, 3)
 
     def launches(grid, slab):
         chunk = 3
         down = -(-slab.rows // chunk)
-        place = (ring.nx, ring.pitch, ring.words, COPIES * WORDS_BYTES, 0, ring.parts[slab.top].rows)
         for sweeps, due, (old, new) in ((9, 2, ring.fields), (4, 0, ring.fields[::-1])):
             grid._launch(
-                sweep.persistent_sweeps,
+                persistent_sweeps,
                 {"march": (1, "none", nx), "summed_march": (1, "last", nx)},
                 ring.across * down,
-                *(sweeps, due, 3, new, old, slab.rows, ring.across, down, chunk, ring.piece),
-                *(*place, ring.done, ring.arrivals, ring.epochs, grid._me, slab.top, slab.bottom),
+                FieldPair(new, old, nx, ring.pitch),
+                Loop(sweeps, due, 3, ring.words, COPIES * WORDS_BYTES, 0),
+                Tiles(slab.rows, ring.across, down, ring.piece, chunk, grid._me, ring.done),
+                ring.neighbours(slab),
             )
 
     ring.run(launches)
@@ -244,9 +252,9 @@ def test_a_loop_in_one_kernel(n_pes, ny, nx):
 
 
 def test_a_loop_goes_on_from_a_copy():
-    """What ``variants/persistent.py`` does when a norm ends a solve: the field is kept aside after a launch, and the next
-    launch is done again from the copy.  PE 1's last rows of the first launch are held back until PE 0 has its copy, or
-    for a while, as the launch of PE 0 must wait for them.
+    """What ``variants/persistent.py`` does when a norm ends a solve: it copies the field after a launch, and repeats the
+    next launch from the copy.  PE 1's last rows of the first launch are delayed until PE 0 has made its copy, or for
+    0.2 s, because the launch of PE 0 must wait for them.
     """
     first, second, again = 3, 4, 2
     ring = Ring(3, 15, 500, "float32", 1, 1)
@@ -265,12 +273,13 @@ def test_a_loop_goes_on_from_a_copy():
 
         def launch(sweeps):
             grid._launch(
-                sweep.persistent_sweeps,
+                persistent_sweeps,
                 {"march": (1, "none", ring.nx), "summed_march": (1, "last", ring.nx)},
                 ring.across * slab.rows,
-                *(sweeps, 0, 1, new, old, slab.rows, ring.across, slab.rows, 1, ring.piece, ring.nx, ring.pitch),
-                *(ring.words, 0, 0, ring.parts[slab.top].rows, ring.done, ring.arrivals, ring.epochs),
-                *(grid._me, slab.top, slab.bottom),
+                FieldPair(new, old, ring.nx, ring.pitch),
+                Loop(sweeps, 0, 1, ring.words, 0, 0),
+                Tiles(slab.rows, ring.across, slab.rows, ring.piece, 1, grid._me, ring.done),
+                ring.neighbours(slab),
             )
 
         launch(first)

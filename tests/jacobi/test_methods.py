@@ -29,10 +29,10 @@ from apps.jacobi.verify.checks import TABLE as CHECKS
 N_PES = MPI.COMM_WORLD.size
 KINDS = [("float32", "nvidia"), ("float64", "periodic")]
 SHAPES = [(3, N_PES + 2, KINDS[N_PES % 2]), (61, 67, KINDS[0]), (256, N_PES + 29, KINDS[1])]
-FEW = pytest.mark.skipif(N_PES > 3, reason="the same for more PEs")
+FEW = pytest.mark.skipif(N_PES > 3, reason="more PEs test nothing new")
 USABLE = [name for name in TABLE if name not in ("single", "nccl", "nccl_overlap", "graph")]
 VARIANT = USABLE[N_PES % len(USABLE)]
-METHOD = spectrum.METHODS[N_PES % 2]  # the kinds take turns over the numbers of PEs
+METHOD = spectrum.METHODS[N_PES % 2]  # each number of PEs tests one of them
 SOME_CHECKS = [pair for k, pair in enumerate(product(CHECKS, spectrum.METHODS)) if k % 4 == N_PES % 4]
 
 pytestmark = pytest.mark.mpi
@@ -46,7 +46,7 @@ def team():
 
 @pytest.fixture
 def folder(tmp_path):
-    """PE 0's, for all."""
+    """PE 0's tmp_path, on all PEs."""
     return MPI.COMM_WORLD.bcast(tmp_path)
 
 
@@ -88,7 +88,7 @@ def test_chebyshev_stops_where_it_converges(team):
 
 
 def test_restart_on_this_number_of_pes(team, folder):
-    """A file as one process writes it, then one that these PEs write: bits and history as without a stop."""
+    """From a file that one process wrote, then from one that these PEs wrote: bits and history of one whole solve."""
     problem = Problem(33, N_PES + 31, niter=40, nccheck=3, method=METHOD)
     norms, at_29 = reference.solve(problem, 16)[1], reference.solve(problem, 29)[0]
     path = folder / "a.h5"
@@ -120,7 +120,7 @@ def test_restart_on_this_number_of_pes(team, folder):
 
 
 class Spied(checkpoint.Checkpoints):
-    """Remembers where it saved."""
+    """Checkpoints that record their iterations."""
 
     def _save(self, solver, outcome):
         self.at = [*getattr(self, "at", []), outcome.iterations]
@@ -194,7 +194,7 @@ def test_checks_pass_and_fail(team, name, method):
     outcome = solver.run()
     good = check.judge(solver, outcome)
     assert good.passed and good.numbers, good.line
-    if name == "eigenmode":  # it starts a solve of its own: let that one go wrong
+    if name == "eigenmode":  # this check runs a solve of its own: make that one wrong
         sweeps = good.numbers["sweeps"]
         wrong = replace(outcome, iterations=sweeps)
         solver.run = lambda **kwargs: (Solver.run(solver, **{**kwargs, "stop": sweeps - 1}), wrong)[1]
@@ -229,7 +229,7 @@ def test_profile_notes_every_phase(team):
         assert min(us[name] for name in ("compute", "halo", "norm", "total")) > 0
         assert 0 <= us["exposed"] <= us["halo"] * 1.0001
         assert us["exposed"] + us["compute"] + us["norm"] <= us["total"] * 1.0001
-        if team.backend == "host":  # one thing after the other
+        if team.backend == "host":  # a CPU does one thing at a time
             assert us["exposed"] == pytest.approx(us["halo"])
             assert math.isclose(
                 sum(us[name] for name in ("compute", "halo", "norm", "nothing")), us["total"], rel_tol=1e-6

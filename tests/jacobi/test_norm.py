@@ -1,4 +1,4 @@
-"""The exact sums of the solver's norm near their limit, and the refusal beyond it."""
+"""The exact sum of the solver's norm up to its limit, and the refusal of problems beyond it."""
 
 import math
 from types import SimpleNamespace
@@ -6,12 +6,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from on_device import device, to_numpy
-from warp import lane_deposit
+from warp import add_lane
 
 from apps.jacobi.grid.problem import Problem
 from apps.jacobi.norm import exact_sum
-from apps.jacobi.norm.add_exact import deposit
-from apps.jacobi.norm.exact_sum import LEAST_BIT, LIMB_BITS, LIMBS, MOST_CHUNK_ROWS, MOST_SEGMENTS, WORDS, segment, unit
+from apps.jacobi.norm.add_exact import LaneSum, add_exact
+from apps.jacobi.norm.exact_sum import (
+    FRACTION_BITS,
+    LIMB_BITS,
+    LIMBS,
+    MAX_CHUNK_ROWS,
+    MAX_SEGMENTS,
+    WORDS,
+    limb_unit,
+    segment_columns,
+)
 from apps.jacobi.norm.norm import norms_of
 from apps.jacobi.solver import Solver
 from apps.jacobi.sweep.band import chunk_rows
@@ -22,23 +31,23 @@ MILLIONS = 1 << 22
 FULL = (1 << LIMB_BITS) - 1
 
 
-def deposits(ctx, words, count, value):
-    """``count`` segments whose sum is ``value``."""
+def add_many(ctx, words, count, value):
+    """Add ``count`` segments of sum ``value``."""
     if first():
         for _ in range(count):
-            deposit(words, value)
+            add_exact(words, value)
 
 
 def after(team, count, value, before=None):
-    """The words (WORDS,) after so many deposits by a kernel."""
+    """The words (WORDS,) after a kernel has added ``count`` segments of sum ``value`` to ``before``."""
     words = device(team, np.zeros(WORDS, "int64") if before is None else before)
-    team.kernel(deposits)(1, words, count, value)
+    team.kernel(add_many)(1, words, count, value)
     team.synchronize()
     return to_numpy(words)
 
 
 def times(words, count):
-    """So many times the words, as 64 bits hold them."""
+    """The words times ``count``, modulo 2**64."""
     return (words.view("u8") * np.uint64(count)).view("i8")
 
 
@@ -47,53 +56,56 @@ def norm(words):
 
 
 def exact(value, count):
-    """The norm of ``count`` sums of ``value``, by whole numbers."""
-    return math.sqrt(math.ldexp(count * int(math.ldexp(value, LEAST_BIT)), -LEAST_BIT))
+    """The norm of ``count`` segments of sum ``value``, in integer arithmetic."""
+    return math.sqrt(math.ldexp(count * int(math.ldexp(value, FRACTION_BITS)), -FRACTION_BITS))
 
 
 def test_millions_of_segments(team):
-    """About as many as 32768 x 32768 points of float32 have: words that took 44 bits a segment gave 231 for 500."""
+    """About as many segments as 32768 x 32768 points of float32 have, whose norm is 500.
+
+    One word a limb, of 44 bits a segment, would overflow, and give 231.
+    """
     value = 500.0**2 / MILLIONS
     assert norm(after(team, MILLIONS, value)) == exact(value, MILLIONS) == 500.0
 
 
 @pytest.mark.parametrize("k", range(LIMBS))
 def test_up_to_the_limit_and_not_beyond(team, k):
-    """The largest sums that a limb can have: the last million of MOST_SEGMENTS still fits, another two million do not."""
-    value, million = FULL * unit(k), 1 << 20
-    nearly = times(after(team, 1, value), MOST_SEGMENTS - million)
+    """With the largest value of a limb, the last million of MAX_SEGMENTS still fits, and two million more do not."""
+    value, million = FULL * limb_unit(k), 1 << 20
+    nearly = times(after(team, 1, value), MAX_SEGMENTS - million)
     words = after(team, million, value, nearly)
-    assert norm(words) == exact(value, MOST_SEGMENTS)
-    assert norm(after(team, 2 * million, value, words)) != exact(value, MOST_SEGMENTS + 2 * million)
+    assert norm(words) == exact(value, MAX_SEGMENTS)
+    assert norm(after(team, 2 * million, value, words)) != exact(value, MAX_SEGMENTS + 2 * million)
 
 
 @pytest.mark.parametrize("k", range(LIMBS))
 def test_highest_chunks_up_to_the_limit(k):
-    """The same for a warp's deposits, each the sum of a chunk's rows."""
-    words, limb = np.zeros(exact_sum.WORDS_BYTES, "u1"), MOST_CHUNK_ROWS * FULL
+    """The same for what a warp adds, each time the sum of the rows of a chunk."""
+    words, limb = np.zeros(exact_sum.WORDS_BYTES, "u1"), MAX_CHUNK_ROWS * FULL
     assert limb < 1 << 63
-    lane_deposit(words, 0, 0, k, LIMBS, 0, 1, limb, False)
-    words = times(words.view("i8"), MOST_SEGMENTS // MOST_CHUNK_ROWS)
-    assert norm(words) == exact(FULL * unit(k), MOST_SEGMENTS)
+    add_lane(words, 0, 0, LaneSum(k, LIMBS, 0, 1), limb, False)
+    words = times(words.view("i8"), MAX_SEGMENTS // MAX_CHUNK_ROWS)
+    assert norm(words) == exact(FULL * limb_unit(k), MAX_SEGMENTS)
 
 
 def test_no_chunk_is_too_high():
-    for rows in (MOST_CHUNK_ROWS - 1, 2**31):
+    for rows in (MAX_CHUNK_ROWS - 1, 2**31):
         for sweeps, warps in ((1, 5), (4, 1000), (8, 24)):
-            assert chunk_rows(rows, 1, warps, sweeps) <= MOST_CHUNK_ROWS
+            assert chunk_rows(rows, 1, warps, sweeps) <= MAX_CHUNK_ROWS
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_refuses_one_row_beyond_the_limit(dtype):
-    nx, rows = segment(dtype) << 20, MOST_SEGMENTS >> 20
+    nx, rows = segment_columns(dtype) << 20, MAX_SEGMENTS >> 20
     assert not exact_sum.refuse(Problem(nx, rows + 2, dtype=dtype))
     for more in (Problem(nx, rows + 3, dtype=dtype), Problem(nx + 1, rows + 2, dtype=dtype)):
-        assert exact_sum.refuse(more).endswith(f"exact for at most {MOST_SEGMENTS}: use a smaller --nx or --ny")
+        assert exact_sum.refuse(more).endswith(f"exact for at most {MAX_SEGMENTS}: use a smaller --nx or --ny")
 
 
 @pytest.mark.mpi
 def test_refused_before_anything_is_allocated(team):
-    """By every variant and method, on every PE: an allocation of so much would raise another error."""
+    """By every variant and method, on every PE.  An allocation of that size would raise another error."""
     for variant in TABLE:
         for method in ("jacobi", *METHODS):
             with pytest.raises(ValueError, match="use a smaller --nx or --ny"):
@@ -102,6 +114,6 @@ def test_refused_before_anything_is_allocated(team):
 
 def test_persistent_refuses_rows_that_a_lane_cannot_add_up(monkeypatch):
     monkeypatch.setattr(persistent, "multiprocessors", lambda team: 132)
-    team, most = SimpleNamespace(backend="cuda", n_pes=2), 2 * 132 * persistent.RESIDENT * MOST_CHUNK_ROWS
+    team, most = SimpleNamespace(backend="cuda", n_pes=2), 2 * 132 * persistent.RESIDENT * MAX_CHUNK_ROWS
     assert not persistent.Persistent.refuse(team, Problem(3, most + 2))
     assert "use more PEs" in persistent.Persistent.refuse(team, Problem(3, most + 3))

@@ -1,4 +1,4 @@
-"""The answers that are known without solving the grid: residuals, eigenmodes, steady state, Chebyshev's rate."""
+"""The answers that are known without a solve on the grid: norms, eigenmodes, steady state, Chebyshev's rate."""
 
 import math
 from itertools import product
@@ -139,7 +139,7 @@ def test_one_wrong_bit_and_one_wrong_norm_are_found():
 
 
 def test_tolerances_tell_an_error_from_rounding():
-    """A sweep more or less, or a wrong row, is far outside what is allowed, at the largest sizes too."""
+    """The tolerances of the largest grids stay far below the error that one sweep too many would make."""
     for method in spectrum.METHODS:
         for dtype, of_one in (("float32", 2e-3), ("float64", 1e-10)):
             problem = Problem(16384, 16384, dtype=dtype, method=method, bc="periodic")

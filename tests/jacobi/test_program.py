@@ -1,4 +1,4 @@
-"""``mpirun -np N python -m apps.jacobi`` as a user types it."""
+"""The program ``mpirun -np N python -m apps.jacobi``, as a user runs it."""
 
 import json
 
@@ -10,11 +10,11 @@ from mpi4py import MPI
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
-LIMIT_S = 120  # a machine may be busy, and compile first
+LIMIT_S = 120  # the machine may be busy, and has to compile first
 
 
 def jacobi(n_pes, line, *more):
-    """The run's end: it must not hang, nor leave processes behind."""
+    """Run the program to its end.  It must neither hang nor leave processes behind."""
     ended = launch(n_pes, "-m", "apps.jacobi", *line.split(), *map(str, more), limit_s=LIMIT_S)
     assert ended.rc is not None, f"hangs:\n{ended.output}"
     assert not ended.left_alive
@@ -23,7 +23,7 @@ def jacobi(n_pes, line, *more):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """n_pes -> (JSON, bytes of the field, histories as text, output) of the same problem, each run once."""
+    """n_pes -> (JSON, bytes of the field, history as text, output) of one problem, run once for each n_pes."""
     folder, known = tmp_path_factory.mktemp("jacobi"), {}
 
     def result(n_pes):

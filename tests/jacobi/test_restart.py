@@ -1,4 +1,4 @@
-"""Runs that end early, by kill -9 in the middle of a write or by a signal, and those that go on after them."""
+"""Runs that end early, by SIGKILL during a write or by another signal, and restarts after them."""
 
 import os
 import re
@@ -27,7 +27,7 @@ FOR_EVER = "--niter 1000000000 --no-serial --tol 0"
 
 
 def jacobi(n_pes, line, *more, act=None):
-    """The run's end: it must not hang, nor leave processes behind."""
+    """Run the program to its end.  It must neither hang nor leave processes behind."""
     ended = launch(n_pes, "-m", "apps.jacobi", *line.split(), *map(str, more), limit_s=LIMIT_S, act=act)
     assert ended.rc is not None, f"hangs:\n{ended.output}"
     assert not ended.left_alive
@@ -35,7 +35,7 @@ def jacobi(n_pes, line, *more, act=None):
 
 
 def pid_of(process, rank):
-    """The process of one rank of a job."""
+    """The process id of one rank of a job."""
     tag = re.search(r"LAUNCH_TAG=(\w+)", Path(f"/proc/{process.pid}/environ").read_text())[1]
     for pid in _tagged(tag):
         if re.search(rf"\0(PMI|OMPI_COMM_WORLD)_RANK={rank}\0", "\0" + Path(f"/proc/{pid}/environ").read_text()):
@@ -44,7 +44,7 @@ def pid_of(process, rank):
 
 
 def contents(path):
-    """Bytes of the field, and the history as text."""
+    """(bytes of the field, history as text)."""
     with h5py.File(path) as file:
         return file["field"][:].tobytes(), str(
             list(zip(file["residual/iteration"][:], file["residual/norm"][:], strict=True))
@@ -52,7 +52,7 @@ def contents(path):
 
 
 def killed_while_writing(path, line):
-    """Kill PE 0 of a run while a checkpoint is half written and an older one is there; True if that succeeded."""
+    """Kill PE 0 of a run while it writes a checkpoint and an older one exists.  True if the kill came in time."""
 
     def kill(process):
         victim, deadline = pid_of(process, 0), time.monotonic() + LIMIT_S / 2

@@ -1,4 +1,4 @@
-"""The scaling sweep and the dry run."""
+"""Runs on several numbers of PEs, and the dry run."""
 
 import csv
 
@@ -41,7 +41,7 @@ def test_efficiency_is_against_the_fastest_run_on_one_pe():
     assert [row["speedup"] for row in rows] == [0.5, 1.0, 3.0, ""]
 
 
-def test_what_the_sweep_runs():
+def test_cases_of_a_scaling_run():
     options = scaling.parser().parse_args("--pes 4,1,4 --strong 100 --weak 10".split())
     assert scaling.cases(options) == [
         ("strong", 1, 100, 100),
@@ -61,7 +61,7 @@ def test_what_the_sweep_runs():
         ("--strong 9 --pes 1 --repeat 1 --launcher false{n}", 1, "strong run on 1 PEs failed"),
     ],
 )
-def test_bad_sweeps(tmp_path, monkeypatch, capsys, line, status, message):
+def test_bad_scaling_runs(tmp_path, monkeypatch, capsys, line, status, message):
     monkeypatch.chdir(tmp_path)
     try:
         ended = scaling.main(line.split())

@@ -1,4 +1,4 @@
-"""The solver on the PEs of this job: the same bits as NumPy, and the same as one PE alone."""
+"""The solver on the PEs of this job: the bits of NumPy, and those of one PE alone."""
 
 import itertools
 import math
@@ -20,14 +20,13 @@ from apps.jacobi.verify import oracles, reference
 
 N_PES = MPI.COMM_WORLD.size
 
-# (nx, ny): the least of both, one row a PE, uneven rows, primes, and widths with and without
-# a rest after blocks of 256 columns
+# (nx, ny): the smallest of both, one row a PE, uneven rows, primes, and widths that are multiples of 256 and are not
 SHAPES = [(3, N_PES + 2), (5, N_PES + 3), (17, 2 * N_PES + 3), (61, 67), (256, 40), (1031, 29)]
 
-# Sorted so that one in two has every shape and every last sweep.
-TURNS = [(i, ("float32", "float64")[(i + k) % 2]) for i, k in itertools.product(range(len(SHAPES)), range(2))]
+# In this order, every second case covers every shape and every last sweep.
+KINDS = [(i, ("float32", "float64")[(i + k) % 2]) for i, k in itertools.product(range(len(SHAPES)), range(2))]
 STOPS = [((1, 3)[(i + k) % 2], last) for (i, last), k in itertools.product(enumerate((0, 6, 9, 11)), range(2))]
-HALF = 1 if N_PES <= 4 else 2  # of many PEs one case in two, the others at other numbers of PEs
+HALF = 1 if N_PES <= 4 else 2  # every second case on many PEs; other numbers of PEs run the rest
 
 pytestmark = pytest.mark.mpi
 
@@ -54,9 +53,9 @@ def assert_same_bits(solver, expected):
     assert own_rows(solver).tobytes() == expected[first : first + rows].tobytes()
 
 
-@pytest.mark.parametrize(("dtype", "nx", "ny"), [(dtype, *SHAPES[i]) for i, dtype in some(TURNS, HALF)])
+@pytest.mark.parametrize(("dtype", "nx", "ny"), [(dtype, *SHAPES[i]) for i, dtype in some(KINDS, HALF)])
 def test_field_and_norms(team, dtype, nx, ny):
-    problem = Problem(nx, ny, niter=25, dtype=dtype, tol=-1)  # the least grids converge at once
+    problem = Problem(nx, ny, niter=25, dtype=dtype, tol=-1)  # the smallest grids would converge at once
     solver, outcome = solve(team, problem)
     expected, norms = reference.solve(problem, 25)
     assert_same_bits(solver, expected)
@@ -100,7 +99,7 @@ def test_residual_oracle(team, bc):
 
 @pytest.mark.parametrize(("nccheck", "last"), some(STOPS, HALF))
 def test_stops_at_the_right_sweep(team, nccheck, last):
-    """The norm is read one sweep late, and that sweep must leave no trace, in a second run either."""
+    """The norm is read one sweep late, and that sweep must leave no trace, not even in a second run."""
     problem = Problem(33, 40, niter=12)
     _, norms = reference.solve(problem, 12)
     problem = Problem(33, 40, niter=12, tol=norms[last] * 1.0001, nccheck=nccheck)
@@ -137,7 +136,7 @@ def test_exchange_and_copy_leave_the_result(team):
 
 
 def test_gather_hands_over_all_rows_in_order(team, monkeypatch):
-    monkeypatch.setattr("apps.jacobi.gather.CHUNK_BYTES", 3 * 30 * 4)  # three rows at a time
+    monkeypatch.setattr("apps.jacobi.storage.gather.CHUNK_BYTES", 3 * 30 * 4)  # three rows at a time
     problem = Problem(30, 45, niter=5)
     solver, _ = solve(team, problem)
     got = []

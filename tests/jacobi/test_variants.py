@@ -1,4 +1,4 @@
-"""Every variant on the PEs of this job: NumPy's field, and one PE's history, bit for bit."""
+"""Every variant on the PEs of this job: the bits of NumPy's field, and of the history of one PE."""
 
 import math
 
@@ -16,10 +16,10 @@ from apps.jacobi.verify import reference
 
 N_PES = MPI.COMM_WORLD.size
 
-# "nvshmem_overlap", the default, has test_solver.py to itself.
+# test_solver.py tests "nvshmem_overlap", the default.
 KINDS = [(name, {}) for name in TABLE if name not in ("nvshmem_overlap", "blocked")]
 KINDS += [("blocked", {"sweeps": sweeps}) for sweeps in (1, 2, 4, 8)]
-# (nx, ny): the least of both; fewer rows than a pass has sweeps, and twice as many; odd ones; more than one segment
+# (nx, ny): the smallest of both; fewer rows than sweeps of a pass, and twice as many; odd ones; more than one segment
 SHAPES = [(3, N_PES + 2), (17, 2 * N_PES + 3), (61, 67), (243, 5 * N_PES + 9), (485, 17 * N_PES + 2)]
 SWEEPS = 21
 
@@ -33,7 +33,7 @@ def team():
 
 
 def solver_of(team, problem, kind):
-    """None where the variant cannot run: then it must say so."""
+    """A solver, or None where the variant cannot run, which must then raise."""
     name, settings = kind
     if not TABLE[name].refuse(team, problem):
         return Solver(team, problem, name, **settings)
@@ -53,7 +53,7 @@ def name_of(kind):
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 def test_field_and_history(team, kind):
-    """The shapes, dtypes and checks take turns over the variants and the numbers of PEs."""
+    """Each variant and number of PEs tests one shape, dtype and nccheck, in turn."""
     turn = KINDS.index(kind) + N_PES
     nx, ny = SHAPES[turn % len(SHAPES)]
     dtype, nccheck = ("float32", "float64")[turn // 2 % 2], (1, 5, 3)[turn % 3]
@@ -75,7 +75,7 @@ def test_field_and_history(team, kind):
 
 @pytest.mark.parametrize("kind", some(KINDS, 1 if N_PES <= 4 else 2), ids=name_of)
 def test_stops_at_the_right_sweep(team, kind):
-    """Sweeps beyond the last must leave no trace, in a second run either; nor does a warm-up."""
+    """Sweeps beyond the last leave no trace, not even in a second run, and a warm-up leaves none."""
     turn = KINDS.index(kind) + N_PES
     last, nccheck = (5, 8, 10, 13)[turn % 4], (1, 2, 9)[turn % 3]
     shape = (33, 8 * N_PES + 12)
@@ -111,7 +111,7 @@ def test_divergence_is_noticed(team, kind):
 
 
 def test_stretches_make_a_solve(team):
-    """A solve that is cut where a pass is not."""
+    """A solve in stretches that end inside a pass."""
     problem = Problem(40, 9 * N_PES + 2, niter=23, tol=-1, nccheck=4)
     solver, outcome = Solver(team, problem, "blocked", sweeps=4), None
     solver.reset()

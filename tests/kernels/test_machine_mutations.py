@@ -10,7 +10,7 @@ from machine.program import PLAIN, SYMMETRIC, TABLES, Case, run
 from machine.seed import SEED
 from machine.solver import SOLVER
 
-from apps.jacobi.sweep import sweep
+from apps.jacobi.sweep import exchanging_kernel, persistent_kernel
 
 MOST_PROGRAMS = 60  # in which a planted fault has to show
 PLANTED = [
@@ -78,7 +78,9 @@ def test_a_meeting_that_does_not_wait_is_found():
     "network, mutation", [(ANY_ORDER, Mutation("one parity")), (IN_ORDER, Mutation("early", "wait"))], ids=str
 )
 def test_a_fault_planted_in_the_solver_is_found(monkeypatch, text, network, mutation):
-    """Its texts are functions of ``apps.jacobi.sweep``."""
-    helper = sweep.await_pieces if mutation.name and text == "exchanging_sweeps" else getattr(sweep, text)
-    monkeypatch.setattr(sweep, helper.__name__, changed(helper, mutation))
+    """Its waits and its parities are in functions that the kernels of ``apps.jacobi.sweep`` call."""
+    waits = {"exchanging_sweeps": exchanging_kernel.await_pieces, "persistent_sweeps": persistent_kernel.await_halos}
+    helper = waits[text] if mutation.name else exchanging_kernel.side_words
+    for module in (exchanging_kernel, persistent_kernel):
+        monkeypatch.setattr(module, helper.__name__, changed(helper, mutation), raising=False)
     programs_until_found(Case((("solver", text),), network, SYMMETRIC), SOLVER[text])

@@ -24,7 +24,7 @@ class Model:
         self.free[start : start + units] = [False] * units
         self.taken[start] = units
 
-    def give(self, start):
+    def release(self, start):
         units = self.taken.pop(start)
         self.free[start : start + units] = [True] * units
 
@@ -60,8 +60,8 @@ def test_random_requests_against_a_model(seed):
         fits = model.fits(units)
         if action < 0.4 and model.taken:
             start = draw.choice(list(model.taken))
-            memory.give(start * ALIGN_BYTES)
-            model.give(start)
+            memory.release(start * ALIGN_BYTES)
+            model.release(start)
         elif action < 0.7:
             offset = memory.take(some_bytes(draw, units))
             assert offset == (fits[0] * ALIGN_BYTES if fits else None)
@@ -79,7 +79,7 @@ def test_random_requests_against_a_model(seed):
         assert_alike(memory, model)
     assert refused, "the memory was never full"
     for start in draw.sample(list(model.taken), len(model.taken)):
-        memory.give(start * ALIGN_BYTES)
+        memory.release(start * ALIGN_BYTES)
     assert memory.free == ((0, UNITS * ALIGN_BYTES),)
 
 
@@ -88,7 +88,7 @@ def test_the_same_requests_get_the_same_offsets():
         draw, memory, held = random.Random(7), FreeList(UNITS * ALIGN_BYTES), []
         for _ in range(200):
             if held and draw.random() < 0.4:
-                memory.give(held.pop(draw.randrange(len(held))))
+                memory.release(held.pop(draw.randrange(len(held))))
             else:
                 offset = memory.take(draw.randrange(4000))
                 held += [] if offset is None else [offset]
@@ -114,7 +114,7 @@ def test_memory_that_is_no_whole_number_of_units():
     assert [memory.take(n) for n in (256, 256, 256, 200)] == [0, 256, 512, None]
     assert memory.free == ((768, 232),) and memory.free_bytes == 232
     for offset in (256, 0, 512):
-        memory.give(offset)
+        memory.release(offset)
     assert memory.free == ((0, 1000),)
 
 
@@ -131,7 +131,7 @@ def test_what_is_given_back_joins_both_neighbours():
         memory.take(ALIGN_BYTES)
     seen = []
     for unit in (1, 3, 2, 0, 4):
-        memory.give(unit * ALIGN_BYTES)
+        memory.release(unit * ALIGN_BYTES)
         seen.append(tuple((low // ALIGN_BYTES, size // ALIGN_BYTES) for low, size in memory.free))
     assert seen == [((1, 1),), ((1, 1), (3, 1)), ((1, 3),), ((0, 4),), ((0, 5),)]
 
@@ -144,7 +144,7 @@ def test_more_memory_joins_what_there_is():
     assert memory.free == ((0, 512), (4096, 1024))
     assert [memory.take(1024), memory.take(512), memory.take(1)] == [4096, 0, None]
     memory.add(5120, 256)
-    memory.give(4096)
+    memory.release(4096)
     assert memory.free == ((4096, 1280),)
 
 
@@ -163,8 +163,8 @@ def test_only_what_is_taken_is_given_back():
     memory.take(512)
     for offset in (256, 512, 2048):  # inside, free, beyond
         with pytest.raises(KeyError):
-            memory.give(offset)
-    memory.give(0)
+            memory.release(offset)
+    memory.release(0)
     with pytest.raises(KeyError):
-        memory.give(0)
+        memory.release(0)
     assert memory.free == ((0, 2048),)

@@ -1,9 +1,10 @@
-"""The solver's exchanging kernels, ``apps/jacobi/sweep.py``, over sweeps of integers in place of ``march``.
+"""The solver's kernels that exchange halos (``apps/jacobi/sweep``), with sweeps of integers in the place of ``march``.
 
-A row of the field of one PE has ``across`` pieces of COLUMNS; the PEs' rows form a ring.
+A row of the field of one PE has ``across`` pieces of COLUMNS columns; the PEs' rows form a ring.
 """
 
 from collections.abc import Callable
+from itertools import chain
 from random import Random
 from types import FunctionType
 from typing import Any
@@ -11,58 +12,59 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
-from apps.jacobi.sweep import sweep
-from pennympi.compile.bind import parameters
+from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
+from apps.jacobi.sweep.persistent_kernel import persistent_sweeps
+from apps.jacobi.sweep.records import FieldPair, Loop, Neighbours, Pass, Pieces, Rows, Tiles
 
 from .bodies import BODIES, bound
 from .calls import must_be
 from .device import Launch, Machine
 
 COLUMNS, WORD_BYTES = 4, 8
+PIECE_BYTES = COLUMNS * WORD_BYTES
 WEIGHTS = (3, 5, 7, 11, 13)  # of a point's neighbours above, below, left, right, and of itself
 
 
 def swept(field: np.ndarray) -> np.ndarray:
-    """One sweep: (rows, nx) give (rows - 2, nx); beyond the first and last columns is zero."""
+    """One sweep of a field (rows, nx): (rows - 2, nx).  Columns beyond the first and the last one are zero."""
     wide = np.pad(field, ((0, 0), (1, 1)))
     sides = (wide[:-2, 1:-1], wide[2:, 1:-1], wide[1:-1, :-2], wide[1:-1, 2:], wide[1:-1, 1:-1])
     return sum(weight * side for weight, side in zip(WEIGHTS, sides, strict=True)) % 1_000_003
 
 
-def march(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch):
-    """As ``apps.jacobi.sweep.march``, of int64; reads and writes by rows, between which others run."""
+def march(b: int, fields: FieldPair, band: Rows, work: Pass) -> None:
+    """As ``apps.jacobi.sweep.kernels.march``, of int64.  Other blocks may run between its reads and writes of rows."""
     block: Any = getcurrent()
-    across = nx // COLUMNS
-    start = first_row + b // across * stride_rows
-    stop, low = min(start + chunk_rows, stop_row), b % across * COLUMNS
-    left, right = max(0, low - count), min(nx, low + COLUMNS + count)
+    across, count = fields.nx // COLUMNS, work.n_sweeps
+    start = band.first_row + b // across * band.stride_rows
+    stop, low = min(start + band.chunk_rows, band.stop_row), b % across * COLUMNS
+    left, right = max(0, low - count), min(fields.nx, low + COLUMNS + count)
 
     def row_of(field: int, row: int, begin: int, end: int) -> np.ndarray:
-        at = field + row * pitch_bytes + begin * WORD_BYTES
+        at = field + row * fields.pitch_bytes + begin * WORD_BYTES
         return block.memory.elements(block.pe, at, end - begin, np.dtype("int64"))
 
     patch = np.empty((stop - start + 2 * count, right - left), np.int64)
     for row in range(len(patch)):
-        patch[row] = row_of(old, start - count + row, left, right)
+        patch[row] = row_of(fields.old, start - count + row, left, right)
         block.pause()
     for _ in range(count):
         patch = swept(patch)
     for row in range(start, stop):
-        row_of(new, row, low, low + COLUMNS)[:] = patch[row - start, low - left : low - left + COLUMNS]
+        row_of(fields.new, row, low, low + COLUMNS)[:] = patch[row - start, low - left : low - left + COLUMNS]
         block.pause()
 
 
-def text_of(name: str) -> Callable[..., Any]:
-    """A text of the solver with this march."""
-    text = getattr(sweep, name)
-    names = {**text.__globals__, "march": march, "summed_march": march}
-    clone = FunctionType(text.__code__, names, text.__name__)
-    clone.__annotations__ = text.__annotations__
-    return clone
+def with_march(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel of the solver that calls this march."""
+    names = {**kernel.__globals__, "march": march, "summed_march": march}
+    clone = FunctionType(kernel.__code__, names, kernel.__name__)
+    clone.__annotations__ = kernel.__annotations__
+    return bound(clone)
 
 
 class Solver:
-    """A field over all PEs, and launches that sweep it."""
+    """A field over all PEs, and the launches that sweep it."""
 
     def __init__(self, machine: Machine, rng: Random, depth: int, least_rows: int):
         self.machine, self.depth, n = machine, depth, machine.n_pes
@@ -83,26 +85,24 @@ class Solver:
         return sum(self.rows[:pe])
 
     def field(self, pe: int, which: int) -> np.ndarray:
-        """(rows with halos, nx) of PE ``pe``."""
+        """Field number ``which`` of PE ``pe``, (rows with halos, nx)."""
         n = (self.rows[pe] + 2 * self.depth) * self.nx
         return self.machine.memory.elements(pe, self.fields[which], n, np.dtype("int64")).reshape(-1, self.nx)
 
-    def launch(self, text: str, pe: int, blocks: int, turn: int, **call: int) -> Launch:
-        """A launch of PE ``pe``; it reads the field number ``turn`` and writes the next."""
-        n = self.machine.n_pes
-        known = {
-            **{"ctx": pe, "me": pe, "top": (pe - 1) % n, "bottom": (pe + 1) % n, "rows": self.rows[pe]},
-            **{"rows_above": self.rows[(pe - 1) % n], "depth": self.depth, "across": self.across, "nx": self.nx},
-            **{"old": self.fields[turn % 2], "new": self.fields[(turn + 1) % 2], "pitch_bytes": self.pitch_bytes},
-            **{"piece_bytes": COLUMNS * WORD_BYTES, "summed": 0, "words": 0, "words_bytes": 0, "scratch": 0},
-            **self.words,
-            **call,
-        }
-        body = text_of(text)
-        return Launch(f"{text} {turn}", bound(body), [known[name] for name in parameters(body)], blocks)
+    def launch(self, kernel: Any, pe: int, blocks: int, sweep: int, *call: Pass | Pieces | Loop | Tiles) -> Launch:
+        """A launch of PE ``pe`` from sweep number ``sweep`` on; it reads field sweep % 2 and writes the other."""
+        top, bottom = (pe - 1) % self.machine.n_pes, (pe + 1) % self.machine.n_pes
+        fields = FieldPair(self.fields[(sweep + 1) % 2], self.fields[sweep % 2], self.nx, self.pitch_bytes)
+        neighbours = Neighbours(top, bottom, self.rows[top], self.words["arrivals"], self.words["epochs"])
+        numbers = [pe, *chain(fields, *call, neighbours)]
+        return Launch(f"{kernel.__name__} {sweep}", with_march(kernel), numbers, blocks)
+
+    def tiles(self, pe: int, down: int, chunk_rows: int) -> Tiles:
+        """The tiles of a launch of the whole loop."""
+        return Tiles(self.rows[pe], self.across, down, PIECE_BYTES, chunk_rows, pe, self.words["done"])
 
     def right(self, pe: int, sweeps: int, which: int) -> Callable[[], None]:
-        """A check of PE ``pe``'s rows after so many sweeps in all."""
+        """A check of PE ``pe``'s rows after ``sweeps`` sweeps in all."""
 
         def at_once() -> None:
             while self.swept < sweeps:
@@ -116,7 +116,7 @@ class Solver:
 
 
 def exchanging(machine: Machine, rng: Random) -> list[Callable[[], None]]:
-    """Passes of several sweeps, a launch each."""
+    """Passes of several sweeps, each a launch."""
     depth = rng.randint(1, 3)
     solver, passes = Solver(machine, rng, depth, depth), rng.randint(3, 8)
     for pe in machine.pes:
@@ -124,15 +124,15 @@ def exchanging(machine: Machine, rng: Random) -> list[Callable[[], None]]:
         sides = 2 if rows >= 2 * depth else 1
         between = max(0, rows - 2 * depth) if sides == 2 else 0
         inner_blocks = -(-between // chunk_rows) * solver.across
-        for turn in range(passes):
+        for k in range(passes):
             blocks = rng.randint(1, sides * solver.across + inner_blocks)
-            call = {"count": depth, "sides": sides, "inner_blocks": inner_blocks, "chunk_rows": chunk_rows}
-            pe.issue([solver.launch("exchanging_sweeps", pe.me, blocks, turn, **call)])
+            pieces = Pieces(rows, depth, sides, solver.across, PIECE_BYTES, inner_blocks, chunk_rows)
+            pe.issue([solver.launch(exchanging_sweeps, pe.me, blocks, k, Pass(depth, 0, 0, 0), pieces)])
     return [solver.right(pe, passes * depth, passes % 2) for pe in range(machine.n_pes)]
 
 
 def persistent(machine: Machine, rng: Random) -> list[Callable[[], None]]:
-    """Launches of several sweeps, whose blocks all run at a time."""
+    """Launches of several sweeps, whose blocks all run at the same time."""
     solver = Solver(machine, rng, 1, 1)
     launches = [rng.randint(1, 4) for _ in range(rng.randint(1, 4))]
     for pe in machine.pes:
@@ -140,23 +140,23 @@ def persistent(machine: Machine, rng: Random) -> list[Callable[[], None]]:
         down = -(-solver.rows[pe.me] // chunk_rows)
         pe.slots, turn = down * solver.across, 0
         for sweeps in launches:
-            call = {"sweeps": sweeps, "first_due": 0, "every": 1, "down": down, "chunk_rows": chunk_rows}
-            pe.issue([solver.launch("persistent_sweeps", pe.me, down * solver.across, turn, **call)])
+            call = (Loop(sweeps, 0, 1, 0, 0, 0), solver.tiles(pe.me, down, chunk_rows))
+            pe.issue([solver.launch(persistent_sweeps, pe.me, down * solver.across, turn, *call)])
             turn += sweeps
     return [solver.right(pe, sum(launches), sum(launches) % 2) for pe in range(machine.n_pes)]
 
 
 def persistent_again(machine: Machine, rng: Random) -> list[Callable[[], None]]:
-    """A launch, one that goes on from it, and, once all PEs have done that, fewer sweeps from the same field."""
+    """A launch, a second one after it, and, once all PEs have finished that, fewer sweeps from the second one's start."""
     solver, first, wanted = Solver(machine, rng, 1, 1), rng.randint(1, 4), rng.randint(1, 3)
     kept, met = machine.memory.allocate(solver.nbytes), set()
     for pe in machine.pes:
         me, down = pe.me, rng.choice((1, solver.rows[pe.me]))
         pe.slots = down * solver.across
-        call = {"first_due": 0, "every": 1, "down": down, "chunk_rows": solver.rows[me] // down}
+        tiles = solver.tiles(me, down, solver.rows[me] // down)
 
-        def sweeps(turn: int, count: int, me: int = me, blocks: int = pe.slots, call: dict = call) -> Launch:
-            return solver.launch("persistent_sweeps", me, blocks, turn, sweeps=count, **call)
+        def sweeps(turn: int, count: int, me: int = me, blocks: int = pe.slots, tiles: Tiles = tiles) -> Launch:
+            return solver.launch(persistent_sweeps, me, blocks, turn, Loop(count, 0, 1, 0, 0, 0), tiles)
 
         old = solver.fields[first % 2]
         once_more = [
@@ -172,7 +172,7 @@ def persistent_again(machine: Machine, rng: Random) -> list[Callable[[], None]]:
 
 
 def meet(ctx: set[int], me: int, n_pes: int) -> None:
-    """What a norm is to the PEs: nobody has it before all have swept."""
+    """The part of a norm that matters to the order: no PE has it before all PEs have swept."""
     block: Any = getcurrent()
     ctx.add(me)
     block.scheduler.wake("met")

@@ -9,6 +9,7 @@ from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.compile import context as ctx_words
 from pennympi.compile.bind import parameters
+from pennympi.compile.options import KernelOptions
 from pennympi.errors import PeerTimeout
 from pennympi.host.backend import HostBackend
 from pennympi.host.primitives import PATIENT_SPINS
@@ -51,9 +52,9 @@ class Machine:
     def address(self, me, offset):
         return self.memory[me].ctypes.data + offset
 
-    def kernels(self, text, name, **how):
-        """The text for each PE; here, as the compiler is not for threads."""
-        return [HostBackend.kernel(pe, text, name, **how) for pe in self.pes]
+    def kernels(self, kernel, name, **options):
+        """The kernel for each PE, compiled by this thread: the compiler is not made for several."""
+        return [HostBackend.kernel(pe, kernel, name, KernelOptions(**options)) for pe in self.pes]
 
     def run(self, program):
         """program(me) on a thread for each PE: what each returned, or its PeerTimeout."""

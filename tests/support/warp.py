@@ -1,5 +1,5 @@
-"""A GPU in NumPy: the words that ``apps/jacobi/warp_text.py`` is written in, on arrays of 32 lanes, and grids of blocks
-on threads that run the texts of ``apps/jacobi/sweep.py``.  A block is one warp; an address is a place in a PE's memory.
+"""A GPU in NumPy: the functions that ``march_cuda_source.py`` of ``apps/jacobi/sweep`` calls, on arrays of 32 lanes, and
+grids of blocks, each a thread, that run its kernels.  A block is one warp; an address is an offset in a PE's memory.
 """
 
 import random
@@ -10,37 +10,40 @@ from types import FunctionType, SimpleNamespace
 import numpy as np
 
 from apps.jacobi.norm import add_exact
-from apps.jacobi.norm.exact_sum import LANE_BYTES, LIMB_BITS, TOO_LARGE, WIDTH
-from apps.jacobi.sweep.warp_source import source
+from apps.jacobi.norm.exact_sum import INTEGER_BITS, LANE_BYTES, LANE_COLUMNS, LIMB_BITS
+from apps.jacobi.sweep.march_cuda_source import source
+from pennympi.compile.bind import bind
 
 LANE = np.arange(32)
 LIMIT_S = 60.0
 
 
-def bound(text, scope):
-    """A text with other words."""
-    return FunctionType(text.__code__, {**text.__globals__, **scope}, text.__name__)
+def rebound(function, scope):
+    """A function with other globals."""
+    return FunctionType(function.__code__, {**function.__globals__, **scope}, function.__name__)
 
 
-def lane_deposit(memory, *args):
-    """``deposit_lane`` of one lane, on the words in ``memory``."""
+def add_lane(memory, *args):
+    """``add_exact_lane`` of one lane, on the words in ``memory``."""
 
     def add_shared(base, index, value):
         memory[base + 8 * index : base + 8 * index + 8].view("i8")[0] += value
 
-    limb = bound(add_exact.deposit_limb, {"add_shared": add_shared})
-    bound(add_exact.deposit_lane, {"add_shared": add_shared, "deposit_limb": limb})(*args)
+    limb = rebound(add_exact.add_exact_limb, {"add_shared": add_shared})
+    rebound(add_exact.add_exact_lane, {"add_shared": add_shared, "add_exact_limb": limb})(*args)
 
 
-class Words:
-    """What a warp does, on one PE's memory (bytes,)."""
+class Warp:
+    """The functions of ``march_cuda.py`` for one warp, on one PE's memory, (nbytes,) uint8."""
+
+    LaneSum = add_exact.LaneSum
 
     def __init__(self, memory, dtype):
         self._memory, self._dtype, self._lock = memory, np.dtype(dtype), threading.Lock()
 
     def _march(self, sweeps, norms, nx):
-        """The text for so many sweeps, as a Python function."""
-        width = WIDTH[self._dtype.name]
+        """``march`` for passes of ``sweeps`` sweeps, as a Python function."""
+        width = LANE_COLUMNS[self._dtype.name]
         scope = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
         scope["cuda"] = SimpleNamespace(laneid=LANE, blockDim=SimpleNamespace(x=32), threadIdx=SimpleNamespace(x=0))
         exec(source(sweeps, norms, self._dtype.name, (nx - 1) % width, "march"), scope)
@@ -53,7 +56,7 @@ class Words:
 
     def load_row(self, at):
         elements = self._memory.view(self._dtype)
-        return [elements[at // self._dtype.itemsize + k] for k in range(WIDTH[self._dtype.name])]
+        return [elements[at // self._dtype.itemsize + k] for k in range(LANE_COLUMNS[self._dtype.name])]
 
     def store_half(self, condition, at, values):
         assert len(values) * self._dtype.itemsize == LANE_BYTES // 2 and not (at % 16).any()
@@ -61,7 +64,7 @@ class Words:
         for k, value in enumerate(values):
             elements[(at // self._dtype.itemsize + k)[condition]] = value[condition]
 
-    def fetch(self, at):
+    def prefetch(self, at):
         assert (at + LANE_BYTES <= self._memory.size).all()
 
     def real(self, x):
@@ -70,7 +73,7 @@ class Words:
     def quarter(self, x):
         return x * self._dtype.type(0.25)
 
-    def fused(self, x, y, z):  # 64 bits hold the product of two floats of 24; of two of 53 they only come close
+    def fused(self, x, y, z):  # the product is exact for float32, and nearly so for float64
         return (np.longdouble(x) * np.longdouble(y) + np.longdouble(z)).astype(self._dtype)
 
     def pick(self, condition, x, y):
@@ -95,43 +98,43 @@ class Words:
         return x[np.minimum(LANE + 1, 31)]
 
     def limb_scale(self, j):
-        return np.ldexp(1.0, LIMB_BITS * j - TOO_LARGE)
+        return np.ldexp(1.0, LIMB_BITS * j - INTEGER_BITS)
 
     def limb_of(self, x, scale):
         scaled = np.where(np.isfinite(x), x, 0).astype("f8") * scale
         return ((scaled - np.trunc(scaled)) * 2.0**LIMB_BITS).astype("i8")
 
     def too_large(self, x):
-        return ~(x < 2.0**TOO_LARGE)
+        return ~(x < 2.0**INTEGER_BITS)
 
-    def deposit_lane(self, at, warp, lane, share, level, levels, limb, bad):
+    def add_exact_lane(self, at, warp, place, limb, bad):
+        lanes = (place.lane, place.level, limb, bad)
         with self._lock:
-            for one in zip(lane.tolist(), level.tolist(), limb.tolist(), bad.tolist(), strict=True):
-                lane_deposit(self._memory, at, warp, one[0], share, one[1], levels, one[2], one[3])
+            for lane, level, one_limb, one_bad in zip(*(values.tolist() for values in lanes), strict=True):
+                one = place._replace(lane=lane, level=level)
+                add_lane(self._memory, at, warp, one, one_limb, one_bad)
 
 
 class Grid:
-    """The primitives of a text, for all blocks of one PE.  memories: of all PEs, alike"""
+    """The primitives of a kernel, for all blocks of PE ``me``.  memories: of all PEs, with the same layout"""
 
     def __init__(self, memories, me, dtype, seed):
         self._memories, self._me, self._here = memories, me, threading.local()
         self._random = random.Random(seed)
-        self._words = Words(memories[me], dtype)
+        self._warp = Warp(memories[me], dtype)
 
-    def _launch(self, text, bodies, blocks, *args):
-        """All blocks at the same time, in any order.  bodies: name -> (sweeps, norms, nx)"""
-        scope = {**text.__globals__, **{name: getattr(self, name) for name in dir(self) if not name.startswith("_")}}
-        scope |= {name: self._words._march(*body) for name, body in bodies.items()}
-        for name, helper in text.__globals__.items():
-            if isinstance(helper, FunctionType) and helper.__module__ == text.__module__ and name not in bodies:
-                scope[name] = FunctionType(helper.__code__, scope, name)
+    def _launch(self, kernel, bodies, blocks, *args):
+        """Run all blocks at the same time, started in any order.  bodies: name -> (sweeps, norms, nx)"""
+        primitives = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
+        with_march = rebound(kernel, {name: self._warp._march(*one) for name, one in bodies.items()})
+        body = bind(with_march, primitives, lambda helper: helper)
         failures = []
 
         def run(b):
             self._here.b, self._here.n = b, blocks
             self._pause()
             try:
-                FunctionType(text.__code__, scope)(0, *args)
+                body(0, *args)
             except BaseException as failure:
                 failures.append(failure)
 

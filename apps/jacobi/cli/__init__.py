@@ -1,1 +1,1 @@
-"""The command line: its options, their validation, and what they start."""
+"""The command line: its options, their validation, the dry run and the run."""

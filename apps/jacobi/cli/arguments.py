@@ -1,4 +1,4 @@
-"""Types of command line arguments, and a parser that speaks once for all ranks."""
+"""Types of command line arguments, and a parser that prints on PE 0 only."""
 
 import argparse
 import math
@@ -10,14 +10,14 @@ from ..outcome import BAD_ARGUMENTS
 
 
 def fail(comm: Any, message: str, program: str = "jacobi") -> NoReturn:
-    """One line on PE 0, status 2 on every rank.  Call it on all of them."""
+    """Print one line on PE 0 and exit with status 2.  All ranks must call it."""
     if comm.rank == 0:
         print(f"{program}: error: {message}", file=sys.stderr, flush=True)
     sys.exit(BAD_ARGUMENTS)
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors and help once, not once a rank."""
+    """Prints errors and help on PE 0 only."""
 
     def __init__(self, comm: Any, **kwargs: Any):
         super().__init__(**kwargs)
@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """A whole number that is not smaller, and fits into 32 bits."""
+    """The type of an integer from ``least`` to 2**31 - 1."""
 
     def whole(text: str) -> int:
         try:
@@ -47,7 +47,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
 
 def not_negative(text: str) -> float:
-    """A finite number >= 0."""
+    """The type of a finite number >= 0."""
     try:
         value = float(text)
     except ValueError:
@@ -58,5 +58,5 @@ def not_negative(text: str) -> float:
 
 
 def whole_numbers(text: str) -> list[int]:
-    """Whole numbers >= 1 with commas between them, each once, in order."""
+    """The type of integers >= 1, separated by commas: each once, in increasing order."""
     return sorted({at_least(1)(part) for part in text.split(",")})

@@ -1,4 +1,4 @@
-"""The command line: every rank reads the same one, PE 0 speaks."""
+"""The command line.  Every rank parses it, PE 0 prints messages."""
 
 import argparse
 from dataclasses import asdict, fields
@@ -12,10 +12,10 @@ from ..outcome import STATUSES
 from ..storage import restart
 from ..verify import checks
 from .arguments import Parser, at_least, fail, not_negative
-from .validate import complaint_about
+from .validate import first_error
 
 DEFAULT = Problem(nx=1024, ny=1024)
-FIXED = ("nx", "ny", "dtype", "bc", "method")  # what a restart can't change
+FIXED = ("nx", "ny", "dtype", "bc", "method")  # a restart cannot change these
 
 
 def _table(title: str, rows: list[tuple[str, str]]) -> str:
@@ -37,7 +37,7 @@ def _epilog() -> str:
 
 
 def parser(comm: Any) -> argparse.ArgumentParser:
-    """The options.  Those of the problem have no defaults here: what is not given may come from a restart's file."""
+    """The options.  Those of the problem have no default here, because a restart takes their values from its file."""
     p = Parser(
         comm,
         prog="python -m apps.jacobi",
@@ -54,46 +54,47 @@ def parser(comm: Any) -> argparse.ArgumentParser:
 
     of_problem("nx", "columns, 2 of them fixed", type=at_least(3))
     of_problem("ny", "rows, 2 of them halo", type=at_least(3))
-    of_problem("niter", "sweeps at most", type=at_least(1))
-    of_problem("tol", "stop at a norm at most this", type=not_negative)
-    of_problem("nccheck", "sweeps between two norms", type=at_least(1))
-    of_problem("dtype", "of the field", choices=("float32", "float64"))
-    of_problem("bc", "sine on the fixed columns", choices=boundary.KINDS)
-    of_problem("method", "chebyshev needs the square root of Jacobi's sweeps", choices=spectrum.METHODS)
+    of_problem("niter", "largest number of sweeps", type=at_least(1))
+    of_problem("tol", "stop when the norm is at most this", type=not_negative)
+    of_problem("nccheck", "sweeps from one norm to the next", type=at_least(1))
+    of_problem("dtype", "dtype of the field", choices=("float32", "float64"))
+    of_problem("bc", "which sine the fixed columns hold", choices=boundary.KINDS)
+    of_problem("method", "chebyshev needs about the square root of jacobi's sweeps", choices=spectrum.METHODS)
     g = p.add_argument_group("how")
-    g.add_argument("--backend", choices=("auto", "host", "cuda"), default="auto", help="(%(default)s)")
-    g.add_argument("--variant", choices=variants.TABLE, help=f"({variants.DEFAULT}), see below")
-    text = "of --variant nccl and nccl_overlap: who adds up the norm (mpi)"
+    g.add_argument("--backend", choices=("auto", "host", "cuda"), default="auto", help="where to run (%(default)s)")
+    g.add_argument("--variant", choices=variants.TABLE, help=f"how to sweep and exchange, see below ({variants.DEFAULT})")
+    text = "for --variant nccl and nccl_overlap: which library sums the norm over the PEs (mpi)"
     g.add_argument("--norm-by", choices=("mpi", "nccl"), help=text)
-    text = "of --variant blocked: sweeps of a pass at most, cut to what the rows of a PE allow (8)"
+    text = "for --variant blocked: largest number of sweeps of a pass (8, or fewer if a PE has few rows)"
     g.add_argument("--sweeps", type=at_least(1), metavar="T", help=text)
-    text = "print decomposition, memory and estimated time, on the job's PEs or on PES; solve nothing"
+    text = "print decomposition, memory and estimated time for this job's PEs, or for PES, and solve nothing"
     g.add_argument("--dry-run", type=at_least(1), nargs="?", const=0, metavar="PES", help=text)
     g = p.add_argument_group("checkpoints")
-    text = "written at the end, at SIGUSR1, and at SIGTERM, which ends the solve"
+    text = "write a checkpoint at the end, at SIGUSR1, and at SIGTERM, which ends the solve"
     g.add_argument("--checkpoint", type=Path, metavar="FILE.h5", help=text)
-    g.add_argument("--checkpoint-every", type=at_least(1), metavar="N", help="and every N sweeps")
-    g.add_argument("--checkpoint-seconds", type=not_negative, metavar="S", help="and every S seconds (600; 0: not)")
-    text = "go on from a checkpoint, on any number of PEs; without FILE: from --checkpoint if it is there"
+    g.add_argument("--checkpoint-every", type=at_least(1), metavar="N", help="write one also every N sweeps")
+    text = "write one also every S seconds (600; 0: never)"
+    g.add_argument("--checkpoint-seconds", type=not_negative, metavar="S", help=text)
+    text = "go on from a checkpoint, on any number of PEs; without FILE, from the file of --checkpoint if it exists"
     g.add_argument("--restart", type=Path, nargs="?", const=Path(), metavar="FILE.h5", help=text)
     g = p.add_argument_group("results")
-    text = "print PASS or FAIL, see below (serial)"
+    text = "compare the result and print PASS or FAIL, see below (serial)"
     g.add_argument("--verify", choices=checks.TABLE, nargs="?", const="serial", help=text)
-    g.add_argument("--must-converge", action="store_true", help="to end at --niter is a failure")
-    g.add_argument("--no-serial", action="store_true", help="do not time one PE alone")
-    g.add_argument("--profile", action="store_true", help="print where the time of a sweep goes; NVTX ranges")
+    g.add_argument("--must-converge", action="store_true", help="end with status 4 if --niter sweeps do not converge")
+    g.add_argument("--no-serial", action="store_true", help="do not time the same solve on one PE alone")
+    g.add_argument("--profile", action="store_true", help="print where the time of a sweep goes, and emit NVTX ranges")
     g.add_argument("--csv", action="store_true", help="print NVIDIA's csv line and nothing else")
-    g.add_argument("--json", type=Path, metavar="FILE", help="write all numbers of the run")
-    text = "write the field and the residual history, and XDMF for ParaView"
+    g.add_argument("--json", type=Path, metavar="FILE", help="write all numbers of the run as JSON")
+    text = "write the field and the history of norms, and an XDMF file for ParaView"
     g.add_argument("--output", type=Path, metavar="FILE.h5", help=text)
-    g.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the field and the residual history")
+    g.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the field and the history of norms")
     return p
 
 
 def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace, Problem]:
-    """Options and problem, checked.  Exits with status 2 on every rank if something is wrong.
+    """The options and the problem, validated.  Collective.  Exits with status 2 on every rank if something is wrong.
 
-    options.saved: what the restart's file says, or None
+    options.saved: the contents of the file to restart from, or None
     """
     options = parser(comm).parse_args(argv)
     given = {one.name: getattr(options, one.name) for one in fields(Problem) if hasattr(options, one.name)}
@@ -104,18 +105,18 @@ def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace,
             fail(comm, f"{options.restart} holds --{name} {known[name]}, not {given[name]}: leave --{name} out")
     problem = Problem(**known | given)
     n_pes = options.dry_run or comm.size
-    complaint = comm.bcast(complaint_about(options, problem, n_pes) if comm.rank == 0 else None)
-    if complaint:
-        fail(comm, complaint)
+    error = comm.bcast(first_error(options, problem, n_pes) if comm.rank == 0 else None)
+    if error:
+        fail(comm, error)
     options.variant = options.variant or variants.DEFAULT
     return options, problem
 
 
 def _saved(comm: Any, options: argparse.Namespace) -> restart.Saved | None:
-    """What the file to restart from says; sets options.restart to its name."""
-    if options.restart == Path():  # named by --checkpoint, and there from the second run on
+    """The contents of the file to restart from; sets options.restart to its name."""
+    if options.restart == Path():  # the file of --checkpoint, which exists from the second run on
         if not options.checkpoint:
-            fail(comm, "--restart without a file takes the one of --checkpoint: name one of the two")
+            fail(comm, "--restart without a file takes the one of --checkpoint: name a file for one of the two")
         there = comm.bcast(options.checkpoint.exists() if comm.rank == 0 else None)
         options.restart = options.checkpoint if there else None
     if not options.restart:

@@ -1,4 +1,4 @@
-"""--dry-run: what a solve would take, before it takes it."""
+"""--dry-run: the decomposition, memory and time of a solve, estimated without running it."""
 
 import math
 from dataclasses import replace
@@ -17,14 +17,14 @@ from ..timing.measure import copy_rate
 from ..variants import row_of
 from ..variants.memory import field_bytes, heap_bytes
 
-COPY_BYTES = 256 << 20  # of the array that is copied, at most
+COPY_BYTES = 256 << 20  # the largest array that is copied to measure the memory
 
 
 def lines(team: Any, problem: Problem, n_pes: int, variant: str) -> list[str]:
-    """What to print.  n_pes: of the solve, which need not be the team's.  Collective over the team."""
+    """The lines to print for a solve on n_pes PEs, which need not be the team's number.  Collective over the team."""
     rate = _copy_rate(team, problem, n_pes)
     if n_pes != team.n_pes and team.backend == "cuda":
-        rate *= n_pes / team.n_pes  # each GPU has a memory of its own; the CPU's is shared
+        rate *= n_pes / team.n_pes  # each GPU has its own memory; PEs on a CPU share one
     sweep_s = accesses(problem) * problem.field_bytes / rate
     return [
         f"{problem.ny} x {problem.nx} of {problem.dtype}, {problem.bc} boundary, {problem.method} by variant "
@@ -33,8 +33,8 @@ def lines(team: Any, problem: Problem, n_pes: int, variant: str) -> list[str]:
         *_memory(team, problem, n_pes, variant),
         f"Copy measured now on {_pes(team.n_pes)}: {rate / 1e9:.1f} GB/s for {_pes(n_pes)}; a sweep moves "
         f"{accesses(problem) * problem.item_bytes} bytes a point",
-        f"Estimated: {1e6 * sweep_s:.1f} us a sweep, {sweep_s * problem.niter:.3g} s for {problem.niter}, at the speed "
-        "of the copy with halo and norm hidden, one sweep a pass over memory",
+        f"Estimated: {1e6 * sweep_s:.1f} us a sweep, {sweep_s * problem.niter:.3g} s for {problem.niter} sweeps, at the "
+        "speed of the copy, one sweep a pass over memory, with the halo exchange and the norm hidden",
         *_convergence(problem, sweep_s),
     ]
 
@@ -45,13 +45,13 @@ def _pes(n: int) -> str:
 
 def _copy_rate(team: Any, problem: Problem, n_pes: int) -> float:
     xp = array_module(team)
-    rows = max(1, min(problem.ny // n_pes, COPY_BYTES // problem.pitch_bytes))
+    rows = max(1, min(problem.ny // n_pes, COPY_BYTES // problem.row_bytes))
     source = xp.zeros((rows, problem.nx), problem.dtype)
     return copy_rate(team, source, xp.zeros_like(source))
 
 
 def _decomposition(problem: Problem, n_pes: int) -> list[str]:
-    """A line for each run of PEs with the same number of rows."""
+    """One line for each group of consecutive PEs with the same number of rows."""
     parts = list(enumerate(slabs(problem.ny, n_pes)))
     result = []
     for rows, some in groupby(parts, key=lambda one: one[1].rows):
@@ -65,7 +65,7 @@ def _decomposition(problem: Problem, n_pes: int) -> list[str]:
 def _memory(team: Any, problem: Problem, n_pes: int, variant: str) -> list[str]:
     fields, heap = field_bytes(problem, n_pes, variant), heap_bytes(problem, n_pes, variant)
     wanted = f"a symmetric heap of {heap} bytes ({_size(heap)})" if heap else "the library's default symmetric heap"
-    sharing = 1 if team.backend == "cuda" else n_pes  # the PEs of a CPU take from one memory
+    sharing = 1 if team.backend == "cuda" else n_pes  # PEs on a CPU share one memory
     free = free_bytes(team)
     fits = "fits" if sharing * (heap or fields) < free else "DOES NOT FIT"
     where = "on PE 0's device" if sharing == 1 else f"on this machine for {_pes(n_pes)}"
@@ -83,7 +83,7 @@ def _size(n_bytes: int) -> str:
 
 
 def _convergence(problem: Problem, sweep_s: float) -> list[str]:
-    """How far away the tolerance is, by either method."""
+    """Lines on the sweeps that either method needs, and on the limit that rounding sets."""
     first = float(np.linalg.norm(column(problem.ny, problem.bc, "float64")[1:-1])) * math.sqrt(2.0) / 4.0
     result = []
     if 0.0 < problem.tol < first:
@@ -94,6 +94,6 @@ def _convergence(problem: Problem, sweep_s: float) -> list[str]:
     floor = float(np.finfo(problem.dtype).eps) * math.sqrt(problem.nx * problem.ny)
     if 0.0 < problem.tol < floor:
         result.append(
-            f"Rounding to {problem.dtype} makes norms of about {floor:.0e}: --tol {problem.tol:g} may not be reached"
+            f"Rounding to {problem.dtype} keeps norms above about {floor:.0e}: --tol {problem.tol:g} may not be reached"
         )
     return result

@@ -16,8 +16,8 @@ from ..report.progress import Progress
 from ..solver import Solver
 from ..storage import checkpoint, restart
 from ..storage.files import write_text
+from ..storage.run_on_pe0 import run_on_pe0
 from ..storage.save import save
-from ..storage.waiting import run_on_pe0
 from ..timing import measure, phases, profiled
 from ..timing.serial import Serial, SerialTime
 from ..variants import row_of
@@ -27,7 +27,7 @@ CHECKPOINT_S = 600.0
 
 
 class Run:
-    """Made on every PE; ``status`` does it all."""
+    """One run on this PE.  All methods are collective."""
 
     def __init__(self, team: Any, options: Namespace, problem: Problem, check: Check | None):
         self.team, self.options, self.problem, self.check = team, options, problem, check
@@ -36,12 +36,12 @@ class Run:
         self.checkpoints: checkpoint.Checkpoints | None = None
 
     def say(self, *lines: str) -> None:
-        """Print on PE 0, unless --csv wants one line only."""
+        """Print on PE 0, but not under --csv, which prints one line only."""
         if self.team.me == 0 and not self.options.csv:
             print(*lines, sep="\n", flush=True)
 
     def status(self) -> int:
-        """Do all that was asked for; the exit status, the same on every PE."""
+        """Do everything that the options ask for.  Returns the exit status, the same on every PE."""
         options, outcome = self.options, self.outcome
         serial, fastest = (None, None) if options.no_serial else self._time_serial()
         solver = self._solver(self.team)
@@ -52,7 +52,7 @@ class Run:
         sweeps = outcome.iterations - self.began_at
         unwritten = self._write(solver)
         verdict = self.check.judge(solver, outcome) if self.check and outcome.reason != "diverged" else None
-        rates = measure.copy_bandwidth(solver), measure.exchange_seconds(solver)  # the result may be overwritten now
+        rates = measure.copy_bandwidth(solver), measure.exchange_seconds(solver)  # these overwrite fields
         solver.free()
         spent = profiled.profile(self.team, self.problem, runtime_s / sweeps, self._solver)
         timing = report.Timing(runtime_s, sweeps, serial, fastest, *rates, spent)
@@ -66,11 +66,11 @@ class Run:
         return Solver(team, self.problem, self.options.variant, **self._settings())
 
     def _settings(self) -> dict[str, Any]:
-        """Of the variant; None where the command line does not say."""
+        """Settings of the variant; None where the command line has none."""
         return {"norm_by": self.options.norm_by, "sweeps": self.options.sweeps}
 
     def _time_serial(self) -> tuple[SerialTime | None, SerialTime | None]:
-        """PE 0 alone solves the problem, or part of it, while the others sleep: like this run, and as fast as we can."""
+        """(time by this run's kind of variant, time by the fastest one) on PE 0 alone, while the others sleep."""
         options, problem, show = self.options, self.problem, not self.options.csv
         like = Serial(self.team, problem, options.variant, sweeps=options.sweeps)
         blocked = Serial(self.team, problem, "blocked")
@@ -88,7 +88,7 @@ class Run:
         return self.team.comm.bcast(run_on_pe0(self.team.comm, work))
 
     def _solve(self, solver: Solver) -> float:
-        """Solve, warm: kernels compiled, collectives used once.  Seconds in sweeps, of the slowest PE."""
+        """Solve after a warm-up.  Returns the seconds spent in sweeps, of the slowest PE."""
         team, options, outcome = self.team, self.options, self.outcome
         show = not options.csv
         solver.reset()
@@ -113,7 +113,7 @@ class Run:
         return team.comm.allreduce(seconds, op=MPI.MAX)
 
     def _write(self, solver: Solver) -> str:
-        """The result's files; why one could not be written, or ""."""
+        """Write the files of the result.  Returns why one could not be written, or ""."""
         options, problem, outcome = self.options, self.problem, self.outcome
         if not (options.output or options.plot):
             return ""
@@ -125,7 +125,7 @@ class Run:
         return complaint and f"--output {options.output} could not be written: {complaint}"
 
     def _report(self, timing: report.Timing, verdict: Verdict | None, unwritten: str) -> None:
-        """PE 0's last words."""
+        """Print the report and write the JSON file, on PE 0."""
         options, problem, team = self.options, self.problem, self.team
         passed = verdict is None or verdict.passed
         if not options.csv:

@@ -1,4 +1,4 @@
-"""What is wrong with options that are right one by one."""
+"""Validation of options that depend on one another, on the problem, or on files."""
 
 from argparse import Namespace
 
@@ -12,8 +12,8 @@ from ..variants import DEFAULT, TABLE, row_of
 FILES = ("json", "output", "plot", "checkpoint")
 
 
-def complaint_about(options: Namespace, problem: Problem, n_pes: int) -> str:
-    """The first thing that is wrong, or "".  Tries the files that PE 0 is to write."""
+def first_error(options: Namespace, problem: Problem, n_pes: int) -> str:
+    """Why the run cannot be done, or "".  It tries whether the files can be written."""
     try:
         slabs(problem.ny, n_pes)
     except ValueError as error:
@@ -21,7 +21,7 @@ def complaint_about(options: Namespace, problem: Problem, n_pes: int) -> str:
     if reason := exact_sum.refuse(problem):
         return reason
     if options.variant and problem.method != "jacobi":
-        return f"--method {problem.method} has one variant, its own: leave --variant out"
+        return f"--method {problem.method} has only one variant: leave --variant out"
     takes = row_of(problem, options.variant or DEFAULT).takes
     for name in ("norm_by", "sweeps"):
         if getattr(options, name) is not None and name not in takes:

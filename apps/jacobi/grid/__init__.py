@@ -1,1 +1,1 @@
-"""The grid: the problem, its rows on each PE, the boundary, the fields and their halo."""
+"""The grid: the problem, the rows of each PE, the boundary, the fields and their halos."""

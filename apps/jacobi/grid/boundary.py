@@ -13,7 +13,7 @@ def column(ny: int, kind: str, dtype: str) -> np.ndarray:
     nvidia:   sin(2 pi iy / (ny-1)), as in NVIDIA's sample, although the ring has ny-2 rows
     periodic: sin(2 pi (iy-1) / (ny-2)), of the ring's own period, so that an exact solution is known
 
-    One scalar sine a row: a vectorised one may round differently at the end of an array.
+    Each sine is computed alone: a vectorised one may round differently at the end of an array.
     """
     if kind == "nvidia":
         values = [math.sin(2.0 * math.pi * iy / (ny - 1)) for iy in range(ny)]

@@ -1,4 +1,4 @@
-"""The few things that differ between NumPy and CuPy arrays."""
+"""What differs between the arrays and devices of NumPy and CuPy."""
 
 import os
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def array_module(team: Any) -> Any:
-    """numpy or cupy, whichever the team's arrays belong to."""
+    """The module of the team's arrays: numpy or cupy."""
     if team.backend == "cuda":
         import cupy
 
@@ -16,34 +16,34 @@ def array_module(team: Any) -> Any:
 
 
 def to_numpy(x: Any) -> np.ndarray:
-    """A NumPy copy (or the array itself on the host)."""
+    """The array as NumPy: a copy of a CuPy array, or a NumPy array itself."""
     return x.get() if hasattr(x, "get") else x
 
 
 def address(x: Any) -> int:
-    """Address of an array's first element."""
+    """Address of the first element of an array."""
     return x.ctypes.data if isinstance(x, np.ndarray) else x.data.ptr
 
 
 def free_bytes(team: Any) -> int:
-    """Bytes that a new array may take on this PE's device."""
+    """Free memory of this PE's device, in bytes."""
     if team.backend == "cuda":
         return int(array_module(team).cuda.runtime.memGetInfo()[0])
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-MOST_BLOCKS = 132 * 8  # eight to each multiprocessor of an H200
+MAX_BLOCKS = 132 * 8  # eight for each multiprocessor of an H200
 
 
 def launch_shape(team: Any, rows: int) -> tuple[int, int]:
-    """(blocks, threads) for a sweep over so many rows; few rows get wide blocks."""
+    """(blocks, threads) of a launch over ``rows`` rows, one row a block; few rows get wide blocks."""
     if team.backend == "cuda":
-        return min(rows, MOST_BLOCKS), 256 if rows > 2 else 512
+        return min(rows, MAX_BLOCKS), 256 if rows > 2 else 512
     return 1, 32
 
 
 class Readback:
-    """Copies a small device array to the host behind a stream's work, without stopping it."""
+    """Copies a small device array to the host in stream order, while the host goes on."""
 
     def __init__(self, team: Any, source: Any):
         self._source, self._cuda, self._event = source, team.backend == "cuda", None
@@ -62,12 +62,12 @@ class Readback:
         self._event = stream.record(self._event)
 
     def wait(self) -> np.ndarray:
-        """The copy, once it has arrived."""
+        """Wait for the copy, and return it.  The next ``start`` overwrites it."""
         assert self._event is not None
         self._event.synchronize()
         return self._host
 
 
 def multiprocessors(team: Any) -> int:
-    """Of this PE's GPU."""
+    """Multiprocessors of this PE's GPU."""
     return int(array_module(team).cuda.Device().attributes["MultiProcessorCount"])

@@ -1,4 +1,4 @@
-"""The fields of one PE: its rows, the halo rows around them, and where a sweep reads and writes."""
+"""The fields of one PE: its rows and the halo rows around them, in arrays that sweeps read and write in turn."""
 
 from typing import Any
 
@@ -7,28 +7,29 @@ import numpy as np
 from .boundary import column
 from .device import array_module, to_numpy
 from .problem import Problem
-from .slab import Slab, most_rows, slabs
+from .slab import Slab, max_rows, slabs
 
-SPARE_ROWS = 4  # below a field: the march reads a few rows ahead
-PITCH_BYTES = 128  # rows begin at multiples of a cache line
+SPARE_ROWS = 4  # below a field, because the march reads a few rows ahead
+LINE_BYTES = 128  # rows begin at multiples of a cache line
 
 
 def pitch_elems(problem: Problem) -> int:
-    """Elements from a row to the next: the columns and what aligns the rows.  What lies between is zero, and stays so."""
-    line = PITCH_BYTES // problem.item_bytes
+    """Elements from a row to the next: the columns, and zeros that align the next row and are never written."""
+    line = LINE_BYTES // problem.item_bytes
     return -(-problem.nx // line) * line
 
 
 def shape(problem: Problem, n_pes: int, depth: int) -> tuple[int, int]:
-    """(rows, elements) of one field, the same on every PE: the largest slab and ``depth`` halo rows on either side."""
-    return most_rows(slabs(problem.ny, n_pes)) + 2 * depth + SPARE_ROWS, pitch_elems(problem)
+    """(rows, elements) of a field, the same on every PE: the largest slab with ``depth`` halo rows on either side."""
+    return max_rows(slabs(problem.ny, n_pes)) + 2 * depth + SPARE_ROWS, pitch_elems(problem)
 
 
 class Fields:
-    """Symmetric arrays that a solve goes round: sweeps read ``old`` and write ``new``, then ``advance`` turns them.
+    """Symmetric arrays, used in turn: sweeps read ``old`` and write ``new``, and ``advance`` makes the new one old.
 
-    count: how many arrays;  depth: halo rows on either side, which the neighbours write
-    Rows 0..depth-1 are the halo from above, then come the slab's rows, then the halo from below.
+    count: number of arrays;  depth: halo rows on either side, which the neighbours write
+    Rows 0..depth-1 are the halo from above, then come the slab's rows, then the halo from below.  Making and freeing
+    them is collective.
     """
 
     def __init__(self, team: Any, problem: Problem, count: int = 2, depth: int = 1):
@@ -40,36 +41,36 @@ class Fields:
 
     @property
     def slab(self) -> Slab:
-        """What this PE owns."""
+        """The rows that this PE owns."""
         return self.parts[self.team.me]
 
     @property
     def old(self) -> Any:
-        """The field as it is."""
+        """The present field."""
         return self.arrays[self.current]
 
     @property
     def new(self) -> Any:
-        """Where the next sweep goes."""
+        """The field that the next sweep writes."""
         return self.arrays[(self.current + 1) % len(self.arrays)]
 
     def advance(self, by: int = 1) -> None:
-        """What was new is old (by=1); the other way round (by=-1)."""
+        """Make the new field the old one (by=1), or go back one field (by=-1)."""
         self.current = (self.current + by) % len(self.arrays)
 
     def used(self, array: Any) -> Any:
-        """The part of a field that this PE uses, halos included: its slab may be smaller than the largest."""
+        """The rows of a field that this PE uses, halos included: its slab may be smaller than the largest one."""
         return array[: self.slab.rows + 2 * self.depth]
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Own rows start..stop (0-based) of the field, as NumPy (stop - start, nx)."""
+        """Rows start..stop of this PE's slab (0-based) in the present field, as NumPy (stop - start, nx)."""
         return to_numpy(self.old[self.depth + start : self.depth + stop, : self.problem.nx])
 
     def reset(self, initial: np.ndarray | None = None) -> None:
-        """Start anew, from zeros or from a global field (ny, nx) closed to a ring.  Collective."""
+        """Set all fields to a global field (ny, nx) whose rows form a ring, or to zeros and the boundary.  Collective."""
         ring, problem = self.problem.ny - 2, self.problem
         first = self.slab.first - self.depth
-        mine = (np.arange(first, first + self.slab.rows + 2 * self.depth) - 1) % ring + 1  # the ring's rows 1..ny-2
+        mine = (np.arange(first, first + self.slab.rows + 2 * self.depth) - 1) % ring + 1  # global rows 1..ny-2
         xp = array_module(self.team)
         for array in self.arrays:
             array[...] = 0
@@ -81,10 +82,10 @@ class Fields:
                 used[...] = xp.asarray(np.asarray(initial[mine], problem.dtype))
         self.current = 0
         self.team.synchronize()
-        self.team.barrier()  # nobody may push a halo into a field that is yet to be reset
+        self.team.barrier()  # no PE may put a halo into a field that is not reset yet
         self.team.synchronize()
 
     def free(self) -> None:
-        """Give the arrays back.  Collective."""
+        """Free the arrays.  Collective."""
         for array in self.arrays:
             self.team.free(array)

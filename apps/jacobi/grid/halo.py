@@ -1,10 +1,9 @@
-"""The halo exchange: rows into the neighbours' memory, with signals and no barrier.
+"""The halo exchange: puts of rows into the neighbours' memory, with signals and without a barrier.
 
-Why two fields are enough.  Sweep k writes a neighbour's halo in the field which that
-neighbour last read, halo included, in its sweep k-1.  It does so only after it saw the
-neighbour's signal of sweep k-1, and the neighbour sends that after its edge rows of k-1,
-the only rows that read halos.  The row sent in sweep k is overwritten in sweep k+2, after
-a signal of sweep k+1, which the neighbour sends after row k has arrived.
+Two fields are enough.  In sweep k a PE writes a neighbour's halo, in the field that the neighbour last read in its sweep
+k-1.  It does so only after it has seen the neighbour's signal of sweep k-1, which the neighbour sends after its edge rows
+of k-1, the only rows that read halos.  The row that was sent in sweep k is overwritten in sweep k+2, after a signal of
+sweep k+1, which the neighbour sends after row k has arrived.
 """
 
 from dataclasses import dataclass
@@ -15,7 +14,10 @@ from .fields import Fields
 
 @dataclass(frozen=True)
 class Put:
-    """Own rows, and the halo of PE ``pe`` that they go to, by its local name.  upward: to the PE above"""
+    """A put of this PE's rows into the halo of PE ``pe``.
+
+    halo: the same rows of this PE's array, as a put to symmetric memory wants it;  upward: whether ``pe`` is above
+    """
 
     halo: Any
     rows: Any
@@ -24,7 +26,7 @@ class Put:
 
 
 def edge_puts(fields: Fields, field: Any) -> list[Put]:
-    """Both puts of one of the fields.  Slabs differ in height, and so do the places of their lower halos."""
+    """The puts of a field's first and last rows.  The place of a PE's lower halo depends on the height of its slab."""
     slab, depth, end = fields.slab, fields.depth, fields.slab.rows + fields.depth
     below_them = fields.parts[slab.top].rows + depth
     return [
@@ -34,12 +36,11 @@ def edge_puts(fields: Fields, field: Any) -> list[Put]:
 
 
 class Halo:
-    """Sends this PE's outermost rows, and waits for the rows of the neighbours.
+    """Sends this PE's outermost rows, and waits for those of the neighbours.
 
-    Signals count exchanges and are never reset.  There are two, for what comes from above
-    and from below: the neighbours may be the same PE, or this one.  Each has two words, for
-    odd and for even exchanges: a neighbour that sent k had received k-1, so that, when this
-    PE sends it k+1, nothing but k can still be under way, which has the other word.
+    Signals count exchanges and are never reset.  There is one for each side, since both neighbours may be the same PE,
+    or this one.  Each has two words, for odd and for even exchanges: a neighbour that sent exchange k had received k-1,
+    so when this PE sends it k+1, only k can still be under way, and that uses the other word.
     """
 
     def __init__(self, team: Any, fields: Fields, stream: Any):
@@ -50,7 +51,7 @@ class Halo:
         self._exchanges = 0
 
     def send(self, field: Any) -> None:
-        """Enqueue the puts of one of the fields."""
+        """Enqueue the puts of a field."""
         self._exchanges += 1
         for put in self._puts[id(field)]:
             arrivals = self._from_below if put.upward else self._from_above  # as the receiver sees it
@@ -58,6 +59,6 @@ class Halo:
             self._team.put_signal(put.halo, put.rows, arrival, self._exchanges, put.pe, stream=self._stream)
 
     def receive(self) -> None:
-        """Hold the stream until both halos have arrived."""
+        """Enqueue a wait for both halos."""
         for arrivals, source in ((self._from_above, self._slab.top), (self._from_below, self._slab.bottom)):
             self._team.wait_signal(arrivals[self._exchanges & 1], self._exchanges, source=source, stream=self._stream)

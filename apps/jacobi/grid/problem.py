@@ -1,4 +1,4 @@
-"""What is solved, in numbers."""
+"""The problem that a run solves."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,10 @@ import numpy as np
 class Problem:
     """A grid of ny rows and nx columns, relaxed until the norm is at most tol.
 
-    Columns 0 and nx-1 are fixed (Dirichlet).  Rows 1..ny-2 are a ring: row 0 repeats
-    row ny-2 and row ny-1 repeats row 1.
+    Columns 0 and nx-1 are fixed (Dirichlet).  Rows 1..ny-2 are a ring: row 0 repeats row ny-2 and row ny-1 repeats row 1.
 
-    niter:   sweeps at most
-    nccheck: the norm is computed every so many sweeps
+    niter:   the largest number of sweeps
+    nccheck: sweeps from one norm to the next
     bc:      "nvidia" or "periodic", see ``boundary.py``
     method:  "jacobi" or "chebyshev", see ``spectrum.py``
     """
@@ -33,11 +32,11 @@ class Problem:
         return np.dtype(self.dtype).itemsize
 
     @property
-    def pitch_bytes(self) -> int:
-        """Bytes of a row."""
+    def row_bytes(self) -> int:
+        """Bytes of the nx columns of a row."""
         return self.nx * self.item_bytes
 
     @property
     def field_bytes(self) -> int:
-        """Bytes of one whole field."""
-        return self.ny * self.pitch_bytes
+        """Bytes of a whole field."""
+        return self.ny * self.row_bytes

@@ -1,7 +1,7 @@
-"""Who owns which rows: the decomposition of NVIDIA's sample.
+"""Which PE owns which rows: the decomposition of NVIDIA's sample.
 
-The ny-2 inner rows are dealt out in order.  When they do not divide evenly, the
-*first* PEs get the low number of rows and the others one more.
+The ny-2 inner rows are distributed in order.  When they do not divide evenly, the *first* PEs get the lower number of
+rows and the others one more.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 class Slab:
     """The rows of one PE.
 
-    first: global number of its first row (at least 1);  rows: how many it owns
+    first: global number of its first row (at least 1);  rows: number of its rows
     top, bottom: the PEs that own the row above and the row below, on a ring
     """
 
@@ -22,7 +22,7 @@ class Slab:
 
 
 def slabs(ny: int, n_pes: int) -> list[Slab]:
-    """The slab of every PE.  Raises ValueError when a PE would get no row."""
+    """The slab of every PE.  Raises ValueError if a PE would get no row."""
     inner = ny - 2
     if inner < n_pes:
         raise ValueError(f"{inner} inner rows (ny - 2) cannot be shared by {n_pes} PEs: use a larger --ny or fewer PEs")
@@ -36,6 +36,6 @@ def slabs(ny: int, n_pes: int) -> list[Slab]:
     return result
 
 
-def most_rows(parts: list[Slab]) -> int:
-    """Rows of the largest slab: symmetric arrays have the same shape on every PE."""
+def max_rows(parts: list[Slab]) -> int:
+    """Rows of the largest slab.  Symmetric arrays have the same shape on every PE."""
     return max(part.rows for part in parts)

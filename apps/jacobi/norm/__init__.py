@@ -1,1 +1,1 @@
-"""The norm of the residual, with the same bits on any number of PEs."""
+"""The norm of the change of a sweep: the same bits for any number of PEs."""

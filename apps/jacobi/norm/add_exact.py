@@ -1,40 +1,54 @@
-"""Adding sums of squares to the limbs of ``limbs.py``, each limb's halves to two words."""
+"""Device functions that add sums of squares to the exact sum of ``exact_sum.py``: each half of a limb to its own word."""
+
+from typing import NamedTuple
 
 from pennympi.kernels.block import add_shared
 
-from .exact_sum import BAD, COPIES, HALF_BITS, HALF_MASK, LIMB_BITS, LIMBS, TOO_LARGE, WORDS_BYTES
+from .exact_sum import BAD_WORD, COPIES, HALF_BITS, HALF_MASK, INTEGER_BITS, LIMB_BITS, LIMBS, WORDS_BYTES
 
-SCALE, LIMIT, ONE_LIMB = 2.0**-TOO_LARGE, 2.0**TOO_LARGE, 2.0**LIMB_BITS
+SCALE, LIMIT, ONE_LIMB = 2.0**-INTEGER_BITS, 2.0**INTEGER_BITS, 2.0**LIMB_BITS
 
 
-def deposit(words, total):
-    """Add a float64 sum to the limbs at ``words``, in a text that works row by row."""
-    if total < LIMIT:  # false for what is not a number
+class LaneSum(NamedTuple):
+    """Which sum a lane of a warp holds: that of ``level``, of which there are ``levels``.
+
+    share: lanes that hold the sum of the same level; the first LIMBS of them hold its limbs
+    """
+
+    lane: int
+    share: int
+    level: int
+    levels: int
+
+
+def add_exact(words, total):
+    """Add the float64 ``total`` to the limbs at address ``words``.  One thread calls it."""
+    if total < LIMIT:  # false for NaN
         total *= SCALE
         for k in range(LIMBS):
             total *= ONE_LIMB
             limb = int(total)
-            if limb != 0:  # a sum's bits are in two or three of them
-                deposit_limb(words, k, limb)
+            if limb != 0:  # a sum has bits in two or three limbs only
+                add_exact_limb(words, k, limb)
             total -= limb  # all steps are exact
     else:
-        add_shared(words, BAD, 1)
+        add_shared(words, BAD_WORD, 1)
 
 
-def deposit_limb(words, k, limb):
-    """Add to limb k."""
+def add_exact_limb(words, k, limb):
+    """Add the int64 ``limb`` to limb k at address ``words``."""
     add_shared(words, k, limb >> HALF_BITS)
     add_shared(words, LIMBS + k, limb & HALF_MASK)
 
 
-def deposit_lane(words, warp, lane, share, level, levels, limb, bad):
-    """Add a lane's limb, the sum over a chunk's rows, to the words of its level, in the text of a warp.
+def add_exact_lane(words, warp, place: LaneSum, limb, bad):
+    """Add a lane's limb, summed over the rows of a chunk, to the words of its level.  All lanes of a warp call it.
 
-    share: lanes of a level, the first of which have the limbs;  bad: whether to count a bad segment
+    bad: whether a segment of this chunk is to be counted as bad
     """
-    k = lane % share
-    if level < levels and k < LIMBS:
-        at = words + (level * COPIES + warp % COPIES) * WORDS_BYTES
-        deposit_limb(at, k, limb)
+    k = place.lane % place.share
+    if place.level < place.levels and k < LIMBS:
+        at = words + (place.level * COPIES + warp % COPIES) * WORDS_BYTES
+        add_exact_limb(at, k, limb)
         if bad and k == 0:
-            add_shared(at, BAD, 1)
+            add_shared(at, BAD_WORD, 1)

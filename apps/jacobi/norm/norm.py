@@ -1,4 +1,4 @@
-"""The norm of a sweep, sqrt(sum (new - old)^2), on its way from the kernels over the PEs to the host."""
+"""The norm of a sweep, sqrt(sum (new - old)^2): from the words that kernels add to, over the PEs, to the host."""
 
 import math
 from typing import Any
@@ -6,44 +6,45 @@ from typing import Any
 import numpy as np
 
 from ..grid.device import Readback, address
-from .exact_sum import BAD, COPIES, HALF_BITS, LEAST_BIT, LIMB_BITS, LIMBS, WORDS
+from .exact_sum import BAD_WORD, COPIES, FRACTION_BITS, HALF_BITS, LIMB_BITS, LIMBS, WORDS
 
-SLOTS = 2  # a step adds to one while the norms of the step before are on their way
+SLOTS = 2  # one step adds to a slot while the norms of the step before, in the other slot, are summed and read
 
 
 def norm_of(sums: list[int]) -> float:
-    """The norm from the words that a sweep's changes were added to, (WORDS,).  NaN if one was no number."""
-    if sums[BAD]:
+    """The norm from the (WORDS,) words that hold a sweep's exact sum.  NaN if a segment was counted as bad."""
+    if sums[BAD_WORD]:
         return math.nan
-    return math.sqrt(math.ldexp(total_of(sums), -LEAST_BIT))  # an int becomes a float with one rounding
+    return math.sqrt(math.ldexp(total_of(sums), -FRACTION_BITS))  # an int becomes a float with one rounding
 
 
 def total_of(sums: list[int]) -> int:
-    """What the words hold, (WORDS,), in units of 2**-LEAST_BIT."""
+    """The exact sum in (WORDS,) words, in units of 2**-FRACTION_BITS."""
     total = 0
-    for high, low in zip(sums[:LIMBS], sums[LIMBS:BAD], strict=True):
+    for high, low in zip(sums[:LIMBS], sums[LIMBS:BAD_WORD], strict=True):
         total = (total << LIMB_BITS) + (high << HALF_BITS) + low
     return total
 
 
 def words_shape(team: Any, levels: int) -> tuple[int, int, int]:
-    """Of the words for the sweeps of a step: (levels, copies, WORDS) int64, see ``limbs.py``."""
+    """Shape (levels, copies, WORDS) of the int64 words for a step of ``levels`` sweeps; see ``exact_sum.py``."""
     return levels, COPIES if team.backend == "cuda" else 1, WORDS
 
 
 def norms_of(before: np.ndarray, after: np.ndarray) -> list[float]:
     """The norm of each level from two readings (levels, copies, WORDS) of its words.
 
-    The words are never reset: differences modulo 2**64 are exact, wrap or not.
+    The words are never reset: their differences modulo 2**64 are exact, even when a word wraps around.
     """
     added = after.view(np.uint64) - before.view(np.uint64)
     return [norm_of(sums) for sums in added.sum(axis=1).tolist()]
 
 
 class Norm:
-    """Two sets of words, taken in turn, which the library's AllReduce adds up over the PEs.
+    """Two slots of words, used alternately; the library's AllReduce adds them up over the PEs.
 
-    levels: sweeps of a step.  words[slot], int64 (levels, copies, WORDS), is what this PE's rows add to.
+    levels: sweeps of a step.  This PE's kernels add to words[slot], int64 (levels, copies, WORDS), whose address is
+    at[slot].
     """
 
     def __init__(self, team: Any, levels: int = 1):
@@ -56,30 +57,30 @@ class Norm:
         self.prepare()
 
     def prepare(self) -> None:
-        """Make what ``start`` needs.  Collective."""
+        """Prepare ``start``.  Collective."""
         self._plans = [self.team.plan_allreduce(self.words[slot], self.totals[slot], op="sum") for slot in range(SLOTS)]
 
     def open(self) -> int:
-        """The slot of the next norms."""
+        """The slot for the norms of the next step."""
         self._opened += 1
         return self._opened % SLOTS
 
     @property
     def pending(self) -> bool:
-        """Whether norms were opened and not waited for."""
+        """Whether a slot was opened whose norms were not read."""
         return self._read < self._opened
 
     def start(self, slot: int, stream: Any) -> None:
-        """Add up over the PEs and send to the host, in stream order."""
+        """Enqueue the sum over the PEs and its copy to the host.  Collective."""
         self._plans[slot](stream=stream)
         self.readbacks[slot].start(stream)
 
     def arrived(self, slot: int) -> np.ndarray:
-        """The sums over the PEs that ``start`` sent."""
+        """Wait for the sums over the PEs that ``start`` sent: (levels, copies, WORDS)."""
         return self.readbacks[slot].wait()
 
     def wait(self) -> list[float]:
-        """The oldest norms that were opened and not read yet, one a level, once they have arrived."""
+        """Wait for the norms of the oldest slot that was opened and not read: one norm for each level."""
         self._read += 1
         slot = self._read % SLOTS
         now = self.arrived(slot).copy()
@@ -87,11 +88,11 @@ class Norm:
         return norms_of(before, now)
 
     def drop(self) -> None:
-        """Wait for the norms that are still on their way, and forget them."""
+        """Wait for all pending norms, and discard them."""
         while self.pending:
             self.wait()
 
     def free(self) -> None:
-        """Give the words back.  Collective."""
+        """Free the words.  Collective."""
         self.team.free(self.words)
         self.team.free(self.totals)

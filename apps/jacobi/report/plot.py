@@ -1,4 +1,4 @@
-"""A picture of the field and of the way there."""
+"""A plot of the field and of the history of norms."""
 
 from pathlib import Path
 from typing import Any
@@ -8,11 +8,11 @@ import numpy as np
 from ..grid.problem import Problem
 from ..storage.files import into_place, part_name
 
-MOST_PIXELS = 1024
+MAX_PIXELS = 1024
 
 
 def missing() -> str:
-    """Why no picture can be made, or ""."""
+    """Why nothing can be plotted, or ""."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -21,20 +21,20 @@ def missing() -> str:
 
 
 class Picture:
-    """Keeps every few rows and columns as they come, then draws."""
+    """Keeps some rows and columns of the field as they arrive, and draws them."""
 
     def __init__(self, problem: Problem):
         self._problem = problem
-        self._stride = max(1, -(-max(problem.nx, problem.ny) // MOST_PIXELS))
+        self._stride = max(1, -(-max(problem.nx, problem.ny) // MAX_PIXELS))
         self._rows: list[np.ndarray] = []
 
     def __call__(self, first: int, rows: np.ndarray) -> None:
-        """Take what is needed of rows (n, nx), the first of which is global row ``first``."""
+        """Keep some of the rows (n, nx), the first of which is global row ``first``.  Rows must come in order."""
         skip = -(first - 1) % self._stride
         self._rows += list(rows[skip :: self._stride, :: self._stride].copy())
 
     def draw(self, path: Path, history: list[tuple[int, float]], title: str, tol: float = 0.0) -> None:
-        """Write the PNG, whole or not at all.  tol: where the solve would stop"""
+        """Write the PNG completely, or not at all.  tol: the norm at which the solve stops, drawn as a line"""
         import matplotlib
 
         matplotlib.use("Agg")
@@ -57,7 +57,7 @@ class Picture:
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure as PNG, whole or not at all, and forget it."""
+    """Write a figure as PNG, completely or not at all, and close it."""
     from matplotlib import pyplot
 
     part = part_name(path)

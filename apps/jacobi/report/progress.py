@@ -1,4 +1,4 @@
-"""The lines of a running solve, on PE 0."""
+"""The lines that PE 0 prints during a solve."""
 
 import sys
 import time
@@ -10,10 +10,11 @@ EVERY_S = 1.0
 
 
 class Progress:
-    """Called with every norm that is read.
+    """Prints progress; called with every norm.
 
-    norms on stdout as NVIDIA's sample prints them; a line with the pace on stderr once a second
-    done: sweeps before a restart
+    norms: whether to print norms to stdout, as NVIDIA's sample does
+    pace:  whether to print a line to stderr once a second
+    done:  sweeps before a restart
     """
 
     def __init__(self, problem: Problem, niter: int, norms: bool = True, pace: bool = True, done: int = 0):
@@ -21,7 +22,7 @@ class Progress:
         self._start = self._last = time.monotonic()
 
     def __call__(self, iteration: int, norm: float) -> None:
-        """Note the norm of an iteration (0-based)."""
+        """Print the lines that are due with the norm of an iteration (0-based)."""
         if self._norms and iteration % SHOW_EVERY == 0:
             print(f"{iteration:5d}, {norm:0.6f}", flush=True)
         now = time.monotonic()
@@ -30,7 +31,7 @@ class Progress:
             print(self.line(iteration + 1, norm, now - self._start), file=sys.stderr, flush=True)
 
     def line(self, done: int, norm: float, elapsed_s: float) -> str:
-        """Iterations a second, billions of point updates a second, time left."""
+        """Iterations done, norm, iterations a second, billions of point updates a second, and the time left."""
         rate = (done - self._before) / max(elapsed_s, 1e-9)
         glups = rate * self._problem.nx * self._problem.ny / 1e9
         left_s = (self._niter - done) / rate

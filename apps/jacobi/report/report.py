@@ -1,4 +1,4 @@
-"""What is printed: NVIDIA's lines, so that runs can be compared, then ours."""
+"""The report of a run: the lines of NVIDIA's sample, so that runs can be compared, and lines of our own."""
 
 import platform
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ from ..timing.phases import mean, overlap_percent, overlap_text
 from ..timing.serial import SerialTime
 
 CSV_NAME = "pennympi"
-ACCESSES = {"jacobi": 2, "chebyshev": 3}  # of a point in memory a sweep: read and written; read twice and written
+ACCESSES = {"jacobi": 2, "chebyshev": 3}  # to memory, for each point and sweep: one or two reads, and a write
 ENDINGS = {
     "converged": "the norm is at most --tol",
     "iterations": "all that were asked for",
@@ -21,12 +21,12 @@ ENDINGS = {
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds and bytes a second of one run.
+    """Measured times and rates of one run.
 
-    sweeps:      done in runtime_s: not those before a restart
-    serial:      the like of this run on one PE; None where that has no room, or was not to be timed
-    fastest:     the fastest of our variants on one PE, likewise
-    phases:      of every PE, see ``phases.py``: where the time of a sweep goes
+    sweeps:  number of sweeps in runtime_s, without those before a restart
+    serial:  the time of one PE by the same kind of variant; None if it does not fit there or was not timed
+    fastest: the time of one PE by the fastest variant; None as well
+    phases:  for each PE, where the time of a sweep goes, in us; see ``phases.py``
     """
 
     runtime_s: float
@@ -39,17 +39,17 @@ class Timing:
 
 
 def accesses(problem: Problem) -> int:
-    """How often a sweep reads or writes a point's memory at the least."""
+    """How many times a sweep must read or write each point."""
     return ACCESSES[problem.method]
 
 
 def single_header(problem: Problem, sweeps: int) -> str:
-    """First line of NVIDIA's sample."""
+    """The first line of NVIDIA's sample."""
     return f"Single GPU jacobi relaxation: {_mesh(problem, sweeps)}"
 
 
 def header(problem: Problem) -> str:
-    """The line before the norms of the run on all PEs."""
+    """The line that NVIDIA's sample prints before the norms of the run on all PEs."""
     return f"Jacobi relaxation: {_mesh(problem, problem.niter)}"
 
 
@@ -58,7 +58,7 @@ def _mesh(problem: Problem, sweeps: int) -> str:
 
 
 def speedup(n_pes: int, timing: Timing, alone: SerialTime | None) -> tuple[float, float]:
-    """(speedup, efficiency in per cent) over a run on one PE, 0 where its time is not known."""
+    """(speedup, efficiency in per cent) against a run on one PE; zeros if its time is not known."""
     if alone is None:
         return 0.0, 0.0
     ratio = alone.runtime_s / alone.of * timing.sweeps / timing.runtime_s
@@ -77,7 +77,7 @@ def nvidia_lines(problem: Problem, n_pes: int, timing: Timing) -> list[str]:
 
 
 def csv_line(problem: Problem, n_pes: int, timing: Timing) -> str:
-    """type, nx, ny, iter_max, nccheck, num_devices, p2p, runtime, runtime_serial"""
+    """NVIDIA's csv line: type, nx, ny, iter_max, nccheck, num_devices, p2p, runtime, runtime_serial."""
     serial_s = timing.serial.runtime_s if timing.serial else 0.0
     return (
         f"{CSV_NAME}, {problem.nx}, {problem.ny}, {problem.niter}, {problem.nccheck}, {n_pes}, 1, "
@@ -86,7 +86,7 @@ def csv_line(problem: Problem, n_pes: int, timing: Timing) -> str:
 
 
 def rates(problem: Problem, timing: Timing) -> dict[str, Any]:
-    """Point updates, bytes and shares that follow from the times."""
+    """Rates and shares that follow from the times."""
     per_iteration_s = timing.runtime_s / max(timing.sweeps, 1)
     bandwidth = accesses(problem) * problem.field_bytes / per_iteration_s
     return {
@@ -102,7 +102,7 @@ def rates(problem: Problem, timing: Timing) -> dict[str, Any]:
 
 
 def _alone_lines(n_pes: int, timing: Timing) -> list[str]:
-    """The like of this run on one PE, and the fastest of ours if that is another."""
+    """Lines on one PE by the same kind of variant, and by the fastest variant if that is another one."""
     if timing.serial is None or timing.fastest is None:
         return ["One PE alone: not timed"]
     lines = []
@@ -115,7 +115,7 @@ def _alone_lines(n_pes: int, timing: Timing) -> list[str]:
 
 
 def our_lines(problem: Problem, n_pes: int, outcome: Outcome, timing: Timing) -> list[str]:
-    """The rest of the report."""
+    """The lines of our own."""
     rate = rates(problem, timing)
     norm = f", norm {outcome.history[-1][1]:.6e}" if outcome.history else ""
     moved = "field read and written once" if problem.method == "jacobi" else "two fields read, one written"
@@ -132,12 +132,12 @@ def our_lines(problem: Problem, n_pes: int, outcome: Outcome, timing: Timing) ->
 
 
 def full(problem: Problem, n_pes: int, outcome: Outcome, timing: Timing) -> list[str]:
-    """NVIDIA's lines, then ours."""
+    """NVIDIA's lines, then our own."""
     return nvidia_lines(problem, n_pes, timing) + our_lines(problem, n_pes, outcome, timing)
 
 
 def environment(team: Any) -> dict[str, Any]:
-    """What it ran on."""
+    """Devices and versions of the run."""
     from importlib.metadata import version
 
     import numpy
@@ -158,7 +158,7 @@ def environment(team: Any) -> dict[str, Any]:
 def as_dict(
     problem: Problem, variant: str, team: Any, outcome: Outcome, timing: Timing, verification: Any
 ) -> dict[str, Any]:
-    """Everything, for --json."""
+    """The contents of the --json file."""
     ratio, efficiency = speedup(team.n_pes, timing, timing.serial)
     return {
         "problem": asdict(problem),

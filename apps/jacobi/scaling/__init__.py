@@ -1,1 +1,1 @@
-"""Runs of the solver at several numbers of PEs."""
+"""Runs of the solver on several numbers of PEs."""

@@ -1,4 +1,4 @@
-"""The picture of a scaling table."""
+"""The plot of a scaling table."""
 
 from itertools import groupby
 from pathlib import Path
@@ -8,7 +8,7 @@ from ..report.plot import save_figure
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Point updates a second and efficiency over the number of PEs, a line for each kind and variant."""
+    """Plot speed and efficiency over the number of PEs to a PNG file, one line for each kind and variant."""
     import matplotlib
 
     matplotlib.use("Agg")

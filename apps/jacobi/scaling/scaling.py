@@ -3,8 +3,8 @@
     python -m apps.jacobi.scaling --pes 1,2,4 --strong 4096 --weak 1024
     python -m apps.jacobi.scaling --pes 1,2,4,8 --strong 16384 --nccheck 100 --launcher "srun -n {n}" --repeat 5
 
-Strong: one grid of N x N for all.  Weak: M x M points for every PE.  Efficiency refers to the fastest run on one PE,
-of whatever variant: in point updates a second, so that the two kinds are told alike.  Run it without mpirun.
+Strong scaling solves one grid of N x N points on all numbers of PEs, weak scaling M x M points for each PE.  Efficiency
+compares point updates a second with those of the fastest run on one PE, of any variant.  Run it without mpirun.
 """
 
 import argparse
@@ -34,24 +34,23 @@ SOLVER = __package__.rpartition(".")[0]  # apps.jacobi, or pennympi.apps.jacobi 
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options.  Those that are not known go to the solver."""
+    """The options.  All others are passed to the solver."""
     p = argparse.ArgumentParser(
         prog="python -m apps.jacobi.scaling",
-        description="Run the solver on several numbers of PEs. Further options go to it: --dtype, --nccheck and so on.",
+        description="Run the solver on several numbers of PEs. It gets all other options: --dtype, --nccheck and so on.",
         allow_abbrev=False,
     )
     p.add_argument("--pes", type=whole_numbers, default=[1, 2, 4], metavar="N,N,...", help="numbers of PEs (1,2,4)")
-    p.add_argument("--strong", type=at_least(3), metavar="N", help="one grid of N x N for all")
-    p.add_argument("--weak", type=at_least(3), metavar="M", help="M x M points for every PE")
-    p.add_argument(
-        "--variants", type=lambda text: text.split(","), default=[None], metavar="A,B", help="(the default one)"
-    )
-    p.add_argument(
-        "--repeat", type=at_least(1), default=3, metavar="N", help="runs of each, the best counts (%(default)s)"
-    )
-    p.add_argument("--launcher", default="mpirun -np {n}", help="what starts n PEs (%(default)s)")
-    p.add_argument("--output", type=Path, default=Path("scaling.csv"), metavar="FILE.csv", help="(%(default)s)")
-    p.add_argument("--plot", type=Path, metavar="FILE.png", help="time and efficiency over PEs")
+    p.add_argument("--strong", type=at_least(3), metavar="N", help="strong scaling: one grid of N x N points")
+    p.add_argument("--weak", type=at_least(3), metavar="M", help="weak scaling: M x M points for each PE")
+    text = "variants of the solver (its default one)"
+    p.add_argument("--variants", type=lambda text: text.split(","), default=[None], metavar="A,B", help=text)
+    text = "runs of each case, of which the best counts (%(default)s)"
+    p.add_argument("--repeat", type=at_least(1), default=3, metavar="N", help=text)
+    p.add_argument("--launcher", default="mpirun -np {n}", help="command that starts {n} PEs (%(default)s)")
+    text = "table to write (%(default)s)"
+    p.add_argument("--output", type=Path, default=Path("scaling.csv"), metavar="FILE.csv", help=text)
+    p.add_argument("--plot", type=Path, metavar="FILE.png", help="plot speed and efficiency over the number of PEs")
     return p
 
 
@@ -63,7 +62,7 @@ def cases(options: argparse.Namespace) -> list[tuple[str, int, int, int]]:
 
 
 def run(launcher: str, n_pes: int, arguments: list[str]) -> dict[str, Any]:
-    """The --json of one run.  Raises RuntimeError with what it said when it fails."""
+    """The --json of one run.  Raises RuntimeError with its output if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "run.json"
         program = [sys.executable, "-m", SOLVER, *arguments, "--csv", "--no-serial", "--json", str(answer)]
@@ -80,7 +79,7 @@ def run(launcher: str, n_pes: int, arguments: list[str]) -> dict[str, Any]:
 
 
 def row_of(kind: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """One line of the table, from the repeated runs of one case.  Speedup and efficiency are still open."""
+    """One row of the table, without speedup and efficiency, from the runs of one case."""
     best = min(runs, key=lambda one: one["runtime_s"])
     numbers = {name: best[name] for name in FIELDS if name in best}
     numbers |= {name: best["problem"][name] for name in FIELDS if name in best["problem"]}
@@ -94,7 +93,7 @@ def row_of(kind: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def compare(rows: list[dict[str, Any]]) -> None:
-    """Fill in speedup and efficiency, against the fastest row on one PE of the same kind; "" where there is none."""
+    """Fill in speedup and efficiency against the fastest row of the same kind on one PE, or "" without such a row."""
     for row in rows:
         alone = [other["glups"] for other in rows if other["pes"] == 1 and other["kind"] == row["kind"]]
         row["speedup"] = row["glups"] / max(alone) if alone else ""
@@ -102,7 +101,7 @@ def compare(rows: list[dict[str, Any]]) -> None:
 
 
 def as_csv(rows: list[dict[str, Any]]) -> str:
-    """The table as text."""
+    """The table as CSV text."""
     text = io.StringIO()
     writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
     writer.writeheader()
@@ -111,13 +110,13 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run all; 0 when every run succeeded."""
+    """Run all cases.  Returns 0 if every run succeeded, else 1."""
     p = parser()
     options, more = p.parse_known_args(argv)
     if not (options.strong or options.weak):
         p.error("nothing to do: give --strong N, --weak M, or both")
     if "{n}" not in options.launcher:
-        p.error(f"--launcher {options.launcher!r} has no {{n}}, the place of the number of PEs")
+        p.error(f"--launcher {options.launcher!r} has no {{n}}, which stands for the number of PEs")
     for path in filter(None, (options.output, options.plot)):
         if why_unwritable(path):
             p.error(f"{path} cannot be written: {why_unwritable(path)}")

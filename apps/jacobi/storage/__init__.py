@@ -1,1 +1,1 @@
-"""Checkpoints, restarts and files."""
+"""Checkpoints, restarts and result files."""

@@ -1,4 +1,4 @@
-"""What some PEs wish, known to all of them."""
+"""Numbers that any PE may propose, agreed by all PEs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,17 +9,14 @@ from ..grid.device import array_module, to_numpy
 
 
 class Agreement:
-    """Whole numbers that every PE proposes and of which all learn the largest, through the library's AllReduce.
-
-    count: how many numbers.  Made and called by all PEs alike.
-    """
+    """Every PE proposes ``count`` integers and gets the largest of each, by the library's AllReduce.  Collective."""
 
     def __init__(self, team: Any, count: int):
         self._team = team
         self._words = team.zeros(count, "int64")
 
     def __call__(self, *mine: int) -> Sequence[int]:
-        """The largest of each number over the PEs.  Raises PeerTimeout when one does not come."""
+        """The largest of each number over the PEs.  Collective.  Raises PeerTimeout."""
         self._words[...] = array_module(self._team).asarray(np.array(mine, "int64"))
         self._team.synchronize()
         self._team.allreduce(self._words, op="max")
@@ -27,5 +24,5 @@ class Agreement:
         return [int(word) for word in to_numpy(self._words)]
 
     def free(self) -> None:
-        """Give the words back.  Collective."""
+        """Free the words.  Collective."""
         self._team.free(self._words)

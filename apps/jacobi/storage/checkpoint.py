@@ -1,7 +1,7 @@
-"""When a checkpoint is due, agreed by all PEs between two stretches of sweeps, and the solve cut into such stretches.
+"""A solve in stretches of sweeps, between which the PEs agree whether to write a checkpoint and whether to stop.
 
-Any variant can be cut: after a stretch it holds a complete field.  A stretch takes about half a second, as PE 0 has
-measured; it ends on a norm check where there is one within it, and where a checkpoint of --checkpoint-every is due.
+After a stretch every variant holds a complete field.  A stretch takes about half a second, by the pace that PE 0 has
+measured.  It ends with a sweep whose norm is computed, if it is long enough, and where --checkpoint-every says.
 """
 
 import sys
@@ -17,14 +17,15 @@ from .interrupt import Wishes
 from .save import save
 
 STRETCH_S = 0.5
-FIRST_SWEEPS, GROWTH = 8, 8  # of the first stretch, whose pace nobody knows, and from one to the next at most
+FIRST_SWEEPS = 8  # of the first stretch, before the pace is known
+GROWTH = 8  # how many times longer than the stretch before a stretch may be
 
 
 class Checkpoints:
-    """Saves the solve every ``every`` sweeps and every ``every_s`` seconds (0: not), when a signal asks for it, and
-    when all sweeps are done.  Made and called by all PEs alike.
+    """Writes checkpoints: when all sweeps are done, and when a signal asks for one.  Making one is collective.
 
-    written: how many;  seconds: what they took, on this PE
+    every, every_s: sweeps and seconds from one further checkpoint to the next (0: none)
+    written: number of checkpoints;  seconds: the time that they took on this PE
     """
 
     def __init__(self, team: Any, problem: Problem, path: Path, every: int = 0, every_s: float = 0.0):
@@ -43,7 +44,7 @@ class Checkpoints:
         self._wishes.__exit__(*exc)
 
     def stop(self, done: int) -> int:
-        """Where the stretch after so many sweeps ends."""
+        """The sweep with which the stretch after ``done`` sweeps ends."""
         stop = done + self._sweeps
         if self._problem.nccheck <= self._sweeps:
             stop -= stop % self._problem.nccheck
@@ -52,7 +53,10 @@ class Checkpoints:
         return min(stop, self._problem.niter)
 
     def attend(self, solver: Any, outcome: Outcome, sweeps: int, seconds: float) -> bool:
-        """After a stretch of so many sweeps: save if anybody wants it; True when the solve is to end.  Collective."""
+        """Save after a stretch, if any PE wants that; True if the solve is to end.  Collective.
+
+        sweeps, seconds: of the stretch
+        """
         begin_s = time.monotonic()
         wished, pace = self._wishes.saves, sweeps / max(seconds, 1e-9)
         due = 0 < self._every_s <= begin_s - self._last_s and self._team.me == 0
@@ -69,11 +73,11 @@ class Checkpoints:
         return bool(stop)
 
     def _save(self, solver: Any, outcome: Outcome) -> None:
-        complaint = save(solver, outcome, self._path)
-        if not complaint:
+        error = save(solver, outcome, self._path)
+        if not error:
             self.written += 1
         elif self._team.me == 0:
-            text = f"jacobi: checkpoint {self._path} at iteration {outcome.iterations} could not be written: {complaint}"
+            text = f"jacobi: checkpoint {self._path} at iteration {outcome.iterations} could not be written: {error}"
             print(text, file=sys.stderr, flush=True)
         self._last_s = time.monotonic()
 
@@ -85,7 +89,7 @@ def run(
     show: bool,
     on_norm: Callable[[int, float], None] | None,
 ) -> float:
-    """Sweep from where ``outcome`` stands until it has a reason to end.  Returns the seconds in sweeps.  Collective."""
+    """Sweep on from ``outcome`` until the solve ends.  Returns the seconds spent in sweeps.  Collective."""
     niter, total_s = solver.problem.niter, 0.0
     while True:
         begin, done = time.perf_counter(), outcome.iterations

@@ -1,4 +1,4 @@
-"""The result, or a checkpoint, as an HDF5 file that is either whole or not there."""
+"""Results and checkpoints as HDF5 files that are either complete or absent."""
 
 import os
 from dataclasses import asdict
@@ -11,21 +11,19 @@ from ..grid.problem import Problem
 from ..outcome import Outcome
 
 FORMAT = "pennympi jacobi 2"
-WRITE_ERRORS = (OSError, RuntimeError)  # h5py raises the second when a full disk shows on closing
+WRITE_ERRORS = (OSError, RuntimeError)  # h5py raises RuntimeError if it meets a full disk when it closes a file
 
 
 class FieldFile:
-    """Rows are written as they come; the file takes its name when all are there.
+    """Takes rows in any order; the file gets its name when it is complete, and replaces an older one only then.
 
-    /field and, for --method chebyshev, /previous (ny, nx): u[k] and u[k-1];  /residual/iteration and /residual/norm;
-    the problem and how far the solve has come as attributes.  The file that had the name before stays until then.
+    It holds the datasets /field and, for --method chebyshev, /previous (ny, nx): u[k] and u[k-1]; /residual/iteration and
+    /residual/norm; and as attributes the problem, the iterations done and the reason for the end.
     """
 
     def __init__(self, path: Path, problem: Problem):
         self._path, self._part, self._problem = path, part_name(path), problem
-        self._file = h5py.File(
-            self._part, "w", locking=False
-        )  # nobody else knows it, and some file systems have no locks
+        self._file = h5py.File(self._part, "w", locking=False)  # some file systems have no locks, and none is needed
 
     def write(self, name: str, first: int, rows: np.ndarray) -> None:
         """Write rows (n, nx), the first of which is global row ``first``, to dataset ``name``."""
@@ -33,12 +31,12 @@ class FieldFile:
         data = self._file.require_dataset(name, (ny, nx), self._problem.dtype, exact=True)
         data[first : first + len(rows)] = rows
         if first == 1:
-            data[ny - 1] = rows[0]  # the ring is closed
+            data[ny - 1] = rows[0]  # the rows are a ring
         if first + len(rows) == ny - 1:
             data[0] = rows[-1]
 
     def finish(self, outcome: Outcome) -> None:
-        """Add the history, and rename into place once all is on the disk."""
+        """Add the attributes and the history, write all to the disk, and rename the file into place."""
         self._file.attrs.update(asdict(self._problem))
         self._file.attrs.update({"format": FORMAT, "iterations": outcome.iterations, "reason": outcome.reason})
         residual = self._file.create_group("residual")
@@ -48,21 +46,21 @@ class FieldFile:
         into_place(self._part, self._path)
 
     def discard(self) -> None:
-        """Leave nothing behind."""
+        """Remove the incomplete file."""
         try:
             self._file.close()
         except WRITE_ERRORS:
-            pass  # what could not be written cannot be closed in peace
+            pass  # closing writes again what could not be written
         self._part.unlink(missing_ok=True)
 
 
 def part_name(path: Path) -> Path:
-    """Where a file is written before it takes its name: beside it, so that the rename is atomic."""
+    """The name under which ``path`` is written first: in the same folder, so that the rename is atomic."""
     return path.with_name(f".{path.name}.part")
 
 
 def into_place(part: Path, path: Path) -> None:
-    """Rename, so that after a crash at any moment there is the old file or the new one, whole."""
+    """Rename ``part`` to ``path``: after a crash at any moment there is the old file or the complete new one."""
     _to_disk(part)
     os.replace(part, path)
     _to_disk(path.parent)  # the folder's entry
@@ -77,14 +75,14 @@ def _to_disk(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file completely, or not at all.  Raises OSError."""
     part = part_name(path)
     part.write_text(text)
     into_place(part, path)
 
 
 def why_unwritable(path: Path) -> str:
-    """Why a file cannot be written there, or ""; tried, because permissions alone do not tell."""
+    """Why a file cannot be written there, or "".  It tries, because permissions alone do not tell."""
     if path.is_dir():
         return "it is a folder"
     part = part_name(path)

@@ -1,4 +1,4 @@
-"""The field, a few rows at a time, on PE 0: no PE ever holds all of it."""
+"""The field on PE 0, a few rows at a time, so that no PE has to hold all of it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,16 +8,16 @@ import numpy as np
 from ..grid.slab import slabs
 
 CHUNK_BYTES = 64 << 20
-Sink = Callable[[int, np.ndarray], None]  # (global number of the first row, rows (n, nx))
+Sink = Callable[[int, np.ndarray], None]  # takes (global number of the first row, rows (n, nx))
 
 
 def gather(solver: Any, sinks: Sequence[Sink], rows_of: Callable[[int, int], np.ndarray] | None = None) -> None:
-    """Hand the inner rows, in order, to every sink on PE 0.  Collective.
+    """Pass the rows 1..ny-2, in order, to every sink on PE 0.  Collective.
 
-    rows_of: (start, stop) -> own rows start..stop as NumPy, ``solver.rows`` where it is None
+    rows_of: (start, stop) -> rows start..stop of this PE's slab as NumPy; ``solver.rows`` by default
     """
     comm, problem, rows_of = solver.team.comm, solver.problem, rows_of or solver.rows
-    chunk = max(1, CHUNK_BYTES // problem.pitch_bytes)
+    chunk = max(1, CHUNK_BYTES // problem.row_bytes)
     for pe, slab in enumerate(slabs(problem.ny, comm.size)):
         for start in range(0, slab.rows, chunk):
             stop = min(start + chunk, slab.rows)

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGUSR1 as wishes that are noted at once and granted where all PEs agree."""
+"""SIGTERM and SIGUSR1 as wishes, noted at once and granted when all PEs have agreed on them."""
 
 import signal
 from types import FrameType
@@ -8,9 +8,11 @@ STOP, SAVE = signal.SIGTERM, signal.SIGUSR1
 
 
 class Wishes:
-    """``stop`` (checkpoint, then end) and ``saves`` (how often: checkpoint, then go on), while entered.
+    """A context manager that notes this process's signals.
 
-    The signal may have reached this PE only.  Needs the main thread, as Python's signal handlers do.
+    stop:  whether SIGTERM came: write a checkpoint, then end
+    saves: how often SIGUSR1 came: write a checkpoint, then go on
+    The signals may reach one PE only.  It must be entered in the main thread, as Python's signal handlers demand.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""A checkpoint, or a finished run's file, as the state to go on from: on any number of PEs, bit for bit."""
+"""Restarts from a checkpoint or from the file of a finished run, on any number of PEs, with the same bits."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,14 +14,14 @@ from .files import FORMAT
 
 @dataclass(frozen=True)
 class Saved:
-    """What a file says about the run that wrote it."""
+    """The problem that a file holds, and how far its solve has come."""
 
     problem: Problem
     outcome: Outcome
 
 
 def read(path: Path) -> Saved:
-    """The problem, the sweeps done and the history.  Raises ValueError that says what is wrong with the file."""
+    """Read the problem, the iterations done and the history.  Raises ValueError that says what is wrong with the file."""
     try:
         with h5py.File(path, locking=False) as file:
             return _facts(file)
@@ -46,24 +46,24 @@ def _facts(file: h5py.File) -> Saved:
 
 
 def names(problem: Problem) -> list[str]:
-    """The datasets that hold a solve's state: the field, and for Chebyshev the one before it."""
+    """The datasets that hold the state of a solve: the field, and for Chebyshev the field before it."""
     return ["field", "previous"] if problem.method == "chebyshev" else ["field"]
 
 
 class Source:
-    """A file from which every PE takes the rows that it needs, and nobody all."""
+    """A file from which every PE reads only the rows that it needs."""
 
     def __init__(self, comm: Any, path: Path):
-        """Open it on every PE.  Collective.  Raises ValueError on all of them when one cannot."""
-        complaint, self._file = "", None
+        """Open it on every PE.  Collective.  Raises ValueError on all PEs if one of them cannot open it."""
+        error, self._file = "", None
         try:
-            self._file = h5py.File(path, locking=False)  # it is complete, and nobody writes to it
-        except OSError as error:
-            complaint = f"PE {comm.rank} cannot read it ({error}): every PE takes its rows from the file itself"
-        complaints = [one for one in comm.allgather(complaint) if one]
-        if complaints:
+            self._file = h5py.File(path, locking=False)  # it is complete, and no process writes to it
+        except OSError as reason:
+            error = f"PE {comm.rank} cannot read it ({reason}): every PE must be able to read the file"
+        errors = [one for one in comm.allgather(error) if one]
+        if errors:
             self.close()
-            raise ValueError(complaints[0])
+            raise ValueError(errors[0])
 
     def __getitem__(self, name: str) -> "Rows":
         """A dataset (ny, nx)."""
@@ -77,13 +77,13 @@ class Source:
 
 
 class Rows:
-    """A global field (ny, nx) of which only those rows are read that are asked for."""
+    """A global field (ny, nx) in a file.  An index reads the rows that it names and no others."""
 
     def __init__(self, data: h5py.Dataset):
         self._data = data
 
     def __getitem__(self, wanted: np.ndarray) -> np.ndarray:
-        """Global rows ``wanted`` (n,), in that order: runs of rows that follow each other are read at once."""
+        """Global rows ``wanted`` (n,), in that order, as (n, nx).  Adjacent rows are read together."""
         rows = np.empty((len(wanted), self._data.shape[1]), self._data.dtype)
         starts = [0, *(np.flatnonzero(np.diff(wanted) != 1) + 1).tolist(), len(wanted)]
         for start, stop in zip(starts, starts[1:], strict=False):
@@ -93,7 +93,7 @@ class Rows:
 
 
 def resume(solver: Any, source: Source) -> None:
-    """The field, and for Chebyshev the one before it, on this job's PEs.  Collective."""
+    """Set the solver to the state in a file.  Collective."""
     solver.reset(source["field"])
     if solver.problem.method == "chebyshev":
         solver.steps.resume(source["previous"])

@@ -1,4 +1,4 @@
-"""Writing the state of a solve: the same way for a checkpoint and for the result."""
+"""Writing the state of a solve, in the same way for a checkpoint and for a result."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,53 +9,56 @@ from ..outcome import Outcome
 from . import xdmf
 from .files import WRITE_ERRORS, FieldFile
 from .gather import Sink, gather
-from .waiting import run_on_pe0
+from .run_on_pe0 import run_on_pe0
 
 
 class Writer:
-    """A field file that keeps its first error for later: while rows are on their way, no PE may drop out."""
+    """A field file that keeps its first error, since PE 0 must go on receiving rows after it.
+
+    error: why the file could not be written, or ""
+    """
 
     def __init__(self, path: Path, problem: Problem):
-        self.complaint, self._path, self._problem = "", path, problem
+        self.error, self._path, self._problem = "", path, problem
         self._file: FieldFile | None = None
         try:
             self._file = FieldFile(path, problem)
-        except WRITE_ERRORS as error:
-            self.complaint = str(error)
+        except WRITE_ERRORS as failure:
+            self.error = str(failure)
 
     def _attempt(self, work: Callable[[FieldFile], None]) -> None:
-        if self._file is None or self.complaint:
+        if self._file is None or self.error:
             return
         try:
             work(self._file)
-        except WRITE_ERRORS as error:
-            self.complaint = str(error)
+        except WRITE_ERRORS as failure:
+            self.error = str(failure)
             self._file.discard()
 
     def take(self, name: str) -> Sink:
-        """What writes the rows of dataset ``name``."""
+        """A sink that writes the rows of dataset ``name``."""
         return lambda first, rows: self._attempt(lambda file: file.write(name, first, rows))
 
     def finish(self, outcome: Outcome) -> None:
-        """Rename into place, and describe it for ParaView."""
+        """Rename the file into place, and write the XDMF file beside it."""
         self._attempt(lambda file: file.finish(outcome))
         self._attempt(lambda _: xdmf.write(self._path, self._problem, outcome.iterations))
 
 
 def save(solver: Any, outcome: Outcome, path: Path | None, sinks: Sequence[Sink] = ()) -> str:
-    """Hand the field to the sinks, and write it with its history to ``path`` and an XDMF file beside it.  Collective.
+    """Pass the field to PE 0's sinks, and write it with its history to ``path``, with an XDMF file.  Collective.
 
-    sinks: PE 0's count.  What had the name before stays until all is on the disk.
-    Returns why it could not be written, or "", on every PE.
+    An older file stays until the new one is on the disk.
+    Returns why the file could not be written, or "", on every PE.
     """
     comm, problem = solver.team.comm, solver.problem
     writer = Writer(path, problem) if path and comm.rank == 0 else None
     gather(solver, [*sinks, *([writer.take("field")] if writer else [])])
-    # The sweep that is forgotten after convergence has overwritten Chebyshev's field before the last.
+    # After convergence, the sweep that was rolled back has overwritten Chebyshev's field before the last.
     if path and problem.method == "chebyshev" and outcome.reason != "converged":
         gather(solver, [writer.take("previous")] if writer else [], solver.steps.previous_rows)
     if writer:
-        run_on_pe0(comm, lambda: writer.finish(outcome))  # the others have no deadline while PE 0 waits for its disk
+        run_on_pe0(comm, lambda: writer.finish(outcome))  # the disk may take longer than a deadline
     else:
         run_on_pe0(comm, lambda: None)
-    return comm.bcast(writer.complaint if writer else "")
+    return comm.bcast(writer.error if writer else "")

@@ -1,4 +1,4 @@
-"""What ParaView and VisIt read beside the HDF5 file: an XDMF text that says what is in it."""
+"""The XDMF file beside an HDF5 file, by which ParaView and VisIt read it."""
 
 from pathlib import Path
 
@@ -26,11 +26,11 @@ TEXT = """<?xml version="1.0" ?>
 
 
 def name_of(path: Path) -> Path:
-    """The XDMF file of an HDF5 file: beside it."""
+    """The name of the XDMF file of an HDF5 file."""
     return path.with_suffix(".xdmf")
 
 
 def write(path: Path, problem: Problem, iterations: int) -> None:
-    """Describe the field in ``path``, whole or not at all.  The sweeps done stand as its time."""
+    """Write the XDMF file of the HDF5 file ``path``.  Its time is the number of iterations.  Raises OSError."""
     sizes = {"nx": problem.nx, "ny": problem.ny, "item_bytes": problem.item_bytes}
     write_text(name_of(path), TEXT.format(iterations=iterations, file=path.name, **sizes))

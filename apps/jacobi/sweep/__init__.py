@@ -1,1 +1,1 @@
-"""One or several sweeps over a PE's rows, on CPUs and GPUs."""
+"""The kernels that sweep the rows of a PE, on CPUs and GPUs, and their launches."""

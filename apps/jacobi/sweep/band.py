@@ -1,84 +1,81 @@
-"""Which rows a launch sweeps, and how they are cut for the device."""
+"""Which rows a launch sweeps, and how they are cut into chunks for the device."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from ..grid.device import multiprocessors
 from ..grid.problem import Problem
-from ..norm.exact_sum import MOST_CHUNK_ROWS, segment
+from ..norm.exact_sum import MAX_CHUNK_ROWS, segment_columns
+from .records import Rows
 
-WARPS = 4  # of a block
-THREADS = 32 * WARPS
-# Blocks that a multiprocessor holds of a kernel that does so many sweeps a pass: what its registers leave room for.
+WARPS_PER_BLOCK = 4
+THREADS_PER_BLOCK = 32 * WARPS_PER_BLOCK
+# Blocks that a multiprocessor holds at a time, by the number of sweeps of a pass: the kernel's registers allow no more.
 RESIDENT = {1: 5, 2: 4, 4: 3, 6: 2, 8: 2}
-# Rows of a chunk at most: higher ones are read from places too far apart, as measured on an H200.  A chunk of more sweeps
-# has more rows to share with the chunk above, and is as high as it can be.
-MOST_ROWS = {1: 48, 2: 96}
-# Blocks that a launch leaves out, so that a norm's AllReduce finds room beside it.
-LEFT_FREE = 2
+# The highest chunk, in rows, by the number of sweeps of a pass, as measured on an H200: the warps of higher ones read
+# from places too far apart.  Longer passes have no limit: they share more rows with the chunk above.
+HIGHEST_CHUNK = {1: 48, 2: 96}
+# Blocks by which a launch stays below what the device holds, so that the norm's AllReduce finds room beside it.
+SPARE_BLOCKS = 2
+START_ROWS = 4.0  # what it costs a chunk to begin, in rows, about
+WAVES = 8  # how many numbers of waves ``chunk_rows`` tries
+ROWS_AT_A_TIME = 3  # of the march's loop
 
 
 @dataclass(frozen=True)
 class Band:
-    """Rows first_row..stop_row, of which chunk_rows from every stride_rows'th on; see ``sweep.march``.
+    """The rows that a launch sweeps, and the number of its blocks."""
 
-    blocks: of the launch
-    """
-
-    first_row: int
-    stop_row: int
-    stride_rows: int
-    chunk_rows: int
+    rows: Rows
     blocks: int
 
-    @property
-    def rows(self) -> tuple[int, int, int, int]:
-        """What a kernel is given of it."""
-        return self.first_row, self.stop_row, self.stride_rows, self.chunk_rows
+
+def warps_across(problem: Problem) -> int:
+    """Warps that cover all columns of a row."""
+    return -(-problem.nx // segment_columns(problem.dtype))
 
 
 def blocks_across(team: Any, problem: Problem) -> int:
     """Blocks that cover all columns of a chunk of rows."""
-    if team.backend != "cuda":
-        return 1
-    return -(-problem.nx // (WARPS * segment(problem.dtype)))
+    return -(-warps_across(problem) // WARPS_PER_BLOCK) if team.backend == "cuda" else 1
 
 
 def capacity(team: Any, sweeps: int) -> int:
-    """Blocks of a kernel with so many sweeps a pass that the device runs at a time."""
-    return multiprocessors(team) * RESIDENT[sweeps] - LEFT_FREE if team.backend == "cuda" else 1
+    """Blocks that the device runs at a time, of a kernel that does ``sweeps`` sweeps a pass."""
+    return multiprocessors(team) * RESIDENT[sweeps] - SPARE_BLOCKS if team.backend == "cuda" else 1
 
 
 def inner(team: Any, problem: Problem, first_row: int, stop_row: int, sweeps: int) -> Band:
     """All of the rows, in chunks of equal height that fill the device a whole number of times."""
     rows = stop_row - first_row
     if team.backend != "cuda":
-        return Band(first_row, stop_row, rows, rows, 1)
-    chunk = chunk_rows(rows, -(-problem.nx // segment(problem.dtype)), WARPS * capacity(team, sweeps), sweeps)
-    warps = -(-problem.nx // segment(problem.dtype)) * -(-rows // chunk)
-    return Band(first_row, stop_row, chunk, chunk, -(-warps // WARPS))
+        return Band(Rows(first_row, stop_row, rows, rows), 1)
+    across = warps_across(problem)
+    chunk = chunk_rows(rows, across, WARPS_PER_BLOCK * capacity(team, sweeps), sweeps)
+    warps = across * -(-rows // chunk)
+    return Band(Rows(first_row, stop_row, chunk, chunk), -(-warps // WARPS_PER_BLOCK))
 
 
 def edges(team: Any, problem: Problem, rows: int, depth: int) -> Band:
-    """The first and the last ``depth`` of so many rows (that begin at row ``depth``); all of them if they would touch."""
+    """The first and the last ``depth`` of ``rows`` rows that begin at row ``depth``; all, if the two would touch."""
     if rows <= 2 * depth:
-        return Band(depth, depth + rows, rows, rows, blocks_across(team, problem))
-    return Band(depth, depth + rows, rows - depth, depth, 2 * blocks_across(team, problem))
+        return Band(Rows(depth, depth + rows, rows, rows), blocks_across(team, problem))
+    return Band(Rows(depth, depth + rows, rows - depth, depth), 2 * blocks_across(team, problem))
 
 
-def chunk_rows(rows: int, strips: int, warps: int, sweeps: int) -> int:
-    """The height of a chunk that takes the least time.
+def chunk_rows(rows: int, across: int, warps: int, sweeps: int) -> int:
+    """The height in rows of the chunks that take the least time.
 
-    strips: warps side by side;  warps: that run at a time.  A chunk costs its rows, as many again as there are sweeps
-    (which it shares with the chunk above), and about as many to get going; a wave of warps that is not full, as much as
-    a full one.  A multiple of 3, which is what the march does at a time.
+    across: warps side by side;  warps: that the device runs at a time
+    A chunk costs its rows, as many again as there are sweeps (which it shares with the chunk above), and START_ROWS.  A
+    wave of warps that does not fill the device costs as much as one that does.
     """
-    max_sweeps = min(MOST_ROWS.get(sweeps, rows), MOST_CHUNK_ROWS // 4)  # whole chunks may be more than twice as high
-    fewest = max(1, -(-rows * strips // (max_sweeps * warps)))
+    highest = min(HIGHEST_CHUNK.get(sweeps, rows), MAX_CHUNK_ROWS // 4)  # rounding may more than double a chunk
+    fewest = max(1, -(-rows * across // (highest * warps)))
     best = (float("inf"), rows)
-    for waves in range(fewest, fewest + 8):
-        chunks = max(1, waves * warps // strips)
-        chunk = 3 * -(-rows // (3 * chunks))
-        full = -(-strips * -(-rows // chunk) // warps)
-        best = min(best, (full * (chunk + sweeps + 4.0), chunk))
+    for waves in range(fewest, fewest + WAVES):
+        chunks = max(1, waves * warps // across)
+        chunk = ROWS_AT_A_TIME * -(-rows // (ROWS_AT_A_TIME * chunks))
+        full = -(-across * -(-rows // chunk) // warps)
+        best = min(best, (full * (chunk + sweeps + START_ROWS), chunk))
     return best[1]

@@ -1,17 +1,17 @@
-"""A row's change summed in float64 in an order that depends on nothing but the row, for texts that work row by row.
+"""The squared changes of a row, summed in float64 in an order that depends on nothing but the row, for Chebyshev.
 
-On one thread the plain sum is a chain of additions, one after another.  ``fold``, ``square`` and ``add_up`` are its
-parts free of such a chain, so that a compiler makes vectors of them; the fixed columns take part (they change by 0).
+On one thread a plain sum is a chain of additions.  ``fold``, ``square`` and ``add_up`` have no such chain, so that a
+compiler vectorises them.  The fixed columns take part: they change by 0.
 """
 
 from pennympi.kernels.block import lanes, load, real, store
 
-# Squares may pass through float32: this keeps those of tiny changes from vanishing.
+# Squares may pass through float32: these factors keep the squares of tiny changes from vanishing.
 RAISE, LOWER = 2.0**60, 2.0**-60
 
 
 def relax(new_row, old_row, nx, pitch_bytes):
-    """One row: every inner point becomes the mean of its neighbours.
+    """One row: every inner point of new_row is the mean of its neighbours in old_row.
 
     The order of the additions is that of NVIDIA's sample; another would give other bits.
     """
@@ -26,7 +26,7 @@ def relax(new_row, old_row, nx, pitch_bytes):
 
 
 def fold(scratch, new_row, old_row, at):
-    """scratch (32,) = squared changes of 256 points from ``at`` on, summed in eights."""
+    """32 elements from scratch + at / 8 on = the squared changes of 256 points from ``at`` on, summed in eights."""
     for x in lanes(0, 32):
         y = at + x
         a = 1.0 * (load(new_row, y) - load(old_row, y))
@@ -42,14 +42,14 @@ def fold(scratch, new_row, old_row, at):
 
 
 def square(scratch, new_row, old_row, at, count):
-    """scratch (count,) = squared changes of the points from ``at`` on."""
+    """count elements from scratch + at / 8 on = the squared changes of the points from ``at`` on."""
     for x in lanes(0, count):
         change = 1.0 * (load(new_row, at + x) - load(old_row, at + x))
         store(scratch, at // 8 + x, real(change * change * RAISE))
 
 
 def add_up(scratch, count):
-    """Sum of scratch (count,) in eight chains."""
+    """Sum of scratch (count,), in eight chains of additions."""
     a = b = c = d = e = f = g = h = 0.0
     for x in range(count // 8):
         a += load(scratch, 8 * x)

@@ -1,13 +1,14 @@
-"""How many sweeps the next pass takes, when norms are due at some of them."""
+"""How many sweeps the next pass does, when the norms of some of them are due."""
 
 from collections.abc import Sequence
 
 
 def fit(due: Sequence[bool], sizes: Sequence[int]) -> int:
-    """Sweeps of the next pass, one of ``sizes`` (the largest first, 1 among them), at most len(due).
+    """The number of sweeps of the next pass: one of ``sizes`` (in decreasing order, with 1), at most len(due).
 
-    Either no norm is due in the pass, or only that of its last sweep, or all of them are computed: that is what
-    happens when they are due more often than the largest pass is long.
+    due: for each of the next sweeps, whether its norm is due
+    A pass computes no norm, the norm of its last sweep, or those of all its sweeps.  The last happens when norms are due
+    more often than the longest pass ends.
     """
     dues = [k for k, wanted in enumerate(due) if wanted]
     room = len(due) if len(dues) != 1 else dues[0] + 1
@@ -15,5 +16,5 @@ def fit(due: Sequence[bool], sizes: Sequence[int]) -> int:
 
 
 def norms(due: Sequence[bool]) -> str:
-    """Which norms a pass computes: "none", "last" or "all"."""
+    """Which norms a pass with these due computes: "none", "last" or "all"."""
     return "all" if any(due[:-1]) else "last" if due[-1] else "none"

@@ -1,1 +1,1 @@
-"""Times of a run, and of the same run on one PE."""
+"""Times of a run, of its phases, and of the same solve on one PE."""

@@ -1,4 +1,4 @@
-"""Moments of a stream, to time what is between them: the clock on a CPU, events on a GPU."""
+"""Timestamps in stream order: from the clock on a CPU, from events on a GPU."""
 
 import time
 from collections.abc import Callable
@@ -6,22 +6,22 @@ from typing import Any
 
 
 class HostClock:
-    """Everything has happened when a call returns."""
+    """For a CPU, where everything has been done when a call returns."""
 
     def now(self, stream: Any) -> float:
-        """A moment of the stream."""
+        """A timestamp."""
         return time.perf_counter()
 
-    def seconds(self, moments: list[Any]) -> list[float]:
-        """When they were, from the first on."""
-        return [moment - moments[0] for moment in moments]
+    def seconds(self, stamps: list[Any]) -> list[float]:
+        """Seconds from the first timestamp to each."""
+        return [stamp - stamps[0] for stamp in stamps]
 
 
-SPARE_EVENTS = 16384  # made before the run, to take as little of its time as possible
+SPARE_EVENTS = 16384  # made before the run, because making one takes time
 
 
 class CudaClock:
-    """Events, read when all has run.  Inside a graph capture there are no moments."""
+    """For a GPU: events, whose times are read after the run.  There are none inside a graph capture."""
 
     def __init__(self) -> None:
         import cupy
@@ -30,7 +30,7 @@ class CudaClock:
         self._spare = [cupy.cuda.Event() for _ in range(SPARE_EVENTS)]
 
     def now(self, stream: Any) -> Any:
-        """An event behind the stream's work, or None inside a capture."""
+        """An event recorded in the stream, or None inside a capture."""
         stream = stream or self._cuda.get_current_stream()
         if self._cuda.runtime.streamIsCapturing(stream.ptr):
             return None
@@ -38,19 +38,19 @@ class CudaClock:
         event.record(stream)
         return event
 
-    def seconds(self, moments: list[Any]) -> list[float]:
-        """When they were, from the first on."""
+    def seconds(self, stamps: list[Any]) -> list[float]:
+        """Seconds from the first timestamp to each."""
         self._cuda.Device().synchronize()
-        return [self._cuda.get_elapsed_time(moments[0], moment) / 1e3 for moment in moments]
+        return [self._cuda.get_elapsed_time(stamps[0], stamp) / 1e3 for stamp in stamps]
 
 
 def clock(team: Any) -> Any:
-    """The clock of the team's device."""
+    """The clock for the team's device."""
     return CudaClock() if team.backend == "cuda" else HostClock()
 
 
 def ranges(team: Any) -> tuple[Callable[[str], Any], Callable[[], Any]]:
-    """(push, pop) of NVTX ranges, which Nsight Systems shows; on a CPU where the package ``nvtx`` is installed."""
+    """(push, pop) of NVTX ranges for Nsight Systems.  On a CPU they do nothing without the package ``nvtx``."""
     if team.backend == "cuda":
         from cupy.cuda import nvtx
 

@@ -1,4 +1,4 @@
-"""What the run is compared with: a plain copy, and the halo exchange alone."""
+"""Measurements to compare a run with: a plain copy of the field, and the halo exchange alone."""
 
 import time
 from typing import Any
@@ -12,16 +12,16 @@ EXCHANGES = 200
 
 
 def copy_bandwidth(solver: Solver) -> float:
-    """Bytes read and written a second, over all PEs, while each copies its slab.
+    """Bytes read and written a second, summed over all PEs, while each copies its slab.  Collective.
 
-    Overwrites the field that is not the result.  Collective.
+    It overwrites ``fields.new``.
     """
     fields = solver.steps.fields
     return copy_rate(solver.team, fields.used(fields.old), fields.used(fields.new))
 
 
 def copy_rate(team: Any, source: Any, target: Any) -> float:
-    """Bytes read and written a second, over all PEs, while each copies source to target.  Collective."""
+    """Bytes read and written a second, summed over all PEs, while each copies source to target.  Collective."""
     comm = team.comm
 
     def copies(count: int) -> float:
@@ -40,7 +40,7 @@ def copy_rate(team: Any, source: Any, target: Any) -> float:
 
 
 def exchange_seconds(solver: Solver) -> float:
-    """Seconds of one halo exchange with nothing to hide behind.  Collective."""
+    """Seconds of one halo exchange that no computation hides, on the slowest PE.  Collective."""
     comm = solver.team.comm
     for count in (10, EXCHANGES):
         comm.Barrier()

@@ -1,4 +1,4 @@
-"""Where the time of an iteration goes, from the moments when something ran."""
+"""Where the time of a sweep goes, computed from the intervals in which something ran."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ PHASES = ("compute", "halo", "norm")
 
 
 def union(intervals: list[Interval]) -> list[Interval]:
-    """The same moments as intervals that do not touch, in order."""
+    """The union of the intervals, as disjoint intervals in order."""
     merged: list[Interval] = []
     for begin, end in sorted(intervals):
         if merged and begin <= merged[-1][1]:
@@ -18,15 +18,15 @@ def union(intervals: list[Interval]) -> list[Interval]:
 
 
 def length(intervals: list[Interval]) -> float:
-    """Seconds in which at least one of them lasts."""
+    """Length of the union of the intervals, in s."""
     return sum(end - begin for begin, end in union(intervals))
 
 
 @dataclass
 class Phases:
-    """What ran when, in some sweeps of one PE.
+    """What ran when, during ``sweeps`` sweeps of one PE.
 
-    sweeps: how many;  total_s: from the first moment to the last;  busy: intervals of each of PHASES
+    total_s: from the start to the end;  busy: for each of PHASES, the intervals in which it ran
     """
 
     sweeps: int
@@ -34,7 +34,7 @@ class Phases:
     busy: dict[str, list[Interval]] = field(default_factory=lambda: {phase: [] for phase in PHASES})
 
     def seconds(self) -> dict[str, float]:
-        """Of each phase, "exposed" (halo while nothing is computed), and "nothing" (none of them: the host's share)."""
+        """Seconds of each phase; "exposed": halo without compute; "nothing": no phase at all, the host's share."""
         computing = self.busy["compute"]
         spent = {phase: length(self.busy[phase]) for phase in PHASES}
         exposed = length(computing + self.busy["halo"]) - spent["compute"]
@@ -42,17 +42,17 @@ class Phases:
         return {**spent, "exposed": exposed, "nothing": max(self.total_s - everything, 0.0)}
 
     def per_sweep_us(self) -> dict[str, float]:
-        """``seconds`` and "total", in us of one sweep."""
+        """``seconds`` and "total", in us for one sweep."""
         return {name: 1e6 * s / self.sweeps for name, s in {**self.seconds(), "total": self.total_s}.items()}
 
 
 def overlap_percent(us: dict[str, float]) -> float | None:
-    """The share of the halo exchange that is hidden behind computation; None where kernels do both."""
+    """The share of the halo exchange that computation hides, in per cent; None if kernels do both."""
     return 100.0 * (1.0 - us["exposed"] / us["halo"]) if us["halo"] > 0 else None
 
 
 def overlap_text(us: dict[str, float]) -> str:
-    """The same in words."""
+    """``overlap_percent`` in words."""
     share = overlap_percent(us)
     if share is None:
         return "exchanged inside the sweep's kernels"
@@ -60,12 +60,12 @@ def overlap_text(us: dict[str, float]) -> str:
 
 
 def mean(per_pe: list[dict[str, float]]) -> dict[str, float]:
-    """Over the PEs."""
+    """The mean over the PEs."""
     return {name: sum(us[name] for us in per_pe) / len(per_pe) for name in per_pe[0]}
 
 
 def table(per_pe: list[dict[str, float]]) -> list[str]:
-    """Lines: mean over the PEs, the slowest PE, and the share of an iteration.  per_pe: of ``per_sweep_us``"""
+    """A table of the mean over the PEs, the slowest PE, and the share of a sweep.  per_pe: ``per_sweep_us`` of each"""
     lines = [f"{'phase':<34}{'mean us':>10}{'most us':>10}{'share':>8}"]
     average = mean(per_pe)
     names = {

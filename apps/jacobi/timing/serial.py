@@ -1,4 +1,4 @@
-"""The same problem on one PE alone: the time that speedup and efficiency refer to."""
+"""The same solve on one PE alone, to whose time speedup and efficiency refer."""
 
 import time
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from ..outcome import Outcome
 from ..solver import Solver
 from ..variants import row_of
 from ..variants.memory import field_bytes
-from .baseline import OnePeTeam
+from .one_pe_team import OnePeTeam
 
-HOST_SWEEPS = 50  # on a CPU so many sweeps are timed, and the time is scaled up
+HOST_SWEEPS = 50  # timed on a CPU; their time is scaled up to all sweeps
 NEVER = 2**31 - 1  # as ``nccheck``
 
 
 @dataclass(frozen=True)
 class SerialTime:
-    """runtime_s: of ``of`` sweeps by a variant, from ``measured`` sweeps;  history: (iteration, norm) pairs"""
+    """The time of ``of`` sweeps, scaled up from ``measured`` sweeps.  history: (iteration, norm) of each norm"""
 
     variant: str
     runtime_s: float
@@ -31,14 +31,14 @@ class SerialTime:
 
 
 class Serial:
-    """One PE's solve, by variant "single", or by "blocked" so that a blocked solve is compared with its like."""
+    """A solve on one PE, by the variant "single"; by "blocked" where a blocked solve is to be compared."""
 
     def __init__(self, team: Any, problem: Problem, variant: str = "single", **settings: Any):
         self.team, self.problem, self._settings = team, problem, settings
         self._variant = variant if variant == "blocked" else "single"
 
     def fits(self) -> bool:
-        """Whether the whole fields have room on this PE (a tenth is left to others)."""
+        """Whether the whole fields fit on this PE, with a tenth of its free memory to spare."""
         return field_bytes(self.problem, 1, self._variant) < 0.9 * free_bytes(self.team)
 
     def run(
@@ -49,7 +49,7 @@ class Serial:
         initial: np.ndarray | None = None,
         stops: bool = True,
     ) -> tuple[Outcome, float, np.ndarray]:
-        """(outcome, seconds, the field (ny, nx)).  Not collective.  stops: whether a small norm ends it"""
+        """(outcome, seconds, the field (ny, nx)).  Not collective.  stops: whether a small norm ends the solve"""
         problem = replace(self.problem, niter=niter)
         if not stops:
             problem = replace(problem, tol=-1.0, nccheck=NEVER)
@@ -66,7 +66,7 @@ class Serial:
         return outcome, seconds, field
 
     def time(self, show: bool, on_norm: Callable[[int, float], None] | None = None) -> SerialTime:
-        """The time of all niter sweeps on this PE."""
+        """The time of all niter sweeps, or of those until convergence, on this PE."""
         sweeps = self.sweeps()
         outcome, seconds, _ = self.run(sweeps, show, on_norm)
         per_sweep_s = seconds / max(outcome.iterations, 1)
@@ -76,5 +76,5 @@ class Serial:
         )
 
     def sweeps(self) -> int:
-        """How many sweeps ``time`` runs at most: all on a GPU, a sample of them on a CPU."""
+        """The largest number of sweeps that ``time`` runs: all of them on a GPU, some of them on a CPU."""
         return self.problem.niter if self.team.backend == "cuda" else min(self.problem.niter, HOST_SWEEPS)

@@ -1,10 +1,11 @@
-"""Temporal blocking: T sweeps a pass over memory, halos T rows deep, T times fewer messages.
+"""Temporal blocking: T sweeps in one pass over memory, with halos of T rows and one message for T sweeps.
 
     stream        | pass p: T sweeps, edge rows first, their exchange behind the inner rows | pass p+1 ...
     norm stream                                                                             | norms of pass p
 
-The bits are those of plain sweeps.  A pass that must stop early is done again with fewer sweeps from the field that it
-started from, which is why there are three fields: the next pass has begun by then, and writes the third.
+The field has the same bits as after plain sweeps.  When a norm inside a pass ends the solve, the pass is done again with
+fewer sweeps, from its first field.  The next pass has begun to write by then, so there are three fields.
+Read first: device.py, then ../sweep/schedule.py and ../sweep/march_cuda_source.py (march_cuda_example.txt).
 """
 
 from collections.abc import Sequence
@@ -13,34 +14,34 @@ from typing import Any
 from ..grid.halo import Halo
 from ..grid.problem import Problem
 from ..grid.slab import slabs
-from ..norm.exact_sum import EDGE
+from ..norm.exact_sum import MAX_SWEEPS
 from ..norm.norm import Norm
-from ..sweep.edge_pass import EdgePass
+from ..sweep.exchanging_sweeper import ExchangingSweeper
 from ..sweep.schedule import fit, norms
 from .steps import Steps
 
-SIZES = (8, 6, 4, 2, 1)  # sweeps of a pass; the kernels are made for these
-ROWS_PER_SWEEP = 4  # a slab should have so many times the rows that a pass has sweeps: below, edges are most of the work
+SIZES = (8, 6, 4, 2, 1)  # sweeps of a pass, for which kernels are compiled
+ROWS_PER_SWEEP = 4  # of a slab, at least: with fewer rows most of the work would be in the edges
 
 
 class Blocked(Steps):
-    """sweeps: T, the most that a pass has; 0: by the size of the slabs."""
+    """sweeps: T, the most sweeps of a pass; 0: T is chosen by the rows of a slab"""
 
-    n_fields, depth, max_sweeps = 3, EDGE, EDGE
+    n_fields, depth, max_sweeps = 3, MAX_SWEEPS, MAX_SWEEPS
 
     def __init__(self, team: Any, problem: Problem, sweeps: int = 0):
         least = min(slab.rows for slab in slabs(problem.ny, team.n_pes))
-        wanted = min(sweeps or least // ROWS_PER_SWEEP, least, EDGE)
+        wanted = min(sweeps or least // ROWS_PER_SWEEP, least, MAX_SWEEPS)
         self.sizes = [size for size in SIZES if size <= max(wanted, 1)]
         self.depth = self.max_sweeps = self.sizes[0]
         super().__init__(team, problem)
         self.stream, self.norm_stream = team.stream(), team.stream(priority="high")
         self._passed = self.stream.record()
         self._norm = Norm(team, self.max_sweeps)
-        self._due: list[list[bool]] = []  # of the passes whose norms were not read yet
+        self._due: list[list[bool]] = []  # for each pass whose norms were not read yet
         self._read = 0  # sweeps of the pass whose norms were read last
         self._halo = Halo(team, self.fields, self.stream)
-        self._pass = EdgePass(team, problem, self.fields, self.max_sweeps)
+        self._pass = ExchangingSweeper(team, problem, self.fields, self.max_sweeps)
 
     def fit(self, due: Sequence[bool]) -> int:
         return fit(due, self.sizes)
@@ -48,7 +49,7 @@ class Blocked(Steps):
     def step(self, due: Sequence[bool]) -> None:
         slot = self._norm.open() if any(due) else None
         self._sweeps(len(due), norms(due), 0 if slot is None else self._norm.at[slot])
-        if slot is not None:  # on their way while the next pass runs
+        if slot is not None:  # summed while the next pass runs
             self._due.append(list(due))
             self._passed = self.stream.record(self._passed)
             self.norm_stream.wait_event(self._passed)
@@ -84,7 +85,7 @@ class Blocked(Steps):
             self.team.synchronize(stream)
 
     def finish(self) -> None:
-        self.team.barrier(stream=self.stream)  # the neighbours' last rows may still be on their way
+        self.team.barrier(stream=self.stream)  # the neighbours' last rows may still be in flight
         self.synchronize()
 
     def free(self) -> None:

@@ -1,4 +1,7 @@
-"""The sweeps of ``--method chebyshev``, with their exchange hidden in the same way."""
+"""The sweeps of ``--method chebyshev``: the exchange of nvshmem_overlap.py around other kernels.
+
+Read first: nvshmem_overlap.py, then ../grid/spectrum.py and ../sweep/chebyshev_kernels.py.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,20 +11,21 @@ import numpy as np
 from ..grid.device import address, array_module, launch_shape, to_numpy
 from ..grid.problem import Problem
 from ..grid.spectrum import weight
-from ..sweep import chebyshev as texts
+from ..sweep import chebyshev_kernels
 from ..sweep.band import Band
+from ..sweep.records import FieldPair, RowRange, Sum
 from .nvshmem_overlap import NvshmemOverlap
 
 
 class Chebyshev(NvshmemOverlap):
-    """``new`` holds the field before ``old``: a sweep reads its rows, never its halos, so the exchange is the same."""
+    """``new`` holds the field before ``old``.  A sweep reads its rows but not its halos, so the exchange is the same."""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
         self._scratch = array_module(team).zeros(2 * self.fields.pitch_bytes, "uint8")
         self._scratch_at = address(self._scratch)
-        self._plain = team.kernel(texts.chebyshev, problem.dtype)
-        self._measuring = team.kernel(texts.measuring_text(team), problem.dtype)
+        self._plain = team.kernel(chebyshev_kernels.chebyshev, problem.dtype)
+        self._measuring = team.kernel(chebyshev_kernels.measuring_kernel(team), problem.dtype)
         self._number, self._weight = 0, 1.0
 
     def begin(self, done: int) -> None:
@@ -35,22 +39,23 @@ class Chebyshev(NvshmemOverlap):
     def launch(self, band: Band | None, slot: int | None, stream: Any) -> None:
         if band is None:
             return
-        step = 1 if band.chunk_rows > 1 else band.stride_rows  # both edge rows, or all rows of the band
-        rows = (address(self.fields.new), address(self.fields.old), band.first_row, band.stop_row, step)
-        args = (*rows, self.problem.nx, self.fields.pitch_bytes, self._weight)
-        blocks, threads = launch_shape(self.team, -(-(band.stop_row - band.first_row) // step))
+        first, stop, stride, chunk = band.rows
+        rows = RowRange(first, stop, 1 if chunk > 1 else stride)  # both edge rows, or all rows of the band
+        fields = FieldPair(address(self.fields.new), address(self.fields.old), self.problem.nx, self.fields.pitch_bytes)
+        blocks, threads = launch_shape(self.team, -(-(stop - first) // rows.step_rows))
         if slot is None:
-            self._plain(blocks, *args, stream=stream, threads=threads)
+            self._plain(blocks, fields, rows, self._weight, stream=stream, threads=threads)
         else:
-            self._measuring(blocks, *args, self.norm.at[slot], self._scratch_at, stream=stream, threads=threads)
+            into = Sum(self.norm.at[slot], self._scratch_at)
+            self._measuring(blocks, fields, rows, self._weight, into, stream=stream, threads=threads)
 
     def previous_rows(self, start: int, stop: int) -> np.ndarray:
         """Own rows start..stop (0-based) of the field before the last sweep, as NumPy (stop - start, nx)."""
         return to_numpy(self.fields.new[1 + start : 1 + stop, : self.problem.nx])
 
     def resume(self, previous: Any) -> None:
-        """Put the field before the last sweep in its place: own rows of a global field (ny, nx).  Not the halos, which
-        are already the neighbours' to write."""
+        """Restore the field before the last sweep from a global field (ny, nx): this PE's rows, not the halos, which the
+        neighbours may already write."""
         slab = self.fields.slab
         rows = np.asarray(previous[np.arange(slab.first, slab.first + slab.rows)], self.problem.dtype)
         self.fields.new[1 : 1 + slab.rows, : self.problem.nx] = array_module(self.team).asarray(rows)

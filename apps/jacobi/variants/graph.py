@@ -1,7 +1,8 @@
-"""The sweeps of ``device``, several of them captured in a CUDA graph: one launch, and next to no host time.
+"""The sweeps of ``device.py``, several of them captured in a CUDA graph, which the host launches in one call.
 
-Capture freezes addresses, so there is a graph for each field to begin with, for each number of sweeps, and for each
-place that a norm may go to.
+Addresses are constants of a graph.  So there is one for each field to begin with, each number of sweeps, and each slot
+that the norm may be summed in.
+Read first: device.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,18 +11,18 @@ from typing import Any
 from ..grid.problem import Problem
 from .device import Device
 
-SWEEPS = 16  # of a graph
+SWEEPS = 16  # of a graph, at most
 
 
 class Graph(Device):
-    """A graph ends with a sweep whose norm is due, or has none that is."""
+    """If a norm is due in a graph, it is that of the last sweep."""
 
     max_sweeps = SWEEPS
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
         self._graphs: dict[tuple[int, int, int | None], Any] = {}
-        for slot in (None, 0):  # what is captured must be compiled and loaded before; the fields are all zero yet
+        for slot in (None, 0):  # a kernel must be loaded before it is captured; the fields are still zero
             self.sweep(slot)
 
     @classmethod
@@ -29,7 +30,7 @@ class Graph(Device):
         return "" if team.backend == "cuda" else "CUDA graphs need GPUs, and this is the host backend"
 
     def fit(self, due: Sequence[bool]) -> int:
-        if self.norm.pending:  # if it ends the solve, one sweep can be forgotten, but not more
+        if self.norm.pending:  # if it ends the solve, one sweep more can be ignored, not several
             return 1
         return due.index(True) + 1 if any(due) else len(due)
 

@@ -1,16 +1,19 @@
-"""MPI as in the course's first part: sweep all rows, wait for the device, swap edge rows, add up the norm."""
+"""MPI without overlap: sweep all rows, wait for the device, exchange the edge rows, sum the norm.
+
+Read first: ../textbook.py, then steps.py, mpi_rows.py and ../norm/mpi_nccl.py.
+"""
 
 from typing import Any
 
 from ..grid.problem import Problem
+from ..norm.mpi_nccl import MpiNorm
 from ..norm.norm import Norm
-from ..norm.norm_by import MpiNorm
 from .mpi_rows import MpiRows
 from .steps import SweepBySweep
 
 
 class Mpi(SweepBySweep):
-    """MPI_Sendrecv of the edge rows, MPI_Allreduce of the norm, and the host waits for both."""
+    """MPI_Sendrecv of the edge rows and MPI_Allreduce of the norm; the host waits for both."""
 
     pipeline_depth = 0
 

@@ -1,8 +1,10 @@
-"""MPI with overlap, the course's second part: the edge rows on streams of their own, swapped while the inner rows run.
+"""MPI with overlap: the edge rows are swept on streams of their own, and exchanged while the inner rows are swept.
 
-push_top stream      top row    | MPI_Sendrecv up, once it is done
-push_bottom stream   bottom row | MPI_Sendrecv down, once it is done
-compute stream       inner rows ................................... | norm
+    push_top stream      top row    | MPI_Sendrecv up, when the row is done
+    push_bottom stream   bottom row | MPI_Sendrecv down, when the row is done
+    stream               inner rows ......................................... | norm
+
+Read first: mpi.py.
 """
 
 from typing import Any
@@ -12,7 +14,7 @@ from .mpi import Mpi
 
 
 class MpiOverlap(Mpi):
-    """The edges' streams have priority, so that their few blocks get in between those of the inner rows."""
+    """The streams of the edge rows have high priority, so that their few blocks run before those of the inner rows."""
 
     pipeline_depth = 1
 
@@ -24,7 +26,8 @@ class MpiOverlap(Mpi):
         )
 
     def sweep(self, slot: int | None) -> None:
-        for push in (self.push_top, self.push_bottom):  # they read and overwrite what the last inner rows wrote and read
+        # The edge rows read what the inner rows of the last sweep wrote, and overwrite what these read.
+        for push in (self.push_top, self.push_bottom):
             push.wait_event(self._inner_done)
         self.launch(self.inner_rows, slot, self.stream)
         self._inner_done = self.stream.record(self._inner_done)

@@ -1,4 +1,7 @@
-"""Edge rows by MPI_Sendrecv: from device to device where the MPI can, else through pinned memory of the host."""
+"""Edge rows by MPI_Sendrecv: between device memory where the MPI is CUDA-aware, else through pinned host memory.
+
+Read first: ../grid/fields.py.
+"""
 
 import os
 import subprocess
@@ -8,11 +11,11 @@ from mpi4py import MPI
 
 from ..grid.fields import Fields
 
-UP, DOWN = 0, 1  # tags: with two PEs both rows come from the same one
+UP, DOWN = 0, 1  # tags: with two PEs both rows come from the same PE
 
 
 class MpiRows:
-    """Swaps rows with both neighbours; the device must be done with them, and the host waits."""
+    """Exchanges rows with both neighbours.  The device must have written them; the host waits until they have arrived."""
 
     def __init__(self, fields: Fields):
         self._fields, self._comm = fields, fields.team.comm
@@ -28,12 +31,12 @@ class MpiRows:
             self._out, self._in = cupyx.empty_pinned(row.shape, row.dtype), cupyx.empty_pinned(row.shape, row.dtype)
 
     def up(self, field: Any) -> None:
-        """First rows to the PEs above, which have them below their last."""
+        """Send the first row to the PE above, where it becomes the lower halo.  Collective."""
         slab = self._fields.slab
         self._sendrecv(field[1], slab.top, field[slab.rows + 1], slab.bottom, UP)
 
     def down(self, field: Any) -> None:
-        """Last rows to the PEs below, which have them above their first."""
+        """Send the last row to the PE below, where it becomes the upper halo.  Collective."""
         slab = self._fields.slab
         self._sendrecv(field[slab.rows], slab.bottom, field[0], slab.top, DOWN)
 
@@ -48,7 +51,7 @@ class MpiRows:
 
 
 def cuda_aware() -> bool:
-    """Whether this MPI takes addresses of device memory: asked in the ways that the MPIs have of saying so."""
+    """Whether this MPI takes addresses of device memory, as far as MPICH or Open MPI say so."""
     if os.environ.get("MPICH_GPU_SUPPORT_ENABLED") == "1":
         return True
     if "Open MPI" not in MPI.Get_library_version():

@@ -1,17 +1,20 @@
-"""NCCL: grouped sends and receives of the edge rows, in stream order behind the sweep."""
+"""NCCL without overlap: sweep all rows, then grouped sends and receives of the edge rows on the same stream.
+
+Read first: mpi.py, then nccl_comm.py.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 from ..grid.problem import Problem
+from ..norm.mpi_nccl import MpiNorm, NcclNorm
 from ..norm.norm import Norm
-from ..norm.norm_by import MpiNorm, NcclNorm
 from .nccl_comm import NcclComm, missing
 from .steps import SweepBySweep
 
 
 class Nccl(SweepBySweep):
-    """norm_by: "mpi", or "nccl" to see what a collective made for bandwidth costs for a few bytes"""
+    """norm_by: "mpi", or "nccl" to measure ncclAllReduce, which is made for bandwidth, on a few bytes"""
 
     def __init__(self, team: Any, problem: Problem, norm_by: str = "mpi"):
         self._norm_by = norm_by

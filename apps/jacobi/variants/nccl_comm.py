@@ -1,4 +1,7 @@
-"""An NCCL communicator over the team's PEs, by nccl4py."""
+"""An NCCL communicator over the team's PEs, by nccl4py.
+
+Read first: ../grid/fields.py.
+"""
 
 from typing import Any
 
@@ -6,7 +9,7 @@ from ..grid.fields import Fields
 
 
 class NcclComm:
-    """Collective to make, and warmed up: the first call of each kind sets things up for a third of a second."""
+    """Making it is collective.  The first call of each kind takes a third of a second."""
 
     def __init__(self, team: Any, fields: Fields):
         import nccl.core as nccl
@@ -16,9 +19,9 @@ class NcclComm:
         self._comm = nccl.Communicator.init(team.n_pes, team.me, uid)
 
     def swap(self, field: Any, stream: Any) -> None:
-        """Edge rows to both neighbours and theirs to the halos, as one group.
+        """Send the edge rows to both neighbours and receive their rows into the halos, as one group.
 
-        What comes from below is received first: with two PEs both rows come from the same one, which sends up first.
+        The row from below is received first: with two PEs both rows come from the same PE, which sends upward first.
         """
         slab, at = self._fields.slab, stream.ptr
         with self._nccl.group():
@@ -33,7 +36,7 @@ class NcclComm:
 
 
 def missing(team: Any) -> str:
-    """Why there is no NCCL, or ""."""
+    """Why NCCL cannot be used; "" if it can."""
     if team.backend != "cuda":
         return "NCCL needs GPUs, and this is the host backend"
     try:

@@ -1,7 +1,9 @@
-"""NCCL with overlap: edge rows and their exchange on a high-priority stream, beside the inner rows.
+"""NCCL with overlap: the edge rows and their exchange on a high-priority stream, beside the inner rows.
 
-push stream      edge rows | ncclGroup: 2 sends, 2 receives
-compute stream   inner rows .............................. | norm
+    push stream   edge rows | ncclGroup: 2 sends, 2 receives
+    stream        inner rows .............................. | norm
+
+Read first: nccl.py.
 """
 
 from typing import Any
@@ -11,7 +13,7 @@ from .nccl import Nccl
 
 
 class NcclOverlap(Nccl):
-    """One stream for both edges: they are short enough to run one after the other."""
+    """One launch and one group serve both edge rows."""
 
     def __init__(self, team: Any, problem: Problem, norm_by: str = "mpi"):
         super().__init__(team, problem, norm_by)

@@ -1,9 +1,10 @@
-"""Edge rows first, their exchange hidden behind the inner rows.
+"""NVSHMEM with overlap: the edge rows first, and their exchange hidden behind the inner rows.
 
-    push stream      edge rows | put rows + signals to both neighbours | wait for both halos
-    compute stream   inner rows .................................... | norm (when it is due)
+    push stream   edge rows | put_signal to both neighbours | wait_signal from both
+    stream        inner rows ...................................................... | norm (when it is due)
 
-The course's slide with the events that it forgets, and with signals between neighbours in place of its barrier.
+Signals between neighbours take the place of a barrier of all PEs.
+Read first: ../textbook.py, which does the same, then steps.py and ../grid/halo.py.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from .steps import WithHalo
 
 
 class NvshmemOverlap(WithHalo):
-    """Two streams and two events; ``halo.py`` says why two fields are enough for the neighbours."""
+    """Two streams and two events.  ``../grid/halo.py`` says why two fields are enough."""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)

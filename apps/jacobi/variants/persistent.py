@@ -1,7 +1,8 @@
-"""The whole time loop in one kernel: no launch, no stream, no event; blocks wait for the blocks around them.
+"""One kernel does the whole time loop: each block waits for the blocks around it, on this PE and on the neighbours.
 
-The norms of all sweeps of a launch are added up over the PEs at its end.  If one of them ends the solve, the launch is
-done again from the field that it started from, which is kept aside, with just the sweeps that are wanted.
+The norms of all sweeps of a launch are summed over the PEs at its end.  If one of them ends the solve, a copy of the
+field from before the launch is restored, and a second launch does only the sweeps that are wanted.
+Read first: device.py, then ../sweep/persistent_kernel.py.
 """
 
 from collections.abc import Sequence
@@ -10,59 +11,63 @@ from typing import Any
 
 from ..grid.device import address, array_module, multiprocessors
 from ..grid.problem import Problem
-from ..norm.exact_sum import MOST_CHUNK_ROWS, WORDS_BYTES, segment
+from ..norm.exact_sum import MAX_CHUNK_ROWS, WORDS_BYTES, segment_columns
 from ..norm.norm import Norm, words_shape
-from ..sweep.band import THREADS, WARPS, blocks_across
-from ..sweep.sweep import bound, persistent_sweeps
+from ..sweep.band import THREADS_PER_BLOCK, WARPS_PER_BLOCK, blocks_across
+from ..sweep.kernels import bound
+from ..sweep.persistent_kernel import persistent_sweeps
+from ..sweep.records import FieldPair, Loop, Neighbours, Tiles
 from ..sweep.sweeper import scratch_for
 from .steps import WithHalo
 
-SWEEPS = 1000  # of a launch at most
-RESIDENT = 4  # blocks of a multiprocessor: the grid is no larger than what runs at a time
+SWEEPS = 1000  # of a launch, at most
+RESIDENT = 4  # blocks of a multiprocessor; all blocks of the grid must run at the same time
 
 
 def most_blocks(team: Any) -> int:
-    """Blocks that this PE's device runs at a time."""
+    """How many blocks this PE's device runs at a time."""
     return multiprocessors(team) * RESIDENT if team.backend == "cuda" else 1
 
 
 class Persistent(WithHalo):
-    """A block has the same rows and columns for the whole of a launch."""
+    """A block keeps its rows and columns for all sweeps of a launch."""
 
     max_sweeps, pipeline_depth = SWEEPS, 0
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
-        xp, rows, on_gpu = array_module(team), self.fields.slab.rows, team.backend == "cuda"
-        self._across = blocks_across(team, problem)
-        self._chunk_rows = -(-rows // (most_blocks(team) // self._across))
-        self._down = -(-rows // self._chunk_rows)
-        columns_bytes = WARPS * segment(problem.dtype) * problem.item_bytes
-        self._piece_bytes = columns_bytes if on_gpu else self.fields.pitch_bytes
-        self._arrivals = team.signals(2 * 2 * self._across)  # (parities, sides, across)
-        self._done, self._epochs = (xp.zeros(self._across * self._down, "int64") for _ in range(2))
+        xp, slab, across = array_module(team), self.fields.slab, blocks_across(team, problem)
+        chunk_rows = -(-slab.rows // (most_blocks(team) // across))
+        down = -(-slab.rows // chunk_rows)
+        columns_bytes = WARPS_PER_BLOCK * segment_columns(problem.dtype) * problem.item_bytes
+        piece_bytes = columns_bytes if team.backend == "cuda" else self.fields.pitch_bytes
+        self._arrivals = team.signals(2 * 2 * across)  # (parities, sides, across)
+        self._done, self._epochs = (xp.zeros(across * down, "int64") for _ in range(2))
+        self._tiles = Tiles(slab.rows, across, down, piece_bytes, chunk_rows, team.me, address(self._done))
+        words = (address(self._arrivals), address(self._epochs))
+        self._neighbours = Neighbours(slab.top, slab.bottom, self.fields.parts[slab.top].rows, *words)
         self._words_bytes = words_shape(team, 1)[1] * WORDS_BYTES
         self._scratch, self._start = scratch_for(team, problem, 1), xp.empty_like(self.fields.old)
         bodies = (("march", 1, "none"), ("summed_march", 1, "last"))
-        text = bound(persistent_sweeps, team.backend, bodies, problem.dtype, problem.nx)
-        self._kernel = team.kernel(text, problem.dtype, most_threads=THREADS, resident=RESIDENT)
+        kernel = bound(persistent_sweeps, team.backend, bodies, problem.dtype, problem.nx)
+        self._kernel = team.kernel(kernel, problem.dtype, most_threads=THREADS_PER_BLOCK, resident=RESIDENT)
         self._due: list[bool] = []
 
     @classmethod
     def refuse(cls, team: Any, problem: Problem) -> str:
-        across, max_sweeps = blocks_across(team, problem), most_blocks(team)
-        if across > max_sweeps:
+        across, n_blocks = blocks_across(team, problem), most_blocks(team)
+        if across > n_blocks:
             return f"a row of {problem.nx} columns takes {across} blocks, more than this GPU runs at a time"
-        rows = -(-(problem.ny - 2) // (team.n_pes * (max_sweeps // across)))
-        if team.backend == "cuda" and rows > MOST_CHUNK_ROWS:
-            return f"a block would sum up the norm of {rows} rows, more than {MOST_CHUNK_ROWS}: use more PEs"
+        rows = -(-(problem.ny - 2) // (team.n_pes * (n_blocks // across)))
+        if team.backend == "cuda" and rows > MAX_CHUNK_ROWS:
+            return f"a block would sum up the norm of {rows} rows, more than {MAX_CHUNK_ROWS}: use more PEs"
         return ""
 
     def make_norm(self) -> Norm:
         return Norm(self.team, SWEEPS)
 
     def fit(self, due: Sequence[bool]) -> int:
-        """As far as the norms that are due are evenly spaced."""
+        """See ``Steps``.  The norms of one launch are evenly spaced."""
         at = [k for k, wanted in enumerate(due) if wanted]
         for before, after in pairwise(at):
             if after - before != at[1] - at[0]:
@@ -83,16 +88,12 @@ class Persistent(WithHalo):
         self.norm.start(slot, self.stream)
 
     def _launch(self, sweeps: int, first_due: int, every: int, words_at: int) -> None:
-        fields, slab, nx = self.fields, self.fields.slab, self.problem.nx
-        self._kernel(
-            self._across * self._down,
-            *(sweeps, first_due, every, address(fields.new), address(fields.old), slab.rows, self._across, self._down),
-            *(self._chunk_rows, self._piece_bytes, nx, fields.pitch_bytes, words_at, self._words_bytes),
-            *(address(self._scratch), fields.parts[slab.top].rows, address(self._done), address(self._arrivals)),
-            *(address(self._epochs), self.team.me, slab.top, slab.bottom),
-            stream=self.stream,
-            threads=THREADS,
-        )
+        fields = self.fields
+        pair = FieldPair(address(fields.new), address(fields.old), self.problem.nx, fields.pitch_bytes)
+        loop = Loop(sweeps, first_due, every, words_at, self._words_bytes, address(self._scratch))
+        blocks = self._tiles.across * self._tiles.down
+        where = (self._tiles, self._neighbours)
+        self._kernel(blocks, pair, loop, *where, stream=self.stream, threads=THREADS_PER_BLOCK)
         fields.advance(sweeps)
 
     def norms(self) -> list[float]:
@@ -107,7 +108,7 @@ class Persistent(WithHalo):
         self._launch(keep, 0, 1, 0)
 
     def finish(self) -> None:
-        self.team.barrier(stream=self.stream)  # our last rows may still be read, on their way to the neighbours
+        self.team.barrier(stream=self.stream)  # puts to the neighbours may still read our last rows
         self.synchronize()
 
     def rehearse(self, due: Sequence[bool]) -> None:

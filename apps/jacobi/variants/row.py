@@ -1,4 +1,7 @@
-"""A row of the table of variants."""
+"""A row of the table of variants.
+
+Read first: steps.py.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +14,12 @@ from .steps import Steps
 
 @dataclass(frozen=True)
 class Row:
-    """name and sentence: for people;  make: (team, problem, settings) -> the variant's steps, collective
+    """One variant.
 
-    needs: "" or what it can't do without, for people
-    takes: names of its own settings, keyword arguments of ``make``
+    name:     what --variant takes;  sentence: what --help says
+    make:     class of the variant: (team, problem, **settings) -> its steps.  Collective
+    needs:    what the variant cannot run without, for --help; "" if it runs everywhere
+    takes:    names of the settings that ``make`` takes
     """
 
     name: str
@@ -24,10 +29,10 @@ class Row:
     takes: tuple[str, ...] = ()
 
     def refuse(self, team: Any, problem: Problem) -> str:
-        """Why it can't run there, or ""."""
+        """Why the variant cannot solve this problem on this team; "" if it can."""
         return exact_sum.refuse(problem) or self.make.refuse(team, problem)
 
     def symmetric_bytes(self, problem: Problem, n_pes: int) -> int:
-        """Symmetric memory that a PE needs for its fields."""
+        """Bytes of symmetric memory that the fields take on each PE."""
         rows, columns = shape(problem, n_pes, self.make.depth)
         return self.make.n_fields * rows * columns * problem.item_bytes

@@ -1,15 +1,18 @@
-"""The whole problem on one PE: sweep, and close the ring."""
+"""The whole problem on one PE: sweep all rows, then copy the first and last row into the halo.
+
+Read first: ../textbook.py, then steps.py and ../sweep/kernels.py.
+"""
 
 from typing import Any
 
 from ..grid.device import address
 from ..grid.problem import Problem
-from ..sweep.sweep import wrap
+from ..sweep.kernels import wrap
 from .steps import SweepBySweep
 
 
 class Single(SweepBySweep):
-    """What all others are measured by."""
+    """The time that speedups refer to."""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)

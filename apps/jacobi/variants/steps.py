@@ -1,4 +1,7 @@
-"""What a variant is: a way to advance the fields, step by step, that the time loop in ``solver.py`` drives."""
+"""What every variant provides: the methods by which the time loop in ``solver.py`` advances the fields step by step.
+
+Read first: ../textbook.py, then ../solver.py, ../grid/fields.py and ../grid/halo.py.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,11 +17,11 @@ from ..sweep.sweeper import Sweeper
 class Steps:
     """Base of all variants.  A step is one or more sweeps that are enqueued together.
 
-    fields: where the solve goes on
-    max_sweeps:     sweeps of a step at most
-    pipeline_depth: steps that are enqueued before the norms of a step are read
-    The loop calls ``begin``, then ``fit`` and ``step``, then ``norms`` when ``pipeline_depth`` more steps are enqueued
-    (or none is left), and ``rollback`` when a norm ends the solve.
+    n_fields, depth: the fields that the variant needs, and their halo rows on either side
+    max_sweeps:      the most sweeps of a step
+    pipeline_depth:  how many more steps are enqueued before the norms of a step are read
+    The loop calls ``begin`` once, then ``fit`` and ``step`` for each step.  It calls ``norms`` for a step when
+    ``pipeline_depth`` more steps are enqueued, or no step is left, and ``rollback`` when a norm ends the solve.
     """
 
     n_fields, depth = 2, 1
@@ -30,65 +33,65 @@ class Steps:
 
     @classmethod
     def refuse(cls, team: Any, problem: Problem) -> str:
-        """Why it can't run there, or ""."""
+        """Why the variant cannot solve this problem on this team; "" if it can."""
         return ""
 
     def begin(self, done: int) -> None:
-        """So many sweeps are done; those that follow are counted from there."""
+        """Called before the first step, when ``done`` sweeps have been done (more than 0 after a restart)."""
 
     def fit(self, due: Sequence[bool]) -> int:
-        """Sweeps of the next step, 1..len(due).  due: for the next ``max_sweeps`` sweeps, whether the norm is wanted."""
+        """How many sweeps the next step does, 1..len(due).  due[k]: whether the norm of its sweep k is due."""
         return 1
 
     def step(self, due: Sequence[bool]) -> None:
-        """Enqueue len(due) sweeps, and the norms of those that are due."""
+        """Enqueue len(due) sweeps, and the norm of each sweep k for which due[k] is true."""
         raise NotImplementedError
 
     def norms(self) -> list[float]:
-        """The norms of the oldest step that had any and was not asked for yet, in order.  Waits."""
+        """The norms of the oldest step whose norms were not read yet, in the order of its sweeps.  Blocks."""
         raise NotImplementedError
 
     def rollback(self, keep: int, later: int) -> None:
         """Go back to the field after the first ``keep`` sweeps of the step whose norms were read last.
 
-        later: how many steps were enqueued after that one (at most ``pipeline_depth``); their norms are dropped
+        later: how many steps were enqueued after it (at most ``pipeline_depth``); their norms are dropped
         """
         raise NotImplementedError
 
     def note(self, wrap: Callable[[str, str, Any], Any]) -> None:
-        """For the profile, which sees what goes through the team: wrap what does not.
+        """Let the profiler time the calls that do not go through the team, which it watches by itself.
 
-        wrap: (phase, name, function) -> the function, noted; its stream is a keyword argument
+        wrap: (phase, name, function) -> the same function, timed; its ``stream`` must be a keyword argument
         """
 
     def rehearse(self, due: Sequence[bool]) -> None:
-        """A step like this from each field, for the sake of all that it compiles and loads.  Spoils the fields."""
+        """Do such a step from each field, so that all kernels are compiled and loaded.  Overwrites the fields."""
         for _ in self.fields.arrays:
             self.step(due)
             if any(due):
                 self.norms()
 
     def exchange(self) -> None:
-        """Enqueue one halo exchange alone, for timing it; the field stays as it is."""
+        """Enqueue a halo exchange without a sweep, to time it.  It does not change the field."""
         raise NotImplementedError
 
     def synchronize(self) -> None:
-        """Wait for all that was enqueued.  Raises PeerTimeout."""
+        """Wait until everything that was enqueued has run.  Raises PeerTimeout."""
         self.team.synchronize()
 
     def finish(self) -> None:
-        """Wait until nobody writes to this PE any more.  Collective."""
+        """Wait until no PE writes to this one any more.  Collective."""
         self.synchronize()
 
     def free(self) -> None:
-        """Give all symmetric memory back.  Collective."""
+        """Free all symmetric memory.  Collective."""
         self.fields.free()
 
 
 class SweepBySweep(Steps):
-    """A step is one sweep; its norm is read while the next sweep runs.
+    """Base of the variants whose step is one sweep.  Its norm is read while the next sweep runs.
 
-    If a norm ends the solve, the sweep after it is forgotten: it wrote the other field.
+    When a norm ends the solve, the sweep after it is ignored: it has written the other field.
     """
 
     def __init__(self, team: Any, problem: Problem):
@@ -104,19 +107,19 @@ class SweepBySweep(Steps):
         self.inner_rows = inner(team, problem, 2, rows, 1) if rows > 2 else None
 
     def make_norm(self) -> Norm:
-        """What adds the norm up over the PEs."""
+        """The object that sums the norm over the PEs."""
         return Norm(self.team)
 
     def sweep(self, slot: int | None) -> None:
         """Enqueue one sweep from ``fields.old`` to ``fields.new``, and the exchange of the new halos.
 
-        slot: of ``norm``, None for no norm.  The variant's own: what its slide shows.  All of it is done, or
-        ``stream`` waits for it, when the next thing in ``stream`` runs.
+        This is what makes a variant.  Work that is enqueued on ``stream`` afterwards runs when all of this is done.
+        slot: where in ``norm`` the change is summed;  None: no norm is due
         """
         raise NotImplementedError
 
     def launch(self, band: Band | None, slot: int | None, stream: Any) -> None:
-        """Enqueue the sweep of some rows (None: none), with their share of the norm."""
+        """Enqueue the sweep of a band of rows (None: of no rows), and add its change to the norm's slot."""
         if band:
             words_at = 0 if slot is None else self.norm.at[slot]
             self._sweeper(self.fields.new, self.fields.old, band, stream, words_at)
@@ -129,7 +132,7 @@ class SweepBySweep(Steps):
             self.send_norm(slot)
 
     def send_norm(self, slot: int) -> None:
-        """Add the norm up over the PEs and send it to the host, while the next sweep runs."""
+        """Sum the norm over the PEs and copy it to the host, while the next sweep runs."""
         self._swept = self.stream.record(self._swept)
         self.norm_stream.wait_event(self._swept)
         self.norm.start(slot, self.norm_stream)
@@ -147,7 +150,7 @@ class SweepBySweep(Steps):
 
 
 class WithHalo(SweepBySweep):
-    """Halos go to the neighbours by puts and signals on a high-priority stream, ``push``."""
+    """Base of the variants that exchange halos by puts and signals; ``push`` is their high-priority stream."""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)

@@ -1,1 +1,1 @@
-"""What a result is compared with."""
+"""Reference solutions, oracles, and the checks that compare a result with them."""

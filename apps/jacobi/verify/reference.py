@@ -1,4 +1,4 @@
-"""The same sweeps in NumPy: slow, short, and bit for bit what the kernels compute."""
+"""The same sweeps in NumPy: slow and short, with the bits that the kernels compute."""
 
 import math
 
@@ -10,9 +10,9 @@ from ..grid.problem import Problem
 
 
 def step(old: np.ndarray, new: np.ndarray, weight: float | None = None) -> float:
-    """new (ny, nx) = one sweep of old, ring closed; returns the norm of the change that a plain sweep makes.
+    """new (ny, nx) = one sweep of old (ny, nx).  Returns the norm of the change that a plain sweep makes.
 
-    weight: of a Chebyshev sweep, for which new holds the field before old
+    weight: of a Chebyshev sweep, for which new holds the field before old; None for Jacobi
     """
     quarter = old.dtype.type(0.25)
     relaxed = quarter * (((old[1:-1, 2:] + old[1:-1, :-2]) + old[2:, 1:-1]) + old[:-2, 1:-1])
@@ -25,7 +25,7 @@ def step(old: np.ndarray, new: np.ndarray, weight: float | None = None) -> float
 
 
 def solve(problem: Problem, iterations: int, initial: np.ndarray | None = None) -> tuple[np.ndarray, list[float]]:
-    """The field (ny, nx) after so many sweeps, and the norm of each."""
+    """The field (ny, nx) after the iterations, and the norm of each."""
     if initial is None:
         initial = initial_field(problem.ny, problem.nx, problem.bc, problem.dtype)
     old, new = initial.copy(), initial.copy()

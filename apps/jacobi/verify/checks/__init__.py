@@ -1,4 +1,4 @@
-"""``--verify NAME``: what is known without trusting the solver.  One oracle a file, one row each here."""
+"""``--verify NAME``: comparisons of a result with what is known without the solver.  Each file holds one."""
 
 from .analytic import Analytic
 from .check import Check, Verdict

@@ -1,4 +1,4 @@
-"""The field against formulas: what it is after so many sweeps, and what it goes to."""
+"""The field against formulas for the exact field after n sweeps, and for its limit."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from .check import Check, Verdict, largest_error
 
 
 def tolerance(problem: Problem, sweeps: int) -> float:
-    """Largest error that rounding explains.
+    """The largest error that rounding explains.
 
-    Jacobi's changes become smaller than the last digit, and then stop: measured n / 180 eps at 30,000 sweeps.
+    Jacobi's changes become smaller than a unit in the last place, and then stop: measured n / 180 eps at 30,000 sweeps.
     """
     eps, widest = float(np.finfo(problem.dtype).eps), max(problem.nx, problem.ny)
     if problem.method == "jacobi":
@@ -23,9 +23,9 @@ def tolerance(problem: Problem, sweeps: int) -> float:
 
 
 class Analytic(Check):
-    """The boundary of --bc periodic is one wave of the ring, so that the field is that wave times a shape along x."""
+    """With --bc periodic the boundary is one wave of the ring, and the field is that wave times a shape along x."""
 
-    sentence = "every point with the exact field after so many sweeps, and with the steady state (--bc periodic)"
+    sentence = "every point with the exact field after that many sweeps, and with the steady state (--bc periodic)"
 
     def refuse(self, team: Any, problem: Problem) -> str:
         if problem.bc != "periodic":

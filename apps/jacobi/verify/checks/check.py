@@ -1,4 +1,4 @@
-"""What a check is, and what it says."""
+"""The base class of checks, and their verdicts."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ CHUNK_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class Verdict:
-    """passed;  line: for people;  numbers: for --json"""
+    """The result of a check.  line: for the report;  numbers: for --json"""
 
     passed: bool
     line: str
@@ -23,28 +23,31 @@ class Verdict:
 
 
 class Check:
-    """Base of all checks.  sentence: what is compared with what."""
+    """Base class of all checks.  sentence: what is compared with what, for --help"""
 
     sentence = ""
 
     def refuse(self, team: Any, problem: Problem) -> str:
-        """Why it can't be made, or "".  Request on every PE before the run."""
+        """Why this check cannot be made, or "".  It is asked on every PE before the run."""
         return ""
 
     def judge(self, solver: Any, outcome: Outcome) -> Verdict:
-        """Look at the solve that ended like this.  Collective; the same on every PE.  May go on with the solver."""
+        """The verdict on a solve that has ended, the same on every PE.  Collective.  It may use the solver again."""
         raise NotImplementedError
 
 
 def chunks(solver: Any) -> Iterator[tuple[int, np.ndarray]]:
-    """(global number of the first row, rows (n, nx) as NumPy) of this PE's part of the field."""
+    """(global number of the first row, rows (n, nx) as NumPy) for all rows of this PE."""
     step = max(1, CHUNK_BYTES // (solver.problem.nx * 8))
     for start in range(0, solver.slab.rows, step):
         yield solver.slab.first + start, solver.rows(start, min(start + step, solver.slab.rows))
 
 
 def largest_error(solver: Any, expected: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Over all points of all PEs.  expected: global row numbers (n,) -> rows (n, nx) float64.  NaN if any is."""
+    """The largest error over the points of all PEs; inf if a point is NaN or infinite.  Collective.
+
+    expected: global row numbers (n,) -> rows (n, nx) float64
+    """
     worst = 0.0
     for first, rows in chunks(solver):
         difference = np.abs(rows - expected(np.arange(first, first + len(rows))))

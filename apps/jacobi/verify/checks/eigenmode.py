@@ -1,4 +1,4 @@
-"""A second solve, from a field that every sweep multiplies by a known number."""
+"""A second solve, from a field that each sweep multiplies by a known number."""
 
 from typing import Any
 
@@ -10,13 +10,16 @@ from ...outcome import Outcome
 from .. import oracles
 from .check import Check, Verdict, largest_error
 
-MOST_SWEEPS, LEAST_LEFT = 1000, 0.01  # so that there is something left to compare
-# In eps of a field of size 1.  Measured at up to 2,000 sweeps: Jacobi 1.7 and 4, Chebyshev n / 2 and n / 2.5.
+MAX_SWEEPS, MIN_DECAY = 1000, 0.01  # the field must not decay below what can be compared
+# Allowed errors in eps, for values up to 1.  Measured up to n = 2,000: Jacobi 1.7 and 4, Chebyshev n / 2 and n / 2.5.
 JACOBI = {"float32": 8.0, "float64": 32.0}
 
 
 def tolerance(problem: Problem, sweeps: int) -> float:
-    """Largest error that rounding explains: Chebyshev's weights near 2 hand it on, up to about one width of the grid."""
+    """The largest error that rounding explains.
+
+    Chebyshev's weights near 2 carry rounding errors on, for about as many sweeps as the grid is wide.
+    """
     eps = float(np.finfo(problem.dtype).eps)
     if problem.method == "jacobi":
         return JACOBI[problem.dtype] * eps
@@ -24,7 +27,7 @@ def tolerance(problem: Problem, sweeps: int) -> float:
 
 
 class Mode:
-    """The field, a few rows at a time: a global field (ny, nx) to start from."""
+    """``times`` eigenmode (p, q) as a global field (ny, nx), of which an index computes some rows."""
 
     def __init__(self, problem: Problem, p: int, q: int, times: float = 1.0):
         self._y, self._x = oracles.eigenmode_axes(problem.nx, problem.ny, p, q)
@@ -36,14 +39,14 @@ class Mode:
 
 
 class Eigenmode(Check):
-    """Every point is known at any size, and each PE checks its own."""
+    """Every point of the second solve is known, and each PE checks its own points, at any size."""
 
     sentence = "every point of a second solve that starts from an eigenmode of the sweep"
 
     def judge(self, solver: Any, outcome: Outcome) -> Verdict:
         problem = solver.problem
         p, q = min(2, problem.nx - 2), min(3, (problem.ny - 2) // 2)
-        sweeps = max(1, min(problem.niter, MOST_SWEEPS, int(spectrum.sweeps_to(LEAST_LEFT, problem))))
+        sweeps = max(1, min(problem.niter, MAX_SWEEPS, int(spectrum.sweeps_to(MIN_DECAY, problem))))
         solver.reset(Mode(problem, p, q))
         done = solver.run(outcome=Outcome(), stop=sweeps).iterations
         left = spectrum.decay(problem, done, p, q)

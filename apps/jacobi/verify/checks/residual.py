@@ -1,4 +1,4 @@
-"""The norm of every checked sweep against an oracle that needs no grid."""
+"""The norms against an oracle that needs no grid."""
 
 import math
 from typing import Any
@@ -7,19 +7,17 @@ import numpy as np
 
 from ...grid.problem import Problem
 from ...outcome import Outcome
-from ...storage.waiting import run_on_pe0
+from ...storage.run_on_pe0 import run_on_pe0
 from .. import oracles
 from .check import Check, Verdict
 
 TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
-NOISE = {
-    "jacobi": 2.0,
-    "chebyshev": 8.0,
-}  # of a norm that rounding alone makes, in eps * sqrt(points); measured: 1.4, 3.4
+# The norm that rounding alone makes, in eps * sqrt(points).  Measured: 1.4 and 3.4.
+NOISE = {"jacobi": 2.0, "chebyshev": 8.0}
 
 
 def norm_error(problem: Problem, history: list[tuple[int, float]]) -> tuple[float, bool]:
-    """(largest relative error of the norms, whether all are within tolerance and rounding)."""
+    """(largest relative error of the norms, whether all errors are within the tolerance and rounding)."""
     if not history:
         return 0.0, True
     tolerance = TOLERANCE[problem.dtype]
@@ -32,9 +30,9 @@ def norm_error(problem: Problem, history: list[tuple[int, float]]) -> tuple[floa
 
 
 class Residual(Check):
-    """Costs O(nx) a sweep on one PE: the check of large grids."""
+    """Takes O(nx) time a sweep on one PE: a check for large grids."""
 
-    sentence = "the norm of every sweep that was looked at, known from the boundary's waves"
+    sentence = "every norm with the exact one, which follows from the waves of the boundary"
 
     def judge(self, solver: Any, outcome: Outcome) -> Verdict:
         problem, comm = solver.problem, solver.team.comm

@@ -1,4 +1,4 @@
-"""The field bit for bit against one PE alone, and the norms against the oracle."""
+"""The bits of the field against those of one PE alone, and the norms against the oracle."""
 
 from typing import Any
 
@@ -7,23 +7,23 @@ import numpy as np
 from ...grid.problem import Problem
 from ...outcome import Outcome
 from ...storage.gather import gather
-from ...storage.waiting import run_on_pe0
+from ...storage.run_on_pe0 import run_on_pe0
 from ...timing.serial import Serial
 from .. import reference
 from .check import Check, Verdict
 from .residual import Residual
 
-REFERENCE_UPDATES = 4e9  # point updates that NumPy does in about ten seconds
+REFERENCE_UPDATES = 4e9  # the point updates that NumPy does in about ten seconds
 
 
 class Comparison:
-    """Compares rows, as they come in, with the field that is expected (ny, nx)."""
+    """Compares rows, as they arrive, with the expected field (ny, nx).  differ: points;  worst: largest difference"""
 
     def __init__(self, expected: np.ndarray):
         self._expected, self.differ, self.worst = expected, 0, 0.0
 
     def __call__(self, first: int, rows: np.ndarray) -> None:
-        """rows (n, nx), the first of which is global row ``first``."""
+        """Compare rows (n, nx), the first of which is global row ``first``."""
         expected = self._expected[first : first + len(rows)]
         unsigned = f"u{rows.itemsize}"
         self.differ += int((rows.view(unsigned) != expected.view(unsigned)).sum())
@@ -31,14 +31,14 @@ class Comparison:
 
 
 class SerialSolve(Check):
-    """By NumPy where that takes no more than some seconds, else by the one-PE sweeps of ``serial.py``."""
+    """Compares with NumPy where that takes some seconds at most, else with one PE (``timing/serial.py``)."""
 
     sentence = "every point, bit for bit, with the same sweeps on one PE"
 
     def refuse(self, team: Any, problem: Problem) -> str:
         if _by_numpy(problem, problem.niter) or Serial(team, problem).fits():
             return ""
-        return "two whole fields have no room on one PE: take --verify residual, eigenmode or analytic"
+        return "two whole fields do not fit on one PE: take --verify residual, eigenmode or analytic"
 
     def judge(self, solver: Any, outcome: Outcome) -> Verdict:
         team, problem = solver.team, solver.problem

@@ -1,4 +1,4 @@
-"""A team of one PE inside a larger one: what a variant needs of a team, and nothing collective."""
+"""A team of one PE inside a larger one, with everything that a variant needs of a team, and nothing collective."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from ..grid.device import array_module
 
 
 class OnePeTeam:
-    """Stands where a team stands while PE 0 solves the problem on its own.  Its arrays are ordinary ones."""
+    """Replaces the team while PE 0 solves the problem alone.  Its arrays are ordinary ones."""
 
     me, n_pes = 0, 1
 
@@ -23,14 +23,14 @@ class OnePeTeam:
         return self._xp.zeros(shape, dtype)
 
     def signals(self, n: int) -> Any:
-        """n signal words."""
+        """n signal words: (n,) uint64."""
         return self._xp.zeros(n, "uint64")
 
     def free(self, x: Any) -> None:
-        """The array goes when nobody knows it any more."""
+        """Nothing to do: Python frees the array."""
 
     def barrier(self, stream: Any = None) -> None:
-        """There is nobody to wait for."""
+        """Nothing to do: there is no other PE."""
 
     def put(self, dst: Any, src: Any, pe: int, stream: Any = None) -> None:
         """dst = src"""
@@ -38,11 +38,11 @@ class OnePeTeam:
             dst[...] = src
 
     def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: Any = None) -> None:
-        """dst = src"""
+        """dst = src; no wait looks at the signal"""
         self.put(dst, src, pe, stream)
 
     def wait_signal(self, signal: Any, value: int, source: int | None = None, stream: Any = None) -> None:
-        """In stream order it has come."""
+        """Nothing to do: in stream order the put has been done."""
 
     def plan_allreduce(self, x: Any, out: Any, op: Any = "sum") -> Callable[[Any], None]:
         """out = x"""

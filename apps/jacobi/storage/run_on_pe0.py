@@ -1,4 +1,4 @@
-"""Work that one PE does alone while the others wait without taking its cores or a deadline."""
+"""Work that PE 0 does alone, while the others wait without using its cores and without a deadline."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ POLL_S = 0.005
 
 
 def run_on_pe0(comm: Any, work: Callable[[], Result]) -> Result | None:
-    """PE 0 runs ``work``; the others sleep until it is done.  PE 0 gets the result, others None."""
+    """Run ``work`` on PE 0 while the others sleep.  Returns its result on PE 0, None on the others.  Collective."""
     result = work() if comm.rank == 0 else None
     arrived = comm.Ibarrier()
     while not arrived.Test():  # a Wait would spin on a core that PE 0 may need

@@ -1,50 +1,55 @@
-"""T sweeps in one pass over memory: the text of a warp of a GPU that marches down the rows.
+"""T sweeps in one pass over memory: the generated source of ``march`` for a warp of a GPU, which goes down the rows.
 
-A warp holds 32 lanes x WIDTH columns of three rows of each of T time levels in registers.  A row of the field comes
-in at level 0, and ripples through: level s+1 of the row above can now be computed, level s+2 of the row above that,
-and so on; level T is stored.  A column's east and west neighbours are in registers, or in those of the next lane (a
-shuffle).  Each sweep spoils one more column at the warp's edges, and the outermost EDGE columns are computed by two
-warps: no shared memory, no barrier.  The three rows of a level take turns (u above, c itself, d below), so the loop
-does three rows a turn and copies no register.
+A warp holds, in registers, 32 lanes x LANE_COLUMNS columns of three rows of each of T time levels.  A row of the field is
+loaded as level 0.  Level s+1 of the row above it can then be computed, level s+2 of the row above that one, and so on;
+level T is stored.  The neighbours of a column to the east and west are in registers of this lane, or of the next lane
+(one shuffle).  Each sweep spoils one more column at either edge of the warp, so two warps compute the outermost
+EDGE_COLUMNS columns: that takes no shared memory and no barrier.  The loop does three rows an iteration, in which the
+three rows of a level exchange their roles (u above, c itself, d below), so that no register is copied.
 
-``source`` writes such a function for one T.  What needs a GPU in it is a word of ``march_cuda.py``; with other words, a
-test runs the same text on NumPy arrays of 32 lanes.
+Loops over levels and columns must be unrolled into registers, so ``source`` generates the function for one T.  The
+functions that it calls are those of ``march_cuda.py``; a test executes it with others, on NumPy arrays of 32 lanes.
 
-References: streaming along one axis with the planes in registers is Micikevicius's 3D finite difference (GPGPU-2, 2009);
-many time levels a pass, AN5D's (Matsumura and others, CGO 2020), which passes them through shared memory.
+References: Micikevicius streams along one axis with the planes in registers (3D finite difference computation on GPUs,
+GPGPU-2, 2009); AN5D does many time levels a pass through shared memory (Matsumura and others, CGO 2020).
 """
 
-from ..norm.exact_sum import EDGE, LANE_BYTES, LANES, WIDTH, segment
+from ..norm.exact_sum import EDGE_COLUMNS, LANE_BYTES, LANE_COLUMNS, LANES, segment_columns
 
-# Of so many sweeps a pass, rows from the one that is read to the one that is fetched into the L2 cache (0: none), as
-# measured on an H200.  Where a row takes long, its warps' loads are too few to cover the memory's latency; where it does
-# not, lines that are fetched early are driven out again before they are read.
+# How many rows ahead of its loads a warp prefetches into the L2 cache, by the number of sweeps of a pass, as measured on
+# an H200.  The warps of a long pass are too few for their loads to hide the latency of memory; those of a short one are
+# many, and lines that they prefetch early are evicted before they are loaded.
 PREFETCH_ROWS = {1: 0, 2: 2, 4: 2}
-MAX_PREFETCH_ROWS = 3
-SIGNATURE = "(b, count, summed, new, old, first_row, stop_row, stride_rows, chunk_rows, nx, pitch_bytes, words, scratch)"
+MAX_PREFETCH_ROWS = 3  # for all other numbers of sweeps
+SIGNATURE = "(b, fields, band, work)"
 
 
-def source(sweeps: int, norms: str, dtype: str, rest: int, name: str) -> str:
-    """The text of ``march`` (see ``sweep.py``) for so many sweeps.
+def prefetch_rows(sweeps: int) -> int:
+    """How many rows ahead a pass of ``sweeps`` sweeps prefetches (0: none)."""
+    return PREFETCH_ROWS.get(sweeps, MAX_PREFETCH_ROWS)
 
-    norms: "none", "last" (of the last sweep) or "all";  rest: place of column nx-1 among its lane's columns
+
+def source(sweeps: int, norms: str, dtype: str, last_column: int, name: str) -> str:
+    """Source of ``march`` (see ``kernels.py``) as a function ``name``, for passes of ``sweeps`` sweeps.
+
+    norms: "none", "last" (of the last sweep) or "all";  last_column: place of column nx-1 among its lane's columns
     """
     lines = _start(sweeps, norms, dtype)
-    rows = {letter: [_row(s, letter, WIDTH[dtype]) for s in range(sweeps + 1)] for letter in ("u", "c", "d")}
+    rows = {letter: [_row(s, letter, LANE_COLUMNS[dtype]) for s in range(sweeps + 1)] for letter in ("u", "c", "d")}
     lines += [f"{one} = zero" for levels in rows.values() for row in levels[:sweeps] for one in row]
 
     def load(into: str) -> list[str]:
-        prefetch_rows = PREFETCH_ROWS.get(sweeps, MAX_PREFETCH_ROWS)
-        fetch = [f"fetch(least(old + {prefetch_rows} * pitch_bytes, final))"] if prefetch_rows else []
-        return [f"{', '.join(rows[into][0])} = load_row(old)", *fetch, "old += pitch_bytes"]
+        ahead = prefetch_rows(sweeps)
+        prefetch = [f"prefetch(least(old + {ahead} * pitch_bytes, final))"] if ahead else []
+        return [f"{', '.join(rows[into][0])} = load_row(old)", *prefetch, "old += pitch_bytes"]
 
     def advance(s: int, u: str, c: str, d: str) -> list[str]:
-        """Row d has come in at level s: the row above it at level s+1."""
-        lines = _sweep(rows[u][s], rows[c][s], rows[d][s], rows[d][s + 1], rest)
+        """Row c at level s+1, from the rows u, c and d at level s."""
+        lines = _sweep(rows[u][s], rows[c][s], rows[d][s], rows[d][s + 1], last_column)
         summed = norms == "all" or (norms == "last" and s == sweeps - 1)
         return lines + (_squares(s, rows[d][s + 1], rows[c][s]) if summed else [])
 
-    # The first rows: a level is needed from the row on at which the level above it begins.
+    # The first rows fill the levels: level s+1 begins with row 2 (s + 1), when three rows of level s are there.
     lines += load("u") + load("c")
     first = load("d")
     for s in range(sweeps - 1):
@@ -57,14 +62,15 @@ def source(sweeps: int, norms: str, dtype: str, rest: int, name: str) -> str:
     lines += [f"for j in range(2, {2 * sweeps}):", *_indented(first)] if sweeps > 1 else []
 
     lines += [*load("d"), "for i in range(0, rows, 3):"]
-    for turn, (u, c, d) in enumerate((("u", "c", "d"), ("c", "d", "u"), ("d", "u", "c"))):
-        three = advance(0, u, c, d) + load(u)  # the next row overwrites the one that nobody needs any more
+    for k, (u, c, d) in enumerate((("u", "c", "d"), ("c", "d", "u"), ("d", "u", "c"))):
+        three = advance(0, u, c, d) + load(u)  # the next row overwrites the one that is no longer needed
         for s in range(1, sweeps):
             three += advance(s, u, c, d)
-        three += _store(rows[d][sweeps], f"i + {turn} < rows") + _norm(sweeps, norms, f"i + {turn}")
+        three += _store(rows[d][sweeps], f"i + {k} < rows") + _norm(sweeps, norms, f"i + {k}")
         lines += _indented(three)
     if norms != "none":
-        lines.append(f"deposit_lane(words, warp, lane, {_share(sweeps, norms)}, level, {sweeps}, limb, bad)")
+        place = f"LaneSum(lane, {_share(sweeps, norms)}, level, {sweeps})"
+        lines.append(f"add_exact_lane(work.words, warp, {place}, limb, bad)")
     return "\n".join([f"def {name}{SIGNATURE}:", *_indented(lines)]) + "\n"
 
 
@@ -77,29 +83,30 @@ def _indented(lines: list[str], by: int = 1) -> list[str]:
 
 
 def _start(sweeps: int, norms: str, dtype: str) -> list[str]:
-    """Where this warp is: its rows and columns, what it keeps, and where it reads and writes."""
-    width, item_bytes = WIDTH[dtype], LANE_BYTES // WIDTH[dtype]
-    first_lane, kept = EDGE // width, segment(dtype)
+    """Lines that set the warp's rows and columns, its addresses, and the conditions under which its lanes store."""
+    width, item_bytes = LANE_COLUMNS[dtype], LANE_BYTES // LANE_COLUMNS[dtype]
+    first_lane, kept = EDGE_COLUMNS // width, segment_columns(dtype)
 
     def keeps(lane: str) -> str:
         return f"({lane} >= {first_lane}) & ({lane} < {LANES - first_lane}) & (base + {lane} * {width} < nx)"
 
     lines = [
+        "new, old, nx, pitch_bytes = fields",
         "lane = cuda.laneid",
         "warp = b * (cuda.blockDim.x >> 5) + (cuda.threadIdx.x >> 5)",
         f"strips = (nx + {kept - 1}) // {kept}",
-        "row = first_row + warp // strips * stride_rows",
-        "rows = min(chunk_rows, stop_row - row)",
+        "row = band.first_row + warp // strips * band.stride_rows",
+        "rows = min(band.chunk_rows, band.stop_row - row)",
         "if rows <= 0:",
         "    return",
-        f"base = warp % strips * {kept} - {EDGE}",
+        f"base = warp % strips * {kept} - {EDGE_COLUMNS}",
         f"column = base + lane * {width}",
         "first = column == 0",
         f"last = (column < nx) & (column + {width} >= nx)",
         f"inside = between(column, 0, pitch_bytes // {item_bytes} - {width})",
         f"old = old + (row - {sweeps}) * pitch_bytes + inside * {item_bytes}",
         f"final = old + (rows + {2 * sweeps - 1}) * pitch_bytes",
-        # Two lanes store together, so that whole sectors go to memory: first the even lane's columns, then the odd one's.
+        # Two lanes store together, so that they write whole sectors: the even lane's columns, then the odd lane's.
         "odd = (lane & 1) != 0",
         "even_lane = lane & 30",
         "odd_lane = lane | 1",
@@ -123,23 +130,23 @@ def _start(sweeps: int, norms: str, dtype: str) -> list[str]:
 
 
 def _share(sweeps: int, norms: str) -> int:
-    """Lanes that hold the sum of the same level in the end."""
+    """How many lanes hold the sum of the same level after ``_norm``."""
     return LANES >> (sweeps - 1).bit_length() if norms == "all" else LANES
 
 
-def _sweep(u: list[str], c: list[str], d: list[str], out: list[str], rest: int) -> list[str]:
-    """out = row c one level on.  The order of the additions is the sample's."""
+def _sweep(u: list[str], c: list[str], d: list[str], out: list[str], last_column: int) -> list[str]:
+    """out = row c at the next level.  The order of the additions is that of NVIDIA's sample."""
     wests, easts = ["west", *c[:-1]], [*c[1:], "east"]
     lines = [f"east = shift_down({c[0]})", f"west = shift_up({c[-1]})"]
     for k, names in enumerate(zip(out, easts, wests, d, u, strict=True)):
         lines.append("{} = quarter((({} + {}) + {}) + {})".format(*names))
         lines += [f"{out[k]} = pick(first, {c[k]}, {out[k]})"] if k == 0 else []
-        lines += [f"{out[k]} = pick(last, {c[k]}, {out[k]})"] if k >= rest else []
+        lines += [f"{out[k]} = pick(last, {c[k]}, {out[k]})"] if k >= last_column else []
     return lines
 
 
 def _squares(s: int, new: list[str], old: list[str]) -> list[str]:
-    """q{s} = the lane's sum, as ``limbs.py`` defines it."""
+    """q{s} = the sum of the squares of the lane's changes, in the order of ``exact_sum.py``."""
     lines, half = [], len(new) // 2
     for k in _pairs_first(half):
         lines += [f"low = {new[k]} - {old[k]}", f"high = {new[k + half]} - {old[k + half]}"]
@@ -150,15 +157,15 @@ def _squares(s: int, new: list[str], old: list[str]) -> list[str]:
 
 
 def _pairs_first(half: int) -> list[int]:
-    """0, half / 2, 1, half / 2 + 1, ...: what is added is made one after the other."""
+    """0, half / 2, 1, half / 2 + 1, ...: two values that are added are computed one after the other."""
     return [k + far for k in range(half // 2) for far in (0, half // 2)]
 
 
 def _norm(sweeps: int, norms: str, at: str) -> list[str]:
-    """Add up a step's lanes, and their sum to the limbs, if the level is at a row of this warp's own.
+    """Add the sums of all lanes, and the totals to the limbs of each level whose row ``at`` belongs to this warp.
 
-    While there are two levels or more, a lane passes one half of them on and keeps the other: the same pairs as one
-    level after the other, for a fraction of the shuffles.
+    As long as two levels or more are left, a lane passes the values of one half of them on and keeps the other half.
+    That adds the same pairs as one level after the other would, with fewer shuffles.
     """
     if norms == "none":
         return []
@@ -184,7 +191,7 @@ def _norm(sweeps: int, norms: str, at: str) -> list[str]:
 
 
 def _store(x: list[str], when: str) -> list[str]:
-    """Store a row of the lane pair, half by half."""
+    """Store the row of two lanes together: half a lane's columns in each instruction."""
     half = len(x) // 2
     lines = [f"t{k} = swap(pick(odd, {x[k]}, {x[k + half]}), 1)" for k in range(half)]
     even = ", ".join(f"pick(odd, t{k}, {x[k]})" for k in range(half))

@@ -1,4 +1,4 @@
-"""The norm added up by others than the library, to compare with."""
+"""The norm summed over the PEs by MPI or by NCCL, for the variants that are built on them."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from .norm import SLOTS, Norm
 
 
 class MpiNorm(Norm):
-    """By MPI_Allreduce on the host, which has to wait for the words first."""
+    """Summed by MPI_Allreduce on the host, once this PE's words have been copied there."""
 
     def prepare(self) -> None:
         self.readbacks = [Readback(self.team, self.words[slot]) for slot in range(SLOTS)]
@@ -25,7 +25,7 @@ class MpiNorm(Norm):
 
 
 class NcclNorm(Norm):
-    """By ncclAllReduce on a stream.  A collective made for bandwidth takes longer over some bytes than MPI does."""
+    """Summed by ncclAllReduce on a stream.  For these few bytes it takes longer than MPI_Allreduce."""
 
     def __init__(self, team: Any, nccl: Any):
         self._nccl = nccl

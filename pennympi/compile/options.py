@@ -1,0 +1,46 @@
+"""What a kernel is compiled for, beside its function and its name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..arrays.dtypes import DType
+from .bind import parameters
+
+
+class LaunchBounds(NamedTuple):
+    """CUDA's __launch_bounds__.
+
+    max_threads: threads of a block at most
+    min_blocks:  blocks that a multiprocessor must be able to hold at a time; a thread gets the registers that this leaves
+    """
+
+    max_threads: int
+    min_blocks: int = 1
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """How to compile a kernel.
+
+    kinds:     a letter for each of ``parameters`` after ``ctx``: "i" int64, "f" float64; "": all int64
+    elements:  dtype of ``load``, ``store`` and ``real``
+    reduction: dtype and op of ``widen``, ``reduce``, ``finish`` and what is made of them
+    constants: parameters whose value the machine code may hold; not to be changed
+    aligned:   all arrays start at, and end on, multiples of 16 bytes
+    bounds:    None: a block leaves room on its multiprocessor for other kernels
+    """
+
+    kinds: str = ""
+    elements: DType | None = None
+    reduction: tuple[DType, str] | None = None
+    constants: Mapping[str, int] = field(default_factory=dict, hash=False)
+    aligned: bool = False
+    bounds: LaunchBounds | None = None
+
+    def kinds_of(self, kernel: Callable[..., Any]) -> str:
+        """``kinds``, with every letter that it leaves out."""
+        return self.kinds or "i" * (len(parameters(kernel)) - 1)
+
+
+PLAIN = KernelOptions()  # no element type, and every argument an int64

@@ -1,0 +1,30 @@
+"""Stand-ins, in the bodies of primitives, for instructions and numbers that each compilation makes anew.
+
+A body names them like any other global; ``bind`` puts what a kernel's dtype, op and team need in their place.
+One that is not replaced is an error that names it, as it is for the primitives.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Stub:
+    """Stands for one instruction or number; ``bind`` replaces it by its name."""
+
+    primitive = True
+
+    def __init__(self, name: str, doc: str):
+        self.__name__, self.__doc__ = name, doc
+
+    def __call__(self, *args: Any) -> Any:
+        raise NotImplementedError(f"{self.__name__} is a stub: the compiler of a kernel puts a value in its place")
+
+
+def instruction(function: Callable[..., Any]) -> Any:
+    """A stub with the name and the docstring of a function."""
+    return Stub(function.__name__, function.__doc__ or "")
+
+
+def number(name: str, doc: str) -> Any:
+    """A stub for a constant."""
+    return Stub(name, doc)

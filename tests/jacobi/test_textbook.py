@@ -1,0 +1,194 @@
+"""The solver in a hundred lines: the reference's field bit for bit, on any number of PEs, by public names alone."""
+
+import ast
+import re
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from launch import launch
+from mpi4py import MPI
+from on_device import to_numpy
+
+from apps.jacobi import textbook
+from apps.jacobi.grid.problem import Problem
+from apps.jacobi.grid.slab import slabs
+from apps.jacobi.verify import reference
+from pennympi.host.streams import Stream
+
+N_PES = MPI.COMM_WORLD.size
+JACOBI = Path(textbook.__file__).parent
+SOURCE = Path(textbook.__file__).read_text()
+CASES = [  # nx, ny, sweeps, nccheck, dtype
+    (3, N_PES + 2, 7, 3, "float32"),  # the smallest grid: a row for each PE, one column that is not fixed
+    (17, 2 * N_PES + 3, 30, 10, "float64"),  # rows that do not divide evenly
+    (200, 6 * N_PES + 7, 90, 45, "float32"),  # so wide that denormal numbers come up
+    (1100, 5 * N_PES + 2, 41, 20, "float64"),  # two tiles across
+]
+mpi = pytest.mark.mpi
+alone = pytest.mark.skipif(N_PES > 1, reason="one process is enough")
+
+
+@mpi
+@pytest.mark.parametrize(("nx", "ny", "niter", "nccheck", "dtype"), CASES)
+def test_the_field_is_the_references(team, nx, ny, niter, nccheck, dtype):
+    mine, norms, _ = textbook.solve(team, nx, ny, niter, nccheck, tol=0.0, dtype=dtype)
+    expected, expected_norms = reference.solve(Problem(nx, ny, dtype=dtype), niter)
+    slab = slabs(ny, team.n_pes)[team.me]
+    assert to_numpy(mine).tobytes() == expected[slab.first : slab.first + slab.rows].tobytes()
+    checked = sorted({*range(nccheck, niter + 1, nccheck), niter})
+    assert [done for done, _ in norms] == checked
+    np.testing.assert_allclose([norm for _, norm in norms], [expected_norms[done - 1] for done in checked], rtol=1e-5)
+
+
+@mpi
+def test_it_stops_where_a_norm_is_small_enough(team):
+    nx, ny = 33, 8 * team.n_pes + 12
+    expected = reference.solve(Problem(nx, ny), 30)[1]
+    mine, norms, _ = textbook.solve(team, nx, ny, 50, nccheck=5, tol=expected[19] * 1.0001)
+    assert [done for done, _ in norms] == [5, 10, 15, 20]
+    slab = slabs(ny, team.n_pes)[team.me]
+    field = reference.solve(Problem(nx, ny), 20)[0]
+    assert to_numpy(mine).tobytes() == field[slab.first : slab.first + slab.rows].tobytes()
+
+
+class Calls:
+    """Stands where a team stands, on CPUs, and has graphs: the calls of a capture, made again with the same arguments."""
+
+    backend = "cuda"
+
+    def __init__(self, team):
+        self._team, self._captured, self.launches = team, None, 0
+
+    def __getattr__(self, name):
+        return getattr(self._team, name)
+
+    def do(self, call, *args, **more):
+        if self._captured is None:
+            call(*args, **more)
+        else:
+            self._captured.append((call, args, more))
+
+    def kernel(self, *args):
+        return partial(self.do, self._team.kernel(*args))
+
+    def put_signal(self, *args, **more):
+        self.do(self._team.put_signal, *args, **more)
+
+    def wait_signal(self, *args, **more):
+        self.do(self._team.wait_signal, *args, **more)
+
+    def signals(self, n):
+        words = self._team.signals(n).view(Words)
+        words.calls = self
+        return words
+
+    def stream(self, priority="normal"):
+        stream = Stream(priority)
+        stream.begin_capture, stream.end_capture = self._begin, self._end
+        return stream
+
+    def _begin(self):
+        self._captured = []
+
+    def _end(self):
+        captured, self._captured = self._captured, None
+        return SimpleNamespace(launch=lambda stream: self._launch(captured))
+
+    def _launch(self, captured):
+        self.launches += 1
+        for call, args, more in captured:
+            call(*args, **more)
+
+
+class Words(np.ndarray):
+    """Signals whose assignments are captured too."""
+
+    def __array_finalize__(self, whole):
+        self.calls = getattr(whole, "calls", None)
+
+    def __setitem__(self, place, value):
+        self.calls.do(super().__setitem__, place, value)
+
+
+@mpi
+def test_a_graph_repeats_its_values(team):
+    """What is captured holds the same signal values each time: nobody may take the signal of an earlier launch."""
+    if team.backend == "cuda":
+        pytest.skip("the other tests run graphs there")
+    calls, (nx, ny, niter) = Calls(team), (61, 5 * team.n_pes + 3, 77)
+    mine, _, _ = textbook.solve(calls, nx, ny, niter, nccheck=25, tol=0.0)
+    expected, slab = reference.solve(Problem(nx, ny), niter)[0], slabs(ny, team.n_pes)[team.me]
+    assert mine.tobytes() == expected[slab.first : slab.first + slab.rows].tobytes()
+    assert calls.launches == 6, "sweeps 0-19, 26-45 and 50-69"
+
+
+@mpi
+def test_too_small_a_grid(team):
+    for nx, ny in ((2, team.n_pes + 2), (3, team.n_pes + 1)):
+        with pytest.raises(AssertionError, match=f"too small for {team.n_pes} PEs"):
+            textbook.solve(team, nx, ny, 1)
+
+
+@alone
+def test_a_hundred_lines_of_public_names():
+    assert len(SOURCE.splitlines()) <= 100
+    tree = ast.parse(SOURCE)
+    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert modules == {"argparse", "math", "time", "pennympi", "pennympi.kernels.block"}
+    assert not [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")]
+
+
+@alone
+def test_the_command():
+    command = re.search(r"mpirun -np (\d) python (-m [\w.]+)", SOURCE)
+    ended = launch(int(command[1]), *command[2].split(), "--nx", "60", "--ny", "50", "--niter", "20", limit_s=120)
+    assert ended.rc == 0, ended.output
+    norm = re.search(r"^20 sweeps, norm (\S+), [\d.]+ us a sweep$", ended.output, re.MULTILINE)
+    assert norm and float(norm[1]) == pytest.approx(reference.solve(Problem(60, 50), 20)[1][-1], rel=1e-5), ended.output
+    assert not ended.left_alive
+
+
+@alone
+def test_the_kernel_on_a_gpu(monkeypatch):
+    """All loads of a thread's points come before the first store, and no product is fused with an addition."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from numba.cuda import dispatcher
+
+    from pennympi.arrays.dtypes import TABLE
+    from pennympi.compile.options import KernelOptions
+    from pennympi.cuda import compile as backend
+
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=(9, 0)))
+    kernel = textbook.sweep_tiles
+    function, signature = backend.entry(
+        kernel, "sweep_tiles", KernelOptions(elements=TABLE["float32"]), backend.Target((9, 0))
+    )
+    code = backend.ptx(function, signature, (9, 0))
+    accesses = re.findall(r"(ld|st)\.global\.f32", code)
+    assert accesses == ["ld"] * 14 + ["st"] * textbook.ROWS
+    assert "fma" not in code and ".local" not in code
+
+
+MEMORY = JACOBI / "variants" / "memory.py"  # what any variant takes
+
+
+@alone
+@pytest.mark.parametrize("path", sorted({*JACOBI.glob("variants/*.py")} - {MEMORY}), ids=lambda path: path.name)
+def test_every_variant_says_what_to_read_first(path):
+    order = re.search(r"^Read first: (.*?)\n*\"\"\"$", path.read_text(), re.DOTALL | re.MULTILINE)
+    assert order, "its docstring has no 'Read first:'"
+    named = re.findall(r"[\w./]+\.(?:py|txt)", order[1])
+    assert named and all((path.parent / name).exists() or (JACOBI / "sweep" / name).exists() for name in named), named
+
+
+@alone
+def test_the_readmes_map_is_the_tree():
+    text = (JACOBI / "README.md").read_text()
+    named = {*re.findall(r"\]\(([\w./]+)\)", text), *re.findall(r"`([\w/]+\.py)`", text.split("## Rooms")[0])}
+    assert len(named) > 15 and all((JACOBI / name).exists() for name in named), named
+    rooms = {path.parent.name for path in JACOBI.glob("*/__init__.py")}
+    assert rooms == set(re.findall(r"^\| \[`(\w+)/`\]", text, re.MULTILINE))
