@@ -7,7 +7,7 @@ sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import finish, put_signal, reduce, wait, widen
 from ..records import PE, Reduction, Work
-from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece, rounds, word, words
+from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece_inside, rounds, word, words
 
 
 def ring(pe: PE, call: Reduction, work: Work):
@@ -26,7 +26,7 @@ def ring(pe: PE, call: Reduction, work: Work):
         # and two sets of words.
         inbox, outbox = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)  # (n_pes-1 steps,) slots
         arrived = words(work, epoch, pe.n_pes - 1)
-        own = piece(call, start)
+        own = piece_inside(call, start)
         src = call.src + own.offset_bytes
         chunk = pred
         for step in range(pe.n_pes - 1):
