@@ -44,4 +44,4 @@ class AllReducePlus(AllReduce):
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
         call = Reduction(0, 0, count, cut(count, blocks, count + 16), dtype.item_bytes, dtype.acc_bytes, 0, 0)
-        return kernel.prepare(blocks, call, tuple(call._fields.index(name) for name in self.opened))
+        return kernel.prepare(blocks, call, tuple(call._fields.index(name) for name in self.address_params))
