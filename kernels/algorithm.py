@@ -1,4 +1,4 @@
-"""What a row of an algorithm table is made of."""
+"""What a row of a table of algorithms holds, and how plans cut a call into pieces."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Place:
-    """Where a team runs, as far as an algorithm may care.
+    """What an algorithm may know about where a team runs.
 
-    node_of:     of each PE, the number of its node (0, 1, ...); PEs of one node share memory or NVLink
-    ll128_safe: a 128-byte line written by a warp reaches every peer at once
-    multicast:   the switch can add up and copy (NVLink SHARP), and it is allowed
-    rail_of:     of each PE, the number of the NIC of its node that its traffic to other nodes
-                 takes; NICs of the same number are one switch apart.  (): a NIC a PE
-    packets:     algorithms may send packets where lines are whole (PENNYMPI_PACKETS)
+    node_of:    the node number (0, 1, ...) of each PE; PEs of one node share memory or NVLink
+    ll128_safe: a 128-byte line that a warp writes reaches every peer as a whole
+    multicast:  the switch can add up and copy (NVLink SHARP), and it is allowed
+    rail_of:    the number of the NIC, in its node, that each PE's traffic to other nodes takes; NICs of the same number
+                are one switch apart.  (): each PE has a NIC of its own
+    packets:    algorithms may send packets where that is LL128-safe (PENNYMPI_PACKETS)
     """
 
     node_of: tuple[int, ...]
@@ -30,7 +30,7 @@ class Place:
 
     @property
     def nodes(self) -> tuple[tuple[int, ...], ...]:
-        """The PEs of each node, in order; a PE's index among them is its local rank."""
+        """The PEs of each node, in order; the position of a PE among them is its local rank."""
         found: list[list[int]] = [[] for _ in range(max(self.node_of) + 1)]
         for pe, node in enumerate(self.node_of):
             found[node].append(pe)
@@ -38,7 +38,7 @@ class Place:
 
     @property
     def rails(self) -> tuple[int, ...]:
-        """Of each PE, its rail: what ``rail_of`` says, else its local rank."""
+        """The rail of each PE: ``rail_of``, or its local rank where that is empty."""
         local_rank = {pe: rank for pes in self.nodes for rank, pe in enumerate(pes)}
         return self.rail_of or tuple(local_rank[pe] for pe in range(self.n_pes))
 
@@ -47,9 +47,9 @@ class Place:
 class Limits:
     """What a plan may use.
 
-    max_blocks: blocks of a launch
-    buffer_bytes: bytes of one parity of one block's inbox.  The halves lie at fixed
-                places, whatever the plan: a call of another size may follow at once.
+    max_blocks:   thread blocks of a launch, at most
+    buffer_bytes: size of one of the two buffers in a block's inbox.  Buffers lie at fixed addresses whatever the plan
+                  is, so that a call of another size may follow at once.
     """
 
     max_blocks: int
@@ -58,11 +58,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Plan:
-    """How one call of an algorithm is laid out.
+    """How one call is split over blocks and messages.
 
-    blocks:      grid size
+    blocks:      thread blocks of the launch
     piece_elems: elements of one message of one block
-    threads:     of a block, on a GPU; 0 is the backend's own
+    threads:     threads of a block on a GPU; 0: the backend's default
     """
 
     blocks: int
@@ -70,30 +70,31 @@ class Plan:
     threads: int = 0
 
 
-# Of a slot at least, so that a piece of any dtype is whole 16-byte vectors: 16-bit floats have partials of 32 bits,
-# and packets are written four at a time.
+# The least size of a slot, so that a piece of any dtype is whole 16-byte vectors: 16-bit floats have partials of 32
+# bits, and packets are written four at a time.
 ELEMENTS, PARTIALS, PACKETS = "elements", "partials", "packets"
 LEAST_SLOT_BYTES = {ELEMENTS: 16, PARTIALS: 32, PACKETS: 512}
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One row: its name, what it is in a sentence, when it may run, text and plan.
+    """One row of a table.
 
-    needs:  preconditions in words, for people; ``refuse`` is the same for programs
-    kernel: the text, a plain function over the primitives of ``block.py``
-    plan:   (count, item_bytes, acc_bytes, Place, Limits) -> Plan
-    signals: Place -> signal words of one block
-    slots:  (Place, Limits) -> messages that a half of a block's inbox holds a place for
-    holds:  what a slot holds: ELEMENTS, PARTIALS or PACKETS
-    refuse: (Place, dtype_name, op) -> reason why it can't run, or ""
-    outbox: the text has its puts start from the outbox (else that is scratch and what ``staged`` copies to,
-            which a GPU does not need where a pointer reaches every PE)
-    ways:   (Place, me) -> the int64 words that the text finds at ``routes``: which PE sends to which (None: none)
-    copied: (count, n_pes) -> elements of a chunk: when the text is done, chunk ``me`` of out goes to every PE
-            by the copy engines, and ``meet`` waits for theirs (None: the text does all)
-    meet:   (here, me, n_pes, signals, epochs), the text that ends such a call
-    residual: the text has a parameter of that name, an array that it adds to the result (0: none)
+    name:     what users call it;  sentence: what it does, in a sentence
+    needs:    its preconditions in words; ``refuse`` checks the same
+    kernel:   a plain function over the primitives of ``block.py`` (see ``records.py`` for its parameters)
+    plan:     (count, item_bytes, acc_bytes, place, limits) -> Plan
+    signals:  place -> signal words of one block
+    slots:    (place, limits) -> slots that one buffer of a block's inbox is cut into
+    holds:    what a slot holds: ELEMENTS, PARTIALS or PACKETS
+    refuse:   (place, dtype_name, op) -> why it can't run there, or ""
+    outbox:   its puts start from the outbox.  If False, the outbox is scratch and memory for ``staged``, which a GPU does
+              not need where a pointer reaches every PE
+    routes:   (place, me) -> the int64 words that the kernel reads with ``read_route``: which PE sends to which, or None
+    copied:   (count, n_pes) -> elements of a chunk: after the kernel the copy engines send chunk ``me`` of out to every
+              PE, and ``meet`` waits for the copies of the others; None: the kernel does all
+    meet:     the kernel, of a PE, signals and epochs, that ends such a call
+    residual: the kernel adds ``Reduction.residual`` to the result
     """
 
     name: str
@@ -112,7 +113,7 @@ class Algorithm:
     residual: bool = False
 
     def no_room(self, place: Place, limits: Limits) -> str:
-        """Why its slots do not fit in a half of an inbox, or ""."""
+        """Why its slots do not fit into a buffer of an inbox, or ""."""
         slots, least = self.slots(place, limits), LEAST_SLOT_BYTES[self.holds]
         if slots * least <= limits.buffer_bytes:
             return ""
@@ -130,7 +131,7 @@ def anywhere(place: Place, dtype: str, op: str) -> str:
 def by_packets(place: Place, dtype: str, op: str) -> str:
     """The ``refuse`` of an algorithm whose messages are packets."""
     if not place.ll128_safe:
-        return "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need whole lines"
+        return "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need LL128-safe links"
     if place.n_pes > MOST_PACKET_PES:
         return f"packets need a slot for each PE, and an inbox has room for those of {MOST_PACKET_PES}"
     return "" if place.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
@@ -141,17 +142,17 @@ def by_stores(place: Place, dtype: str, op: str) -> str:
     return "" if place.ll128_safe else "a peer is not on NVLink (or is reached by NVSHMEM's puts), for this PE's stores"
 
 
-# What the switch gives as this library defines it (place.multicast): of each dtype, the ops.
+# The ops of each dtype for which the switch (place.multicast) gives what this library defines.
 SWITCH_ADDS = {"float32": ("sum", "avg"), "float16": ("sum",), "bfloat16": ("sum",)}
 
-VECTOR_ELEMS = 16  # pieces are cut at multiples of this, so that 1-byte types keep 16-byte vectors
+VECTOR_ELEMS = 16  # a piece's elements are a multiple of this, so that it is whole 16-byte vectors in 1-byte types too
 
 
 def cut(count: int, shares: int, max_elems: int) -> int:
     """Elements of one of ``shares`` equal shares of ``count``, at least one vector and at most ``max_elems``.
 
-    A multiple of ``VECTOR_ELEMS``, or where slots are smaller of the largest power of two that they hold: a slot
-    that ``no_room`` lets pass holds 16 bytes of any dtype.
+    It is a multiple of ``VECTOR_ELEMS``, or of the largest power of two that fits into ``max_elems`` if that is smaller:
+    a slot that ``no_room`` accepts holds 16 bytes of any dtype.
     """
     if max_elems < 1:
         raise ValueError("a slot holds no element: the row should have been refused (Algorithm.no_room)")
@@ -162,35 +163,35 @@ def cut(count: int, shares: int, max_elems: int) -> int:
 
 
 def cut_evenly(count: int, shares: int, max_elems: int) -> int:
-    """``cut``, with no more in one round than in another: else the first shares get all of a last, short round."""
+    """``cut`` into rounds of equal size; otherwise the first shares would get all of a short last round."""
     rounds = -(-count // (shares * cut(count, shares, max_elems)))
     return cut(-(-count // max(1, rounds)), shares, max_elems)
 
 
 PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
-MOST_PACKET_PES = 256  # two_shot_packets has two slots of four packets for each in 256 KiB, the least half of a backend
-PACKETS_TOGETHER = 4  # packets are written in groups of so many (one warp)
-WARP_THREADS, MAX_THREADS = 32, 512  # of a block: every kernel's registers are kept within that
+MOST_PACKET_PES = 256  # two_shot_packets has two slots of four packets for each in 256 KiB, a backend's least buffer
+PACKETS_TOGETHER = 4  # packets that a warp writes at once
+WARP_THREADS, MAX_THREADS = 32, 512  # MAX_THREADS: of a block; registers are allocated for that
 GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
 
 
 def packed_bytes(slot_bytes: int) -> int:
-    """Data that a slot of packets can hold, a whole number of vectors."""
+    """Bytes of data that a slot of packets can hold, a multiple of 16."""
     return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * PACKETS_TOGETHER * PACKET_DATA_BYTES // 16 * 16
 
 
-# Of a block of packets, as measured on an H200: few warps while there are blocks enough, then at most so many that
-# each has a part in every round.
+# Warps of a block that sends packets, as measured on an H200: few while there are enough blocks, then at most so many
+# that each has a part in every round.
 FEW_WARPS, MANY_WARPS, MOST_WARPS = 4, 8, 14
 
 
 def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
     """A plan for packets of ``count`` elements, of which a block sends one in ``shares`` to each PE.
 
-    slots: of packets, in a half of a block's inbox
+    slots: slots of packets in one buffer of a block's inbox
 
-    One part of a packet a thread, in small blocks as long as there are enough of them, then in
-    larger ones; then in all blocks, several parts a thread.
+    Each thread writes one part of a packet: in small blocks as long as there are enough of them, then in larger ones.
+    Beyond that each thread of all blocks writes several parts.
     """
     largest_elems = packed_bytes(limits.buffer_bytes // slots // 128 * 128) // item_bytes
     groups = max(1, -(-count * item_bytes // (shares * GROUP_DATA_BYTES)))
@@ -206,14 +207,15 @@ def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Li
     return Plan(n_blocks, piece, warps * WARP_THREADS)
 
 
-# As AllReduce's pieces were measured on H200s: a fence a piece costs about 2 us, and small pieces lose.
+# As measured on H200s for the pieces of AllReduce: a piece's fence costs about 2 us, so that small pieces are slower.
 PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES, MIN_BLOCK_BYTES = 8, 32768, 65536, 16384
 
 
 def piece_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB; many pieces, so that one is put while one is read, but each hides its fence.
+    """Blocks of at least 16 KiB, with many pieces, so that one is put while another is read; each is large enough to hide
+    its fence.
 
-    shares: pieces of a block in one round;  slots: of elements, in a half of a block's inbox
+    shares: pieces of a block in one round;  slots: slots of elements in one buffer of a block's inbox
     """
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // MIN_BLOCK_BYTES))
     share = -(-count // (n_blocks * shares))

@@ -1,31 +1,27 @@
-"""The primitives that every kernel text is written over.
+"""The primitives that every kernel is written over.
 
-A kernel text is a plain Python function.  It calls the names below and nothing
-else that needs a device.  Called from Python they raise; each backend puts its
-own body in their place, by name, when it compiles a text (``pennympi/bind.py``).
+A kernel is a plain Python function.  Of what needs a device it calls only the names below.  Called from plain Python
+they raise; when a backend compiles a kernel, it puts its own body in place of each name (``pennympi/compile/bind.py``).
 
-All addresses, byte counts and element counts are int64.  An address is that of
-*this* PE's memory: where a primitive writes to a peer it is given the local
-address of the symmetric object and the number of the PE, as in OpenSHMEM.
-``ctx`` is the handle of this PE; texts only pass it on.
+All addresses, byte counts and element counts are int64.  An address is one of *this* PE's memory: a primitive that
+writes to a peer takes the local address of the symmetric object and the number of the PE, as in OpenSHMEM.  ``ctx`` is
+the handle of this PE; kernels only pass it on.
 
-Every primitive is collective over the threads of one block, but for ``lanes``,
-``first``, ``load``, ``store`` and ``add_shared``, which each thread calls for
-itself.  Four rules keep the same text right on both devices:
+All threads of a block call a primitive together, except ``lanes``, ``first``, ``load``, ``store`` and ``add_shared``,
+which each thread calls for itself.  Four rules keep a kernel right on both devices:
 
-1. a block waits only for the block of the same index on a peer, so that a CPU
-   PE may run its blocks one after another;
-2. every wait ends in data or in ``PeerTimeout``; a PE whose wait gave up goes through the rest of its text, but its
-   puts reach nobody and its signals and packets say that they are worthless, so that whoever waits for them gives up too;
-3. every array line states its shape and unit;
-4. no text knows its backend.
+1. A block waits only for the block of the same index on a peer, so that a CPU PE may run its blocks one after another.
+2. Every wait ends in data or in ``PeerTimeout``.  A PE whose wait gave up runs the rest of its kernel, but its puts reach
+   no peer, and its signals and packets are marked as worthless, so that whoever waits for them gives up too.
+3. Every line about an array states its shape and unit.
+4. No kernel knows its backend.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 _Stub = Callable[..., Any]
-POISON = 1 << 62  # what a PE that gave up adds to all that it sends: signals' values and epochs are below it
+POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
 
 
 def _primitive(function: _Stub) -> _Stub:
@@ -33,7 +29,7 @@ def _primitive(function: _Stub) -> _Stub:
 
     def stub(*args: Any) -> Any:
         raise NotImplementedError(
-            f"{function.__name__}() is a kernel primitive: it runs inside a kernel text "
+            f"{function.__name__}() is a kernel primitive: it runs inside a kernel "
             "compiled by a team (team.kernel, team.allreduce, ...), not in plain Python"
         )
 
@@ -43,7 +39,7 @@ def _primitive(function: _Stub) -> _Stub:
     return stub
 
 
-# Where am I ---------------------------------------------------------------------------
+# The grid -----------------------------------------------------------------------------
 
 
 @_primitive
@@ -58,7 +54,7 @@ def blocks():
 
 @_primitive
 def lanes(start, stop):
-    """Indices of this thread in start..stop, strided by the block's threads."""
+    """The indices in start..stop that this thread handles: every n-th one, for n threads of the block."""
 
 
 @_primitive
@@ -111,8 +107,8 @@ def copy(dst, src, nbytes):
 
 
 # Partial results ----------------------------------------------------------------------
-# A partial is what travels while a reduction is under way: float32 for the 16-bit
-# floats, the element's own type for all others ("acc" in acc_bytes).
+# While a reduction is under way, partials travel: float32 for the 16-bit floats, the element's own type for all others.
+# acc_bytes is the size of one.
 
 
 @_primitive
@@ -134,7 +130,7 @@ def finish(ctx, dst, part, src, count):
 @_primitive
 def merge(ctx, dst, part, other, count):
     """dst (count,) partials = op(part (count,) partials, other (count,) partials), in this
-    order: PEs that merge the same two get the same bits if they name them alike."""
+    order: PEs that merge the same two in the same order get the same bits."""
 
 
 @_primitive
@@ -153,8 +149,8 @@ def put(ctx, dst, src, nbytes, pe):
 
 @_primitive
 def staged(ctx, room, src, nbytes, pe):
-    """Where a put of src (nbytes,), memory of a user, to ``pe`` may start: src itself, or, where no pointer
-    reaches ``pe``, a copy of it in ``room`` (nbytes,), memory of the lane.  A fence gives room back."""
+    """The address from which src (nbytes,), a user's memory, can be put to ``pe``: src itself, or, where no pointer
+    reaches ``pe``, a copy of it in ``room`` (nbytes,), memory of the workspace.  After a fence room is free again."""
 
 
 @_primitive
@@ -170,7 +166,7 @@ def put_signal(ctx, dst, src, nbytes, signal, value, pe):
 
 @_primitive
 def fence(ctx):
-    """Complete this block's earlier puts before its later signals, for every PE; their sources are free again."""
+    """Complete this block's earlier puts before its later signals, to every PE.  Their sources are free again."""
 
 
 @_primitive
@@ -180,8 +176,8 @@ def signal(ctx, signal, value, pe):
 
 @_primitive
 def wait(ctx, signal, value, source):
-    """Wait until the local word ``signal`` is at least ``value`` (acquire).  One
-    thread polls.  ``source`` is the PE that an error names (-1: unknown)."""
+    """Wait until the local word ``signal`` is at least ``value`` (acquire).  One thread polls.
+    source: the PE that an error names (-1: unknown)"""
 
 
 @_primitive
@@ -276,16 +272,16 @@ def store_multicast(ctx, dst, src, nbytes):
 
 @_primitive
 def meet_multicast(ctx, signal, value, n_pes):
-    """Set the local word ``signal`` and wait until the least of all PEs' is at least ``value``:
+    """Set the local word ``signal`` to ``value`` and wait until that word is at least ``value`` on every PE:
     a barrier, which also orders multicast and plain accesses to the same memory."""
 
 
-# Ways and epochs ----------------------------------------------------------------------
+# Routes and epochs --------------------------------------------------------------------
 
 
 @_primitive
 def read_route(routes, index):
-    """Word ``index`` of what the row's ``routes`` gave for this PE (int64)."""
+    """Word ``index`` of the int64 words that the row's ``routes`` function gave for this PE."""
 
 
 @_primitive

@@ -1,11 +1,11 @@
-"""Two binary trees over the same PEs, of which (nearly) every PE is a leaf in one.
+"""Two binary trees over the same PEs.  Every PE, but one where n is odd, is a leaf in one of them.
 
 Source: Sanders, Speck and Traeff, "Two-tree algorithms for full bandwidth broadcast,
 reduction and scan" (2009); NCCL 2.4.  In the first tree the positions 1..n-1 stand in
 order of a search tree: odd ones are leaves, the lowest set bit is a position's height,
 and position 0 is the root above, with one child.  The second tree is the first over the
 PEs in another order, which gives the odd positions to the PEs that were even: mirrored
-for an even n, turned by one for an odd n (where one PE is inner in both).
+for an even n, turned by one for an odd n (where one PE is a leaf in neither).
 """
 
 from .algorithm import Place

@@ -1,13 +1,13 @@
 """Half butterfly: whole vectors among the PEs of one half, then one swap with the other half; two hops.
 
 Source: vLLM pull request 2192's third algorithm, for GPUs on PCIe, where all-to-all
-between all of them starves the links.  Its text counts log2(n) stages, and its code
-adds up inside each half and then across, which at four PEs is the same and always
-two hops; the log2(n) stages at any n are ``recursive_doubling``.  Here messages are
-pushed, and of an odd n the lower half has one PE more, served by the last PE.
+between all of them starves the links.  Its description counts log2(n) stages, but its
+code always takes two hops: it adds up inside each half and then across, which is the
+same at four PEs (``recursive_doubling`` has log2(n) stages).  Here messages are pushed.
+If n is odd the lower half has one PE more, which the last PE serves.
 
-Bits: all PEs of a half add its vectors in the PEs' order, and every PE merges the
-lower half's partial with the upper's, in this order.
+All PEs have the same bits: those of a half add its vectors in the PEs' order, and every
+PE merges the lower half's partial with the upper half's, in this order.
 
 Cost of P bytes, h = ceil(n/2), w = acc_bytes / item_bytes:
 2 alpha + (h - 1 + w) P beta + h P gamma.

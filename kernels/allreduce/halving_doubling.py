@@ -1,11 +1,11 @@
 """Recursive halving, then recursive doubling: 2 log2 n hops, and no more bytes than a ring.
 
 Source: Rabenseifner, "Optimization of collective reduction operations" (2004); the
-"butterfly" of vLLM pull request 2192.  In the first half of the hops the two partners
-share what they hold, each gives one half away and adds up the other; the second half
-of the hops runs backwards and collects the finished chunks.
+"butterfly" of vLLM pull request 2192.  In each of the first log2 n hops two partners split
+the part that both hold: each gives one half away and adds up the other.  The other hops go
+back through the same partners and collect the finished chunks.
 
-A chunk's last hop is on one PE, which hands its bits on: they are the same everywhere.
+All PEs have the same bits: one PE finishes each chunk, and all others copy it.
 
 Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
 2 log2(p) alpha + (1 + w) (p-1)/p P beta + (p-1)/p P gamma, and 2 alpha + 2 P beta + P gamma more if n is not p.
@@ -121,7 +121,7 @@ def _signals(place: Place) -> int:
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """As many blocks as pieces of 4 KiB can feed, pieces as large as a half allows."""
+    """As many blocks as pieces of 4 KiB can feed, pieces as large as a buffer allows."""
     p = pof2(place.n_pes)
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (p * 4096)))
     return Plan(n_blocks, cut(count, p * n_blocks, limits.buffer_bytes // (3 * p * acc_bytes)))

@@ -3,7 +3,7 @@
 Source: Penny, part 3.  Every PE owns the slice of its local rank, 1/M of the vector
 on nodes of M PEs.  It adds up its node's slice, exchanges it with the PEs of its
 local rank on the other N-1 nodes (reduce-scatter, then all-gather, one hop each),
-and hands the result to its node: four hops whatever the size of the machine, and
+and hands the result to its node.  That takes four hops at any number of nodes, and
 every rail carries the same 2 (N-1)/(N M) of the vector.  n = N M PEs, b bytes:
 
     T = 2 alpha_node + 2 alpha_net + 2 (M-1)/M b beta_node + 2 (N-1)/(N M) b beta_net
@@ -11,8 +11,8 @@ every rail carries the same 2 (N-1)/(N M) of the vector.  n = N M PEs, b bytes:
 
 (16-bit floats cross between nodes as float32 while they are being added: 3 (N-1)/(N M) b beta_net.)
 
-Every PE gets the same bits: each chunk is completed by one PE, which adds the PEs of
-each node in order, then the nodes in order, and rounds once; all others copy it.
+All PEs have the same bits: one PE completes each chunk, by adding the PEs of each node in
+order, then the nodes in order, and rounds it once; all others copy it.
 """
 
 from typing import NamedTuple
@@ -223,7 +223,7 @@ def _routes(place: Place, me: int) -> list[int]:
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB, pieces as large as a half allows."""
+    """Blocks of at least 16 KiB, pieces as large as a buffer allows."""
     n_pes, n_nodes = place.n_pes, len(place.nodes)
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     return Plan(n_blocks, cut_evenly(count, n_pes * n_blocks, limits.buffer_bytes // (2 * (n_pes + n_nodes) * acc_bytes)))

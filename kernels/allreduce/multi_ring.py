@@ -1,22 +1,22 @@
-"""Multi-ring AllReduce: one ring a rail, each carries its share of the vector.
+"""Multi-ring AllReduce: one ring for each rail, which carries its share of the vector.
 
 Source: the Penny worklog, part 1 ("as many rings as NICs", alternating by node,
-every other ring reversed).  One ring alone goes through one NIC a node, in and
-out; here every NIC sends one ring's messages and receives one ring's.
+every other ring reversed).  A single ring uses one NIC of a node to receive and one to
+send; here every NIC sends the messages of one ring and receives those of one ring.
 ``../rings.py`` says which PE follows which.
 
-Each ring is ``ring.py``'s: each PE sends 2 (n-1)/n of the vector in all, 1/rails
-of that to other nodes at most.  n PEs on N nodes, R rings, b bytes:
+Each ring works as in ``ring.py``: each PE sends 2 (n-1)/n of the vector in all, at most
+1/R of that to other nodes.  n PEs on N nodes, R rings, b bytes:
 
     T = 2 (n-1-N) alpha_node + 2 N alpha_net
         + 2 (n-1)/n b max(beta_node, beta_net / R) + (n-1)/n b gamma
 
-(a chunk goes round twice, n-1 hops each time, N of them or one less between nodes; beta_node
-is of all links of a PE together).  On one node the rings are as many as use every link, and
+(a chunk goes round twice, n-1 hops each time, N or N-1 of them between nodes; beta_node is for
+all links of a PE together).  On one node there are enough rings to use every link, and
 T = 2 (n-1) alpha_node + 2 (n-1)/n b beta_node + (n-1)/n b gamma.
 
-Every PE gets the same bits: a chunk is reduced along its ring by one PE after the
-other and rounded once, by the last; all others copy what that one sent.
+All PEs have the same bits: one PE after the other adds to a chunk along its ring, the
+last one rounds it, and all others copy what that one sent.
 """
 
 from typing import NamedTuple
@@ -110,7 +110,7 @@ def receive_step(pe: PE, call: Reduction, now: Share, step: int):
 def multi_ring(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    A block serves one ring, or, where blocks are fewer than rings, several step by step ("turns").
+    A block serves one ring.  Where there are fewer blocks than rings, it serves several, each in its turn in every step.
 
     inbox, outbox (blocks, 2 buffers), a buffer holds (turns, 2 (n_pes-1) steps, piece_elems) partials
     signals       (blocks, 2, rings, 2 (n_pes-1) steps) words, of which a block uses as many as it has turns

@@ -1,16 +1,16 @@
-"""AllReduce by the switch: every PE is head of 1/n of the vector, which the NVSwitch adds up and copies.
+"""AllReduce by the switch: every PE has the NVSwitch add up 1/n of the vector and copy it to all.
 
-Source: NVLink SHARP as NCCL uses it (NVLS).  A PE stages its vector in symmetric memory; a
-head reads its piece with one multimem.ld_reduce per 16 bytes, which the switch answers with
+Source: NVLink SHARP as NCCL uses it (NVLS).  Each PE stages its vector in symmetric memory.
+It reads its piece with one multimem.ld_reduce per 16 bytes, which the switch answers with
 the sum over all PEs, and writes it back with one multimem.st, which the switch copies to all.
-On entry and exit each PE posts its epoch and polls the least of all PEs' epochs, one load.
+On entry and exit each PE posts its epoch and polls the least of all PEs' epochs by one load.
 
-Every input is staged, symmetric or not: two PEs may give arrays at different places of the heap.
+Every input is staged, even a symmetric one: two PEs may give arrays at different places of the heap.
 
-Bits: a piece is added up once, for its head, and copied, so they are the same on every PE.  The
-order of the PEs and the rounding are the switch's, so another algorithm may give others.  Its
-min and max may drop a NaN, and what is divided for an average must not be rounded before:
-those are refused, and so is what the switch cannot add up.
+All PEs have the same bits, for a piece is added up once and copied.  They may differ from those
+of other algorithms, because the switch chooses the order of the PEs and the rounding.  Refused are
+min and max, which may drop a NaN, averages of types that would be rounded before they are divided,
+and all types that the switch cannot add up.
 
 Cost of P bytes: 2 alpha (each a store, and a load through the switch) + (1 + 1/n) P beta, no gamma.
 """
@@ -25,7 +25,7 @@ def nvls(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
     inbox   (blocks, 2 buffers), a buffer holds (staged, result) of n_pes pieces of elements each
-    outbox  (blocks, 2 buffers): the piece of this head, then scratch
+    outbox  (blocks, 2 buffers): this PE's piece, then scratch
     signals (blocks, 2) words: entered, left
     """
     round_elems = pe.n_pes * call.piece_elems
@@ -53,7 +53,7 @@ def nvls(pe: PE, call: Reduction, work: Work):
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """As many blocks as pieces of 4 KiB can feed, pieces as large as a half allows."""
+    """As many blocks as pieces of 4 KiB can feed, pieces as large as a buffer allows."""
     n_pes = place.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (n_pes * 4096)))
     return Plan(n_blocks, cut(count, n_pes * n_blocks, limits.buffer_bytes // (2 * n_pes * acc_bytes)))

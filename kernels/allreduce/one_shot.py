@@ -1,4 +1,4 @@
-"""One-shot AllReduce: everybody puts everything to everybody, each piece with a signal.
+"""One-shot AllReduce: every PE puts its whole vector to every other PE, piece by piece with a signal each.
 
 Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
 (pull request 2192), pushed instead of pulled.  One piece is under way while the

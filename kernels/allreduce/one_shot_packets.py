@@ -1,8 +1,8 @@
-"""One-shot AllReduce by packets: everybody sends everything to everybody, no barrier.
+"""One-shot AllReduce by packets: every PE sends its whole vector to every other PE, without a barrier.
 
 Source: the LL128 protocol of NCCL (a flag in every 128-byte line, NVLink stores
-a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  One hop: the
-latency of a store and of the poll that sees it.
+a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  It takes one hop:
+the latency of a store and of the poll that sees it.
 """
 
 from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan

@@ -1,12 +1,12 @@
-"""Recursive doubling: whole vectors swapped with the PEs at distance 1, 2, 4, ...; log2 n hops.
+"""Recursive doubling: PEs at distance 1, 2, 4, ... exchange whole vectors; log2 n hops.
 
 Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication
-operations in MPICH" (2005).  Few messages and a partner a hop: for small vectors
-where a hop is dear, as between nodes.
+operations in MPICH" (2005).  Each PE has one partner in a hop and sends few messages:
+this is for small vectors where a hop is expensive, as between nodes.
 
-Every hop doubles the PEs whose sum a PE holds.  The two partners of a hop merge
-the same two partials in the same order, the lower seat's first, so by induction
-all PEs of a doubled group hold the same bits.
+Every hop doubles the number of PEs whose sum a PE holds.  The two partners of a hop
+merge the same two partials in the same order, that of the lower one first, so that all
+PEs that hold the same sum hold the same bits.
 
 Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
 log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n is not p.

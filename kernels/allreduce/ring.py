@@ -1,4 +1,4 @@
-"""Ring AllReduce: reduce-scatter round the ring, then all-gather round the ring.
+"""Ring AllReduce: reduce-scatter around the ring, then all-gather around the ring.
 
 Source: Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for clusters
 of workstations" (2009); the put-with-signal form follows the Penny worklog.
@@ -57,7 +57,7 @@ def _steps(place: Place) -> int:
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """As many blocks as chunks of 4 KiB can feed, pieces as large as a half allows."""
+    """As many blocks as chunks of 4 KiB can feed, pieces as large as a buffer allows."""
     wanted = max(1, count * item_bytes // (place.n_pes * 4096))
     n_blocks = min(limits.max_blocks, wanted)
     return Plan(n_blocks, cut(count, place.n_pes * n_blocks, limits.buffer_bytes // (_steps(place) * acc_bytes)))

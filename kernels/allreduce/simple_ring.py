@@ -1,9 +1,9 @@
-"""Simple-ring AllReduce: the whole vector goes down the ring once, its sum once more.
+"""Simple-ring AllReduce: partials go round the ring once, and the sum goes round once more.
 
 Source: the Penny worklog, part 1 ("Simple ring kernel").  PE 0 starts, every PE
-adds its own part and passes the partial on, the last PE completes it and the
-result runs round again.  Two messages a PE: few hops' worth of signals for
-small vectors, but every byte crosses every link in sequence.
+adds its own part and passes the partial on, the last PE completes it, and the
+result goes round again.  A PE sends two messages only, but every byte crosses
+every link, one after the other.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
@@ -55,7 +55,7 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB, pieces as large as a half allows."""
+    """Blocks of at least 4 KiB, pieces as large as a buffer allows."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
     return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // (2 * acc_bytes)))
 

@@ -1,11 +1,12 @@
-"""Double binary tree: half of the vector up and down one tree, half in the other, piece after piece.
+"""Double binary tree: half of the vector goes up and down one tree, half in the other, piece after piece.
 
 Source: Sanders, Speck and Traeff (2009), NCCL 2.4; the trees are in ``trees.py``.  A PE
-that passes two children's pieces on in one tree is a leaf in the other, so that both
-trees together send as much as one ring would, over log2 n hops each way.
+that has children in one tree is a leaf in the other, so that both trees together send
+as much as one ring would, over log2 n hops each way.
 
 Four pieces of a tree are under way: a PE sends the next three up before it waits for
-the result of a piece.  A piece is completed by the root, once, and its bits go down.
+the result of a piece.  All PEs have the same bits: the root completes a piece, and all
+others copy it.
 
 Cost of P bytes in K pieces a tree, w = acc_bytes / item_bytes, d = ceil(log2 n):
 2 d (alpha + P / (2 K) beta) + (1 + w) P beta + P gamma.

@@ -1,8 +1,8 @@
 """Two-shot AllReduce, pushed: reduce-scatter in one hop, then all-gather in one hop.
 
 Source: vLLM pull request 2192 (two-stage) and Penny part 2, pushed instead of
-pulled: every PE reduces one chunk, puts arrive with a signal, and no barrier is
-left.  Every PE sends 2 (n-1)/n of the vector, as the ring does, in two hops.
+pulled: every PE reduces one chunk, and puts arrive with a signal, without a barrier.
+Every PE sends 2 (n-1)/n of the vector, as in the ring, in two hops.
 
 The links are kept busy: a round puts the pieces of the next one before it waits
 for its own, and collects the reduced chunks of the one before.  Its signals come

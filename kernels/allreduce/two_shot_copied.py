@@ -1,11 +1,11 @@
-"""Two-shot AllReduce: reduce-scatter by this text, all-gather by the device's copy engines.
+"""Two-shot AllReduce: reduce-scatter by this kernel, all-gather by the device's copy engines.
 
 Source: NVIDIA's copy engine collectives (NCCL 2.28).  The engines move 388 GB/s
 over NVLink where a kernel's stores move 356 to 365 (H200), and need no
 multiprocessor, but each copy costs microseconds: this is for the largest vectors.
 
 PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the
-stream until all PEs' copies have arrived.  The chunks are whole: a copy each.
+stream until all PEs' copies have arrived.  A chunk is contiguous: one copy for each PE.
 """
 
 from ..algorithm import ELEMENTS, VECTOR_ELEMS, Algorithm, Limits, Place, Plan, by_stores, cut

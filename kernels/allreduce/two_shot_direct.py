@@ -1,11 +1,11 @@
 """Two-shot AllReduce whose second shot goes straight into the peers' ``out``.
 
 Source: the zero-copy all-gather of NCCL's symmetric windows, on top of this
-library's pushed two-shot.  ``out`` is the same symmetric object on every PE, so
-nothing is collected from an inbox: half of the work in a PE's own memory is saved.
+library's pushed two-shot.  ``out`` is the same symmetric object on every PE, so that
+nothing is copied from an inbox, which saves half of the work in a PE's own memory.
 
-A PE's ``out`` may be written as soon as its parts have come: then its kernel runs,
-what was in front of it in its stream is done, and so is its reading of that chunk.
+Peers may write a chunk of a PE's ``out`` once that PE's part of the chunk has come: then its
+kernel runs, what was before it in its stream is done, and it has read the chunk.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut

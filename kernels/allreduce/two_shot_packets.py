@@ -1,7 +1,7 @@
-"""Two-shot AllReduce by packets: both hops carry their epoch, nothing else is waited for.
+"""Two-shot AllReduce by packets: the packets of both hops carry their epoch, without a barrier.
 
 Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
-in place of a sentinel, so that every dtype and every value will do.
+in place of a sentinel value, so that it works for every dtype and every value.
 """
 
 from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan

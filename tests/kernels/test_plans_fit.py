@@ -1,4 +1,4 @@
-"""Every plan fits the inbox, at any number of PEs: by counting slots, and by running texts to see where they write."""
+"""Every plan fits the inbox, at any number of PEs: by counting slots, and by running kernels to see where they write."""
 
 import json
 from collections import defaultdict
@@ -77,13 +77,13 @@ EPOCH = 6
 
 
 class Workspace:
-    """Bodies of primitives that note what a text writes into peers' inboxes, its outbox, and the words it uses."""
+    """Bodies of primitives that note what a kernel writes into peers' inboxes, its outbox, and the words it uses."""
 
     def __init__(self, row, place, limits, plan, count, item_bytes, acc_bytes):
         self.row, self.place, self.limits, self.plan = row, place, limits, plan
         self.known = {
             "ctx": 0, "n_pes": place.n_pes, "item_bytes": item_bytes, "acc_bytes": acc_bytes, "out": OUT, "src": SRC,
-            "count": count, "n_elems": count, "piece_elems": plan.piece_elems, "buffer_bytes": limits.buffer_bytes,
+            "n_elems": count, "piece_elems": plan.piece_elems, "buffer_bytes": limits.buffer_bytes,
             "inbox": INBOX, "outbox": OUTBOX, "signals": SIGNALS, "epochs": 0, "routes": ROUTES,
             "residual": 0, "reach": 0, "root": 0,
             "nbytes": count * item_bytes, "piece_bytes": plan.piece_elems * item_bytes,
@@ -92,15 +92,15 @@ class Workspace:
         self.inbox = defaultdict(dict)  # of each PE: address -> the most bytes that are written there
         bodies = {name: self.nothing for name, one in vars(primitives).items() if getattr(one, "primitive", False)}
         bodies |= {name: getattr(self, name) for name in bodies if name in vars(Workspace)}
-        self.text = bind(row.kernel, bodies, lambda helper: helper)
+        self.kernel = bind(row.kernel, bodies, lambda helper: helper)
 
     def run(self, me, block):
         self.me, self.index = me, block
         self.words = self.row.routes(self.place, me) if self.row.routes else ()
-        self.text(*grouped(self.row.kernel, [{**self.known, "me": me}[name] for name in parameters(self.row.kernel)]))
+        self.kernel(*grouped(self.row.kernel, [{**self.known, "me": me}[name] for name in parameters(self.row.kernel)]))
 
     def nothing(self, *args):
-        """A primitive that writes to no lane."""
+        """A primitive that does not write to a workspace."""
 
     def block(self):
         return self.index
@@ -121,16 +121,16 @@ class Workspace:
     def own(self, at, nbytes):
         """This PE writes its outbox, or elsewhere."""
         if nbytes > 0 and OUTBOX <= at < SIGNALS:
-            self.in_a_half(at - OUTBOX, nbytes)
+            self.in_a_buffer(at - OUTBOX, nbytes)
 
-    def in_a_half(self, at, nbytes):
-        half = self.limits.buffer_bytes
-        assert at // half // 2 == self.index, f"at {at}: not block {self.index}'s half"
-        assert at % half + nbytes <= half, f"{nbytes} bytes at {at % half} of a half of {half}"
+    def in_a_buffer(self, at, nbytes):
+        size = self.limits.buffer_bytes
+        assert at // size // 2 == self.index, f"at {at}: not in block {self.index}'s buffers"
+        assert at % size + nbytes <= size, f"{nbytes} bytes at {at % size} of a buffer of {size}"
 
     def put(self, ctx, dst, src, nbytes, pe):
         if nbytes > 0 and INBOX <= dst < OUTBOX:
-            self.in_a_half(dst - INBOX, nbytes)
+            self.in_a_buffer(dst - INBOX, nbytes)
             found = self.inbox[pe]
             found[dst] = max(found.get(dst, 0), nbytes)
 
@@ -211,7 +211,7 @@ def elements_of_a_round(table, name, place, plan):
 
 
 @pytest.mark.parametrize(("table", "name"), ROWS)
-def test_a_text_stays_in_its_slots(table, name):
+def test_a_kernel_stays_in_its_slots(table, name):
     """Two rounds of a block and one of another, at few PEs and at as many as the row takes."""
     row, limits = ROWS[table, name], Limits(132, 256 << 10)
     able = [place for n in N_PES for place in places(n) if runs(row, place, limits)]
