@@ -1,5 +1,7 @@
 """Every PE gives a row to each other PE, by puts or by packets: what AllGather and all-to-all share."""
 
+from typing import NamedTuple
+
 from .algorithm import PACKET_BYTES
 from .block import POISON, all_to_all_packets, copy, put, read_epoch, signal_all, wait_all
 from .records import PE, Transfer, Work
@@ -23,20 +25,29 @@ BY_INBOX = 2  # pieces of a block that go through the inbox before others go str
 SIGNALS = 2  # words of a block for each PE
 
 
-def put_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int, start: int, epoch: int, homes: int) -> None:
-    """To every other PE the piece of its row that begins at byte ``start``.
+class Rows(NamedTuple):
+    """Where rows are read and where they may go.
 
-    homes: address of the words that say where each PE's out lies, or 0: every piece goes to its slot of an epoch
+    stride_bytes: from one row of src to the next; 0: one row for all PEs
+    inbox:        address of the inbox
+    homes:        address of (n_pes,) words: bytes from a PE's inbox to its out; 0 in a word: peers may not write its out
     """
-    slot, nbytes = slot_at(quarter_slots(work, epoch, pe.n_pes), pe.me), piece_nbytes(call, start)
+
+    stride_bytes: int
+    inbox: int
+    homes: int
+
+
+def put_rows(pe: PE, call: Transfer, rows: Rows, start: int, slot: int) -> None:
+    """To every other PE the piece of its row at byte ``start``: to its out where that is known, else to ``slot``."""
+    nbytes = piece_nbytes(call, start)
     for k in range(1, pe.n_pes):
-        to = peer(pe, k)
-        dst = slot
-        if homes:
-            home = read_epoch(homes, to)
+        to, dst = peer(pe, k), slot
+        if rows.homes:
+            home = read_epoch(rows.homes, to)
             if home != 0 and home < POISON:
-                dst = work.inbox + home + pe.me * call.nbytes + start
-        put(pe.ctx, dst, call.src + to * src_stride_bytes + start, nbytes, to)
+                dst = rows.inbox + home + pe.me * call.nbytes + start
+        put(pe.ctx, dst, call.src + to * rows.stride_bytes + start, nbytes, to)
 
 
 def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
@@ -59,14 +70,16 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
         # A PE reads such a word of the call before until it sends its last piece, and no PE is in this call without that.
         signal_all(pe.ctx, homes, call.out - work.inbox if call.reach else 0, pe.me, pe.n_pes)
     if start < call.nbytes:
-        put_rows(pe, call, work, src_stride_bytes, start, epoch + 1, 0)
+        slots = quarter_slots(work, epoch + 1, pe.n_pes)
+        put_rows(pe, call, Rows(src_stride_bytes, work.inbox, 0), start, slot_at(slots, pe.me))
         fence_signal_all(pe, arrived, epoch + 1)
     while start < call.nbytes:
         epoch, following = epoch + 1, start + stride
         if following < call.nbytes:
-            # From here on this PE has waited for every PE's first piece, so that the words are of this call.
-            known = homes if epoch >= by_inbox else 0
-            put_rows(pe, call, work, src_stride_bytes, following, epoch + 1, known)
+            # From this round on the PE has waited for every PE's first piece, so that the words are of this call.
+            rows = Rows(src_stride_bytes, work.inbox, homes if epoch >= by_inbox else 0)
+            slots = quarter_slots(work, epoch + 1, pe.n_pes)
+            put_rows(pe, call, rows, following, slot_at(slots, pe.me))
         nbytes = piece_nbytes(call, start)
         if own_out != own_src:
             copy(own_out + start, own_src + start, nbytes)

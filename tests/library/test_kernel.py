@@ -1,4 +1,4 @@
-"""team.kernel: a user's own text on this team's device."""
+"""team.kernel: a user's own kernel on this team's device."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from pennympi.kernels.block import add_shared, block, block_sum, blocks, first, 
 
 pytestmark = pytest.mark.mpi
 
-SCALE = 3  # a global number is a constant of the text
+SCALE = 3  # a global number is a constant of the kernel
 
 
 def square(x):
@@ -93,7 +93,7 @@ def test_block_sum_and_add_shared(team, n_blocks):
 
 
 def test_both_floats_of_one_text(team):
-    """One process, one text, two dtypes: each has its own machine code, also when launched in turns."""
+    """One process, one kernel, two dtypes: each has its own machine code, also when launched in turns."""
     values = np.random.default_rng(2).random(500)
     kernels = {name: team.kernel(scaled, name) for name in ("float32", "float64")}
     for _ in range(2):

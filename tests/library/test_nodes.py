@@ -5,8 +5,8 @@ import hashlib
 import numpy as np
 import pytest
 from on_device import device, same, to_numpy, write
+from random_calls import Calls
 from reductions import OPS, expected, own
-from test_backtoback import Calls
 
 import pennympi
 from pennympi.arrays.dtypes import TABLE as DTYPES
