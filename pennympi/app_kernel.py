@@ -1,13 +1,13 @@
 """Kernels of applications: functions of the user's own, compiled for the team's device."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .arrays.dtypes import DType
 from .backend import Backend, Kernel
-from .compile.bind import records
+from .compile.bind import parameters, records
 from .compile.options import KernelOptions, LaunchBounds
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 
@@ -25,7 +25,8 @@ class AppKernel:
         if min_blocks < 1:
             raise ValueError(f"resident {min_blocks}: a multiprocessor holds at least one block")
         self._name = getattr(kernel, "__name__", "kernel")
-        self._wanted = dict(list(records(kernel).items())[1:])
+        self._wanted = list(records(kernel).items())[1:]
+        self._ints = "i" * (len(parameters(kernel)) - 1)
         self._compiled: dict[str, Kernel] = {}
 
     def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int | None = None) -> None:
@@ -43,16 +44,12 @@ class AppKernel:
         most = self._bounds.max_threads
         if not 1 <= threads <= most or threads % WARP_THREADS:
             raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {most}")
-        values, kinds = [], ""
-        for arg in self._numbers(args):
-            if isinstance(arg, float | np.floating):
-                values.append(float(arg))
-                kinds += "f"
-                continue
-            # NumPy's numbers are buffers too: the address of one would be worthless.
-            number = isinstance(arg, int | np.integer | np.bool_)
-            values.append(int(arg) if number else self._backend.span(arg, False).address)
-            kinds += "i"
+        values, kinds = self._numbers(args), self._ints
+        for i, value in enumerate(values):
+            if type(value) is not int:  # most are, and nothing has to be done about them
+                values[i] = number = self._number(value)
+                if isinstance(number, float):
+                    kinds = f"{kinds[:i]}f{kinds[i + 1 :]}"
         kernel = self._compiled.get(kinds)
         if kernel is None:
             options = KernelOptions(kinds, self._dtype, bounds=self._bounds)
@@ -60,11 +57,25 @@ class AppKernel:
         self._backend.order.record_pending()  # the kernel may wait for a peer
         kernel.launch(blocks, values, self._backend.stream_handle(stream), threads)
 
-    def _numbers(self, args: tuple[Any, ...]) -> Iterator[Any]:
+    def _numbers(self, args: tuple[Any, ...]) -> list[Any]:
         """The arguments, with the fields of a record in its place.  Raises TypeError."""
         if len(args) != len(self._wanted):
             raise TypeError(f"kernel {self._name} takes {len(self._wanted)} arguments after blocks, not {len(args)}")
-        for arg, (name, record) in zip(args, self._wanted.items(), strict=True):
-            if record and not isinstance(arg, record):
+        values: list[Any] = []
+        for arg, (name, record) in zip(args, self._wanted, strict=True):
+            if record is None:
+                values.append(arg)
+            elif isinstance(arg, record):
+                values += arg
+            else:
                 raise TypeError(f"kernel {self._name} takes a {record.__name__} as {name}, not {type(arg).__name__}")
-            yield from arg if record else (arg,)
+        return values
+
+    def _number(self, value: Any) -> int | float:
+        """A number as Python's int or float; the address of an array."""
+        if isinstance(value, float | np.floating):
+            return float(value)
+        # NumPy's numbers are buffers too: the address of one would be worthless.
+        if isinstance(value, int | np.integer | np.bool_):
+            return int(value)
+        return self._backend.span(value, False).address
