@@ -113,7 +113,7 @@ def test_states_in_words():
 def state_of(child, letters):
     """The state of a process once it is one of these letters, or after five seconds."""
     end = time.monotonic() + 5
-    while (state := table._life(child.pid)) not in letters and time.monotonic() < end:
+    while (state := table._process_state(child.pid)) not in letters and time.monotonic() < end:
         time.sleep(0.01)
     return state
 
@@ -156,28 +156,28 @@ def test_signs_of_life_go_to_all_tables_of_a_process_and_never_back():
     with control_over() as first, control_over() as second:
         mine = time.monotonic_ns() + 10**6 * (ME + 1)
         for shown_ns in (mine, mine - 10**5):
-            liveness.show(shown_ns)
-        found = every_pe(lambda pe: (first.life(pe), second.life(pe)))
+            liveness.show_alive(shown_ns)
+        found = every_pe(lambda pe: (first.last_alive_ns(pe), second.last_alive_ns(pe)))
         times = WORLD.allgather(mine)
         assert found == [[(shown_ns, shown_ns) for shown_ns in times]] * N_PES
-        words = every_pe(lambda pe: ctypes.c_int64.from_address(first.life_address(pe)).value)
+        words = every_pe(lambda pe: ctypes.c_int64.from_address(first.last_alive_address(pe)).value)
         assert words == [times] * N_PES
-        assert seen(lambda: (first.life(NOBODY), first.life_address(NOBODY))) == [(0, 0)] * N_PES
+        assert seen(lambda: (first.last_alive_ns(NOBODY), first.last_alive_address(NOBODY))) == [(0, 0)] * N_PES
 
 
 def test_a_closed_table_is_not_written_any_more():
     with control_over() as open_one:
         with control_over() as closed:
-            addresses = open_one.life_address(ME), closed.life_address(ME)
-            n_words = int(liveness._own[0])
-            own = set(liveness._own[1 : 1 + n_words])
+            addresses = open_one.last_alive_address(ME), closed.last_alive_address(ME)
+            n_words = int(liveness._own_words[0])
+            own = set(liveness._own_words[1 : 1 + n_words])
             there = addresses[0] in own and addresses[1] in own
-        own = set(liveness._own[1 : 1 + int(liveness._own[0])])
+        own = set(liveness._own_words[1 : 1 + int(liveness._own_words[0])])
         gone = addresses[0] in own and addresses[1] not in own and len(own) == n_words - 1
         assert seen(lambda: (there, gone)) == [(True, True)] * N_PES
         later = time.monotonic_ns() + 10**6
-        liveness.show(later)
-        assert all(seen(lambda: open_one.life(ME) == later))
+        liveness.show_alive(later)
+        assert all(seen(lambda: open_one.last_alive_ns(ME) == later))
 
 
 def test_a_table_of_some_ranks_in_another_order():
@@ -214,7 +214,11 @@ def test_a_table_knows_the_pes_of_its_node_only():
         found = seen(lambda: (control.pes, control.local, control.n_local))
         assert found == [(list(range(pe % 2, N_PES, 2)), pe // 2, len(range(pe % 2, N_PES, 2))) for pe in range(N_PES)]
         assert all(seen(lambda: all(control.call(pe) == f"PE {pe} (call 1)" for pe in mates)))
-        assert all(seen(lambda: all(control.life(pe) > 0 for pe in mates) and not any(map(control.life, others))))
+        assert all(
+            seen(
+                lambda: all(control.last_alive_ns(pe) > 0 for pe in mates) and not any(map(control.last_alive_ns, others))
+            )
+        )
         assert all(seen(lambda: all(control.describe(pe) == f"PE {pe} is on another node" for pe in others)))
         if ME % 2:
             control.enter("only on one of the nodes")

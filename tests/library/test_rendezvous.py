@@ -15,7 +15,7 @@ from mpi4py import MPI
 from pennympi.errors import PeerTimeout
 from pennympi.job import liveness, rendezvous
 from pennympi.job.control import COMPUTING, WAITING, Control
-from pennympi.job.rendezvous import ARRIVED, LEFT, Deadline, Meeting, gather_checked, pauses
+from pennympi.job.rendezvous import ARRIVED, LEFT, Deadline, PolledBarrier, gather_checked, poll_times
 
 pytestmark = pytest.mark.mpi
 WORLD = MPI.COMM_WORLD
@@ -68,7 +68,7 @@ def test_everybody_comes():
         start_ns = time.monotonic_ns()
         for _ in range(20):
             rendezvous.rendezvous(comm, control, "barrier", LONG_S)
-        assert all(seen(control.life(ME) >= start_ns or N_PES == 1)), "who comes to a meeting shows that it lives"
+        assert all(seen(control.last_alive_ns(ME) >= start_ns or N_PES == 1)), "a PE in a meeting shows that it is alive"
         met = control.call(ME), control.state(ME)
         assert seen(met) == [("barrier (call 20)" if N_PES > 1 else "no call yet", COMPUTING)] * N_PES
 
@@ -134,7 +134,7 @@ def test_a_deadline_counts_from_the_last_sign_of_life():
         end = time.monotonic() + 1.5 * timeout_s
         while time.monotonic() < end:
             shown_ns = time.monotonic_ns()
-            liveness.show(shown_ns)
+            liveness.show_alive(shown_ns)
             time.sleep(0.02)
 
     with job() as (comm, control):
@@ -142,7 +142,7 @@ def test_a_deadline_counts_from_the_last_sign_of_life():
         last_sign_ns = seen(shown_ns)[LAST]
         assert all(errors[:LAST])
         assert all(end_ns - last_sign_ns >= 1e9 * timeout_s for end_ns in ends_ns[:LAST])
-        lives = seen(control.life(ME))
+        lives = seen(control.last_alive_ns(ME))
         assert all(life == last_sign_ns for life in lives[:LAST]), "those who wait show the life that they wait for"
 
 
@@ -167,12 +167,12 @@ def test_missing_pes_are_all_named_in_order():
 
 def test_the_error_stays_short_however_many_are_missing():
     control = SimpleNamespace(describe="<{}>".format)
-    assert rendezvous._whereabouts([3, 5], control) == ": <3>; <5>."
-    assert rendezvous._whereabouts(list(range(4)), control) == ": <0>; <1>; <2>; <3>."
-    assert rendezvous._whereabouts(list(range(5)), control).endswith("; <3>; 5 PEs in all are missing.")
-    assert rendezvous._whereabouts(list(range(9)), control) == ": <0>; <1>; <2>; <3>; 9 PEs in all are missing."
+    assert rendezvous._describe([3, 5], control) == ": <3>; <5>."
+    assert rendezvous._describe(list(range(4)), control) == ": <0>; <1>; <2>; <3>."
+    assert rendezvous._describe(list(range(5)), control).endswith("; <3>; 5 PEs in all are missing.")
+    assert rendezvous._describe(list(range(9)), control) == ": <0>; <1>; <2>; <3>; 9 PEs in all are missing."
     sixteen = ", ".join(map(str, range(16)))
-    assert rendezvous._whereabouts(list(range(40)), None) == f": PE {sixteen} has not come; 40 PEs in all are missing."
+    assert rendezvous._describe(list(range(40)), None) == f": PE {sixteen} has not come; 40 PEs in all are missing."
 
 
 def test_everybody_s_object_comes_in_the_order_of_the_pes():
@@ -224,16 +224,16 @@ def test_a_gather_without_one_pe_is_given_up_before_mpi_is_asked():
 def test_meetings_of_one_kind_are_not_taken_for_another():
     """Who has left the program has not come to a collective."""
     with job(with_table=False) as (comm, _):
-        arrived = None if ME == LAST else Meeting(comm)
-        left = Meeting(comm, LEFT)
-        for _ in pauses():
+        arrived = None if ME == LAST else PolledBarrier(comm)
+        left = PolledBarrier(comm, LEFT)
+        for _ in poll_times():
             if left.complete():
                 break
         still = None if arrived is None else (arrived.complete(), LAST in arrived.absent())
         complete = seen((left.complete(), left.absent(), still))
         assert complete == [(True, [], (False, True))] * LAST + [(True, [], None)]
-        arrived = arrived or Meeting(comm)
-        for _ in pauses():
+        arrived = arrived or PolledBarrier(comm)
+        for _ in poll_times():
             if arrived.complete():
                 break
         assert seen(arrived.absent()) == [[]] * N_PES
@@ -256,10 +256,10 @@ class Clock:
     def __init__(self, monkeypatch):
         self.now_s, self.lives_s, self.shown_s, self.missing = 0.0, {}, [], []
         monkeypatch.setattr(rendezvous, "time", SimpleNamespace(monotonic_ns=lambda: round(1e9 * self.now_s)))
-        show = SimpleNamespace(show=lambda time_ns: self.shown_s.append(time_ns / 1e9))
+        show = SimpleNamespace(show_alive=lambda time_ns: self.shown_s.append(time_ns / 1e9))
         monkeypatch.setattr(rendezvous, "liveness", show)
 
-    def life(self, pe):
+    def last_alive_ns(self, pe):
         return round(1e9 * self.lives_s[pe])
 
     def absent(self):
@@ -327,7 +327,7 @@ def test_pauses_sleep_longer_and_longer_up_to_a_millisecond(monkeypatch):
         now_s += nap_s + 1e-5
 
     monkeypatch.setattr(rendezvous, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=sleep))
-    passed_s = list(islice(pauses(), 1000))
+    passed_s = list(islice(poll_times(), 1000))
     assert passed_s[0] == 0 and passed_s == sorted(passed_s)
     assert naps_s == sorted(naps_s) and max(naps_s) == 1e-3
     busy = naps_s.count(0)
