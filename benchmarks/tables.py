@@ -3,8 +3,8 @@
 python benchmarks/tables.py            read benchmarks/results, and rewrite the documents between their marks
 python benchmarks/tables.py --plots    also plot each result beside its file, as PNG and SVG
 
-jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, and all others of
-``python -m pennympi bench``.
+jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, records-*.json two checkouts
+timed by turns, and all others of ``python -m pennympi bench``.
 """
 
 import json
@@ -132,6 +132,23 @@ def order_cost(path):
     return caption + "\n\n" + "\n".join(lines)
 
 
+def before_and_after(path):
+    """Markdown for AllReduce and the solver, timed by turns before and after a change."""
+    data = json.loads(path.read_text())
+    facts = data["facts"]
+    lines = ["| AllReduce | before, us | after, us | ratio |", "|---|---|---|---|"]
+    for row in data["allreduce"]["rows"]:
+        before, after = min(row["before_us"]), min(row["after_us"])
+        lines.append(f"| {show(row['size_bytes'])} | {before:.2f} | {after:.2f} | {after / before:.3f} |")
+    lines += ["", "| solver, 300 sweeps | grid, norm every | before, ms | after, ms | ratio |", "|---|---|---|---|---|"]
+    for row in data["solver"]["rows"]:
+        before, after = 1e3 * min(row["before_s"]), 1e3 * min(row["after_s"])
+        case = f"{row['variant']} | {row['n']}^2, {row['nccheck']}"
+        lines.append(f"| {case} | {before:.2f} | {after:.2f} | {after / before:.3f} |")
+    where = f"{facts['PEs']} x {facts['device']}, NVSHMEM {facts['NVSHMEM']}, CUDA driver {facts['CUDA driver']}"
+    return f"{data['what']}, {where} ([raw](../benchmarks/results/{path.name})):\n\n" + "\n".join(lines)
+
+
 def write(name, parts):
     """Replace the text between the marks of a document.  parts: {mark: its paragraphs}"""
     document = ROOT / name
@@ -148,7 +165,8 @@ def main():
     folder = ROOT / "benchmarks" / "results"
     solved = sorted(folder.glob("jacobi-*.json"))
     ordered = sorted(folder.glob("order-*.json"))
-    results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in solved + ordered]
+    compared = sorted(folder.glob("records-*.json"))
+    results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in solved + ordered + compared]
     if "--plots" in sys.argv:
         for path in results:
             if not (result := read(path)).accuracy and len(result.groups()) <= 2:
@@ -161,7 +179,8 @@ def main():
         + single_runs(folder / "jacobi"),
     }
     write("README.md", parts)
-    write("docs/measurements.md", {"order": [order_cost(path) for path in ordered]})
+    parts = {"order": [order_cost(path) for path in ordered], "records": [before_and_after(path) for path in compared]}
+    write("docs/measurements.md", parts)
 
 
 if __name__ == "__main__":
