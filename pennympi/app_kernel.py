@@ -7,8 +7,8 @@ import numpy as np
 
 from .arrays.dtypes import DType
 from .backend import Backend, Kernel
-from .compile.bind import parameters, records
-from .compile.options import KernelOptions, LaunchBounds
+from .compile.bind import records
+from .compile.options import PLAIN, KernelOptions, LaunchBounds
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 
 DEFAULT_THREADS = 256
@@ -26,7 +26,7 @@ class AppKernel:
             raise ValueError(f"resident {min_blocks}: a multiprocessor holds at least one block")
         self._name = getattr(kernel, "__name__", "kernel")
         self._wanted = list(records(kernel).items())[1:]
-        self._ints = "i" * (len(parameters(kernel)) - 1)
+        self._ints = PLAIN.kinds_of(kernel)
         self._compiled: dict[str, Kernel] = {}
 
     def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int | None = None) -> None:

@@ -41,17 +41,13 @@ def compile_one(job):
     import numba.cuda.dispatcher
 
     from pennympi.arrays.dtypes import TABLE as DTYPES
-    from pennympi.collectives.base import constants
-    from pennympi.compile.options import KernelOptions
     from pennympi.cuda.compile import Target, cubin
 
     collective, name, dtype_name, op, aligned, n_pes, beyond, cc = job
     # Numba would ask the current device, and the contexts of all these processes would fill the GPU.
     numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     row, dtype = tables()[collective][name], DTYPES[dtype_name]
-    one = classes()[collective]
-    fixed = constants(row.kernel, dtype, n_pes, (*one.address_params, *one.number_params))
-    options = KernelOptions(reduction=(dtype, op) if op else None, constants=fixed, aligned=aligned)
+    options = classes()[collective].options(row, dtype, op, n_pes, aligned)
     cubin(row.kernel, f"{collective} ({name})", options, Target(cc, beyond))
     return 1
 

@@ -109,6 +109,12 @@ class Collective:
         """The algorithm that a plan asks for where it may use more than an eager call.  Collective."""
         return algorithm
 
+    @classmethod
+    def options(cls, row: Algorithm, dtype: DType, op: str, n_pes: int, aligned: bool) -> KernelOptions:
+        """How the kernel of an algorithm is compiled for this collective.  op: "" for one that only moves data"""
+        fixed = constants(row.kernel, dtype, n_pes, (*cls.address_params, *cls.number_params))
+        return KernelOptions(reduction=(dtype, op) if op else None, constants=fixed, aligned=aligned)
+
     def single_pe_run(self, count: int, dtype: DType) -> Run:
         """The launch of a team of one PE: copy src to out."""
         kernel = self.backend.kernel(put_bytes, f"{self.name} of one PE")
@@ -199,10 +205,7 @@ class Collective:
         if reason := row.no_room(self.place, limits):
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
-        fixed = constants(row.kernel, dtype, n_pes, (*self.address_params, *self.number_params))
-        options = KernelOptions(
-            reduction=(dtype, op) if op else None, constants=fixed, aligned=request.aligned and nbytes % 16 == 0
-        )
+        options = self.options(row, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
         kernel = self.backend.kernel(row.kernel, f"{self.name} ({row.name})", options)
         release = None
         if own_workspace:
@@ -211,11 +214,10 @@ class Collective:
             workspace = self._workspaces.shared(self.name, row)
         values = {
             **dict.fromkeys(self.address_params, 0),
-            **fixed,
+            **options.constants,
             "me": self.job.me,
             "root": request.root,
             "reach": request.reach,
-            "count": count,
             "n_elems": count,
             "piece_elems": plan.piece_elems,
             **vars(workspace),

@@ -184,7 +184,7 @@ def collective(
                 total = result + rest if with_residual else result
                 held.expect(out, 0, total.astype(x[0].dtype))
         reach = int(not machine.memory.is_plain(out_at) and (table != "all_to_all" or out_at != src_at))
-        args |= {"out": out, "src": src, "count": count, "root": root, "reach": reach}
+        args |= {"out": out, "src": src, "n_elems": count, "root": root, "reach": reach}
         what = f"call {number} ({table} by {row.name}, {count} {dtype}, {plan.blocks} x {plan.piece_elems})"
         first = launch(machine, what, row, workspace, plan, limits, dtype, pe, **args)
         stream = [first, *copies(machine, row, workspace, first, out, count, item, pe)]

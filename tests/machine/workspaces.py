@@ -79,8 +79,7 @@ def launch(
         **call,
     }
     known |= {
-        "n_elems": known["count"],
-        "nbytes": known["count"] * item.itemsize,
+        "nbytes": known["n_elems"] * item.itemsize,
         "piece_bytes": plan.piece_elems * item.itemsize,
     }
     args = [known[name] for name in parameters(row.kernel)]
