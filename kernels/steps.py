@@ -76,6 +76,11 @@ def piece_inside(call: Reduction, start: int) -> Piece:
     return Piece(start * call.item_bytes, min(call.piece_elems, call.n_elems - start))
 
 
+def residual_of(call: Reduction, own: Piece) -> int:
+    """Address of a piece's residual, 0 where the call has none."""
+    return call.residual + own.offset_bytes if call.residual else 0
+
+
 def piece_nbytes(call: Transfer, start: int) -> int:
     """Bytes of the piece that begins at byte ``start``; it ends where the array ends, and may be empty."""
     return max(0, min(call.piece_bytes, call.nbytes - start))

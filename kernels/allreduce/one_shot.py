@@ -18,6 +18,7 @@ from ..steps import (
     piece_inside,
     quarter_bytes,
     quarter_slots,
+    residual_of,
     slot_at,
     slots_in,
     stride_of,
@@ -59,7 +60,7 @@ def one_shot(pe: PE, call: Reduction, work: Work):
         wait_all(pe.ctx, words(work, epoch, pe.n_pes), epoch, pe.me, pe.n_pes)
         own, slots = piece_inside(call, start), quarter_slots(work, epoch, pe.n_pes)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-        rest = call.residual + own.offset_bytes if call.residual else 0
+        rest = residual_of(call, own)
         combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes, rest)
         if following < call.n_elems:
             fence_signal_all(pe, words(work, epoch + 1, pe.n_pes), epoch + 1)

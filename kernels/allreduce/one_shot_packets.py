@@ -8,7 +8,7 @@ the latency of a store and of the poll that sees it.
 from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import exchange_reduce_packets
 from ..records import PE, Reduction, Work
-from ..steps import buffer, finish_epoch, first_start, last_epoch, piece_inside, slots_in, stride_of
+from ..steps import buffer, finish_epoch, first_start, last_epoch, piece_inside, residual_of, slots_in, stride_of
 
 
 def one_shot_packets(pe: PE, call: Reduction, work: Work):
@@ -27,7 +27,7 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
         scratch = work.outbox + buffer(work, epoch)
         own = piece_inside(call, start)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-        rest = call.residual + own.offset_bytes if call.residual else 0
+        rest = residual_of(call, own)
         exchange_reduce_packets(
             pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes, 0, rest
         )

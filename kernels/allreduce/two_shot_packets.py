@@ -15,6 +15,7 @@ from ..steps import (
     last_epoch,
     peer,
     piece,
+    residual_of,
     slot_at,
     slots_in,
     stride_of,
@@ -60,7 +61,7 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
 
         own = piece(call, start, pe.me)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-        rest = call.residual + own.offset_bytes if call.residual else 0
+        rest = residual_of(call, own)
         scratch = work.outbox + buffer(work, epoch)
         reduce_forward_packets(
             pe.ctx,
