@@ -115,12 +115,17 @@ def single_runs(folder):
     return [f"{caption}({raw}):\n\n" + "\n".join(lines)] if len(lines) > 2 else []
 
 
+def caption(what, n_pes, facts, path):
+    """What stands above a table of docs/measurements.md."""
+    where = f"{n_pes} x {facts['device']}, NVSHMEM {facts['NVSHMEM']}, CUDA driver {facts['CUDA driver']}"
+    return f"{what}, {where} ([raw](../benchmarks/results/{path.name})):\n\n"
+
+
 def order_cost(path):
     """Markdown for a result of benchmarks/order_cost.py."""
     data = json.loads(path.read_text())
     trees = list(dict.fromkeys(tree for tree, *_ in data["rows"]))
     facts = data[f"facts of {trees[-1]}"]
-    where = f"{facts['n_pes']} x {facts['device']}, NVSHMEM {facts['NVSHMEM']}, CUDA driver {facts['CUDA driver']}"
     kinds = ("host", "device")
     head = ["size", "calls", *(f"{kind}, {tree}" for kind in kinds for tree in trees)]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -128,8 +133,7 @@ def order_cost(path):
     for nbytes, what in dict.fromkeys((nbytes, what) for _, nbytes, what in times):
         cells = [f"{times[tree, nbytes, what][k]:.2f}" for k in range(len(kinds)) for tree in trees]
         lines.append("| " + " | ".join([show(nbytes), what, *cells]) + " |")
-    caption = f"us a call of AllReduce, slowest PE, median, {where} ([raw](../benchmarks/results/{path.name})):"
-    return caption + "\n\n" + "\n".join(lines)
+    return caption("us a call of AllReduce, slowest PE, median", facts["n_pes"], facts, path) + "\n".join(lines)
 
 
 def before_and_after(path):
@@ -145,8 +149,7 @@ def before_and_after(path):
         before, after = 1e3 * min(row["before_s"]), 1e3 * min(row["after_s"])
         case = f"{row['variant']} | {row['n']}^2, {row['nccheck']}"
         lines.append(f"| {case} | {before:.2f} | {after:.2f} | {after / before:.3f} |")
-    where = f"{facts['PEs']} x {facts['device']}, NVSHMEM {facts['NVSHMEM']}, CUDA driver {facts['CUDA driver']}"
-    return f"{data['what']}, {where} ([raw](../benchmarks/results/{path.name})):\n\n" + "\n".join(lines)
+    return caption(data["what"], facts["PEs"], facts, path) + "\n".join(lines)
 
 
 def write(name, parts):
