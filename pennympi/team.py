@@ -53,7 +53,7 @@ class Team(Collectives):
         selection, guard = agree_on_selection(job, backend, self.place), CallGuard(job)
         self._arrays = SymmetricArrays(backend, job)
         self._rma = OneSided(backend, job, self._arrays)
-        self._exchange = Exchange(backend, job, self._arrays, self._rma)
+        self._exchange = Exchange(backend, job, guard, self._arrays, self._rma)
         self._workspaces = Workspaces(backend, job, self.place)
         context = CollectiveContext(backend, job, guard, self._arrays, self.place, self._workspaces, sms)
         super().__init__(context, selection)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import time
+import zlib
 from typing import Any, cast
 
 import numpy as np
@@ -21,11 +22,16 @@ COMPUTING, WAITING, LEAVING = range(3)  # the states of a PE
 # The table, in int64 words: a header, then one record for each PE of the node.  A record fills
 # whole cache lines, so that a PE that counts its calls never slows another.  At _CLAIMED is a semaphore (sem_t).
 _ABORT, _CLAIMED, _HEADER_WORDS = 1, 4, 8
-_PROGRESS, _STATE, _PID, _ALIVE, _NAMES = 0, 1, 2, 3, 8  # within a record
-_NAME_WORDS, _MAX_NAMES = 4, 30  # of one name; names that a PE can write down
+_PROGRESS, _STATE, _PID, _ALIVE, _COMPARED, _NAMES = 0, 1, 2, 3, 4, 8  # within a record; two words are at _COMPARED
+_NAME_WORDS, _MAX_NAMES = 12, 30  # of one name; names that a PE can write down
 _CALL = 32  # progress = calls entered * _CALL + the index of the last call's name: one store writes both
 _RECORD_WORDS = _NAMES + _NAME_WORDS * _MAX_NAMES
 _libc = ctypes.CDLL(None)
+
+
+def signature_of(text: str) -> int:
+    """16 bits, not all zero, that tell one description of a call from another."""
+    return zlib.crc32(text.encode()) & 0xFFFF or 1
 
 
 class Control:
@@ -78,6 +84,28 @@ class Control:
         padded = text.ljust(8 * _NAME_WORDS, b"\0")
         np.asarray(self._words[at : at + _NAME_WORDS]).view(np.uint8)[:] = np.frombuffer(padded, np.uint8)
         return number
+
+    def write_down(self, text: str) -> None:
+        """Let the others find a call that not every PE makes."""
+        if text not in self._names:
+            self._learn(text)
+
+    def find(self, pe: int, signature: int) -> str | None:
+        """A call that ``pe`` has written down and whose ``signature_of`` this is; None if there is none on this node."""
+        for number in range(_MAX_NAMES if pe in self._record_of else 0):
+            first = self._at(pe) + _NAMES + _NAME_WORDS * number
+            text = self._words[first : first + _NAME_WORDS].tobytes().rstrip(b"\0").decode(errors="replace")
+            if text and signature_of(text) == signature:
+                return text
+        return None
+
+    def set_compared(self, number: int, word: int) -> None:
+        """Write the word of this PE for comparison ``number`` (``call_guard.py``); the word of the one before stays."""
+        self._words[self._record + _COMPARED + number % 2] = word
+
+    def compared(self, pe: int, number: int) -> int:
+        """The word of ``pe``, a PE of this node, for comparison ``number``, or for one two or more before it."""
+        return self._words[self._at(pe) + _COMPARED + number % 2]
 
     def set_state(self, state: int) -> None:
         """Write what this PE is doing: COMPUTING, WAITING (inside a wait of the library) or LEAVING (the program)."""
