@@ -110,9 +110,8 @@ def recorded_failure(record: Record, timeout_s: float, find: Find) -> PennympiEr
     me, source, name, epoch, found, signed = record
     if signed and found < POISON and found != epoch and (found - epoch) & _EPOCH == 0:
         own, other = (find(pe, word >> EPOCH_BITS) for pe, word in ((me, epoch), (source, found)))
-        return CollectiveMismatchError(
-            f"PE {me} is in {own or name}; PE {source} sent for {other or 'another call'}: every PE must make the same call"
-        )
+        told = f"PE {me} is in {own or name}; PE {source} sent for {other or 'another call'}"
+        return CollectiveMismatchError(f"{told}: every PE must make the same calls in the same order")
     if signed:
         epoch = epoch & _EPOCH
     if found >= POISON:

@@ -28,7 +28,8 @@ def packets(pe: PE, call: Transfer, work: Work):
                 send_packets(pe.ctx, slot, call.src + start, nbytes, epoch, peer(pe, k))
         else:
             receive_packets(pe.ctx, call.out + start, slot, nbytes, epoch, call.root)
-            signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)  # to all, for another may be the root next time
+            # To all, for another may be the root next time.
+            signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
         start += stride_of(call.piece_bytes)
     if pe.me == call.root:
         signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)

@@ -46,7 +46,8 @@ def spread(pe: PE, call: Transfer, work: Work):
         epoch += 1
         arrived = word(first, (epoch & 1) * pe.n_pes)  # (n_pes,) words
         slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pieces)
-        wait_all(pe.ctx, read, unsigned(work, epoch - 2), pe.me, pe.n_pes)  # nobody reads what this epoch's pieces overwrite
+        # Nobody reads what this epoch's pieces overwrite.
+        wait_all(pe.ctx, read, unsigned(work, epoch - 2), pe.me, pe.n_pes)
         if pe.me == call.root:
             for j in range(pieces):
                 low = start + j * call.piece_bytes

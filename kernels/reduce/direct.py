@@ -46,7 +46,7 @@ def direct(pe: PE, call: Reduction, work: Work):
             signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
         else:
             slot, nbytes = slot_at(slots, pe.me), own.n_elems * call.item_bytes
-            wait(pe.ctx, word(read, call.root), unsigned(work, epoch - 2), call.root)  # the piece that this one overwrites
+            wait(pe.ctx, word(read, call.root), unsigned(work, epoch - 2), call.root)  # what this one overwrites
             put_signal(pe.ctx, slot, src, nbytes, word(arrived, pe.me), epoch, call.root)
         start += stride_of(call.piece_elems)
     if pe.me != call.root:

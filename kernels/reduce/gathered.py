@@ -42,7 +42,8 @@ def gathered(pe: PE, call: Reduction, work: Work):
         second = word(first, pe.n_pes)  # (n_pes,) words
         slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
         own_slot, result = slot_at(slots, pe.me), work.outbox + buffer(work, epoch)
-        wait_all(pe.ctx, read, unsigned(work, epoch - 2), pe.me, pe.n_pes)  # nobody reads what this epoch's messages overwrite
+        # Nobody reads what this epoch's messages overwrite.
+        wait_all(pe.ctx, read, unsigned(work, epoch - 2), pe.me, pe.n_pes)
         for k in range(1, pe.n_pes):
             to = peer(pe, k)
             if to != call.root:

@@ -33,5 +33,7 @@ UNREACHABLE = -(1 << 62)  # a delta that no address can have
 RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND, RECORD_ME, RECORD_SIGNED = range(7)
 RECORD_WORDS = 8  # RECORD_FOUND is POISON or more where it was the other PE that gave up first; RECORD_SIGNED is 1 where
 # epoch and found carry signatures
-ABOVE_EPOCH = 64 - EPOCH_BITS  # two words differ by a negative number of rounds if (one - other) << ABOVE_EPOCH < 0
+# Of two words that carry signatures, (one - other) & BEHIND is not 0 if ``one`` is of an earlier round, and
+# (one - other) & ROUNDS is 0 if both are of the same: nothing of that changes where a number wraps.
+BEHIND, ROUNDS = 1 << (EPOCH_BITS - 1), (1 << EPOCH_BITS) - 1
 SPINS_BETWEEN_LOOKS = 1024  # polls of a signal between two looks at clock and abort word

@@ -16,6 +16,7 @@ from numba.cuda.extending import intrinsic
 from ..arrays.dtypes import DType
 from ..compile import arithmetic
 from ..compile import context as ctx_words
+from ..compile.context import ROUNDS
 from ..kernels.algorithm import SWITCH_ADDS
 from ..kernels.block import EPOCH_BITS, POISON
 from .intrinsics import load_acquire, load_word, store_release
@@ -144,7 +145,7 @@ def turned(value):
     A PE whose own word is less than another call's of the same round goes on; that one's PE does not, and poisons the
     next meeting.  Every call has two.
     """
-    return ((value & ((1 << EPOCH_BITS) - 1)) << SIGNATURE_BITS) | (value >> EPOCH_BITS)
+    return ((value & ROUNDS) << SIGNATURE_BITS) | (value >> EPOCH_BITS)
 
 
 def turned_back(word):

@@ -49,7 +49,7 @@ RECORD_EPOCH, RECORD_FOUND, RECORD_ME, RECORD_SIGNED = (
     WORD * ctx_words.RECORD_SIGNED,
 )
 ME = WORD * ctx_words.ME
-SPINS, ABOVE_EPOCH = ctx_words.SPINS_BETWEEN_LOOKS, ctx_words.ABOVE_EPOCH
+SPINS, BEHIND, ROUNDS = ctx_words.SPINS_BETWEEN_LOOKS, ctx_words.BEHIND, ctx_words.ROUNDS
 
 
 def block():
@@ -161,12 +161,12 @@ def poll(ctx, signal, value, source):
 
 def early(found, value):
     """Whether a word is not yet at ``value``: where epochs carry signatures, by the numbers of the rounds alone."""
-    return (found - value) << ABOVE_EPOCH < 0 if SIGNED else found < value
+    return (found - value) & BEHIND != 0 if SIGNED else found < value
 
 
 def worthless(found, value):
-    """Whether a word that is not ``value`` is poison, or the same round of another call."""
-    return found >= POISON or (SIGNED and (found - value) << ABOVE_EPOCH == 0)
+    """Whether a word is poison, or of the same round as ``value`` and of another call."""
+    return found >= POISON or (SIGNED and found != value and (found - value) & ROUNDS == 0)
 
 
 def look(ctx, source, since_ns):

@@ -6,7 +6,7 @@ from typing import Any
 import numba
 
 from ..compile import context as ctx_words
-from ..compile.context import ABOVE_EPOCH
+from ..compile.context import BEHIND, ROUNDS
 from ..kernels.block import POISON
 from .intrinsics import (
     call_loop,
@@ -168,14 +168,14 @@ def wait_signed(ctx, signal, value, source):
         return
     spins = since_ns = 0
     found = load_acquire(signal)
-    while (found - value) << ABOVE_EPOCH < 0:
+    while (found - value) & BEHIND != 0:
         spins += 1
         since_ns = pause(ctx, spins, since_ns, source)
         if since_ns < 0 or found >= POISON:
             give_up(ctx, found, value, source, 1)
             return
         found = load_acquire(signal)
-    if found != value and (found >= POISON or (found - value) << ABOVE_EPOCH == 0):
+    if found != value and (found >= POISON or (found - value) & ROUNDS == 0):
         give_up(ctx, found, value, source, 1)
 
 
