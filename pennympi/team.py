@@ -275,8 +275,7 @@ class Team(Collectives):
         self._backend.synchronize(None)
         self._job.rendezvous("finalize")
         self._guard.is_open = False
-        self._arrays.release_all()
-        self._backend.close()
+        self._backend.close(self._arrays.let_go())
         self._job.close()
 
     def __enter__(self) -> "Team":

@@ -9,12 +9,14 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from mpi4py import MPI
 
+from ..errors import Unsupported
 from . import liveness
+from .shared_memory import SharedMemory
 
 COMPUTING, WAITING, LEAVING = range(3)  # the states of a PE
 
@@ -39,17 +41,19 @@ class Control:
         self.me = comm.Get_rank()
         self.node = cast(MPI.Intracomm, comm.Split_type(MPI.COMM_TYPE_SHARED))
         self.local, self.n_local = self.node.Get_rank(), self.node.Get_size()
-        size_bytes = 8 * (_HEADER_WORDS + _RECORD_WORDS * self.n_local)
-        self._window = MPI.Win.Allocate_shared(size_bytes if self.local == 0 else 0, 8, comm=self.node)
-        table = cast(Any, self._window.Shared_query(0)[0])
-        self._words = memoryview(table).cast("B").cast("q")
-        self._semaphore = ctypes.c_void_p(table.address + 8 * _CLAIMED)
-        self._base = table.address
+        self.pes = self.node.allgather(self.me)
+        part_bytes = 8 * (_HEADER_WORDS + _RECORD_WORDS)  # the first PE's has the header; more than all records need
+        try:
+            self._memory = SharedMemory(comm.allgather, self.me, self.pes, part_bytes, "the table of its node's PEs")
+        except Unsupported:
+            self.node.Free()
+            raise
+        self._words = memoryview(self._memory.buffer).cast("B").cast("q")
+        self._base = self._memory.addresses[0]
+        self._semaphore = ctypes.c_void_p(self._base + 8 * _CLAIMED)
         if self.local == 0:
-            np.asarray(self._words)[:] = 0
             _libc.sem_init(self._semaphore, 1, 1)  # for all processes that map it; one may take it
-        self._window.Lock_all(MPI.MODE_NOCHECK)
-        self.pes = self.node.allgather(self.me)  # also a barrier: no PE writes before the table is cleared
+        comm.Barrier()  # no PE takes the semaphore before that
         self._names: dict[str, int] = {}
         self._calls = 0  # calls entered * _CALL
         self._record = _HEADER_WORDS + _RECORD_WORDS * self.local
@@ -153,8 +157,7 @@ class Control:
         """Free the table.  Collective."""
         liveness.remove_word(self.last_alive_address(self.me))
         self._words.release()
-        self._window.Unlock_all()
-        self._window.Free()
+        self._memory.close()
         self.node.Free()
 
 

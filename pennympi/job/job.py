@@ -6,6 +6,7 @@ from typing import Any
 
 from mpi4py import MPI
 
+from ..errors import Unsupported
 from ..settings import setting, warn_unknown
 from .control import Control
 from .rendezvous import gather_checked, rendezvous
@@ -19,7 +20,7 @@ class Job:
     comm:      a private duplicate of the communicator that was given;  me, n_pes: this PE's rank, and the size
     control:   the node's table: call control.enter(name) at every call that all PEs make
     timeout_s: PENNYMPI_TIMEOUT_S (0: never)
-    Raises PeerTimeout if a PE of ``comm`` does not come.
+    Raises PeerTimeout if a PE of ``comm`` does not come, Unsupported if a PE has no memory for the table.
     """
 
     def __init__(self, comm: MPI.Intracomm):
@@ -29,7 +30,11 @@ class Job:
             warn_unknown()
         rendezvous(comm, None, "init", self.timeout_s)
         self.comm = comm.Dup()
-        self.control = Control(self.comm)
+        try:
+            self.control = Control(self.comm)
+        except Unsupported:
+            self.comm.Free()
+            raise
         open_jobs.append(self)
 
     def rendezvous(self, what: str) -> None:

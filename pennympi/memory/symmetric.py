@@ -102,13 +102,12 @@ class SymmetricArrays:
             raise Unsupported(f"no pointer of this PE reaches PE {pe}: use team.get or team.put")
         return self._backend.view(span.address + delta, tuple(x.shape), span.dtype)
 
-    def release_all(self) -> None:
-        """Free all arrays, in order of address, which is the same order on every PE."""
-        for address in self._starts:
-            self._backend.release(address)
-        self._starts.clear()
-        self._nbytes.clear()
-        self._arrays.clear()
+    def let_go(self) -> list[int]:
+        """Forget all arrays, at the end of the team.  Returns the addresses of their memory, which may still be read."""
+        starts = self._starts.copy()
+        for kept in (self._starts, self._nbytes, self._arrays):
+            kept.clear()
+        return starts
 
     def register(self, x: Any) -> None:
         """Make ``x``, an array outside the heap, a valid source of puts to any PE.  Raises ValueError if it is one."""

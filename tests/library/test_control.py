@@ -202,6 +202,8 @@ class TwoNodes:
     def Get_rank(self):
         return ME
 
+    allgather, Barrier = WORLD.allgather, WORLD.Barrier
+
     def Split_type(self, split_type):
         return WORLD.Split(ME % 2)
 
