@@ -51,7 +51,7 @@ class HostBackend:
         self.ctx = np.zeros(ctx_words.DELTAS + self.comm.size, np.int64)
         self.ctx[ctx_words.ME], self.ctx[ctx_words.N_PES] = self.comm.rank, self.comm.size
         self.ctx[ctx_words.TIMEOUT_NS] = int(self.timeout_s * 1e9)
-        cores = set().union(*self.comm.allgather(os.sched_getaffinity(0)))
+        cores = set().union(*job.gather(os.sched_getaffinity(0), "look at the cores"))
         running = max(job.control.n_local for job in open_jobs)  # a row's PEs share the cores with other rows
         self.ctx[ctx_words.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
         self.ctx[ctx_words.RECORD] = self._record.ctypes.data
