@@ -18,6 +18,7 @@ from .settings import setting
 
 DIGEST_BITS, NUMBER_MASK = 60, 7  # of a word: a digest, and half of the comparison's number above it
 SPINS, BUSY_S, NAP_S = 64, 0.002, 1e-4  # polls before a PE gives way to others; how long it only yields; then sleeps
+FINALIZED = "this team is finalized: make a new one with pennympi.init()"
 
 
 class CallGuard:
@@ -30,7 +31,7 @@ class CallGuard:
     """
 
     def __init__(self, job: Job):
-        self.is_open = True
+        self.is_open, self._why = True, ""
         self.debug: bool = setting("PENNYMPI_DEBUG")
         self.count: Callable[[str], None] = self._compare_and_count if self.debug else job.control.enter
         self._job, self._plans, self._compared = job, 0, 1
@@ -38,7 +39,11 @@ class CallGuard:
     def check_open(self) -> None:
         """Raise NotInitialized once the team is finalized."""
         if not self.is_open:
-            raise NotInitialized("this team is finalized: make a new one with pennympi.init()")
+            raise NotInitialized(self._why)
+
+    def close(self, why: str) -> None:
+        """Let every call raise NotInitialized."""
+        self.is_open, self._why = False, why
 
     def enter(self, text: str) -> None:
         """``check_open``, then ``count``."""

@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..memory.symmetric import SymmetricArrays
 from ..memory.workspace import Workspaces
 from ..selection.thresholds import BYTE
 
+MOST_KINDS = 1024  # of calls of one collective whose launches are kept ready
 BLOCK_BYTES = 16384  # a block of a team of one PE copies at least this
 
 
@@ -148,6 +149,8 @@ class Collective:
         prepared = self._prepared.get(key)
         if prepared is None:
             prepared = self._prepared[key] = self._prepare(request, algorithm, sms)  # which enters it
+            if len(self._prepared) > MOST_KINDS:  # a launch in flight needs nothing of it
+                del self._prepared[next(iter(self._prepared))]
         else:
             self._enter(prepared.text)
         run, blocks, workspace, _, _ = prepared
@@ -157,7 +160,7 @@ class Collective:
             run(*request.addresses, handle)
 
     def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Callable[..., None]:
-        """A persistent call that keeps its arrays alive.  Collective."""
+        """A persistent call that keeps its arrays alive, and ends with them.  Collective."""
         self._guard.check_open()
         request = self.check(*args)
         self.limits(sms)
@@ -165,8 +168,8 @@ class Collective:
         self._enter(f"plan_{self._describe(request)}, plan {number}")
         algorithm = self.algorithm_of_plan(request, algorithm)
         run, blocks, workspace, text, release = self._prepare(request, algorithm, sms, number)
-        addresses = request.addresses
-        enter, handle_of, run_in_order = self._enter, self.backend.stream_handle, self._run_in_order
+        addresses, enter = request.addresses, self._enter  # until the plan ends
+        handle_of, run_in_order = self.backend.stream_handle, self._run_in_order
 
         def plan(stream: Any = None) -> None:
             """Run in stream order.  Collective."""
@@ -177,7 +180,12 @@ class Collective:
             else:
                 run(*addresses, handle)
 
+        def end(refuse: Callable[[str], NoReturn]) -> None:
+            nonlocal enter
+            enter = refuse
+
         plan.arrays = args  # type: ignore[attr-defined]
+        self.arrays.plans.add(plan, addresses, end)
         if release is not None:
             weakref.finalize(plan, release).atexit = False
         return plan
@@ -247,8 +255,13 @@ class Collective:
         }
         names = parameters(row.kernel)[1:]
         left_open = tuple(names.index(name) for name in self.address_params)
-        run = kernel.prepare(plan.blocks, [values[name] for name in names], left_open, plan.threads)
-        run = self.with_follow_up(row, run, request, values)
+        try:
+            run = kernel.prepare(plan.blocks, [values[name] for name in names], left_open, plan.threads)
+            run = self.with_follow_up(row, run, request, values)
+        except BaseException:
+            if release is not None:
+                release()
+            raise
         return Prepared(run, plan.blocks if self.backend.has_streams else 0, workspace.inbox, text, release)
 
 

@@ -17,6 +17,7 @@ from ..rma import OneSided
 
 PIECE_BYTES = 65536  # of one message of one block
 MAX_BLOCKS = 32
+MOST_KINDS = 1024  # of exchanges whose signatures are kept
 
 
 class Exchange:
@@ -67,6 +68,8 @@ class Exchange:
         text = f"exchange of {count} {dtype.name}{both}, by {form}"
         if both:
             self._job.control.write_down(text)
+        if len(self._signatures) > MOST_KINDS:
+            self._signatures.clear()
         found = self._signatures[count, dtype, form, pe] = text, signature_of(text) << EPOCH_BITS
         return found
 
