@@ -2,53 +2,23 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from types import FunctionType
 from typing import Any
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
-from numba.core.ccallback import CFunc
-from numba.core.registry import cpu_target
 
 from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
 from ..compile.bind import bind, call_source, kernel_hash, parameters
-from ..compile.cache import folder, one_at_a_time
+from ..compile.cache import made_once
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
+from .machine_code import Loaded, NotPortable, as_function, facts, load, packed
 from .multicast import BODIES
 from .primitives import show_alive
 
 device_function = partial(numba.njit, **OPTIONS)
-
-
-class _Folder(_CacheLocator):
-    """Where Numba keeps a kernel: our folder, whose name changes with our sources."""
-
-    def __init__(self, function: Any, source: str):
-        self._stamp = getattr(function, "source_stamp", "")
-        self._line = 0
-
-    @classmethod
-    def from_function(cls, function, source):
-        return cls(function, source)
-
-    def get_cache_path(self):
-        return str(folder(numba.__version__))
-
-    def get_source_stamp(self):
-        return self._stamp
-
-    def get_disambiguator(self):
-        return self._stamp
-
-
-class _CacheImpl(CompileResultCacheImpl):
-    _locator_classes = [_Folder]
-
-
-class _Cache(FunctionCache):
-    _impl_class = _CacheImpl
 
 
 def bodies(dtype: DType | None) -> dict[str, Any]:
@@ -63,6 +33,27 @@ def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, k
     name:  unique for kernel, dtype and kinds
     kinds: a letter for each parameter, ``ctx`` among them: "i" int64 or "f" float64
     """
+    letters = {"i": numba.int64, "f": numba.float64}
+    signature = numba.void(numba.int64, *(letters[kind] for kind in kinds))
+
+    @cache
+    def compiled() -> Any:
+        dispatcher = numba.njit(_launcher(kernel, name, dtype), **OPTIONS)
+        dispatcher.compile(signature)
+        return dispatcher
+
+    def make() -> bytes:
+        result = compiled().overloads[signature.args]
+        return packed(result.library, result.fndesc.llvm_cpython_wrapper_name)
+
+    try:
+        return as_function(load(made_once(name, (*facts(), name, kernel_hash(kernel)), make)), name)
+    except NotPortable:  # compiled again by every process
+        return compiled()
+
+
+def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> FunctionType:
+    """The plain function (blocks, ctx, ...) that runs the kernel block after block."""
     body = device_function(bind(kernel, bodies(dtype), device_function, tag=name))
     names = parameters(kernel)
     arguments, records = call_source(kernel, {})
@@ -76,25 +67,7 @@ def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, k
     scope: dict[str, Any] = {"body": body, "__name__": __name__, **records}
     scope |= {"set_block": set_block, "coarse_ns": coarse_ns, "show_alive": show_alive}
     exec(compile(source, __file__, "exec"), scope)  # only a parameter list differs
-    launcher = scope[name]
-    launcher.source_stamp = kernel_hash(kernel)
-    letters = {"i": numba.int64, "f": numba.float64}
-    signature = numba.void(numba.int64, *(letters[kind] for kind in kinds))
-    dispatcher = numba.njit(launcher, **OPTIONS)
-    dispatcher._cache = _Cache(launcher)
-    _compile_once(name, dispatcher._cache, signature, lambda: dispatcher.compile(signature))
-    return dispatcher
-
-
-def _compile_once(name: str, kept: _Cache, signature: Any, make: Callable[[], Any]) -> None:
-    """Load a kernel that is on disk, else let one process of the node compile it."""
-    cpu_target.target_context.refresh()
-    key = kept._index_key(signature, cpu_target.target_context.codegen())
-    if key in kept._cache_file._load_index():
-        make()
-        return
-    with one_at_a_time(name, folder(numba.__version__)):
-        make()
+    return scope[name]
 
 
 @cache
@@ -110,13 +83,14 @@ def loop_address(step: str, dtype: DType, op: str) -> int:
         op = "sum"  # avg differs in its last step only
     if step == "widen":
         op = "sum"
-    return int(_loop(step, dtype, op).address or 0)
+    return _loop(step, dtype, op).address
 
 
 @cache
-def _loop(step: str, dtype: DType, op: str) -> Any:
-    function = loop(step, dtype, op)
-    compiled: Any = CFunc(function, (LOOP_SIGNATURE.args, LOOP_SIGNATURE.return_type), {}, {})
-    compiled._cache = _Cache(function)
-    _compile_once(function.__name__, compiled._cache, LOOP_SIGNATURE, compiled.compile)
-    return compiled
+def _loop(step: str, dtype: DType, op: str) -> Loaded:
+    def make() -> bytes:
+        compiled: Any = numba.cfunc(LOOP_SIGNATURE)(loop(step, dtype, op))
+        return packed(compiled._library, compiled.native_name)
+
+    name = f"{step}_{dtype.name}_{op}"
+    return load(made_once(name, (*facts(), name), make))
