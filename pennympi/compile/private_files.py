@@ -46,7 +46,9 @@ def _folder(name: str, at: int | None, make: bool) -> int:
             raise
     with suppress(FileExistsError):  # by another process, just now
         os.mkdir(name, 0o700, dir_fd=at)
-    return _opened(name, os.O_RDONLY | os.O_DIRECTORY, at, owner)
+    fd = _opened(name, os.O_RDONLY | os.O_DIRECTORY, at, owner)
+    os.fchmod(fd, 0o700)
+    return fd
 
 
 def read(folder: int, name: str) -> bytes | None:

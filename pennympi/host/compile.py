@@ -1,11 +1,24 @@
-"""From a kernel to machine code on a CPU, cached on disk."""
+"""From a kernel to machine code on a CPU, cached on disk.
 
+A file of the cache holds a line of JSON and an ELF object, which LLVM links into the process.  Nothing in it is
+unpickled or run by Python.
+"""
+
+import ctypes
+import json
+import sys
 from collections.abc import Callable
 from functools import cache, partial
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
+import llvmlite
+import llvmlite.binding as llvm
 import numba
+from numba import _dynfunc
+from numba.core import codegen, config
+from numba.core.environment import lookup_environment
+from numba.core.registry import cpu_target
 
 from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
@@ -14,11 +27,87 @@ from ..compile.cache import made_once
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
-from .machine_code import Loaded, NotPortable, as_function, facts, load, packed
 from .multicast import BODIES
 from .primitives import show_alive
 
 device_function = partial(numba.njit, **OPTIONS)
+_ENVIRONMENT = "_ZN08NumbaEnv"  # how the variables begin through which Numba's code finds its Python objects
+_UNRESOLVED = ".numba.unresolved$"
+
+
+class NotPortable(Exception):
+    """Compiled code that only runs in the process that made it."""
+
+
+class Loaded(NamedTuple):
+    """Machine code in this process.  engine: owns the memory."""
+
+    engine: Any
+    address: int
+    environments: tuple[Any, ...]
+
+
+def facts() -> tuple[str, ...]:
+    """What machine code depends on beside its source: compilers, their settings, the CPU."""
+    options = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.USING_SVML, config.DEBUGINFO_DEFAULT)
+    cpu = config.CPU_NAME or llvm.get_host_cpu_name()
+    features = config.CPU_FEATURES if config.CPU_FEATURES is not None else codegen.get_host_cpu_features()
+    return numba.__version__, llvmlite.__version__, " ".join(map(str, options)), llvm.get_process_triple(), cpu, features
+
+
+def packed(library: Any, entry: str) -> bytes:
+    """The machine code of a library of Numba as bytes.  entry: the symbol that is called
+
+    Raises NotPortable where it refers to memory of this process, as a kernel with a large array among its globals does.
+    """
+    try:
+        library._ensure_finalized()
+        module, code = library._final_module, library._compiled_object
+        variables = [variable.name for variable in module.global_variables]
+        environments = [name for name in variables if name.startswith(_ENVIRONMENT)]
+        declared = [one.name for one in (*module.functions, *module.global_variables) if one.is_declaration]
+        bound = library.has_dynamic_globals or any(name.startswith(_UNRESOLVED) for name in variables)
+        for name in environments:
+            known = lookup_environment(name)
+            bound = bound or (known is not None and bool(known.consts))
+    except AttributeError as error:  # of another Numba than those this was written for
+        raise NotPortable(str(error)) from None
+    if bound or not isinstance(code, bytes):
+        raise NotPortable(entry)
+    needs = [name for name in declared if not name.startswith("llvm.")]
+    return json.dumps([entry, environments, needs]).encode() + b"\n" + code
+
+
+def load(data: bytes) -> Loaded:
+    """Link what ``packed`` returned into this process.  Raises NotPortable where this process lacks what it calls."""
+    head, _, code = data.partition(b"\n")
+    entry, names, needs = json.loads(head)
+    cpu_target.target_context.codegen()  # makes LLVM know this CPU and the functions of Numba
+    if not all(map(llvm.address_of_symbol, needs)):
+        cpu_target.target_context.refresh()  # more of them, which takes longer
+        if lacking := [name for name in needs if not llvm.address_of_symbol(name)]:
+            raise NotPortable(", ".join(lacking))  # LLVM would end the process
+    # An engine of its own: symbols of two kernels may have the same name.
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    machine = target.create_target_machine(jit=True, codemodel="jitdefault")
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=config.USE_LLVMLITE_MEMORY_MANAGER)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    environments = tuple(_dynfunc.Environment({}) for _ in names)
+    for name, environment in zip(names, environments, strict=True):
+        ctypes.c_void_p.from_address(engine.get_global_value_address(name)).value = id(environment)
+    address = engine.get_function_address(entry)
+    if not address:
+        raise NotPortable(entry)
+    return Loaded(engine, address, environments)
+
+
+def as_function(loaded: Loaded, name: str) -> Callable[..., None]:
+    """A Python function whose machine code has Python's own calling convention."""
+    made: Callable[..., None] = _dynfunc.make_function(
+        sys.modules[__name__], name, f"machine code of {name}", loaded.address, loaded.environments[0], loaded
+    )
+    return made
 
 
 def bodies(dtype: DType | None) -> dict[str, Any]:
