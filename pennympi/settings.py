@@ -72,6 +72,10 @@ def _folder(text: str) -> Path:
     return Path(text).expanduser()
 
 
+def _folder_or_none(text: str) -> Path | None:
+    return None if text.lower() == "none" else _folder(text)
+
+
 def _name(text: str) -> str:
     if not text.replace("_", "").isalnum():
         raise ValueError
@@ -113,7 +117,13 @@ SETTINGS = {
                 "Whether messages may be packets, 128-byte lines that links must deliver whole (NCCL's LL128); auto sends"
                 " them if every peer is on the same device or on NVLink, 0 on any PE turns them off for its team."),
         Setting("PENNYMPI_CACHE_DIR", "$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder",
-                "Where compiled kernels and tuned tables are kept between runs."),
+                "Where compiled kernels and tuned tables are kept between runs. It must be yours and no other user may"
+                " write to it; it is made with mode 0700. Where it can't be used, every run compiles anew, and one"
+                " warning says why."),
+        Setting("PENNYMPI_CACHE_SHARED", "none", _folder_or_none, "none, or a folder",
+                "Another's PENNYMPI_CACHE_DIR, whose compiled kernels this job runs: name only a folder whose owner you"
+                " trust. It is only read, and must be writable by its owner alone. What it lacks comes from"
+                " PENNYMPI_CACHE_DIR."),
         Setting("PENNYMPI_TOPOLOGY", "auto", str, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",
                 "The nodes and rails that algorithms see; auto asks the system and the hardware. `python -m pennympi"
                 " topology` draws them."),
@@ -166,7 +176,10 @@ def setting(name: str) -> Any:
 
 def _cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base else Path.home() / ".cache") / "pennympi"
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "pennympi"
+    except RuntimeError:  # HOME is not set, and the system doesn't know the user
+        return Path(os.devnull, "no home folder")  # which can't be made: whoever writes to it says so
 
 
 _warned = False

@@ -6,6 +6,7 @@ from typing import Any
 from mpi4py import MPI
 
 from .backend import Backend
+from .compile.cache import tell_from_here
 from .errors import PennympiError, TopologyError, Unsupported
 from .job import exits
 from .job.job import Job
@@ -48,6 +49,7 @@ def init(
     nodes = topology_name(topology)
     exits.install()
     job = Job(comm)
+    tell_from_here(job.control.local == 0)
     try:
         layout = agree_on_layout(job, nodes)
     except TopologyError:

@@ -28,6 +28,7 @@ def test_every_default_can_be_read():
         "PENNYMPI_MULTICAST": True,
         "PENNYMPI_PACKETS": True,
         "PENNYMPI_CACHE_DIR": Path.home() / ".cache" / "pennympi",
+        "PENNYMPI_CACHE_SHARED": None,
         "PENNYMPI_TOPOLOGY": "auto",
         "PENNYMPI_COUNT_BYTES": False,
         "PENNYMPI_FIRST_EPOCH": 0,
