@@ -141,8 +141,8 @@ SETTINGS = {
                 "The largest put on a stream that a kernel of the library carries out; larger ones use NVSHMEM's host"
                 " call."),
         Setting("PENNYMPI_DEBUG", "0", _switch, "0 or 1",
-                "1 compares the calls of all PEs before anything is sent, and raises CollectiveMismatchError on all of them"
-                " if they differ."),
+                "1 compares the calls of all PEs before anything is sent, and raises CollectiveMismatchError on all of"
+                " them if they differ."),
     )
 }  # fmt: skip
 

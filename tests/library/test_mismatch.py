@@ -1,4 +1,4 @@
-"""Calls that differ among the PEs, in release mode: the job ends with both calls named, and no PE goes on with a wrong result."""
+"""Calls that differ among the PEs, in release mode: the job ends with both calls named."""
 
 import re
 from pathlib import Path
