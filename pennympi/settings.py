@@ -130,7 +130,7 @@ SETTINGS = {
         Setting("PENNYMPI_COUNT_BYTES", "0", _switch, "0 or 1",
                 "1 counts the bytes that a PE puts to each other PE, for team.bytes_sent(); host backend only."),
         Setting("PENNYMPI_FIRST_EPOCH", "0", _count, "a whole number >= 0",
-                "The first epoch of all counters; tests set it near 2**31 and 2**32."),
+                "The first epoch of all counters, which have 46 bits; tests set it near 2**31 and 2**32."),
         Setting("PENNYMPI_ALLREDUCE", "auto", _name, "auto, or an algorithm's name",
                 "The AllReduce algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_TUNED", "auto", str, "auto, none, or a TOML file of `python -m pennympi tune`",
@@ -151,8 +151,8 @@ SETTINGS = {
                 "The largest put on a stream that a kernel of the library carries out; larger ones use NVSHMEM's host"
                 " call."),
         Setting("PENNYMPI_DEBUG", "0", _switch, "0 or 1",
-                "1 compares the calls of all PEs before each collective and raises CollectiveMismatchError if they"
-                " differ."),
+                "1 compares the calls of all PEs before anything is sent, and raises CollectiveMismatchError on all of"
+                " them if they differ."),
     )
 }  # fmt: skip
 
