@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 
+from pennympi.errors import NotInitialized
 from pennympi.job import control as table
 from pennympi.job import liveness
-from pennympi.errors import NotInitialized
 from pennympi.job.control import COMPUTING, LEAVING, WAITING, Control, signature_of
 from pennympi.job.process import process_state, this_process
 
