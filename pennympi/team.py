@@ -1,18 +1,21 @@
 """Team: the PEs of a communicator, and everything that they can do together."""
 
+import os
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from .app_kernel import AppKernel
-from .arrays.dtypes import dtype_of
+from .arrays.dtypes import dtype_of, scalar
 from .backend import Backend
-from .call_guard import CallGuard
+from .call_guard import FINALIZED, CallGuard
 from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .collectives.exchange import Exchange
 from .compile.options import LaunchBounds
+from .errors import NotInitialized
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
 from .memory.symmetric import SymmetricArrays
@@ -37,7 +40,8 @@ class Team(Collectives):
     A collective method must be called by every PE, in the same order.  It raises PeerTimeout where another PE does
     not come, and CollectiveMismatchError where another PE makes another call: at the next call that only the host
     makes (gather, empty, free, plan_*, finalize and the like), with PENNYMPI_DEBUG=1 always at the call itself.
-    Once the team is finalized every method but ``finalize`` raises NotInitialized.
+    Once the team is finalized every method but ``finalize``, every plan and every kernel of it raise NotInitialized.
+    Its symmetric arrays and views of peers may still be read; they keep their memory until the last of them dies.
     An array is a contiguous array of the team's device: NumPy or a buffer on the host, CuPy, PyTorch or
     __cuda_array_interface__ on a GPU, DLPack on both.  Anything else is a TypeError, an array that is not
     contiguous, read-only where it is written, freed, or of another team or device a ValueError, and an element type
@@ -52,12 +56,13 @@ class Team(Collectives):
         self.layout, self.place = layout, place_of(job, backend, layout)
         self.local_pe, self.n_local = job.control.local, job.control.n_local
         selection, guard = agree_on_selection(job, backend, self.place), CallGuard(job)
-        self._arrays = SymmetricArrays(backend, job)
+        self._workspaces = Workspaces(backend, job, self.place)
+        self._arrays = SymmetricArrays(backend, job, self._workspaces)
         self._rma = OneSided(backend, job, self._arrays)
         self._exchange = Exchange(backend, job, self._arrays, self._rma)
-        self._workspaces = Workspaces(backend, job, self.place)
         context = CollectiveContext(backend, job, guard, self._arrays, self.place, self._workspaces, sms)
         super().__init__(context, selection)
+        _open.add(self)
 
     # Symmetric arrays ------------------------------------------------------------------
     def empty(self, shape: Any, dtype: Any = "float32") -> Any:
@@ -70,11 +75,12 @@ class Team(Collectives):
         return self._arrays.empty(shape, dtype)
 
     def full(self, shape: Any, value: Any, dtype: Any = "float32") -> Any:
-        """A symmetric array with every element ``value``.  Collective.  Raises as ``empty``."""
+        """A symmetric array with every element ``value``, a number.  Collective.
+
+        Raises as ``empty``; on every PE TypeError or ValueError for a value that the dtype can't hold on one of them.
+        """
         array = self.empty(shape, dtype)
-        self._backend.fill(array, value)
-        self._job.rendezvous("set-up of a symmetric array")  # or a peer's put could come before the value
-        return array
+        return self._arrays.set(array, lambda: self._backend.fill(array, scalar(value, array.dtype)))
 
     def zeros(self, shape: Any, dtype: Any = "float32") -> Any:
         """A symmetric array of zeros.  Collective.  Raises as ``empty``."""
@@ -92,10 +98,7 @@ class Team(Collectives):
             source = source.astype(dtype_of(dtype).numpy)
         array = self.empty(source.shape, source.dtype)
         span = self._backend.span(array, True)
-        if span.count:
-            self._backend.copy_in(span.address, source)
-        self._job.rendezvous("set-up of a symmetric array")
-        return array
+        return self._arrays.set(array, lambda: self._backend.copy_in(span.address, source) if span.count else None)
 
     def signals(self, n: int) -> Any:
         """n symmetric signal words: a zero array (n,) of uint64.  Collective.  Raises as ``empty``."""
@@ -234,7 +237,9 @@ class Team(Collectives):
         Raises ValueError (most_threads, resident), Unsupported (dtype).
         """
         self._guard.check_open()
-        return AppKernel(self._backend, kernel, dtype_of(dtype), LaunchBounds(most_threads, resident))
+        return AppKernel(
+            self._backend, self._guard, self._arrays, kernel, dtype_of(dtype), LaunchBounds(most_threads, resident)
+        )
 
     def gather(self, data: Any) -> list[Any]:
         """Every PE's ``data``, any object that can be pickled, in the order of the PEs.  Collective.
@@ -276,10 +281,15 @@ class Team(Collectives):
             return
         self._backend.synchronize(None)
         self._job.rendezvous("finalize")
-        self._guard.is_open = False
-        self._arrays.release_all()
-        self._backend.close()
+        self._end(FINALIZED)
+        self._backend.close(self._arrays.let_go())
         self._job.close()
+
+    def _end(self, why: str) -> None:
+        """Let every method and every plan raise NotInitialized."""
+        self._guard.close(why)
+        self._arrays.plans.end(NotInitialized, why)
+        _open.discard(self)
 
     def __enter__(self) -> "Team":
         return self
@@ -287,3 +297,13 @@ class Team(Collectives):
     def __exit__(self, kind: Any, exc: Any, trace: Any) -> None:
         if kind is None:
             self.finalize()  # after an exception the others may be anywhere: the job's hooks end it
+
+
+def _end_in_child() -> None:
+    """In a forked child: it has no place in the job, and must not write into the memory that the PEs share."""
+    for team in list(_open):
+        team._end("this process was forked from a PE of the team, and only the PE itself can use it")
+
+
+_open: WeakSet[Team] = WeakSet()  # that are not finalized
+os.register_at_fork(after_in_child=_end_in_child)

@@ -6,6 +6,7 @@ from typing import Any
 
 from mpi4py import MPI
 
+from ..errors import Unsupported
 from ..settings import setting, warn_unknown
 from .control import Control
 from .process import this_process
@@ -20,7 +21,7 @@ class Job:
     comm:      a private duplicate of the communicator that was given;  me, n_pes: this PE's rank, and the size
     control:   the node's table: call control.enter(text) at every call that all PEs make
     timeout_s: PENNYMPI_TIMEOUT_S (0: never)
-    Raises PeerTimeout if a PE of ``comm`` does not come.
+    Raises PeerTimeout if a PE of ``comm`` does not come, Unsupported if a PE has no memory for the table.
     """
 
     def __init__(self, comm: MPI.Intracomm):
@@ -32,7 +33,11 @@ class Job:
         processes = first.processes = first.gather(this_process(), "init")
         self.comm = first.duplicate()
         self._meetings = Meetings(self.comm, self.timeout_s, processes)
-        self.control = Control(self.me, processes, lambda obj: self._meetings.gather(obj, "init"))
+        try:
+            self.control = Control(self.me, processes, lambda obj: self._meetings.gather(obj, "init"))
+        except Unsupported:
+            self.comm.Free()
+            raise
         self._meetings.control = self.control
         open_jobs.append(self)
 
