@@ -26,7 +26,7 @@ COMPUTING, WAITING, LEAVING = range(3)  # the states of a PE
 # The part of each PE, in int64 words: a header, which counts in the first PE's part alone, and a record.  A part fills
 # whole pages, so that a PE that counts its calls never slows another.  At _CLAIMED is a semaphore (sem_t).
 _ABORT, _CLAIMED = 1, 4
-_PROGRESS, _STATE, _ALIVE, _TEXTS = 8, 9, 11, 16
+_PROGRESS, _STATE, _ALIVE, _COMPARED, _TEXTS = 8, 9, 11, 12, 16  # two words are at _COMPARED
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
 _SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and signature, and its bytes
 _CALL = 64  # progress = calls entered * _CALL + the slot of the last call's text: one store writes both
@@ -97,6 +97,19 @@ class Control:
         self._written += 1
         self._words[at] = self._written << 16 | signature_of(text)
         return slot
+
+    def write_down(self, text: str) -> None:
+        """Let the others find a call that not every PE makes."""
+        if text not in self._slots:
+            self._learn(text)
+
+    def set_compared(self, number: int, word: int) -> None:
+        """Write the word of this PE for comparison ``number`` (``call_guard.py``); the word of the one before stays."""
+        self._words[self._part[self.me] + _COMPARED + number % 2] = word
+
+    def compared(self, pe: int, number: int) -> int:
+        """The word of ``pe``, a PE of this node, for comparison ``number``, or for one two or more before it."""
+        return self._words[self._part[pe] + _COMPARED + number % 2]
 
     def set_state(self, state: int) -> None:
         """Write what this PE is doing: COMPUTING, WAITING (inside a wait of the library) or LEAVING (the program)."""
