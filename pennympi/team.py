@@ -59,7 +59,7 @@ class Team(Collectives):
         self._workspaces = Workspaces(backend, job, self.place)
         self._arrays = SymmetricArrays(backend, job, self._workspaces)
         self._rma = OneSided(backend, job, self._arrays)
-        self._exchange = Exchange(backend, job, self._arrays, self._rma)
+        self._exchange = Exchange(backend, job, guard, self._arrays, self._rma)
         context = CollectiveContext(backend, job, guard, self._arrays, self.place, self._workspaces, sms)
         super().__init__(context, selection)
         _open.add(self)

@@ -11,7 +11,7 @@ import pickle
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from mpi4py import MPI
 
@@ -84,6 +84,13 @@ class PolledBarrier:
         self._receives = []
 
 
+class Meeting(Protocol):
+    """Something that PEs come to."""
+
+    def absent(self) -> list[int]:
+        """The PEs that have not come, in order."""
+
+
 class Deadline:
     """When to stop waiting at a PolledBarrier: after ``timeout_s`` (0: never) without a sign of life.
 
@@ -94,7 +101,7 @@ class Deadline:
         self._control, self._timeout_s = control, timeout_s
         self._since_ns = self._looked_ns = time.monotonic_ns()
 
-    def passed(self, barrier: PolledBarrier | None) -> bool:
+    def passed(self, barrier: Meeting | None) -> bool:
         """True once the time is over.  From time to time it passes the absent PEs' sign of life on as this PE's."""
         now_ns = time.monotonic_ns()
         if not self._timeout_s or now_ns - self._looked_ns < 1e9 * min(LIVENESS_INTERVAL_S, self._timeout_s / 4):
