@@ -1,6 +1,7 @@
 """The command line.  Every rank parses it, PE 0 prints messages."""
 
 import argparse
+import os
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def parser(comm: Any) -> argparse.ArgumentParser:
 def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace, Problem]:
     """The options and the problem, validated.  Collective.  Exits with status 2 on every rank if something is wrong.
 
-    options.saved: the contents of the file to restart from, or None
+    options.saved: the open file to restart from, checked, or None
     """
     options = parser(comm).parse_args(argv)
     given = {one.name: getattr(options, one.name) for one in fields(Problem) if hasattr(options, one.name)}
@@ -112,20 +113,17 @@ def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace,
     return options, problem
 
 
-def _saved(comm: Any, options: argparse.Namespace) -> restart.Saved | None:
-    """The contents of the file to restart from; sets options.restart to its name."""
+def _saved(comm: Any, options: argparse.Namespace) -> restart.Source | None:
+    """The file to restart from, checked; sets options.restart to its name."""
     if options.restart == Path():  # the file of --checkpoint, which exists from the second run on
         if not options.checkpoint:
             fail(comm, "--restart without a file takes the one of --checkpoint: name a file for one of the two")
-        there = comm.bcast(options.checkpoint.exists() if comm.rank == 0 else None)
+        there = comm.bcast(os.path.lexists(options.checkpoint) if comm.rank == 0 else None)
         options.restart = options.checkpoint if there else None
     if not options.restart:
         return None
     try:
-        answer: Any = restart.read(options.restart) if comm.rank == 0 else None
+        return restart.Source(comm, options.restart)
     except ValueError as error:
-        answer = str(error)
-    answer = comm.bcast(answer)
-    if isinstance(answer, str):
-        fail(comm, f"--restart {options.restart}: {answer}")
-    return answer
+        remedy = "go on from an older checkpoint, or start again without --restart"
+        fail(comm, f"--restart {options.restart}: {error}; {remedy}")

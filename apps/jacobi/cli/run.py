@@ -94,9 +94,8 @@ class Run:
         solver.reset()
         solver.warm_up(show)
         if options.saved:
-            source = restart.Source(team.comm, options.restart)
-            restart.resume(solver, source)
-            source.close()
+            restart.resume(solver, options.saved)
+            options.saved.close()
         else:
             solver.reset()
         self.say(report.header(self.problem))
