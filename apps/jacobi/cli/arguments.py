@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..outcome import BAD_ARGUMENTS
+from ..printing import say
 
 
 def fail(comm: Any, message: str, program: str = "jacobi") -> NoReturn:
     """Print one line on PE 0 and exit with status 2.  All ranks must call it."""
     if comm.rank == 0:
-        print(f"{program}: error: {message}", file=sys.stderr, flush=True)
+        say(f"{program}: error: {message}", file=sys.stderr)
     sys.exit(BAD_ARGUMENTS)
 
 

@@ -93,7 +93,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Let ``write`` make the file that it is given, then rename that to ``path``.  Raises OSError, or as ``write`` does."""
+    """Let ``write`` make the file that it is given, then rename that to ``path``.  Raises OSError or as ``write``."""
     part = part_name(path)
     try:
         write(part)
