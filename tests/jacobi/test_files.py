@@ -1,17 +1,20 @@
 """The solver's files: complete or absent, and readable by the next run and by ParaView."""
 
 import resource
+from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
 import h5py
 import numpy as np
+import pytest
 from mpi4py import MPI
 
 from apps.jacobi.grid.problem import Problem
 from apps.jacobi.outcome import Outcome
+from apps.jacobi.report.plot import Picture
 from apps.jacobi.storage import restart, xdmf
-from apps.jacobi.storage.files import FieldFile, part_name, why_unwritable, write_text
+from apps.jacobi.storage.files import FieldFile, in_words, part_name, why_unwritable, write_text
 from apps.jacobi.storage.save import Writer
 from apps.jacobi.storage.seal import row_checksums
 
@@ -62,6 +65,35 @@ def test_what_was_written_is_read(tmp_path):
     source.close()
 
 
+@contextmanager
+def disk_of(most_bytes):
+    """Files can't grow larger, as if the disk were full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_leaves_the_text_and_the_picture_before(tmp_path):
+    pytest.importorskip("matplotlib")
+    text, png = tmp_path / "a.json", tmp_path / "a.png"
+    picture = Picture(Problem(40, 30))
+    picture(1, np.ones((28, 40), "f4"))
+    write_text(text, "before")
+    picture.draw(png, [(0, 1.0)], "before")
+    before = png.read_bytes()
+    with disk_of(5000):
+        with pytest.raises(OSError, match="File too large"):
+            write_text(text, "x" * 10_000)
+        with pytest.raises(OSError, match="File too large"):
+            picture.draw(png, [(0, 1.0)], "after")
+    assert (text.read_text(), png.read_bytes()) == ("before", before)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.json", "a.png"]
+    assert in_words(OSError(28, "No space left on device")) == "no space left on device"
+
+
 def test_a_full_disk_leaves_the_file_before(tmp_path):
     path, problem = tmp_path / "a.h5", Problem(600, 300)
     rows = np.ones((298, 600), "float32")
@@ -70,16 +102,15 @@ def test_a_full_disk_leaves_the_file_before(tmp_path):
     writer.add_checksums("field", row_checksums(rows))
     writer.finish(OUTCOME)
     assert not writer.error and sorted(one.name for one in tmp_path.iterdir()) == ["a.h5", "a.xdmf"]
-    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # as if the disk were full
-    try:
-        writer = Writer(path, problem)
-        writer.take("field")(1, rows)
-        writer.finish(OUTCOME)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert writer.error
-    assert path.read_bytes() == before and not part_name(path).exists()
+    before = path.read_bytes()
+    for most_bytes in (100, 2000, 100_000, len(before) - 2000):  # in HDF5's first records, in the rows, behind them
+        with disk_of(most_bytes):
+            writer = Writer(path, problem)
+            writer.take("field")(1, rows)
+            writer.add_checksums("field", row_checksums(rows))
+            writer.finish(OUTCOME)
+        assert "file too large" in writer.error and "\n" not in writer.error
+        assert path.read_bytes() == before and not part_name(path).exists()
     assert Writer(tmp_path / "no" / "a.h5", problem).error
 
 
@@ -97,6 +128,9 @@ def test_xdmf_points_into_the_file(tmp_path):
 
 
 def test_paths_are_tried_first(tmp_path):
+    assert why_unwritable(tmp_path / "a.h5", 1 << 60).startswith("it takes 1152921504606846976 bytes, and ")
+    with disk_of(1000):
+        assert why_unwritable(tmp_path / "a.json") == "file too large"
     assert why_unwritable(tmp_path / "a.json") == "" and not list(tmp_path.iterdir())
     assert "no such file" in why_unwritable(tmp_path / "no" / "a.json")
     assert "folder" in why_unwritable(tmp_path)

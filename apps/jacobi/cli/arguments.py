@@ -32,16 +32,16 @@ class Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
 
-def at_least(least: int) -> Callable[[str], int]:
-    """The type of an integer from ``least`` to 2**31 - 1."""
+def at_least(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
+    """The type of an integer from ``least`` to ``most``."""
 
     def whole(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-        if not least <= value < 2**31:
-            raise argparse.ArgumentTypeError(f"{value} is not between {least} and 2147483647")
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{value} is not between {least} and {most}")
         return value
 
     return whole

@@ -16,7 +16,7 @@ from ..report.plot import Picture
 from ..report.progress import Progress
 from ..solver import Solver
 from ..storage import checkpoint, restart
-from ..storage.files import write_text
+from ..storage.files import in_words, write_text
 from ..storage.run_on_pe0 import run_on_pe0
 from ..storage.save import save
 from ..timing import measure, phases, profiled
@@ -126,7 +126,7 @@ class Run:
                 if picture:
                     picture.draw(options.plot, outcome.history, title, problem.tol)
             except Exception as error:  # of many types; a picture must not cost the result
-                complaints.append(f"--plot {options.plot} could not be written: {error}")
+                complaints.append(f"--plot {options.plot} could not be written: {in_words(error)}")
 
         run_on_pe0(self.team.comm, draw)
         return complaints
@@ -153,7 +153,7 @@ class Run:
             try:
                 write_text(options.json, text + "\n")
             except OSError as error:
-                complaints.append(f"--json {options.json} could not be written: {error.strerror or error}")
+                complaints.append(f"--json {options.json} could not be written: {in_words(error)}")
         for complaint in complaints:
             complain(complaint)
         return bool(complaints) or not passed or lost()

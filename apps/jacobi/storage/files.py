@@ -1,6 +1,7 @@
 """Results and checkpoints as HDF5 files that are either complete or absent."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,8 +30,11 @@ class FieldFile:
 
     def __init__(self, path: Path, problem: Problem):
         self._path, self._part, self._problem = path, part_name(path), problem
-        # Some file systems have no locks, and none is needed.
-        self._file = h5py.File(self._part, "w", locking=False, userblock_size=SEAL_BYTES)
+        try:  # without locks: some file systems have none, and none is needed
+            self._file = h5py.File(self._part, "w", locking=False, userblock_size=SEAL_BYTES)
+        except WRITE_ERRORS:
+            self._remove()
+            raise
 
     def write(self, name: str, first: int, rows: np.ndarray) -> None:
         """Write rows (n, nx), the first of which is global row ``first``, to dataset ``name``."""
@@ -63,6 +67,9 @@ class FieldFile:
         """Remove the incomplete file."""
         with suppress(*WRITE_ERRORS):
             self._file.close()  # which writes again what could not be written
+        self._remove()
+
+    def _remove(self) -> None:
         with suppress(OSError):
             self._part.unlink(missing_ok=True)
 
@@ -103,6 +110,12 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         raise
 
 
+def in_words(error: Exception) -> str:
+    """What an error says, as a part of one line.  HDF5 says much, among it the reason that the system gave."""
+    reason = re.search("error message = '([^']+)'", str(error))
+    return " ".join((reason[1] if reason else getattr(error, "strerror", None) or str(error)).split()).lower()
+
+
 def why_unwritable(path: Path, needed_bytes: int = 0) -> str:
     """Why a file cannot be written there, or "".  It tries, because permissions alone do not tell."""
     try:
@@ -117,5 +130,5 @@ def why_unwritable(path: Path, needed_bytes: int = 0) -> str:
             part.unlink(missing_ok=True)
         free = shutil.disk_usage(path.parent).free
     except OSError as error:
-        return (error.strerror or str(error)).lower()
+        return in_words(error)
     return f"it takes {needed_bytes} bytes, and {free} are free there" if free < needed_bytes else ""

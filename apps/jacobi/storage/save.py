@@ -7,7 +7,7 @@ from typing import Any
 from ..grid.problem import Problem
 from ..outcome import Outcome
 from . import xdmf
-from .files import WRITE_ERRORS, FieldFile
+from .files import WRITE_ERRORS, FieldFile, in_words
 from .gather import Sink, gather, gather_checksums
 from .run_on_pe0 import run_on_pe0
 
@@ -24,7 +24,7 @@ class Writer:
         try:
             self._file = FieldFile(path, problem)
         except WRITE_ERRORS as failure:
-            self.error = str(failure)
+            self.error = in_words(failure)
 
     def _attempt(self, work: Callable[[FieldFile], None]) -> None:
         if self._file is None or self.error:
@@ -32,7 +32,7 @@ class Writer:
         try:
             work(self._file)
         except WRITE_ERRORS as failure:
-            self.error = str(failure)
+            self.error = in_words(failure)
             self._file.discard()
 
     def take(self, name: str) -> Sink:

@@ -14,7 +14,7 @@ from .check import Check, Verdict
 from .residual import Residual
 
 REFERENCE_UPDATES = 4e9  # the point updates that NumPy does in about ten seconds
-NUMPY_FIELDS, NUMPY_WIDE = 6, 2  # arrays of a grid that reference.solve holds at a time, in the dtype and in float64
+NUMPY_FIELDS, NUMPY_WIDE = 5, 2  # arrays of a grid that reference.solve holds at a time, in the dtype and in float64
 
 
 class Comparison:
