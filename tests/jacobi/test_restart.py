@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from launch import _tagged, launch
+from launch import ROOT, _tagged, launch
 from mpi4py import MPI
 
 from apps.jacobi.cli import cli
@@ -106,6 +106,18 @@ def test_signals_to_one_rank(tmp_path):
     assert f"Interrupted after {done} iterations" in ended.output
     ended = jacobi(2, f"--niter {done + 30} --restart", path, "--verify", "residual")
     assert ended.rc == 0 and "PASS" in ended.output, ended.output
+
+
+@pytest.mark.skipif(not (ROOT / "pennympi/job/watch.py").exists(), reason="the library does not watch its node yet")
+@pytest.mark.parametrize("variant", ["mpi", "mpi_overlap"])
+def test_a_stopped_rank_ends_the_job(variant):
+    """The others wait for it in MPI, which knows no deadline."""
+    line = f"-m apps.jacobi --variant {variant} --backend host --nx 60 --ny 50 {FOR_EVER}".split()
+    act = ("    0, ", lambda process: os.kill(pid_of(process, 1), signal.SIGSTOP))
+    ended = launch(3, *line, limit_s=LIMIT_S, env={"PENNYMPI_TIMEOUT_S": "3"}, act=act)
+    assert ended.rc not in (0, None) and not ended.left_alive, ended.output
+    said = [text for text in ended.output.splitlines() if "PE 1" in text and "stopped" in text]
+    assert len(said) == 1 and "Traceback" not in ended.output, ended.output
 
 
 def test_what_a_restart_refuses_and_notices(tmp_path, capsys):
