@@ -9,6 +9,7 @@ from launch import ROOT, launch
 from mpi4py import MPI
 
 from apps.jacobi.cli import cli, room
+from apps.jacobi.grid import host_memory
 from apps.jacobi.grid.problem import Problem
 from apps.jacobi.outcome import STATUSES
 
@@ -175,6 +176,20 @@ def test_sizes_against_memory(monkeypatch, line, free_bytes, said):
     assert bool(reason) == bool(said), reason
     if said:
         assert said in reason and "are free there: use a smaller --nx or --ny" in reason and "\n" not in reason
+
+
+def test_limits_of_containers_and_jobs(tmp_path, monkeypatch):
+    own = tmp_path / "memory" / "job" / "step"
+    own.mkdir(parents=True)
+    monkeypatch.setattr(host_memory, "_cgroups", lambda: [own, own.parent, tmp_path / "memory", tmp_path])
+    before = host_memory.host_free_bytes()
+    assert 0 < before < 1 << 62
+    (own / "memory.max").write_text("max\n")
+    (own / "memory.current").write_text("70000\n")
+    (own.parent / "memory.limit_in_bytes").write_text("90000\n")
+    (own.parent / "memory.usage_in_bytes").write_text("80000\n")
+    (own.parent / "memory.stat").write_text("cache 9\ninactive_file 5000\n")
+    assert host_memory.host_free_bytes() == 15_000
 
 
 def test_memory_is_not_counted_twice_on_gpus(monkeypatch):
