@@ -10,7 +10,7 @@ import numpy as np
 from .arrays.dtypes import DType
 from .arrays.span import Span
 from .compile.options import PLAIN, KernelOptions
-from .errors import PeerTimeout
+from .errors import PennympiError
 
 if TYPE_CHECKING:
     from .memory.order import Order
@@ -113,7 +113,7 @@ class Backend(Protocol):
     def synchronize(self, stream: Any) -> None:
         """Wait until the stream (None: the whole device) has run.  Raises PeerTimeout."""
 
-    def failure(self) -> PeerTimeout | None:
+    def failure(self) -> PennympiError | None:
         """The error of the first wait on this PE that gave up, or None."""
 
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:

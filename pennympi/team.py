@@ -35,11 +35,12 @@ class Team(Collectives):
     me, n_pes: this PE and the number of PEs, the rank and size of ``comm``
     backend:   "host" or "cuda"
     place:     the node of each PE and what the links can do, which decides what algorithms may run
-    layout:    the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of MPI and the hardware
+    layout:    the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of the system and the hardware
     local_pe, n_local: this PE among the PEs of its host, and their number
 
     A collective method must be called by every PE, in the same order.  It raises PeerTimeout where another PE does
-    not come, and with PENNYMPI_DEBUG=1 CollectiveMismatchError where another PE makes another call.
+    not come, and CollectiveMismatchError where another PE makes another call: at the next call that only the host
+    makes (gather, empty, free, plan_*, finalize and the like), with PENNYMPI_DEBUG=1 always at the call itself.
     Any thread may call a team, one at a time (as with MPI_THREAD_SERIALIZED), so that the order is the same on every PE:
     a thread that calls while another is inside gets TwoThreads on the host, and waits for its turn on a GPU.
     Once the team is finalized every method but ``finalize``, every plan and every kernel of it raise NotInitialized.
@@ -61,7 +62,7 @@ class Team(Collectives):
         self._workspaces = Workspaces(backend, job, self.place)
         self._arrays = SymmetricArrays(backend, job, self._workspaces)
         self._rma = OneSided(backend, job, self._arrays)
-        self._exchange = Exchange(backend, job, self._arrays, self._rma)
+        self._exchange = Exchange(backend, job, guard, self._arrays, self._rma)
         context = CollectiveContext(backend, job, guard, self._arrays, self.place, self._workspaces, sms)
         super().__init__(context, selection)
         _open.add(self)
@@ -73,7 +74,7 @@ class Team(Collectives):
         shape: int or ints, dtype: name or dtype; the same on every PE
         Raises SymmetricHeapExhausted, TypeError (shape), ValueError (a size, or PEs differ), Unsupported (dtype).
         """
-        self._guard.enter("empty")
+        self._guard.check_open()
         return self._arrays.empty(shape, dtype)
 
     def full(self, shape: Any, value: Any, dtype: Any = "float32") -> Any:
@@ -112,7 +113,7 @@ class Team(Collectives):
         x: what empty, full, zeros, array or signals returned, not a view of it
         Raises ValueError for any other array, PeerTimeout.
         """
-        self._guard.enter("free")
+        self._guard.check_open()
         self._arrays.free(x)
 
     def peer(self, x: Any, pe: int) -> Any:
@@ -209,8 +210,9 @@ class Team(Collectives):
 
         Raises TypeError (not a stream), PeerTimeout.
         """
+        handle = self._backend.stream_handle(stream)
         self._guard.enter("barrier")
-        self._rma.barrier(self._backend.stream_handle(stream), stream)
+        self._rma.barrier(handle, stream)
 
     # Exchange --------------------------------------------------------------------------
     def exchange(self, recv: Any, send: Any, pe: int, form: str = "put_signal", stream: Any = None) -> None:
@@ -245,9 +247,9 @@ class Team(Collectives):
     def gather(self, data: Any) -> list[Any]:
         """Every PE's ``data``, any object that can be pickled, in the order of the PEs.  Collective.
 
-        Raises PeerTimeout.
+        Raises on every PE TypeError (one PE's data can't be pickled), ValueError (2 GiB or more); PeerTimeout.
         """
-        self._guard.enter("gather")
+        self._guard.check_open()
         return self._job.gather(data, "gather")
 
     def bytes_sent(self) -> np.ndarray:
@@ -262,9 +264,9 @@ class Team(Collectives):
 
     def topology(self) -> dict[str, Any]:
         """Nodes, devices, links, NICs, rails and rings, as ``python -m pennympi topology`` draws them.  Collective."""
-        self._guard.enter("topology")
+        self._guard.check_open()
         own = read_hardware(self.device_name, self._backend.bus_id)
-        return facts(self.place, self.layout, self._job.gather(own, "detection of the topology"))
+        return facts(self.place, self.layout, self._job.gather(own, "topology"))
 
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines about the device, the heap, the nodes and the workspaces of this PE.  Not collective."""

@@ -14,7 +14,7 @@ from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.bind import parameters
 from ..compile.options import PLAIN, KernelOptions
-from ..errors import PeerTimeout, Unsupported, recorded_timeout
+from ..errors import PennympiError, Record, Unsupported, recorded_failure
 from ..job import liveness
 from ..job.job import open_jobs
 from ..memory.order import Order
@@ -41,7 +41,7 @@ class HostBackend:
     ll128_safe = True
 
     def __init__(self, job: Any, heap_bytes: int | None):
-        self.comm = job.comm
+        self.comm, self._find_call = job.comm, job.control.find
         self.multicast: bool = setting("PENNYMPI_MULTICAST")
         self.device_name = processor()
         self._heap = Heap(job, heap_bytes)
@@ -128,14 +128,12 @@ class HostBackend:
     def synchronize(self, stream: Any) -> None:
         self.stream_handle(stream)
 
-    def failure(self) -> PeerTimeout | None:
+    def failure(self) -> PennympiError | None:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
-        source, call, epoch, found = (
-            int(self._record[i]) for i in range(ctx_words.RECORD_SOURCE, ctx_words.RECORD_FOUND + 1)
-        )
-        name = self.call_names.get(call, "a kernel")
-        return recorded_timeout(self.comm.rank, source, name, epoch, found, self.timeout_s)
+        _, source, call, epoch, found, _, signed = map(int, self._record[: ctx_words.RECORD_SIGNED + 1])
+        record = Record(self.comm.rank, source, self.call_names.get(call, "a kernel"), epoch, found, bool(signed))
+        return recorded_failure(record, self.timeout_s, self._find_call)
 
     # transfers: a store is all there is
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:

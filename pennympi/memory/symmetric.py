@@ -37,7 +37,7 @@ class SymmetricArrays:
         for another dtype, SymmetricHeapExhausted.
         """
         row, sizes = dtype_of(dtype), _shape(shape)
-        request = self._job.gather((sizes, row.name), "allocation of a symmetric array")
+        request = self._job.gather((sizes, row.name), "empty")
         if any(other != request[0] for other in request):
             requests = ", ".join(f"PE {pe} {shape} {name}" for pe, (shape, name) in enumerate(request[:8]))
             raise ValueError(
@@ -81,7 +81,7 @@ class SymmetricArrays:
                 "not a view of it, and not another array"
             )
         self._backend.synchronize(None)  # launches in flight may still write it, here or on a peer
-        self._job.rendezvous("free of a symmetric array")
+        self._job.rendezvous(f"free of symmetric array {self._starts.index(address)}")  # the same one on every PE
         freed = "an array of this plan was freed: make the plan anew with arrays that live"
         self.plans.end(ValueError, freed, address, self._nbytes[address])
         self._give_back(address)
