@@ -36,6 +36,7 @@ class Machine:
             ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = silent.ctypes.data, liveness.own_words_address
             ctx[ctx_words.DELTAS :] = [base - bases[me] for base in bases]
             pe = SimpleNamespace(me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
+            pe.calls = threading.Lock()
             pe.call_names, pe.comm, pe.timeout_s = {}, SimpleNamespace(rank=me), timeout_s
             pe._find_call = lambda pe, signature: f"call {signature}"
             pe._record, pe.failure = record, lambda pe=pe: HostBackend.failure(pe)
