@@ -16,7 +16,9 @@ from ..bench.progress import Progress
 from ..bench.run import Options, Run
 from ..bench.timing import Effort
 from ..errors import PennympiError
-from ..selection.tuned import Series, Tuned, topology_of, user_file, write
+from ..selection.find import topology_of, user_file
+from ..selection.table_file import write
+from ..selection.tuned import Series, Tuned
 from ..team import Team
 from .arguments import names_argument, size_argument
 

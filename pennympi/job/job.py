@@ -18,12 +18,12 @@ class Job:
 
     comm:      a private duplicate of the communicator that was given;  me, n_pes: this PE's rank, and the size
     control:   the node's table: call control.enter(name) at every call that all PEs make
-    timeout_s: PENNYMPI_TIMEOUT_S (0: never)
+    timeout_s: how long to wait for a PE (0: for ever); None is PENNYMPI_TIMEOUT_S
     Raises PeerTimeout if a PE of ``comm`` does not come.
     """
 
-    def __init__(self, comm: MPI.Intracomm):
-        self.timeout_s: float = setting("PENNYMPI_TIMEOUT_S")
+    def __init__(self, comm: MPI.Intracomm, timeout_s: float | None = None):
+        self.timeout_s: float = setting("PENNYMPI_TIMEOUT_S") if timeout_s is None else timeout_s
         self.me, self.n_pes = comm.Get_rank(), comm.Get_size()
         if self.me == 0:
             warn_unknown()
