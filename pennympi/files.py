@@ -119,13 +119,19 @@ def why_unwritable(path: Path) -> str:
         if path.exists() and not path.is_file():
             return "it is a folder" if path.is_dir() else "it is not a regular file"
         part = _part(path)
-        if not part.parent.exists():
-            part.parent.mkdir(parents=True, exist_ok=True)
+        _make(part.parent)
         part.touch()
         part.unlink()
     except (OSError, ValueError) as error:
         return why(error)
     return ""
+
+
+def _make(folder: Path) -> None:
+    """Make a folder and those above it, which others may not write to, whatever the umask."""
+    if not folder.exists():
+        _make(folder.parent)
+        folder.mkdir(0o755, exist_ok=True)
 
 
 def why(error: Exception) -> str:

@@ -33,9 +33,14 @@ def file_name(device: str, place: Place) -> str:
     return f"{slug}.{place.n_pes}.{topology_of(place)}.toml"
 
 
+def user_folder() -> Path:
+    """The folder of the tables that ``tune`` writes by default."""
+    return Path(setting("PENNYMPI_CACHE_DIR")) / "tuned"
+
+
 def user_file(device: str, place: Place) -> Path:
     """The file that ``tune`` writes by default."""
-    return Path(setting("PENNYMPI_CACHE_DIR")) / "tuned" / file_name(device, place)
+    return user_folder() / file_name(device, place)
 
 
 def named_file() -> Path | None:
