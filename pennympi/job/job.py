@@ -21,12 +21,12 @@ class Job:
 
     comm:      a private duplicate of the communicator that was given;  me, n_pes: this PE's rank, and the size
     control:   the node's table: call control.enter(text) at every call that all PEs make
-    timeout_s: PENNYMPI_TIMEOUT_S (0: never)
+    timeout_s: how long to wait for a PE (0: for ever); None is PENNYMPI_TIMEOUT_S
     Raises PeerTimeout if a PE of ``comm`` does not come, Unsupported if MPI has no more communicators, or a PE no memory.
     """
 
-    def __init__(self, comm: MPI.Intracomm):
-        self.timeout_s: float = setting("PENNYMPI_TIMEOUT_S")
+    def __init__(self, comm: MPI.Intracomm, timeout_s: float | None = None):
+        self.timeout_s: float = setting("PENNYMPI_TIMEOUT_S") if timeout_s is None else timeout_s
         self.me, self.n_pes = comm.Get_rank(), comm.Get_size()
         if self.me == 0:
             warn_unknown()
@@ -36,8 +36,8 @@ class Job:
             self.comm = first.duplicate()
         except MPI.Exception:
             raise Unsupported(
-                f"MPI gives no communicator for a new team: {len(open_jobs)} teams of this process are open, each with one; "
-                "finalize those that are no longer needed"
+                f"MPI gives no communicator for a new team: {len(open_jobs)} teams of this process are open, each with "
+                "one; finalize those that are no longer needed"
             ) from None
         self._meetings = Meetings(self.comm, self.timeout_s, processes)
         try:
