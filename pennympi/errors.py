@@ -2,6 +2,8 @@
 
 from .kernels.block import POISON
 
+INTERRUPTED = -1  # what a wait has found that the watch has ended, after Ctrl-C
+
 
 class PennympiError(Exception):
     """Base class of the library's errors, except TypeError and ValueError for wrong arguments."""
@@ -83,4 +85,8 @@ def recorded_timeout(me: int, peer: int, collective: str, epoch: int, found: int
     """The error for the record that a kernel wrote when it gave up (see ``compile/context.py``)."""
     if found >= POISON:
         return PeerGaveUp(me, peer, collective, epoch, timeout_s)
+    if found == INTERRUPTED:
+        error = PeerTimeout(me, peer, collective, epoch, found, timeout_s)
+        error.args = (f"PE {me} was interrupted while it waited in {collective}: this team makes no more calls.",)
+        return error
     return PeerTimeout(me, peer, collective, epoch, found, timeout_s)

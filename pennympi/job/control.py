@@ -15,8 +15,11 @@ import numpy as np
 from mpi4py import MPI
 
 from . import liveness
+from .liveness import LOOKED, WAITS_FOR
 
-COMPUTING, WAITING, LEAVING = range(3)  # the states of a PE
+COMPUTING, WAITING, LEAVING, DONE = range(4)  # the states of a PE; DONE: it may end at any time
+NOBODY, ANYBODY = -2, -1  # for whom a PE waits: for no PE, for one that is not known
+BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time goes on
 
 # The table, in int64 words: a header, then one record for each PE of the node.  A record fills
 # whole cache lines, so that a PE that counts its calls never slows another.  At _CLAIMED is a semaphore (sem_t).
@@ -36,7 +39,7 @@ class Control:
     """
 
     def __init__(self, comm: MPI.Intracomm):
-        self.me = comm.Get_rank()
+        self.me, self._n_pes = comm.Get_rank(), comm.Get_size()
         self.node = cast(MPI.Intracomm, comm.Split_type(MPI.COMM_TYPE_SHARED))
         self.local, self.n_local = self.node.Get_rank(), self.node.Get_size()
         size_bytes = 8 * (_HEADER_WORDS + _RECORD_WORDS * self.n_local)
@@ -129,9 +132,36 @@ class Control:
         name = self._words[first : first + _NAME_WORDS].tobytes().rstrip(b"\0").decode(errors="replace")
         return f"{name} (call {calls})"
 
-    def ahead(self) -> list[int]:
-        """The PEs of this node that have entered more calls than this PE, and are still in the program."""
-        return [pe for pe in self.pes if self.calls(pe) > self._calls // _CALL and self.state(pe) != LEAVING]
+    def pid(self, pe: int) -> int:
+        """The process of ``pe``, a PE of this node."""
+        return self._words[self._at(pe) + _PID]
+
+    def show_waiting(self, pe: int) -> None:
+        """Write that this PE waits for ``pe`` now.  The waits of host kernels do so themselves."""
+        self._words[self._record + _ALIVE + WAITS_FOR] = pe
+        self._words[self._record + _ALIVE + LOOKED] = time.monotonic_ns()
+
+    def waits_for(self, pe: int) -> int:
+        """The PE that ``pe``, a PE of this node, waits for; ANYBODY, or NOBODY."""
+        looked_ns = self._words[self._at(pe) + _ALIVE + LOOKED]
+        waits = time.monotonic_ns() - looked_ns < BELIEVED_NS
+        return self._words[self._at(pe) + _ALIVE + WAITS_FOR] if waits else NOBODY
+
+    def in_vain(self) -> list[int]:
+        """The PEs of this node that wait for this PE, which is leaving, directly or through other PEs."""
+        waits = {pe: self.waits_for(pe) for pe in self.pes}
+        if waits.pop(self.me) != NOBODY:
+            return []  # what they wait for may still come
+        gone = {self.me, *(pe for pe in self.pes if self.state(pe) >= LEAVING)}
+        nobody_comes = len(self.pes) == self._n_pes and all(pe in gone or whom != NOBODY for pe, whom in waits.items())
+        found: list[int] = []
+        while more := [
+            pe
+            for pe, whom in waits.items()
+            if pe not in (*gone, *found) and (whom in (*gone, *found) or (whom == ANYBODY and nobody_comes))
+        ]:
+            found += more
+        return found
 
     def describe(self, pe: int) -> str:
         """What ``pe`` is doing, in words, as far as this node knows."""
@@ -141,9 +171,11 @@ class Control:
         state = _process_state(pid)
         if state in "TtZX":
             return f"PE {pe} (process {pid}) {'is stopped' if state in 'Tt' else 'has ended'} after {self.call(pe)}"
-        if self.state(pe) == LEAVING:
+        if self.state(pe) >= LEAVING:
             return f"PE {pe} (process {pid}) left the program after {self.call(pe)}"
-        doing = "waits in" if self.state(pe) == WAITING else "last entered"
+        whom = self.waits_for(pe)
+        waits = f"waits for {f'PE {whom}' if whom >= 0 else 'a signal'}; it last entered"
+        doing = "waits in" if self.state(pe) == WAITING else "last entered" if whom == NOBODY else waits
         return f"PE {pe} (process {pid}) {doing} {self.call(pe)}"
 
     def _at(self, pe: int) -> int:

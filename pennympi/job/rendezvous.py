@@ -7,7 +7,7 @@ named, and the collective that follows finds every PE there.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mpi4py import MPI
@@ -72,7 +72,10 @@ class Deadline:
             alive_ns = min(self._control.last_alive_ns(pe) for pe in absent)
             liveness.show_alive(alive_ns)
             self._since_ns = max(self._since_ns, alive_ns)
-        return now_ns - self._since_ns > 1e9 * self._timeout_s
+        words = liveness.watch_words
+        self._since_ns = max(self._since_ns, int(words[liveness.RESUMED_NS]))
+        runs = now_ns - words[liveness.TICKED_NS] < liveness.LATE_NS  # or this process has just been suspended
+        return bool(runs and now_ns - self._since_ns > 1e9 * self._timeout_s)
 
 
 def poll_times() -> Iterator[float]:
@@ -86,11 +89,18 @@ def poll_times() -> Iterator[float]:
         time.sleep(nap_s)
 
 
-def rendezvous(comm: MPI.Intracomm, control: Control | None, what: str, timeout_s: float) -> None:
+def rendezvous(
+    comm: MPI.Intracomm,
+    control: Control | None,
+    what: str,
+    timeout_s: float,
+    show_waiting: Callable[[int], None] = lambda pe: None,
+) -> None:
     """Wait until every PE of ``comm`` has made this call.  Collective.
 
     what:      names the call in messages
     timeout_s: how long to wait for a PE without a sign of life; 0 waits for ever
+    show_waiting: is told again and again the PE that this one waits for; not needed with ``control``
     Raises PeerTimeout, which names the absent PEs and says what those of this node were doing.
     """
     if comm.Get_size() == 1:
@@ -98,11 +108,16 @@ def rendezvous(comm: MPI.Intracomm, control: Control | None, what: str, timeout_
     if control:
         control.enter(what)
         control.set_state(WAITING)
+        show_waiting = control.show_waiting
         liveness.show_alive(time.monotonic_ns())
-    barrier, deadline = PolledBarrier(comm), Deadline(control, timeout_s)
-    for _ in poll_times():
+    barrier, deadline, shown_s = PolledBarrier(comm), Deadline(control, timeout_s), 0.0
+    for passed_s in poll_times():
         if barrier.complete():
             break
+        if passed_s - shown_s > LIVENESS_INTERVAL_S:
+            shown_s = passed_s
+            for pe in barrier.absent()[:1]:
+                show_waiting(pe)
         if deadline.passed(barrier):
             absent = barrier.absent() or [-1]
             barrier.cancel()
