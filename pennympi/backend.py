@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -66,7 +66,7 @@ class Backend(Protocol):
         """
 
     def release(self, address: int) -> None:
-        """Give an allocation back.  No peer may write there any more."""
+        """Give an allocation back, as every PE does in the same order.  No peer may write there any more."""
 
     def local_words(self, words: Sequence[int]) -> int:
         """Allocate int64 words in memory of this PE, which live as long as the team, and return their address."""
@@ -126,7 +126,7 @@ class Backend(Protocol):
         """Copy symmetric memory to its instance on a PE that a pointer reaches, by the copy engine, in stream order."""
 
     def hold_if_given_up(self, stream: int) -> None:
-        """Stop the stream here once a wait of this PE has given up; the watchdog then ends the job."""
+        """Stop the stream here once a wait of this PE has given up; the watch then ends the job."""
 
     def quiet(self, stream: int) -> None:
         """Complete all earlier puts of this PE, in stream order."""
@@ -143,5 +143,8 @@ class Backend(Protocol):
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines for the environment report."""
 
-    def close(self) -> None:
-        """Give all memory back.  Collective."""
+    def close(self, kept: Collection[int] = ()) -> None:
+        """Give all memory back; what an array may still lie in when the last array has died.
+
+        kept: addresses of the allocations of arrays
+        """

@@ -6,6 +6,8 @@ from .errors import CollectiveMismatchError, NotInitialized
 from .job.job import Job
 from .settings import setting
 
+FINALIZED = "this team is finalized: make a new one with pennympi.init()"
+
 
 class CallGuard:
     """The guard of one team's calls.
@@ -15,14 +17,18 @@ class CallGuard:
     """
 
     def __init__(self, job: Job):
-        self.is_open = True
+        self.is_open, self._why = True, ""
         self.debug: bool = setting("PENNYMPI_DEBUG")
         self._job = job
 
     def check_open(self) -> None:
         """Raise NotInitialized once the team is finalized."""
         if not self.is_open:
-            raise NotInitialized("this team is finalized: make a new one with pennympi.init()")
+            raise NotInitialized(self._why)
+
+    def close(self, why: str) -> None:
+        """Let every call raise NotInitialized."""
+        self.is_open, self._why = False, why
 
     def enter(self, name: str) -> None:
         """Count a collective call where the other PEs can see it; in debug mode, compare its name with theirs."""

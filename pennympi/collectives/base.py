@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..kernels.rma.on_stream import put_bytes
 from ..memory.symmetric import SymmetricArrays
 from ..memory.workspace import Workspace, Workspaces
 
+MOST_KINDS = 1024  # of calls of one collective whose launches are kept ready
 BLOCK_BYTES = 16384  # a block of a team of one PE copies at least this
 
 
@@ -143,6 +144,8 @@ class Collective:
         prepared = self._prepared.get(key)
         if prepared is None:
             prepared = self._prepared[key] = self._prepare(request, algorithm, sms)
+            if len(self._prepared) > MOST_KINDS:  # a launch in flight needs nothing of it
+                del self._prepared[next(iter(self._prepared))]
         run, blocks, workspace, _ = prepared
         if blocks:
             self._run_in_order(run, request.addresses, handle, stream, blocks, workspace)
@@ -150,13 +153,14 @@ class Collective:
             run(*request.addresses, handle)
 
     def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Callable[..., None]:
-        """A persistent call that keeps its arrays alive.  Collective."""
+        """A persistent call that keeps its arrays alive, and ends with them.  Collective."""
         self._guard.enter(f"plan_{self.name}")
         request = self.check(*args)
         algorithm = self.algorithm_of_plan(request, algorithm)
         run, blocks, workspace, release = self._prepare(request, algorithm, sms, own_workspace=sms is not None)
         name, addresses = f"{self.name} plan", request.addresses
-        count_call, handle_of, run_in_order = self._count_call, self.backend.stream_handle, self._run_in_order
+        count_call: Callable[[str], None] = self._count_call
+        handle_of, run_in_order = self.backend.stream_handle, self._run_in_order
 
         def plan(stream: Any = None) -> None:
             """Run in stream order.  Collective."""
@@ -167,7 +171,12 @@ class Collective:
             else:
                 run(*addresses, handle)
 
+        def end(refuse: Callable[[str], NoReturn]) -> None:
+            nonlocal count_call
+            count_call = refuse
+
         plan.arrays = args  # type: ignore[attr-defined]
+        self.arrays.plans.add(plan, addresses, end)
         if release is not None:
             weakref.finalize(plan, release).atexit = False
         return plan
@@ -227,8 +236,13 @@ class Collective:
         }
         names = parameters(row.kernel)[1:]
         left_open = tuple(names.index(name) for name in self.address_params)
-        run = kernel.prepare(plan.blocks, [values[name] for name in names], left_open, plan.threads)
-        run = self.with_follow_up(row, run, workspace, request)
+        try:
+            run = kernel.prepare(plan.blocks, [values[name] for name in names], left_open, plan.threads)
+            run = self.with_follow_up(row, run, workspace, request)
+        except BaseException:
+            if release is not None:
+                release()
+            raise
         return Prepared(run, plan.blocks if self.backend.has_streams else 0, workspace.inbox, release)
 
 

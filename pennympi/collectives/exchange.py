@@ -35,13 +35,13 @@ class Exchange:
         row = TABLE.get(form)
         if row is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
-        if row.collective:
-            self._job.control.enter("exchange")
         self._rma.check_pe(pe)
         to, source = self._backend.span(recv, True), self._backend.span(send, False)
         self._arrays.holds(to), self._arrays.holds(source)
         check_alike(recv=to, send=source)
         check_apart("one array for both", recv=to, send=source)
+        if row.collective:
+            self._job.control.enter("exchange")
         kernel = self._kernels.get(form) or self._compile(form)
         me, n = self._job.me, self._job.n_pes
         blocks = max(1, min(self._blocks, -(-to.nbytes // PIECE_BYTES)))

@@ -1,7 +1,7 @@
 """The cuda backend: NVSHMEM's heap, CuPy arrays, kernels launched through the driver."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -233,9 +233,9 @@ class CudaBackend:
             ("links", f"{reached} of {self._job.n_pes} PEs by pointer (NVLink or PCIe), the others by NVSHMEM puts"),
         ]
 
-    def close(self) -> None:
+    def close(self, kept: Collection[int] = ()) -> None:
         self._lookout.stop()
         self._given_up.close(self.ctx_address)
-        self._heap.close()
+        self._heap.close(kept)
         for address in self._kept:
             self._aside.give_words(address)

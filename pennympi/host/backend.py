@@ -3,7 +3,7 @@
 import ctypes
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ class HostBackend:
         self.comm = job.comm
         self.multicast: bool = setting("PENNYMPI_MULTICAST")
         self.device_name = processor()
-        self._heap = Heap(self.comm, heap_bytes)
+        self._heap = Heap(job, heap_bytes)
         self._kept: list[np.ndarray] = []
         self.call_names: dict[int, str] = {}
         self._record = np.zeros(ctx_words.RECORD_WORDS, np.int64)
@@ -51,7 +51,7 @@ class HostBackend:
         self.ctx = np.zeros(ctx_words.DELTAS + self.comm.size, np.int64)
         self.ctx[ctx_words.ME], self.ctx[ctx_words.N_PES] = self.comm.rank, self.comm.size
         self.ctx[ctx_words.TIMEOUT_NS] = int(self.timeout_s * 1e9)
-        cores = set().union(*self.comm.allgather(os.sched_getaffinity(0)))
+        cores = set().union(*job.gather(os.sched_getaffinity(0), "count of cores"))
         running = max(job.control.n_local for job in open_jobs)  # a row's PEs share the cores with other rows
         self.ctx[ctx_words.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
         self.ctx[ctx_words.RECORD] = self._record.ctypes.data
@@ -166,12 +166,12 @@ class HostBackend:
 
     def describe(self) -> list[tuple[str, str]]:
         return [
-            ("heap", f"{self._heap.size_bytes} bytes a PE in one shared-memory window"),
+            ("heap", f"{self._heap.size_bytes} bytes a PE in memory that the node shares"),
             ("links", "shared memory, all to all"),
         ]
 
-    def close(self) -> None:
-        self._heap.close()
+    def close(self, kept: Collection[int] = ()) -> None:
+        self._heap.close(kept)
 
 
 def processor() -> str:

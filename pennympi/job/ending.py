@@ -21,7 +21,9 @@ from .job import open_jobs
 
 _FIRST_REPORT_S = 0.5  # a PE that gave up because another PE had done so lets that one report first
 _OTHERS_S = 2.0  # a process that may not say why the job ends gives the one that does this long to end it
+READ_S = 0.05
 _ABORT_S = 1.0  # an abort that takes longer hangs: MPI waits for a thread that is stuck
+plain_exit = os._exit  # which exits.py replaces
 rank, n_ranks = 0, 1  # in MPI.COMM_WORLD, asked once because other threads may not call MPI
 in_process = 0  # id of the process whose ranks these are; a forked child must not end the job of its parent
 _nowhere = open(os.devnull, "w")  # noqa: SIM115 - as long as the process lives
@@ -44,7 +46,7 @@ def alone() -> bool:
 def end_without_launcher() -> NoReturn:
     """End this process: mpirun was killed.  Open MPI notices that only inside MPI calls, and kernels make none."""
     unlink(start_up_segments() | start_up_segments("sm_segment."))  # no process will attach to them now
-    os._exit(1)
+    plain_exit(1)
 
 
 def say(text: str) -> None:
@@ -74,15 +76,18 @@ def end_by(kind: type[BaseException], show: Callable[[], Any]) -> NoReturn:
     end(report)
 
 
-def end(report: Callable[[], Any], status: int = 1) -> NoReturn:
-    """End all ranks of the job with ``status``.  One process of each node calls ``report``, which prints why."""
+def end(report: Callable[[], Any], status: int = 1, read_s: float = READ_S) -> NoReturn:
+    """End all ranks of the job with ``status``.  One process of each node calls ``report``, which prints why.
+
+    read_s: time for the launcher to read that: an abort may make it drop what it has not
+    """
     _limit(_OTHERS_S + _ABORT_S)
     if claim():
         try:
             report()
             sys.stdout.flush()
         finally:
-            time.sleep(0.05)  # an abort may make the launcher drop output that it has not read
+            time.sleep(read_s)
             _abort(status)
     time.sleep(_OTHERS_S)
     _abort(status)
@@ -131,7 +136,7 @@ def _abort(status: int) -> NoReturn:
     unlink(start_up_segments())  # Control may not have done it yet
     if MPI.Query_thread() == MPI.THREAD_MULTIPLE or threading.current_thread() is threading.main_thread():
         MPI.COMM_WORLD.Abort(status)
-    os._exit(status)  # the launcher ends the others when a rank ends without MPI_Finalize
+    plain_exit(status)  # the launcher ends the others when a rank ends without MPI_Finalize
 
 
 def _limit(limit_s: float) -> None:

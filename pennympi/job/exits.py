@@ -1,4 +1,4 @@
-"""The ends of a program: hooks on uncaught exceptions, sys.exit, Ctrl-C and the normal end; and the start of the watch.
+"""The ends of a program: hooks on uncaught exceptions, sys.exit, os._exit, Ctrl-C and the normal end; the watch starts.
 
 MPI alone hangs when a rank raises or leaves early, because the others wait in a collective that this rank never enters.
 The hooks end all ranks instead, and one message says why.  They serve all Jobs of a process.  A job of one rank, or an
@@ -51,7 +51,15 @@ def install() -> None:
         _status = status if isinstance(status, int) else int(status is not None)
         plain_exit(status)
 
+    def exit_at_once(status: int) -> NoReturn:
+        running = [] if ending.alone() else [job for job in open_jobs if job.control.state(job.me) != DONE]
+        if running:  # the launcher would take a status 0 for success
+            how = f"left the program by os._exit({status}) after {running[0].control.call(running[0].me)}"
+            ending.end(lambda: ending.say(f"pennympi: PE {running[0].me} {how}; the job ends"), (status & 255) or 1)
+        ending.plain_exit(status)
+
     sys.excepthook, threading.excepthook, sys.exit = on_exception, on_thread_exception, exit_noting_status
+    os._exit = exit_at_once
     atexit.register(_leave)
     watch = Watch(_pipe_of_signals())
 

@@ -28,7 +28,7 @@ NEVER_NS = 1 << 62
 LATE_NS = 1_000_000_000
 watch_words = np.array([0, NEVER_NS, 0], np.int64)
 watch_words_address: int = watch_words.ctypes.data
-_lock = threading.Lock()  # a watchdog must not write into a table that has been freed
+_lock = threading.Lock()  # the watch must not write into a table that has been freed
 
 
 def add_word(address: int) -> None:

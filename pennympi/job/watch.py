@@ -18,15 +18,16 @@ from typing import NoReturn
 
 from ..errors import CollectiveMismatchError
 from . import ending, liveness
-from .control import DONE, NOBODY, WAITING, _process_state
+from .control import DONE, NOBODY, WAITING
 from .job import Job, closing, open_jobs
 from .lifeline import Lifeline, how_it_ended, lifeline_of, own_lifeline
+from .process import ENDED, process_state
 
 _TICK_S, _DEVICE_TICK_S = 0.25, 0.1  # between two looks; with a device to look after
 _LATE_S = 1.0  # a tick that is later than this: the process was suspended
 _NEXT = 3  # a PE looks after so many PEs behind it
 _PATIENCE_S = 0.75  # a wait of the library, which says more, ends this much earlier than the watch ends the job
-_MISMATCH_S = 1.0
+_MISMATCH_S = 1.25  # the library's own meetings, and its signatures, are faster
 _INTERRUPT_S = 2.0  # the main thread is interrupted by then, or the program does not want to be
 
 
@@ -134,25 +135,25 @@ class Watch:
             self._line_pid = behind[0][2] if behind else 0
             self._line = lifeline_of(self._line_pid) if behind else None
         for job, pe, pid in behind:
-            state = _process_state(pid)
-            if state in "ZX":
+            state = process_state(pid)
+            if state in ENDED:
                 self._see_end(pid)
             if state != "T":  # "t": a debugger holds it
                 self._halted_since_s.pop(pid, None)
                 continue
             halted_s = now_s - self._halted_since_s.setdefault(pid, now_s)
             if 0 < job.timeout_s < halted_s - _PATIENCE_S and job.control.state(pe) != DONE:
-                _end(f"{job.control.describe(pe)}, for longer than {job.timeout_s:g} s (PENNYMPI_TIMEOUT_S)", 1)
+                _end(f"{job.control.describe(pe)}, for longer than {job.timeout_s:g} s (PENNYMPI_TIMEOUT_S)")
 
     def _see_end(self, pid: int) -> None:
         """End the job if a process has ended that should not have."""
         for job in open_jobs:
             control = job.control
             for pe in control.pes:
-                if control.pid(pe) == pid and control.state(pe) != DONE:
+                if control.processes[pe].pid == pid and control.state(pe) != DONE:
                     how, status = how_it_ended(pid)
                     waits = control.state(pe) == WAITING or control.waits_for(pe) != NOBODY
-                    _end(f"PE {pe} (process {pid}) {how} {'in' if waits else 'after'} {control.call(pe)}", status)
+                    _end(f"PE {pe} (process {pid}) {how} {'in' if waits else 'after'} {control.call(pe)}", status, 0)
 
     def _see_interrupts(self, now_s: float) -> None:
         """After Ctrl-C: if the main thread does not move, because a kernel waits, end the waits of kernels."""
@@ -202,7 +203,7 @@ def _behind() -> Iterator[tuple[Job, int, int]]:
         pes, local = job.control.pes, job.control.local
         for step in range(1, min(_NEXT + 1, len(pes))):
             pe = pes[(local + step) % len(pes)]
-            yield job, pe, job.control.pid(pe)
+            yield job, pe, job.control.processes[pe].pid
 
 
 def _main_thread_at() -> tuple[object, ...]:
@@ -210,5 +211,5 @@ def _main_thread_at() -> tuple[object, ...]:
     return (id(frame), frame.f_lasti) if frame else ()
 
 
-def _end(why: str, status: int) -> NoReturn:
-    ending.end(lambda: ending.say(f"pennympi: {why}; the job ends"), status)
+def _end(why: str, status: int = 1, read_s: float = ending.READ_S) -> NoReturn:
+    ending.end(lambda: ending.say(f"pennympi: {why}; the job ends"), status, read_s)
