@@ -14,7 +14,7 @@ import os
 import signal
 import time
 
-_NAME = "pennympi-lifeline"
+_NAME = "pennympi-lifeline-{}"  # with the process's number: it has those of others open, too
 _MUTEX_BYTES = 64  # at least sizeof(pthread_mutex_t) and of its attributes
 _SHARED = _ROBUST = 1  # PTHREAD_PROCESS_SHARED, PTHREAD_MUTEX_ROBUST
 _libc = ctypes.CDLL(None)
@@ -56,7 +56,7 @@ def own_lifeline() -> Lifeline | None:
     if not hasattr(_libc, "pthread_mutex_clocklock") or not hasattr(os, "memfd_create"):
         return None
     try:
-        fd = os.memfd_create(_NAME)
+        fd = os.memfd_create(_NAME.format(os.getpid()))
         os.ftruncate(fd, mmap.PAGESIZE)
         line = Lifeline(fd)
     except OSError:
@@ -71,10 +71,10 @@ def own_lifeline() -> Lifeline | None:
 
 def lifeline_of(pid: int) -> Lifeline | None:
     """The lock of another process; None if it has none, or none that this process may see."""
-    folder = f"/proc/{pid}/fd"
+    folder, link = f"/proc/{pid}/fd", f"/memfd:{_NAME.format(pid)} "
     try:
         for name in os.listdir(folder):
-            if os.readlink(f"{folder}/{name}").startswith(f"/memfd:{_NAME} "):
+            if os.readlink(f"{folder}/{name}").startswith(link):
                 return Lifeline(os.open(f"{folder}/{name}", os.O_RDWR | os.O_CLOEXEC))
     except (OSError, ValueError):
         pass  # it has ended, or may not be looked at
