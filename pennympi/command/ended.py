@@ -12,7 +12,7 @@ from mpi4py import MPI
 from .. import init
 from ..errors import PeerTimeout, PennympiError
 from ..files import FileError, why, why_unwritable
-from ..job import exits
+from ..job import ending
 from ..team import Team
 
 WRONG_USE, FAILED = 2, 1  # exit statuses
@@ -69,6 +69,6 @@ def tell(text: str) -> None:
         sentence = f"python -m pennympi: stdout cannot be written: {why(error)}"
         sys.stdout = open(os.devnull, "w")  # or Python, which writes what is left at its end, would fail again
         if MPI.COMM_WORLD.size == 1:
-            exits.say(sentence)
+            ending.say(sentence)
             raise SystemExit(FAILED) from None
-        exits.end(lambda: exits.say(sentence), FAILED)
+        ending.end(lambda: ending.say(sentence), FAILED)

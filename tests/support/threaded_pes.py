@@ -34,6 +34,7 @@ class Machine:
             ctx[ctx_words.ME], ctx[ctx_words.N_PES], ctx[ctx_words.TIMEOUT_NS] = me, n_pes, int(1e9 * timeout_s)
             ctx[ctx_words.PATIENCE], ctx[ctx_words.RECORD] = PATIENT_SPINS, record.ctypes.data
             ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = silent.ctypes.data, liveness.own_words_address
+            ctx[ctx_words.ABORT] = liveness.watch_words_address
             ctx[ctx_words.DELTAS :] = [base - bases[me] for base in bases]
             pe = SimpleNamespace(me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
             pe.calls = threading.Lock()
