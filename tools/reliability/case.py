@@ -26,8 +26,8 @@ class Case:
 class Row:
     """One row of the table.
 
-    tried, promise: in words;  seconds: what a whole run of it takes, by which a shorter one is cut
-    run: Stage -> its cases;  gpu: whether it makes sense on GPUs
+    tried, promise: in words;  run: Stage -> its cases
+    seconds, gpu_s: what a whole run takes on CPUs and on GPUs, by which a shorter one is cut; 0: it makes no sense there
     """
 
     number: str
@@ -35,7 +35,7 @@ class Row:
     promise: str
     seconds: float
     run: Callable[[Any], Iterator[Case]]
-    gpu: bool = False
+    gpu_s: float = 0.0
 
 
 def tally(cases: list[Case]) -> dict[str, Any]:

@@ -108,10 +108,14 @@ def faults(*kinds: str, whole: int) -> Callable[[Stage], Iterator[Case]]:
     """A row of jobs with these faults, in every place by turns."""
 
     def run(stage: Stage) -> Iterator[Case]:
-        sizes, places = (stage.ranks(2, 4), ON_GPUS) if stage.n_gpus else ([2, 4], PLACES)
-        yield from compiled(stage, max(sizes), places if not stage.n_gpus else places[:1])
-        for place, fault in stage.some([(place, fault) for place in places for fault in kinds], whole):
-            yield one(stage, stage.random.choice(sizes), place, fault)
+        sizes, places = (stage.ranks(), ON_GPUS) if stage.n_gpus else ([2, 4], PLACES)
+        order = {fault: stage.random.sample(places, len(places)) for fault in kinds}
+        used = {order[fault][number % len(places)] for fault in kinds for number in range(stage.times(whole))}
+        yield from compiled(stage, max(sizes), tuple(used) if not stage.n_gpus else places[:1])
+        for number in range(max(len(kinds), stage.times(whole))):  # each kind, then each again in another place
+            if number < len(kinds) or time.monotonic() < stage.row_ends_s:
+                fault = kinds[number % len(kinds)]
+                yield one(stage, stage.random.choice(sizes), order[fault][number // len(kinds) % len(places)], fault)
 
     return run
 
@@ -143,15 +147,15 @@ def no_false_alarms(stage: Stage) -> Iterator[Case]:
 ROWS = [
     Row("10", "kill -9, SIGSEGV, SIGTERM, `_exit(0)` and `_exit(3)` of a random PE at a random moment, in 13 places",
         "non-zero status within 5 s, PE and signal named, one traceback at most, no process and nothing in /dev/shm left",
-        500, faults("kill", "segv", "term", "_exit0", "_exit3", whole=200), gpu=True),
+        500, faults("kill", "segv", "term", "_exit0", "_exit3", whole=200), gpu_s=1800),
     Row("11", "SIGSTOP of a random PE at a random moment, in 13 places",
         "ended within the deadline + 2 s, the stopped PE named, nothing left",
-        330, faults("stop", whole=52), gpu=True),
+        330, faults("stop", whole=52), gpu_s=700),
     Row("12", "an exception, `sys.exit(0)`, `sys.exit(3)` and SIGINT on a random PE, in 13 places",
         "non-zero status within 2 s, PE named, the traceback of an exception once, nothing left",
-        200, faults("raise", "exit0", "exit3", "interrupt", whole=78), gpu=True),
+        200, faults("raise", "exit0", "exit3", "interrupt", whole=78), gpu_s=800),
     Row("13", "kill -9 of mpirun, in 13 places", "all PEs gone within 5 s, nothing left in /dev/shm",
-        80, faults("mpirun", whole=26)),
+        80, faults("mpirun", whole=26), gpu_s=250),
     Row("14", "PEs that are late by 0.8 deadlines, stopped for half of one, or for long without a deadline",
         "no error: the job goes on", 90, no_false_alarms),
 ]  # fmt: skip

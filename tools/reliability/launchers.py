@@ -22,16 +22,16 @@ def launchers(stage: Stage) -> Iterator[Case]:
         yield Case(f"the README's example on {n} PEs" if n else "without mpirun", 1, failure)
     line = ("-m", "apps.jacobi", "--nx", "60", "--ny", "80", "--niter", "50", "--verify", "--no-serial")
     for n in (0, *stage.ranks(3, 16)):
-        yield Case(f"the solver, {n} PEs" if n else "the solver without mpirun", 1, whole(stage.job(n, *line), 60))
+        yield Case(f"the solver, {n} PEs" if n else "the solver without mpirun", 1, whole(stage.job(n, *line), 100))
     for module in ("pennympi", "pennympi topology", "pennympi explain 64K"):
-        yield Case(f"python -m {module}", 1, whole(stage.job(stage.ranks(2)[0], "-m", *module.split()), 60))
+        yield Case(f"python -m {module}", 1, whole(stage.job(stage.ranks(2)[0], "-m", *module.split()), 100))
     away = stage.job(2, PROGRAMS / "misuse.py", "finalized_twice", around=["sh", "-c", 'cd / && exec "$@"', "sh"])
-    yield Case("from another folder", 1, whole(away, 60))
+    yield Case("from another folder", 1, whole(away, 100))
     if not shutil.which("srun"):
         yield Case("srun", 1, not_run="Slurm is not installed")
 
 
 ROWS = [
     Row("22", "mpirun, without mpirun, 16 PEs on few cores, another folder, the commands",
-        "all run; 16 PEs end in less than 60 s", 60, launchers, gpu=True),
+        "all run; 16 PEs end in less than 60 s", 60, launchers, gpu_s=80),
 ]  # fmt: skip

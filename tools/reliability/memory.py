@@ -41,14 +41,14 @@ def exhaustion(stage: Stage) -> Iterator[Case]:
             continue
         for program in (("places.py", "allreduce"), ("full_heap.py",), ("misuse.py", "dropped")):
             ended = stage.job(2, PROGRAMS / program[0], *program[1:], around=around)
-            yield Case(name, 1, one_sentence(ended, 60, r"/dev/shm|shared memory|symmetric heap"))
+            yield Case(name, 1, one_sentence(ended, 100, r"/dev/shm|shared memory|symmetric heap"))
     for n_files in (16, 20, 24, 32, 48)[: stage.times(5)]:
         inside = ["sh", "-c", 'ulimit -n "$0"; exec "$@"', str(n_files)]
         if stage.job(2, "-c", MPI_ALONE + "; import numba, numpy", inside=inside).rc != 0:
             yield Case(f"{n_files} descriptors", 1, not_run="Python and MPI alone do not start with so few")
             continue
         ended = stage.job(2, PROGRAMS / "places.py", "allreduce", inside=inside)
-        yield Case("few descriptors", 1, one_sentence(ended, 60, r"(?i)open files|descriptor|ulimit"))
+        yield Case("few descriptors", 1, one_sentence(ended, 100, r"(?i)open files|descriptor|ulimit"))
     for gib in ("1.2", "2")[: stage.times(2)]:
         limit = 'r=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; [ "$r" = 1 ] && ulimit -v "$0"; exec "$@"'
         inside = ["sh", "-c", limit, str(int(float(gib) * (1 << 20)))]
@@ -56,7 +56,7 @@ def exhaustion(stage: Stage) -> Iterator[Case]:
             yield Case("no memory on one PE", 1, not_run="Python and MPI alone do not start with so little")
             continue
         ended = stage.job(2, PROGRAMS / "places.py", "allreduce", inside=inside, PENNYMPI_SYMMETRIC_SIZE="900m")
-        yield Case("no memory on one PE", 1, one_sentence(ended, 60, r"(?i)memory"))
+        yield Case("no memory on one PE", 1, one_sentence(ended, 100, r"(?i)memory"))
 
 
 def leaks(stage: Stage) -> Iterator[Case]:
@@ -65,7 +65,7 @@ def leaks(stage: Stage) -> Iterator[Case]:
         yield stage.counted("teams in one process", n, "leaks", "--times", times, limit_s=400)
     for _ in range(0 if stage.n_gpus else stage.times(200)):
         ended = stage.job(2, PROGRAMS / "misuse.py", "finalized_twice")
-        yield Case("jobs one after the other", 1, whole(ended, 60))
+        yield Case("jobs one after the other", 1, whole(ended, 100))
 
 
 def guarded(stage: Stage) -> Iterator[Case]:
@@ -86,9 +86,9 @@ def guarded(stage: Stage) -> Iterator[Case]:
 ROWS = [
     Row("18", "heaps filled and freed 1,000 times in random order, unequal requests; /dev/shm of 64 KiB to 64 MiB, few "
         "descriptors, little memory on one PE",
-        "one error on all PEs with bytes and remedy, or it runs; no fragmentation, no crash", 130, exhaustion, gpu=True),
+        "one error on all PEs with bytes and remedy, or it runs; no fragmentation, no crash", 130, exhaustion, gpu_s=120),
     Row("19", "2,000 teams made, used and finalized in one process; 200 jobs one after the other",
-        "less than 1 MiB more, the same descriptors and threads; nothing left", 330, leaks, gpu=True),
+        "less than 1 MiB more, the same descriptors and threads; nothing left", 330, leaks, gpu_s=120),
     Row("21", "arrays between pages without access, in every algorithm and dtype; compute-sanitizer on GPUs",
-        "not a byte beside the arrays is touched", 60, guarded, gpu=True),
+        "not a byte beside the arrays is touched", 60, guarded, gpu_s=100),
 ]  # fmt: skip

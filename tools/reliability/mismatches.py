@@ -49,8 +49,8 @@ def _judged(ended, where: str) -> str:
 ROWS = [
     Row("15", "14 kinds of mismatched calls and plans in debug mode, 3 sizes, 2 to 4 PEs",
         "CollectiveMismatchError on every PE, naming both sides, before anything is sent; the library stays usable",
-        90, in_debug_mode, gpu=True),
+        90, in_debug_mode, gpu_s=150),
     Row("16", "14 kinds of mismatched calls and plans in release mode, 3 sizes, 2 to 4 PEs",
         "each is told as CollectiveMismatchError within the deadline + 2 s; never a wrong result without a word",
-        350, in_release_mode, gpu=True),
+        350, in_release_mode, gpu_s=1400),
 ]  # fmt: skip

@@ -125,7 +125,7 @@ def _one_error(ended, name: str) -> str:
     if ended.rc == 0:
         return "is accepted"
     if ended.rc is None:
-        return unexpected(ended, 60)
+        return unexpected(ended, 100)
     if ended.output.count(TRACEBACK) > 1:
         return f"{ended.output.count(TRACEBACK)} tracebacks"
     return left(ended) if name in ended.output else f"does not name {name}: {last_words(ended)}"

@@ -20,5 +20,5 @@ def soak(stage: Stage) -> Iterator[Case]:
 ROWS = [
     Row("32", "ten minutes at 4 PEs: teams, arrays, plans, streams, puts, every collective, residuals, own kernels",
         "every result exact; memory, descriptors, threads, free heap, prepared launches, /dev/shm flat",
-        620, soak, gpu=True),
+        620, soak, gpu_s=620),
 ]  # fmt: skip

@@ -262,14 +262,14 @@ ROWS = [
         130,
         same_bits,
     ),
-    Row("24", "four oracles at 1024^2 (16384^2 on GPUs), both dtypes", "PASS", 60, oracles, gpu=True),
+    Row("24", "four oracles at 1024^2 (16384^2 on GPUs), both dtypes", "PASS", 60, oracles, gpu_s=120),
     Row(
         "25",
         "fewer rows than PEs, the smallest grids, grids beyond any memory, bad command lines",
         "the result, or one line of error and status 2; no traceback",
         70,
         edges,
-        gpu=True,
+        gpu_s=120,
     ),
     Row(
         "26",

@@ -17,5 +17,5 @@ ROWS = [
     Row("28", "AllReduce beside reduce + broadcast, reduce_scatter + all_gather, 4 times the size, and each algorithm by "
         "name, 8 B to 512 KiB (32 MiB on GPUs)",
         "never slower by more than 5 %, `auto` within 10 % of the best (sign test, 1 in 1,000)",
-        90, guidelines, gpu=True),
+        90, guidelines, gpu_s=60),
 ]  # fmt: skip

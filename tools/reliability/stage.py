@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +30,7 @@ TRACEBACK = "Traceback (most recent call last)"
 ON_EACH = """r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
 [ $r = 0 ] || exec >/dev/null 2>&1
 exec "$@" --basetemp "$0/pytest-$r\""""
+DEVICE_ROOM_MIB = 64
 RANKS = (2, 3, 4, 5, 7, 8, 16)
 T = TypeVar("T")
 
@@ -82,6 +84,8 @@ class Stage:
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
         self.options = self.mpi.options
+        self.row_ends_s = float("inf")  # of time.monotonic(): after it a row begins no more of its cases
+        self._idle_mib = used_mib() if self.n_gpus else []
 
     @property
     def backend(self) -> str:
@@ -92,24 +96,27 @@ class Stage:
         return max(1, round(whole * self.scale))
 
     def ranks(self, *wanted: int) -> list[int]:
-        """These numbers of ranks; on GPUs all that there are GPUs for."""
+        """These numbers of ranks, the first ones only in a short run; on GPUs 2 to as many as there are, else 1."""
         if not self.n_gpus:
-            return list(wanted or RANKS)
-        return [n for n in range(2, self.n_gpus + 1)] or [1]
+            numbers = list(wanted or RANKS)
+            return numbers[: max(1, round(len(numbers) * 4 * self.scale))]
+        return list(range(2, self.n_gpus + 1)) or [1]
 
-    def some(self, cases: Sequence[T], whole: int) -> list[T]:
-        """``times(whole)`` of the cases in random order, each before any comes again."""
-        taken: list[T] = []
-        while len(taken) < self.times(whole):
-            taken += self.random.sample(list(cases), len(cases))
-        return taken[: self.times(whole)]
+    def some(self, cases: Sequence[T], whole: int) -> Iterator[T]:
+        """``times(whole)`` of the cases in random order, each before any comes again, while there is time."""
+        left_over: list[T] = []
+        for number in range(self.times(whole)):
+            if number and time.monotonic() > self.row_ends_s:
+                return
+            left_over = left_over or self.random.sample(list(cases), len(cases))
+            yield left_over.pop()
 
     def job(
         self,
         n: int,
         *args: Any,
-        limit_s: float = 60,
-        timeout_s: float = 20,
+        limit_s: float = 100,
+        timeout_s: float = 60,
         act: tuple[str, Callable[[Any], None]] | None = None,
         around: Sequence[str] = (),
         inside: Sequence[str] = (),
@@ -124,7 +131,20 @@ class Stage:
         variables |= {"PATH": os.pathsep.join([os.path.dirname(self.mpi.mpirun), os.environ["PATH"]])}
         start = [self.mpi.mpirun, *self.options, "-np", str(n)] if n else []
         command = [*around, *start, *inside, self.mpi.python]
-        return launch(n, *map(str, args), limit_s=limit_s, env=variables | env, act=act, command=command)
+        ended = launch(n, *map(str, args), limit_s=limit_s, env=variables | env, act=act, command=command)
+        return self._with_devices(ended)
+
+    def _with_devices(self, ended: Ended) -> Ended:
+        """Adds what a job left on the GPUs: their drivers have five seconds to give its memory back."""
+        deadline_s = time.monotonic() + 5
+        while self.n_gpus:
+            more = [now - idle for now, idle in zip(used_mib(), self._idle_mib, strict=False)]
+            if max(more, default=0) <= DEVICE_ROOM_MIB:
+                break
+            if time.monotonic() > deadline_s:
+                ended.left_in_shm.add(f"(and {max(more)} MiB on a GPU)")
+                break
+        return ended
 
     def counted(self, name: str, n: int, program: str, *args: Any, limit_s: float = 120, **more: Any) -> Case:
         """Run programs/<program>.py, which counts what it did and what was wrong (programs/counting.py)."""
@@ -151,6 +171,12 @@ class Stage:
         failed = re.search(r"^(?:FAILED|ERROR) (.*)$", ended.output, re.MULTILINE)
         failure = failed[1][:300] if failed else "" if ended.rc == 0 else unexpected(ended, limit_s)
         return Case(f"{name}, {f'{n} PEs' if n else 'jobs'}", passed, failure)
+
+
+def used_mib() -> list[int]:
+    """Memory in use on each GPU, in MiB."""
+    line = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+    return [int(word) for word in subprocess.run(line, capture_output=True, text=True).stdout.split() if word.isdigit()]
 
 
 def whole(ended: Ended, limit_s: float) -> str:

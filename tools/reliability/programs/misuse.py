@@ -1,4 +1,4 @@
-"""python misuse.py KIND: uses the library as one should not, and prints "held" where the promise is kept.
+"""python misuse.py KIND ...: uses the library as one should not, and prints "held KIND" where the promise is kept.
 
 A function below is a kind.  Each PE asserts what it sees; nothing may hang, crash, or be wrong without a word."""
 
@@ -31,7 +31,8 @@ def refused(call, kinds=REFUSED):
         call()
     except kinds:
         return
-    raise AssertionError("not refused")
+    code = getattr(call, "__code__", None)
+    raise AssertionError(f"not refused: {' '.join(code.co_names + code.co_freevars) if code else type(call).__name__}")
 
 
 def finalized_twice():
@@ -228,7 +229,8 @@ KINDS = {name: value for name, value in list(globals().items()) if getattr(value
          and callable(value) and not getattr(value, "__code__", twice.__code__).co_argcount}  # fmt: skip
 
 if __name__ == "__main__":
-    KINDS[sys.argv[1]]()
-    world.Barrier()
-    if world.rank == 0:
-        print("held", flush=True)
+    for name in sys.argv[1:]:
+        KINDS[name]()
+        world.Barrier()
+        if world.rank == 0:
+            print(f"held {name}", flush=True)
