@@ -19,11 +19,11 @@ class Count:
         return ok
 
     def tell(self, **more):
-        """One line for all PEs; ``done`` is PE 0's."""
+        """One line for all PEs: ``done`` is PE 0's, ``wrong`` that of the PE with most."""
         told = self.comm.gather((self.done, self.wrong, self.first))
         if self.comm.Get_rank() == 0:
             first = next((words for _, _, words in told if words), "")
-            result = {"done": told[0][0], "wrong": sum(wrong for _, wrong, _ in told), "first": first[:300]}
+            result = {"done": told[0][0], "wrong": max(wrong for _, wrong, _ in told), "first": first[:300]}
             print("COUNTED " + json.dumps(result | more), flush=True)
 
 
