@@ -37,8 +37,8 @@ class Job:
             self.comm = first.duplicate()
         except MPI.Exception:
             raise Unsupported(
-                f"MPI gives no communicator for a new team: {len(open_jobs)} teams of this process are open, each with "
-                "one; finalize those that are no longer needed"
+                f"MPI gives no communicator for one more team: this process has {len(open_jobs)} teams open, and each "
+                "has one; finalize those that are no longer needed"
             ) from None
         self._meetings = Meetings(self.comm, self.timeout_s, processes)
         try:
