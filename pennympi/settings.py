@@ -125,7 +125,7 @@ SETTINGS = {
                 " trust. It is only read, and must be writable by its owner alone. What it lacks comes from"
                 " PENNYMPI_CACHE_DIR."),
         Setting("PENNYMPI_TOPOLOGY", "auto", str, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",
-                "The nodes and rails that algorithms see; auto asks MPI and the hardware. `python -m pennympi"
+                "The nodes and rails that algorithms see; auto asks the system and the hardware. `python -m pennympi"
                 " topology` draws them."),
         Setting("PENNYMPI_COUNT_BYTES", "0", _switch, "0 or 1",
                 "1 counts the bytes that a PE puts to each other PE, for team.bytes_sent(); host backend only."),

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     max_bytes = args.maxbytes or (64 << 20 if setup.on_host() else 1 << 30)
     swept = sizes.sweep(args.minbytes, max_bytes, args.stepfactor, 0)
     with init(heap_bytes=setup.heap_bytes(max_bytes)) as team:
-        seed = team.comm.bcast(secrets.randbits(48) if team.me == 0 else None)
+        seed = team.gather(secrets.randbits(48))[0]
         progress = Progress(len(dtypes) * len(swept), team.me == 0)
         memory = plain(team)
         memory.grow(max_bytes)

@@ -22,13 +22,13 @@ from numba.core.registry import cpu_target
 
 from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
-from ..compile.bind import bind, call_source, kernel_hash, parameters
+from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
 from ..compile.cache import made_once
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
 from .multicast import BODIES
-from .primitives import show_alive
+from .primitives import SIGNED_BODIES, show_alive
 
 device_function = partial(numba.njit, **OPTIONS)
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how the variables begin through which Numba's code finds its Python objects
@@ -110,9 +110,9 @@ def as_function(loaded: Loaded, name: str) -> Callable[..., None]:
     return made
 
 
-def bodies(dtype: DType | None) -> dict[str, Any]:
+def bodies(kernel: Callable[..., Any], dtype: DType | None) -> dict[str, Any]:
     """The bodies of all primitives; of ``load``, ``store`` and ``real`` where a dtype is given."""
-    return BODIES | (accessors(dtype) if dtype else {})
+    return BODIES | (SIGNED_BODIES if signs(kernel) else {}) | (accessors(dtype) if dtype else {})
 
 
 @cache
@@ -143,7 +143,7 @@ def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, k
 
 def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> FunctionType:
     """The plain function (blocks, ctx, ...) that runs the kernel block after block."""
-    body = device_function(bind(kernel, bodies(dtype), device_function, tag=name))
+    body = device_function(bind(kernel, bodies(kernel, dtype), device_function, tag=name))
     names = parameters(kernel)
     arguments, records = call_source(kernel, {})
     source = (
