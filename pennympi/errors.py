@@ -14,6 +14,10 @@ class NotInitialized(PennympiError):
     """The team is finalized."""
 
 
+class TwoThreads(PennympiError):
+    """Two threads call one team at the same time.  One after another they may, in the same order on every PE."""
+
+
 class Unsupported(PennympiError):
     """The arguments are right, but this backend, machine or team cannot do it.  reason: why, and what is possible"""
 

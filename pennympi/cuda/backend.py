@@ -184,11 +184,13 @@ class CudaBackend:
         if self._forced:
             return False
         self.hold_if_given_up(stream)
-        nvshmem.putmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
+        with self.order.lock:  # NVSHMEM takes calls of one thread at a time
+            nvshmem.putmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        nvshmem.getmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
+        with self.order.lock:
+            nvshmem.getmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
     def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
@@ -202,7 +204,8 @@ class CudaBackend:
 
     def quiet(self, stream: int) -> None:
         if self._beyond:
-            nvshmem.quiet_on_stream(stream)  # a put by pointer is complete when its kernel is
+            with self.order.lock:
+                nvshmem.quiet_on_stream(stream)  # a put by pointer is complete when its kernel is
 
     def register(self, span: Span) -> None:
         world.register(span.address, span.nbytes)

@@ -54,7 +54,7 @@ class Control:
         self.me, self.processes = me, processes
         self.pes = [pe for pe, process in enumerate(processes) if process.node == processes[me].node]
         self.local, self.n_local = self.pes.index(me), len(self.pes)
-        self._memory = SharedMemory(gather, me, self.pes, _PART_BYTES, "the table of a node")
+        self._memory = SharedMemory(gather, me, self.pes, _PART_BYTES, "the table of its node's PEs")
         self._bytes = memoryview(self._memory.buffer).cast("B")
         self._words: Any = self._bytes.cast("q")
         self._part = dict(zip(self.pes, range(0, len(self._words), self._memory.part_bytes // 8), strict=True))
