@@ -9,7 +9,7 @@ from typing import Any
 from mpi4py import MPI
 
 from .command.ended import WRONG_USE, Ended
-from .job.rendezvous import gather_checked
+from .job.rendezvous import Meetings
 from .settings import SettingError, given, setting
 
 COMMANDS = ("report", "topology", "bench", "tune", "explain")  # modules of pennympi/command
@@ -53,7 +53,7 @@ def _agree(problem: Any, args: argparse.Namespace) -> None:
         found = problem(args)
     except SettingError as error:
         found = str(error)
-    everywhere = gather_checked(MPI.COMM_WORLD, None, found, "comparison of arguments", timeout_s)
+    everywhere = Meetings(MPI.COMM_WORLD, timeout_s).gather(found, "comparison of arguments")
     if reason := next(filter(None, everywhere), ""):
         raise Ended(reason, WRONG_USE)
 

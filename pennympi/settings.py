@@ -156,7 +156,7 @@ SETTINGS = {
                 "Where compiled kernels and tuned tables are kept between runs.", alike=False),
         Setting("PENNYMPI_TOPOLOGY", "auto", _file_or_name,
                 "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",
-                "The nodes and rails that algorithms see; auto asks MPI and the hardware. `python -m pennympi"
+                "The nodes and rails that algorithms see; auto asks the system and the hardware. `python -m pennympi"
                 " topology` draws them.", alike=False),
         Setting("PENNYMPI_COUNT_BYTES", "0", _switch, "0 or 1",
                 "1 counts the bytes that a PE puts to each other PE, for team.bytes_sent(); host backend only."),

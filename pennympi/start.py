@@ -31,7 +31,7 @@ def init(
     heap_bytes: size of the symmetric heap of one PE; None is PENNYMPI_SYMMETRIC_SIZE.  On GPUs all teams share the heap
                 of the first team, and a team of all its PEs makes it larger when it is full
     topology:   the nodes that algorithms see: a name such as "two-nodes-of-eight", a TOML file, or "auto", which asks
-                MPI and the hardware; None is PENNYMPI_TOPOLOGY
+                the system and the hardware; None is PENNYMPI_TOPOLOGY
     sms:        number of multiprocessors that a call without ``sms=`` may use, the same on every PE; None is all
 
     Raises TypeError, ValueError (also where the arguments, settings or files of two PEs differ, or one is wrong),

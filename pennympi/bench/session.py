@@ -32,7 +32,7 @@ class Session:
     def run(self, result: Result, tell: Callable[[str], None]) -> None:
         """Fill ``result``, and on PE 0 ``tell`` a line for every implementation and size.  Collective."""
         team, speaks = self.team, self.team.me == 0
-        seed = team.comm.bcast(secrets.randbits(48) if speaks else None)
+        seed = team.gather(secrets.randbits(48))[0]
         result.facts["seed"] = seed
         width = max(len(one.name) for one in self.implementations)
         progress = Progress(len(self.sizes) * len(self.dtypes) * len(self.ops), speaks and not self.quiet)

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure, write the table and print the fastest algorithms.  Collective.  Raises Ended."""
     dtypes, every_size = [DTYPES[name] for name in args.datatype], swept(args)
     with started(heap_bytes=setup.heap_bytes(0)) as team:
-        seed = team.comm.bcast(secrets.randbits(48) if team.me == 0 else None)
+        seed = team.gather(secrets.randbits(48))[0]
         progress = Progress(len(dtypes) * len(every_size), team.me == 0)
         memory = plain(team)
         memory.grow(every_size[-1])

@@ -14,6 +14,8 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
+from ..kernels.records import Work
+
 # Parameters that a backend may turn into constants of the compiled kernel.
 CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "reach")
 
@@ -87,6 +89,11 @@ def _launched(kernel: Callable[..., Any]) -> dict[str, tuple[str, ...]]:
 def parameters(kernel: Callable[..., Any]) -> tuple[str, ...]:
     """Names of the numbers that a kernel is launched with, in order: its parameters, and the fields of its records."""
     return tuple(name for names in _launched(kernel).values() for name in names)
+
+
+def signs(kernel: Callable[..., Any]) -> bool:
+    """Whether the epochs of a kernel carry the signature of its call; all other waits compare whole words."""
+    return Work in records(kernel).values()
 
 
 def call_source(kernel: Callable[..., Any], constants: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ import numba
 import numba_cuda
 from numba import cuda
 
-from ..compile.bind import bind, call_source, kernel_hash, parameters
+from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
 from ..compile.cache import folder, made_once
 from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
@@ -62,12 +62,12 @@ def _primitive(body: FunctionType, fixed: tuple[tuple[str, Any], ...]) -> Any:
     return device_function(bind(body, {}, device_function, dict(fixed)))
 
 
-def _bodies(name: str, options: KernelOptions, target: Target) -> dict[str, Any]:
-    """The body of every primitive that a kernel of these options may call, compiled."""
+def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
+    """The body of every primitive that a kernel of these options may call, compiled.  signed: see ``bind.signs``"""
     reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}
-    fixed: dict[str, Any] = {"CALL": call_number(name), "ALIGNED": options.aligned}
+    fixed: dict[str, Any] = {"CALL": call_number(name), "SIGNED": signed, "ALIGNED": options.aligned}
     if reduction:
         plain |= element_bodies(*reduction) | {"combine": combine.combine, "plus": combine.plus}
         plain["combine_put"] = combine.combine_put if near else remote.combine_put
@@ -89,7 +89,7 @@ def _bodies(name: str, options: KernelOptions, target: Target) -> dict[str, Any]
 
 def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> tuple[FunctionType, Any]:
     """The function that is launched, which calls the kernel with the constants filled in, and its signature."""
-    body = device_function(bind(kernel, _bodies(name, options, target), device_function))
+    body = device_function(bind(kernel, _bodies(name, signs(kernel), options, target), device_function))
     names, constants = parameters(kernel), options.constants
     open_names = [n for n in names if n not in constants]
     arguments, records = call_source(kernel, constants)

@@ -3,7 +3,7 @@
 import ctypes
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.bind import parameters
 from ..compile.options import PLAIN, KernelOptions
-from ..errors import PeerTimeout, Unsupported, recorded_timeout
+from ..errors import PennympiError, Record, Unsupported, recorded_failure
 from ..job import liveness
 from ..job.job import open_jobs
 from ..memory.order import Order
@@ -40,10 +40,10 @@ class HostBackend:
     ll128_safe = True
 
     def __init__(self, job: Any, heap_bytes: int | None):
-        self.comm = job.comm
+        self.comm, self._find_call = job.comm, job.control.find
         self.multicast: bool = setting("PENNYMPI_MULTICAST")
         self.device_name = processor()
-        self._heap = Heap(self.comm, heap_bytes)
+        self._heap = Heap(job, heap_bytes)
         self._kept: list[np.ndarray] = []
         self.call_names: dict[int, str] = {}
         self._record = np.zeros(ctx_words.RECORD_WORDS, np.int64)
@@ -51,7 +51,7 @@ class HostBackend:
         self.ctx = np.zeros(ctx_words.DELTAS + self.comm.size, np.int64)
         self.ctx[ctx_words.ME], self.ctx[ctx_words.N_PES] = self.comm.rank, self.comm.size
         self.ctx[ctx_words.TIMEOUT_NS] = int(self.timeout_s * 1e9)
-        cores = set().union(*self.comm.allgather(os.sched_getaffinity(0)))
+        cores = set().union(*job.gather(os.sched_getaffinity(0), "count of cores"))
         running = max(job.control.n_local for job in open_jobs)  # a row's PEs share the cores with other rows
         self.ctx[ctx_words.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
         self.ctx[ctx_words.RECORD] = self._record.ctypes.data
@@ -125,14 +125,12 @@ class HostBackend:
     def synchronize(self, stream: Any) -> None:
         self.stream_handle(stream)
 
-    def failure(self) -> PeerTimeout | None:
+    def failure(self) -> PennympiError | None:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
-        source, call, epoch, found = (
-            int(self._record[i]) for i in range(ctx_words.RECORD_SOURCE, ctx_words.RECORD_FOUND + 1)
-        )
-        name = self.call_names.get(call, "a kernel")
-        return recorded_timeout(self.comm.rank, source, name, epoch, found, self.timeout_s)
+        _, source, call, epoch, found, _, signed = map(int, self._record[: ctx_words.RECORD_SIGNED + 1])
+        record = Record(self.comm.rank, source, self.call_names.get(call, "a kernel"), epoch, found, bool(signed))
+        return recorded_failure(record, self.timeout_s, self._find_call)
 
     # transfers: a store is all there is
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
@@ -165,12 +163,12 @@ class HostBackend:
 
     def describe(self) -> list[tuple[str, str]]:
         return [
-            ("heap", f"{self._heap.size_bytes} bytes a PE in one shared-memory window"),
+            ("heap", f"{self._heap.size_bytes} bytes a PE in memory that the node shares"),
             ("links", "shared memory, all to all"),
         ]
 
-    def close(self) -> None:
-        self._heap.close()
+    def close(self, kept: Collection[int] = ()) -> None:
+        self._heap.close(kept)
 
 
 def processor() -> str:

@@ -11,13 +11,13 @@ from numba.core.registry import cpu_target
 
 from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
-from ..compile.bind import bind, call_source, kernel_hash, parameters
+from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
 from ..compile.cache import folder, one_at_a_time
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
 from .multicast import BODIES
-from .primitives import show_alive
+from .primitives import SIGNED_BODIES, show_alive
 
 device_function = partial(numba.njit, **OPTIONS)
 
@@ -51,9 +51,9 @@ class _Cache(FunctionCache):
     _impl_class = _CacheImpl
 
 
-def bodies(dtype: DType | None) -> dict[str, Any]:
+def bodies(kernel: Callable[..., Any], dtype: DType | None) -> dict[str, Any]:
     """The bodies of all primitives; of ``load``, ``store`` and ``real`` where a dtype is given."""
-    return BODIES | (accessors(dtype) if dtype else {})
+    return BODIES | (SIGNED_BODIES if signs(kernel) else {}) | (accessors(dtype) if dtype else {})
 
 
 @cache
@@ -63,7 +63,7 @@ def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, k
     name:  unique for kernel, dtype and kinds
     kinds: a letter for each parameter, ``ctx`` among them: "i" int64 or "f" float64
     """
-    body = device_function(bind(kernel, bodies(dtype), device_function, tag=name))
+    body = device_function(bind(kernel, bodies(kernel, dtype), device_function, tag=name))
     names = parameters(kernel)
     arguments, records = call_source(kernel, {})
     source = (

@@ -6,6 +6,7 @@ from typing import Any
 import numba
 
 from ..compile import context as ctx_words
+from ..compile.context import BEHIND, ROUNDS
 from ..kernels.block import POISON
 from .intrinsics import (
     call_loop,
@@ -147,30 +148,55 @@ def signal(ctx, signal, value, pe):
 def wait(ctx, signal, value, source):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
         return
-    patience = load_word(ctx + 8 * ctx_words.PATIENCE)
-    spins = 0
-    since_ns = 0
+    spins = since_ns = 0
     found = load_acquire(signal)
     while found < value:
         spins += 1
-        if spins >= patience:
-            nap()
-        elif spins >= SPINS_BEFORE_YIELD:
-            sched_yield()
-        else:
-            relax()
-        if spins % ctx_words.SPINS_BETWEEN_LOOKS == 0:
-            limit_ns = load_word(ctx + 8 * ctx_words.TIMEOUT_NS)
-            now_ns = monotonic_ns()
-            if since_ns == 0:
-                since_ns = now_ns
-            since_ns = max(since_ns, last_alive_ns(ctx, source))
-            if limit_ns > 0 and now_ns - since_ns > limit_ns:
-                give_up(ctx, found, value, source)
-                return
+        since_ns = pause(ctx, spins, since_ns, source)
+        if since_ns < 0:
+            give_up(ctx, found, value, source, 0)
+            return
         found = load_acquire(signal)
     if found >= POISON:
-        give_up(ctx, found, value, source)
+        give_up(ctx, found, value, source, 0)
+
+
+@numba.njit(**OPTIONS)
+def wait_signed(ctx, signal, value, source):
+    """``wait`` for an epoch that carries the signature of its call: the loop compares the numbers of the rounds only."""
+    if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
+        return
+    spins = since_ns = 0
+    found = load_acquire(signal)
+    while (found - value) & BEHIND != 0:
+        spins += 1
+        since_ns = pause(ctx, spins, since_ns, source)
+        if since_ns < 0 or found >= POISON:
+            give_up(ctx, found, value, source, 1)
+            return
+        found = load_acquire(signal)
+    if found != value and (found >= POISON or (found - value) & ROUNDS == 0):
+        give_up(ctx, found, value, source, 1)
+
+
+@numba.njit(**OPTIONS)
+def pause(ctx, spins, since_ns, source):
+    """Between two polls: when this wait began, or 0 if nobody has looked yet; -1 when its time is over."""
+    if spins >= load_word(ctx + 8 * ctx_words.PATIENCE):
+        nap()
+    elif spins >= SPINS_BEFORE_YIELD:
+        sched_yield()
+    else:
+        relax()
+    if spins % ctx_words.SPINS_BETWEEN_LOOKS == 0:
+        limit_ns = load_word(ctx + 8 * ctx_words.TIMEOUT_NS)
+        now_ns = monotonic_ns()
+        if since_ns == 0:
+            since_ns = now_ns
+        since_ns = max(since_ns, last_alive_ns(ctx, source))
+        if limit_ns > 0 and now_ns - since_ns > limit_ns:
+            return -1
+    return since_ns
 
 
 @numba.njit(**OPTIONS)
@@ -195,13 +221,14 @@ def show_alive(ctx, time_ns):
 
 
 @numba.njit(**OPTIONS)
-def give_up(ctx, found, value, source):
+def give_up(ctx, found, value, source, signed):
     """Write the record of the first wait of this PE that gives up; after that no other waits."""
     record = load_word(ctx + 8 * ctx_words.RECORD)
     store_word(record + 8 * ctx_words.RECORD_SOURCE, source)
     store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL))
     store_word(record + 8 * ctx_words.RECORD_EPOCH, value)
     store_word(record + 8 * ctx_words.RECORD_FOUND, found)
+    store_word(record + 8 * ctx_words.RECORD_SIGNED, signed)
     store_release(record + 8 * ctx_words.RECORD_TAKEN, 1)
     store_word(ctx + 8 * ctx_words.GAVE_UP, POISON)
 
@@ -217,6 +244,17 @@ def wait_all(ctx, signals, value, me, n_pes):
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
         wait(ctx, signals + 8 * pe, value, pe)
+
+
+@numba.njit(**OPTIONS)
+def wait_all_signed(ctx, signals, value, me, n_pes):
+    """``wait_all`` for epochs that carry the signature of their call."""
+    for k in range(1, n_pes):
+        pe = (me + k) % n_pes
+        wait_signed(ctx, signals + 8 * pe, value, pe)
+
+
+SIGNED_BODIES = {"wait": wait_signed, "wait_all": wait_all_signed}
 
 
 @body

@@ -1,6 +1,7 @@
 """The ``Place`` of a team: the node and the rail of each of its PEs.
 
-A layout (layout.py) decides both where there is one.  Else MPI tells the nodes, and NVML and sysfs the rails.
+A layout (layout.py) decides both where there is one.  Else the processes tell their nodes (job/process.py), and NVML and
+sysfs the rails.
 """
 
 import os
@@ -49,11 +50,10 @@ def place_of(job: Job, backend: Backend, layout: Layout | None) -> Place:
     if layout:
         multicast = backend.multicast and not any(layout.node_of)
         return Place(layout.node_of, backend.ll128_safe, multicast, layout.rail_of, packets)
-    first: list[int] = job.gather(min(job.control.pes), "detection of nodes")  # the first PE of each PE's node
-    order = sorted(set(first))
-    node_of = tuple(order.index(node) for node in first)
-    place = Place(node_of, backend.ll128_safe, backend.multicast and len(order) == 1, packets=packets)
-    if len(order) == 1 or backend.name != "cuda":
+    nodes = list(dict.fromkeys(process.node for process in job.control.processes))
+    node_of = tuple(nodes.index(process.node) for process in job.control.processes)
+    place = Place(node_of, backend.ll128_safe, backend.multicast and len(nodes) == 1, packets=packets)
+    if len(nodes) == 1 or backend.name != "cuda":
         return place  # rails connect nodes
     hardware = job.gather(read_hardware(backend.device_name, backend.bus_id), "detection of NICs")
     return replace(place, rail_of=rails_of(place, hardware))

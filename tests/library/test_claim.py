@@ -8,6 +8,7 @@ from mpi4py import MPI
 
 from pennympi.job import exits
 from pennympi.job.control import Control
+from pennympi.job.process import this_process
 
 pytestmark = pytest.mark.mpi
 ROUNDS, THREADS = 5, 4
@@ -15,8 +16,9 @@ ROUNDS, THREADS = 5, 4
 
 def test_one_of_all_threads_and_processes_wins():
     for _ in range(ROUNDS):
-        control = Control(MPI.COMM_WORLD)
-        node, window, start, wins = control.node, control._window, threading.Barrier(THREADS), []
+        world = MPI.COMM_WORLD
+        control = Control(world.Get_rank(), world.allgather(this_process()), world.allgather)
+        start, wins = threading.Barrier(THREADS), []
 
         def race(control=control, start=start, wins=wins):
             start.wait()
@@ -25,14 +27,13 @@ def test_one_of_all_threads_and_processes_wins():
         threads = [threading.Thread(target=race) for _ in range(THREADS - 1)]
         for thread in threads:
             thread.start()
-        control._window = None  # MPI may not be asked from these threads
-        node.Barrier()
+        world.Barrier()
         race()
         for thread in threads:
             thread.join()
-        control._window = window
-        assert len(wins) == THREADS and node.allreduce(sum(wins)) == 1
+        assert len(wins) == THREADS and world.allreduce(sum(wins)) == 1
         assert not control.claim()  # it is not given back
+        world.Barrier()
         control.close()
 
 

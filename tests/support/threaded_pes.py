@@ -85,7 +85,7 @@ class Workspace:
         sizes = dict(inbox=2 * buffer_bytes, outbox=2 * buffer_bytes, signals=8 * row.signals(self._place), epochs=8)
         self._at = {what: machine.allocate(nbytes) for what, nbytes in sizes.items()}
         self._numbers = dict(n_elems=count, piece_elems=plan.piece_elems, buffer_bytes=buffer_bytes, root=root, reach=1)
-        self._numbers |= dict(n_pes=machine.n_pes, item_bytes=4, acc_bytes=4, residual=0)
+        self._numbers |= dict(n_pes=machine.n_pes, item_bytes=4, acc_bytes=4, residual=0, signature=0)
         self._numbers |= dict(nbytes=4 * count, piece_bytes=4 * plan.piece_elems)
         dtype = DTYPES["int32"]
         fixed = constants(row.kernel, dtype, machine.n_pes)
