@@ -16,6 +16,7 @@ from .collectives.calls import Collectives
 from .collectives.exchange import Exchange
 from .compile.options import LaunchBounds
 from .errors import NotInitialized
+from .job.forked import leave_mpi_to_the_parent
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
 from .memory.symmetric import SymmetricArrays
@@ -40,6 +41,8 @@ class Team(Collectives):
     A collective method must be called by every PE, in the same order.  It raises PeerTimeout where another PE does
     not come, and CollectiveMismatchError where another PE makes another call: at the next call that only the host
     makes (gather, empty, free, plan_*, finalize and the like), with PENNYMPI_DEBUG=1 always at the call itself.
+    Any thread may call a team, one at a time (as with MPI_THREAD_SERIALIZED), so that the order is the same on every PE:
+    a thread that calls while another is inside gets TwoThreads on the host, and waits for its turn on a GPU.
     Once the team is finalized every method but ``finalize``, every plan and every kernel of it raise NotInitialized.
     Its symmetric arrays and views of peers may still be read; they keep their memory until the last of them dies.
     An array is a contiguous array of the team's device: NumPy or a buffer on the host, CuPy, PyTorch or
@@ -301,6 +304,8 @@ class Team(Collectives):
 
 def _end_in_child() -> None:
     """In a forked child: it has no place in the job, and must not write into the memory that the PEs share."""
+    if _open:
+        leave_mpi_to_the_parent()
     for team in list(_open):
         team._end("this process was forked from a PE of the team, and only the PE itself can use it")
 

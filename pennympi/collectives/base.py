@@ -130,7 +130,14 @@ class Collective:
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
         run = kernel.prepare(blocks, (0, 0, nbytes, 0), (0, 1))
-        return lambda dst, src, stream: None if dst == src else run(dst, src, stream)
+        lock = self.backend.order.lock  # which other calls hold in Order.call
+
+        def copy(dst: int, src: int, stream: int) -> None:
+            if dst != src:
+                with lock:
+                    run(dst, src, stream)
+
+        return copy
 
     def with_follow_up(self, row: Algorithm, run: Run, request: Request, values: Mapping[str, int]) -> Run:
         """The launch together with what has to follow it in its stream.  values: of the kernel's parameters, by name"""

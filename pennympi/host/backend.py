@@ -3,6 +3,7 @@
 import ctypes
 import os
 import platform
+import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -57,11 +58,13 @@ class HostBackend:
         self.ctx[ctx_words.RECORD] = self._record.ctypes.data
         self._alive = np.array([job.control.last_alive_address(pe) for pe in range(self.comm.size)], np.int64)
         self.ctx[ctx_words.ALIVE], self.ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address
+        self.ctx[ctx_words.ABORT] = liveness.watch_words_address
         self.ctx[ctx_words.DELTAS :] = self._heap.deltas
         self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
         self.ctx[ctx_words.SENT] = 0 if self._sent is None else self._sent.ctypes.data
         self.ctx_address = self.ctx.ctypes.data
         self.order = Order(streams, self.max_blocks)
+        self.calls = threading.Lock()  # held by the thread that runs a kernel: ``ctx`` is one for all
 
     # memory
     def allocate(self, nbytes: int) -> int:
@@ -108,7 +111,8 @@ class HostBackend:
         unique = "_".join((kernel.__module__, kernel.__qualname__, elements.name if elements else "bytes", kinds))
         unique = "".join(c if c.isalnum() else "_" for c in unique)
         residual = "residual" in parameters(kernel) and "residual" not in options.constants
-        return HostKernel(self, compile_kernel(kernel, unique, elements, "i" + kinds), name, options.reduction, residual)
+        compiled, many_blocks = compile_kernel(kernel, unique, elements, "i" + kinds), options.bounds is not None
+        return HostKernel(self, compiled, name, options.reduction, residual, many_blocks)
 
     # streams
     def stream(self, priority: str) -> streams.Stream:

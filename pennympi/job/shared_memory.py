@@ -179,7 +179,7 @@ def problem_of(error: OSError) -> Problem:
     """What to tell of an error, with the remedy."""
     text = error.strerror or str(error)
     if error.errno in (errno.EMFILE, errno.ENFILE):
-        text += "; close some, or raise the limit (ulimit -n)"
+        text += "; close some, finalize teams, or raise the limit (ulimit -n)"
     elif error.errno == errno.ENOSPC:
         text += f" ({describe_room()}); ask for less memory, or give the container more (docker run --shm-size=...)"
     elif error.errno == errno.ENOMEM:

@@ -1,12 +1,16 @@
 """What outlives a team, an array or a call that failed: memory that is read later, plans, a forked child."""
 
 import gc
+import os
+import threading
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 from on_device import device, same, to_numpy
 
 import pennympi
+from pennympi.job.rendezvous import Meetings
 from pennympi.kernels.block import store
 
 pytestmark = pytest.mark.mpi
@@ -218,3 +222,37 @@ def test_other_bad_shapes_and_dtypes(team):
     for dtype in (None, "float31", "complex64", object, "U5", 7):
         with pytest.raises(pennympi.Unsupported, match="is not one of"):
             team.empty(3, dtype)
+
+
+def test_more_teams_than_mpi_has_communicators(team, monkeypatch):
+    def duplicate(meetings):
+        raise MPI.Exception(MPI.ERR_OTHER)
+
+    monkeypatch.setattr(Meetings, "duplicate", duplicate)
+    for _ in range(2):
+        with pytest.raises(pennympi.Unsupported, match=r"\d+ teams open, .*finalize those"):
+            pennympi.init(team.comm)
+    monkeypatch.undo()
+    with pennympi.init(team.comm) as other:
+        assert other.gather(team.me) == list(range(team.n_pes))
+
+
+def test_teams_that_come_and_go_leave_nothing(team):
+    def held():
+        gc.collect()
+        with open("/proc/self/statm") as statm:
+            pages = int(statm.read().split()[1])
+        with open("/proc/self/maps") as maps:
+            mappings = len(list(maps))
+        return pages, len(os.listdir("/proc/self/fd")), threading.active_count(), mappings
+
+    before = held()
+    for step in range(40):
+        with pennympi.init(team.comm) as one:
+            one.allreduce(one.full(100, 1.0))
+            one.synchronize()
+        if step == 10:
+            before = held()
+    after = held()
+    assert after[1:3] == before[1:3]  # descriptors and threads
+    assert after[3] <= before[3] + 10 and (after[0] - before[0]) * 4096 < 4 << 20

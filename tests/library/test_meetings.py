@@ -24,7 +24,7 @@ def run(n_pes, program, *args, timeout_s=TIMEOUT_S, limit_s=60):
 @pytest.fixture(scope="module", autouse=True)
 def compiled_kernels():
     for n_pes in (2, 4):
-        ended = run(n_pes, "mismatched", "no difference", timeout_s=100, limit_s=120)
+        ended = run(n_pes, "different_meetings", "no difference", timeout_s=100, limit_s=120)
         assert ended.rc == 0 and "done" in ended.output.split(), ended.output
 
 
@@ -41,7 +41,7 @@ def compiled_kernels():
     ],
 )
 def test_pes_that_make_different_calls_are_told_both(n_pes, kind, of_last, of_others):
-    ended = run(n_pes, "mismatched", kind, timeout_s=20)
+    ended = run(n_pes, "different_meetings", kind, timeout_s=20)
     assert ended.rc != 0 and "done" not in ended.output.split(), ended.output
     assert ended.since("fault") < 6, ended.output
     assert ended.output.count("CollectiveMismatchError: ") == ended.output.count(TRACEBACK) == 1, ended.output
