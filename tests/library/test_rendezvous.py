@@ -335,8 +335,9 @@ class Clock:
     def __init__(self, monkeypatch):
         self.now_s, self.lives_s, self.shown_s, self.missing = 0.0, {}, [], []
         monkeypatch.setattr(rendezvous, "time", SimpleNamespace(monotonic_ns=lambda: round(1e9 * self.now_s)))
-        show = SimpleNamespace(show_alive=lambda time_ns: self.shown_s.append(time_ns / 1e9))
-        monkeypatch.setattr(rendezvous, "liveness", show)
+        self.watch_words = [0, liveness.NEVER_NS, 0]
+        monkeypatch.setattr(liveness, "watch_words", self.watch_words)
+        monkeypatch.setattr(liveness, "show_alive", lambda time_ns: self.shown_s.append(time_ns / 1e9))
 
     def last_alive_ns(self, pe):
         return round(1e9 * self.lives_s[pe])
@@ -383,6 +384,18 @@ def test_a_life_before_the_meeting_began_does_not_count(monkeypatch):
     clock.now_s, clock.missing, clock.lives_s = 100.0, [1], {1: 20.0}
     deadline = Deadline(clock, 10)
     assert [clock.passed(deadline, now_s) for now_s in (109.9, 110.1)] == [False, True]
+
+
+def test_the_time_in_which_this_process_was_suspended_does_not_count(monkeypatch):
+    """The watch knows when it ticked last, and when it went on."""
+    clock = Clock(monkeypatch)
+    deadline = Deadline(None, 10)
+    clock.watch_words[liveness.TICKED_NS] = 0
+    assert not clock.passed(deadline, 100), "the watch has not ticked for a hundred seconds"
+    clock.watch_words[liveness.TICKED_NS], clock.watch_words[liveness.RESUMED_NS] = 100 * 10**9, 95 * 10**9
+    assert [clock.passed(deadline, now_s) for now_s in (100.1,)] == [False]
+    clock.watch_words[liveness.TICKED_NS] = 106 * 10**9
+    assert clock.passed(deadline, 106)
 
 
 def test_lives_are_looked_at_now_and_then(monkeypatch):
