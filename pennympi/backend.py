@@ -126,7 +126,7 @@ class Backend(Protocol):
         """Copy symmetric memory to its instance on a PE that a pointer reaches, by the copy engine, in stream order."""
 
     def hold_if_given_up(self, stream: int) -> None:
-        """Stop the stream here once a wait of this PE has given up; the watchdog then ends the job."""
+        """Stop the stream here once a wait of this PE has given up; the watch then ends the job."""
 
     def quiet(self, stream: int) -> None:
         """Complete all earlier puts of this PE, in stream order."""

@@ -10,7 +10,8 @@ from ..kernels.block import EPOCH_BITS
 ME = 0  # this PE
 N_PES = 1  # PEs of the team
 TIMEOUT_NS = 2  # deadline of a wait, 0: it waits for ever
-ABORT = 3  # cuda backend: address of the abort word (int64, host memory): not 0 ends every wait
+ABORT = 3  # address of the abort word (int64, host memory): not 0 ends every wait; host backend: of watch_words
+# (job/liveness.py)
 RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record
 WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: addresses of the compiled element loops

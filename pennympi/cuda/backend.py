@@ -14,10 +14,10 @@ from ..arrays.dtypes import DType
 from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.options import PLAIN, KernelOptions
-from ..errors import PennympiError, Record, Unsupported, recorded_failure
+from ..errors import INTERRUPTED, PennympiError, Record, Unsupported, recorded_failure
 from ..job.device_liveness import DeviceLiveness
-from ..job.exits import Watchdog
 from ..job.job import Job, open_jobs
+from ..job.watch import Lookout
 from ..settings import setting
 from . import arrays, streams, world
 from .aside import beside_captures
@@ -78,7 +78,7 @@ class CudaBackend:
         ctx[ctx_words.ALIVE] = self._alive.ptr
         self.ctx_address = self.local_words(ctx)
         self._given_up.open(self.ctx_address)
-        self._watchdog = Watchdog(self._look)
+        self._lookout = Lookout(self._look, self._given_up.interrupt)
 
     # memory
     def allocate(self, nbytes: int) -> int:
@@ -163,20 +163,21 @@ class CudaBackend:
 
     def _look(self) -> PennympiError | None:
         self._liveness.update(self._job.control.entered + self.launches, time.monotonic_ns())
-        return self.failure()
+        return None if self._given_up.interrupted else self.failure()
 
     def failure(self) -> PennympiError | None:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
         _, source, call, epoch, found, me, signed = map(int, self._record[: ctx_words.RECORD_SIGNED + 1])
+        found = INTERRUPTED if self._given_up.interrupted else found
         record = Record(me, source, self._call_names.get(call, "a kernel"), epoch, found, bool(signed))
         return recorded_failure(record, self.timeout_s, _find_call)
 
     def raise_failure(self) -> NoReturn:
-        """Raise the error that a kernel recorded; the watchdog then does not."""
+        """Raise the error that a kernel recorded; the watch then does not."""
         failure = self.failure()
         assert failure is not None
-        self._watchdog.delivered = True
+        self._lookout.delivered = True
         raise failure
 
     # transfers
@@ -234,7 +235,7 @@ class CudaBackend:
         ]
 
     def close(self, kept: Collection[int] = ()) -> None:
-        self._watchdog.stop()
+        self._lookout.stop()
         self._given_up.close(self.ctx_address)
         self._heap.close(kept)
         for address in self._kept:

@@ -11,7 +11,7 @@ import numba_cuda
 from numba import cuda
 
 from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
-from ..compile.cache import folder, made_once
+from ..compile.cache import made_once
 from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
 from . import combine, multicast, packets, peers, primitives, remote
@@ -149,17 +149,19 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
             return _linked(function, signature, cc, bounds)
         return _assembled(ptx(function, signature, cc, bounds), cc)
 
-    return made_once(_file_name(kernel, name, options, target), folder(numba.__version__, numba_cuda.__version__), make)
+    label = _label(kernel, options, target)
+    facts = (numba.__version__, numba_cuda.__version__, label, name, kernel_hash(kernel))
+    return made_once(label, facts, make)
 
 
-def _file_name(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> str:
-    """The cubin's file in the cache: readable as far as it fits, and a digest of all that the machine code depends on."""
+def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -> str:
+    """All that the machine code depends on beside the kernel's text and the name of the call."""
     reduction, bounds = options.reduction, options.bounds or BOUNDS
     typed = [
         options.elements.name if options.elements else "bytes",
         *((reduction[0].name, reduction[1]) if reduction else ()),
     ]
-    label = "_".join(
+    return "_".join(
         [
             kernel.__module__,
             kernel.__qualname__,
@@ -168,9 +170,7 @@ def _file_name(kernel: Callable[..., Any], name: str, options: KernelOptions, ta
             *(f"{key}{value}" for key, value in sorted(options.constants.items())),
             "aligned" if options.aligned else "any",
             "remote" if target.beyond else "peers",
+            f"sm{target.cc[0]}{target.cc[1]}",
             *(() if bounds == BOUNDS else (f"{bounds.max_threads}x{bounds.min_blocks}",)),
         ]
     )
-    label = "".join(c if c.isalnum() else "_" for c in label)
-    digest = zlib.crc32((label + name + kernel_hash(kernel)).encode())
-    return f"{label[:120]}_{digest:08x}_sm{target.cc[0]}{target.cc[1]}.cubin"

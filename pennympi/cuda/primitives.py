@@ -173,7 +173,7 @@ def look(ctx, source, since_ns):
     """A waiting thread's look at clock and abort word: (when this wait began, whether to give up).
 
     It gives up when it has waited, and PE ``source`` has been silent, for longer than the deadline.  It also tells the
-    watchdog for whom it waits.
+    watch for whom it waits.
     """
     now_ns = global_timer_ns()
     if since_ns == 0:

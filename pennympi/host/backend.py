@@ -58,6 +58,7 @@ class HostBackend:
         self.ctx[ctx_words.RECORD] = self._record.ctypes.data
         self._alive = np.array([job.control.last_alive_address(pe) for pe in range(self.comm.size)], np.int64)
         self.ctx[ctx_words.ALIVE], self.ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address
+        self.ctx[ctx_words.ABORT] = liveness.watch_words_address
         self.ctx[ctx_words.DELTAS :] = self._heap.deltas
         self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
         self.ctx[ctx_words.SENT] = 0 if self._sent is None else self._sent.ctypes.data

@@ -18,10 +18,13 @@ from typing import Any, NoReturn
 from ..errors import NotInitialized
 from . import liveness
 from .difference import Recent
+from .liveness import LOOKED, WAITS_FOR
 from .process import Process
 from .shared_memory import SharedMemory
 
-COMPUTING, WAITING, LEAVING = range(3)  # the states of a PE
+COMPUTING, WAITING, LEAVING, DONE = range(4)  # the states of a PE; DONE: it may end at any time
+NOBODY, ANYBODY = -2, -1  # for whom a PE waits: for no PE, for one that is not known
+BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time goes on
 
 # The part of each PE, in int64 words: a header, which counts in the first PE's part alone, and a record.  A part fills
 # whole pages, so that a PE that counts its calls never slows another.  At _CLAIMED is a semaphore (sem_t).
@@ -54,7 +57,7 @@ class Control:
         self.me, self.processes = me, processes
         self.pes = [pe for pe, process in enumerate(processes) if process.node == processes[me].node]
         self.local, self.n_local = self.pes.index(me), len(self.pes)
-        self._memory = SharedMemory(gather, me, self.pes, _PART_BYTES, "the table of a node")
+        self._memory = SharedMemory(gather, me, self.pes, _PART_BYTES, "the table of its node's PEs")
         self._bytes = memoryview(self._memory.buffer).cast("B")
         self._words: Any = self._bytes.cast("q")
         self._part = dict(zip(self.pes, range(0, len(self._words), self._memory.part_bytes // 8), strict=True))
@@ -196,9 +199,34 @@ class Control:
             return None
         return text.rstrip(b"\0").decode(errors="replace")
 
-    def ahead(self) -> list[int]:
-        """The PEs of this node that have entered more calls than this PE, and are still in the program."""
-        return [pe for pe in self.pes if self.calls(pe) > self._calls // _CALL and self.state(pe) != LEAVING]
+    def show_waiting(self, pe: int) -> None:
+        """Write that this PE waits for ``pe`` now.  The waits of host kernels do so themselves."""
+        own = self._part[self.me] + _ALIVE
+        self._words[own + WAITS_FOR] = pe
+        self._words[own + LOOKED] = time.monotonic_ns()
+
+    def waits_for(self, pe: int) -> int:
+        """The PE that ``pe``, a PE of this node, waits for; ANYBODY, or NOBODY."""
+        word = self._part[pe] + _ALIVE
+        waits = time.monotonic_ns() - self._words[word + LOOKED] < BELIEVED_NS
+        return self._words[word + WAITS_FOR] if waits else NOBODY
+
+    def in_vain(self) -> list[int]:
+        """The PEs of this node that wait for this PE, which is leaving, directly or through other PEs."""
+        waits = {pe: self.waits_for(pe) for pe in self.pes}
+        if waits.pop(self.me) != NOBODY:
+            return []  # what they wait for may still come
+        gone = {self.me, *(pe for pe in self.pes if self.state(pe) >= LEAVING)}
+        all_here = len(self.pes) == len(self.processes)
+        nobody_comes = all_here and all(pe in gone or whom != NOBODY for pe, whom in waits.items())
+        found: list[int] = []
+        while more := [
+            pe
+            for pe, whom in waits.items()
+            if pe not in (*gone, *found) and (whom in (*gone, *found) or (whom == ANYBODY and nobody_comes))
+        ]:
+            found += more
+        return found
 
     def describe(self, pe: int) -> str:
         """What ``pe`` is doing, in words, as far as this node knows."""
@@ -206,7 +234,10 @@ class Control:
             return f"PE {pe} is on another node"
         if halted := self.halted(pe):
             return f"{halted} after {self.call(pe)}"
-        doing = {WAITING: "waits in", LEAVING: "left the program after"}.get(self.state(pe), "last entered")
+        whom, left = self.waits_for(pe), "left the program after"
+        doing = {WAITING: "waits in", LEAVING: left, DONE: left}.get(self.state(pe), "last entered")
+        if doing == "last entered" and whom != NOBODY:
+            doing = f"waits for {f'PE {whom}' if whom >= 0 else 'a signal'}; it last entered"
         return f"PE {pe} (process {self.processes[pe].pid}) {doing} {self.call(pe)}"
 
     def halted(self, pe: int) -> str:

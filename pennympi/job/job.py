@@ -9,11 +9,12 @@ from mpi4py import MPI
 
 from ..errors import TwoThreads, Unsupported
 from ..settings import setting, warn_unknown
-from .control import Control
+from .control import DONE, Control
 from .process import this_process
 from .rendezvous import Meetings
 
 open_jobs: list[Job] = []  # of this process, the oldest first
+closing = threading.Lock()  # held by who frees what the watch (watch.py) may read, and by the watch
 
 
 class Job:
@@ -21,16 +22,16 @@ class Job:
 
     comm:      a private duplicate of the communicator that was given;  me, n_pes: this PE's rank, and the size
     control:   the node's table: call control.enter(text) at every call that all PEs make
-    timeout_s: PENNYMPI_TIMEOUT_S (0: never)
+    timeout_s: how long to wait for a PE (0: for ever); None is PENNYMPI_TIMEOUT_S
     Raises PeerTimeout if a PE of ``comm`` does not come, Unsupported if MPI has no more communicators, or a PE no memory.
     """
 
-    def __init__(self, comm: MPI.Intracomm):
-        self.timeout_s: float = setting("PENNYMPI_TIMEOUT_S")
+    def __init__(self, comm: MPI.Intracomm, timeout_s: float | None = None):
+        self.timeout_s: float = setting("PENNYMPI_TIMEOUT_S") if timeout_s is None else timeout_s
         self.me, self.n_pes = comm.Get_rank(), comm.Get_size()
         if self.me == 0:
             warn_unknown()
-        first = Meetings(comm, self.timeout_s)
+        first = Meetings(comm, self.timeout_s, show_waiting=lambda pe: _show_waiting(comm, pe))
         processes = first.processes = first.gather(this_process(), "init")
         try:
             self.comm = first.duplicate()
@@ -69,6 +70,16 @@ class Job:
     def close(self) -> None:
         """End the job; from then on this PE may leave the program at any time.  Collective."""
         self.rendezvous("finalize")
-        open_jobs.remove(self)
+        self.control.set_state(DONE)
+        with closing:
+            open_jobs.remove(self)
         self.control.close()
         self.comm.Free()
+
+
+def _show_waiting(comm: MPI.Intracomm, pe: int) -> None:
+    """Write in the tables of all open jobs that this process waits for PE ``pe`` of ``comm``."""
+    for job in open_jobs:
+        (there,) = MPI.Group.Translate_ranks(comm.group, [pe], job.comm.group)
+        if there != MPI.UNDEFINED:
+            job.control.show_waiting(there)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from mpi4py import MPI
@@ -112,7 +112,10 @@ class Deadline:
             alive_ns = min(self._control.last_alive_ns(pe) for pe in absent)
             liveness.show_alive(alive_ns)
             self._since_ns = max(self._since_ns, alive_ns)
-        return now_ns - self._since_ns > 1e9 * self._timeout_s
+        words = liveness.watch_words
+        self._since_ns = max(self._since_ns, int(words[liveness.RESUMED_NS]))
+        runs = now_ns - words[liveness.TICKED_NS] < liveness.LATE_NS  # else this process has just been suspended
+        return bool(runs and now_ns - self._since_ns > 1e9 * self._timeout_s)
 
 
 def poll_times() -> Iterator[float]:
@@ -131,9 +134,17 @@ class Meetings:
 
     timeout_s: how long to wait for a PE without a sign of life; 0 waits for ever
     processes: of all PEs, once they are known;  control: the table of the node, once there is one
+    show_waiting: is told again and again for which PE this one waits, where there is no table yet
     """
 
-    def __init__(self, comm: MPI.Intracomm, timeout_s: float, processes: Sequence[Process] = ()):
+    def __init__(
+        self,
+        comm: MPI.Intracomm,
+        timeout_s: float,
+        processes: Sequence[Process] = (),
+        show_waiting: Callable[[int], None] = lambda pe: None,
+    ):
+        self._show_waiting = show_waiting
         self.comm, self.timeout_s, self.processes = comm, timeout_s, processes
         self.control: Control | None = None
         self._me, self._n_pes = comm.Get_rank(), comm.Get_size()
@@ -182,7 +193,7 @@ class Meetings:
         deadline = Deadline(control, self.timeout_s)
         came: dict[int, Recent] = {}
         brought: dict[int, tuple[bytes, str]] = {}
-        differ_since_s = float("inf")
+        shown_s, differ_since_s = 0.0, float("inf")
         for passed_s in poll_times():
             complete = barrier.complete()
             for pe in barrier.messages.keys() - came.keys():
@@ -192,6 +203,10 @@ class Meetings:
                     differ_since_s = min(differ_since_s, passed_s)
             if complete or passed_s - differ_since_s > DIFFERENCE_S:
                 break
+            if passed_s - shown_s > LIVENESS_INTERVAL_S:
+                shown_s = passed_s
+                for pe in barrier.absent()[:1]:
+                    (control.show_waiting if control else self._show_waiting)(pe)
             if deadline.passed(barrier):
                 absent = barrier.absent()
                 barrier.cancel()

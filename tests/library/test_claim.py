@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from mpi4py import MPI
 
-from pennympi.job import exits
+from pennympi.job import ending
 from pennympi.job.control import Control
 from pennympi.job.process import this_process
 
@@ -38,14 +38,15 @@ def test_one_of_all_threads_and_processes_wins():
 
 
 def test_a_thread_that_ends_the_job_asks_mpi_nothing_but_its_thread_level(team, monkeypatch):
-    """What _claim, _who and _alone take from MPI may be called from any thread, whatever the level."""
+    """What claim, _who and alone take from MPI may be called from any thread, whatever the level."""
     allowed = ("Is_initialized", "Is_finalized", "Query_thread", "THREAD_MULTIPLE")
     job = SimpleNamespace(
         control=SimpleNamespace(set_abort=lambda: None, claim=lambda: True), me=team.me, n_pes=team.n_pes
     )
-    monkeypatch.setattr(exits, "MPI", SimpleNamespace(**{name: getattr(MPI, name) for name in allowed}))
+    monkeypatch.setattr(ending, "MPI", SimpleNamespace(**{name: getattr(MPI, name) for name in allowed}))
+    monkeypatch.setattr(ending, "_take_name", lambda: True)
     for jobs in ([], [job]):
-        monkeypatch.setattr(exits, "open_jobs", jobs)
-        assert exits._claim()
-        assert exits._who() == f"PE {team.me} of {team.n_pes}"
-        assert exits._alone() == (team.n_pes == 1)
+        monkeypatch.setattr(ending, "open_jobs", jobs)
+        assert ending.claim()
+        assert ending._who() == f"PE {team.me} of {team.n_pes}"
+        assert ending.alone() == (team.n_pes == 1)

@@ -55,7 +55,7 @@ def test_a_new_table_says_nothing_yet():
     with control_over() as control:
         found = every_pe(lambda pe: (control.calls(pe), control.call(pe), control.state(pe)))
         assert found == [[(0, "no call yet", COMPUTING)] * N_PES] * N_PES
-        assert seen(lambda: (control.abort, control.entered, control.ahead())) == [(False, 0, [])] * N_PES
+        assert seen(lambda: (control.abort, control.entered, control.in_vain())) == [(False, 0, [])] * N_PES
         assert seen(lambda: control.pes) == [list(range(N_PES))] * N_PES
         assert seen(lambda: (control.local, control.n_local)) == [(pe, N_PES) for pe in range(N_PES)]
 
@@ -69,9 +69,24 @@ def test_calls_are_counted_and_named_for_all():
         found = every_pe(lambda pe: (control.calls(pe), control.call(pe)))
         assert found == [[(pe + 2, f"call 0 (call {pe + 2})") for pe in range(N_PES)]] * N_PES
         assert all(seen(lambda: control.entered > before))
-        assert every_pe(lambda pe: pe in control.ahead()) == [[pe > me for pe in range(N_PES)] for me in range(N_PES)]
-        control.set_state(LEAVING)
-        assert every_pe(lambda pe: pe in control.ahead()) == [[False] * N_PES] * N_PES
+
+
+def test_those_who_wait_in_vain_for_a_pe_that_leaves(monkeypatch):
+    """PE 1 waits for PE 0, PE 2 for PE 1, and so on; the last of several does not say for whom it waits."""
+    whom = [table.NOBODY, *range(N_PES - 1)]
+    if N_PES > 2:
+        whom[-1] = table.ANYBODY
+    with control_over() as control:
+        monkeypatch.setattr(table, "BELIEVED_NS", 1 << 62)
+        assert all(seen(lambda: whom[ME] == table.NOBODY or control.show_waiting(whom[ME]) is None))
+        WORLD.Barrier()
+        found = [control.waits_for(pe) for pe in range(1, N_PES)]
+        assert seen(lambda: found) == [whom[1:]] * N_PES
+        monkeypatch.setattr(control, "waits_for", lambda pe: whom[pe])
+        assert seen(lambda: ME > 0 or sorted(control.in_vain()) == list(range(1, N_PES))) == [True] * N_PES
+        monkeypatch.undo()
+        time.sleep(0.3)
+        assert seen(lambda: [control.waits_for(pe) for pe in range(N_PES)]) == [[table.NOBODY] * N_PES] * N_PES
 
 
 @pytest.mark.parametrize("name", ["a", "n" * 96, "x" * 100, "ü" * 50, "a" + "ü" * 48])
@@ -260,7 +275,7 @@ def test_a_table_knows_the_pes_of_its_node_only():
         assert all(seen(lambda: all(control.describe(pe) == f"PE {pe} is on another node" for pe in others)))
         if ME % 2:
             control.enter("only on one of the nodes")
-        assert seen(control.ahead) == [[]] * N_PES
+        assert seen(control.in_vain) == [[]] * N_PES
 
 
 @contextmanager

@@ -58,10 +58,12 @@ def launch(
     limit_s: float = 30,
     env: dict[str, str] | None = None,
     act: tuple[str, Callable[[subprocess.Popen[str]], None]] | None = None,
+    command: list[str] | None = None,
 ) -> Ended:
     """Runs ``mpirun -np n_pes python *args`` for at most limit_s seconds.
 
-    act: (marker, function): the function gets mpirun's process as soon as the output contains the marker
+    act:     (marker, function): the function gets mpirun's process as soon as the output contains the marker
+    command: what stands before the arguments instead: another launcher, or another Python
     """
     tag = uuid.uuid4().hex
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
@@ -69,7 +71,7 @@ def launch(
     inherited |= _OPEN_MPI | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "LAUNCH_TAG": tag} | (env or {})
     before, start = _shm(), time.monotonic()
     process = subprocess.Popen(
-        [mpirun(), "-np", str(n_pes), sys.executable, *args],
+        [*(command or [mpirun(), "-np", str(n_pes), sys.executable]), *args],
         env=inherited,
         cwd=ROOT,
         stdin=subprocess.DEVNULL,

@@ -1,0 +1,1 @@
+"""The reliability scorecard: what is tried, how often, and what came of it (see tools/scorecard.py)."""
