@@ -10,6 +10,7 @@ from . import wishes
 from .backend import Backend
 from .compile.cache import tell_from_here
 from .errors import PennympiError, Unsupported
+from .files import FileError
 from .job import exits
 from .job.job import Job
 from .team import Team
@@ -53,7 +54,13 @@ def init(
     except Exception:
         job.close()
         raise
-    return Team(job, _backend_on_all(job, wanted, mine.heap_bytes), mine.layout, mine.sms)
+    made = _backend_on_all(job, wanted, mine.heap_bytes)
+    try:
+        return Team(job, made, mine.layout, mine.sms)
+    except FileError:  # PENNYMPI_TUNED is for other devices: raised on every PE
+        made.close()
+        job.close()
+        raise
 
 
 def _choose(wanted: str, reasons: Sequence[str]) -> str:
