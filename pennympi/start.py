@@ -10,6 +10,7 @@ from . import wishes
 from .backend import Backend
 from .compile.cache import tell_from_here
 from .errors import PennympiError, SymmetricHeapExhausted, Unsupported
+from .files import FileError
 from .job import exits
 from .job.job import Job
 from .team import Team
@@ -56,7 +57,7 @@ def init(
     made = _backend_on_all(job, wanted, mine.heap_bytes)
     try:
         return Team(job, made, mine.layout, mine.sms)
-    except (SymmetricHeapExhausted, Unsupported):  # on every PE, as all allocate alike
+    except (SymmetricHeapExhausted, Unsupported, FileError):  # on every PE: all allocate alike, and read the same table
         made.close()
         job.close()
         raise
