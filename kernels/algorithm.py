@@ -93,7 +93,7 @@ class Algorithm:
     routes:   (place, me) -> the int64 words that the kernel reads with ``read_route``: which PE sends to which, or None
     copied:   (count, n_pes) -> elements of a chunk: after the kernel the copy engines send chunk ``me`` of out to every
               PE, and ``meet`` waits for the copies of the others; None: the kernel does all
-    meet:     the kernel, of a PE, signals and epochs, that ends such a call
+    meet:     the kernel, of a PE and the workspace, that ends such a call
     residual: the kernel adds ``Reduction.residual`` to the result
     """
 

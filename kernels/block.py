@@ -22,6 +22,7 @@ from typing import Any
 
 _Stub = Callable[..., Any]
 POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
+EPOCH_BITS = 46  # of the number of a round; the signature of the call lies above it, below POISON
 
 
 def _primitive(function: _Stub) -> _Stub:

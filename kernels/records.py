@@ -77,6 +77,7 @@ class Work(NamedTuple):
     epochs:       (blocks,) 64-bit words of this PE: the last finished epoch of each block
     routes:       64-bit words that say which PE sends to which, where the algorithm has any
     buffer_bytes: of one of a block's two buffers
+    signature:    16 bits that say which call this is, shifted left by EPOCH_BITS: added to each epoch that travels
     """
 
     inbox: int
@@ -85,3 +86,4 @@ class Work(NamedTuple):
     epochs: int
     routes: int
     buffer_bytes: int
+    signature: int

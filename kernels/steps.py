@@ -107,13 +107,28 @@ def distance(pe: PE, root: int, to: int) -> int:
 
 
 def last_epoch(work: Work) -> int:
-    """The last epoch that this block has finished."""
-    return read_epoch(work.epochs, block())
+    """The last epoch that this block has finished, with the signature of this call."""
+    return counted(work, work.epochs, block())
 
 
 def finish_epoch(work: Work, epoch: int) -> None:
     """Record the last epoch of a call for the next one."""
-    write_epoch(work.epochs, block(), epoch)
+    keep_count(work, work.epochs, block(), epoch)
+
+
+def counted(work: Work, counts: int, k: int) -> int:
+    """What word k of ``counts`` has counted, with the signature of this call."""
+    return read_epoch(counts, k) + work.signature
+
+
+def keep_count(work: Work, counts: int, k: int, epoch: int) -> None:
+    """Record in word k what was counted."""
+    write_epoch(counts, k, unsigned(work, epoch))
+
+
+def unsigned(work: Work, epoch: int) -> int:
+    """An epoch without the signature: what tells a peer that an epoch, maybe of an earlier call, has been read."""
+    return epoch - work.signature
 
 
 def buffers(work: Work) -> int:

@@ -18,6 +18,7 @@ from .errors import (
     PennympiError,
     SymmetricHeapExhausted,
     TopologyError,
+    TwoThreads,
     Unsupported,
 )
 from .start import init
@@ -34,6 +35,7 @@ __all__ = [
     "SymmetricHeapExhausted",
     "Team",
     "TopologyError",
+    "TwoThreads",
     "Unsupported",
     "init",
 ]

@@ -8,6 +8,10 @@ from typing import Any
 
 from mpi4py import MPI
 
+from .command.ended import WRONG_USE, Ended
+from .job.rendezvous import Meetings
+from .settings import SettingError, given, setting
+
 COMMANDS = ("report", "topology", "bench", "tune", "explain")  # modules of pennympi/command
 
 
@@ -18,6 +22,10 @@ class Parser(argparse.ArgumentParser):
         if MPI.COMM_WORLD.rank == 0:
             super()._print_message(message, file)
 
+    def error(self, message: str) -> Any:
+        """End with one sentence instead of the page of usage."""
+        self.exit(WRONG_USE, f"{self.prog}: {message} (--help lists what there is)\n")
+
 
 def main(argv: Sequence[str]) -> int:
     """Run one command; returns the exit status."""
@@ -27,7 +35,27 @@ def main(argv: Sequence[str]) -> int:
     for name, module in modules.items():
         module.arguments(commands.add_parser(name, help=module.HELP, description=module.__doc__))
     args = parser.parse_args(argv or ["report"])
-    return int(modules[args.command].run(args))
+    try:
+        _agree(modules[args.command].problem, args)
+        return int(modules[args.command].run(args))
+    except Ended as end:
+        if MPI.COMM_WORLD.rank == 0:
+            print(f"{parser.prog} {args.command}: {end}", file=sys.stderr, flush=True)
+        return end.status
+
+
+def _agree(problem: Any, args: argparse.Namespace) -> None:
+    """Raise Ended on every rank if a setting is wrong on one, or if ``problem(args)`` finds something wrong there."""
+    timeout_s = 60.0
+    try:
+        given()
+        timeout_s = setting("PENNYMPI_TIMEOUT_S")
+        found = problem(args)
+    except SettingError as error:
+        found = str(error)
+    everywhere = Meetings(MPI.COMM_WORLD, timeout_s).gather(found, "comparison of arguments")
+    if reason := next(filter(None, everywhere), ""):
+        raise Ended(reason, WRONG_USE)
 
 
 if __name__ == "__main__":

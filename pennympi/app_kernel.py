@@ -7,9 +7,11 @@ import numpy as np
 
 from .arrays.dtypes import DType
 from .backend import Backend, Kernel
+from .call_guard import CallGuard
 from .compile.bind import records
 from .compile.options import PLAIN, KernelOptions, LaunchBounds
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
+from .memory.symmetric import SymmetricArrays
 
 DEFAULT_THREADS = 256
 
@@ -17,8 +19,17 @@ DEFAULT_THREADS = 256
 class AppKernel:
     """A kernel that is compiled on its first call, once for each kind of arguments: ints or floats."""
 
-    def __init__(self, backend: Backend, kernel: Callable[..., Any], dtype: DType, bounds: LaunchBounds):
-        self._backend, self._kernel, self._dtype, self._bounds = backend, kernel, dtype, bounds
+    def __init__(
+        self,
+        backend: Backend,
+        guard: CallGuard,
+        arrays: SymmetricArrays,
+        kernel: Callable[..., Any],
+        dtype: DType,
+        bounds: LaunchBounds,
+    ):
+        self._backend, self._guard, self._arrays = backend, guard, arrays
+        self._kernel, self._dtype, self._bounds = kernel, dtype, bounds
         max_threads, min_blocks = bounds
         if not WARP_THREADS <= max_threads <= MAX_THREADS or max_threads % WARP_THREADS:
             raise ValueError(f"most_threads {max_threads} is not a multiple of {WARP_THREADS} up to {MAX_THREADS}")
@@ -37,6 +48,8 @@ class AppKernel:
         threads: of a block, on a GPU; None: 256, or as many as the kernel allows
         Raises TypeError, ValueError, Unsupported, and PeerTimeout for a call of this PE that has failed.
         """
+        if not self._guard.is_open:
+            self._guard.check_open()
         if threads is None:
             threads = min(self._bounds.max_threads, DEFAULT_THREADS)
         if blocks < 1:
@@ -72,10 +85,12 @@ class AppKernel:
         return values
 
     def _number(self, value: Any) -> int | float:
-        """A number as Python's int or float; the address of an array."""
+        """A number as Python's int or float; the address of an array, which may not be freed or of another team."""
         if isinstance(value, float | np.floating):
             return float(value)
         # NumPy's numbers are buffers too: the address of one would be worthless.
         if isinstance(value, int | np.integer | np.bool_):
             return int(value)
-        return self._backend.span(value, False).address
+        span = self._backend.span(value, False)
+        self._arrays.holds(span)
+        return span.address

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from .arrays.dtypes import DType
 from .arrays.span import Span
 from .compile.options import PLAIN, KernelOptions
-from .errors import PeerTimeout
+from .errors import PennympiError
 
 if TYPE_CHECKING:
     from .memory.order import Order
@@ -66,7 +66,7 @@ class Backend(Protocol):
         """
 
     def release(self, address: int) -> None:
-        """Give an allocation back.  No peer may write there any more."""
+        """Give an allocation back, as every PE does in the same order.  No peer may write there any more."""
 
     def local_words(self, words: Sequence[int]) -> int:
         """Allocate int64 words in memory of this PE, which live as long as the team, and return their address."""
@@ -113,7 +113,7 @@ class Backend(Protocol):
     def synchronize(self, stream: Any) -> None:
         """Wait until the stream (None: the whole device) has run.  Raises PeerTimeout."""
 
-    def failure(self) -> PeerTimeout | None:
+    def failure(self) -> PennympiError | None:
         """The error of the first wait on this PE that gave up, or None."""
 
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
@@ -126,7 +126,7 @@ class Backend(Protocol):
         """Copy symmetric memory to its instance on a PE that a pointer reaches, by the copy engine, in stream order."""
 
     def hold_if_given_up(self, stream: int) -> None:
-        """Stop the stream here once a wait of this PE has given up; the watchdog then ends the job."""
+        """Stop the stream here once a wait of this PE has given up; the watch then ends the job."""
 
     def quiet(self, stream: int) -> None:
         """Complete all earlier puts of this PE, in stream order."""
@@ -143,5 +143,8 @@ class Backend(Protocol):
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines for the environment report."""
 
-    def close(self) -> None:
-        """Give all memory back.  Collective."""
+    def close(self, kept: Collection[int] = ()) -> None:
+        """Give all memory back; what an array may still lie in when the last array has died.
+
+        kept: addresses of the allocations of arrays
+        """

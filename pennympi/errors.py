@@ -1,6 +1,11 @@
 """The exceptions of the library.  Every message names the remedy."""
 
-from .kernels.block import POISON
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .kernels.block import EPOCH_BITS, POISON
+
+INTERRUPTED = -1  # what a wait has found that the watch has ended, after Ctrl-C
 
 
 class PennympiError(Exception):
@@ -9,6 +14,10 @@ class PennympiError(Exception):
 
 class NotInitialized(PennympiError):
     """The team is finalized."""
+
+
+class TwoThreads(PennympiError):
+    """Two threads call one team at the same time.  One after another they may, in the same order on every PE."""
 
 
 class Unsupported(PennympiError):
@@ -31,7 +40,10 @@ class SymmetricHeapExhausted(PennympiError, MemoryError):
 
 
 class CollectiveMismatchError(PennympiError):
-    """The PEs of a team made different calls, or one call with different arguments (see PENNYMPI_DEBUG)."""
+    """The PEs of a team made different calls, or one call with different arguments.
+
+    With PENNYMPI_DEBUG=1 nothing has been sent; else a PE that waited has found another call's message.
+    """
 
 
 class TopologyError(PennympiError, ValueError):
@@ -79,8 +91,39 @@ class PeerGaveUp(PeerTimeout):
         )
 
 
-def recorded_timeout(me: int, peer: int, collective: str, epoch: int, found: int, timeout_s: float) -> PeerTimeout:
-    """The error for the record that a kernel wrote when it gave up (see ``compile/context.py``)."""
+_EPOCH = (1 << EPOCH_BITS) - 1
+Find = Callable[[int, int], str | None]  # (PE, signature) -> the call that the PE wrote down, None: not known here
+
+
+class Record(NamedTuple):
+    """What a wait wrote when it gave up (``compile/context.py``).
+
+    me, source: the PE that waited, and for whom;  name: of its kernel
+    epoch:      the word that it waited for;  found: the word that it saw last
+    signed:     both words are a round's number and a call's signature
+    """
+
+    me: int
+    source: int
+    name: str
+    epoch: int
+    found: int
+    signed: bool
+
+
+def recorded_failure(record: Record, timeout_s: float, find: Find) -> PennympiError:
+    """The error for the record that a kernel wrote when it gave up."""
+    me, source, name, epoch, found, signed = record
+    if found == INTERRUPTED:
+        error = PeerTimeout(me, source, name, epoch, found, timeout_s)
+        error.args = (f"PE {me} was interrupted while it waited in {name}: this team makes no more calls.",)
+        return error
+    if signed and found < POISON and found != epoch and (found - epoch) & _EPOCH == 0:
+        own, other = (find(pe, word >> EPOCH_BITS) for pe, word in ((me, epoch), (source, found)))
+        told = f"PE {me} is in {own or name}; PE {source} sent for {other or 'another call'}"
+        return CollectiveMismatchError(f"{told}: every PE must make the same calls in the same order")
+    if signed:
+        epoch = epoch & _EPOCH
     if found >= POISON:
-        return PeerGaveUp(me, peer, collective, epoch, timeout_s)
-    return PeerTimeout(me, peer, collective, epoch, found, timeout_s)
+        return PeerGaveUp(me, source, name, epoch, timeout_s)
+    return PeerTimeout(me, source, name, epoch, found & _EPOCH if signed else found, timeout_s)

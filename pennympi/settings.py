@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
+import re
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,31 +20,39 @@ from .errors import PennympiError
 
 PREFIX = "PENNYMPI_"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+LEAST_HEAP_BYTES, MOST_BYTES = 4096, 1 << 46  # of a heap; 64 TiB is more than a machine has
+LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 1e-3, 1e6  # a kernel counts it in ns
+MOST_FIRST_EPOCH = 1 << 45  # an epoch has 46 bits, and grows
+_BYTES_FORM = "bytes with an optional k, m or g, up to 65536g"
 
 
 class SettingError(PennympiError, ValueError):
-    """An environment variable of the library has a wrong value."""
+    """An environment variable of the library has a wrong value, or another one on another PE."""
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
+    value = float(_matching(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", text))
+    if value and not LEAST_TIMEOUT_S <= value <= MOST_TIMEOUT_S:
         raise ValueError
     return value
 
 
-def _count(text: str) -> int:
-    value = int(text, 0)
-    if value < 0:
+def _whole(text: str, least: int, most: int) -> int:
+    value = int(_matching(r"0x[0-9a-f]{1,16}|\d{1,20}", text), 16 if text[:2].lower() == "0x" else 10)
+    if not least <= value <= most:
         raise ValueError
     return value
 
 
-def _positive(text: str) -> int:
-    value = _count(text)
-    if value < 1:
+def _matching(form: str, text: str) -> str:
+    """``text`` if it has this form; int() and float() alone take 1_000, nan, and the digits of any script."""
+    if not re.fullmatch(form, text, re.ASCII | re.IGNORECASE):
         raise ValueError
-    return value
+    return text
+
+
+def _first_epoch(text: str) -> int:
+    return _whole(text, 0, MOST_FIRST_EPOCH)
 
 
 def _switch(text: str) -> bool:
@@ -49,17 +60,23 @@ def _switch(text: str) -> bool:
 
 
 def _bytes(text: str) -> int:
-    text = text.lower()
-    unit = text[-1:] if text[-1:] in "kmg" else ""
-    return _count(text.removesuffix(unit)) * _UNITS[unit]
+    unit = text[-1:].lower() if text[-1:].lower() in "kmg" else ""
+    value = _whole(text[: len(text) - len(unit)], 0, MOST_BYTES) * _UNITS[unit]
+    if value > MOST_BYTES:
+        raise ValueError
+    return value
 
 
 def _auto_or_never(text: str) -> bool:
     return {"auto": True, "0": False}[text.lower()]
 
 
-def _auto_bytes(text: str) -> int | None:
-    return None if text.lower() == "auto" else _positive(str(_bytes(text)))
+def _heap_bytes(text: str) -> int | None:
+    if text.lower() == "auto":
+        return None
+    if (value := _bytes(text)) < LEAST_HEAP_BYTES:
+        raise ValueError
+    return value
 
 
 def _backend(text: str) -> str:
@@ -72,21 +89,47 @@ def _folder(text: str) -> Path:
     return Path(text).expanduser()
 
 
-def _name(text: str) -> str:
-    if not text.replace("_", "").isalnum():
-        raise ValueError
-    return text.lower()
+def _folder_or_none(text: str) -> Path | None:
+    return None if text.lower() == "none" else _folder(text)
+
+
+def _file_or_name(text: str) -> str:
+    Path(text).expanduser()  # raises RuntimeError for a user that there is not
+    return text
+
+
+def _algorithm_of(collective: str) -> Callable[[str], str]:
+    module = importlib.import_module(f".kernels.{collective}", __package__)
+    names = ["auto", *module.TABLE, *getattr(module, "PLANNED", ())]
+
+    def algorithm(text: str) -> str:
+        if text.lower() not in names:
+            raise SettingError(f"algorithm {shown(text)} is unknown: use {', '.join(names)}")
+        return text.lower()
+
+    return algorithm
+
+
+def shown(value: Any) -> str:
+    """A wrong value as a message quotes it, at most about 80 characters long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One variable.  form: of its value, in words;  meaning: Markdown for the page"""
+    """One variable.
+
+    form: of its value, in words;  meaning: Markdown for the page
+    alike: ``init`` compares the values of all PEs, which must be the same
+    """
 
     name: str
     default: str
     parse: Callable[[str], Any]
     form: str
     meaning: str
+    alike: bool = True
 
 
 SETTINGS = {
@@ -95,11 +138,11 @@ SETTINGS = {
         Setting("PENNYMPI_BACKEND", "auto", _backend, "auto, host or cuda",
                 "Where the symmetric heap is and the kernels run; auto is cuda if every PE has a device and its"
                 " libraries, else host."),
-        Setting("PENNYMPI_TIMEOUT_S", "60", _seconds, "seconds >= 0; 0 means never",
+        Setting("PENNYMPI_TIMEOUT_S", "60", _seconds, "seconds from 0.001 to 1000000; 0 means never",
                 "How long a wait for another PE may last without a sign of life of that PE (a call on any team); then the"
                 " wait ends in PeerTimeout. A PE that keeps making calls is waited for without end, because it may be"
                 " late only. PEs of other nodes show no signs of life."),
-        Setting("PENNYMPI_SYMMETRIC_SIZE", "auto", _auto_bytes, "auto, or bytes with an optional k, m or g (512m)",
+        Setting("PENNYMPI_SYMMETRIC_SIZE", "auto", _heap_bytes, f"auto, or at least {LEAST_HEAP_BYTES} {_BYTES_FORM}",
                 "Size of the symmetric heap of one PE. On the host backend each team has its own heap, and auto is the"
                 " smaller of 1 GiB and half of the free shared memory divided by the PEs of the node. On the cuda backend"
                 " all teams share the heap of the first team, and a team of all its PEs makes it larger when it is full;"
@@ -111,38 +154,46 @@ SETTINGS = {
                 " heap for multicast (it does not with NVSHMEM_DISABLE_NVLS=1)."),
         Setting("PENNYMPI_PACKETS", "auto", _auto_or_never, "auto, or 0 for never",
                 "Whether messages may be packets, 128-byte lines that links must deliver whole (NCCL's LL128); auto sends"
-                " them if every peer is on the same device or on NVLink, 0 on any PE turns them off for its team."),
+                " them if every peer is on the same device or on NVLink, 0 on any PE turns them off for its team.",
+                alike=False),
         Setting("PENNYMPI_CACHE_DIR", "$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder",
-                "Where compiled kernels and tuned tables are kept between runs."),
-        Setting("PENNYMPI_TOPOLOGY", "auto", str, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",
-                "The nodes and rails that algorithms see; auto asks MPI and the hardware. `python -m pennympi"
-                " topology` draws them."),
+                "Where compiled kernels and tuned tables are kept between runs. It must be yours and no other user may"
+                " write to it; it is made with mode 0700. Where it can't be used, every run compiles anew, and one"
+                " warning says why.", alike=False),
+        Setting("PENNYMPI_CACHE_SHARED", "none", _folder_or_none, "none, or a folder",
+                "Another's PENNYMPI_CACHE_DIR, whose compiled kernels this job runs: name only a folder whose owner you"
+                " trust. It is only read, and must be writable by its owner alone. What it lacks comes from"
+                " PENNYMPI_CACHE_DIR.", alike=False),
+        Setting("PENNYMPI_TOPOLOGY", "auto", _file_or_name,
+                "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",
+                "The nodes and rails that algorithms see; auto asks the system and the hardware. `python -m pennympi"
+                " topology` draws them.", alike=False),
         Setting("PENNYMPI_COUNT_BYTES", "0", _switch, "0 or 1",
                 "1 counts the bytes that a PE puts to each other PE, for team.bytes_sent(); host backend only."),
-        Setting("PENNYMPI_FIRST_EPOCH", "0", _count, "a whole number >= 0",
-                "The first epoch of all counters; tests set it near 2**31 and 2**32."),
-        Setting("PENNYMPI_ALLREDUCE", "auto", _name, "auto, or an algorithm's name",
+        Setting("PENNYMPI_FIRST_EPOCH", "0", _first_epoch, "a whole number from 0 to 2**45",
+                "The first epoch of all counters, which have 46 bits; tests set it near 2**31 and 2**32."),
+        Setting("PENNYMPI_ALLREDUCE", "auto", _algorithm_of("allreduce"), "auto, or an algorithm's name",
                 "The AllReduce algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_TUNED", "auto", str, "auto, none, or a TOML file of `python -m pennympi tune`",
+        Setting("PENNYMPI_TUNED", "auto", _file_or_name, "auto, none, or a TOML file of `python -m pennympi tune`",
                 "The table of measured times by which AllReduce algorithms are chosen; auto is the table that tune wrote"
                 " for this device, number of PEs and nodes, else the library's own. Without a table, and for none, a cost"
                 " model decides."),
-        Setting("PENNYMPI_ALL_GATHER", "auto", _name, "auto, or an algorithm's name",
+        Setting("PENNYMPI_ALL_GATHER", "auto", _algorithm_of("all_gather"), "auto, or an algorithm's name",
                 "The AllGather algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_REDUCE_SCATTER", "auto", _name, "auto, or an algorithm's name",
+        Setting("PENNYMPI_REDUCE_SCATTER", "auto", _algorithm_of("reduce_scatter"), "auto, or an algorithm's name",
                 "The ReduceScatter algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_BROADCAST", "auto", _name, "auto, or an algorithm's name",
+        Setting("PENNYMPI_BROADCAST", "auto", _algorithm_of("broadcast"), "auto, or an algorithm's name",
                 "The Broadcast algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_REDUCE", "auto", _name, "auto, or an algorithm's name",
+        Setting("PENNYMPI_REDUCE", "auto", _algorithm_of("reduce"), "auto, or an algorithm's name",
                 "The Reduce algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_ALL_TO_ALL", "auto", _name, "auto, or an algorithm's name",
+        Setting("PENNYMPI_ALL_TO_ALL", "auto", _algorithm_of("all_to_all"), "auto, or an algorithm's name",
                 "The all-to-all algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, "bytes with an optional k, m or g; 0 for no kernel",
+        Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, f"{_BYTES_FORM}; 0 for no kernel",
                 "The largest put on a stream that a kernel of the library carries out; larger ones use NVSHMEM's host"
                 " call."),
         Setting("PENNYMPI_DEBUG", "0", _switch, "0 or 1",
-                "1 compares the calls of all PEs before each collective and raises CollectiveMismatchError if they"
-                " differ."),
+                "1 compares the calls of all PEs before anything is sent, and raises CollectiveMismatchError on all of"
+                " them if they differ."),
     )
 }  # fmt: skip
 
@@ -153,20 +204,48 @@ def setting(name: str) -> Any:
     Raises SettingError for a wrong value, KeyError for an unknown name.
     """
     row = SETTINGS[name]
-    text = os.environ.get(name, "").strip()
+    text = os.environ.get(name, "")
     if not text:
         return _cache_folder() if name == "PENNYMPI_CACHE_DIR" else row.parse(row.default)
     try:
-        return row.parse(text)
-    except (ValueError, KeyError):
+        return row.parse(_matching(r".*\S.*", text.strip()))
+    except (ValueError, KeyError, RuntimeError) as error:
+        advice = str(error) if isinstance(error, SettingError | RuntimeError) else f"give {row.form}"
         raise SettingError(
-            f"{name}={text!r} cannot be used: give {row.form}, or unset it for the default ({row.default})"
+            f"{name}={shown(text)} cannot be used: {advice}, or unset it for the default ({row.default})"
         ) from None
+
+
+def given() -> dict[str, tuple[Any, str]]:
+    """{name: (value, text)} of the settings that are set here and must be alike on all PEs.
+
+    Raises SettingError for the first setting, of these or others, that is wrong.
+    """
+    found = {name: setting(name) for name in SETTINGS}
+    texts = {name: os.environ.get(name, "").strip() for name, row in SETTINGS.items() if row.alike}
+    return {name: (found[name], text) for name, text in texts.items() if text}
+
+
+def differing(of_pes: Sequence[Mapping[str, tuple[Any, str]]]) -> str:
+    """Which setting two PEs have set differently, in a sentence, or "" if they agree.  of_pes: ``given`` of each PE"""
+    for name in sorted(set().union(*of_pes)):
+        default = (SETTINGS[name].parse(SETTINGS[name].default), SETTINGS[name].default)
+        found = [one.get(name, default) for one in of_pes]
+        other = next((pe for pe, (value, _) in enumerate(found) if value != found[0][0]), None)
+        if other is not None:
+            return (
+                f"{name} is {found[0][1][:60]} on PE 0 and {found[other][1][:60]} on PE {other}: set it to the same "
+                f"value on every rank (mpirun -x {name} of Open MPI, mpirun -genv {name} VALUE of MPICH)"
+            )
+    return ""
 
 
 def _cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base else Path.home() / ".cache") / "pennympi"
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "pennympi"
+    except RuntimeError:  # HOME is not set, and the system doesn't know the user
+        return Path(os.devnull, "no home folder")  # which can't be made: whoever writes to it says so
 
 
 _warned = False
@@ -190,11 +269,13 @@ def warn_unknown() -> None:
 
 def page() -> str:
     """docs/settings.md, as Markdown."""
+    own = [f"`{row.name}`" for row in SETTINGS.values() if not row.alike]
     lines = [
         "# Settings",
         "",
         "Made by `python -m pennympi.settings`; the table is in `pennympi/settings.py`.",
-        "Set them to the same value on every rank of a job, before the program starts.",
+        "Set them to the same value on every rank of a job, before the program starts. `init` checks them all, and",
+        f"compares them between its PEs except {', '.join(own)}; of topologies it compares the layouts.",
         "",
         "| variable | default | value | meaning |",
         "|---|---|---|---|",
@@ -204,4 +285,6 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        sys.exit("python -m pennympi.settings prints docs/settings.md and takes no arguments")
     print(page(), end="")

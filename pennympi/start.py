@@ -1,17 +1,18 @@
 """init: make a team from a communicator."""
 
 import importlib.util
+from collections.abc import Sequence
 from typing import Any
 
 from mpi4py import MPI
 
+from . import wishes
 from .backend import Backend
-from .errors import PennympiError, TopologyError, Unsupported
+from .compile.cache import tell_from_here
+from .errors import PennympiError, Unsupported
 from .job import exits
 from .job.job import Job
-from .settings import setting
 from .team import Team
-from .topology.place import agree_on_layout, topology_name
 
 _CUDA_MODULES = ("cupy", "nvshmem", "numba.cuda", "cuda.bindings")
 
@@ -31,36 +32,38 @@ def init(
     heap_bytes: size of the symmetric heap of one PE; None is PENNYMPI_SYMMETRIC_SIZE.  On GPUs all teams share the heap
                 of the first team, and a team of all its PEs makes it larger when it is full
     topology:   the nodes that algorithms see: a name such as "two-nodes-of-eight", a TOML file, or "auto", which asks
-                MPI and the hardware; None is PENNYMPI_TOPOLOGY
+                the system and the hardware; None is PENNYMPI_TOPOLOGY
     sms:        number of multiprocessors that a call without ``sms=`` may use, the same on every PE; None is all
 
-    Raises TypeError, ValueError, TopologyError, Unsupported (these PEs cannot use the backend),
-    SymmetricHeapExhausted, PeerTimeout.
+    Raises TypeError, ValueError (also where the arguments, settings or files of two PEs differ, or one is wrong),
+    Unsupported (these PEs cannot use the backend), SymmetricHeapExhausted, PeerTimeout.  Every PE raises the same.
     """
     comm = MPI.COMM_WORLD if comm is None else comm
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
         raise TypeError(f"comm {comm!r} is not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a part of it")
-    if backend not in ("auto", "host", "cuda"):
-        raise ValueError(f"backend {backend!r} is unknown: use 'auto', 'host' or 'cuda'")
-    if heap_bytes is not None and heap_bytes <= 0:
-        raise ValueError(f"heap_bytes {heap_bytes} is not positive")
-    wanted = setting("PENNYMPI_BACKEND") if backend == "auto" else backend
-    nodes = topology_name(topology)
+    mine = wishes.read(comm.rank, comm.size, backend, heap_bytes, topology, sms)
+    reason = "" if mine.error or mine.backend == "host" else why_no_cuda()
     exits.install()
-    job = Job(comm)
+    job = Job(comm, mine.timeout_s)
+    tell_from_here(job.control.local == 0)
+    gathered = job.gather((mine, reason), "comparison of settings and arguments")
     try:
-        layout = agree_on_layout(job, nodes)
-    except TopologyError:
+        wishes.agree([one for one, _ in gathered])
+        wanted = _choose(mine.backend, [reason for _, reason in gathered])
+    except Exception:
         job.close()
         raise
-    reasons = job.gather(why_no_cuda() if wanted != "host" else "", "choice of a backend")
+    return Team(job, _backend_on_all(job, wanted, mine.heap_bytes), mine.layout, mine.sms)
+
+
+def _choose(wanted: str, reasons: Sequence[str]) -> str:
+    """The backend of all PEs.  reasons: why each PE can't use cuda, or "".  Raises Unsupported."""
     if wanted == "auto":
-        wanted = "host" if any(reasons) else "cuda"
-    elif wanted == "cuda" and any(reasons):
+        return "host" if any(reasons) else "cuda"
+    if wanted == "cuda" and any(reasons):
         pe, reason = next((pe, why) for pe, why in enumerate(reasons) if why)
-        job.close()
         raise Unsupported(f"the cuda backend can't run on PE {pe}: {reason}; use backend='host' where there is no GPU")
-    return Team(job, _backend_on_all(job, wanted, heap_bytes), layout, sms)
+    return wanted
 
 
 def _backend_on_all(job: Job, name: str, heap_bytes: int | None) -> Backend:

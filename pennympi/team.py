@@ -1,18 +1,22 @@
 """Team: the PEs of a communicator, and everything that they can do together."""
 
+import os
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from .app_kernel import AppKernel
-from .arrays.dtypes import dtype_of
+from .arrays.dtypes import dtype_of, scalar
 from .backend import Backend
-from .call_guard import CallGuard
+from .call_guard import FINALIZED, CallGuard
 from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .collectives.exchange import Exchange
 from .compile.options import LaunchBounds
+from .errors import NotInitialized
+from .job.forked import leave_mpi_to_the_parent
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
 from .memory.symmetric import SymmetricArrays
@@ -31,12 +35,16 @@ class Team(Collectives):
     me, n_pes: this PE and the number of PEs, the rank and size of ``comm``
     backend:   "host" or "cuda"
     place:     the node of each PE and what the links can do, which decides what algorithms may run
-    layout:    the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of MPI and the hardware
+    layout:    the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of the system and the hardware
     local_pe, n_local: this PE among the PEs of its host, and their number
 
     A collective method must be called by every PE, in the same order.  It raises PeerTimeout where another PE does
-    not come, and with PENNYMPI_DEBUG=1 CollectiveMismatchError where another PE makes another call.
-    Once the team is finalized every method but ``finalize`` raises NotInitialized.
+    not come, and CollectiveMismatchError where another PE makes another call: at the next call that only the host
+    makes (gather, empty, free, plan_*, finalize and the like), with PENNYMPI_DEBUG=1 always at the call itself.
+    Any thread may call a team, one at a time (as with MPI_THREAD_SERIALIZED), so that the order is the same on every PE:
+    a thread that calls while another is inside gets TwoThreads on the host, and waits for its turn on a GPU.
+    Once the team is finalized every method but ``finalize``, every plan and every kernel of it raise NotInitialized.
+    Its symmetric arrays and views of peers may still be read; they keep their memory until the last of them dies.
     An array is a contiguous array of the team's device: NumPy or a buffer on the host, CuPy, PyTorch or
     __cuda_array_interface__ on a GPU, DLPack on both.  Anything else is a TypeError, an array that is not
     contiguous, read-only where it is written, freed, or of another team or device a ValueError, and an element type
@@ -51,12 +59,13 @@ class Team(Collectives):
         self.layout, self.place = layout, place_of(job, backend, layout)
         self.local_pe, self.n_local = job.control.local, job.control.n_local
         selection, guard = agree_on_selection(job, backend, self.place), CallGuard(job)
-        self._arrays = SymmetricArrays(backend, job)
-        self._rma = OneSided(backend, job, self._arrays)
-        self._exchange = Exchange(backend, job, self._arrays, self._rma)
         self._workspaces = Workspaces(backend, job, self.place)
+        self._arrays = SymmetricArrays(backend, job, self._workspaces)
+        self._rma = OneSided(backend, job, self._arrays)
+        self._exchange = Exchange(backend, job, guard, self._arrays, self._rma)
         context = CollectiveContext(backend, job, guard, self._arrays, self.place, self._workspaces, sms)
         super().__init__(context, selection)
+        _open.add(self)
 
     # Symmetric arrays ------------------------------------------------------------------
     def empty(self, shape: Any, dtype: Any = "float32") -> Any:
@@ -65,15 +74,16 @@ class Team(Collectives):
         shape: int or ints, dtype: name or dtype; the same on every PE
         Raises SymmetricHeapExhausted, TypeError (shape), ValueError (a size, or PEs differ), Unsupported (dtype).
         """
-        self._guard.enter("empty")
+        self._guard.check_open()
         return self._arrays.empty(shape, dtype)
 
     def full(self, shape: Any, value: Any, dtype: Any = "float32") -> Any:
-        """A symmetric array with every element ``value``.  Collective.  Raises as ``empty``."""
+        """A symmetric array with every element ``value``, a number.  Collective.
+
+        Raises as ``empty``; on every PE TypeError or ValueError for a value that the dtype can't hold on one of them.
+        """
         array = self.empty(shape, dtype)
-        self._backend.fill(array, value)
-        self._job.rendezvous("set-up of a symmetric array")  # or a peer's put could come before the value
-        return array
+        return self._arrays.set(array, lambda: self._backend.fill(array, scalar(value, array.dtype)))
 
     def zeros(self, shape: Any, dtype: Any = "float32") -> Any:
         """A symmetric array of zeros.  Collective.  Raises as ``empty``."""
@@ -91,10 +101,7 @@ class Team(Collectives):
             source = source.astype(dtype_of(dtype).numpy)
         array = self.empty(source.shape, source.dtype)
         span = self._backend.span(array, True)
-        if span.count:
-            self._backend.copy_in(span.address, source)
-        self._job.rendezvous("set-up of a symmetric array")
-        return array
+        return self._arrays.set(array, lambda: self._backend.copy_in(span.address, source) if span.count else None)
 
     def signals(self, n: int) -> Any:
         """n symmetric signal words: a zero array (n,) of uint64.  Collective.  Raises as ``empty``."""
@@ -106,7 +113,7 @@ class Team(Collectives):
         x: what empty, full, zeros, array or signals returned, not a view of it
         Raises ValueError for any other array, PeerTimeout.
         """
-        self._guard.enter("free")
+        self._guard.check_open()
         self._arrays.free(x)
 
     def peer(self, x: Any, pe: int) -> Any:
@@ -203,8 +210,9 @@ class Team(Collectives):
 
         Raises TypeError (not a stream), PeerTimeout.
         """
+        handle = self._backend.stream_handle(stream)
         self._guard.enter("barrier")
-        self._rma.barrier(self._backend.stream_handle(stream), stream)
+        self._rma.barrier(handle, stream)
 
     # Exchange --------------------------------------------------------------------------
     def exchange(self, recv: Any, send: Any, pe: int, form: str = "put_signal", stream: Any = None) -> None:
@@ -232,14 +240,16 @@ class Team(Collectives):
         Raises ValueError (most_threads, resident), Unsupported (dtype).
         """
         self._guard.check_open()
-        return AppKernel(self._backend, kernel, dtype_of(dtype), LaunchBounds(most_threads, resident))
+        return AppKernel(
+            self._backend, self._guard, self._arrays, kernel, dtype_of(dtype), LaunchBounds(most_threads, resident)
+        )
 
     def gather(self, data: Any) -> list[Any]:
         """Every PE's ``data``, any object that can be pickled, in the order of the PEs.  Collective.
 
-        Raises PeerTimeout.
+        Raises on every PE TypeError (one PE's data can't be pickled), ValueError (2 GiB or more); PeerTimeout.
         """
-        self._guard.enter("gather")
+        self._guard.check_open()
         return self._job.gather(data, "gather")
 
     def bytes_sent(self) -> np.ndarray:
@@ -254,9 +264,9 @@ class Team(Collectives):
 
     def topology(self) -> dict[str, Any]:
         """Nodes, devices, links, NICs, rails and rings, as ``python -m pennympi topology`` draws them.  Collective."""
-        self._guard.enter("topology")
+        self._guard.check_open()
         own = read_hardware(self.device_name, self._backend.bus_id)
-        return facts(self.place, self.layout, self._job.gather(own, "detection of the topology"))
+        return facts(self.place, self.layout, self._job.gather(own, "topology"))
 
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines about the device, the heap, the nodes and the workspaces of this PE.  Not collective."""
@@ -274,10 +284,15 @@ class Team(Collectives):
             return
         self._backend.synchronize(None)
         self._job.rendezvous("finalize")
-        self._guard.is_open = False
-        self._arrays.release_all()
-        self._backend.close()
+        self._end(FINALIZED)
+        self._backend.close(self._arrays.let_go())
         self._job.close()
+
+    def _end(self, why: str) -> None:
+        """Let every method and every plan raise NotInitialized."""
+        self._guard.close(why)
+        self._arrays.plans.end(NotInitialized, why)
+        _open.discard(self)
 
     def __enter__(self) -> "Team":
         return self
@@ -285,3 +300,15 @@ class Team(Collectives):
     def __exit__(self, kind: Any, exc: Any, trace: Any) -> None:
         if kind is None:
             self.finalize()  # after an exception the others may be anywhere: the job's hooks end it
+
+
+def _end_in_child() -> None:
+    """In a forked child: it has no place in the job, and must not write into the memory that the PEs share."""
+    if _open:
+        leave_mpi_to_the_parent()
+    for team in list(_open):
+        team._end("this process was forked from a PE of the team, and only the PE itself can use it")
+
+
+_open: WeakSet[Team] = WeakSet()  # that are not finalized
+os.register_at_fork(after_in_child=_end_in_child)

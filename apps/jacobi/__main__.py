@@ -16,10 +16,11 @@ from mpi4py import MPI
 
 import pennympi
 
-from .cli import cli, dry_run
+from .cli import cli, dry_run, room
 from .cli.arguments import fail
 from .cli.run import Run
-from .outcome import DONE
+from .outcome import DONE, FAILED
+from .printing import lost, say
 from .variants import row_of
 from .variants.memory import heap_bytes
 from .verify import checks
@@ -31,6 +32,8 @@ def main(argv: list[str] | None = None) -> int:
     options, problem = cli.parse(comm, argv)
     dry = options.dry_run is not None
     heap = None if dry else heap_bytes(problem, comm.size, options.variant)
+    if not dry and (reason := room.shortage(comm, options, problem)):
+        fail(comm, reason)
     try:
         team = pennympi.init(comm, backend=options.backend, heap_bytes=heap)
     except (pennympi.Unsupported, pennympi.SymmetricHeapExhausted) as error:
@@ -39,8 +42,8 @@ def main(argv: list[str] | None = None) -> int:
         if dry:
             lines = dry_run.lines(team, problem, options.dry_run or comm.size, options.variant)
             if team.me == 0:
-                print(*lines, sep="\n", flush=True)
-            return DONE
+                say(*lines)
+            return FAILED if comm.bcast(lost()) else DONE
         check = checks.TABLE[options.verify]() if options.verify else None
         row = row_of(problem, options.variant)
         reason = row.refuse(team, problem) and f"--variant {row.name} cannot run here: {row.refuse(team, problem)}"

@@ -9,7 +9,7 @@ SHOW_EVERY = 100  # iterations from one norm that NVIDIA's sample prints to the 
 DONE, FAILED, BAD_ARGUMENTS, DIVERGED, NOT_CONVERGED, INTERRUPTED = range(6)
 STATUSES = {
     DONE: "converged, or all iterations done",
-    FAILED: "verification failed, or a result could not be written",
+    FAILED: "verification failed, or a result could not be written or printed",
     BAD_ARGUMENTS: "bad arguments",
     DIVERGED: "diverged (NaN, infinity, or far too large)",
     NOT_CONVERGED: "all iterations done without convergence, under --must-converge",

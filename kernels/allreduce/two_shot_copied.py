@@ -9,7 +9,7 @@ stream until all PEs' copies have arrived.  A chunk is contiguous: one copy for 
 """
 
 from ..algorithm import ELEMENTS, VECTOR_ELEMS, Algorithm, Limits, Place, Plan, by_stores, cut
-from ..block import combine, put, read_epoch, signal_all, wait_all
+from ..block import combine, put, signal_all, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
     Piece,
@@ -76,10 +76,9 @@ def two_shot_copied(pe: PE, call: Reduction, work: Work):
     finish_epoch(work, epoch)
 
 
-def meet(pe: PE, signals: int, epochs: int):
+def meet(pe: PE, work: Work):
     """Wait until every PE is here, with one block.  Each PE sends the epoch of its block 0, which grows at every call."""
-    arrived = word(signals, pe.n_pes)  # (n_pes,) words
-    epoch = read_epoch(epochs, 0)
+    arrived, epoch = word(work.signals, pe.n_pes), last_epoch(work)  # (n_pes,) words
     signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
     wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
 

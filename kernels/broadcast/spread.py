@@ -19,6 +19,7 @@ from ..steps import (
     slot_at,
     slots_in,
     stride_of,
+    unsigned,
     word,
 )
 
@@ -35,16 +36,18 @@ def spread(pe: PE, call: Transfer, work: Work):
     """out (nbytes,) = src (nbytes,) of PE root; out is src.
 
     inbox   (blocks, 2 buffers), a buffer holds (n_pes-1 pieces,) slots
-    signals (blocks, 2, n_pes) words: a source's piece is here; the epoch that a PE has read
+    signals (blocks, 3, n_pes) words: a source's piece of an even, of an odd epoch is here; the epoch that a PE has read
     """
     pieces = pe.n_pes - 1  # of a round: piece j goes by the (j+1)-th PE after the root
-    arrived = block_words(work, 2 * pe.n_pes)  # (n_pes,) words
-    read = word(arrived, pe.n_pes)  # (n_pes,) words
+    first = block_words(work, 3 * pe.n_pes)
+    read = word(first, 2 * pe.n_pes)  # (n_pes,) words
     epoch, start = last_epoch(work), first_start(pieces * call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
+        arrived = word(first, (epoch & 1) * pe.n_pes)  # (n_pes,) words
         slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pieces)
-        wait_all(pe.ctx, read, epoch - 2, pe.me, pe.n_pes)  # nobody reads what this epoch's pieces overwrite
+        # Nobody reads what this epoch's pieces overwrite.
+        wait_all(pe.ctx, read, unsigned(work, epoch - 2), pe.me, pe.n_pes)
         if pe.me == call.root:
             for j in range(pieces):
                 low = start + j * call.piece_bytes
@@ -65,7 +68,7 @@ def spread(pe: PE, call: Transfer, work: Work):
                     else:
                         wait(pe.ctx, word(arrived, source), epoch, source)
                     copy(call.out + low, slot, nbytes)
-        signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
+        signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
         start += stride_of(pieces * call.piece_bytes)
     finish_epoch(work, epoch)
 
@@ -81,7 +84,7 @@ ALGORITHM = Algorithm(
     needs="NVLink, or one device or host",
     kernel=spread,
     plan=plan,
-    signals=lambda place: 2 * place.n_pes,
+    signals=lambda place: 3 * place.n_pes,
     slots=lambda place, limits: place.n_pes - 1,
     holds=ELEMENTS,
     outbox=False,

@@ -17,6 +17,7 @@ from ..steps import (
     slot_at,
     slots_in,
     stride_of,
+    unsigned,
     word,
 )
 
@@ -26,13 +27,15 @@ def direct(pe: PE, call: Reduction, work: Work):
 
     inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
     outbox  (blocks, 2 buffers) is scratch
-    signals (blocks, 2, n_pes) words: a source's piece is here; the epoch that a PE has read, or needs no more
+    signals (blocks, 3, n_pes) words: a source's piece of an even, of an odd epoch is here; the epoch that a PE has read,
+            or needs no more
     """
-    arrived = block_words(work, 2 * pe.n_pes)  # (n_pes,) words
-    read = word(arrived, pe.n_pes)  # (n_pes,) words
+    first = block_words(work, 3 * pe.n_pes)
+    read = word(first, 2 * pe.n_pes)  # (n_pes,) words
     epoch, start = last_epoch(work), first_start(call.piece_elems)
     while start < call.n_elems:
         epoch += 1
+        arrived = word(first, (epoch & 1) * pe.n_pes)  # (n_pes,) words
         slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
         scratch = work.outbox + buffer(work, epoch)
         own = piece_inside(call, start)
@@ -40,14 +43,14 @@ def direct(pe: PE, call: Reduction, work: Work):
         if pe.me == call.root:
             wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
             combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
-            signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
+            signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
         else:
             slot, nbytes = slot_at(slots, pe.me), own.n_elems * call.item_bytes
-            wait(pe.ctx, word(read, call.root), epoch - 2, call.root)  # the piece that this one overwrites
+            wait(pe.ctx, word(read, call.root), unsigned(work, epoch - 2), call.root)  # what this one overwrites
             put_signal(pe.ctx, slot, src, nbytes, word(arrived, pe.me), epoch, call.root)
         start += stride_of(call.piece_elems)
     if pe.me != call.root:
-        signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)  # for this PE may be the root next time
+        signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)  # for this PE may be the root next time
     finish_epoch(work, epoch)
 
 
@@ -62,7 +65,7 @@ ALGORITHM = Algorithm(
     needs="NVLink, or one device or host",
     kernel=direct,
     plan=plan,
-    signals=lambda place: 2 * place.n_pes,
+    signals=lambda place: 3 * place.n_pes,
     slots=lambda place, limits: place.n_pes,
     holds=ELEMENTS,
     outbox=False,

@@ -19,6 +19,7 @@ from ..steps import (
     slot_at,
     slots_in,
     stride_of,
+    unsigned,
     word,
 )
 
@@ -28,18 +29,21 @@ def gathered(pe: PE, call: Reduction, work: Work):
 
     inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots: parts, and on the root results
     outbox  (blocks, 2 buffers): this PE's result, then scratch
-    signals (blocks, 3, n_pes) words: a source's part is here; its result is; the epoch that a PE has read
+    signals (blocks, 5, n_pes) words: of an even, of an odd epoch, a source's part is here and its result is; the epoch
+            that a PE has read
     """
     pieces = pe.n_pes - 1  # of a round: piece j is for the (j+1)-th PE after the root
-    first = block_words(work, 3 * pe.n_pes)  # (n_pes,) words
-    second = word(first, pe.n_pes)  # (n_pes,) words
-    read = word(second, pe.n_pes)  # (n_pes,) words
+    arrived = block_words(work, 5 * pe.n_pes)
+    read = word(arrived, 4 * pe.n_pes)  # (n_pes,) words
     epoch, start = last_epoch(work), first_start(pieces * call.piece_elems)
     while start < call.n_elems:
         epoch += 1
+        first = word(arrived, (epoch & 1) * 2 * pe.n_pes)  # (n_pes,) words
+        second = word(first, pe.n_pes)  # (n_pes,) words
         slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
         own_slot, result = slot_at(slots, pe.me), work.outbox + buffer(work, epoch)
-        wait_all(pe.ctx, read, epoch - 2, pe.me, pe.n_pes)  # nobody reads what this epoch's messages overwrite
+        # Nobody reads what this epoch's messages overwrite.
+        wait_all(pe.ctx, read, unsigned(work, epoch - 2), pe.me, pe.n_pes)
         for k in range(1, pe.n_pes):
             to = peer(pe, k)
             if to != call.root:
@@ -58,7 +62,7 @@ def gathered(pe: PE, call: Reduction, work: Work):
             combine(pe.ctx, result, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
             nbytes = own.n_elems * call.item_bytes
             put_signal(pe.ctx, own_slot, result, nbytes, word(second, pe.me), epoch, call.root)
-        signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
+        signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
         start += stride_of(pieces * call.piece_elems)
     finish_epoch(work, epoch)
 
@@ -74,7 +78,7 @@ ALGORITHM = Algorithm(
     needs="NVLink, or one device or host",
     kernel=gathered,
     plan=plan,
-    signals=lambda place: 3 * place.n_pes,
+    signals=lambda place: 5 * place.n_pes,
     slots=lambda place, limits: place.n_pes,
     holds=ELEMENTS,
     refuse=by_stores,

@@ -17,6 +17,7 @@ from ..steps import (
     slot_at,
     slots_in,
     stride_of,
+    unsigned,
     word,
 )
 
@@ -38,13 +39,13 @@ def packets(pe: PE, call: Reduction, work: Work):
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         if pe.me == call.root:
             combine_packets(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes)
-            signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)
+            signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
         else:
-            wait(pe.ctx, word(read, call.root), epoch - 2, call.root)  # the packets that these overwrite
+            wait(pe.ctx, word(read, call.root), unsigned(work, epoch - 2), call.root)  # the packets that these overwrite
             send_packets(pe.ctx, slot_at(slots, pe.me), src, own.n_elems * call.item_bytes, epoch, call.root)
         start += stride_of(call.piece_elems)
     if pe.me != call.root:
-        signal_all(pe.ctx, read, epoch, pe.me, pe.n_pes)  # for this PE may be the root next time
+        signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)  # for this PE may be the root next time
     finish_epoch(work, epoch)
 
 

@@ -45,6 +45,19 @@ TABLE = {
 _BY_NUMPY = {row.numpy: row for row in TABLE.values()}
 
 
+def scalar(value: Any, dtype: np.dtype) -> np.ndarray:
+    """A number as an array of no dimensions.  Raises TypeError if it is none, ValueError if the dtype can't hold it."""
+    given = np.asarray(value)
+    if given.ndim or (given.dtype.kind in "cSUOMm" and not isinstance(value, int)):
+        raise TypeError(f"value {value!r} is not a real number")
+    number = np.empty((), dtype)
+    try:
+        number[()] = value
+    except (OverflowError, ValueError) as error:
+        raise ValueError(f"value {value!r} does not fit into {dtype}: {error}") from None
+    return number
+
+
 def dtype_of(spec: Any) -> DType:
     """The row of TABLE for a name, a dtype of NumPy, CuPy, ml_dtypes or PyTorch, or a scalar type.
 
@@ -57,7 +70,7 @@ def dtype_of(spec: Any) -> DType:
     row = TABLE.get(spec) if isinstance(spec, str) else None
     if row is None:
         try:
-            row = _BY_NUMPY.get(np.dtype(spec))
+            row = None if spec is None else _BY_NUMPY.get(np.dtype(spec))  # NumPy takes None for float64
         except TypeError:
             row = TABLE.get(str(spec).removeprefix("torch."))
     if row is None:

@@ -45,7 +45,7 @@ def measure(
     team: Team, implementations: Sequence[Implementation], dtypes: Sequence[DType], elements: int
 ) -> list[Accuracy]:
     """A row for each dtype and each implementation that has it; vectors have ``elements`` elements.  Collective."""
-    seed = team.comm.bcast(secrets.randbits(48) if team.me == 0 else None)
+    seed = team.gather(secrets.randbits(48))[0]
     rows = []
     for dtype in dtypes:
         given = [

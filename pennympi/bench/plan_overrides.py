@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 
-from ..kernels.algorithm import MAX_THREADS, VECTOR_ELEMS, WARP_THREADS, Algorithm, Limits, Place, Plan
+from ..kernels.algorithm import VECTOR_ELEMS, Algorithm, Limits, Place, Plan
 
 HUGE_ELEMS = 1 << 50  # a plan for this count has the largest pieces that its slots hold
 
@@ -33,10 +33,3 @@ def combinations(
     for row, b, p, t in itertools.product(rows, blocks or [0], piece_bytes or [0], threads or [0]):
         words = [f"{key}={value}" for key, value in (("b", b), ("p", p), ("t", t)) if value]
         yield " ".join([row.name, *words]), with_plan(row, b, p, t)
-
-
-def check_threads(threads: Sequence[int]) -> None:
-    """Raise ValueError for a number of threads that a block cannot have."""
-    for n in threads:
-        if not 0 < n <= MAX_THREADS or n % WARP_THREADS:
-            raise ValueError(f"--threads {n}: give multiples of {WARP_THREADS} up to {MAX_THREADS}")

@@ -1,9 +1,10 @@
 """Plots of a result: latency, bandwidth, and the ratio of times."""
 
-import os
+import io
 from pathlib import Path
 from typing import Any
 
+from ..files import write_whole
 from .columns import OURS
 from .result import Result
 from .sizes import show
@@ -21,8 +22,13 @@ def missing() -> str:
 KINDS: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}}  # file format: metadata, the same in every run
 
 
+def paths(path: Path) -> list[Path]:
+    """path.png and path.svg."""
+    return [path.with_suffix(f".{kind}") for kind in KINDS]
+
+
 def draw(result: Result, path: Path) -> list[Path]:
-    """Plot the first dtype and op of a result to path.png and path.svg, and return their paths."""
+    """Plot the first dtype and op of a result to path.png and path.svg, and return them.  Raises FileError."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -70,13 +76,9 @@ def save(figure: Any, path: Path) -> list[Path]:
     """Write path.png and path.svg, each as a whole or not at all.  The same figure makes the same files."""
     import matplotlib
 
-    written = []
-    for kind, metadata in KINDS.items():
-        target = path.with_suffix(f".{kind}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f".{target.name}.part")
+    for target, (kind, metadata) in zip(paths(path), KINDS.items(), strict=True):
+        picture = io.BytesIO()
         with matplotlib.rc_context({"svg.hashsalt": "pennympi"}):
-            figure.savefig(part, format=kind, dpi=110, metadata=metadata)
-        os.replace(part, target)
-        written.append(target)
-    return written
+            figure.savefig(picture, format=kind, dpi=110, metadata=metadata)
+        write_whole(target, picture.getvalue())
+    return paths(path)

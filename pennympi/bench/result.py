@@ -1,10 +1,11 @@
 """The result of a run, and its JSON file."""
 
 import json
-import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from ..files import FileError, read_text, write_whole
 
 VERSION = 2  # of the file format
 
@@ -54,11 +55,8 @@ class Result:
     accuracy: list[dict[str, Any]] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
-        """Write the file as a whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        part.write_text(json.dumps({"version": VERSION} | asdict(self), indent=1) + "\n")
-        os.replace(part, path)
+        """Write the file as a whole or not at all.  Raises FileError."""
+        write_whole(path, json.dumps({"version": VERSION} | asdict(self), indent=1) + "\n")
 
     def groups(self) -> list["Result"]:
         """One result for each dtype and op, in order."""
@@ -76,8 +74,13 @@ class Result:
 
 
 def read(path: Path) -> Result:
-    """The result in a file that ``write`` wrote.  Raises ValueError for another version."""
-    data = json.loads(path.read_text())
-    if data.pop("version", None) != VERSION:
-        raise ValueError(f"{path} is not a result of this version of `python -m pennympi bench --output`")
-    return Result(**data | {"rows": [Row(**row) for row in data["rows"]]})
+    """The result in a file that ``write`` wrote.  Raises FileError for any other."""
+    text = read_text(path)
+    try:
+        data = json.loads(text)
+        if data.pop("version", None) != VERSION:
+            raise ValueError("another version")
+        return Result(**data | {"rows": [Row(**row) for row in data["rows"]]})
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        what = "is not a result of this version of `python -m pennympi bench --output`"
+        raise FileError(f"{path} {what}: {error}") from None

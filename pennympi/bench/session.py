@@ -1,7 +1,7 @@
 """The measurements of one command: all sizes, dtypes and ops, each printed when it is done."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..arrays.dtypes import DType
@@ -29,15 +29,15 @@ class Session:
     options: Options
     quiet: bool = False
 
-    def run(self, result: Result) -> None:
-        """Fill ``result``, and on PE 0 print a line for every implementation and size.  Collective."""
+    def run(self, result: Result, tell: Callable[[str], None]) -> None:
+        """Fill ``result``, and on PE 0 ``tell`` a line for every implementation and size.  Collective."""
         team, speaks = self.team, self.team.me == 0
-        seed = team.comm.bcast(secrets.randbits(48) if speaks else None)
+        seed = team.gather(secrets.randbits(48))[0]
         result.facts["seed"] = seed
         width = max(len(one.name) for one in self.implementations)
         progress = Progress(len(self.sizes) * len(self.dtypes) * len(self.ops), speaks and not self.quiet)
         if speaks:
-            print("\n".join([f"# {name}: {value}" for name, value in result.facts.items()] + columns.head(width)))
+            tell("\n".join([f"# {name}: {value}" for name, value in result.facts.items()] + columns.head(width)))
         for dtype, op in ((dtype, op) for dtype in self.dtypes for op in self.ops):
             runner = Run(team, self.case, dtype, op, self.options, seed)
             able = self._able(dtype, op, result)
@@ -48,7 +48,7 @@ class Session:
                 progress.clear()
                 lines = [columns.line(out, own, width) for out, own in zip(*forms, strict=True) if out or own]
                 if speaks and lines:
-                    print("\n".join(lines), flush=True)
+                    tell("\n".join(lines))
             result.rails = result.rails or bytes_on_rails(
                 team, runner, able, self.sizes[-1], self.case, self.options.root, op
             )

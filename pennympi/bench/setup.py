@@ -1,5 +1,6 @@
 """What a run measures: the implementations, and how large their buffers and the symmetric heap are."""
 
+import contextlib
 import importlib
 import os
 from typing import Any
@@ -11,7 +12,8 @@ from ..kernels.algorithm import Algorithm
 from ..settings import setting
 from ..start import why_no_cuda
 from ..team import Team
-from . import plan_overrides
+from . import plan_overrides, sizes
+from .cases import CASES
 from .implementation import Implementation
 from .memory import plain, symmetric
 from .ours import Ours
@@ -24,9 +26,10 @@ def algorithms(case: str) -> dict[str, Algorithm]:
     """The rows of a collective's table by name, {} if it has no table."""
     case = "allreduce" if case == "accuracy" else case
     try:
-        return dict(importlib.import_module(f"..kernels.{case}", __package__).TABLE)
+        table = importlib.import_module(f"..kernels.{case}", __package__).TABLE
     except (ImportError, AttributeError):
         return {}
+    return {name: row for name, row in table.items() if isinstance(row, Algorithm)}  # an exchange has forms instead
 
 
 def on_host() -> bool:
@@ -44,19 +47,54 @@ def heap_bytes(max_bytes: int) -> int | None:
     return 2 * max_bytes + WORKSPACES_BYTES if on_host() else None
 
 
+def too_large(max_bytes: int) -> str:
+    """Why a source and a target of ``max_bytes`` on each rank are too large for this machine, or "" if they are not."""
+    n_pes, needed = MPI.COMM_WORLD.size, 2 * max_bytes * MPI.COMM_WORLD.size
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    with contextlib.suppress(OSError, StopIteration, ValueError), open("/proc/meminfo") as lines:
+        free = 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
+    if not on_host() or needed <= free:
+        return ""
+    return (
+        f"buffers of {sizes.show(max_bytes)} on {n_pes} ranks need {sizes.show(needed)} of memory, and "
+        f"{sizes.show(free)} are free: give smaller sizes, or fewer ranks"
+    )
+
+
+def check(args: Any) -> None:
+    """Raise ValueError for arguments of ``python -m pennympi bench`` that contradict one another or this job."""
+    n_pes, table = MPI.COMM_WORLD.size, algorithms(args.case)
+    case = CASES.get(args.case)
+    if args.root >= n_pes:
+        raise ValueError(f"--root {args.root} is not one of the {n_pes} ranks: give one from 0 to {n_pes - 1}")
+    if args.root and not (case and case.rooted):
+        raise ValueError(f"--root {args.root}: {args.case} has no root; broadcast and reduce have one")
+    if case and not case.in_place and args.place == "in":
+        raise ValueError(f"--place in: {args.case} has no in-place form; give out")
+    if args.graph and on_host():
+        raise ValueError("--graph needs a GPU: leave it out on the host backend")
+    if args.plan and not hasattr(Team, f"plan_{args.case}"):
+        planned = [name for name in CASES if hasattr(Team, f"plan_{name}")]
+        raise ValueError(f"--plan: {args.case} has no plans; {', '.join(planned)} have")
+    changed = args.blocks or args.piece_bytes or args.threads
+    if not table and (changed or (args.algorithm or "auto") != "auto"):
+        raise ValueError(f"{args.case} has no algorithms: leave --algorithm, --blocks, --piece-bytes and --threads out")
+    wanted = [] if args.algorithm in (None, "auto", "each") else args.algorithm.split(",")
+    for name in wanted:
+        if name not in table:
+            raise ValueError(f"algorithm {name!r} is unknown for {args.case}: use auto, each, {', '.join(table)}")
+
+
 def implementations(team: Team, args: Any, max_bytes: int) -> tuple[list[Implementation], dict[str, str]]:
     """(this library's implementations and then the rivals', {name: why it is left out}).  Collective.
 
     args:      of ``python -m pennympi bench``
     max_bytes: size of a source and of a target
-    Raises ValueError for an unknown name.
     """
     memory = symmetric(team) if args.symmetric or args.case == "put" else plain(team)
     refused: dict[str, str] = {}
     found: list[Implementation] = [*_ours(team, args, memory, refused)]
     for name in args.against:
-        if name not in RIVALS:
-            raise ValueError(f"rival {name!r} is unknown: use some of {', '.join(RIVALS)}")
         try:
             rival: Implementation | None = RIVALS[name](team)
             why = ""
@@ -85,13 +123,10 @@ def _ours(team: Team, args: Any, memory: Any, refused: dict[str, str]) -> list[I
     wanted = list(table) if args.algorithm in ("each", "auto") else args.algorithm.split(",")
     found: list[Implementation] = [Ours(team, memory, planned=args.plan)] if args.algorithm == "each" else []
     for name in wanted:
-        if name not in table:
-            raise ValueError(f"algorithm {name!r} is unknown for {args.case}: use auto, each, {', '.join(table)}")
         why = table[name].refuse(team.place, "float32", "sum")
         if why:
             refused[name] = why
         elif changed:
-            plan_overrides.check_threads(args.threads)
             swept = plan_overrides.combinations([table[name]], args.blocks, args.piece_bytes, args.threads)
             found += [Ours(team, memory, row, label, args.plan) for label, row in swept]
         else:

@@ -1,13 +1,14 @@
 """Sizes in bytes: parsed as by nccl-tests, swept, and formatted."""
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+MOST_SIZES = 1000  # of a sweep
 
 
 def parse(text: str) -> int:
     """The bytes of a size such as 8, 64K or 1G.  Raises ValueError for any other text."""
     unit = text[-1:].upper() if text[-1:].isalpha() else ""
     digits = text[: len(text) - len(unit)]
-    if unit not in UNITS or not digits.isdigit():
+    if unit not in UNITS or not (digits.isascii() and digits.isdigit() and len(digits) < 19):
         raise ValueError(f"{text!r} is not a size: give bytes with an optional K, M or G, such as 64K")
     return int(digits) * UNITS[unit]
 
@@ -20,8 +21,11 @@ def sweep(begin: int, end: int, factor: float, step: int) -> list[int]:
     if begin < 1 or end < begin or (step < 1 and factor <= 1):
         raise ValueError(f"sizes from {begin} to {end} by {f'adding {step}' if step else f'a factor of {factor:g}'}: "
                          "begin at 1 or more, end no earlier, and grow")  # fmt: skip
-    sizes, size = [], begin
+    sizes: list[int] = []
+    size = begin
     while size <= end:
+        if len(sizes) == MOST_SIZES:
+            raise ValueError(f"more than {MOST_SIZES} sizes from {begin} to {end}: step by more, or end earlier")
         sizes.append(size)
         size = size + step if step else max(size + 1, int(size * factor))
     return sizes

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..arrays.span import overlap
 from ..kernels.all_gather import TABLE
-from ..selection.thresholds import BYTE, packets_then_direct, selector
+from ..selection.thresholds import packets_then_direct, selector
 from .base import Collective, Request
 
 choose = selector("all_gather", TABLE, packets_then_direct("ring"))
@@ -16,6 +16,7 @@ class AllGather(Collective):
     name = "all_gather"
     table = TABLE
     number_params = ("reach",)
+    moves_bytes = True
     choose = staticmethod(choose)
 
     def check(self, x: Any, out: Any) -> Request:
@@ -35,4 +36,4 @@ class AllGather(Collective):
                 f"x=out[{self.job.me * src.count}:{(self.job.me + 1) * src.count}], or a copy"
             )
         aligned = not (src.address | dst.address) & 15
-        return Request((dst.address, src.address), src.nbytes, BYTE, "", aligned, reach=int(symmetric))
+        return Request((dst.address, src.address), src.count, src.dtype, "", aligned, reach=int(symmetric))

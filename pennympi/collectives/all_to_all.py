@@ -4,7 +4,7 @@ from typing import Any
 
 from ..arrays.span import check_pair
 from ..kernels.all_to_all import TABLE
-from ..selection.thresholds import BYTE, packets_then_direct, selector
+from ..selection.thresholds import packets_then_direct, selector
 from .base import Collective, Request
 
 choose = selector("all_to_all", TABLE, packets_then_direct("pairwise"))
@@ -16,6 +16,7 @@ class AllToAll(Collective):
     name = "all_to_all"
     table = TABLE
     number_params = ("reach",)
+    moves_bytes = in_parts = True
     choose = staticmethod(choose)
 
     def check(self, x: Any, out: Any) -> Request:
@@ -32,5 +33,5 @@ class AllToAll(Collective):
                 f"x has {src.count} elements, which are no equal parts for {self.job.n_pes} PEs: pad it to a multiple"
             )
         aligned = not (src.address | dst.address) & 15
-        part_bytes = src.nbytes // self.job.n_pes
-        return Request((dst.address, src.address), part_bytes, BYTE, "", aligned, reach=int(symmetric))
+        part = src.count // self.job.n_pes
+        return Request((dst.address, src.address), part, src.dtype, "", aligned, reach=int(symmetric))

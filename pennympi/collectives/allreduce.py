@@ -1,14 +1,15 @@
 """AllReduce on the host side: the check of a call, and what a plan may do beyond an eager call."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..arrays.operators import operator_name
 from ..arrays.span import check_pair
 from ..backend import Run
+from ..compile.bind import parameters
 from ..compile.options import KernelOptions
 from ..kernels.algorithm import Algorithm, Place
 from ..kernels.allreduce import TABLE
-from ..memory.workspace import Workspace
 from ..selection.selection import Selection
 from .base import Collective, CollectiveContext, Request
 
@@ -47,7 +48,7 @@ class AllReduce(Collective):
         row = self._selection.planned(algorithm, nbytes, request.dtype.name, request.op, shared)
         return row or algorithm
 
-    def with_follow_up(self, row: Algorithm, run: Run, workspace: Workspace, request: Request) -> Run:
+    def with_follow_up(self, row: Algorithm, run: Run, request: Request, values: Mapping[str, int]) -> Run:
         """The launch, and the copies by the copy engines after it where the algorithm has them."""
         if row.copied is None or row.meet is None:
             return run
@@ -57,13 +58,15 @@ class AllReduce(Collective):
         low_bytes, nbytes = me * chunk * item_bytes, max(0, min(chunk, count - me * chunk)) * item_bytes
         peers = [(me + k) % n_pes for k in range(1, n_pes)] if nbytes else []
         meet = backend.kernel(row.meet, f"allreduce ({row.name})", KernelOptions(constants={"n_pes": n_pes}))
-        end = meet.prepare(1, (me, n_pes, workspace.signals, workspace.epochs), (2, 3), 32)
+        names = parameters(row.meet)[1:]
+        signals, epochs = values["signals"], values["epochs"]
+        end = meet.prepare(1, [values[name] for name in names], (names.index("signals"), names.index("epochs")), 32)
 
         def run_and_copy(dst: int, src: int, stream: int) -> None:
             run(dst, src, stream)
             backend.hold_if_given_up(stream)  # garbage must not reach a peer that has not come yet
             for pe in peers:
                 backend.copy_to(dst + low_bytes, nbytes, pe, stream)
-            end(workspace.signals, workspace.epochs, stream)
+            end(signals, epochs, stream)
 
         return run_and_copy

@@ -3,7 +3,7 @@
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -13,12 +13,16 @@ from ..call_guard import CallGuard
 from ..compile.bind import CONSTANTS, parameters
 from ..compile.options import KernelOptions
 from ..errors import Unsupported
+from ..job.control import signature_of
 from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Place
+from ..kernels.block import EPOCH_BITS
 from ..kernels.rma.on_stream import put_bytes
 from ..memory.symmetric import SymmetricArrays
-from ..memory.workspace import Workspace, Workspaces
+from ..memory.workspace import Workspaces
+from ..selection.thresholds import BYTE
 
+MOST_KINDS = 1024  # of calls of one collective whose launches are kept ready
 BLOCK_BYTES = 16384  # a block of a team of one PE copies at least this
 
 
@@ -44,7 +48,7 @@ class Request:
 
     addresses: of the arrays, one for each of the collective's ``address_params``.  They differ from call to call;
                a prepared launch depends on the other fields only.
-    count:     elements of ``dtype``
+    count:     elements of ``dtype``: of one PE's part, where an array has parts
     op:        "" for a collective that only moves data
     aligned:   every address is a multiple of 16 bytes
     root:      the root PE, 0 for a collective that has none
@@ -65,12 +69,14 @@ class Prepared(NamedTuple):
 
     blocks:    multiprocessors that it holds while it waits for peers (0: it waits for no peer)
     workspace: address that names its workspace; two launches with the same workspace never run at once
+    text:      what the call is, in words that are the same on every PE
     release:   gives a plan's own workspace back, None for a shared workspace
     """
 
     run: Run
     blocks: int
     workspace: int
+    text: str
     release: Callable[[], None] | None = None
 
 
@@ -84,9 +90,12 @@ class Collective:
     table:          its algorithms by name
     address_params: the kernel parameters that take the addresses of a call's arrays
     number_params:  those of ``root`` and ``reach`` that a call sets; the kernels hold the others as the constant 0
+    moves_bytes:    its kernels know no dtype, and count bytes
+    in_parts:       an array has a part for each PE
     """
 
     name = ""
+    moves_bytes = in_parts = False
     table: ClassVar[Mapping[str, Algorithm]]
     address_params: tuple[str, ...] = ("out", "src")
     number_params: tuple[str, ...] = ()
@@ -94,7 +103,7 @@ class Collective:
     def __init__(self, context: CollectiveContext):
         self.backend, self.job, self.arrays, self.place = context.backend, context.job, context.arrays, context.place
         self._guard, self._workspaces, self._sms = context.guard, context.workspaces, context.sms
-        self._count_call, self._run_in_order = context.job.control.enter, context.backend.order.call
+        self._enter, self._run_in_order = context.guard.count, context.backend.order.call
         self._prepared: dict[tuple[Any, ...], Prepared] = {}
 
     def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
@@ -121,10 +130,17 @@ class Collective:
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
         run = kernel.prepare(blocks, (0, 0, nbytes, 0), (0, 1))
-        return lambda dst, src, stream: None if dst == src else run(dst, src, stream)
+        lock = self.backend.order.lock  # which other calls hold in Order.call
 
-    def with_follow_up(self, row: Algorithm, run: Run, workspace: Workspace, request: Request) -> Run:
-        """The launch together with what has to follow it in its stream."""
+        def copy(dst: int, src: int, stream: int) -> None:
+            if dst != src:
+                with lock:
+                    run(dst, src, stream)
+
+        return copy
+
+    def with_follow_up(self, row: Algorithm, run: Run, request: Request, values: Mapping[str, int]) -> Run:
+        """The launch together with what has to follow it in its stream.  values: of the kernel's parameters, by name"""
         return run
 
     def call(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
@@ -133,41 +149,50 @@ class Collective:
         if not guard.is_open:
             guard.check_open()
         request = self.check(*args)
-        self._count_call(self.name)
-        if guard.debug:
-            self._compare(request, algorithm, args[0])
         handle = self.backend.stream_handle(stream)
         key = (
             request.count, request.dtype, request.op, request.aligned, request.root, request.reach, algorithm, sms
         )  # fmt: skip
         prepared = self._prepared.get(key)
         if prepared is None:
-            prepared = self._prepared[key] = self._prepare(request, algorithm, sms)
-        run, blocks, workspace, _ = prepared
+            prepared = self._prepared[key] = self._prepare(request, algorithm, sms)  # which enters it
+            if len(self._prepared) > MOST_KINDS:  # a launch in flight needs nothing of it
+                del self._prepared[next(iter(self._prepared))]
+        else:
+            self._enter(prepared.text)
+        run, blocks, workspace, _, _ = prepared
         if blocks:
             self._run_in_order(run, request.addresses, handle, stream, blocks, workspace)
         else:
             run(*request.addresses, handle)
 
     def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Callable[..., None]:
-        """A persistent call that keeps its arrays alive.  Collective."""
-        self._guard.enter(f"plan_{self.name}")
+        """A persistent call that keeps its arrays alive, and ends with them.  Collective."""
+        self._guard.check_open()
         request = self.check(*args)
+        self.limits(sms)
+        number = self._guard.next_plan()
+        self._enter(f"plan_{self._describe(request)}, plan {number}")
         algorithm = self.algorithm_of_plan(request, algorithm)
-        run, blocks, workspace, release = self._prepare(request, algorithm, sms, own_workspace=sms is not None)
-        name, addresses = f"{self.name} plan", request.addresses
-        count_call, handle_of, run_in_order = self._count_call, self.backend.stream_handle, self._run_in_order
+        run, blocks, workspace, text, release = self._prepare(request, algorithm, sms, number)
+        addresses, enter = request.addresses, self._enter  # until the plan ends
+        handle_of, run_in_order = self.backend.stream_handle, self._run_in_order
 
         def plan(stream: Any = None) -> None:
             """Run in stream order.  Collective."""
-            count_call(name)
+            enter(text)
             handle = handle_of(stream)
             if blocks:
                 run_in_order(run, addresses, handle, stream, blocks, workspace)
             else:
                 run(*addresses, handle)
 
+        def end(refuse: Callable[[str], NoReturn]) -> None:
+            nonlocal enter
+            enter = refuse
+
         plan.arrays = args  # type: ignore[attr-defined]
+        self.arrays.plans.add(plan, addresses, end)
         if release is not None:
             weakref.finalize(plan, release).atexit = False
         return plan
@@ -184,31 +209,40 @@ class Collective:
             raise ValueError(f"sms {sms}: a call holds at least one multiprocessor")
         return Limits(min(int(sms), most), self.backend.buffer_bytes)
 
-    def _compare(self, request: Request, algorithm: str | Algorithm, x: Any) -> None:
-        """Compare a call with the other PEs'.  ``request`` may count bytes, so dtype and count are those of ``x``."""
-        src = self.backend.span(x, False)
-        residual = "residual" in self.address_params
-        self._guard.compare(self.name, src.dtype.name, src.count, request.op, algorithm, request.root, residual)
+    def _describe(self, request: Request, row: Algorithm | None = None, sms: int | None = None, plan: int = 0) -> str:
+        """A call in words that are the same on every PE, and differ where the messages do."""
+        parts = f"{self.job.n_pes} x " if self.in_parts else ""
+        words = [f"{self.name} of {parts}{request.count} {request.dtype.name}", request.op]
+        words.append("with a residual" if "residual" in self.address_params else "")
+        words.append(f"root {request.root}" if "root" in self.number_params else "")
+        words.append(f"by {row.name}" if row else "")
+        words += ["" if sms is None else f"sms={sms}", f"plan {plan}" if plan else ""]
+        return ", ".join(word for word in words if word)
 
-    def _prepare(
-        self, request: Request, algorithm: str | Algorithm, sms: int | None, own_workspace: bool = False
-    ) -> Prepared:
-        """Choose the algorithm, plan and compile it.  Every PE prepares the same calls in the same order."""
-        count, dtype, op, n_pes = request.count, request.dtype, request.op, self.job.n_pes
-        nbytes = count * dtype.item_bytes
+    def _prepare(self, request: Request, algorithm: str | Algorithm, sms: int | None, plan_number: int = 0) -> Prepared:
+        """Choose the algorithm, plan and compile it.  Every PE prepares the same calls in the same order.
+
+        plan_number: of the plan that is made, 0 for an eager call, which is entered here, before anything is sent
+        """
+        op, n_pes = request.op, self.job.n_pes
+        nbytes = request.count * request.dtype.item_bytes
+        count, dtype = (nbytes, BYTE) if self.moves_bytes else (request.count, request.dtype)
         limits = self.limits(sms)
         row = self.choose(algorithm, self.place, nbytes, dtype.name, op)
-        if count == 0:
-            return Prepared(lambda *addresses_and_stream: None, 0, 0)
-        if n_pes == 1:
-            return Prepared(self.single_pe_run(count, dtype), 0, 0)
-        if reason := row.no_room(self.place, limits):
+        meets = count > 0 and n_pes > 1
+        if meets and (reason := row.no_room(self.place, limits)):
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
+        text = self._describe(request, row, self._sms if sms is None else sms, plan_number)
+        if not plan_number:
+            self._enter(text)
+        if not meets:
+            run = self.single_pe_run(count, dtype) if count else lambda *addresses_and_stream: None
+            return Prepared(run, 0, 0, text)
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
         options = self.options(row, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
         kernel = self.backend.kernel(row.kernel, f"{self.name} ({row.name})", options)
         release = None
-        if own_workspace:
+        if plan_number and sms is not None:
             workspace, release = self._workspaces.own(row, limits.max_blocks)
         else:
             workspace = self._workspaces.shared(self.name, row)
@@ -224,12 +258,18 @@ class Collective:
             "buffer_bytes": limits.buffer_bytes,
             "nbytes": nbytes,
             "piece_bytes": plan.piece_elems * dtype.item_bytes,
+            "signature": signature_of(text) << EPOCH_BITS,
         }
         names = parameters(row.kernel)[1:]
         left_open = tuple(names.index(name) for name in self.address_params)
-        run = kernel.prepare(plan.blocks, [values[name] for name in names], left_open, plan.threads)
-        run = self.with_follow_up(row, run, workspace, request)
-        return Prepared(run, plan.blocks if self.backend.has_streams else 0, workspace.inbox, release)
+        try:
+            run = kernel.prepare(plan.blocks, [values[name] for name in names], left_open, plan.threads)
+            run = self.with_follow_up(row, run, request, values)
+        except BaseException:
+            if release is not None:
+                release()
+            raise
+        return Prepared(run, plan.blocks if self.backend.has_streams else 0, workspace.inbox, text, release)
 
 
 def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params: Sequence[str] = ()) -> dict[str, int]:

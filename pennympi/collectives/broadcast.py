@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..kernels.broadcast import TABLE
-from ..selection.thresholds import BYTE, packets_then_large, selector
+from ..selection.thresholds import packets_then_large, selector
 from .base import Collective, Request, check_root
 
 choose = selector("broadcast", TABLE, packets_then_large({2: "spread"}, "ring"))
@@ -15,6 +15,7 @@ class Broadcast(Collective):
     name = "broadcast"
     table = TABLE
     number_params = ("root",)
+    moves_bytes = True
     choose = staticmethod(choose)
 
     def check(self, x: Any, root: Any) -> Request:
@@ -22,4 +23,4 @@ class Broadcast(Collective):
         root = check_root(root, self.job.n_pes)
         src = self.backend.span(x, self.job.me != root)
         self.arrays.holds(src)
-        return Request((src.address, src.address), src.nbytes, BYTE, "", not src.address & 15, root)
+        return Request((src.address, src.address), src.count, src.dtype, "", not src.address & 15, root)

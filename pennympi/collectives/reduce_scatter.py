@@ -16,6 +16,7 @@ class ReduceScatter(Collective):
 
     name = "reduce_scatter"
     table = TABLE
+    in_parts = True
     choose = staticmethod(choose)
 
     def check(self, x: Any, out: Any, op: Any) -> Request:

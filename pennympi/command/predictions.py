@@ -1,6 +1,6 @@
 """Predictions of the cost model for nodes of 8 GPUs on NVLink, with a rail for each GPU.
 
-``python -m pennympi.selection.predictions`` prints docs/predictions.md.
+``python -m pennympi.command.predictions`` prints docs/predictions.md.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ def page() -> str:
     lines = [
         "# Predictions",
         "",
-        "Made by `python -m pennympi.selection.predictions`; the same table is printed by",
+        "Made by `python -m pennympi.command.predictions`; the same table is printed by",
         f"`python -m pennympi explain --predict {SIZES}`.",
         "These are times of the [cost model](cost-model.md), not measurements. Inside a node, the model is within a",
         "quarter of what two and four H200s measured. Where a vector crosses NVLink and then the network, the model adds",

@@ -2,13 +2,9 @@
 
 import argparse
 import json
-import sys
 
-from mpi4py import MPI
-
-from .. import init
-from ..errors import TopologyError
 from ..topology.draw import draw
+from .ended import started, tell
 
 HELP = "draw nodes, devices, links, NICs, rails and rings"
 
@@ -21,16 +17,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a drawing")
 
 
+def problem(args: argparse.Namespace) -> str:
+    """Nothing that init does not find."""
+    return ""
+
+
 def run(args: argparse.Namespace) -> int:
-    """Print on PE 0.  Collective.  Returns 2 for a topology that does not fit."""
-    try:
-        team = init(topology=args.topology)
-    except TopologyError as error:
-        if MPI.COMM_WORLD.rank == 0:
-            print(f"error: {error}", file=sys.stderr)
-        return 2
-    with team:
+    """Print on PE 0.  Collective.  Raises Ended for a topology that does not fit."""
+    with started(topology=args.topology) as team:
         facts = team.topology()
         if team.me == 0:
-            print(json.dumps(facts, indent=1) if args.json else draw(facts), flush=True)
+            tell(json.dumps(facts, indent=1) if args.json else draw(facts))
     return 0

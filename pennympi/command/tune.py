@@ -4,10 +4,8 @@ import argparse
 import math
 import secrets
 import time
-from pathlib import Path
 
-from .. import init
-from ..arrays.dtypes import dtype_of
+from ..arrays.dtypes import TABLE as DTYPES
 from ..bench import setup, sizes
 from ..bench.cases import CASES
 from ..bench.memory import plain
@@ -15,12 +13,15 @@ from ..bench.ours import Ours
 from ..bench.progress import Progress
 from ..bench.run import Options, Run
 from ..bench.timing import Effort
-from ..errors import PennympiError
-from ..selection.tuned import Series, Tuned, topology_of, user_file, write
+from ..selection.find import topology_of, user_file, user_folder
+from ..selection.table_file import write
+from ..selection.tuned import Series, Tuned
 from ..team import Team
-from .arguments import names_argument, size_argument
+from .arguments import names, path, real, size
+from .ended import FAILED, Ended, check_writable, started, tell, written
 
 HELP = "measure all AllReduce algorithms, so that later runs choose the fastest"
+DEFAULT_DTYPES = ["float32", "bfloat16"]
 # From this size on, an algorithm that is this many times slower than the best is not measured at larger sizes.
 DROP_MIN_BYTES, DROP_RATIO = 4 << 20, 4
 
@@ -28,24 +29,40 @@ DROP_MIN_BYTES, DROP_RATIO = 4 << 20, 4
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("-b", "--minbytes", type=size_argument, default=1 << 10, metavar="SIZE", help="smallest size (1K)")
-    add("-e", "--maxbytes", type=size_argument, default=0, metavar="SIZE", help="largest size (1G; 64M without a GPU)")
-    add("-f", "--stepfactor", type=float, default=4, help="factor from one size to the next (%(default)g)")
-    add("-d", "--datatype", type=names_argument, default=["float32", "bfloat16"], help="dtypes (float32,bfloat16)")
-    add("--budget-ms", type=float, default=30, help="time for one number (%(default)g)")
-    add("--output", type=Path, metavar="TOML", help="the file to write (in the cache folder, where later runs find it)")
+    add("-b", "--minbytes", type=size(), default=1 << 10, metavar="SIZE", help="smallest size (1K)")
+    add("-e", "--maxbytes", type=size(), default=0, metavar="SIZE", help="largest size (1G; 64M without a GPU)")
+    add("-f", "--stepfactor", type=real(1.001, 1e6), default=4, help="factor from one size to the next (%(default)g)")
+    add(
+        "-d", "--datatype", type=names(DTYPES, "dtype"), default=["float32", "bfloat16"], help="dtypes (float32,bfloat16)"
+    )
+    add("--budget-ms", type=real(0.01, 1e6), default=30, help="time for one number (%(default)g)")
+    add("--output", type=path, metavar="TOML", help="the file to write (in the cache folder, where later runs find it)")
+
+
+def problem(args: argparse.Namespace) -> str:
+    """What is wrong with arguments that are right one by one, in a sentence, or "" ."""
+    try:
+        max_bytes = swept(args)[-1]
+    except ValueError as error:
+        return str(error)
+    file = args.output or user_folder() / "table.toml"
+    return setup.too_large(max_bytes) or check_writable(file)
+
+
+def swept(args: argparse.Namespace) -> list[int]:
+    """The sizes, in bytes.  Raises ValueError."""
+    max_bytes = args.maxbytes or max(args.minbytes, 64 << 20 if setup.on_host() else 1 << 30)
+    return sizes.sweep(args.minbytes, max_bytes, args.stepfactor, 0)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, write the table and print the fastest algorithms.  Collective.  Raises ValueError, PennympiError."""
-    dtypes = [dtype_of(name) for name in args.datatype]
-    max_bytes = args.maxbytes or (64 << 20 if setup.on_host() else 1 << 30)
-    swept = sizes.sweep(args.minbytes, max_bytes, args.stepfactor, 0)
-    with init(heap_bytes=setup.heap_bytes(max_bytes)) as team:
-        seed = team.comm.bcast(secrets.randbits(48) if team.me == 0 else None)
-        progress = Progress(len(dtypes) * len(swept), team.me == 0)
+    """Measure, write the table and print the fastest algorithms.  Collective.  Raises Ended."""
+    dtypes, every_size = [DTYPES[name] for name in args.datatype], swept(args)
+    with started(heap_bytes=setup.heap_bytes(0)) as team:
+        seed = team.gather(secrets.randbits(48))[0]
+        progress = Progress(len(dtypes) * len(every_size), team.me == 0)
         memory = plain(team)
-        memory.grow(max_bytes)
+        memory.grow(every_size[-1])
         series = []
         for dtype in dtypes:
             effort = Effort(warmup=2, budget_ms=args.budget_ms)
@@ -57,24 +74,21 @@ def run(args: argparse.Namespace) -> int:
                 if not row.refuse(team.place, dtype.name, "sum")
             ]
             ours = [Ours(team, memory, name, name) for name in names]
-            series.append(measured(team, runner, ours, swept, progress))
+            series.append(measured(team, runner, ours, every_size, progress))
         progress.clear()
         note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; {versions(team)}."
         found = Tuned(team.device_name, team.n_pes, topology_of(team.place), note, tuple(series))
-        path = args.output or user_file(team.device_name, team.place)
-        error = keep(found, path) if team.me == 0 else ""
-        error = team.gather(error)[0]
-        if error:
-            raise PennympiError(error)
+        file = args.output or user_file(team.device_name, team.place)
+        written(team, lambda: write(found, file))
         if team.me == 0:
-            print("\n".join(fastest(found)))
-            used = "every later run on this machine uses it" if not args.output else f"PENNYMPI_TUNED={path} uses it"
-            print(f"written to {path}: {used}", flush=True)
+            tell("\n".join(fastest(found)))
+            used = "every later run on this machine uses it" if not args.output else f"PENNYMPI_TUNED={file} uses it"
+            tell(f"written to {file}: {used}")
     return 0
 
 
 def measured(team: Team, runner: Run, ours: list[Ours], swept: list[int], progress: Progress) -> Series:
-    """Times of the algorithms at all sizes, in bytes.  Collective.  Raises PennympiError for a wrong result."""
+    """Times of the algorithms at all sizes, in bytes.  Collective.  Raises Ended for a wrong result."""
     us: dict[str, list[float]] = {one.name: [] for one in ours}
     left = list(ours)
     for nbytes in swept:
@@ -82,7 +96,7 @@ def measured(team: Team, runner: Run, ours: list[Ours], swept: list[int], progre
         rows = {row.implementation: row for row in runner.measure(left, nbytes, False) if row}
         wrong = [name for name, row in rows.items() if row.wrong]
         if wrong:
-            raise PennympiError(f"{', '.join(wrong)} gave a wrong result of {nbytes} bytes: nothing was written")
+            raise Ended(f"{', '.join(wrong)} gave a wrong result of {nbytes} bytes: nothing was written", FAILED)
         for name, times in us.items():
             times.append(rows[name].median_us if name in rows else math.nan)
         best_us = min(row.median_us for row in rows.values())
@@ -98,15 +112,6 @@ def versions(team: Team) -> str:
         ", ".join(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver") if key in facts)
         or f"{team.backend} backend"
     )
-
-
-def keep(found: Tuned, path: Path) -> str:
-    """Write the file.  Returns why that failed, or "" if it did not."""
-    try:
-        write(found, path)
-    except OSError as error:
-        return f"{path} can't be written ({error}): give another one by --output, or set PENNYMPI_CACHE_DIR"
-    return ""
 
 
 def fastest(found: Tuned) -> list[str]:

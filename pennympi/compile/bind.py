@@ -14,6 +14,10 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
+from ..kernels.records import Work
+
 # Parameters that a backend may turn into constants of the compiled kernel.
 CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "reach")
 
@@ -89,6 +93,11 @@ def parameters(kernel: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(name for names in _launched(kernel).values() for name in names)
 
 
+def signs(kernel: Callable[..., Any]) -> bool:
+    """Whether the epochs of a kernel carry the signature of its call; all other waits compare whole words."""
+    return Work in records(kernel).values()
+
+
 def call_source(kernel: Callable[..., Any], constants: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The arguments of a call of ``kernel`` as Python source over the names of ``parameters``, and its free names.
 
@@ -112,22 +121,48 @@ def grouped(kernel: Callable[..., Any], numbers: Sequence[Any]) -> list[Any]:
 
 
 def kernel_hash(kernel: Callable[..., Any]) -> str:
-    """Digest of the source files of a kernel, of its records, and of all plain functions that it calls."""
+    """Digest of what a kernel is made from: its text, its records, all functions that it calls, and the numbers in its
+    globals and closure, which the compiler takes for constants."""
     digest = hashlib.sha256()
-    for source in sorted(_sources(kernel, set())):
+    files: set[str] = set()
+    for function in _called(kernel, {}):
+        files.add(inspect.getsourcefile(function) or function.__code__.co_filename)
+        digest.update(f"{function.__qualname__} {function.__code__.co_firstlineno}\n".encode())
+        for name, value in _found(function).items():
+            if isinstance(value, type) and hasattr(value, "_fields"):
+                files.add(inspect.getfile(value))
+            elif (getattr(value, "__file__", None) or "").endswith(".py"):  # a module, whose numbers it may read
+                files.add(value.__file__)
+            else:
+                digest.update(f"{name} = {_constant(value)}\n".encode())
+    for source in sorted(files):
         with open(source, "rb") as file:
             digest.update(file.read())
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()[:32]
 
 
-def _sources(kernel: Callable[..., Any], seen: set[Any]) -> set[str]:
-    """The source files of a kernel, of the records that it uses, and of the plain functions that it calls, and so on."""
-    assert isinstance(kernel, FunctionType)
-    seen.add(kernel)
-    used = [*(kernel.__globals__.get(name) for name in globals_read(kernel)), *records(kernel).values()]
-    files = {inspect.getsourcefile(kernel) or kernel.__code__.co_filename}
-    files |= {inspect.getfile(value) for value in used if isinstance(value, type) and hasattr(value, "_fields")}
-    for value in used:
-        if isinstance(value, FunctionType) and not hasattr(value, "primitive") and value not in seen:
-            files |= _sources(value, seen)
-    return files
+def _called(function: Any, seen: dict[Any, None]) -> dict[Any, None]:
+    """A kernel and the functions that it calls, and so on, in order; jitted ones too, but no primitives."""
+    function = getattr(function, "py_func", function)
+    if isinstance(function, FunctionType) and not hasattr(function, "primitive") and function not in seen:
+        seen[function] = None
+        for value in _found(function).values():
+            _called(value, seen)
+    return seen
+
+
+def _found(function: FunctionType) -> dict[str, Any]:
+    """What a function finds in its globals, its closure, and its parameters' annotations."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    read = {name: function.__globals__.get(name) for name in globals_read(function)}
+    return read | {name: cell.cell_contents for name, cell in cells} | records(function)
+
+
+def _constant(value: Any) -> str:
+    """A number, a text, or a tuple or array of them, in writing; the type of anything else."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_constant, value))})"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+    known = isinstance(value, int | float | complex | str | bytes | np.generic)
+    return f"{value!r}" if known else type(value).__name__

@@ -5,10 +5,13 @@ PE: what to add to a local symmetric address to get the address of that PE's ins
 more word a PE follows: its number in NVSHMEM, which may run over more PEs than the team.
 """
 
+from ..kernels.block import EPOCH_BITS
+
 ME = 0  # this PE
 N_PES = 1  # PEs of the team
 TIMEOUT_NS = 2  # deadline of a wait, 0: it waits for ever
-ABORT = 3  # cuda backend: address of the abort word (int64, host memory): not 0 ends every wait
+ABORT = 3  # address of the abort word (int64, host memory): not 0 ends every wait; host backend: of watch_words
+# (job/liveness.py)
 RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record
 WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: addresses of the compiled element loops
@@ -28,6 +31,10 @@ DELTAS = 23
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 
 # The record: int64 words, written once, by the first wait of a PE that gives up.
-RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND, RECORD_ME = range(6)
-RECORD_WORDS = 8  # RECORD_FOUND is POISON or more where it was the other PE that gave up first
+RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND, RECORD_ME, RECORD_SIGNED = range(7)
+RECORD_WORDS = 8  # RECORD_FOUND is POISON or more where it was the other PE that gave up first; RECORD_SIGNED is 1 where
+# epoch and found carry signatures
+# Of two words that carry signatures, (one - other) & BEHIND is not 0 if ``one`` is of an earlier round, and
+# (one - other) & ROUNDS is 0 if both are of the same: nothing of that changes where a number wraps.
+BEHIND, ROUNDS = 1 << (EPOCH_BITS - 1), (1 << EPOCH_BITS) - 1
 SPINS_BETWEEN_LOOKS = 1024  # polls of a signal between two looks at clock and abort word

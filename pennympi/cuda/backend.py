@@ -1,7 +1,7 @@
 """The cuda backend: NVSHMEM's heap, CuPy arrays, kernels launched through the driver."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -14,10 +14,10 @@ from ..arrays.dtypes import DType
 from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.options import PLAIN, KernelOptions
-from ..errors import PeerTimeout, Unsupported, recorded_timeout
+from ..errors import INTERRUPTED, PennympiError, Record, Unsupported, recorded_failure
 from ..job.device_liveness import DeviceLiveness
-from ..job.exits import Watchdog
-from ..job.job import Job
+from ..job.job import Job, open_jobs
+from ..job.watch import Lookout
 from ..settings import setting
 from . import arrays, streams, world
 from .aside import beside_captures
@@ -78,7 +78,7 @@ class CudaBackend:
         ctx[ctx_words.ALIVE] = self._alive.ptr
         self.ctx_address = self.local_words(ctx)
         self._given_up.open(self.ctx_address)
-        self._watchdog = Watchdog(self._look)
+        self._lookout = Lookout(self._look, self._given_up.interrupt)
 
     # memory
     def allocate(self, nbytes: int) -> int:
@@ -161,24 +161,23 @@ class CudaBackend:
         if self.abort[0]:
             self.raise_failure()
 
-    def _look(self) -> PeerTimeout | None:
+    def _look(self) -> PennympiError | None:
         self._liveness.update(self._job.control.entered + self.launches, time.monotonic_ns())
-        return self.failure()
+        return None if self._given_up.interrupted else self.failure()
 
-    def failure(self) -> PeerTimeout | None:
+    def failure(self) -> PennympiError | None:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
-        source, call, epoch, found = (
-            int(self._record[i]) for i in range(ctx_words.RECORD_SOURCE, ctx_words.RECORD_FOUND + 1)
-        )
-        name = self._call_names.get(call, "a kernel")
-        return recorded_timeout(int(self._record[ctx_words.RECORD_ME]), source, name, epoch, found, self.timeout_s)
+        _, source, call, epoch, found, me, signed = map(int, self._record[: ctx_words.RECORD_SIGNED + 1])
+        found = INTERRUPTED if self._given_up.interrupted else found
+        record = Record(me, source, self._call_names.get(call, "a kernel"), epoch, found, bool(signed))
+        return recorded_failure(record, self.timeout_s, _find_call)
 
     def raise_failure(self) -> NoReturn:
-        """Raise the error that a kernel recorded; the watchdog then does not."""
+        """Raise the error that a kernel recorded; the watch then does not."""
         failure = self.failure()
         assert failure is not None
-        self._watchdog.delivered = True
+        self._lookout.delivered = True
         raise failure
 
     # transfers
@@ -186,11 +185,13 @@ class CudaBackend:
         if self._forced:
             return False
         self.hold_if_given_up(stream)
-        nvshmem.putmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
+        with self.order.lock:  # NVSHMEM takes calls of one thread at a time
+            nvshmem.putmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        nvshmem.getmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
+        with self.order.lock:
+            nvshmem.getmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
     def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
@@ -204,7 +205,8 @@ class CudaBackend:
 
     def quiet(self, stream: int) -> None:
         if self._beyond:
-            nvshmem.quiet_on_stream(stream)  # a put by pointer is complete when its kernel is
+            with self.order.lock:
+                nvshmem.quiet_on_stream(stream)  # a put by pointer is complete when its kernel is
 
     def register(self, span: Span) -> None:
         world.register(span.address, span.nbytes)
@@ -232,9 +234,14 @@ class CudaBackend:
             ("links", f"{reached} of {self._job.n_pes} PEs by pointer (NVLink or PCIe), the others by NVSHMEM puts"),
         ]
 
-    def close(self) -> None:
-        self._watchdog.stop()
+    def close(self, kept: Collection[int] = ()) -> None:
+        self._lookout.stop()
         self._given_up.close(self.ctx_address)
-        self._heap.close()
+        self._heap.close(kept)
         for address in self._kept:
             self._aside.give_words(address)
+
+
+def _find_call(pe: int, signature: int) -> str | None:
+    """The call of a PE of some team of this process: the wait that gave up may be of any."""
+    return next((text for job in open_jobs if (text := job.control.find(pe, signature))), None)

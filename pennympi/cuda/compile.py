@@ -10,8 +10,8 @@ import numba
 import numba_cuda
 from numba import cuda
 
-from ..compile.bind import bind, call_source, kernel_hash, parameters
-from ..compile.cache import folder, made_once
+from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
+from ..compile.cache import made_once
 from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
 from . import combine, multicast, packets, peers, primitives, remote
@@ -62,12 +62,12 @@ def _primitive(body: FunctionType, fixed: tuple[tuple[str, Any], ...]) -> Any:
     return device_function(bind(body, {}, device_function, dict(fixed)))
 
 
-def _bodies(name: str, options: KernelOptions, target: Target) -> dict[str, Any]:
-    """The body of every primitive that a kernel of these options may call, compiled."""
+def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
+    """The body of every primitive that a kernel of these options may call, compiled.  signed: see ``bind.signs``"""
     reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}
-    fixed: dict[str, Any] = {"CALL": call_number(name), "ALIGNED": options.aligned}
+    fixed: dict[str, Any] = {"CALL": call_number(name), "SIGNED": signed, "ALIGNED": options.aligned}
     if reduction:
         plain |= element_bodies(*reduction) | {"combine": combine.combine, "plus": combine.plus}
         plain["combine_put"] = combine.combine_put if near else remote.combine_put
@@ -89,7 +89,7 @@ def _bodies(name: str, options: KernelOptions, target: Target) -> dict[str, Any]
 
 def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> tuple[FunctionType, Any]:
     """The function that is launched, which calls the kernel with the constants filled in, and its signature."""
-    body = device_function(bind(kernel, _bodies(name, options, target), device_function))
+    body = device_function(bind(kernel, _bodies(name, signs(kernel), options, target), device_function))
     names, constants = parameters(kernel), options.constants
     open_names = [n for n in names if n not in constants]
     arguments, records = call_source(kernel, constants)
@@ -149,17 +149,19 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
             return _linked(function, signature, cc, bounds)
         return _assembled(ptx(function, signature, cc, bounds), cc)
 
-    return made_once(_file_name(kernel, name, options, target), folder(numba.__version__, numba_cuda.__version__), make)
+    label = _label(kernel, options, target)
+    facts = (numba.__version__, numba_cuda.__version__, label, name, kernel_hash(kernel))
+    return made_once(label, facts, make)
 
 
-def _file_name(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> str:
-    """The cubin's file in the cache: readable as far as it fits, and a digest of all that the machine code depends on."""
+def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -> str:
+    """All that the machine code depends on beside the kernel's text and the name of the call."""
     reduction, bounds = options.reduction, options.bounds or BOUNDS
     typed = [
         options.elements.name if options.elements else "bytes",
         *((reduction[0].name, reduction[1]) if reduction else ()),
     ]
-    label = "_".join(
+    return "_".join(
         [
             kernel.__module__,
             kernel.__qualname__,
@@ -168,9 +170,7 @@ def _file_name(kernel: Callable[..., Any], name: str, options: KernelOptions, ta
             *(f"{key}{value}" for key, value in sorted(options.constants.items())),
             "aligned" if options.aligned else "any",
             "remote" if target.beyond else "peers",
+            f"sm{target.cc[0]}{target.cc[1]}",
             *(() if bounds == BOUNDS else (f"{bounds.max_threads}x{bounds.min_blocks}",)),
         ]
     )
-    label = "".join(c if c.isalnum() else "_" for c in label)
-    digest = zlib.crc32((label + name + kernel_hash(kernel)).encode())
-    return f"{label[:120]}_{digest:08x}_sm{target.cc[0]}{target.cc[1]}.cubin"

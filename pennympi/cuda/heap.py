@@ -1,5 +1,7 @@
 """Symmetric memory of NVSHMEM in a few large segments, the teams' parts of it, and CuPy arrays over them."""
 
+import weakref
+from collections.abc import Collection
 from typing import Any
 
 import cupy
@@ -22,11 +24,14 @@ class Segments:
     deltas: what to add to an address to get that of each PE's instance, None where no pointer reaches it
     base:   the address of offset 0
     ranges: the free ranges of the nbytes of all segments, by offset
+    A team may end before its arrays die: their memory is free only then, on each PE at a time of its own.
     """
 
     def __init__(self, me: int, n_pes: int, device: int, n_sharing: int):
         self.device, self._n_sharing, self.n_pes = device, n_sharing, n_pes
         self.ranges, self.nbytes = FreeList(), 0
+        self._outlived: set[int] = set()  # offsets of the arrays of ended teams
+        self._dead: list[int] = []  # of those that have died since; garbage collection may add to it at any moment
         self.base = self._low = self._high = int(nvshmem.malloc(256))
         pointers = [nvshmem.ptr(self.base, pe) if pe != me else self.base for pe in range(n_pes)]
         # Every PE's heap is one range, mapped as one range by its peers: one distance serves all addresses.
@@ -80,8 +85,28 @@ class Segments:
         return address != 0
 
     def holds(self, address: int) -> bool:
-        """Whether an address lies between the start of the first and the end of the last segment."""
-        return self._low <= address < self._high
+        """Whether an address lies between the start of the first and the end of the last segment.
+
+        An array that has outlived its team is like any other array outside.
+        """
+        inside = self._low <= address < self._high
+        return inside and not (self._outlived and self.ranges.taken_at(address - self.base) in self._outlived)
+
+    def release_with(self, owner: Any, offsets: set[int]) -> None:
+        """Free what is taken at these offsets once the object ``owner`` has died."""
+        self._outlived |= offsets
+        weakref.finalize(owner, self._dead.extend, offsets).atexit = False
+
+    def collect(self) -> None:
+        """Free the memory of arrays that have outlived their team and died."""
+        while self._dead:
+            offset = self._dead.pop()
+            self._outlived.remove(offset)
+            self.ranges.release(offset)
+
+
+class _Arrays:
+    """Stands for the memory of a team's arrays, and lives as long as one of them."""
 
 
 class Heap:
@@ -91,6 +116,7 @@ class Heap:
         self._job, self._segments = job, segments
         self._arena = TeamArena(segments.ranges, lambda free: job.gather(free, "allocation of symmetric memory"))
         self._whole = job.n_pes == segments.n_pes
+        self._arrays = _Arrays()
 
     def allocate(self, nbytes: int) -> int:
         """Allocate ``nbytes`` symmetric bytes and return their address.  Collective.  Raises SymmetricHeapExhausted.
@@ -98,6 +124,7 @@ class Heap:
         It waits for no stream, unless a team of all PEs finds no room and makes a segment.
         """
         room_bytes = 0
+        self._segments.collect()
         offset = self._arena.allocate(nbytes)
         if offset is None and self._whole:
             room_bytes = self._segments.grow(self._job, nbytes)
@@ -120,14 +147,17 @@ class Heap:
 
     def taken(self, address: int) -> bool:
         """Whether an address lies in memory that a team of this PE holds."""
-        return self._segments.ranges.taken_at(address - self._segments.base)
+        return self._segments.ranges.taken_at(address - self._segments.base) is not None
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
         """The memory at an address that this device reaches, as an array."""
         nbytes = max(1, int(np.prod(shape, dtype=np.int64)) * dtype.item_bytes)
-        memory = cupy.cuda.UnownedMemory(address, nbytes, self, self._segments.device)
+        memory = cupy.cuda.UnownedMemory(address, nbytes, self._arrays, self._segments.device)
         return cupy.ndarray(shape, dtype.numpy, cupy.cuda.MemoryPointer(memory, 0))
 
-    def close(self) -> None:
-        """Give back all that the team still holds."""
-        self._arena.close()
+    def close(self, kept: Collection[int] = ()) -> None:
+        """Give back all that the team still holds, and the allocations at the addresses ``kept`` with the last array."""
+        offsets = {address - self._segments.base for address in kept}
+        self._arena.close(offsets)
+        self._segments.release_with(self._arrays, offsets)
+        del self._arrays

@@ -37,6 +37,7 @@ class _Configuration(ctypes.Structure):
     ]
 
 
+MOST_CONFIGURATIONS = 256  # of one kernel
 _PROGRAMMATIC_STREAM_SERIALIZATION = 6
 # By ctypes: cuda.bindings checks and copies the configuration at each launch, which costs 5 us.
 library = ctypes.CDLL("libcuda.so.1")
@@ -103,13 +104,16 @@ class CudaKernel:
         if self._backend.abort[0]:
             self._backend.raise_failure()
         self._backend.launches += 1
-        self._fill(self._words, args)
         key = (blocks, threads or self._backend.threads)
-        config = self._configurations.get(key)
-        if config is None:
-            config = self._configurations[key] = configuration(*key, self._backend.overlap)
-        config.stream = stream
-        status = _launch(config, self._function, self._at, None)
+        with self._backend.order.lock:  # the words are one for all threads
+            self._fill(self._words, args)
+            config = self._configurations.get(key)
+            if config is None:
+                if len(self._configurations) > MOST_CONFIGURATIONS:
+                    self._configurations.clear()
+                config = self._configurations[key] = configuration(*key, self._backend.overlap)
+            config.stream = stream
+            status = _launch(config, self._function, self._at, None)
         if status:
             checked((driver.CUresult(status),))
 

@@ -16,8 +16,9 @@ from numba.cuda.extending import intrinsic
 from ..arrays.dtypes import DType
 from ..compile import arithmetic
 from ..compile import context as ctx_words
+from ..compile.context import ROUNDS
 from ..kernels.algorithm import SWITCH_ADDS
-from ..kernels.block import POISON
+from ..kernels.block import EPOCH_BITS, POISON
 from .intrinsics import load_acquire, load_word, store_release
 from .peers import at
 from .primitives import GAVE_UP, SPINS, give_up, look
@@ -26,6 +27,7 @@ from .words import PAIR, load_pair, split, store_pair
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 MULTICAST, PES = 8 * ctx_words.MULTICAST, 8 * ctx_words.N_PES
+SIGNATURE_BITS = 62 - EPOCH_BITS
 _KINDS = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16": "add.acc::f32.v4.bf16x2"}
 
 
@@ -130,15 +132,30 @@ def meet_multicast(ctx, signal, value, n_pes):
     poison = load_word(ctx + GAVE_UP) << 1  # the sign: the least of all is seen
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        store_release(signal, value | poison)
+        store_release(signal, turned(value) | poison)
         fence_alias()  # the word too is read at its other address
-        poll_least(ctx, signal, value, n_pes)
+        poll_least(ctx, signal, turned(value), n_pes)
     cuda.syncthreads()
     fence_alias()
 
 
+def turned(value):
+    """An epoch with the signature below the number of the round: the least of such words has the least number.
+
+    A PE whose own word is less than another call's of the same round goes on; that one's PE does not, and poisons the
+    next meeting.  Every call has two.
+    """
+    return ((value & ROUNDS) << SIGNATURE_BITS) | (value >> EPOCH_BITS)
+
+
+def turned_back(word):
+    """The epoch that ``turned`` gave."""
+    return ((word & ((1 << SIGNATURE_BITS) - 1)) << EPOCH_BITS) | (word >> SIGNATURE_BITS)
+
+
 def poll_least(ctx, signal, value, n_pes):
-    """One thread's wait until no PE's word is less than ``value``, or poison, or a deadline, or the abort word."""
+    """One thread's wait until no PE's word is less than ``value``, or poison, or another call's, or a deadline, or the
+    abort word."""
     all_pes = signal + load_word(ctx + MULTICAST)
     spins = 0
     since_ns = 0
@@ -152,7 +169,7 @@ def poll_least(ctx, signal, value, n_pes):
             while late < n_pes - 1 and load_acquire(at(ctx, signal, late)) >= (0 if least < 0 else value):
                 late += 1
             since_ns, gone = look(ctx, late, since_ns)
-            gone = gone or least < 0
+            gone = gone or least < 0 or least >> SIGNATURE_BITS == value >> SIGNATURE_BITS
         least = load_least(all_pes)
     if least < value:
-        give_up(ctx, POISON if least < 0 else least, value, late)
+        give_up(ctx, POISON if least < 0 else turned_back(least), turned_back(value), late)

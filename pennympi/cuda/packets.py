@@ -12,7 +12,7 @@ from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from ..kernels.block import POISON
 from .intrinsics import load_1, load_volatile, load_word, store_1, store_word
 from .peers import at
-from .primitives import GAVE_UP, SPINS, give_up, look, poisoned
+from .primitives import GAVE_UP, SPINS, give_up, look, poisoned, worthless
 from .stubs import (
     ALIGNED,
     ITEM_BYTES,
@@ -99,11 +99,12 @@ def send_packets(ctx, slot, src, nbytes, epoch, pe):
 
 
 def lost(ctx, waiting, gone, found, epoch, source):
-    """True in all lanes once a lane that is ``waiting`` for PE ``source`` gives up: it has to go, or it found poison.
+    """True in all lanes once a lane that is ``waiting`` for PE ``source`` gives up: it has to go, or what it found is
+    worthless.
 
     All lanes then write that this PE has given up, so that each of them sees it: it sends garbage as poison only.
     """
-    own = waiting and (gone or found >= POISON)
+    own = waiting and (gone or worthless(found, epoch))
     if not cuda.any_sync(ALL, own):
         return False
     if own:
@@ -116,7 +117,7 @@ def take(ctx, slot, i, epoch, source):
     """Part ``i`` of the lines in ``slot``, once its line is of this epoch.
 
     It compares for equality: the other buffer holds the lines of the epoch before, no PE sends the next epoch but one
-    before this one is read, and poison is no epoch, so that only the slow path looks for it.
+    before this one is read, and poison and other calls' epochs are unequal, so that only the slow path looks for them.
     """
     spins = 0
     since_ns = 0

@@ -26,7 +26,7 @@ from .intrinsics import (
     store_4,
     store_word,
 )
-from .stubs import CALL
+from .stubs import CALL, SIGNED
 
 WORD = 8
 # Byte offsets of the words of ``ctx``, each a global of its own: the compiler takes those as constants.
@@ -42,13 +42,14 @@ RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL = (
     WORD * ctx_words.RECORD_SOURCE,
     WORD * ctx_words.RECORD_CALL,
 )
-RECORD_EPOCH, RECORD_FOUND, RECORD_ME = (
+RECORD_EPOCH, RECORD_FOUND, RECORD_ME, RECORD_SIGNED = (
     WORD * ctx_words.RECORD_EPOCH,
     WORD * ctx_words.RECORD_FOUND,
     WORD * ctx_words.RECORD_ME,
+    WORD * ctx_words.RECORD_SIGNED,
 )
 ME = WORD * ctx_words.ME
-SPINS = ctx_words.SPINS_BETWEEN_LOOKS
+SPINS, BEHIND, ROUNDS = ctx_words.SPINS_BETWEEN_LOOKS, ctx_words.BEHIND, ctx_words.ROUNDS
 
 
 def block():
@@ -143,25 +144,36 @@ def wait_all(ctx, signals, value, me, n_pes):
 
 
 def poll(ctx, signal, value, source):
-    """One thread's wait: data, or poison, or a deadline, or the abort word."""
+    """One thread's wait: data, or poison, or another call's epoch, or a deadline, or the abort word."""
     spins = 0
     since_ns = 0
     gone = False
     found = load_acquire(signal)
-    while found < value and not gone:
+    while early(found, value) and not gone:
         spins += 1
         if spins % SPINS == 0:
             since_ns, gone = look(ctx, source, since_ns)
+            gone = gone or found >= POISON
         found = load_acquire(signal)
-    if found < value or found >= POISON:
+    if found != value and (early(found, value) or worthless(found, value)):
         give_up(ctx, found, value, source)
+
+
+def early(found, value):
+    """Whether a word is not yet at ``value``: where epochs carry signatures, by the numbers of the rounds alone."""
+    return (found - value) & BEHIND != 0 if SIGNED else found < value
+
+
+def worthless(found, value):
+    """Whether a word is poison, or of the same round as ``value`` and of another call."""
+    return found >= POISON or (SIGNED and found != value and (found - value) & ROUNDS == 0)
 
 
 def look(ctx, source, since_ns):
     """A waiting thread's look at clock and abort word: (when this wait began, whether to give up).
 
     It gives up when it has waited, and PE ``source`` has been silent, for longer than the deadline.  It also tells the
-    watchdog for whom it waits.
+    watch for whom it waits.
     """
     now_ns = global_timer_ns()
     if since_ns == 0:
@@ -189,6 +201,7 @@ def give_up(ctx, found, value, source):
         store_word(record + RECORD_CALL, CALL)
         store_word(record + RECORD_EPOCH, value)
         store_word(record + RECORD_FOUND, found)
+        store_word(record + RECORD_SIGNED, SIGNED)
         fence_system()
         store_word(record + RECORD_TAKEN, 1)
         fence_system()

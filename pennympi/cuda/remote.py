@@ -10,7 +10,7 @@ from typing import Any
 from numba import cuda, int32
 
 from ..compile import context as ctx_words
-from ..compile.cache import folder, made_once
+from ..compile.cache import made_once
 from ..kernels.block import POISON
 from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
@@ -59,8 +59,8 @@ def shim(cc: tuple[int, int]) -> bytes:
         made, _log = nvrtc.compile(SHIM, "pennympi_shim.cu", cc, ltoir=True)
         return made.code
 
-    version = get_version()
-    return made_once(f"shim_sm{cc[0]}{cc[1]}.ltoir", folder(str(version)), make)
+    label = f"shim_sm{cc[0]}{cc[1]}"
+    return made_once(label, (label, str(get_version())), make)
 
 
 def device_calls() -> dict[str, Any]:

@@ -84,8 +84,8 @@ def _start(job: Job) -> World:
     if not setting("PENNYMPI_MULTICAST"):
         os.environ.setdefault("NVSHMEM_DISABLE_NVLS", "1")  # then NVSHMEM makes no multicast objects
     uid = nvshmem.get_unique_id(empty=job.me != 0)
-    job.rendezvous("start of NVSHMEM")
-    job.comm.Bcast(uid._data.view(np.int8), root=0)
+    words = uid._data.view(np.int8)
+    words[...] = job.gather(words, "start of NVSHMEM")[0]
     nvshmem.init(device=device, uid=uid, rank=job.me, nranks=job.n_pes, initializer_method="uid")
     place = (platform.node(), cupy.cuda.runtime.deviceGetPCIBusId(number))
     n_sharing = job.gather(place, "look at the devices").count(place)

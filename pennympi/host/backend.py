@@ -3,7 +3,8 @@
 import ctypes
 import os
 import platform
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.bind import parameters
 from ..compile.options import PLAIN, KernelOptions
-from ..errors import PeerTimeout, Unsupported, recorded_timeout
+from ..errors import PennympiError, Record, Unsupported, recorded_failure
 from ..job import liveness
 from ..job.job import open_jobs
 from ..memory.order import Order
@@ -40,10 +41,10 @@ class HostBackend:
     ll128_safe = True
 
     def __init__(self, job: Any, heap_bytes: int | None):
-        self.comm = job.comm
+        self.comm, self._find_call = job.comm, job.control.find
         self.multicast: bool = setting("PENNYMPI_MULTICAST")
         self.device_name = processor()
-        self._heap = Heap(self.comm, heap_bytes)
+        self._heap = Heap(job, heap_bytes)
         self._kept: list[np.ndarray] = []
         self.call_names: dict[int, str] = {}
         self._record = np.zeros(ctx_words.RECORD_WORDS, np.int64)
@@ -51,17 +52,19 @@ class HostBackend:
         self.ctx = np.zeros(ctx_words.DELTAS + self.comm.size, np.int64)
         self.ctx[ctx_words.ME], self.ctx[ctx_words.N_PES] = self.comm.rank, self.comm.size
         self.ctx[ctx_words.TIMEOUT_NS] = int(self.timeout_s * 1e9)
-        cores = set().union(*self.comm.allgather(os.sched_getaffinity(0)))
+        cores = set().union(*job.gather(os.sched_getaffinity(0), "count of cores"))
         running = max(job.control.n_local for job in open_jobs)  # a row's PEs share the cores with other rows
         self.ctx[ctx_words.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
         self.ctx[ctx_words.RECORD] = self._record.ctypes.data
         self._alive = np.array([job.control.last_alive_address(pe) for pe in range(self.comm.size)], np.int64)
         self.ctx[ctx_words.ALIVE], self.ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address
+        self.ctx[ctx_words.ABORT] = liveness.watch_words_address
         self.ctx[ctx_words.DELTAS :] = self._heap.deltas
         self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
         self.ctx[ctx_words.SENT] = 0 if self._sent is None else self._sent.ctypes.data
         self.ctx_address = self.ctx.ctypes.data
         self.order = Order(streams, self.max_blocks)
+        self.calls = threading.Lock()  # held by the thread that runs a kernel: ``ctx`` is one for all
 
     # memory
     def allocate(self, nbytes: int) -> int:
@@ -108,7 +111,8 @@ class HostBackend:
         unique = "_".join((kernel.__module__, kernel.__qualname__, elements.name if elements else "bytes", kinds))
         unique = "".join(c if c.isalnum() else "_" for c in unique)
         residual = "residual" in parameters(kernel) and "residual" not in options.constants
-        return HostKernel(self, compile_kernel(kernel, unique, elements, "i" + kinds), name, options.reduction, residual)
+        compiled, many_blocks = compile_kernel(kernel, unique, elements, "i" + kinds), options.bounds is not None
+        return HostKernel(self, compiled, name, options.reduction, residual, many_blocks)
 
     # streams
     def stream(self, priority: str) -> streams.Stream:
@@ -125,14 +129,12 @@ class HostBackend:
     def synchronize(self, stream: Any) -> None:
         self.stream_handle(stream)
 
-    def failure(self) -> PeerTimeout | None:
+    def failure(self) -> PennympiError | None:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
-        source, call, epoch, found = (
-            int(self._record[i]) for i in range(ctx_words.RECORD_SOURCE, ctx_words.RECORD_FOUND + 1)
-        )
-        name = self.call_names.get(call, "a kernel")
-        return recorded_timeout(self.comm.rank, source, name, epoch, found, self.timeout_s)
+        _, source, call, epoch, found, _, signed = map(int, self._record[: ctx_words.RECORD_SIGNED + 1])
+        record = Record(self.comm.rank, source, self.call_names.get(call, "a kernel"), epoch, found, bool(signed))
+        return recorded_failure(record, self.timeout_s, self._find_call)
 
     # transfers: a store is all there is
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
@@ -165,12 +167,12 @@ class HostBackend:
 
     def describe(self) -> list[tuple[str, str]]:
         return [
-            ("heap", f"{self._heap.size_bytes} bytes a PE in one shared-memory window"),
+            ("heap", f"{self._heap.size_bytes} bytes a PE in memory that the node shares"),
             ("links", "shared memory, all to all"),
         ]
 
-    def close(self) -> None:
-        self._heap.close()
+    def close(self, kept: Collection[int] = ()) -> None:
+        self._heap.close(kept)
 
 
 def processor() -> str:

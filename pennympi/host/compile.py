@@ -1,59 +1,118 @@
-"""From a kernel to machine code on a CPU, cached on disk."""
+"""From a kernel to machine code on a CPU, cached on disk.
 
+A file of the cache holds a line of JSON and an ELF object, which LLVM links into the process.  Nothing in it is
+unpickled or run by Python.
+"""
+
+import ctypes
+import json
+import sys
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
+import llvmlite
+import llvmlite.binding as llvm
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
-from numba.core.ccallback import CFunc
+from numba import _dynfunc
+from numba.core import codegen, config
+from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
 
 from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
-from ..compile.bind import bind, call_source, kernel_hash, parameters
-from ..compile.cache import folder, one_at_a_time
+from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
+from ..compile.cache import made_once
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
 from .multicast import BODIES
-from .primitives import show_alive
+from .primitives import SIGNED_BODIES, show_alive
 
 device_function = partial(numba.njit, **OPTIONS)
+_ENVIRONMENT = "_ZN08NumbaEnv"  # how the variables begin through which Numba's code finds its Python objects
+_UNRESOLVED = ".numba.unresolved$"
 
 
-class _Folder(_CacheLocator):
-    """Where Numba keeps a kernel: our folder, whose name changes with our sources."""
-
-    def __init__(self, function: Any, source: str):
-        self._stamp = getattr(function, "source_stamp", "")
-        self._line = 0
-
-    @classmethod
-    def from_function(cls, function, source):
-        return cls(function, source)
-
-    def get_cache_path(self):
-        return str(folder(numba.__version__))
-
-    def get_source_stamp(self):
-        return self._stamp
-
-    def get_disambiguator(self):
-        return self._stamp
+class NotPortable(Exception):
+    """Compiled code that only runs in the process that made it."""
 
 
-class _CacheImpl(CompileResultCacheImpl):
-    _locator_classes = [_Folder]
+class Loaded(NamedTuple):
+    """Machine code in this process.  engine: owns the memory."""
+
+    engine: Any
+    address: int
+    environments: tuple[Any, ...]
 
 
-class _Cache(FunctionCache):
-    _impl_class = _CacheImpl
+def facts() -> tuple[str, ...]:
+    """What machine code depends on beside its source: compilers, their settings, the CPU."""
+    options = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.USING_SVML, config.DEBUGINFO_DEFAULT)
+    cpu = config.CPU_NAME or llvm.get_host_cpu_name()
+    features = config.CPU_FEATURES if config.CPU_FEATURES is not None else codegen.get_host_cpu_features()
+    return numba.__version__, llvmlite.__version__, " ".join(map(str, options)), llvm.get_process_triple(), cpu, features
 
 
-def bodies(dtype: DType | None) -> dict[str, Any]:
+def packed(library: Any, entry: str) -> bytes:
+    """The machine code of a library of Numba as bytes.  entry: the symbol that is called
+
+    Raises NotPortable where it refers to memory of this process, as a kernel with a large array among its globals does.
+    """
+    try:
+        library._ensure_finalized()
+        module, code = library._final_module, library._compiled_object
+        variables = [variable.name for variable in module.global_variables]
+        environments = [name for name in variables if name.startswith(_ENVIRONMENT)]
+        declared = [one.name for one in (*module.functions, *module.global_variables) if one.is_declaration]
+        bound = library.has_dynamic_globals or any(name.startswith(_UNRESOLVED) for name in variables)
+        for name in environments:
+            known = lookup_environment(name)
+            bound = bound or (known is not None and bool(known.consts))
+    except AttributeError as error:  # of another Numba than those this was written for
+        raise NotPortable(str(error)) from None
+    if bound or not isinstance(code, bytes):
+        raise NotPortable(entry)
+    needs = [name for name in declared if not name.startswith("llvm.")]
+    return json.dumps([entry, environments, needs]).encode() + b"\n" + code
+
+
+def load(data: bytes) -> Loaded:
+    """Link what ``packed`` returned into this process.  Raises NotPortable where this process lacks what it calls."""
+    head, _, code = data.partition(b"\n")
+    entry, names, needs = json.loads(head)
+    cpu_target.target_context.codegen()  # makes LLVM know this CPU and the functions of Numba
+    if not all(map(llvm.address_of_symbol, needs)):
+        cpu_target.target_context.refresh()  # more of them, which takes longer
+        if lacking := [name for name in needs if not llvm.address_of_symbol(name)]:
+            raise NotPortable(", ".join(lacking))  # LLVM would end the process
+    # An engine of its own: symbols of two kernels may have the same name.
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    machine = target.create_target_machine(jit=True, codemodel="jitdefault")
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=config.USE_LLVMLITE_MEMORY_MANAGER)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    environments = tuple(_dynfunc.Environment({}) for _ in names)
+    for name, environment in zip(names, environments, strict=True):
+        ctypes.c_void_p.from_address(engine.get_global_value_address(name)).value = id(environment)
+    address = engine.get_function_address(entry)
+    if not address:
+        raise NotPortable(entry)
+    return Loaded(engine, address, environments)
+
+
+def as_function(loaded: Loaded, name: str) -> Callable[..., None]:
+    """A Python function whose machine code has Python's own calling convention."""
+    made: Callable[..., None] = _dynfunc.make_function(
+        sys.modules[__name__], name, f"machine code of {name}", loaded.address, loaded.environments[0], loaded
+    )
+    return made
+
+
+def bodies(kernel: Callable[..., Any], dtype: DType | None) -> dict[str, Any]:
     """The bodies of all primitives; of ``load``, ``store`` and ``real`` where a dtype is given."""
-    return BODIES | (accessors(dtype) if dtype else {})
+    return BODIES | (SIGNED_BODIES if signs(kernel) else {}) | (accessors(dtype) if dtype else {})
 
 
 @cache
@@ -63,7 +122,28 @@ def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, k
     name:  unique for kernel, dtype and kinds
     kinds: a letter for each parameter, ``ctx`` among them: "i" int64 or "f" float64
     """
-    body = device_function(bind(kernel, bodies(dtype), device_function, tag=name))
+    letters = {"i": numba.int64, "f": numba.float64}
+    signature = numba.void(numba.int64, *(letters[kind] for kind in kinds))
+
+    @cache
+    def compiled() -> Any:
+        dispatcher = numba.njit(_launcher(kernel, name, dtype), **OPTIONS)
+        dispatcher.compile(signature)
+        return dispatcher
+
+    def make() -> bytes:
+        result = compiled().overloads[signature.args]
+        return packed(result.library, result.fndesc.llvm_cpython_wrapper_name)
+
+    try:
+        return as_function(load(made_once(name, (*facts(), name, kernel_hash(kernel)), make)), name)
+    except NotPortable:  # compiled again by every process
+        return compiled()
+
+
+def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> FunctionType:
+    """The plain function (blocks, ctx, ...) that runs the kernel block after block."""
+    body = device_function(bind(kernel, bodies(kernel, dtype), device_function, tag=name))
     names = parameters(kernel)
     arguments, records = call_source(kernel, {})
     source = (
@@ -76,25 +156,7 @@ def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, k
     scope: dict[str, Any] = {"body": body, "__name__": __name__, **records}
     scope |= {"set_block": set_block, "coarse_ns": coarse_ns, "show_alive": show_alive}
     exec(compile(source, __file__, "exec"), scope)  # only a parameter list differs
-    launcher = scope[name]
-    launcher.source_stamp = kernel_hash(kernel)
-    letters = {"i": numba.int64, "f": numba.float64}
-    signature = numba.void(numba.int64, *(letters[kind] for kind in kinds))
-    dispatcher = numba.njit(launcher, **OPTIONS)
-    dispatcher._cache = _Cache(launcher)
-    _compile_once(name, dispatcher._cache, signature, lambda: dispatcher.compile(signature))
-    return dispatcher
-
-
-def _compile_once(name: str, kept: _Cache, signature: Any, make: Callable[[], Any]) -> None:
-    """Load a kernel that is on disk, else let one process of the node compile it."""
-    cpu_target.target_context.refresh()
-    key = kept._index_key(signature, cpu_target.target_context.codegen())
-    if key in kept._cache_file._load_index():
-        make()
-        return
-    with one_at_a_time(name, folder(numba.__version__)):
-        make()
+    return scope[name]
 
 
 @cache
@@ -110,13 +172,14 @@ def loop_address(step: str, dtype: DType, op: str) -> int:
         op = "sum"  # avg differs in its last step only
     if step == "widen":
         op = "sum"
-    return int(_loop(step, dtype, op).address or 0)
+    return _loop(step, dtype, op).address
 
 
 @cache
-def _loop(step: str, dtype: DType, op: str) -> Any:
-    function = loop(step, dtype, op)
-    compiled: Any = CFunc(function, (LOOP_SIGNATURE.args, LOOP_SIGNATURE.return_type), {}, {})
-    compiled._cache = _Cache(function)
-    _compile_once(function.__name__, compiled._cache, LOOP_SIGNATURE, compiled.compile)
-    return compiled
+def _loop(step: str, dtype: DType, op: str) -> Loaded:
+    def make() -> bytes:
+        compiled: Any = numba.cfunc(LOOP_SIGNATURE)(loop(step, dtype, op))
+        return packed(compiled._library, compiled.native_name)
+
+    name = f"{step}_{dtype.name}_{op}"
+    return load(made_once(name, (*facts(), name), make))

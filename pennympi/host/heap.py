@@ -1,57 +1,58 @@
-"""The symmetric heap of a node: one MPI shared-memory window, mapped by every PE."""
+"""The symmetric heap of a node: memory that every PE maps, one part for each PE."""
 
-import ctypes
-import os
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 import numpy as np
-from mpi4py import MPI
 
 from ..arrays.dtypes import DType
 from ..errors import SymmetricHeapExhausted, Unsupported
-from ..memory.freelist import ALIGN_BYTES, FreeList
+from ..job.job import Job
+from ..job.shared_memory import SharedMemory, room_bytes
+from ..memory.freelist import FreeList, aligned
 from ..settings import setting
 
-PAGE_BYTES = 4096
-
-
-def default_bytes(n_local: int) -> int:
-    """Bytes of the heap of one PE where none are asked for: 1 GiB, less where shared memory is small."""
-    room = os.statvfs("/dev/shm")
-    return min(1 << 30, room.f_bavail * room.f_frsize // 2 // n_local)
+DEFAULT_BYTES = 1 << 30  # of a PE, where none are asked for and the node has twice as much memory for each
+STEP_BYTES = 1 << 20  # of which pages are reserved, and a quarter of what is reserved
+CHECKED_BYTES = 64 << 20  # a step of the node that may not fit into its memory
+REMEDY = "ask for less by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE, or run fewer PEs on this node"
 
 
 class Heap:
-    """Symmetric memory by shared window.
+    """Symmetric memory of one team.  Making it and ``allocate`` are collective.
 
-    base:     address of this PE's part
-    deltas:   what to add to an address of this PE's part to get that of each PE's instance
-    of_teams: the heaps of all teams of this process
+    size_bytes: of each PE's part, the largest that a PE asks for
+    base:       address of this PE's part
+    deltas:     what to add to an address of this PE's part to get that of each PE's instance
+    of_teams:   the heaps of all teams of this process
+    Pages are taken as they are allocated, by all PEs or by none.
     """
 
     of_teams: ClassVar[list["Heap"]] = []
 
-    def __init__(self, comm: MPI.Intracomm, heap_bytes: int | None):
-        node: Any = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        if node.size != comm.size:
-            node.Free()
+    def __init__(self, job: Job, heap_bytes: int | None):
+        self._job, n_pes = job, job.n_pes
+        if job.control.n_local != n_pes:
             raise Unsupported(
-                f"the host backend joins PEs of one node, and this communicator's {comm.size} PEs are on several; "
+                f"the host backend joins PEs of one node, and this communicator's {n_pes} PEs are on several; "
                 "use the cuda backend there, or split the communicator by node"
             )
-        request = heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE") or default_bytes(node.size)
-        self.size_bytes = -(-request // PAGE_BYTES) * PAGE_BYTES
-        self._window = MPI.Win.Allocate_shared(self.size_bytes + PAGE_BYTES, 1, comm=node)
-        node.Free()
-        starts = [self._window.Shared_query(pe)[0].address for pe in range(comm.size)]
-        pad = -starts[comm.rank] % ALIGN_BYTES
-        self.base = starts[comm.rank] + pad
-        self.deltas = [start - starts[comm.rank] for start in starts]
-        self._free = FreeList(self.size_bytes)
+        said = self._gather((heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE") or 0, room_bytes()))
+        request, room = max(said)[0], min(room for _, room in said) // n_pes
+        if request > room:
+            raise SymmetricHeapExhausted(request, room, REMEDY)
+        part_bytes = request or min(DEFAULT_BYTES, room // 2)
+        self._memory = SharedMemory(self._gather, job.me, job.control.pes, part_bytes, "a symmetric heap", whole=False)
+        self.size_bytes, self.base = self._memory.part_bytes, self._memory.address
+        self.deltas = [address - self.base for address in self._memory.addresses]
+        self._free, self._reserved_bytes = FreeList(self.size_bytes), 0
         self.of_teams.append(self)
 
+    def _gather(self, data: Any) -> list[Any]:
+        return self._job.gather(data, "growth of the symmetric heap")
+
     def allocate(self, nbytes: int) -> int:
-        """Allocate ``nbytes`` symmetric bytes and return their address.  Raises SymmetricHeapExhausted."""
+        """Allocate ``nbytes`` symmetric bytes and return their address.  Collective.  Raises SymmetricHeapExhausted."""
         offset = self._free.take(nbytes)
         if offset is None:
             raise SymmetricHeapExhausted(
@@ -59,7 +60,30 @@ class Heap:
                 self._free.free_bytes,
                 "free arrays, or give more by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE",
             )
+        try:
+            self._reserve(offset + aligned(nbytes), nbytes)
+        except SymmetricHeapExhausted:
+            self._free.release(offset)
+            raise
         return self.base + offset
+
+    def _reserve(self, end: int, nbytes: int) -> None:
+        """Take the pages up to offset ``end``, on every PE or on none.  Collective: all PEs allocate alike."""
+        start = self._reserved_bytes
+        if end <= start:
+            return
+        goal = min(self.size_bytes, max(-(-end // STEP_BYTES) * STEP_BYTES, start + start // 4))
+        if (goal - start) * self._job.n_pes >= CHECKED_BYTES:  # Linux grants what it does not have, and kills later
+            room = min(self._gather(room_bytes())) // self._job.n_pes
+            goal = max(end, min(goal, start + room))
+            if goal - start > room:
+                raise SymmetricHeapExhausted(nbytes, room, f"the node has no more memory; {REMEDY}")
+        problems = self._gather(self._memory.reserve(start, goal - start))
+        if any(problems):
+            self._memory.discard(start, goal - start)
+            pe, problem = next((pe, problem) for pe, problem in enumerate(problems) if problem)
+            raise SymmetricHeapExhausted(nbytes, 0, f"PE {pe}: {problem.text}")
+        self._reserved_bytes = goal
 
     def release(self, address: int) -> None:
         """Give an allocation back."""
@@ -71,15 +95,21 @@ class Heap:
 
     def taken(self, address: int) -> bool:
         """Whether an address lies in memory that is allocated."""
-        return self._free.taken_at(address - self.base)
+        return self._free.taken_at(address - self.base) is not None
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
-        """The memory at an address of this process as an array."""
-        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.item_bytes
-        memory: Any = (ctypes.c_byte * max(nbytes, 1)).from_address(address)  # an empty array has an address too
-        return np.ndarray(shape, dtype.numpy, memory)
+        """The memory at an address of this process as an array, which keeps it mapped."""
+        memory: Any = self._memory.buffer
+        return np.ndarray(shape, dtype.numpy, memory, address - self._memory.addresses[0])
 
-    def close(self) -> None:
-        """Unmap.  Collective."""
+    def close(self, kept: Collection[int]) -> None:
+        """Give the memory back; that of the arrays when the last of them has died.
+
+        kept: addresses of the allocations in which an array may still live
+        """
         self.of_teams.remove(self)
-        self._window.Free()
+        for address in set(self._free.taken) - {address - self.base for address in kept}:
+            self._free.release(address)
+        for start, nbytes in self._free.free:
+            self._memory.discard(start, nbytes)
+        self._memory.close()

@@ -1,14 +1,17 @@
 """Launching a compiled kernel on a CPU: a call, then a look at whether one of its waits gave up."""
 
-import ctypes
+import threading
 import zlib
+from array import array
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from ..arrays.dtypes import DType
 from ..backend import Run
 from ..compile import context as ctx_words
 from ..compile.arithmetic import CLOSE, PLUS, STEPS
+from ..errors import TwoThreads
 from .compile import loop_address
 
 GAVE_UP = ctx_words.GAVE_UP
@@ -18,6 +21,7 @@ class HostKernel:
     """A compiled kernel and what ``ctx`` must hold while it runs.
 
     residual: its calls pass a residual, which other element loops add
+    many_blocks: it may be launched with more than one block
     """
 
     def __init__(
@@ -27,6 +31,7 @@ class HostKernel:
         name: str,
         reduction: tuple[DType, str] | None,
         residual: bool = False,
+        many_blocks: bool = False,
     ):
         self._backend, self._compiled = backend, compiled
         words = [zlib.crc32(name.encode())]
@@ -37,16 +42,29 @@ class HostKernel:
             dtype, op = reduction
             words += [loop_address(step, dtype, what) for step, what in ((CLOSE, op), ("finish", "sum"), (PLUS, "sum"))]
         backend.call_names[words[0]] = name
-        self._words = (ctypes.c_int64 * len(words))(*words)
-        self._at = backend.ctx_address + 8 * ctx_words.CALL, ctypes.addressof(self._words), ctypes.sizeof(self._words)
         self._ctx = memoryview(backend.ctx)  # read faster than an array
+        self._words = memoryview(array("q", words)).cast("B")
+        self._to = self._ctx.cast("B")[8 * ctx_words.CALL : 8 * (ctx_words.CALL + len(words))]
+        calls = _Both(backend.calls, _grid_of(compiled)) if many_blocks else backend.calls
+        self._begin, self._end = calls.acquire, calls.release
 
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
-        """Run the kernel and return when it has ended.  Raises PeerTimeout; nothing runs if an earlier wait gave up."""
+        """Run the kernel and return when it has ended.
+
+        Raises PeerTimeout; nothing runs if an earlier wait gave up.  Raises TwoThreads while another launch runs.
+        """
         ctx = self._ctx
-        if not ctx[GAVE_UP]:
-            ctypes.memmove(*self._at)
-            self._compiled(blocks, self._backend.ctx_address, *args)
+        if not self._begin(False):
+            raise TwoThreads(
+                "two threads call one team, or one kernel of several blocks on two teams, at the same time: "
+                "let one call return before the next begins"
+            )
+        try:
+            if not ctx[GAVE_UP]:
+                self._to[:] = self._words
+                self._compiled(blocks, self._backend.ctx_address, *args)
+        finally:
+            self._end()
         if ctx[GAVE_UP]:
             raise self._backend.failure()
 
@@ -60,3 +78,29 @@ class HostKernel:
             self.launch(blocks, values, given[-1])
 
         return run
+
+
+class _Both:
+    """Two locks, taken together or not at all."""
+
+    def __init__(self, one: Any, other: Any):
+        self._one, self._other = one, other
+
+    def acquire(self, blocking: bool) -> bool:
+        """Take both.  Returns False, and takes none, if one of them is taken."""
+        if self._one.acquire(blocking):
+            if self._other.acquire(blocking):
+                return True
+            self._one.release()
+        return False
+
+    def release(self) -> None:
+        """Give both back."""
+        self._other.release()
+        self._one.release()
+
+
+@cache
+def _grid_of(compiled: Callable[..., None]) -> Any:
+    """The lock of a machine code that all teams share: the number of its running block is one variable."""
+    return threading.Lock()

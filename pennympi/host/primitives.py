@@ -6,6 +6,9 @@ from typing import Any
 import numba
 
 from ..compile import context as ctx_words
+from ..compile.context import BEHIND, ROUNDS
+from ..errors import INTERRUPTED
+from ..job.liveness import ABORT, LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
 from ..kernels.block import POISON
 from .intrinsics import (
     call_loop,
@@ -24,6 +27,8 @@ from .intrinsics import (
 
 # A sleep takes 50 us, but Linux may give the core straight back to a process that yields it.  With more PEs than cores
 # only sleep makes way for another PE; with a core for each PE yielding is enough.
+NAPS_BETWEEN_LOOKS = 64
+OVER, ABORTED = -1, -2  # instead of a time
 SPINS_BEFORE_YIELD, PATIENT_SPINS, HASTY_SPINS = 64, 8192, 400
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 BODIES: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
@@ -147,30 +152,69 @@ def signal(ctx, signal, value, pe):
 def wait(ctx, signal, value, source):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
         return
-    patience = load_word(ctx + 8 * ctx_words.PATIENCE)
-    spins = 0
-    since_ns = 0
+    spins = since_ns = 0
     found = load_acquire(signal)
     while found < value:
         spins += 1
-        if spins >= patience:
-            nap()
-        elif spins >= SPINS_BEFORE_YIELD:
-            sched_yield()
-        else:
-            relax()
-        if spins % ctx_words.SPINS_BETWEEN_LOOKS == 0:
-            limit_ns = load_word(ctx + 8 * ctx_words.TIMEOUT_NS)
-            now_ns = monotonic_ns()
-            if since_ns == 0:
-                since_ns = now_ns
-            since_ns = max(since_ns, last_alive_ns(ctx, source))
-            if limit_ns > 0 and now_ns - since_ns > limit_ns:
-                give_up(ctx, found, value, source)
-                return
+        since_ns = pause(ctx, spins, since_ns, source)
+        if since_ns < 0:
+            give_up(ctx, found if since_ns == OVER else INTERRUPTED, value, source, 0)
+            return
         found = load_acquire(signal)
     if found >= POISON:
-        give_up(ctx, found, value, source)
+        give_up(ctx, found, value, source, 0)
+
+
+@numba.njit(**OPTIONS)
+def wait_signed(ctx, signal, value, source):
+    """``wait`` for an epoch that carries the signature of its call: the loop compares the numbers of the rounds only."""
+    if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
+        return
+    spins = since_ns = 0
+    found = load_acquire(signal)
+    while (found - value) & BEHIND != 0:
+        spins += 1
+        since_ns = pause(ctx, spins, since_ns, source)
+        if since_ns < 0 or found >= POISON:
+            give_up(ctx, INTERRUPTED if since_ns == ABORTED else found, value, source, 1)
+            return
+        found = load_acquire(signal)
+    if found != value and (found >= POISON or (found - value) & ROUNDS == 0):
+        give_up(ctx, found, value, source, 1)
+
+
+@numba.njit(**OPTIONS)
+def pause(ctx, spins, since_ns, source):
+    """Between two polls of a signal: what the last ``look`` said."""
+    patience = load_word(ctx + 8 * ctx_words.PATIENCE)
+    if spins >= patience:
+        nap()
+    elif spins >= SPINS_BEFORE_YIELD:
+        sched_yield()
+    else:
+        relax()
+    if spins % (NAPS_BETWEEN_LOOKS if spins >= patience else ctx_words.SPINS_BETWEEN_LOOKS) == 0:
+        return look(ctx, since_ns, source)
+    return since_ns
+
+
+@numba.njit(**OPTIONS)
+def look(ctx, since_ns, source):
+    """A wait's look at the clock: since when the deadline counts (0: not yet); OVER, or ABORTED by the watch."""
+    now_ns = monotonic_ns()
+    own = load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * load_word(ctx + 8 * ctx_words.ME))
+    if own != 0:
+        store_word(own + 8 * WAITS_FOR, source)
+        store_word(own + 8 * LOOKED, now_ns)
+    watch = load_word(ctx + 8 * ctx_words.ABORT)
+    if load_acquire(watch + 8 * ABORT) != 0:
+        return ABORTED
+    if since_ns == 0:
+        since_ns = now_ns
+    since_ns = max(since_ns, last_alive_ns(ctx, source), load_acquire(watch + 8 * RESUMED_NS))
+    limit_ns = load_word(ctx + 8 * ctx_words.TIMEOUT_NS)
+    watched = now_ns - load_acquire(watch + 8 * TICKED_NS) < LATE_NS
+    return OVER if watched and limit_ns > 0 and now_ns - since_ns > limit_ns else since_ns
 
 
 @numba.njit(**OPTIONS)
@@ -195,13 +239,14 @@ def show_alive(ctx, time_ns):
 
 
 @numba.njit(**OPTIONS)
-def give_up(ctx, found, value, source):
+def give_up(ctx, found, value, source, signed):
     """Write the record of the first wait of this PE that gives up; after that no other waits."""
     record = load_word(ctx + 8 * ctx_words.RECORD)
     store_word(record + 8 * ctx_words.RECORD_SOURCE, source)
     store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL))
     store_word(record + 8 * ctx_words.RECORD_EPOCH, value)
     store_word(record + 8 * ctx_words.RECORD_FOUND, found)
+    store_word(record + 8 * ctx_words.RECORD_SIGNED, signed)
     store_release(record + 8 * ctx_words.RECORD_TAKEN, 1)
     store_word(ctx + 8 * ctx_words.GAVE_UP, POISON)
 
@@ -217,6 +262,17 @@ def wait_all(ctx, signals, value, me, n_pes):
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
         wait(ctx, signals + 8 * pe, value, pe)
+
+
+@numba.njit(**OPTIONS)
+def wait_all_signed(ctx, signals, value, me, n_pes):
+    """``wait_all`` for epochs that carry the signature of their call."""
+    for k in range(1, n_pes):
+        pe = (me + k) % n_pes
+        wait_signed(ctx, signals + 8 * pe, value, pe)
+
+
+SIGNED_BODIES = {"wait": wait_signed, "wait_all": wait_all_signed}
 
 
 @body

@@ -9,79 +9,114 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from typing import Any, cast
+import zlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any, NoReturn
 
-import numpy as np
-from mpi4py import MPI
-
+from ..errors import NotInitialized
 from . import liveness
+from .difference import Recent
+from .liveness import LOOKED, WAITS_FOR
+from .process import Process
+from .shared_memory import SharedMemory
 
-COMPUTING, WAITING, LEAVING = range(3)  # the states of a PE
+COMPUTING, WAITING, LEAVING, DONE = range(4)  # the states of a PE; DONE: it may end at any time
+NOBODY, ANYBODY = -2, -1  # for whom a PE waits: for no PE, for one that is not known
+BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time goes on
 
-# The table, in int64 words: a header, then one record for each PE of the node.  A record fills
-# whole cache lines, so that a PE that counts its calls never slows another.  At _CLAIMED is a semaphore (sem_t).
-_ABORT, _CLAIMED, _HEADER_WORDS = 1, 4, 8
-_PROGRESS, _STATE, _PID, _ALIVE, _NAMES = 0, 1, 2, 3, 8  # within a record
-_NAME_WORDS, _MAX_NAMES = 4, 30  # of one name; names that a PE can write down
-_CALL = 32  # progress = calls entered * _CALL + the index of the last call's name: one store writes both
-_RECORD_WORDS = _NAMES + _NAME_WORDS * _MAX_NAMES
+# The part of each PE, in int64 words: a header, which counts in the first PE's part alone, and a record.  A part fills
+# whole pages, so that a PE that counts its calls never slows another.  At _CLAIMED is a semaphore (sem_t).
+_ABORT, _CLAIMED = 1, 4
+_PROGRESS, _STATE, _ALIVE, _COMPARED, _TEXTS = 8, 9, 11, 12, 16  # two words are at _COMPARED
+_TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
+_SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and signature, and its bytes
+_CALL = 64  # progress = calls entered * _CALL + the slot of the last call's text: one store writes both
+_PART_BYTES = 8 * (_TEXTS + _SLOT_WORDS * _MOST_TEXTS)
+_RECALLED = 4096  # calls since the last meeting that are compared there
+_TOLD = 8  # of these, those that a message can name
 _libc = ctypes.CDLL(None)
 
 
-class Control:
-    """The table of one node.  Making and closing a Control are collective over ``comm``.
+def signature_of(text: str) -> int:
+    """16 bits, not all zero, that tell one description of a call from another."""
+    return zlib.crc32(text.encode()) & 0xFFFF or 1
 
-    me:      this PE's rank in ``comm``;  pes: the ranks in ``comm`` of the PEs of this node
-    node:    the communicator of these PEs;  local, n_local: this PE's rank in it, and its size
+
+class Control:
+    """The table of one node.  Making a Control is collective over its team.
+
+    me:        this PE in the team
+    processes: of the team, in order of PE
+    gather:    over the team: gives what every PE passes
+    pes:       the PEs of this node, in order;  local, n_local: this PE's place among them, and their number
     """
 
-    def __init__(self, comm: MPI.Intracomm):
-        self.me = comm.Get_rank()
-        self.node = cast(MPI.Intracomm, comm.Split_type(MPI.COMM_TYPE_SHARED))
-        self.local, self.n_local = self.node.Get_rank(), self.node.Get_size()
-        size_bytes = 8 * (_HEADER_WORDS + _RECORD_WORDS * self.n_local)
-        self._window = MPI.Win.Allocate_shared(size_bytes if self.local == 0 else 0, 8, comm=self.node)
-        table = cast(Any, self._window.Shared_query(0)[0])
-        self._words = memoryview(table).cast("B").cast("q")
-        self._semaphore = ctypes.c_void_p(table.address + 8 * _CLAIMED)
-        self._base = table.address
+    def __init__(self, me: int, processes: Sequence[Process], gather: Callable[[Any], list[Any]]):
+        self.me, self.processes = me, processes
+        self.pes = [pe for pe, process in enumerate(processes) if process.node == processes[me].node]
+        self.local, self.n_local = self.pes.index(me), len(self.pes)
+        self._memory = SharedMemory(gather, me, self.pes, _PART_BYTES, "the table of its node's PEs")
+        self._bytes = memoryview(self._memory.buffer).cast("B")
+        self._words: Any = self._bytes.cast("q")
+        self._part = dict(zip(self.pes, range(0, len(self._words), self._memory.part_bytes // 8), strict=True))
+        self._semaphore = ctypes.c_void_p(self._memory.addresses[0] + 8 * _CLAIMED)
         if self.local == 0:
-            np.asarray(self._words)[:] = 0
             _libc.sem_init(self._semaphore, 1, 1)  # for all processes that map it; one may take it
-        self._window.Lock_all(MPI.MODE_NOCHECK)
-        self.pes = self.node.allgather(self.me)  # also a barrier: no PE writes before the table is cleared
-        self._names: dict[str, int] = {}
+        self._slots: dict[str, int] = {}  # the slot of each text that is written down, the oldest first
         self._calls = 0  # calls entered * _CALL
-        self._record = _HEADER_WORDS + _RECORD_WORDS * self.local
-        self._progress = self._record + _PROGRESS
-        self._words[self._record + _PID] = os.getpid()
-        self._record_of = {pe: number for number, pe in enumerate(self.pes)}
-        liveness.add_word(self.last_alive_address(self.me))
+        self._met_at = self._meetings = self._written = 0  # calls up to the last meeting; meetings; texts written
+        self._recent: deque[str] = deque(maxlen=_RECALLED)
+        self._recall = self._recent.append
+        self._progress = self._part[me] + _PROGRESS
+        liveness.add_word(self.last_alive_address(me))
         liveness.show_alive(time.monotonic_ns())
-        forget_names(self.node)
+        forget_names(gather, me, self.pes)  # from here on the others may use the table, too
 
-    def enter(self, name: str) -> None:
-        """Write down that this PE enters ``name``, a call that every PE makes.  Costs about 0.1 us."""
+    def enter(self, text: str) -> None:
+        """Write down that this PE enters a call that every PE makes.  Costs about 0.15 us.  text: describes the call"""
         try:
-            number = self._names[name]
+            slot = self._slots[text]
         except KeyError:
-            number = self._learn(name)
+            slot = self._learn(text)
         self._calls = calls = self._calls + _CALL
-        self._words[self._progress] = calls + number
+        self._words[self._progress] = calls + slot
+        self._recall(text)
 
-    def _learn(self, name: str) -> int:
-        """The index of a new name, written where the others can read it (as "..." when the record is full)."""
-        number = min(len(self._names), _MAX_NAMES - 1)
-        self._names[name] = number
-        text = name.encode()[: 8 * _NAME_WORDS] if len(self._names) < _MAX_NAMES else b"..."
-        at = self._record + _NAMES + _NAME_WORDS * number
-        padded = text.ljust(8 * _NAME_WORDS, b"\0")
-        np.asarray(self._words[at : at + _NAME_WORDS]).view(np.uint8)[:] = np.frombuffer(padded, np.uint8)
-        return number
+    def _learn(self, text: str) -> int:
+        """The slot of a new text, written where the others can read it in place of the oldest one."""
+        slot = len(self._slots)
+        if slot == _MOST_TEXTS:
+            oldest = iter(self._slots)
+            out = next(oldest)
+            if self._slots[out] == self._words[self._progress] % _CALL:  # that the others may be reading
+                out = next(oldest)
+            slot = self._slots.pop(out)
+        self._slots[text] = slot
+        at = self._part[self.me] + _TEXTS + _SLOT_WORDS * slot
+        self._words[at] = 0  # while the bytes are of neither text
+        self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES] = text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0")
+        self._written += 1
+        self._words[at] = self._written << 16 | signature_of(text)
+        return slot
+
+    def write_down(self, text: str) -> None:
+        """Let the others find a call that not every PE makes."""
+        if text not in self._slots:
+            self._learn(text)
+
+    def set_compared(self, number: int, word: int) -> None:
+        """Write the word of this PE for comparison ``number`` (``call_guard.py``); the word of the one before stays."""
+        self._words[self._part[self.me] + _COMPARED + number % 2] = word
+
+    def compared(self, pe: int, number: int) -> int:
+        """The word of ``pe``, a PE of this node, for comparison ``number``, or for one two or more before it."""
+        return self._words[self._part[pe] + _COMPARED + number % 2]
 
     def set_state(self, state: int) -> None:
         """Write what this PE is doing: COMPUTING, WAITING (inside a wait of the library) or LEAVING (the program)."""
-        self._words[self._record + _STATE] = state
+        self._words[self._part[self.me] + _STATE] = state
 
     def claim(self) -> bool:
         """True for exactly one thread of all processes of the node: the one that may print why the job ends.
@@ -93,90 +128,148 @@ class Control:
     @property
     def abort(self) -> bool:
         """True once a PE of the node has begun to end the job."""
-        return self._words[_ABORT] != 0
+        return self._words[self._part[self.pes[0]] + _ABORT] != 0
 
     def set_abort(self) -> None:
         """Tell the node that this PE ends the job."""
-        self._words[_ABORT] = 1
+        self._words[self._part[self.pes[0]] + _ABORT] = 1
 
     @property
     def entered(self) -> int:
         """A number that grows with every call that this PE enters."""
         return self._calls
 
+    def recent(self) -> Recent:
+        """The calls of this PE since ``met`` was called, at least one of them."""
+        calls = self._calls // _CALL
+        since = "\n".join((str(self._meetings), str(calls - self._met_at), *self._recent))
+        told = tuple(islice(reversed(self._recent), _TOLD))
+        return Recent(zlib.crc32(since.encode()), calls, told[::-1])
+
+    def met(self) -> None:
+        """Begin to count anew: all PEs have compared their calls."""
+        self._recent.clear()
+        self._met_at, self._meetings = self._calls // _CALL, self._meetings + 1
+
     def last_alive_address(self, pe: int) -> int:
         """Address, in this process, of the word that ``last_alive_ns`` reads; 0 for a PE of another node."""
-        return self._base + 8 * (self._at(pe) + _ALIVE) if pe in self._record_of else 0
+        return self._memory.addresses[0] + 8 * (self._part[pe] + _ALIVE) if pe in self._part else 0
 
     def last_alive_ns(self, pe: int) -> int:
         """When ``pe`` last showed a sign of life, in ns of CLOCK_MONOTONIC; 0 for a PE of another node."""
-        return self._words[self._at(pe) + _ALIVE] if pe in self._record_of else 0
+        return self._words[self._part[pe] + _ALIVE] if pe in self._part else 0
 
     def calls(self, pe: int) -> int:
         """How many collective calls ``pe``, a PE of this node, has entered."""
-        return self._words[self._at(pe) + _PROGRESS] // _CALL
+        return self._words[self._part[pe] + _PROGRESS] // _CALL
 
     def state(self, pe: int) -> int:
         """COMPUTING, WAITING or LEAVING, for a PE of this node."""
-        return self._words[self._at(pe) + _STATE]
+        return self._words[self._part[pe] + _STATE]
 
     def call(self, pe: int) -> str:
-        """The last call that ``pe``, a PE of this node, entered: "allreduce (call 7)"."""
-        at, calls = self._at(pe), self.calls(pe)
-        if not calls:
-            return "no call yet"
-        first = at + _NAMES + _NAME_WORDS * (self._words[at + _PROGRESS] % _CALL)
-        name = self._words[first : first + _NAME_WORDS].tobytes().rstrip(b"\0").decode(errors="replace")
-        return f"{name} (call {calls})"
+        """The last call that ``pe``, a PE of this node, entered: "allreduce of 8 float32, sum (call 7)"."""
+        text: str | None = "..."
+        for _ in range(20):  # a PE may go on while it is looked at
+            progress = self._words[self._part[pe] + _PROGRESS]
+            if progress < _CALL:
+                return "no call yet"
+            text = self._text(pe, progress % _CALL)
+            if text is not None and (self._words[self._part[pe] + _PROGRESS] - progress) % _CALL == 0:
+                break
+        return f"{text or '...'} (call {progress // _CALL})"
 
-    def ahead(self) -> list[int]:
-        """The PEs of this node that have entered more calls than this PE, and are still in the program."""
-        return [pe for pe in self.pes if self.calls(pe) > self._calls // _CALL and self.state(pe) != LEAVING]
+    def find(self, pe: int, signature: int) -> str | None:
+        """A call that ``pe`` has written down and whose ``signature_of`` this is; None if there is none on this node."""
+        if pe in self._part:
+            first = self._part[pe] + _TEXTS
+            for slot in range(_MOST_TEXTS):
+                if self._words[first + _SLOT_WORDS * slot] & 0xFFFF == signature:
+                    text = self._text(pe, slot)
+                    if text is not None:
+                        return text
+        return None
+
+    def _text(self, pe: int, slot: int) -> str | None:
+        """What is written in a slot; None while it is being written."""
+        at = self._part[pe] + _TEXTS + _SLOT_WORDS * slot
+        before = self._words[at]
+        text = bytes(self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES])
+        if before == 0 or self._words[at] != before:
+            return None
+        return text.rstrip(b"\0").decode(errors="replace")
+
+    def show_waiting(self, pe: int) -> None:
+        """Write that this PE waits for ``pe`` now.  The waits of host kernels do so themselves."""
+        own = self._part[self.me] + _ALIVE
+        self._words[own + WAITS_FOR] = pe
+        self._words[own + LOOKED] = time.monotonic_ns()
+
+    def waits_for(self, pe: int) -> int:
+        """The PE that ``pe``, a PE of this node, waits for; ANYBODY, or NOBODY."""
+        word = self._part[pe] + _ALIVE
+        waits = time.monotonic_ns() - self._words[word + LOOKED] < BELIEVED_NS
+        return self._words[word + WAITS_FOR] if waits else NOBODY
+
+    def in_vain(self) -> list[int]:
+        """The PEs of this node that wait for this PE, which is leaving, directly or through other PEs."""
+        waits = {pe: self.waits_for(pe) for pe in self.pes}
+        if waits.pop(self.me) != NOBODY:
+            return []  # what they wait for may still come
+        gone = {self.me, *(pe for pe in self.pes if self.state(pe) >= LEAVING)}
+        all_here = len(self.pes) == len(self.processes)
+        nobody_comes = all_here and all(pe in gone or whom != NOBODY for pe, whom in waits.items())
+        found: list[int] = []
+        while more := [
+            pe
+            for pe, whom in waits.items()
+            if pe not in (*gone, *found) and (whom in (*gone, *found) or (whom == ANYBODY and nobody_comes))
+        ]:
+            found += more
+        return found
 
     def describe(self, pe: int) -> str:
         """What ``pe`` is doing, in words, as far as this node knows."""
-        if pe not in self.pes:
+        if pe not in self._part:
             return f"PE {pe} is on another node"
-        pid = self._words[self._at(pe) + _PID]
-        state = _process_state(pid)
-        if state in "TtZX":
-            return f"PE {pe} (process {pid}) {'is stopped' if state in 'Tt' else 'has ended'} after {self.call(pe)}"
-        if self.state(pe) == LEAVING:
-            return f"PE {pe} (process {pid}) left the program after {self.call(pe)}"
-        doing = "waits in" if self.state(pe) == WAITING else "last entered"
-        return f"PE {pe} (process {pid}) {doing} {self.call(pe)}"
+        if halted := self.halted(pe):
+            return f"{halted} after {self.call(pe)}"
+        whom, left = self.waits_for(pe), "left the program after"
+        doing = {WAITING: "waits in", LEAVING: left, DONE: left}.get(self.state(pe), "last entered")
+        if doing == "last entered" and whom != NOBODY:
+            doing = f"waits for {f'PE {whom}' if whom >= 0 else 'a signal'}; it last entered"
+        return f"PE {pe} (process {self.processes[pe].pid}) {doing} {self.call(pe)}"
 
-    def _at(self, pe: int) -> int:
-        return _HEADER_WORDS + _RECORD_WORDS * self._record_of[pe]
+    def halted(self, pe: int) -> str:
+        """That ``pe`` is stopped or has ended, in words; "" if it runs or is on another node."""
+        return self.processes[pe].halted(pe) if pe in self._part else ""
 
     def close(self) -> None:
-        """Free the table.  Collective."""
+        """Give this PE's mapping of the table back."""
         liveness.remove_word(self.last_alive_address(self.me))
-        self._words.release()
-        self._window.Unlock_all()
-        self._window.Free()
-        self.node.Free()
+        self._words = _Closed()
+        self._bytes.release()
+        self._memory.close()
 
 
-def _process_state(pid: int) -> str:
-    """The state letter of a process in /proc: T stopped, Z ended; "X" if there is no such process, "?" without /proc."""
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(") ")[2][:1]
-    except OSError:
-        return "X" if os.path.exists("/proc/self/stat") else "?"
+class _Closed:
+    """The words of a closed table: whoever enters a call of a team that is finalized is told so."""
+
+    def _refuse(self, *args: Any) -> NoReturn:
+        raise NotInitialized("this team is finalized: make a new one with pennympi.init()")
+
+    __getitem__ = __setitem__ = _refuse
 
 
-def forget_names(node: MPI.Intracomm) -> None:
-    """Unlink MPICH's start-up segment, which every PE of the node has mapped by now.  Collective over ``node``.
+def forget_names(gather: Callable[[Any], list[Any]], me: int, pes: Sequence[int]) -> None:
+    """Unlink MPICH's start-up segment, which every PE of the node (``pes``) has mapped by now.  Collective.
 
     The memory stays until the last process unmaps it; without a name, a killed job leaves nothing behind.
     Open MPI's segments keep their names, because it attaches to them at the first message, not at start-up.
     """
-    everywhere = set.intersection(*node.allgather(start_up_segments()))  # mapped by every PE
-    if node.Get_rank() == 0:
-        unlink(everywhere)
-    node.Barrier()
+    mapped = gather(start_up_segments())
+    if me == pes[0]:
+        unlink(set.intersection(*(mapped[pe] for pe in pes)))
 
 
 def start_up_segments(prefix: str = "mpich_shm_") -> set[str]:

@@ -28,6 +28,8 @@ class DeviceLiveness:
         source = int(self._words[0])
         if source:
             self._words[0] = 0  # a kernel that still waits writes it again
+            self._control.show_waiting(source - 1)
             liveness.show_alive(self._control.last_alive_ns(source - 1))
+        resumed_ns = int(liveness.watch_words[liveness.RESUMED_NS])
         for pe in self._control.pes:
-            self._words[1 + pe] = now_ns - self._control.last_alive_ns(pe)
+            self._words[1 + pe] = now_ns - max(resumed_ns, self._control.last_alive_ns(pe))

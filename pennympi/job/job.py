@@ -2,47 +2,84 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from mpi4py import MPI
 
+from ..errors import TwoThreads, Unsupported
 from ..settings import setting, warn_unknown
-from .control import Control
-from .rendezvous import gather_checked, rendezvous
+from .control import DONE, Control
+from .process import this_process
+from .rendezvous import Meetings
 
 open_jobs: list[Job] = []  # of this process, the oldest first
+closing = threading.Lock()  # held by who frees what the watch (watch.py) may read, and by the watch
 
 
 class Job:
     """One communicator of the library.  Making and closing a Job are collective over ``comm``.
 
     comm:      a private duplicate of the communicator that was given;  me, n_pes: this PE's rank, and the size
-    control:   the node's table: call control.enter(name) at every call that all PEs make
-    timeout_s: PENNYMPI_TIMEOUT_S (0: never)
-    Raises PeerTimeout if a PE of ``comm`` does not come.
+    control:   the node's table: call control.enter(text) at every call that all PEs make
+    timeout_s: how long to wait for a PE (0: for ever); None is PENNYMPI_TIMEOUT_S
+    Raises PeerTimeout if a PE of ``comm`` does not come, Unsupported if MPI has no more communicators, or a PE no memory.
     """
 
-    def __init__(self, comm: MPI.Intracomm):
-        self.timeout_s: float = setting("PENNYMPI_TIMEOUT_S")
+    def __init__(self, comm: MPI.Intracomm, timeout_s: float | None = None):
+        self.timeout_s: float = setting("PENNYMPI_TIMEOUT_S") if timeout_s is None else timeout_s
         self.me, self.n_pes = comm.Get_rank(), comm.Get_size()
         if self.me == 0:
             warn_unknown()
-        rendezvous(comm, None, "init", self.timeout_s)
-        self.comm = comm.Dup()
-        self.control = Control(self.comm)
+        first = Meetings(comm, self.timeout_s, show_waiting=lambda pe: _show_waiting(comm, pe))
+        processes = first.processes = first.gather(this_process(), "init")
+        try:
+            self.comm = first.duplicate()
+        except MPI.Exception:
+            raise Unsupported(
+                f"MPI gives no communicator for one more team: this process has {len(open_jobs)} teams open, and each "
+                "has one; finalize those that are no longer needed"
+            ) from None
+        self._meetings = Meetings(self.comm, self.timeout_s, processes)
+        try:
+            self.control = Control(self.me, processes, lambda obj: self._meetings.gather(obj, "init"))
+        except Unsupported:
+            self.comm.Free()
+            raise
+        self._meetings.control = self.control
+        self._one_thread = threading.Lock()
         open_jobs.append(self)
 
     def rendezvous(self, what: str) -> None:
-        """Wait for every PE.  Collective; precedes every blocking MPI call of the library.  Raises PeerTimeout."""
-        rendezvous(self.comm, self.control, what, self.timeout_s)
+        """Wait for every PE.  Collective.  Raises PeerTimeout, CollectiveMismatchError."""
+        self.gather(None, what)
 
     def gather(self, obj: Any, what: str) -> list[Any]:
-        """Every PE's ``obj`` (picklable), in order of PE.  Collective.  Raises PeerTimeout."""
-        return gather_checked(self.comm, self.control, obj, what, self.timeout_s)
+        """Every PE's ``obj``, in order of PE.  Collective.
+
+        Raises PeerTimeout, CollectiveMismatchError, TypeError (an object that can't be pickled), ValueError (too large),
+        TwoThreads.
+        """
+        if not self._one_thread.acquire(False):
+            raise TwoThreads(f"two threads call one team at the same time, one of them {what}: let one call return first")
+        try:
+            return self._meetings.gather(obj, what)
+        finally:
+            self._one_thread.release()
 
     def close(self) -> None:
         """End the job; from then on this PE may leave the program at any time.  Collective."""
         self.rendezvous("finalize")
-        open_jobs.remove(self)
+        self.control.set_state(DONE)
+        with closing:
+            open_jobs.remove(self)
         self.control.close()
         self.comm.Free()
+
+
+def _show_waiting(comm: MPI.Intracomm, pe: int) -> None:
+    """Write in the tables of all open jobs that this process waits for PE ``pe`` of ``comm``."""
+    for job in open_jobs:
+        (there,) = MPI.Group.Translate_ranks(comm.group, [pe], job.comm.group)
+        if there != MPI.UNDEFINED:
+            job.control.show_waiting(there)

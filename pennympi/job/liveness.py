@@ -16,11 +16,19 @@ import threading
 
 import numpy as np
 
+WAITS_FOR, LOOKED = 1, 2  # words behind a PE's own word: the PE that it waits for, and when it looked at the clock last
 MAX_TEAMS = 4096  # open at a time in one process: more than MPI has communicators for
 # The number of words that this process owns, then their addresses.  Kernels of the host backend read it too.
 _own_words = np.zeros(1 + MAX_TEAMS, np.int64)
 own_words_address: int = _own_words.ctypes.data
-_lock = threading.Lock()  # a watchdog must not write into a table that has been freed
+# What the watch (watch.py) tells all waits of this process: a word that ends those of kernels, when it looked last, and
+# when this process went on after it had been suspended.  Time before that, and before the watch has looked, counts not.
+ABORT, TICKED_NS, RESUMED_NS = range(3)
+NEVER_NS = 1 << 62
+LATE_NS = 1_000_000_000
+watch_words = np.array([0, NEVER_NS, 0], np.int64)
+watch_words_address: int = watch_words.ctypes.data
+_lock = threading.Lock()  # the watch must not write into a table that has been freed
 
 
 def add_word(address: int) -> None:

@@ -1,54 +1,94 @@
-"""Barriers with a deadline.
+"""Meetings with a deadline: barriers and gathers that poll.
 
-MPI's own collectives wait for ever.  The library enters such a barrier before each of them: a PE that does not come is
-named, and the collective that follows finds every PE there.
+MPI's own collectives wait for ever once they have begun, so the library calls none of them.  Whoever comes to a meeting
+sends each other PE one message: the calls that it has made, what it has come for, and what it brings.  A PE that does not
+come is named, and PEs that come from different calls, or for different things, are all told so.
 """
 
 from __future__ import annotations
 
+import pickle
 import time
-from collections.abc import Iterator
-from typing import Any
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 from mpi4py import MPI
 
-from ..errors import PeerTimeout
+from ..errors import CollectiveMismatchError, PeerTimeout
 from . import liveness
 from .control import COMPUTING, WAITING, Control
+from .difference import Recent, first_difference
+from .process import Process, stopped_beside
 
-_NOTHING = (None, 0, MPI.BYTE)
 LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
+DIFFERENCE_S = 1.0  # after this time a difference is told, also to PEs that have not come
 ARRIVED, LEFT = 32701, 32702  # message tags, below the 32767 that every MPI has
+FIRST_BYTES, _LENGTH_BYTES = 2048, 8  # of a message's first part, and of its length there; the rest follows
+MOST_BYTES = (1 << 31) - (1 << 20)  # of what a PE brings: MPI counts bytes in 32 bits
 
 
 class PolledBarrier:
-    """A barrier over ``comm``, entered when it is made and then polled.  Every PE sends an empty message to each other.
+    """A barrier over ``comm``, entered when it is made and then polled.  Every PE sends ``message`` to each other.
 
-    Unlike MPI_Ibarrier it knows at any time which PEs have not come.
+    Unlike MPI_Ibarrier it knows at any time which PEs have not come.  The meetings of one tag keep their order, because
+    each takes exactly one message of each PE, or one and its rest.
+
+    messages: of the PEs that have come, and of this one; a short one with bytes behind it that mean nothing
     """
 
-    def __init__(self, comm: MPI.Intracomm, tag: int = ARRIVED):
+    def __init__(self, comm: MPI.Intracomm, tag: int = ARRIVED, message: bytes = b""):
         me, n_pes = comm.Get_rank(), comm.Get_size()
+        self.messages: dict[int, bytes | memoryview] = {me: message}
+        self._comm, self._tag = comm, tag
         others = [(me + step) % n_pes for step in range(1, n_pes)]  # each PE begins with another one
-        self._receives = [(pe, comm.Irecv(_NOTHING, pe, tag)) for pe in others]
-        self._sends = [comm.Isend(_NOTHING, pe, tag) for pe in others]
+        self._receives = [self._receive(pe, bytearray(FIRST_BYTES), 0) for pe in others]
+        first = len(message).to_bytes(_LENGTH_BYTES, "little") + message[: FIRST_BYTES - _LENGTH_BYTES]
+        rest = memoryview(message)[FIRST_BYTES - _LENGTH_BYTES :]
+        self._sends = [(pe, comm.Isend((first, MPI.BYTE), pe, tag)) for pe in others]
+        if rest:
+            self._sends += [(pe, comm.Isend((rest, MPI.BYTE), pe, tag)) for pe in others]
+
+    def _receive(self, pe: int, buffer: bytearray, start: int) -> tuple[int, bytearray, int, MPI.Request]:
+        """Begin to receive the bytes of a message from ``start`` on: 0, or where the rest begins."""
+        return pe, buffer, start, self._comm.Irecv((memoryview(buffer)[start:], MPI.BYTE), pe, self._tag)
 
     def complete(self) -> bool:
         """True once every PE has entered, and this PE's messages are out."""
-        self._receives = [(pe, request) for pe, request in self._receives if not request.Test()]
-        self._sends = [request for request in self._sends if not request.Test()]
-        return not self._receives and not self._sends
+        waiting = []
+        for receive in self._receives:
+            pe, buffer, start, request = receive
+            if not request.Test():
+                waiting.append(receive)
+                continue
+            nbytes = int.from_bytes(buffer[:_LENGTH_BYTES], "little")
+            if start == 0 and nbytes > FIRST_BYTES - _LENGTH_BYTES:
+                whole = bytearray(_LENGTH_BYTES + nbytes)
+                whole[:FIRST_BYTES] = buffer
+                waiting.append(self._receive(pe, whole, FIRST_BYTES))
+            else:
+                self.messages[pe] = memoryview(buffer)[_LENGTH_BYTES:]
+        self._receives = waiting
+        self._sends = [(pe, request) for pe, request in self._sends if not request.Test()]
+        return not waiting and not self._sends
 
     def absent(self) -> list[int]:
-        """The PEs that had not entered at the last call of ``complete``, in order."""
-        return sorted(pe for pe, _ in self._receives)
+        """The PEs that had not come, or not taken this PE's message, at the last call of ``complete``, in order."""
+        return sorted({*(receive[0] for receive in self._receives), *(pe for pe, _ in self._sends)})
 
     def cancel(self) -> None:
         """Stop waiting for the absent PEs."""
-        for _, request in self._receives:
+        for *_, request in self._receives:
             request.Cancel()
             request.Free()
         self._receives = []
+
+
+class Meeting(Protocol):
+    """Something that PEs come to."""
+
+    def absent(self) -> list[int]:
+        """The PEs that have not come, in order."""
 
 
 class Deadline:
@@ -61,18 +101,21 @@ class Deadline:
         self._control, self._timeout_s = control, timeout_s
         self._since_ns = self._looked_ns = time.monotonic_ns()
 
-    def passed(self, barrier: PolledBarrier) -> bool:
+    def passed(self, barrier: Meeting | None) -> bool:
         """True once the time is over.  From time to time it passes the absent PEs' sign of life on as this PE's."""
         now_ns = time.monotonic_ns()
         if not self._timeout_s or now_ns - self._looked_ns < 1e9 * min(LIVENESS_INTERVAL_S, self._timeout_s / 4):
             return False
         self._looked_ns = now_ns
-        absent = barrier.absent()
+        absent = barrier.absent() if barrier and self._control else []
         if self._control and absent:
             alive_ns = min(self._control.last_alive_ns(pe) for pe in absent)
             liveness.show_alive(alive_ns)
             self._since_ns = max(self._since_ns, alive_ns)
-        return now_ns - self._since_ns > 1e9 * self._timeout_s
+        words = liveness.watch_words
+        self._since_ns = max(self._since_ns, int(words[liveness.RESUMED_NS]))
+        runs = now_ns - words[liveness.TICKED_NS] < liveness.LATE_NS  # else this process has just been suspended
+        return bool(runs and now_ns - self._since_ns > 1e9 * self._timeout_s)
 
 
 def poll_times() -> Iterator[float]:
@@ -86,43 +129,128 @@ def poll_times() -> Iterator[float]:
         time.sleep(nap_s)
 
 
-def rendezvous(comm: MPI.Intracomm, control: Control | None, what: str, timeout_s: float) -> None:
-    """Wait until every PE of ``comm`` has made this call.  Collective.
+class Meetings:
+    """The meetings of the PEs of one communicator.
 
-    what:      names the call in messages
     timeout_s: how long to wait for a PE without a sign of life; 0 waits for ever
-    Raises PeerTimeout, which names the absent PEs and says what those of this node were doing.
+    processes: of all PEs, once they are known;  control: the table of the node, once there is one
+    show_waiting: is told again and again for which PE this one waits, where there is no table yet
     """
-    if comm.Get_size() == 1:
-        return
-    if control:
-        control.enter(what)
-        control.set_state(WAITING)
-        liveness.show_alive(time.monotonic_ns())
-    barrier, deadline = PolledBarrier(comm), Deadline(control, timeout_s)
-    for _ in poll_times():
-        if barrier.complete():
-            break
-        if deadline.passed(barrier):
-            absent = barrier.absent() or [-1]
+
+    def __init__(
+        self,
+        comm: MPI.Intracomm,
+        timeout_s: float,
+        processes: Sequence[Process] = (),
+        show_waiting: Callable[[int], None] = lambda pe: None,
+    ):
+        self._show_waiting = show_waiting
+        self.comm, self.timeout_s, self.processes = comm, timeout_s, processes
+        self.control: Control | None = None
+        self._me, self._n_pes = comm.Get_rank(), comm.Get_size()
+
+    def rendezvous(self, what: str) -> None:
+        """Wait until every PE has made this call.  Collective.
+
+        what: names the call, the same on every PE
+        Raises PeerTimeout, which names the absent PEs and says what those of this node were doing, and on every PE
+        CollectiveMismatchError, if one has come for something else or has made other calls.
+        """
+        self.gather(None, what)
+
+    def gather(self, obj: Any, what: str) -> list[Any]:
+        """Every PE's ``obj``, in order of PE.  Collective.
+
+        Raises as ``rendezvous``, and TypeError or ValueError on every PE if one brings what can't be pickled, or is
+        too large.
+        """
+        data, refusal = b"", ""
+        try:
+            data = pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:  # of any type: objects pickle themselves
+            refusal = f"can't be pickled: {type(error).__name__}: {error}"
+        if len(data) > MOST_BYTES:
+            data, refusal = b"", f"has {len(data)} bytes, and {MOST_BYTES} are the most: bring it in parts"
+        if self._n_pes == 1:
+            brought = [(data, refusal)]
+        else:
+            brought = self._meet(what, data, refusal)
+        refused = [f"what PE {pe} brings to {what} {why}" for pe, (_, why) in enumerate(brought) if why]
+        if refused:
+            raise (TypeError if "pickled" in refused[0] else ValueError)("; ".join(refused[:4]))
+        return [pickle.loads(data) for data, _ in brought]
+
+    def _meet(self, what: str, data: bytes, refusal: str) -> list[tuple[bytes, str]]:
+        """Every PE's (pickled object, why it brings none), in order of PE."""
+        control = self.control
+        calls = Recent(zlib.crc32(what.encode()), 1, (what,))
+        if control:
+            control.enter(what)
+            control.set_state(WAITING)
+            liveness.show_alive(time.monotonic_ns())
+            calls = control.recent()
+        barrier = PolledBarrier(self.comm, ARRIVED, pickle.dumps((*calls, data, refusal), pickle.HIGHEST_PROTOCOL))
+        deadline = Deadline(control, self.timeout_s)
+        came: dict[int, Recent] = {}
+        brought: dict[int, tuple[bytes, str]] = {}
+        shown_s, differ_since_s = 0.0, float("inf")
+        for passed_s in poll_times():
+            complete = barrier.complete()
+            for pe in barrier.messages.keys() - came.keys():
+                digest, number, texts, *brought[pe] = pickle.loads(barrier.messages[pe])
+                came[pe] = Recent(digest, number, texts)
+                if digest != calls.digest:
+                    differ_since_s = min(differ_since_s, passed_s)
+            if complete or passed_s - differ_since_s > DIFFERENCE_S:
+                break
+            if passed_s - shown_s > LIVENESS_INTERVAL_S:
+                shown_s = passed_s
+                for pe in barrier.absent()[:1]:
+                    (control.show_waiting if control else self._show_waiting)(pe)
+            if deadline.passed(barrier):
+                absent = barrier.absent()
+                barrier.cancel()
+                self._give_up(absent, what)
+        if control:
+            control.met()
+            control.set_state(COMPUTING)
+        if differ_since_s < float("inf"):
             barrier.cancel()
-            detail = _describe(absent, control)
-            raise PeerTimeout(comm.Get_rank(), absent[0], what, timeout_s=timeout_s, detail=detail)
-    if control:
-        control.set_state(COMPUTING)
+            raise CollectiveMismatchError(first_difference({pe: came[pe] for pe in sorted(came)}))
+        return [brought[pe] for pe in range(self._n_pes)]
+
+    def duplicate(self) -> MPI.Intracomm:
+        """A duplicate of the communicator.  Collective.  Raises PeerTimeout."""
+        comm, request = self.comm.Idup()
+        deadline = Deadline(None, self.timeout_s)
+        for _ in poll_times():
+            if request.Test():
+                return comm
+            if deadline.passed(None):
+                self._give_up([pe for pe in range(self._n_pes) if self._halted(pe)], "init")
+        raise AssertionError("poll_times ends")
+
+    def _give_up(self, absent: list[int], what: str) -> None:
+        """Raise PeerTimeout.  The message begins with those that are stopped or have ended: others may wait for them."""
+        absent = sorted(absent, key=lambda pe: not self._halted(pe))
+        detail = f": {_in_short([self._describe(pe) for pe in absent])}." if absent else ""
+        peer = absent[0] if absent else -1
+        raise PeerTimeout(self._me, peer, what, timeout_s=self.timeout_s, detail=detail)
+
+    def _halted(self, pe: int) -> str:
+        """That ``pe`` is stopped or has ended, in words; "" if it runs, as far as this PE knows."""
+        near = self.processes and self.processes[pe].node == self.processes[self._me].node
+        return self.processes[pe].halted(pe) if near else ""
+
+    def _describe(self, pe: int) -> str:
+        if self.control:
+            return self.control.describe(pe)
+        if said := self._halted(pe):
+            return said
+        stopped = [] if self.processes else stopped_beside()
+        return f"PE {pe} has not come" + (f" (process {stopped[0]} beside this one is stopped)" if stopped else "")
 
 
-def _describe(absent: list[int], control: Control | None) -> str:
-    if control:
-        words = [control.describe(pe) for pe in absent[:4]]
-    else:
-        words = ["PE " + ", ".join(map(str, absent[:16])) + " has not come"]
-    if len(absent) > 4:
-        words.append(f"{len(absent)} PEs in all are missing")
-    return f": {'; '.join(words)}."
-
-
-def gather_checked(comm: MPI.Intracomm, control: Control | None, obj: Any, what: str, timeout_s: float) -> list[Any]:
-    """Every PE's ``obj`` (picklable), in order of PE.  Collective, with the deadline and the error of ``rendezvous``."""
-    rendezvous(comm, control, what, timeout_s)
-    return comm.allgather(obj)
+def _in_short(words: Sequence[str]) -> str:
+    """The first four, and how many there are."""
+    return "; ".join(words[:4]) + (f"; {len(words)} PEs in all are missing" if len(words) > 4 else "")

@@ -5,7 +5,7 @@ PEs of a team tell one another their free ranges, and each finds the same first 
 them.  PEs outside the team take no part, so teams may overlap in any way.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import reduce
 from typing import Any
 
@@ -56,7 +56,7 @@ class TeamArena:
         self._allocated.remove(offset)
         self._ranges.release(offset)
 
-    def close(self) -> None:
-        """Free all allocations that are left."""
-        for offset in tuple(self._allocated):
+    def close(self, kept: Collection[int] = ()) -> None:
+        """Free all allocations that are left, but for those at the offsets ``kept``."""
+        for offset in self._allocated - set(kept):
             self.release(offset)

@@ -35,6 +35,11 @@ class FreeList:
         return tuple(self._free)
 
     @property
+    def taken(self) -> tuple[int, ...]:
+        """The offsets of what is taken."""
+        return tuple(self._taken)
+
+    @property
     def free_bytes(self) -> int:
         """Bytes that are free, perhaps in several ranges."""
         return sum(size_bytes for _, size_bytes in self._free)
@@ -72,6 +77,6 @@ class FreeList:
                 joined.append((start, size))
         self._free = joined
 
-    def taken_at(self, offset: int) -> bool:
-        """True for an offset inside a range that is taken."""
-        return any(start <= offset < start + size for start, size in self._taken.items())
+    def taken_at(self, offset: int) -> int | None:
+        """The start of the range that is taken and has this offset in it, or None."""
+        return next((start for start, size in self._taken.items() if start <= offset < start + size), None)

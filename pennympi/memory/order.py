@@ -19,7 +19,10 @@ each multiprocessor and leaves room beside it; and kernels of the user.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any, Protocol
+
+MOST_STREAMS = 1024  # whose events are kept, and captures whose ends are
 
 
 class Streams(Protocol):
@@ -80,11 +83,13 @@ class Order:
     """The order of one process.
 
     streams: the device's;  max_blocks: that calls which run at once may hold together
+    lock:    held by the thread that issues a launch: those of other threads come behind it
     """
 
     def __init__(self, streams: Streams, max_blocks: int):
         self._streams, self._max_blocks = streams, max_blocks
         self._is_capturing = streams.is_capturing
+        self.lock = RLock()
         self._by_handle: dict[int, _StreamCalls] = {}
         self._group: list[_StreamCalls] = []
         self._only: _StreamCalls | None = None  # the stream of a group that has one stream
@@ -100,10 +105,11 @@ class Order:
         handle, stream: the stream of the launch;  blocks: that the launch holds
         workspace:      a hashable name of memory that calls which run at once may not share
         """
-        record_after = self._wait_before(handle, stream, blocks, workspace)
-        run(*args, handle)
-        if record_after:
-            self._record_after(handle)
+        with self.lock:
+            record_after = self._wait_before(handle, stream, blocks, workspace)
+            run(*args, handle)
+            if record_after:
+                self._record_after(handle)
 
     def _wait_before(self, handle: int, stream: Any, blocks: int, workspace: Any) -> bool:
         """Make the stream wait for earlier calls.  True if ``_record_after`` has to follow the launch."""
@@ -124,6 +130,8 @@ class Order:
             capture = self._streams.capture_id(handle)
             end = self._captured.get(capture, (0, None))[1]
             self._captured[capture] = handle, self._streams.record_at_end(self._graph_event, handle, end)
+            if len(self._captured) > MOST_STREAMS:
+                del self._captured[next(iter(self._captured))]
         elif self._graph_event is not None:
             self._streams.record(self._graph_event, handle)
         else:
@@ -134,16 +142,17 @@ class Order:
 
         Call it before any launch that may hold its stream up for long.
         """
-        for one in self._group:
-            if not one.recorded:
-                self._streams.record(one.event, one.handle)
-                one.recorded = True
+        with self.lock:
+            for one in self._group:
+                if not one.recorded:
+                    self._streams.record(one.event, one.handle)
+                    one.recorded = True
 
     def _join(self, handle: int, stream: Any, blocks: int, workspace: Any) -> _StreamCalls:
         """Add a call to the current group, or begin the next group with it.  Returns its stream's entry."""
         mine = self._by_handle.get(handle)
         if mine is None:
-            mine = self._by_handle[handle] = _StreamCalls(handle, self._streams.new_event())
+            mine = self._by_handle[handle] = self._new_stream(handle)
         others = [one for one in self._group if one is not mine]
         joined = len(others) < len(self._group)
         held = sum(one.blocks for one in others) + max(blocks, mine.blocks if joined else 0)
@@ -163,6 +172,14 @@ class Order:
         mine.workspaces.add(workspace)
         self._only = mine if len(self._group) == 1 else None
         return mine
+
+    def _new_stream(self, handle: int) -> _StreamCalls:
+        """An entry for a stream that has none.  Of many, the oldest stream that no call waits for gives up its own."""
+        if len(self._by_handle) >= MOST_STREAMS:
+            for old in self._by_handle.values():
+                if old not in self._group and old.event not in self._events_before:
+                    return _StreamCalls(handle, self._by_handle.pop(old.handle).event)
+        return _StreamCalls(handle, self._streams.new_event())
 
     def _wait_in_graph(self, handle: int) -> None:
         """Make a captured call wait for the calls before it, inside and outside its graph."""

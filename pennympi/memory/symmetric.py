@@ -1,22 +1,29 @@
 """Symmetric arrays: their allocation, and views of the peers' instances."""
 
+import math
+import operator
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from ..arrays.dtypes import dtype_of
 from ..arrays.span import Span
 from ..backend import Backend
 from ..errors import Unsupported
 from ..job.job import Job
+from .plans import Plans
+from .workspace import Workspaces
+
+MOST_DIMENSIONS = 32  # that CuPy's arrays have
+MOST_ELEMS = 1 << 59  # of 8 bytes, so that a number of bytes fits into 63 bits
 
 
 class SymmetricArrays:
-    """The arrays of one team that are allocated in its symmetric heap."""
+    """The arrays of one team that are allocated in its symmetric heap, and the ``plans`` that end with them."""
 
-    def __init__(self, backend: Backend, job: Job):
-        self._backend, self._job = backend, job
+    def __init__(self, backend: Backend, job: Job, workspaces: Workspaces):
+        self._backend, self._job, self._workspaces = backend, job, workspaces
+        self.plans = Plans()
         self._starts: list[int] = []  # addresses of live arrays, in order
         self._nbytes: dict[int, int] = {}  # by address, as are the next two
         self._arrays: dict[int, Any] = {}
@@ -30,16 +37,35 @@ class SymmetricArrays:
         for another dtype, SymmetricHeapExhausted.
         """
         row, sizes = dtype_of(dtype), _shape(shape)
-        request = self._job.gather((sizes, row.name), "allocation of a symmetric array")
+        request = self._job.gather((sizes, row.name), "empty")
         if any(other != request[0] for other in request):
             requests = ", ".join(f"PE {pe} {shape} {name}" for pe, (shape, name) in enumerate(request[:8]))
             raise ValueError(
                 f"a symmetric array has the same shape and dtype on every PE, but the PEs asked for: {requests}"
             )
-        nbytes = int(np.prod(sizes, dtype=np.int64)) * row.item_bytes
-        address = self._backend.allocate(max(nbytes, 1))
+        nbytes = math.prod(sizes) * row.item_bytes
+        address = self._workspaces.with_room(lambda: self._backend.allocate(max(nbytes, 1)))
         array = self._backend.view(address, sizes, row)
         self._insert(address, nbytes, array)
+        return array
+
+    def set(self, array: Any, put_values: Callable[[], None]) -> Any:
+        """Set a new array, and return it when every PE has set its own; if one PE fails, all give it back.  Collective.
+
+        Raises the error of ``put_values``, or ValueError, which names another PE and its error.
+        """
+        error: Exception | None = None
+        try:
+            put_values()
+        except Exception as caught:
+            error = caught
+        errors = self._job.gather(None if error is None else f"{type(error).__name__}: {error}", "set-up of an array")
+        if any(errors):  # nobody has it, so nothing is in flight
+            self._give_back(self._backend.span(array, False).address)
+            if error is not None:
+                raise error
+            pe, why = next((pe, why) for pe, why in enumerate(errors) if why)
+            raise ValueError(f"no PE has the array, because PE {pe} could not set it: {why}")
         return array
 
     def _insert(self, address: int, nbytes: int, array: Any) -> None:
@@ -55,7 +81,12 @@ class SymmetricArrays:
                 "not a view of it, and not another array"
             )
         self._backend.synchronize(None)  # launches in flight may still write it, here or on a peer
-        self._job.rendezvous("free of a symmetric array")
+        self._job.rendezvous(f"free of symmetric array {self._starts.index(address)}")  # the same one on every PE
+        freed = "an array of this plan was freed: make the plan anew with arrays that live"
+        self.plans.end(ValueError, freed, address, self._nbytes[address])
+        self._give_back(address)
+
+    def _give_back(self, address: int) -> None:
         self._backend.release(address)
         self._starts.remove(address)
         del self._nbytes[address], self._arrays[address]
@@ -102,13 +133,12 @@ class SymmetricArrays:
             raise Unsupported(f"no pointer of this PE reaches PE {pe}: use team.get or team.put")
         return self._backend.view(span.address + delta, tuple(x.shape), span.dtype)
 
-    def release_all(self) -> None:
-        """Free all arrays, in order of address, which is the same order on every PE."""
-        for address in self._starts:
-            self._backend.release(address)
-        self._starts.clear()
-        self._nbytes.clear()
-        self._arrays.clear()
+    def let_go(self) -> list[int]:
+        """Forget all arrays, at the end of the team.  Returns the addresses of their memory, which may still be read."""
+        starts = self._starts.copy()
+        for kept in (self._starts, self._nbytes, self._arrays):
+            kept.clear()
+        return starts
 
     def register(self, x: Any) -> None:
         """Make ``x``, an array outside the heap, a valid source of puts to any PE.  Raises ValueError if it is one."""
@@ -136,11 +166,15 @@ class SymmetricArrays:
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple.  Raises TypeError if it is not made of ints, ValueError if one of them is negative."""
+    """A shape as a tuple.  Raises TypeError if it is not made of ints, ValueError if no array can have it."""
     try:
-        sizes = tuple(int(n) for n in shape) if hasattr(shape, "__iter__") else (int(shape.__index__()),)
-    except (TypeError, AttributeError):
+        sizes = tuple(map(operator.index, shape)) if hasattr(shape, "__iter__") else (operator.index(shape),)
+    except TypeError:
         raise TypeError(f"shape {shape!r} is not an int or a sequence of ints") from None
     if any(n < 0 for n in sizes):
         raise ValueError(f"shape {sizes} has a negative size")
+    if len(sizes) > MOST_DIMENSIONS:
+        raise ValueError(f"a shape of {len(sizes)} dimensions: an array has at most {MOST_DIMENSIONS}")
+    if math.prod(max(n, 1) for n in sizes) >= MOST_ELEMS:
+        raise ValueError(f"shape {sizes} has more elements than any memory")
     return sizes

@@ -1,7 +1,9 @@
 """Workspaces of collectives: the memory that peers write, and the signals and epochs that count rounds."""
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,6 +13,8 @@ from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Place
 from ..settings import setting
 from .freelist import aligned
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,15 @@ def make_workspace(
     nbytes = int(starts[-1])
     base = backend.allocate(nbytes)
     inbox, outbox, signals, epochs, routes_at, _ = (base + int(start) for start in starts)
-    backend.zero(base, nbytes)  # old bytes could be taken for a packet's epoch
-    backend.copy_in(signals, np.full(signal_words, first_epoch, np.int64))
-    backend.copy_in(epochs, np.full(epoch_words, first_epoch, np.int64))
-    backend.copy_in(routes_at, np.array(routes, np.int64))
-    job.rendezvous("set-up of a workspace")  # no peer may write before this is cleared
+    try:
+        backend.zero(base, nbytes)  # old bytes could be taken for a packet's epoch
+        backend.copy_in(signals, np.full(signal_words, first_epoch, np.int64))
+        backend.copy_in(epochs, np.full(epoch_words, first_epoch, np.int64))
+        backend.copy_in(routes_at, np.array(routes, np.int64))
+        job.rendezvous("set-up of a workspace")  # no peer may write before this is cleared
+    except BaseException:
+        backend.release(base)
+        raise
     return Workspace(inbox, outbox, signals, epochs, routes_at, nbytes)
 
 
@@ -72,12 +80,7 @@ class Workspaces:
         """The workspace of all calls of an algorithm, which run one after another.  Collective when it is made."""
         key = collective, row.name
         if key not in self._shared:
-            try:
-                self._shared[key] = self._make(row, self._backend.max_blocks)
-            except SymmetricHeapExhausted:
-                if not self._release_dead():
-                    raise
-                self._shared[key] = self._make(row, self._backend.max_blocks)
+            self._shared[key] = self.with_room(lambda: self._make(row, self._backend.max_blocks))
         return self._shared[key]
 
     def own(self, row: Algorithm, blocks: int) -> tuple[Workspace, Callable[[], None]]:
@@ -85,8 +88,18 @@ class Workspaces:
         self._release_dead()
         self._plans += 1
         number = self._plans
-        self._own[number] = self._make(row, blocks)
+        self._own[number] = self.with_room(lambda: self._make(row, blocks))
         return self._own[number], lambda: self._dead.add(number)
+
+    def with_room(self, allocate: Callable[[], T]) -> T:
+        """``allocate()``; if there is no room, once more without the workspaces of plans that have died.  Collective."""
+        try:
+            return allocate()
+        except SymmetricHeapExhausted:
+            gc.collect()  # plans in cycles die here
+            if not self._release_dead():
+                raise
+            return allocate()
 
     def _make(self, row: Algorithm, blocks: int) -> Workspace:
         nbytes = blocks * 2 * self._backend.buffer_bytes
@@ -99,7 +112,7 @@ class Workspaces:
     def _release_dead(self) -> bool:
         """Free the workspaces of plans that have died on every PE; True if there were any.  Collective.
 
-        The PEs drop a plan at different times.  This waits for the device, so ``shared`` calls it only without room.
+        The PEs drop a plan at different times.  This waits for the device, so it is done for a new plan, or without room.
         """
         if not self._own:
             return False

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from ..arrays.dtypes import DType, dtype_of
 from ..backend import Backend
 from ..errors import Unsupported
+from ..files import FileError
 from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Place, Plan
 from ..kernels.allreduce import PLANNED, TABLE
 from ..settings import setting
 from . import machine as machines
 from .cost import predict
+from .find import find
 from .machine import Machine
-from .tuned import Tuned, find
+from .tuned import Tuned
 
 COLLECTIVE = "allreduce"
 # The smallest size at which each is the fastest for a plan on a shared out, as measured with 2 H200s.
@@ -183,14 +185,14 @@ class Selection:
 def agree_on_selection(job: Job, backend: Backend, place: Place) -> Selection:
     """The selection that all PEs of a team share: PE 0 reads the table and finds the machine.  Collective.
 
-    Raises ValueError or OSError on every PE if PE 0 cannot read the table.
+    Raises FileError on every PE if PENNYMPI_TUNED names a table that is not for this team.
     """
     machine, tuned, error = machines.NVLINK, None, None
     if job.me == 0:
         machine = machine_of(backend, place)
         try:
             tuned = find(backend.device_name, place)
-        except (OSError, ValueError) as caught:
+        except FileError as caught:
             error = caught
     machine, tuned, error = job.gather((machine, tuned, error), "broadcast of the tuned table")[0]
     if error is not None:

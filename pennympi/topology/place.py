@@ -1,9 +1,11 @@
 """The ``Place`` of a team: the node and the rail of each of its PEs.
 
-A layout (layout.py) decides both where there is one.  Else MPI tells the nodes, and NVML and sysfs the rails.
+A layout (layout.py) decides both where there is one.  Else the processes tell their nodes (job/process.py), and NVML and
+sysfs the rails.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,45 +13,35 @@ from ..backend import Backend
 from ..errors import TopologyError
 from ..job.job import Job
 from ..kernels.algorithm import Place
-from ..settings import setting
+from ..settings import setting, shown
 from .hardware import Hardware, read_hardware
 from .layout import FORM, Layout, lay
 from .rails import assign_nics, inter_node_nics
 
 
-def topology_name(topology: Any) -> str:
-    """The name or path in ``init(topology=...)``, or in PENNYMPI_TOPOLOGY if that is None.
+def layout_of(topology: Any, n_pes: int) -> Layout | None:
+    """The layout of ``init(topology=...)``, or of PENNYMPI_TOPOLOGY if that is None; None for "auto".
 
-    Raises TypeError if ``topology`` is neither a str nor a path.
+    Raises TypeError if ``topology`` is neither a str nor a path, TopologyError.
     """
     if topology is None:
-        return str(setting("PENNYMPI_TOPOLOGY"))
-    if not isinstance(topology, str | os.PathLike):
-        raise TypeError(f"topology {topology!r} is not a name and not a path: give {FORM}")
-    return os.fspath(topology)
+        topology = setting("PENNYMPI_TOPOLOGY")
+    if not isinstance(topology, str | os.PathLike) or not isinstance(os.fspath(topology), str):
+        raise TypeError(f"topology {shown(topology)} is not a name and not a path: give {FORM}")
+    name = os.fspath(topology)
+    return None if name.lower() == "auto" else lay(name, n_pes)
 
 
-def agree_on_layout(job: Job, name: str) -> Layout | None:
-    """The layout of this name or in this file, None for "auto".  Collective.
-
-    Raises TopologyError on every PE if one PE cannot read its layout, or if the layouts of the PEs differ.
-    """
-    layout, error = None, ""
-    try:
-        layout = None if name.lower() == "auto" else lay(name, job.n_pes)
-    except TopologyError as caught:
-        error = str(caught)
-    gathered = job.gather((error, layout and (layout.node_of, layout.rail_of, layout.nics), name), "choice of a topology")
-    wrong = next((pe for pe, one in enumerate(gathered) if one[0]), None)
-    if wrong is not None:
-        raise TopologyError(f"PE {wrong}: {gathered[wrong][0]}" if wrong else gathered[0][0])
-    other = next((pe for pe, one in enumerate(gathered) if one[1] != gathered[0][1]), None)
+def check_alike(layouts: Sequence[Layout | None]) -> None:
+    """Raise TopologyError unless the layouts of all PEs, in order of PE, lay the same nodes and rails."""
+    laid = [layout and (layout.node_of, layout.rail_of, layout.nics) for layout in layouts]
+    other = next((pe for pe, one in enumerate(laid) if one != laid[0]), None)
     if other is not None:
+        names = [layout.name if layout else "auto" for layout in layouts]
         raise TopologyError(
-            f"the PEs lay different nodes, PE 0 by {gathered[0][2]!r} and PE {other} by {gathered[other][2]!r}: "
+            f"the PEs lay different nodes, PE 0 by {names[0]!r} and PE {other} by {names[other]!r}: "
             "give every rank the same PENNYMPI_TOPOLOGY or init(topology=...)"
         )
-    return layout
 
 
 def place_of(job: Job, backend: Backend, layout: Layout | None) -> Place:
@@ -58,11 +50,10 @@ def place_of(job: Job, backend: Backend, layout: Layout | None) -> Place:
     if layout:
         multicast = backend.multicast and not any(layout.node_of)
         return Place(layout.node_of, backend.ll128_safe, multicast, layout.rail_of, packets)
-    first: list[int] = job.gather(min(job.control.pes), "detection of nodes")  # the first PE of each PE's node
-    order = sorted(set(first))
-    node_of = tuple(order.index(node) for node in first)
-    place = Place(node_of, backend.ll128_safe, backend.multicast and len(order) == 1, packets=packets)
-    if len(order) == 1 or backend.name != "cuda":
+    nodes = list(dict.fromkeys(process.node for process in job.control.processes))
+    node_of = tuple(nodes.index(process.node) for process in job.control.processes)
+    place = Place(node_of, backend.ll128_safe, backend.multicast and len(nodes) == 1, packets=packets)
+    if len(nodes) == 1 or backend.name != "cuda":
         return place  # rails connect nodes
     hardware = job.gather(read_hardware(backend.device_name, backend.bus_id), "detection of NICs")
     return replace(place, rail_of=rails_of(place, hardware))

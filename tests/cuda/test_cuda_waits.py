@@ -1,5 +1,6 @@
 """What a GPU's waits and sends do when a wait gives up: their bodies run as plain Python, one thread of a PE."""
 
+from functools import partial
 from types import FunctionType, SimpleNamespace
 
 import pytest
@@ -8,8 +9,9 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from pennympi.compile import context as ctx_words
 from pennympi.cuda import multicast, packets, peers, primitives, remote
+from pennympi.errors import CollectiveMismatchError, Record, recorded_failure
 from pennympi.job.device_liveness import FOREVER_NS
-from pennympi.kernels.block import POISON
+from pennympi.kernels.block import EPOCH_BITS, POISON
 
 HERE, RECORD, ABORT, ALIVE, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000
 SHARED, OTHER_TEAM = 1300, 1400
@@ -41,7 +43,7 @@ class Thread:
         )  # fmt: skip
         self.scope = {
             "cuda": cuda, "load_word": load, "load_volatile": load, "load_acquire": load, "store_word": store,
-            "store_release": store, "fence_system": lambda: None, "fence_alias": lambda: None, "CALL": 7,
+            "store_release": store, "fence_system": lambda: None, "fence_alias": lambda: None, "CALL": 7, "SIGNED": True,
             "global_timer_ns": self.now, "claim": self.claim, "copy": lambda dst, src, n: store(dst, load(src)),
             "poll_pair": lambda at: (load(at), load(at + 8)), "load_least": load, "SPINS": 2,
             "send_pair": lambda at, x, y: (store(at, x), store(at + 8, y)),
@@ -92,11 +94,12 @@ class Thread:
         return [self.load(RECORD + 8 * k) for k in range(ctx_words.RECORD_FOUND + 1)]
 
 
-WAITS = {  # each waits for epoch 9 of PE 2, and where that would come
-    "poll": (lambda one: one.poll(HERE, WORD, 9, 2), WORD),
-    "take": (lambda one: one.take(HERE, WORD, 7, 9, 2), WORD + 7 * 16 + 8),
-    "take_all": (lambda one: one.take_all(HERE, SLOTS, 256, 7, 9, 1), SLOTS + 2 * 256 + 7 * 16 + 8),
+WAITS = {  # each waits for an epoch of PE 2, and where that would come
+    "poll": (lambda one, epoch=9: one.poll(HERE, WORD, epoch, 2), WORD),
+    "take": (lambda one, epoch=9: one.take(HERE, WORD, 7, epoch, 2), WORD + 7 * 16 + 8),
+    "take_all": (lambda one, epoch=9: one.take_all(HERE, SLOTS, 256, 7, epoch, 1), SLOTS + 2 * 256 + 7 * 16 + 8),
 }
+WANTED = 9 | 3 << EPOCH_BITS  # round 9 of a call with signature 3
 each_wait = pytest.mark.parametrize(("wait", "word"), WAITS.values(), ids=WAITS)
 
 
@@ -177,9 +180,64 @@ def test_what_nvshmem_carries_after_a_failure():
         assert one.load(("put", 2)) == (0 if gave_up else WORD) and one.load(("signal", 2)) == 6 | gave_up
 
 
+def signed(epoch, signature):
+    return epoch | signature << EPOCH_BITS
+
+
+@each_wait
+@pytest.mark.parametrize("signature", [1, 5, 0xFFFF])
+def test_another_call_is_never_taken_for_this_one(wait, word, signature):
+    """Neither where its signature is less, nor where it is more; and the record holds both."""
+    one = Thread(_3=lambda: one.store(word, signed(9, signature)))
+    one.store(SLOTS + 7 * 16 + 8, WANTED)
+    wait(one, WANTED)
+    assert one.gave_up == POISON and one.record() == [1, 2, 7, WANTED, signed(9, signature)] and one.clock < 10
+    assert one.load(RECORD + 8 * ctx_words.RECORD_SIGNED) == 1
+    record = Record(1, 2, "a kernel", WANTED, signed(9, signature), True)
+    failure = recorded_failure(record, 1.0, lambda pe, number: f"call {number}")
+    assert isinstance(failure, CollectiveMismatchError)
+    assert str(failure).startswith(f"PE 1 is in call 3; PE 2 sent for call {signature}")
+
+
+@pytest.mark.parametrize("signature", [1, 3, 0xFFFF])
+def test_a_signal_that_is_ahead_is_right_whatever_its_call(signature):
+    """A PE that goes on to its next call overwrites a word that has not been seen: its going on proves this one."""
+    one = Thread(_3=lambda: one.store(WORD, signed(10, signature)))
+    one.store(WORD, signed(8, signature))
+    one.poll(HERE, WORD, WANTED, 2)
+    assert one.clock == 3 and not one.gave_up
+
+
+def test_poison_ends_a_wait_whatever_its_round():
+    for round_ in (7, 9, 10):
+        one = Thread()
+        one.events[3] = partial(one.store, WORD, POISON | signed(round_, 5))
+        one.poll(HERE, WORD, WANTED, 2)
+        assert one.gave_up == POISON and one.clock < 10
+
+
+def test_other_kernels_compare_whole_words():
+    """A user's signal may have any value below POISON."""
+    one = Thread(_3=lambda: one.store(WORD, 1 << 61), _6=lambda: one.store(WORD, (1 << 61) + 8))
+    one.scope["SIGNED"] = False
+    one.poll(HERE, WORD, (1 << 61) + 5, 2)
+    assert one.clock == 6 and not one.gave_up
+
+
 def test_the_switch_shows_the_least_and_so_poison():
-    one = Thread(_3=lambda: one.store(WORD, -(1 << 63) | 9))  # the least of all words, and with no deltas every PE's
-    one.poll_least(HERE, WORD, 9, 3)
-    assert one.gave_up == POISON and one.record()[0] == 1 and one.record()[4] >= POISON
+    least = -(1 << 63) | 9 << 16
+    one = Thread(_3=lambda: one.store(WORD, least))  # the least of all words, and with no deltas every PE's
+    one.poll_least(HERE, WORD, one.turned(9), 3)
+    assert one.gave_up == POISON and one.record() == [1, 0, 7, 9, POISON]
     one.meet_multicast(HERE, WORD + 8, 9, 3)
-    assert one.load(WORD + 8) == -(1 << 63) | 9
+    assert one.load(WORD + 8) == least
+
+
+def test_the_switch_shows_the_least_round():
+    """The signature lies below the round's number there; one that is less is seen, one that is more by its own PE."""
+    one = Thread()
+    assert one.turned(signed(9, 5)) < one.turned(signed(9, 6)) < one.turned(signed(10, 1)) < 1 << 62
+    assert one.turned_back(one.turned(signed(9, 0xFFFF))) == signed(9, 0xFFFF)
+    one.store(WORD, one.turned(signed(9, 2)))
+    one.poll_least(HERE, WORD, one.turned(WANTED), 3)
+    assert one.record() == [1, 0, 7, WANTED, signed(9, 2)]

@@ -1,15 +1,24 @@
 """Segments of NVSHMEM's heap and the teams' parts of them, on a CPU: NVSHMEM and the device are a few lines of Python."""
 
+import gc
 import importlib
 import sys
 from types import SimpleNamespace
 
 import pytest
 
+from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.errors import SymmetricHeapExhausted
 
 GIB, START = 1 << 30, 1 << 40
 NAMES = ("cupy", "nvshmem", "nvshmem.bindings", "pennympi.cuda.heap")
+
+
+class Memory:
+    """What an array holds."""
+
+    def __init__(self, address, nbytes, owner, device):
+        self.address, self.owner = address, owner
 
 
 @pytest.fixture
@@ -27,8 +36,9 @@ def machine():
     device = lambda number: SimpleNamespace(mem_info=(made.device_bytes, 0))  # noqa: E731
     bindings = SimpleNamespace(malloc=malloc, ptr=lambda address, pe: 0 if pe == 3 else address + pe * GIB)
     saved = {name: sys.modules.get(name) for name in NAMES}
+    cuda = SimpleNamespace(Device=device, UnownedMemory=Memory, MemoryPointer=lambda memory, offset: memory)
     sys.modules |= {
-        "cupy": SimpleNamespace(cuda=SimpleNamespace(Device=device)),
+        "cupy": SimpleNamespace(cuda=cuda, ndarray=lambda shape, dtype, memory: memory),
         "nvshmem": SimpleNamespace(bindings=bindings),
         "nvshmem.bindings": bindings,
     }
@@ -105,3 +115,23 @@ def test_nvshmem_is_asked_only_when_there_is_no_room(machine):
     world.close()
     row.close()
     assert not row.taken(b) and segments.ranges.free_bytes == segments.nbytes
+
+
+def test_arrays_that_outlive_their_team(machine):
+    segments = started(machine)
+    first = machine.heap.Heap(job(2), segments)
+    workspace, kept, dropped = (first.allocate(1000) for _ in range(3))
+    mine, peers = (first.view(at, (10,), DTYPES["int8"]) for at in (kept, kept + GIB))
+    assert segments.holds(kept) and segments.holds(workspace)
+    first.close([kept, dropped])
+    assert not segments.holds(kept) and segments.holds(workspace)  # an array like any other, and memory that is free
+    second = machine.heap.Heap(job(2), segments)
+    assert second.allocate(1000) == workspace and second.allocate(1000) > dropped
+    del mine
+    gc.collect()
+    assert second.allocate(1000) > dropped  # a view of a peer's instance lives still
+    del peers
+    gc.collect()
+    assert second.allocate(1000) == kept and segments.holds(kept)
+    second.close()
+    assert segments.ranges.free_bytes == segments.nbytes

@@ -223,3 +223,27 @@ def test_chebyshev(ptx, name):
         fused = len(re.findall(r"\bfma\.rn\.f(32|64)", code))
         sums = len(re.findall(rf"\bmin\.{letter}", code)) if "sum" in kernel.__name__ else 0
         assert fused == sums, "fused steps other than those of the norm's squares"
+
+
+def test_a_cubin_is_made_once_and_anew_for_whatever_it_depends_on(monkeypatch, tmp_path):
+    """The assembler, which a machine without CUDA lacks, is left out."""
+    monkeypatch.setenv("PENNYMPI_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(backend, "ptx", lambda function, signature, cc, bounds: f"{function} {bounds}")
+    made = []
+    monkeypatch.setattr(backend, "_assembled", lambda code, cc: made.append(code) or code.encode())
+    monkeypatch.setattr(backend, "entry", lambda kernel, name, *rest: (name, None))
+    kernel, other, target = on_stream.put_bytes, on_stream.get_bytes, backend.Target(HOPPER)
+    plain, bounded = KernelOptions("iiii"), KernelOptions("iiii", bounds=backend.HALVED)
+    calls = [
+        (kernel, "put", plain, target),
+        (other, "put", plain, target),
+        (kernel, "other call", plain, target),
+        (kernel, "put", bounded, target),
+        (kernel, "put", KernelOptions("iiii", aligned=True), target),
+        (kernel, "put", KernelOptions("iiii", constants={"n_pes": 2}), target),
+        (kernel, "put", KernelOptions("iiii", DTYPES["float32"]), target),
+        (kernel, "put", plain, backend.Target(AMPERE)),
+    ]
+    first = [backend.cubin(*call) for call in calls]
+    assert [backend.cubin(*call) for call in calls] == first
+    assert len(made) == len(calls) == len(list(tmp_path.glob("*/*")))

@@ -1,19 +1,22 @@
 """The solver's files: complete or absent, and readable by the next run and by ParaView."""
 
 import resource
+from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import h5py
 import numpy as np
 import pytest
+from mpi4py import MPI
 
 from apps.jacobi.grid.problem import Problem
 from apps.jacobi.outcome import Outcome
+from apps.jacobi.report.plot import Picture
 from apps.jacobi.storage import restart, xdmf
-from apps.jacobi.storage.files import FieldFile, part_name, why_unwritable, write_text
+from apps.jacobi.storage.files import FieldFile, in_words, part_name, why_unwritable, write_text
 from apps.jacobi.storage.save import Writer
+from apps.jacobi.storage.seal import row_checksums
 
 PROBLEM = Problem(6, 5, niter=90, tol=0.25, nccheck=3, dtype="float64", bc="periodic", method="chebyshev")
 ROWS = np.arange(18.0).reshape(3, 6)
@@ -25,7 +28,12 @@ def written(path, problem=PROBLEM):
     for name in restart.names(problem):
         file.write(name, 1, ROWS[:2])
         file.write(name, 3, ROWS[2:])
+        file.add_checksums(name, row_checksums(ROWS))
     return file
+
+
+def read(path):
+    return restart.Source(MPI.COMM_SELF, path)
 
 
 def test_file_is_whole_or_absent(tmp_path):
@@ -49,39 +57,41 @@ def test_file_is_whole_or_absent(tmp_path):
 def test_what_was_written_is_read(tmp_path):
     path = tmp_path / "field.h5"
     written(path).finish(OUTCOME)
-    saved = restart.read(path)
-    assert saved.problem == PROBLEM and type(saved.problem.nx) is int and type(saved.problem.tol) is float
-    assert (saved.outcome.iterations, saved.outcome.history) == (7, OUTCOME.history)
-    comm = SimpleNamespace(rank=0, allgather=lambda one: [one])
-    source = restart.Source(comm, path)
+    source = read(path)
+    assert source.problem == PROBLEM and type(source.problem.nx) is int and type(source.problem.tol) is float
+    assert (source.outcome.iterations, source.outcome.history) == (7, OUTCOME.history)
     for rows in ([3, 1, 2, 3, 1], [2], [1, 2, 3]):
         assert (source["previous"][np.array(rows)] == ROWS[np.array(rows) - 1]).all()
     source.close()
 
 
-def test_files_that_are_no_checkpoints(tmp_path):
-    path = tmp_path / "a.h5"
-    path.write_bytes(b"not HDF5 at all")
-    with pytest.raises(ValueError, match="not a whole checkpoint"):
-        restart.read(path)
-    with h5py.File(path, "w") as h5:
-        h5["field"] = ROWS
-    with pytest.raises(ValueError, match="not written by this version"):
-        restart.read(path)
-    FieldFile(path, PROBLEM).finish(OUTCOME)
-    with pytest.raises(ValueError, match="not a whole checkpoint"):
-        restart.read(path)
-    file = FieldFile(path, PROBLEM)
-    file.write("field", 1, ROWS)
-    file.finish(Outcome(9, "converged"))
-    with pytest.raises(ValueError, match="converged Chebyshev"):
-        restart.read(path)
-    written(path).finish(OUTCOME)
-    path.write_bytes(path.read_bytes()[:-500])
-    with pytest.raises(ValueError, match="not a whole checkpoint"):
-        restart.read(path)
-    with pytest.raises(ValueError, match="no such file"):
-        restart.read(tmp_path / "b.h5")
+@contextmanager
+def disk_of(most_bytes):
+    """Files can't grow larger, as if the disk were full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_leaves_the_text_and_the_picture_before(tmp_path):
+    pytest.importorskip("matplotlib")
+    text, png = tmp_path / "a.json", tmp_path / "a.png"
+    picture = Picture(Problem(40, 30))
+    picture(1, np.ones((28, 40), "f4"))
+    write_text(text, "before")
+    picture.draw(png, [(0, 1.0)], "before")
+    before = png.read_bytes()
+    with disk_of(5000):
+        with pytest.raises(OSError, match="File too large"):
+            write_text(text, "x" * 10_000)
+        with pytest.raises(OSError, match="File too large"):
+            picture.draw(png, [(0, 1.0)], "after")
+    assert (text.read_text(), png.read_bytes()) == ("before", before)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.json", "a.png"]
+    assert in_words(OSError(28, "No space left on device")) == "no space left on device"
 
 
 def test_a_full_disk_leaves_the_file_before(tmp_path):
@@ -89,18 +99,18 @@ def test_a_full_disk_leaves_the_file_before(tmp_path):
     rows = np.ones((298, 600), "float32")
     writer = Writer(path, problem)
     writer.take("field")(1, rows)
+    writer.add_checksums("field", row_checksums(rows))
     writer.finish(OUTCOME)
     assert not writer.error and sorted(one.name for one in tmp_path.iterdir()) == ["a.h5", "a.xdmf"]
-    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # as if the disk were full
-    try:
-        writer = Writer(path, problem)
-        writer.take("field")(1, rows)
-        writer.finish(OUTCOME)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert writer.error
-    assert path.read_bytes() == before and not part_name(path).exists()
+    before = path.read_bytes()
+    for most_bytes in (100, 2000, 100_000, len(before) - 2000):  # in HDF5's first records, in the rows, behind them
+        with disk_of(most_bytes):
+            writer = Writer(path, problem)
+            writer.take("field")(1, rows)
+            writer.add_checksums("field", row_checksums(rows))
+            writer.finish(OUTCOME)
+        assert "file too large" in writer.error and "\n" not in writer.error
+        assert path.read_bytes() == before and not part_name(path).exists()
     assert Writer(tmp_path / "no" / "a.h5", problem).error
 
 
@@ -118,6 +128,9 @@ def test_xdmf_points_into_the_file(tmp_path):
 
 
 def test_paths_are_tried_first(tmp_path):
+    assert why_unwritable(tmp_path / "a.h5", 1 << 60).startswith("it takes 1152921504606846976 bytes, and ")
+    with disk_of(1000):
+        assert why_unwritable(tmp_path / "a.json") == "file too large"
     assert why_unwritable(tmp_path / "a.json") == "" and not list(tmp_path.iterdir())
     assert "no such file" in why_unwritable(tmp_path / "no" / "a.json")
     assert "folder" in why_unwritable(tmp_path)

@@ -1,4 +1,4 @@
-"""The parts of the solver that need no team: decomposition, halo signals, boundary, norm, report, command line."""
+"""The parts of the solver that need no team: decomposition, halo signals, boundary, norm, report."""
 
 import math
 from dataclasses import replace
@@ -7,33 +7,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from apps.jacobi.cli import cli
 from apps.jacobi.grid.boundary import column, initial_field
 from apps.jacobi.grid.halo import Halo
 from apps.jacobi.grid.problem import Problem
 from apps.jacobi.grid.slab import max_rows, slabs
 from apps.jacobi.norm.exact_sum import FRACTION_BITS, HALF_BITS, LIMB_BITS, LIMBS, WORDS, limb_unit
 from apps.jacobi.norm.norm import norms_of
-from apps.jacobi.outcome import STATUSES, Outcome, checked
+from apps.jacobi.outcome import Outcome, checked
 from apps.jacobi.report import report
 from apps.jacobi.report.progress import Progress
 from apps.jacobi.sweep.schedule import fit, norms
 from apps.jacobi.timing import phases
 from apps.jacobi.timing.serial import SerialTime
-
-
-class OnePE:
-    """A communicator with what the command line uses."""
-
-    rank, size = 0, 1
-
-    def bcast(self, x):
-        return x
-
-
-class FivePEs(OnePE):
-    size = 5
-
 
 # Decomposition ------------------------------------------------------------------------
 
@@ -214,55 +199,3 @@ def test_phases():
     assert phases.overlap_percent({**us, "halo": 0.0}) is None
     lines = phases.table([us, {name: 3 * value for name, value in us.items()}])
     assert len(lines) == 8 and lines[1].split()[1:] == ["3500000.0", "5250000.0", "58.3%"]
-
-
-BAD = {
-    "--nx 2": "--nx",
-    "--ny 2": "--ny",
-    "--nx 1.5": "--nx",
-    "--niter 0": "--niter",
-    "--nccheck 0": "--nccheck",
-    "--tol -1": "--tol",
-    "--tol nan": "--tol",
-    "--dtype float16": "--dtype",
-    "--bc open": "--bc",
-    "--backend tpu": "--backend",
-    "--fast": "--fast",
-    "--ny 6": "4 inner rows",
-    "--nx 2147483647 --ny 2147483647": "exact for at most 4398046511104: use a smaller --nx or --ny",
-    "--output /nowhere/x.h5": "--output /nowhere/x.h5 cannot be written",
-    "--json /": "--json / cannot be written",
-    "--method gauss": "--method",
-    "--verify everything": "--verify",
-    "--method chebyshev --variant nvshmem_overlap": "leave --variant out",
-    "--checkpoint-every 5": "need --checkpoint",
-    "--checkpoint x.h5 --checkpoint-seconds soon": "--checkpoint-seconds",
-    "--checkpoint /nowhere/x.h5": "--checkpoint /nowhere/x.h5 cannot be written",
-    "--output same.h5 --checkpoint same.h5": "two results cannot both be written to same.h5",
-    "--restart": "takes the one of --checkpoint",
-    "--restart /nowhere.h5": "--restart /nowhere.h5: there is no such file",
-    "--dry-run 0": "--dry-run",
-    "--dry-run 40 --ny 41": "39 inner rows (ny - 2) cannot be shared by 40 PEs",
-}
-
-
-@pytest.mark.parametrize("line", BAD)
-def test_bad_arguments_are_one_line(line, capsys):
-    with pytest.raises(SystemExit) as stop:
-        cli.parse(FivePEs(), line.split())
-    assert stop.value.code == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1 and BAD[line] in error
-
-
-def test_good_arguments(capsys):
-    options, problem = cli.parse(OnePE(), "--nx 64 --ny 32 --dtype float64 --bc periodic --csv --verify".split())
-    assert problem == Problem(64, 32, 1000, 1e-8, 1, "float64", "periodic") and options.csv and options.verify == "serial"
-    assert (options.variant, options.dry_run, options.restart) == ("nvshmem_overlap", None, None)
-    options, _ = cli.parse(OnePE(), "--checkpoint not_there.h5 --restart --dry-run --verify residual".split())
-    assert (options.dry_run, options.restart, options.saved, options.verify) == (0, None, None, "residual")
-    with pytest.raises(SystemExit) as stop:
-        cli.parse(OnePE(), ["--help"])
-    text = capsys.readouterr().out
-    assert stop.value.code == 0 and "--nccheck" in text
-    assert all(f"{status}  {meaning}" in text for status, meaning in STATUSES.items())

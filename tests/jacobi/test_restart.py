@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from launch import _tagged, launch
+from launch import ROOT, _tagged, launch
 from mpi4py import MPI
 
 from apps.jacobi.cli import cli
@@ -18,6 +18,7 @@ from apps.jacobi.grid.problem import Problem
 from apps.jacobi.outcome import Outcome
 from apps.jacobi.storage import restart
 from apps.jacobi.storage.files import FieldFile, part_name
+from apps.jacobi.storage.seal import row_checksums
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
@@ -41,6 +42,10 @@ def pid_of(process, rank):
         if re.search(rf"\0(PMI|OMPI_COMM_WORLD)_RANK={rank}\0", "\0" + Path(f"/proc/{pid}/environ").read_text()):
             return pid
     raise AssertionError(f"no rank {rank}")
+
+
+def iterations(path):
+    return restart.Source(MPI.COMM_SELF, path).outcome.iterations
 
 
 def contents(path):
@@ -72,13 +77,13 @@ def test_killed_while_writing(tmp_path):
     path, whole = tmp_path / "run.h5", tmp_path / "whole.h5"
     line = "--nx 700 --ny 803 --dtype float64 --nccheck 3 --method chebyshev"
     assert any(killed_while_writing(path, line) for _ in range(5)), "never hit the moment"
-    done = restart.read(path).outcome.iterations
+    done = iterations(path)
     assert done and done % 4 == 0
     for n_pes in (5, 1):
         done += 10
         ended = jacobi(n_pes, f"--niter {done} --tol 0 --no-serial --checkpoint {path} --restart")
         assert ended.rc == 0 and f"Going on from iteration {done - 10}" in ended.output, ended.output
-    assert restart.read(path).outcome.iterations == done and not part_name(path).exists()
+    assert iterations(path) == done and not part_name(path).exists()
     ended = jacobi(2, f"{line} --niter {done} --tol 0 --no-serial --verify --output", whole)
     assert ended.rc == 0 and "PASS: 0 points differ" in ended.output, ended.output
     assert contents(path) == contents(whole)
@@ -97,10 +102,23 @@ def test_signals_to_one_rank(tmp_path):
 
     ended = jacobi(3, f"--nx 60 --ny 50 {FOR_EVER} --checkpoint", path, act=("    0, ", disturb))
     assert ended.rc == 5 and "Interrupted after" in ended.output, ended.output
-    done = restart.read(path).outcome.iterations
+    done = iterations(path)
     assert f"Interrupted after {done} iterations" in ended.output
     ended = jacobi(2, f"--niter {done + 30} --restart", path, "--verify", "residual")
     assert ended.rc == 0 and "PASS" in ended.output, ended.output
+
+
+@pytest.mark.skipif(not (ROOT / "pennympi/job/watch.py").exists(), reason="the library does not watch its node yet")
+def test_a_stopped_rank_ends_the_job():
+    """The others wait for it in MPI, which knows no deadline."""
+    line = "--variant mpi --backend host --nx 60 --ny 50"
+    assert jacobi(3, f"{line} --niter 2").rc == 0  # compiles, which may take longer than the deadline below
+    act = ("    0, ", lambda process: os.kill(pid_of(process, 1), signal.SIGSTOP))
+    program = f"-m apps.jacobi {line} {FOR_EVER}".split()
+    ended = launch(3, *program, limit_s=LIMIT_S, env={"PENNYMPI_TIMEOUT_S": "5"}, act=act)
+    assert ended.rc not in (0, None) and not ended.left_alive, ended.output
+    said = [text for text in ended.output.splitlines() if "PE 1" in text and "stopped" in text]
+    assert len(said) == 1 and "Traceback" not in ended.output, ended.output
 
 
 def test_what_a_restart_refuses_and_notices(tmp_path, capsys):
@@ -109,6 +127,7 @@ def test_what_a_restart_refuses_and_notices(tmp_path, capsys):
     rows[5, 7] = np.nan
     file = FieldFile(path, problem)
     file.write("field", 1, rows)
+    file.add_checksums("field", row_checksums(rows))
     file.finish(Outcome(10))
     before, refused = (
         path.read_bytes(),

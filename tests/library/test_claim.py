@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import pytest
 from mpi4py import MPI
 
-from pennympi.job import exits
+from pennympi.job import ending
 from pennympi.job.control import Control
+from pennympi.job.process import this_process
 
 pytestmark = pytest.mark.mpi
 ROUNDS, THREADS = 5, 4
@@ -15,8 +16,9 @@ ROUNDS, THREADS = 5, 4
 
 def test_one_of_all_threads_and_processes_wins():
     for _ in range(ROUNDS):
-        control = Control(MPI.COMM_WORLD)
-        node, window, start, wins = control.node, control._window, threading.Barrier(THREADS), []
+        world = MPI.COMM_WORLD
+        control = Control(world.Get_rank(), world.allgather(this_process()), world.allgather)
+        start, wins = threading.Barrier(THREADS), []
 
         def race(control=control, start=start, wins=wins):
             start.wait()
@@ -25,26 +27,26 @@ def test_one_of_all_threads_and_processes_wins():
         threads = [threading.Thread(target=race) for _ in range(THREADS - 1)]
         for thread in threads:
             thread.start()
-        control._window = None  # MPI may not be asked from these threads
-        node.Barrier()
+        world.Barrier()
         race()
         for thread in threads:
             thread.join()
-        control._window = window
-        assert len(wins) == THREADS and node.allreduce(sum(wins)) == 1
+        assert len(wins) == THREADS and world.allreduce(sum(wins)) == 1
         assert not control.claim()  # it is not given back
+        world.Barrier()
         control.close()
 
 
 def test_a_thread_that_ends_the_job_asks_mpi_nothing_but_its_thread_level(team, monkeypatch):
-    """What _claim, _who and _alone take from MPI may be called from any thread, whatever the level."""
+    """What claim, _who and alone take from MPI may be called from any thread, whatever the level."""
     allowed = ("Is_initialized", "Is_finalized", "Query_thread", "THREAD_MULTIPLE")
     job = SimpleNamespace(
         control=SimpleNamespace(set_abort=lambda: None, claim=lambda: True), me=team.me, n_pes=team.n_pes
     )
-    monkeypatch.setattr(exits, "MPI", SimpleNamespace(**{name: getattr(MPI, name) for name in allowed}))
+    monkeypatch.setattr(ending, "MPI", SimpleNamespace(**{name: getattr(MPI, name) for name in allowed}))
+    monkeypatch.setattr(ending, "_take_name", lambda: True)
     for jobs in ([], [job]):
-        monkeypatch.setattr(exits, "open_jobs", jobs)
-        assert exits._claim()
-        assert exits._who() == f"PE {team.me} of {team.n_pes}"
-        assert exits._alone() == (team.n_pes == 1)
+        monkeypatch.setattr(ending, "open_jobs", jobs)
+        assert ending.claim()
+        assert ending._who() == f"PE {team.me} of {team.n_pes}"
+        assert ending.alone() == (team.n_pes == 1)

@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 
+from pennympi.errors import NotInitialized
 from pennympi.job import control as table
 from pennympi.job import liveness
-from pennympi.job.control import COMPUTING, LEAVING, WAITING, Control
+from pennympi.job.control import COMPUTING, LEAVING, WAITING, Control, signature_of
+from pennympi.job.process import process_state, this_process
 
 pytestmark = pytest.mark.mpi
 WORLD = MPI.COMM_WORLD
@@ -27,8 +29,11 @@ NOBODY = N_PES  # no PE of the node
 
 
 @contextmanager
-def control_over(comm=WORLD):
-    control = Control(comm)
+def control_over(comm=WORLD, node=None):
+    """node: where this PE is, as it says; None: where it is."""
+    own = this_process()
+    processes = comm.allgather(own if node is None else own._replace(node=node))
+    control = Control(comm.Get_rank(), processes, comm.allgather)
     try:
         yield control
     finally:
@@ -50,7 +55,7 @@ def test_a_new_table_says_nothing_yet():
     with control_over() as control:
         found = every_pe(lambda pe: (control.calls(pe), control.call(pe), control.state(pe)))
         assert found == [[(0, "no call yet", COMPUTING)] * N_PES] * N_PES
-        assert seen(lambda: (control.abort, control.entered, control.ahead())) == [(False, 0, [])] * N_PES
+        assert seen(lambda: (control.abort, control.entered, control.in_vain())) == [(False, 0, [])] * N_PES
         assert seen(lambda: control.pes) == [list(range(N_PES))] * N_PES
         assert seen(lambda: (control.local, control.n_local)) == [(pe, N_PES) for pe in range(N_PES)]
 
@@ -64,12 +69,27 @@ def test_calls_are_counted_and_named_for_all():
         found = every_pe(lambda pe: (control.calls(pe), control.call(pe)))
         assert found == [[(pe + 2, f"call 0 (call {pe + 2})") for pe in range(N_PES)]] * N_PES
         assert all(seen(lambda: control.entered > before))
-        assert every_pe(lambda pe: pe in control.ahead()) == [[pe > me for pe in range(N_PES)] for me in range(N_PES)]
-        control.set_state(LEAVING)
-        assert every_pe(lambda pe: pe in control.ahead()) == [[False] * N_PES] * N_PES
 
 
-@pytest.mark.parametrize("name", ["a", "32 bytes are the most of a name.", "x" * 100, "ü" * 40, "a" + "ü" * 20])
+def test_those_who_wait_in_vain_for_a_pe_that_leaves(monkeypatch):
+    """PE 1 waits for PE 0, PE 2 for PE 1, and so on; the last of several does not say for whom it waits."""
+    whom = [table.NOBODY, *range(N_PES - 1)]
+    if N_PES > 2:
+        whom[-1] = table.ANYBODY
+    with control_over() as control:
+        monkeypatch.setattr(table, "BELIEVED_NS", 1 << 62)
+        assert all(seen(lambda: whom[ME] == table.NOBODY or control.show_waiting(whom[ME]) is None))
+        WORLD.Barrier()
+        found = [control.waits_for(pe) for pe in range(1, N_PES)]
+        assert seen(lambda: found) == [whom[1:]] * N_PES
+        monkeypatch.setattr(control, "waits_for", lambda pe: whom[pe])
+        assert seen(lambda: ME > 0 or sorted(control.in_vain()) == list(range(1, N_PES))) == [True] * N_PES
+        monkeypatch.undo()
+        time.sleep(0.3)
+        assert seen(lambda: [control.waits_for(pe) for pe in range(N_PES)]) == [[table.NOBODY] * N_PES] * N_PES
+
+
+@pytest.mark.parametrize("name", ["a", "n" * 96, "x" * 100, "ü" * 50, "a" + "ü" * 48])
 def test_a_name_of_any_length(name):
     """What does not fit is cut, in the midst of a letter if need be."""
     with control_over() as control:
@@ -77,22 +97,64 @@ def test_a_name_of_any_length(name):
         control.enter(name)
         read = control.call(ME)
         control.enter("after")
-        kept = name.encode()[:32].decode(errors="replace")
+        kept = name.encode()[:96].decode(errors="replace")
         assert seen(lambda: (read, control.call(ME))) == [(f"{kept} (call 2)", "after (call 3)")] * N_PES
 
 
-def test_more_names_than_there_is_room_for():
-    """The last place is for all names that find none; the places of other PEs are not written."""
+def test_more_texts_than_there_is_room_for():
+    """The oldest goes, unless it is the last call's; the places of other PEs are not written."""
     with control_over() as control:
-        names = [f"PE {ME}, {number}" for number in range(40)]
-        said = []
-        for name in names + names[:3]:
-            control.enter(name)
-            said.append(control.call(ME))
-        assert all(seen(lambda: said[:29] == [f"{name} (call {i + 1})" for i, name in enumerate(names[:29])]))
-        assert all(seen(lambda: said[29:40] == [f"... (call {i + 1})" for i in range(29, 40)]))
-        assert all(seen(lambda: said[40:] == [f"{name} (call {41 + i})" for i, name in enumerate(names[:3])]))
-        assert every_pe(control.call) == [[f"PE {pe}, 2 (call 43)" for pe in range(N_PES)]] * N_PES
+        texts = [f"PE {ME}, {number}" for number in range(70)]
+        for text in texts[:64]:
+            control.enter(text)
+        control.enter(texts[0])
+        known = []
+        for text in texts[64:66]:
+            control.enter(text)
+            known.append([number for number, text in enumerate(texts) if control.find(ME, signature_of(text)) == text])
+        assert seen(lambda: known) == [[[0, *range(2, 65)], list(range(2, 66))]] * N_PES, "0 was the last call at first"
+        for text in texts[66:]:
+            control.enter(text)
+        assert every_pe(control.call) == [[f"PE {pe}, 69 (call 71)" for pe in range(N_PES)]] * N_PES
+        found = every_pe(lambda pe: control.find(pe, signature_of(f"PE {pe}, 69")))
+        assert found == [[f"PE {pe}, 69" for pe in range(N_PES)]] * N_PES
+
+
+def test_a_call_is_found_by_its_signature():
+    with control_over() as control:
+        long = f"{'x' * 100} of PE {ME}"
+        for text in ("first", long, f"last of PE {ME}"):
+            control.enter(text)
+        signatures = WORLD.allgather(signature_of(long))
+        assert every_pe(lambda pe: control.find(pe, signatures[pe])) == [["x" * 96] * N_PES] * N_PES, "cut, and found"
+        assert every_pe(lambda pe: control.find(pe, signature_of("another"))) == [[None] * N_PES] * N_PES
+        assert seen(lambda: control.find(NOBODY, signature_of("first"))) == [None] * N_PES
+    assert all(1 <= signature_of(str(number)) < 1 << 16 for number in range(100_000))
+
+
+@pytest.mark.mpi(min_size=2)
+def test_nobody_reads_half_a_text():
+    """PE 0 writes texts of one letter each, as fast as it can, and the others read all the while."""
+    with control_over() as control:
+        read = set()
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            if ME == 0:
+                for number in range(200):
+                    control.enter(chr(ord("a") + number % 26) * (10 + number % 80))
+            else:
+                read.add(control.call(0).partition(" (")[0])
+                read.update(filter(None, (control._text(0, slot) for slot in range(64))))
+        mixed = sorted(text for text in read if len(set(text)) > 1 and text not in ("no call yet", "..."))
+        assert seen(lambda: mixed) == [[]] * N_PES
+        assert all(seen(lambda: ME == 0 or len(read) > 20))
+
+
+def test_a_finalized_table_says_so():
+    with control_over() as control:
+        enter = control.enter
+    with pytest.raises(NotInitialized, match="finalized"):
+        enter("allreduce")
 
 
 def test_states_in_words():
@@ -113,7 +175,7 @@ def test_states_in_words():
 def state_of(child, letters):
     """The state of a process once it is one of these letters, or after five seconds."""
     end = time.monotonic() + 5
-    while (state := table._process_state(child.pid)) not in letters and time.monotonic() < end:
+    while (state := process_state(child.pid)) not in letters and time.monotonic() < end:
         time.sleep(0.01)
     return state
 
@@ -125,7 +187,7 @@ def test_a_process_that_is_stopped_or_gone_is_told_from_one_that_waits():
     with control_over() as control:
         control.set_state(WAITING)
         child = subprocess.Popen(["sleep", "100"])
-        control._words[control._record + table._PID] = child.pid
+        control.processes[ME] = this_process()._replace(pid=child.pid)
         said = []
         for kill, letters in ((signal.SIGSTOP, "T"), (signal.SIGKILL, "Z")):
             child.send_signal(kill)
@@ -196,18 +258,9 @@ def test_a_table_of_some_ranks_in_another_order():
     part.Free()
 
 
-class TwoNodes:
-    """The world's ranks as on two nodes: the even ones and the odd ones."""
-
-    def Get_rank(self):
-        return ME
-
-    def Split_type(self, split_type):
-        return WORLD.Split(ME % 2)
-
-
 def test_a_table_knows_the_pes_of_its_node_only():
-    with control_over(TwoNodes()) as control:
+    """The even ranks as on one node, the odd ones as on another."""
+    with control_over(node=f"node {ME % 2}") as control:
         control.enter(f"PE {ME}")
         mates = list(range(ME % 2, N_PES, 2))
         others = [pe for pe in range(N_PES) if pe not in mates]
@@ -222,7 +275,7 @@ def test_a_table_knows_the_pes_of_its_node_only():
         assert all(seen(lambda: all(control.describe(pe) == f"PE {pe} is on another node" for pe in others)))
         if ME % 2:
             control.enter("only on one of the nodes")
-        assert seen(control.ahead) == [[]] * N_PES
+        assert seen(control.in_vain) == [[]] * N_PES
 
 
 @contextmanager

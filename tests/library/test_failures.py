@@ -63,9 +63,9 @@ def test_an_interrupt_of_one_rank_ends_the_job():
 def test_a_rank_that_leaves_while_others_wait_ends_the_job(n_pes, status):
     ended = run(n_pes, "faulty", f"exit{status}", 1)
     # the team's own set-up makes calls too, so the number of this one is not asserted
-    assert_fails(ended, 5, "pennympi: PE 1 left the program", tracebacks=0)
+    assert_fails(ended, 2, "pennympi: PE 1 left the program", tracebacks=0)
     if status == 0:
-        assert "waits in allreduce (call " in ended.output
+        assert "last entered allreduce (call " in ended.output
 
 
 @both_sizes

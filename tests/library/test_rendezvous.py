@@ -12,10 +12,11 @@ from types import SimpleNamespace
 import pytest
 from mpi4py import MPI
 
-from pennympi.errors import PeerTimeout
+from pennympi.errors import CollectiveMismatchError, PeerTimeout
 from pennympi.job import liveness, rendezvous
 from pennympi.job.control import COMPUTING, WAITING, Control
-from pennympi.job.rendezvous import ARRIVED, LEFT, Deadline, PolledBarrier, gather_checked, poll_times
+from pennympi.job.process import this_process
+from pennympi.job.rendezvous import ARRIVED, FIRST_BYTES, LEFT, Deadline, Meetings, PolledBarrier, poll_times
 
 pytestmark = pytest.mark.mpi
 WORLD = MPI.COMM_WORLD
@@ -27,11 +28,14 @@ two_or_more = pytest.mark.mpi(min_size=2)
 
 @contextmanager
 def job(with_table=True):
-    """(a communicator of these tests alone, its node's table)."""
+    """(the meetings of a communicator of these tests alone, its node's table)."""
     comm = WORLD.Dup()
-    control = Control(comm) if with_table else None
+    meetings, control = Meetings(comm, LONG_S), None
+    if with_table:
+        meetings.processes = comm.allgather(this_process())
+        meetings.control = control = Control(ME, meetings.processes, comm.allgather)
     try:
-        yield comm, control
+        yield meetings, control
     finally:
         if control:
             control.close()
@@ -43,20 +47,26 @@ def seen(value):
     return WORLD.allgather(value)
 
 
-def give_up_without_the_last(comm, control, what, timeout_s, away=lambda: None):
+def take_messages(comm, pes):
+    """Take the messages of PEs that waited for this one, so that the communicator can be freed."""
+    for pe in pes:
+        comm.Recv(bytearray(FIRST_BYTES), pe, ARRIVED)
+
+
+def give_up_without_the_last(meetings, what, timeout_s, away=lambda: None):
     """What each PE raised, and when it did, where the last one never comes to meet the others but calls ``away``.
 
     The last PE then takes the messages of those who waited for it, so that the communicator can be freed.
     """
     error, end_ns = None, 0
+    meetings.timeout_s = timeout_s
     WORLD.Barrier()  # all but the last come within the deadline
     if ME == LAST:
         away()
-        for pe in range(LAST):
-            comm.Recv((None, 0, MPI.BYTE), pe, ARRIVED)
+        take_messages(meetings.comm, range(LAST))
     else:
         try:
-            rendezvous.rendezvous(comm, control, what, timeout_s)
+            meetings.rendezvous(what)
         except PeerTimeout as raised:
             error, end_ns = raised, time.monotonic_ns()
     WORLD.Barrier()
@@ -64,24 +74,28 @@ def give_up_without_the_last(comm, control, what, timeout_s, away=lambda: None):
 
 
 def test_everybody_comes():
-    with job() as (comm, control):
+    with job() as (meetings, control):
         start_ns = time.monotonic_ns()
         for _ in range(20):
-            rendezvous.rendezvous(comm, control, "barrier", LONG_S)
+            meetings.rendezvous("barrier")
         assert all(seen(control.last_alive_ns(ME) >= start_ns or N_PES == 1)), "a PE in a meeting shows that it is alive"
         met = control.call(ME), control.state(ME)
         assert seen(met) == [("barrier (call 20)" if N_PES > 1 else "no call yet", COMPUTING)] * N_PES
 
 
 def test_one_pe_alone_waits_for_nobody():
-    control = SimpleNamespace()  # is not asked anything
-    rendezvous.rendezvous(MPI.COMM_SELF, control, "barrier", 0.001)
-    assert gather_checked(MPI.COMM_SELF, control, "mine", "gather", 0.001) == ["mine"]
+    alone = Meetings(MPI.COMM_SELF, 0.001)
+    alone.control = SimpleNamespace()  # is not asked anything
+    alone.rendezvous("barrier")
+    mine = ["mine"]
+    assert alone.gather(mine, "gather") == [mine] and alone.gather(mine, "gather")[0] is not mine
+    with pytest.raises(TypeError, match="what PE 0 brings to gather can't be pickled"):
+        alone.gather(lambda: None, "gather")
 
 
 @two_or_more
 def test_nobody_goes_on_before_the_last_has_come():
-    with job() as (comm, control):
+    with job() as (meetings, control):
         waiting = None
         if ME == LAST:
             end = time.monotonic() + LONG_S
@@ -90,7 +104,7 @@ def test_nobody_goes_on_before_the_last_has_come():
             waiting = [control.call(pe) for pe in range(LAST)]
             time.sleep(SHORT_S)
         came_ns = time.monotonic_ns()
-        rendezvous.rendezvous(comm, control, "barrier", LONG_S)
+        meetings.rendezvous("barrier")
         went_ns = time.monotonic_ns()
         assert seen(waiting)[LAST] == ["barrier (call 1)"] * LAST
         assert min(seen(went_ns)) >= seen(came_ns)[LAST]
@@ -99,9 +113,9 @@ def test_nobody_goes_on_before_the_last_has_come():
 
 @two_or_more
 def test_a_missing_pe_is_named_when_the_deadline_has_passed():
-    with job(with_table=False) as (comm, _):
+    with job(with_table=False) as (meetings, _):
         start_ns = time.monotonic_ns()  # the deadline begins later
-        errors, ends_ns = give_up_without_the_last(comm, None, "finalize", SHORT_S)
+        errors, ends_ns = give_up_without_the_last(meetings, "finalize", SHORT_S)
         words = f"waited {SHORT_S} s for PE {LAST} in finalize: PE {LAST} has not come."
         for pe, (me, peer, what, timeout_s, text) in enumerate(errors[:LAST]):
             assert (me, peer, what, timeout_s) == (pe, LAST, "finalize", SHORT_S)
@@ -113,11 +127,11 @@ def test_a_missing_pe_is_named_when_the_deadline_has_passed():
 
 @two_or_more
 def test_the_error_says_what_a_missing_pe_is_doing():
-    with job() as (comm, control):
+    with job() as (meetings, control):
         if ME == LAST:
             control.enter("put")
         WORLD.Barrier()
-        errors, _ = give_up_without_the_last(comm, control, "barrier", SHORT_S)
+        errors, _ = give_up_without_the_last(meetings, "barrier", SHORT_S)
         texts = [error[-1] for error in errors[:LAST]]
         assert all(f"for PE {LAST} in barrier: PE {LAST} (process " in text for text in texts)
         assert all(") last entered put (call 1)." in text for text in texts)
@@ -137,8 +151,8 @@ def test_a_deadline_counts_from_the_last_sign_of_life():
             liveness.show_alive(shown_ns)
             time.sleep(0.02)
 
-    with job() as (comm, control):
-        errors, ends_ns = give_up_without_the_last(comm, control, "barrier", timeout_s, show_life)
+    with job() as (meetings, control):
+        errors, ends_ns = give_up_without_the_last(meetings, "barrier", timeout_s, show_life)
         last_sign_ns = seen(shown_ns)[LAST]
         assert all(errors[:LAST])
         assert all(end_ns - last_sign_ns >= 1e9 * timeout_s for end_ns in ends_ns[:LAST])
@@ -149,90 +163,154 @@ def test_a_deadline_counts_from_the_last_sign_of_life():
 @pytest.mark.mpi(min_size=3)
 def test_missing_pes_are_all_named_in_order():
     """Only PE 1 comes."""
-    with job(with_table=False) as (comm, _):
+    with job(with_table=False) as (meetings, _):
         error = None
         WORLD.Barrier()
         if ME == 1:
             try:
-                rendezvous.rendezvous(comm, None, "barrier", SHORT_S)
+                meetings.timeout_s = SHORT_S
+                meetings.rendezvous("barrier")
             except PeerTimeout as raised:
                 error = raised
         else:
-            comm.Recv((None, 0, MPI.BYTE), 1, ARRIVED)
+            take_messages(meetings.comm, [1])
         peer, text = seen(error and (error.peer, str(error)))[1]
         absent = [pe for pe in range(N_PES) if pe != 1]
-        assert peer == 0 and f": PE {', '.join(map(str, absent))} has not come" in text
+        assert peer == 0 and f": {'; '.join(f'PE {pe} has not come' for pe in absent[:4])}" in text
         assert (f"{len(absent)} PEs in all are missing" in text) is (len(absent) > 4)
 
 
 def test_the_error_stays_short_however_many_are_missing():
-    control = SimpleNamespace(describe="<{}>".format)
-    assert rendezvous._describe([3, 5], control) == ": <3>; <5>."
-    assert rendezvous._describe(list(range(4)), control) == ": <0>; <1>; <2>; <3>."
-    assert rendezvous._describe(list(range(5)), control).endswith("; <3>; 5 PEs in all are missing.")
-    assert rendezvous._describe(list(range(9)), control) == ": <0>; <1>; <2>; <3>; 9 PEs in all are missing."
-    sixteen = ", ".join(map(str, range(16)))
-    assert rendezvous._describe(list(range(40)), None) == f": PE {sixteen} has not come; 40 PEs in all are missing."
+    assert rendezvous._in_short(["3"]) == "3"
+    assert rendezvous._in_short([*"0123"]) == "0; 1; 2; 3"
+    assert rendezvous._in_short([*"01234"]) == "0; 1; 2; 3; 5 PEs in all are missing"
 
 
 def test_everybody_s_object_comes_in_the_order_of_the_pes():
-    with job() as (comm, control):
+    with job() as (meetings, control):
         given = {"pe": ME, "offsets": list(range(ME))}
-        got = gather_checked(comm, control, given, "gather", LONG_S)
+        got = meetings.gather(given, "gather")
         assert seen(got) == [[{"pe": pe, "offsets": list(range(pe))} for pe in range(N_PES)]] * N_PES
 
 
-@two_or_more
-def test_pes_that_gather_under_unequal_names_meet_all_the_same():
-    """The name is for messages alone: each PE is shown with its own."""
-    with job() as (comm, control):
-        names = [f"gather of PE {pe}" for pe in range(N_PES)]
-        got = gather_checked(comm, control, ME, names[ME], LONG_S)
-        assert seen(got) == [list(range(N_PES))] * N_PES
-        calls = [control.call(pe) for pe in range(N_PES)]
-        assert seen(calls) == [[f"{name} (call 1)" for name in names]] * N_PES
+@pytest.mark.parametrize("nbytes", [FIRST_BYTES - 300, FIRST_BYTES, 1 << 20, 100 << 20])
+def test_what_the_pes_bring_has_any_size(nbytes):
+    """A short message, one and its rest, and 100 MB of PE 0."""
+    with job() as (meetings, _):
+        nbytes = nbytes if ME == 0 or nbytes < 100 << 20 else ME
+        got = meetings.gather(bytes([ME % 256]) * nbytes, "gather")
+        found = [(len(one), one[:1], one[-1:]) for one in got]
+        sizes = seen(nbytes)
+    assert seen(found) == [[(sizes[pe], *2 * [bytes([pe] * min(1, sizes[pe]))]) for pe in range(N_PES)]] * N_PES
 
 
-@two_or_more
-def test_a_gather_without_one_pe_is_given_up_before_mpi_is_asked():
-    with job() as (comm, control):
-        gathered = []
-
-        class Watched:
-            """The communicator, which notes whether the objects were gathered."""
-
-            def __getattr__(self, name):
-                if name == "allgather":
-                    gathered.append(name)
-                return getattr(comm, name)
-
-        error = None
-        WORLD.Barrier()
-        if ME == LAST:
-            for pe in range(LAST):
-                comm.Recv((None, 0, MPI.BYTE), pe, ARRIVED)
-        else:
+@pytest.mark.parametrize("who", ["one", "all"])
+def test_what_cannot_be_gathered_is_an_error_on_every_pe(who, monkeypatch):
+    monkeypatch.setattr(rendezvous, "MOST_BYTES", 1000)
+    with job() as (meetings, _):
+        for bad, kind, why in ((lambda: None, TypeError, "can't be pickled"), (bytes(2000), ValueError, "are the most")):
+            text = ""
             try:
-                gather_checked(Watched(), control, ME, "gather", SHORT_S)
-            except PeerTimeout as raised:
-                error = raised
-        found = seen((error and (error.peer, error.collective), gathered))
-        assert found == [((LAST, "gather"), [])] * LAST + [(None, [])]
+                meetings.gather(bad if who == "all" or ME == LAST else "good", "gather")
+            except kind as error:
+                text = str(error)
+            assert all(
+                f"what PE {LAST if who == 'one' else 0} brings to gather" in one and why in one for one in seen(text)
+            )
+            assert seen(meetings.gather(ME, "gather")) == [list(range(N_PES))] * N_PES, "the next one is right"
+
+
+def told(meetings, *whats):
+    """What each PE is told at the first meeting that raises, and the number of that meeting."""
+    for number, what in enumerate(whats):
+        try:
+            meetings.rendezvous(what)
+        except CollectiveMismatchError as error:
+            return seen((number, str(error)))
+    return seen((len(whats), ""))
+
+
+@two_or_more
+@pytest.mark.parametrize("with_table", [True, False])
+def test_pes_that_meet_for_different_things_are_told_so(with_table):
+    """At the first meeting that differs; and after the error the PEs can meet again."""
+    with job(with_table) as (meetings, _):
+        said = told(meetings, "gather", "finalize" if ME == LAST else "gather")
+        call = 2 if with_table else 1
+        assert {number for number, _ in said} == {1}
+        assert all(f"PE {LAST} in finalize (call {call})" in text for _, text in said), said
+        assert all(f"PE {LAST - 1} in gather (call {call})" in text for _, text in said), said
+        assert told(meetings, "gather", "gather", "finalize") == [(3, "")] * N_PES
+
+
+@two_or_more
+def test_a_meeting_more_than_the_others_is_told_at_once():
+    with job() as (meetings, _):
+        said = told(meetings, *["gather"] * (3 if ME == 0 else 2), "finalize")
+        assert {number for number, _ in said} == {2}
+        assert all("PE 0 in gather (call 3)" in text and "in finalize (call 3)" in text for _, text in said), said
+
+
+@two_or_more
+@pytest.mark.parametrize(
+    ("of_last", "words"),
+    [
+        (["b", "a"], ["now PE 0", "in meet (call 3)", "call 1 differs: PE 0", f"PE {LAST} b"]),  # another order
+        (["a", "B"], ["call 2 differs: PE 0", f"b; PE {LAST} B"]),  # another root, say
+        (["a"], [f"PE {LAST} in meet (call 2)", "in meet (call 3)"]),  # a call too few
+        (["a", *"bcdefghijklm"], [f"PE {LAST} in meet (call 14)", "in meet (call 3)"]),  # many too many
+    ],
+)
+def test_other_calls_before_a_meeting_are_told_there(of_last, words):
+    with job() as (meetings, control):
+        for text in of_last if ME == LAST else ["a", "b"]:
+            control.enter(text)
+        said = told(meetings, "meet")
+        assert all(number == 0 and all(word in text for word in words) for number, text in said), said
+        for _ in range(5000):  # more than are compared by name
+            control.enter("a")
+        assert told(meetings, "meet", "meet") == [(2, "")] * N_PES
+
+
+@two_or_more
+def test_a_call_long_ago_that_differs():
+    with job() as (meetings, control):
+        for text in ("b" if ME == LAST else "a", *["c"] * 20):
+            control.enter(text)
+        said = told(meetings, "meet")
+        assert all(number == 0 and "a call before call 15 differs" in text for number, text in said), said
+
+
+@pytest.mark.mpi(min_size=3)
+def test_a_difference_is_told_before_the_last_pe_has_come():
+    with job() as (meetings, control):
+        text, start_s = "", time.monotonic()
+        WORLD.Barrier()
+        if ME != LAST:
+            try:
+                meetings.rendezvous("gather" if ME else "empty")
+            except CollectiveMismatchError as error:
+                text = str(error)
+        said, passed_s = seen(text), seen(time.monotonic() - start_s)
+        assert all("PE 0 in empty (call 1); PE 1" in text for text in said[:LAST]), said
+        assert all(one < 20 for one in passed_s), passed_s
+        if ME == LAST:
+            take_messages(meetings.comm, range(LAST))
 
 
 @two_or_more
 def test_meetings_of_one_kind_are_not_taken_for_another():
     """Who has left the program has not come to a collective."""
-    with job(with_table=False) as (comm, _):
-        arrived = None if ME == LAST else PolledBarrier(comm)
-        left = PolledBarrier(comm, LEFT)
+    with job(with_table=False) as (meetings, _):
+        arrived = None if ME == LAST else PolledBarrier(meetings.comm)
+        left = PolledBarrier(meetings.comm, LEFT)
         for _ in poll_times():
             if left.complete():
                 break
         still = None if arrived is None else (arrived.complete(), LAST in arrived.absent())
         complete = seen((left.complete(), left.absent(), still))
         assert complete == [(True, [], (False, True))] * LAST + [(True, [], None)]
-        arrived = arrived or PolledBarrier(comm)
+        arrived = arrived or PolledBarrier(meetings.comm)
         for _ in poll_times():
             if arrived.complete():
                 break
@@ -242,10 +320,11 @@ def test_meetings_of_one_kind_are_not_taken_for_another():
 @two_or_more
 def test_a_meeting_that_was_given_up_takes_no_message_of_the_next():
     """Its receives are cancelled: what comes late is for whoever meets again."""
-    with job(with_table=False) as (comm, _):
-        errors, _ = give_up_without_the_last(comm, None, "barrier", SHORT_S)
+    with job(with_table=False) as (meetings, _):
+        errors, _ = give_up_without_the_last(meetings, "barrier", SHORT_S)
+        meetings.timeout_s = LONG_S
         for _ in range(3):
-            rendezvous.rendezvous(comm, None, "barrier", LONG_S)
+            meetings.rendezvous("barrier")
         assert all(errors[:LAST])
         assert seen("met") == ["met"] * N_PES
 

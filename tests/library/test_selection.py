@@ -12,14 +12,14 @@ from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.command import explain, predictions, tune
 from pennympi.kernels.algorithm import Limits, Place
 from pennympi.kernels.allreduce import PLANNED, TABLE
-from pennympi.selection import cost, formulas, machine, selection, tuned
+from pennympi.selection import cost, find, formulas, machine, selection, table_file, tuned
 from pennympi.settings import setting
 
 ROOT = Path(__file__).resolve().parents[2]
 H200 = Limits(max_blocks=132, buffer_bytes=256 << 10)
 # What the constants of the model were read off; the others are counted alike.
 TRUSTED, WITHIN = ("one_shot", "one_shot_packets", "two_shot", "two_shot_packets"), 2.0
-SHIPPED = sorted(tuned.SHIPPED.glob("*.toml"))
+SHIPPED = sorted(find.SHIPPED.glob("*.toml"))
 EXAMPLE = tuned.Tuned(
     "device", 2, "1x2", "a note",
     (tuned.Series("allreduce", "float32", (1024, 4096, 16384),
@@ -45,9 +45,9 @@ def test_every_algorithm_has_a_formula():
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_the_model_is_near_what_was_measured(path):
-    table = tuned.parse(path.read_text(), path.name)
+    table = table_file.parse(path.read_text(), path.name)
     place = Place((0,) * table.pes)
-    assert path.name == tuned.file_name(table.device, place)
+    assert path.name == find.file_name(table.device, place)
     for series in table.series:
         dtype = DTYPES[series.dtype]
         for nbytes in series.sizes_bytes:
@@ -61,7 +61,7 @@ def test_the_model_is_near_what_was_measured(path):
 def test_two_h200_use_what_was_measured(monkeypatch):
     monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
     monkeypatch.setenv("PENNYMPI_CACHE_DIR", "/nonexistent")
-    choice = of_two(tuned.find("NVIDIA H200", Place((0, 0))))
+    choice = of_two(find.find("NVIDIA H200", Place((0, 0))))
     for nbytes, name in (
         (8, "one_shot_packets"),
         (16 << 20, "one_shot_packets"),
@@ -70,8 +70,8 @@ def test_two_h200_use_what_was_measured(monkeypatch):
     ):
         for dtype, op in (("float32", "sum"), ("bfloat16", "max")):
             assert choice.choose("auto", Place((0, 0)), nbytes, dtype, op).name == name
-    assert tuned.find("NVIDIA H200", Place((0, 0), ll128_safe=False)) is None
-    assert tuned.find("another", Place((0, 0))) is None
+    assert find.find("NVIDIA H200", Place((0, 0), ll128_safe=False)) is None
+    assert find.find("another", Place((0, 0))) is None
 
 
 def test_between_and_beyond_the_sizes_that_were_measured():
@@ -88,12 +88,12 @@ def test_between_and_beyond_the_sizes_that_were_measured():
 
 def test_a_table_survives_its_file(tmp_path):
     path = tmp_path / "a" / "table.toml"
-    tuned.write(EXAMPLE, path)
-    again = tuned.parse(path.read_text(), "")
+    table_file.write(EXAMPLE, path)
+    again = table_file.parse(path.read_text(), "")
     assert str(again) == str(EXAMPLE)  # by its text: nan is not nan
     for broken in ("x = ", 'device = "d"', path.read_text().replace("1024, ", ""), path.read_text().replace("9", "-9")):
-        with pytest.raises(ValueError, match=r"here.toml is not a table .* run tune again"):
-            tuned.parse(broken, "here.toml")
+        with pytest.raises(ValueError, match=r"here.toml.*: .* or run `python -m pennympi tune` again"):
+            table_file.parse(broken, "here.toml")
 
 
 def test_predictions():
@@ -140,7 +140,7 @@ def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, cap
     assert path.exists() == (team.me == 0)
     if team.me == 0:
         assert "written to" in capsys.readouterr().out
-        monkeypatch.setenv("PENNYMPI_TUNED", str(path))
+    monkeypatch.setenv("PENNYMPI_TUNED", team.gather(str(path))[0])
     monkeypatch.delenv("PENNYMPI_ALLREDUCE", raising=False)
     with pennympi.init(heap_bytes=8 << 20 if team.backend == "host" else None) as later:
         table = later._selection.tuned
@@ -158,6 +158,6 @@ def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, cap
 def test_a_table_that_cannot_be_read(team, monkeypatch, tmp_path):
     (tmp_path / "bad.toml").write_text("pes = 2")
     monkeypatch.setenv("PENNYMPI_TUNED", str(tmp_path / "bad.toml"))
-    with pytest.raises(ValueError, match="is not a table"):
+    with pytest.raises(ValueError, match="bad.toml: device is missing in this table"):
         pennympi.init()
     assert setting("PENNYMPI_TUNED") != "auto"

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
+import pennympi
 from pennympi import settings
-from pennympi.settings import SETTINGS, SettingError, page, setting
+from pennympi.settings import SETTINGS, SettingError, differing, given, page, setting
 
 
 @pytest.fixture(autouse=True)
-def no_variable_set(monkeypatch):
-    for name in SETTINGS:
+def no_variable_set(request, monkeypatch):
+    for name in () if "team" in request.fixturenames else SETTINGS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
 
@@ -28,6 +29,7 @@ def test_every_default_can_be_read():
         "PENNYMPI_MULTICAST": True,
         "PENNYMPI_PACKETS": True,
         "PENNYMPI_CACHE_DIR": Path.home() / ".cache" / "pennympi",
+        "PENNYMPI_CACHE_SHARED": None,
         "PENNYMPI_TOPOLOGY": "auto",
         "PENNYMPI_COUNT_BYTES": False,
         "PENNYMPI_FIRST_EPOCH": 0,
@@ -62,25 +64,109 @@ def test_a_value_is_read(monkeypatch, name, text, value):
     assert setting(name) == value
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("PENNYMPI_BACKEND", "gpu"),
-        ("PENNYMPI_TIMEOUT_S", "-1"),
-        ("PENNYMPI_TIMEOUT_S", "nan"),
-        ("PENNYMPI_TIMEOUT_S", "inf"),
-        ("PENNYMPI_SYMMETRIC_SIZE", "1t"),
-        ("PENNYMPI_SYMMETRIC_SIZE", "0"),
-        ("PENNYMPI_SYMMETRIC_SIZE", "g"),
-        ("PENNYMPI_FIRST_EPOCH", "-3"),
-        ("PENNYMPI_DEBUG", "yes"),
-        ("PENNYMPI_ALLREDUCE", "one shot"),
-    ],
-)
+BAD = {
+    "PENNYMPI_BACKEND": ("gpu", " ", "host,cuda", "h" * 5000),
+    "PENNYMPI_TIMEOUT_S": (
+        "-1",
+        "nan",
+        "inf",
+        "1e12",
+        "1e-9",
+        "1_000",
+        "٣",
+        "5 s",
+        "0x10",
+        "5,5",
+        "yes",
+        "  ",
+        "1" * 400,
+    ),
+    "PENNYMPI_SYMMETRIC_SIZE": (
+        "1t",
+        "0",
+        "g",
+        "-1g",
+        "99999999g",
+        "1.5g",
+        "1_000_000",
+        "४०९६",
+        "1 g",
+        "4095",
+        "inf",
+        "1gg",
+    ),
+    "PENNYMPI_FIRST_EPOCH": ("-3", "1.0", "1e3", str(2**46), "1_000", "0x", "0b1", "٣", "9" * 30, "nan"),
+    "PENNYMPI_DEBUG": ("yes", "true", "2", "-1", "01", "１"),
+    "PENNYMPI_COUNT_BYTES": ("on", "1.0"),
+    "PENNYMPI_FORCE_NVSHMEM_PUT": ("no", "auto"),
+    "PENNYMPI_MULTICAST": ("1", "never"),
+    "PENNYMPI_PACKETS": ("1", "no"),
+    "PENNYMPI_PUT_KERNEL_MAX_BYTES": ("-1", "1t", "nan", "65537g", "auto"),
+    "PENNYMPI_CACHE_DIR": (" ", "~no_such_user/cache"),
+    "PENNYMPI_TOPOLOGY": ("\t",),
+    "PENNYMPI_TUNED": ("  ", "~no_such_user/table.toml"),
+    "PENNYMPI_ALLREDUCE": ("one shot", "rong", " ", "ring,tree"),
+    "PENNYMPI_BROADCAST": ("two_shot_copied",),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in BAD.items() for text in texts])
 def test_a_bad_value_names_the_variable_the_value_and_the_remedy(monkeypatch, name, text):
     monkeypatch.setenv(name, text)
-    with pytest.raises(SettingError, match=f"{name}='{text}' cannot be used: give .*unset it for the default"):
-        setting(name)
+    with pytest.raises(SettingError, match=f"^{name}='.* cannot be used: .*unset it for the default") as error:
+        given()
+    assert len(str(error.value)) < 600 and (repr(text) in str(error.value) or len(text) > 70)
+
+
+def test_values_that_differ_are_named():
+    same = [{"PENNYMPI_TIMEOUT_S": (60.0, "60.0")}, {}, {"PENNYMPI_TIMEOUT_S": (60.0, "6e1")}]
+    assert not differing(same)
+    told = differing([*same, {"PENNYMPI_TIMEOUT_S": (5.0, "5")}])
+    assert told.startswith(
+        "PENNYMPI_TIMEOUT_S is 60.0 on PE 0 and 5 on PE 3: set it to the same value on every rank (mpirun -x"
+    )
+
+
+def refused(team, error, match, **arguments):
+    """init raises one error, with the same text on every PE, and the PEs stay together."""
+    with pytest.raises(error, match=match) as caught:
+        pennympi.init(team.comm, **arguments)
+    assert len(set(team.gather((type(caught.value).__name__, str(caught.value))))) == 1
+
+
+@pytest.mark.mpi(min_size=2)
+def test_init_compares_settings_and_arguments(team, monkeypatch):
+    """What is wrong, or differs, on the last PE only is told on every PE; and what may differ, may."""
+    last, me_last = team.n_pes - 1, team.me == team.n_pes - 1
+    for name, one, other in (
+        ("TIMEOUT_S", "60", "5"), ("DEBUG", "", "1"), ("FIRST_EPOCH", "0", "7"), ("ALLREDUCE", "", "ring"),
+        ("MULTICAST", "", "0"), ("SYMMETRIC_SIZE", "64m", "65m"), ("TUNED", "none", "auto"),
+    ):  # fmt: skip
+        with monkeypatch.context() as patch:
+            patch.setenv(f"PENNYMPI_{name}", other if me_last else one)
+            default = SETTINGS[f"PENNYMPI_{name}"].default
+            refused(team, SettingError, f"PENNYMPI_{name} is {one or default} on PE 0 and {other} on PE {last}: set it")
+    with monkeypatch.context() as patch:
+        patch.setenv("PENNYMPI_TIMEOUT_S", "1e12" if me_last else "60")
+        refused(team, SettingError, f"PE {last}: PENNYMPI_TIMEOUT_S='1e12' cannot be used")
+    for name, one, other in (("heap_bytes", 1 << 20, 2 << 20), ("sms", None, 3)):
+        said = f"{name} is {one} on PE 0 and {other} on PE {last}: give init the same {name} on every PE"
+        refused(team, ValueError, said, **{name: other if me_last else one})
+    for name, bad, error, said in (
+        ("heap_bytes", 1e9, TypeError, "heap_bytes 1000000000.0 is not an int: give a number from 4096"),
+        ("heap_bytes", True, TypeError, "heap_bytes True is not an int"),
+        ("heap_bytes", 10**18, ValueError, "is out of range: give a number from 4096"),
+        ("sms", "all", TypeError, "sms 'all' is not an int"),
+        ("sms", -3, ValueError, "sms -3 is not positive"),
+        ("backend", 3, ValueError, "backend 3 is unknown: use 'auto', 'host' or 'cuda'"),
+        ("topology", b"x", TypeError, "is not a name"),
+        ("topology", "", pennympi.TopologyError, "is a folder"),
+    ):
+        refused(team, error, f"PE {last}: .*{said}", **{name: bad if me_last else None if name != "backend" else "auto"})
+    with monkeypatch.context() as patch:
+        patch.setenv("PENNYMPI_PACKETS", "0" if me_last else "auto")
+        patch.setenv("PENNYMPI_TOPOLOGY", f"one-node-of-{team.n_pes}" if me_last else f"1-nodes-of-{team.n_pes}")
+        pennympi.init(team.comm, heap_bytes=1 << 20 if team.backend == "host" else None).finalize()
 
 
 def test_the_cache_follows_xdg(monkeypatch):

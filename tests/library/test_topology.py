@@ -59,9 +59,15 @@ def test_a_file(tmp_path):
     ("text", "said"),
     [
         ("[[node]]\npes = 3", "lays 1 node of 3, 3 PEs in all, and this team has 4: start 3 ranks, or choose another"),
-        ("[[node]]\npes = 2\n[[node]]\npes = [0, 0]", r"names \[0, 0\], but each of the PEs 0..3 must be on one node"),
-        ("[[node]]\npes = 2\n[[node]]\npes = [3, 4]", r"names \[3, 4\], but each of the PEs 0..3 must be on one node"),
-        ("[[node]]\npes = 4\nspeed = 3", "node.. 0: speed is unknown; a .*node.* has count, pes, rails, nics"),
+        (
+            "[[node]]\npes = 2\n[[node]]\npes = [0, 0]",
+            r"names \[0, 0\], PE 0 twice, but each of the PEs 0..3 must be on one node",
+        ),
+        (
+            "[[node]]\npes = 2\n[[node]]\npes = [3, 4]",
+            r"names \[3, 4\], PE 4 and there is no such PE, but each of the PEs 0..3 must be on one node",
+        ),
+        ("[[node]]\npes = 4\nspeed = 3", "line 3: speed is unknown; a .*node.* has count, pes, rails, nics"),
         ("[[node]]\ncount = 2", "pes = None is neither a number of PEs"),
         ("[[node]]\npes = true", "pes = True is neither a number of PEs"),
         ("[[node]]\npes = [0, -1]", "pes = .0, -1. is neither a number of PEs"),
@@ -69,7 +75,7 @@ def test_a_file(tmp_path):
         ("[[node]]\npes = [0, 1]\ncount = 2", "2 nodes can't have the same PEs .0, 1.: give their number"),
         ("[[node]]\npes = 4\nrails = [0, 1]", "rails = .0, 1. is not a list of 4 numbers, the NIC of each PE"),
         ("[[node]]\npes = 4\nrails = [0, 1, 2, 4]", "rails = .* must be numbers of NICs of the node, 0..3"),
-        ('[[node]]\npes = 4\nnics = ["a"]', "rails = .0, 1, 2, 3. must be numbers of NICs of the node, 0..0"),
+        ('[[node]]\npes = 4\nnics = ["a"]', "line 3: 4 PEs have 1 NICs: give rails, the NIC of each PE"),
         ("[[node]]\npes = 4\nnics = 2", "nics = 2 is not a list of names"),
         ("nodes = 2", "must hold .*node.* tables and nothing else, but it holds nodes"),
         ("node = 2", "but it holds no such table"),
@@ -89,7 +95,7 @@ def test_a_wrong_file(tmp_path, text, said):
     [
         ("two-nodes-of-eight", "lays 2 nodes of 8, 16 PEs in all, and this team has 4: start 16 ranks"),
         ("999999999999-nodes-of-8", "7999999999992 PEs in all, and this team has 4"),
-        ("two-nodes-of-many", "'many' is neither a number from one to sixteen nor digits"),
+        ("two-nodes-of-many", "'many' is neither a number from one to sixteen nor 1 to 15 digits"),
         ("0-nodes-of-4", "'0' is neither a number"),
         ("two-nodes", "is neither a known name nor a readable file .*give auto, N-nodes-of-M"),
         ("/", "is neither a known name nor a readable file"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from greenlet import getcurrent
 
-from pennympi.compile.bind import bind, grouped
+from pennympi.compile.bind import bind, grouped, signs
 
 from .packets import PACKET_BODIES, drain, syncs
 
@@ -29,7 +29,12 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
 def bound(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel over these bodies, called with the numbers of a launch."""
     kernel = bind(function, BODIES, lambda helper: helper)
-    return lambda *numbers: kernel(*grouped(function, numbers))
+
+    def run(*numbers: int) -> None:
+        kernel(*grouped(function, numbers))
+
+    run.signed = signs(function)  # type: ignore[attr-defined]
+    return run
 
 
 # Where am I, and this PE's memory ------------------------------------------------------

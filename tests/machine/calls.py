@@ -134,8 +134,9 @@ def collective(
     limits: Limits,
     rng: Random,
     number: int,
+    plan_number: int = 0,
 ) -> list[list[Launch]]:
-    """One call of a row."""
+    """One call of a row.  plan_number: in the words that describe it, and in nothing else"""
     n, reduces, place = machine.n_pes, "reduce" in table, machine.place
     dtypes = [d for d in DTYPES if d != "byte" and not row.refuse(place, d, "sum")] if reduces else ["byte"]
     dtype = rng.choice(dtypes)
@@ -146,6 +147,7 @@ def collective(
     rows = n if table in ("reduce_scatter", "all_to_all") else 1
     x = values(rng, n, rows * count, dtype)
     result = sum(one.astype(DTYPES[dtype][1]) for one in x)
+    words = f"{table} of {count} {dtype}, by {row.name}, root {root}, {with_residual}, {plan}, plan {plan_number}"
     shared_out, in_place = rng.choice(arrays.symmetric), rng.random() < 0.4
     streams = []
     for pe in range(n):
@@ -186,7 +188,7 @@ def collective(
         reach = int(not machine.memory.is_plain(out_at) and (table != "all_to_all" or out_at != src_at))
         args |= {"out": out, "src": src, "n_elems": count, "root": root, "reach": reach}
         what = f"call {number} ({table} by {row.name}, {count} {dtype}, {plan.blocks} x {plan.piece_elems})"
-        first = launch(machine, what, row, workspace, plan, limits, dtype, pe, **args)
+        first = launch(machine, what, row, workspace, plan, limits, dtype, pe, words, **args)
         stream = [first, *copies(machine, row, workspace, first, out, count, item, pe)]
         stream[0].begin, stream[-1].end = held.begin(arrays, pe), held.end(arrays, pe)
         streams.append(stream)
@@ -200,6 +202,7 @@ def copies(
     if row.copied is None or row.meet is None:
         return []
     n, chunk = machine.n_pes, row.copied(count, machine.n_pes)
+    signature = first.args[parameters(row.kernel).index("signature")]
     low, nbytes = out + me * chunk * item, max(0, min(chunk, count - me * chunk)) * item
 
     def copy_to(pe: int) -> None:
@@ -207,7 +210,7 @@ def copies(
         block.network.put(block, low, low, nbytes, pe)
 
     engine = [Launch(f"{first.what}, copy", copy_to, ((me + k) % n,)) for k in range(1, n) if nbytes]
-    known = {"ctx": me, "me": me, "n_pes": n, **workspace.at}
+    known = {"ctx": me, "me": me, "n_pes": n, **workspace.at, "buffer_bytes": 0, "signature": signature}
     meet = Launch(
         f"{first.what}, meet", bound(row.meet), [known[name] for name in parameters(row.meet)], workspace=workspace.name
     )

@@ -13,7 +13,7 @@ from greenlet import getcurrent, greenlet
 from pennympi.kernels.algorithm import Place
 
 from .faults import Deadlock, Fault
-from .memory import POISON, Memory
+from .memory import POISON, Memory, is_of_another_call, rounds_after
 from .network import POINTER, Network, Stores
 from .packets import drain
 from .scheduler import Scheduler
@@ -107,13 +107,21 @@ class Block(greenlet):
     def wait(self, pe: int, address: int, value: int) -> None:
         """Until a word of a PE is at least ``value``, or this PE gives up: by itself, or since the word is poison."""
         words, at, patience = self.memory.words[pe], address >> 3, self.machine.patience
-        while words[at] < value and not patience.is_over(self.pe):
+        signed = getattr(self.launch.kernel, "signed", False)
+        while self._is_early(words[at], value, signed) and not patience.is_over(self.pe):
             self.sleep((pe, address))
-        if not value <= words[at] < POISON:
+        if signed and is_of_another_call(words[at], value):
+            self.machine.mismatch(self.pe)
+        if words[at] >= POISON or self._is_early(words[at], value, signed):
             self.machine.give_up(self.pe)
+        if self.machine.patience.gave_up[self.pe]:
             while patience.quiet and self.network.under_way[self.pe]:
                 self.sleep(("quiet", self.pe))
         self.pause()
+
+    def _is_early(self, found: int, value: int, signed: bool) -> bool:
+        """Whether a word is not there yet; poison ends a wait whatever its round."""
+        return found < POISON and (rounds_after(found, value) < 0 if signed else found < value)
 
     def _body(self) -> None:
         try:
@@ -230,6 +238,7 @@ class Machine:
         self.network = Network(network, node_of, self.memory, self.scheduler)
         self.warps = rng.choice((1, 2, 4))  # of a block of packets
         self.together = rng.random() < 0.5  # a thread polls the packets of all PEs at once
+        self.may_differ, self.told = False, set[int]()  # whether PEs may make different calls; who was told that they did
         self.alive: dict[Block, None] = {}
         self.patience = Patience(n_pes)
         self.network.gave_up = self.patience.gave_up
@@ -257,6 +266,13 @@ class Machine:
         if not self.patience.gave_up[pe]:
             self.patience.gave_up[pe] = True
             self.scheduler.wake_all()
+
+    def mismatch(self, pe: int) -> None:
+        """A PE has found the message of another call.  Raises Fault where all PEs make the same calls."""
+        if not self.may_differ:
+            raise Fault(f"PE {pe} found another call's message")
+        self.told.add(pe)
+        self.give_up(pe)
 
     def _where(self, block: Block) -> str:
         what = f"PE {block.pe}, {block.launch.what}, block {block.index} waits for {block.waits_for}"

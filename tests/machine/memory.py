@@ -8,6 +8,7 @@ from .faults import Fault
 
 GAP_BYTES = 64  # between objects, so that no access crosses from one into the next unseen
 POISON = 1 << 62  # what a PE that gave up adds to what it sends
+EPOCHS = 1 << 46  # numbers of rounds: a call's signature is a multiple of it
 SCRIBBLE = 0xA5  # every byte of a user's array between two calls
 
 
@@ -56,3 +57,14 @@ class Memory:
     def is_plain(self, address: int) -> bool:
         """Whether an address lies outside the symmetric heap."""
         return self._plain[bisect_right(self._starts, address) - 1]
+
+
+def rounds_after(found: int, value: int) -> int:
+    """How many rounds a word is ahead of ``value``, whatever calls the two are of."""
+    ahead = (found - value) % EPOCHS
+    return ahead if ahead < EPOCHS // 2 else ahead - EPOCHS
+
+
+def is_of_another_call(found: int, value: int) -> bool:
+    """Whether a word is of the same round as ``value``, and of another call."""
+    return found < POISON and found != value and rounds_after(found, value) == 0

@@ -8,6 +8,8 @@ import numpy as np
 from greenlet import getcurrent
 
 from pennympi.compile.bind import parameters
+from pennympi.job.control import signature_of
+from pennympi.kernels.block import EPOCH_BITS
 from pennympi.kernels.exchange import Form
 from pennympi.kernels.rma import on_stream
 
@@ -78,6 +80,7 @@ class Exchanges:
             call = {"ctx": pe, "me": pe, "n_pes": n, "dst": recv, "src": send, "nbytes": nbytes[pe], "peer": partner[pe]}
             workspace = {"max_blocks": self.max_blocks, "buffer_bytes": self.buffer_bytes, "routes": 0}
             workspace |= self.workspaces[form.collective]
+            workspace["signature"] = signature_of(f"{form.name} {nbytes[pe]}") << EPOCH_BITS
             launch = prepared(what, form.kernel, blocks, **call, **workspace)
             launch.begin, launch.end = held.begin(arrays, pe), held.end(arrays, pe)
             streams[pe].append(launch)

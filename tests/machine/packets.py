@@ -13,7 +13,7 @@ from greenlet import getcurrent
 
 from pennympi.kernels.algorithm import GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES, PACKETS_TOGETHER
 
-from .memory import POISON
+from .memory import POISON, is_of_another_call
 
 GROUP_BYTES = PACKETS_TOGETHER * PACKET_BYTES
 Work = Generator[Any, None, None]
@@ -121,11 +121,21 @@ def complete(block: Any, slot: int, group: int, epoch: int) -> bool:
 
 
 def settled(block: Any, slot: int, group: int, epoch: int) -> bool:
-    """``complete``, or never: a line is poison, or this PE has given up."""
+    """``complete``, or never: a line is poison or of another call, or this PE has given up."""
     if complete(block, slot, group, epoch) or block.network.gave_up[block.pe]:
         return True
+    return any(word >= POISON for word in words_of(block, slot, group)) or of_another_call(block, slot, group, epoch)
+
+
+def words_of(block: Any, slot: int, group: int) -> list[int]:
+    """The epochs of a group's lines."""
     at, words = slot + group * GROUP_BYTES + PACKET_DATA_BYTES, block.memory.words[block.pe]
-    return any(words[(at + k * PACKET_BYTES) >> 3] >= POISON for k in range(PACKETS_TOGETHER))
+    return [words[(at + k * PACKET_BYTES) >> 3] for k in range(PACKETS_TOGETHER)]
+
+
+def of_another_call(block: Any, slot: int, group: int, epoch: int) -> bool:
+    """Whether a line of a group is of the same round of another call."""
+    return any(is_of_another_call(word, epoch) for word in words_of(block, slot, group))
 
 
 def take(block: Any, slot: int, group: int, epoch: int) -> Generator[Any, None, np.ndarray]:
@@ -134,6 +144,8 @@ def take(block: Any, slot: int, group: int, epoch: int) -> Generator[Any, None, 
     while not settled(block, slot, group, epoch):
         yield lambda: settled(block, slot, group, epoch)
     if not complete(block, slot, group, epoch):
+        if of_another_call(block, slot, group, epoch):
+            block.machine.mismatch(block.pe)
         block.machine.give_up(block.pe)
     at = slot + group * GROUP_BYTES
     lines = block.memory.bytes[block.pe][at : at + GROUP_BYTES].reshape(PACKETS_TOGETHER, PACKET_BYTES)

@@ -4,7 +4,9 @@ from random import Random
 from typing import Any
 
 from pennympi.compile.bind import parameters
+from pennympi.job.control import signature_of
 from pennympi.kernels.algorithm import VECTOR_ELEMS, Algorithm, Limits, Plan
+from pennympi.kernels.block import EPOCH_BITS
 
 from .bodies import bound
 from .device import DTYPES, Launch, Machine
@@ -62,9 +64,10 @@ def launch(
     limits: Limits,
     dtype: str,
     pe: int,
+    words: str,
     **call: int,
 ) -> Launch:
-    """The launch of a row's kernel on PE ``pe``.  call: the arguments that the call gives, by name."""
+    """The launch of a row's kernel on PE ``pe``.  words: that describe the call;  call: the arguments that it gives."""
     item, partial = DTYPES[dtype]
     known = {
         **workspace.at,
@@ -75,7 +78,7 @@ def launch(
         "acc_bytes": partial.itemsize,
         "piece_elems": plan.piece_elems,
         "buffer_bytes": limits.buffer_bytes,
-        **{"residual": 0, "root": 0, "reach": 0},
+        **{"residual": 0, "root": 0, "reach": 0, "signature": signature_of(words) << EPOCH_BITS},
         **call,
     }
     known |= {

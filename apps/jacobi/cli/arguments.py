@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..outcome import BAD_ARGUMENTS
+from ..printing import say
 
 
 def fail(comm: Any, message: str, program: str = "jacobi") -> NoReturn:
     """Print one line on PE 0 and exit with status 2.  All ranks must call it."""
     if comm.rank == 0:
-        print(f"{program}: error: {message}", file=sys.stderr, flush=True)
+        say(f"{program}: error: {message}", file=sys.stderr)
     sys.exit(BAD_ARGUMENTS)
 
 
@@ -31,16 +32,16 @@ class Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
 
-def at_least(least: int) -> Callable[[str], int]:
-    """The type of an integer from ``least`` to 2**31 - 1."""
+def at_least(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
+    """The type of an integer from ``least`` to ``most``."""
 
     def whole(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-        if not least <= value < 2**31:
-            raise argparse.ArgumentTypeError(f"{value} is not between {least} and 2147483647")
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{value} is not between {least} and {most}")
         return value
 
     return whole

@@ -1,6 +1,7 @@
 """The command line.  Every rank parses it, PE 0 prints messages."""
 
 import argparse
+import os
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from .. import variants
 from ..grid import boundary, spectrum
 from ..grid.problem import Problem
+from ..norm import exact_sum
 from ..outcome import STATUSES
 from ..storage import restart
 from ..verify import checks
@@ -15,6 +17,7 @@ from .arguments import Parser, at_least, fail, not_negative
 from .validate import first_error
 
 DEFAULT = Problem(nx=1024, ny=1024)
+MOST_PES = 100_000  # of a dry run
 FIXED = ("nx", "ny", "dtype", "bc", "method")  # a restart cannot change these
 
 
@@ -66,9 +69,9 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     text = "for --variant nccl and nccl_overlap: which library sums the norm over the PEs (mpi)"
     g.add_argument("--norm-by", choices=("mpi", "nccl"), help=text)
     text = "for --variant blocked: largest number of sweeps of a pass (8, or fewer if a PE has few rows)"
-    g.add_argument("--sweeps", type=at_least(1), metavar="T", help=text)
+    g.add_argument("--sweeps", type=at_least(1, exact_sum.MAX_SWEEPS), metavar="T", help=text)
     text = "print decomposition, memory and estimated time for this job's PEs, or for PES, and solve nothing"
-    g.add_argument("--dry-run", type=at_least(1), nargs="?", const=0, metavar="PES", help=text)
+    g.add_argument("--dry-run", type=at_least(1, MOST_PES), nargs="?", const=0, metavar="PES", help=text)
     g = p.add_argument_group("checkpoints")
     text = "write a checkpoint at the end, at SIGUSR1, and at SIGTERM, which ends the solve"
     g.add_argument("--checkpoint", type=Path, metavar="FILE.h5", help=text)
@@ -76,7 +79,7 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     text = "write one also every S seconds (600; 0: never)"
     g.add_argument("--checkpoint-seconds", type=not_negative, metavar="S", help=text)
     text = "go on from a checkpoint, on any number of PEs; without FILE, from the file of --checkpoint if it exists"
-    g.add_argument("--restart", type=Path, nargs="?", const=Path(), metavar="FILE.h5", help=text)
+    g.add_argument("--restart", type=Path, nargs="?", const=True, metavar="FILE.h5", help=text)
     g = p.add_argument_group("results")
     text = "compare the result and print PASS or FAIL, see below (serial)"
     g.add_argument("--verify", choices=checks.TABLE, nargs="?", const="serial", help=text)
@@ -94,7 +97,7 @@ def parser(comm: Any) -> argparse.ArgumentParser:
 def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace, Problem]:
     """The options and the problem, validated.  Collective.  Exits with status 2 on every rank if something is wrong.
 
-    options.saved: the contents of the file to restart from, or None
+    options.saved: the open file to restart from, checked, or None
     """
     options = parser(comm).parse_args(argv)
     given = {one.name: getattr(options, one.name) for one in fields(Problem) if hasattr(options, one.name)}
@@ -112,20 +115,17 @@ def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace,
     return options, problem
 
 
-def _saved(comm: Any, options: argparse.Namespace) -> restart.Saved | None:
-    """The contents of the file to restart from; sets options.restart to its name."""
-    if options.restart == Path():  # the file of --checkpoint, which exists from the second run on
+def _saved(comm: Any, options: argparse.Namespace) -> restart.Source | None:
+    """The file to restart from, checked; sets options.restart to its name."""
+    if options.restart is True:  # the file of --checkpoint, which exists from the second run on
         if not options.checkpoint:
             fail(comm, "--restart without a file takes the one of --checkpoint: name a file for one of the two")
-        there = comm.bcast(options.checkpoint.exists() if comm.rank == 0 else None)
+        there = comm.bcast(os.path.lexists(options.checkpoint) if comm.rank == 0 else None)
         options.restart = options.checkpoint if there else None
     if not options.restart:
         return None
     try:
-        answer: Any = restart.read(options.restart) if comm.rank == 0 else None
+        return restart.Source(comm, options.restart)
     except ValueError as error:
-        answer = str(error)
-    answer = comm.bcast(answer)
-    if isinstance(answer, str):
-        fail(comm, f"--restart {options.restart}: {answer}")
-    return answer
+        remedy = "go on from an older checkpoint, or start again without --restart"
+        fail(comm, f"--restart {options.restart}: {error}; {remedy}")

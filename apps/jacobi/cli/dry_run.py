@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..grid import spectrum
-from ..grid.boundary import column
 from ..grid.device import array_module, free_bytes
 from ..grid.problem import Problem
 from ..grid.slab import Slab, slabs
-from ..report.report import accesses
+from ..report.report import accesses, size_text
 from ..timing.measure import copy_rate
 from ..variants import row_of
 from ..variants.memory import field_bytes, heap_bytes
@@ -44,10 +43,9 @@ def _pes(n: int) -> str:
 
 
 def _copy_rate(team: Any, problem: Problem, n_pes: int) -> float:
-    xp = array_module(team)
-    rows = max(1, min(problem.ny // n_pes, COPY_BYTES // problem.row_bytes))
-    source = xp.zeros((rows, problem.nx), problem.dtype)
-    return copy_rate(team, source, xp.zeros_like(source))
+    most = COPY_BYTES // problem.item_bytes
+    source = array_module(team).zeros(min(problem.ny * problem.nx // n_pes, most), problem.dtype)
+    return copy_rate(team, source, source.copy())
 
 
 def _decomposition(problem: Problem, n_pes: int) -> list[str]:
@@ -64,27 +62,20 @@ def _decomposition(problem: Problem, n_pes: int) -> list[str]:
 
 def _memory(team: Any, problem: Problem, n_pes: int, variant: str) -> list[str]:
     fields, heap = field_bytes(problem, n_pes, variant), heap_bytes(problem, n_pes, variant)
-    wanted = f"a symmetric heap of {heap} bytes ({_size(heap)})" if heap else "the library's default symmetric heap"
+    wanted = f"a symmetric heap of {heap} bytes ({size_text(heap)})" if heap else "the library's default symmetric heap"
     sharing = 1 if team.backend == "cuda" else n_pes  # PEs on a CPU share one memory
     free = free_bytes(team)
     fits = "fits" if sharing * (heap or fields) < free else "DOES NOT FIT"
     where = "on PE 0's device" if sharing == 1 else f"on this machine for {_pes(n_pes)}"
     return [
-        f"Memory a PE: {fields} bytes ({_size(fields)}) of fields, {wanted}; {_size(free)} free {where}: {fits}",
-        f"Result file: {_size(problem.field_bytes * (2 if problem.method == 'chebyshev' else 1))}",
+        f"Memory a PE: {fields} bytes ({size_text(fields)}) of fields, {wanted}; {size_text(free)} free {where}: {fits}",
+        f"Result file: {size_text(problem.field_bytes * (2 if problem.method == 'chebyshev' else 1))}",
     ]
-
-
-def _size(n_bytes: int) -> str:
-    for unit, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")):
-        if n_bytes >= unit:
-            return f"{n_bytes / unit:.2f} {name}"
-    return f"{n_bytes / 1024:.2f} KiB"
 
 
 def _convergence(problem: Problem, sweep_s: float) -> list[str]:
     """Lines on the sweeps that either method needs, and on the limit that rounding sets."""
-    first = float(np.linalg.norm(column(problem.ny, problem.bc, "float64")[1:-1])) * math.sqrt(2.0) / 4.0
+    first = math.sqrt(problem.ny - (1 if problem.bc == "nvidia" else 2)) / 4.0  # of a sum of squares of sines
     result = []
     if 0.0 < problem.tol < first:
         for method in spectrum.METHODS:

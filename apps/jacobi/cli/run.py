@@ -10,12 +10,13 @@ from mpi4py import MPI
 
 from ..grid.problem import Problem
 from ..outcome import FAILED, INTERRUPTED, Outcome
+from ..printing import complain, lost, say
 from ..report import report
 from ..report.plot import Picture
 from ..report.progress import Progress
 from ..solver import Solver
 from ..storage import checkpoint, restart
-from ..storage.files import write_text
+from ..storage.files import in_words, write_text
 from ..storage.run_on_pe0 import run_on_pe0
 from ..storage.save import save
 from ..timing import measure, phases, profiled
@@ -38,7 +39,7 @@ class Run:
     def say(self, *lines: str) -> None:
         """Print on PE 0, but not under --csv, which prints one line only."""
         if self.team.me == 0 and not self.options.csv:
-            print(*lines, sep="\n", flush=True)
+            say(*lines)
 
     def status(self) -> int:
         """Do everything that the options ask for.  Returns the exit status, the same on every PE."""
@@ -57,10 +58,9 @@ class Run:
         spent = profiled.profile(self.team, self.problem, runtime_s / sweeps, self._solver)
         timing = report.Timing(runtime_s, sweeps, serial, fastest, *rates, spent)
         status = outcome.status(options.must_converge)
-        if unwritten or (verdict and not verdict.passed):
+        if run_on_pe0(self.team.comm, lambda: self._report(timing, verdict, unwritten)):
             status = FAILED
-        run_on_pe0(self.team.comm, lambda: self._report(timing, verdict, unwritten))
-        return status
+        return int(self.team.comm.bcast(status))
 
     def _solver(self, team: Any) -> Solver:
         return Solver(team, self.problem, self.options.variant, **self._settings())
@@ -94,9 +94,8 @@ class Run:
         solver.reset()
         solver.warm_up(show)
         if options.saved:
-            source = restart.Source(team.comm, options.restart)
-            restart.resume(solver, source)
-            source.close()
+            restart.resume(solver, options.saved)
+            options.saved.close()
         else:
             solver.reset()
         self.say(report.header(self.problem))
@@ -112,20 +111,28 @@ class Run:
             seconds = checkpoint.run(solver, outcome, self.checkpoints, show, progress)
         return team.comm.allreduce(seconds, op=MPI.MAX)
 
-    def _write(self, solver: Solver) -> str:
-        """Write the files of the result.  Returns why one could not be written, or ""."""
+    def _write(self, solver: Solver) -> list[str]:
+        """Write the field and the picture.  Returns on PE 0 why one could not be written."""
         options, problem, outcome = self.options, self.problem, self.outcome
         if not (options.output or options.plot):
-            return ""
+            return []
         picture = Picture(problem) if options.plot and self.team.me == 0 else None
         complaint = save(solver, outcome, options.output, [picture] if picture else [])
-        if picture:
-            title = f"{problem.ny} x {problem.nx}, {outcome.iterations} sweeps"
-            picture.draw(options.plot, outcome.history, title, problem.tol)
-        return complaint and f"--output {options.output} could not be written: {complaint}"
+        complaints = [f"--output {options.output} could not be written: {complaint}"] if complaint else []
 
-    def _report(self, timing: report.Timing, verdict: Verdict | None, unwritten: str) -> None:
-        """Print the report and write the JSON file, on PE 0."""
+        def draw() -> None:
+            title = f"{problem.ny} x {problem.nx}, {outcome.iterations} sweeps"
+            try:
+                if picture:
+                    picture.draw(options.plot, outcome.history, title, problem.tol)
+            except Exception as error:  # of many types; a picture must not cost the result
+                complaints.append(f"--plot {options.plot} could not be written: {in_words(error)}")
+
+        run_on_pe0(self.team.comm, draw)
+        return complaints
+
+    def _report(self, timing: report.Timing, verdict: Verdict | None, complaints: list[str]) -> bool:
+        """Print the report, write the JSON file, then print the complaints.  Returns whether anything failed."""
         options, problem, team = self.options, self.problem, self.team
         passed = verdict is None or verdict.passed
         if not options.csv:
@@ -138,11 +145,15 @@ class Run:
             lines = [report.csv_line(problem, team.n_pes, timing)] if passed else []
         if verdict and (not options.csv or not passed):
             lines.append(f"{'PASS' if passed else 'FAIL'}: {verdict.line}")
-        print(*lines, sep="\n", file=sys.stdout if passed else sys.stderr, flush=True)
-        if unwritten:
-            print(f"jacobi: error: {unwritten}", file=sys.stderr, flush=True)
+        say(*lines, file=sys.stdout if passed else sys.stderr)
         if options.json:
             said = {"check": options.verify, "passed": passed, **verdict.numbers} if verdict else None
             name = row_of(problem, options.variant).name
             text = json.dumps(report.as_dict(problem, name, team, self.outcome, timing, said), indent=1)
-            write_text(options.json, text + "\n")
+            try:
+                write_text(options.json, text + "\n")
+            except OSError as error:
+                complaints.append(f"--json {options.json} could not be written: {in_words(error)}")
+        for complaint in complaints:
+            complain(complaint)
+        return bool(complaints) or not passed or lost()

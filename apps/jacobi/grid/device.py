@@ -1,9 +1,10 @@
 """What differs between the arrays and devices of NumPy and CuPy."""
 
-import os
 from typing import Any
 
 import numpy as np
+
+from .host_memory import host_free_bytes
 
 
 def array_module(team: Any) -> Any:
@@ -29,7 +30,7 @@ def free_bytes(team: Any) -> int:
     """Free memory of this PE's device, in bytes."""
     if team.backend == "cuda":
         return int(array_module(team).cuda.runtime.memGetInfo()[0])
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return host_free_bytes()
 
 
 MAX_BLOCKS = 132 * 8  # eight for each multiprocessor of an H200

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..grid.problem import Problem
-from ..storage.files import into_place, part_name
+from ..storage.files import write_whole
 
 MAX_PIXELS = 1024
 
@@ -60,7 +60,7 @@ def save_figure(figure: Any, path: Path) -> None:
     """Write a figure as PNG, completely or not at all, and close it."""
     from matplotlib import pyplot
 
-    part = part_name(path)
-    figure.savefig(part, format="png", dpi=110)
-    pyplot.close(figure)
-    into_place(part, path)
+    try:
+        write_whole(path, lambda part: figure.savefig(part, format="png", dpi=110))
+    finally:
+        pyplot.close(figure)

@@ -5,6 +5,7 @@ import time
 
 from ..grid.problem import Problem
 from ..outcome import SHOW_EVERY
+from ..printing import say
 
 EVERY_S = 1.0
 
@@ -24,11 +25,11 @@ class Progress:
     def __call__(self, iteration: int, norm: float) -> None:
         """Print the lines that are due with the norm of an iteration (0-based)."""
         if self._norms and iteration % SHOW_EVERY == 0:
-            print(f"{iteration:5d}, {norm:0.6f}", flush=True)
+            say(f"{iteration:5d}, {norm:0.6f}")
         now = time.monotonic()
         if self._pace and now - self._last >= EVERY_S:
             self._last = now
-            print(self.line(iteration + 1, norm, now - self._start), file=sys.stderr, flush=True)
+            say(self.line(iteration + 1, norm, now - self._start), file=sys.stderr)
 
     def line(self, done: int, norm: float, elapsed_s: float) -> str:
         """Iterations done, norm, iterations a second, billions of point updates a second, and the time left."""

@@ -43,6 +43,14 @@ def accesses(problem: Problem) -> int:
     return ACCESSES[problem.method]
 
 
+def size_text(n_bytes: int) -> str:
+    """A number of bytes with a unit."""
+    for unit, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")):
+        if n_bytes >= unit:
+            return f"{n_bytes / unit:.2f} {name}"
+    return f"{n_bytes / 1024:.2f} KiB"
+
+
 def single_header(problem: Problem, sweeps: int) -> str:
     """The first line of NVIDIA's sample."""
     return f"Single GPU jacobi relaxation: {_mesh(problem, sweeps)}"

@@ -16,12 +16,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..cli.arguments import at_least, whole_numbers
+from ..printing import complain, lost, say
 from ..report import plot
-from ..storage.files import why_unwritable, write_text
+from ..storage.files import in_words, why_unwritable, write_text
+from ..variants import TABLE
 from . import plot as scaling_plot
 
 FIELDS = (
@@ -67,7 +70,7 @@ def run(launcher: str, n_pes: int, arguments: list[str]) -> dict[str, Any]:
         answer = Path(folder) / "run.json"
         program = [sys.executable, "-m", SOLVER, *arguments, "--csv", "--no-serial", "--json", str(answer)]
         ended = subprocess.run(
-            [*shlex.split(launcher.format(n=n_pes)), *program],
+            [*shlex.split(launcher.replace("{n}", str(n_pes))), *program],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -117,6 +120,13 @@ def main(argv: list[str] | None = None) -> int:
         p.error("nothing to do: give --strong N, --weak M, or both")
     if "{n}" not in options.launcher:
         p.error(f"--launcher {options.launcher!r} has no {{n}}, which stands for the number of PEs")
+    try:
+        shlex.split(options.launcher)
+    except ValueError as error:
+        p.error(f"--launcher {options.launcher!r} is not a command ({str(error).lower()})")
+    for name in options.variants:
+        if name is not None and name not in TABLE:
+            p.error(f"there is no variant {name!r}: choose from {', '.join(TABLE)}")
     for path in filter(None, (options.output, options.plot)):
         if why_unwritable(path):
             p.error(f"{path} cannot be written: {why_unwritable(path)}")
@@ -131,14 +141,24 @@ def main(argv: list[str] | None = None) -> int:
                 rows.append(row_of(kind, [run(options.launcher, n_pes, arguments) for _ in range(options.repeat)]))
             except (RuntimeError, OSError) as error:
                 failed += 1
-                print(f"{kind} {variant or 'run'} on {n_pes} PEs failed: {error}", file=sys.stderr, flush=True)
+                say(f"{kind} {variant or 'run'} on {n_pes} PEs failed: {error}", file=sys.stderr)
                 continue
             compare(rows)
             last = rows[-1]
             efficiency = f", efficiency {last['efficiency_percent']:.1f} %" if last["speedup"] else ""
             what = f"{kind} {last['variant']} {ny} x {nx}, {n_pes} PEs"
-            print(f"{what}: {last['best_s']:.4f} s, {last['glups']:.3f} GLUP/s{efficiency}", flush=True)
-            write_text(options.output, as_csv(rows))
+            say(f"{what}: {last['best_s']:.4f} s, {last['glups']:.3f} GLUP/s{efficiency}")
+            failed += not _written(options.output, lambda: write_text(options.output, as_csv(rows)))
     if options.plot and rows:
-        scaling_plot.draw(rows, options.plot)
-    return 1 if failed else 0
+        failed += not _written(options.plot, lambda: scaling_plot.draw(rows, options.plot))
+    return 1 if failed or lost() else 0
+
+
+def _written(path: Path, write: Callable[[], None]) -> bool:
+    """Whether the file could be written; if not, it says why."""
+    try:
+        write()
+    except OSError as error:
+        complain(f"{path} could not be written: {in_words(error)}")
+        return False
+    return True

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..grid.problem import Problem
 from ..outcome import Outcome
+from ..printing import say
 from .agreement import Agreement
 from .interrupt import Wishes
 from .save import save
@@ -78,7 +79,7 @@ class Checkpoints:
             self.written += 1
         elif self._team.me == 0:
             text = f"jacobi: checkpoint {self._path} at iteration {outcome.iterations} could not be written: {error}"
-            print(text, file=sys.stderr, flush=True)
+            say(text, file=sys.stderr)
         self._last_s = time.monotonic()
 
 

@@ -1,29 +1,40 @@
 """Results and checkpoints as HDF5 files that are either complete or absent."""
 
 import os
+import re
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 
 from ..grid.problem import Problem
 from ..outcome import Outcome
+from .seal import FORMAT, SEAL_BYTES, write_seal
 
-FORMAT = "pennympi jacobi 2"
+TRIED_BYTES = 4096
 WRITE_ERRORS = (OSError, RuntimeError)  # h5py raises RuntimeError if it meets a full disk when it closes a file
 
 
 class FieldFile:
     """Takes rows in any order; the file gets its name when it is complete, and replaces an older one only then.
 
-    It holds the datasets /field and, for --method chebyshev, /previous (ny, nx): u[k] and u[k-1]; /residual/iteration and
-    /residual/norm; and as attributes the problem, the iterations done and the reason for the end.
+    It holds the datasets /field and, for --method chebyshev, /previous (ny, nx): u[k] and u[k-1]; the checksums of their
+    rows, /checksum/field and /checksum/previous (ny,); /residual/iteration and /residual/norm; and as attributes the
+    problem, the iterations done and the reason for the end.  Its first bytes are a seal, see ``seal.py``.
     """
 
     def __init__(self, path: Path, problem: Problem):
         self._path, self._part, self._problem = path, part_name(path), problem
-        self._file = h5py.File(self._part, "w", locking=False)  # some file systems have no locks, and none is needed
+        try:  # without locks: some file systems have none, and none is needed
+            self._file = h5py.File(self._part, "w", locking=False, userblock_size=SEAL_BYTES)
+        except WRITE_ERRORS:
+            self._remove()
+            raise
 
     def write(self, name: str, first: int, rows: np.ndarray) -> None:
         """Write rows (n, nx), the first of which is global row ``first``, to dataset ``name``."""
@@ -35,23 +46,32 @@ class FieldFile:
         if first + len(rows) == ny - 1:
             data[0] = rows[-1]
 
+    def add_checksums(self, name: str, sums: np.ndarray) -> None:
+        """Write the checksums (ny-2,) of the rows 1..ny-2 of dataset ``name``."""
+        self._file[f"checksum/{name}"] = np.array([sums[-1], *sums, sums[0]], np.uint32)  # the rows are a ring
+
     def finish(self, outcome: Outcome) -> None:
-        """Add the attributes and the history, write all to the disk, and rename the file into place."""
+        """Add the attributes and the history, seal the file, write all to the disk, and rename the file into place."""
         self._file.attrs.update(asdict(self._problem))
         self._file.attrs.update({"format": FORMAT, "iterations": outcome.iterations, "reason": outcome.reason})
         residual = self._file.create_group("residual")
         residual["iteration"] = np.array([iteration for iteration, _ in outcome.history], np.int64)
         residual["norm"] = np.array([norm for _, norm in outcome.history], np.float64)
+        data = {name: one.id for name, one in self._file.items() if isinstance(one, h5py.Dataset)}
+        fields = {name: (one.get_offset(), one.get_storage_size()) for name, one in data.items()}
         self._file.close()
+        write_seal(self._part, fields)
         into_place(self._part, self._path)
 
     def discard(self) -> None:
         """Remove the incomplete file."""
-        try:
-            self._file.close()
-        except WRITE_ERRORS:
-            pass  # closing writes again what could not be written
-        self._part.unlink(missing_ok=True)
+        with suppress(*WRITE_ERRORS):
+            self._file.close()  # which writes again what could not be written
+        self._remove()
+
+    def _remove(self) -> None:
+        with suppress(OSError):
+            self._part.unlink(missing_ok=True)
 
 
 def part_name(path: Path) -> Path:
@@ -76,19 +96,39 @@ def _to_disk(path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file completely, or not at all.  Raises OSError."""
-    part = part_name(path)
-    part.write_text(text)
-    into_place(part, path)
+    write_whole(path, lambda part: part.write_text(text))
 
 
-def why_unwritable(path: Path) -> str:
-    """Why a file cannot be written there, or "".  It tries, because permissions alone do not tell."""
-    if path.is_dir():
-        return "it is a folder"
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Let ``write`` make the file that it is given, then rename that to ``path``.  Raises OSError or as ``write``."""
     part = part_name(path)
     try:
-        part.touch()
-        part.unlink()
+        write(part)
+        into_place(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def in_words(error: Exception) -> str:
+    """What an error says, as a part of one line.  HDF5 says much, among it the reason that the system gave."""
+    reason = re.search("error message = '([^']+)'", str(error))
+    return " ".join((reason[1] if reason else getattr(error, "strerror", None) or str(error)).split()).lower()
+
+
+def why_unwritable(path: Path, needed_bytes: int = 0) -> str:
+    """Why a file cannot be written there, or "".  It tries, because permissions alone do not tell."""
+    try:
+        if path.is_dir():
+            return "it is a folder"
+        if path.exists() and not path.is_file():
+            return "it is not a regular file, and would be replaced by one"
+        part = part_name(path)
+        try:
+            part.write_bytes(bytes(TRIED_BYTES))
+        finally:
+            part.unlink(missing_ok=True)
+        free = shutil.disk_usage(path.parent).free
     except OSError as error:
-        return (error.strerror or str(error)).lower()
-    return ""
+        return in_words(error)
+    return f"it takes {needed_bytes} bytes, and {free} are free there" if free < needed_bytes else ""

@@ -1,6 +1,6 @@
 """Restarts from a checkpoint or from the file of a finished run, on any number of PEs, with the same bits."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,31 +9,52 @@ import numpy as np
 
 from ..grid.problem import Problem
 from ..outcome import Outcome
-from .files import FORMAT
+from .gather import CHUNK_BYTES
+from .seal import FORMAT, check_seal, row_checksums
+
+READ_ERRORS = (OSError, RuntimeError, KeyError, TypeError, ValueError, AttributeError, OverflowError)  # of h5py, too
 
 
-@dataclass(frozen=True)
-class Saved:
-    """The problem that a file holds, and how far its solve has come."""
+class Source:
+    """A checked file, from which every PE reads only the rows that it needs.
 
-    problem: Problem
-    outcome: Outcome
+    problem: what it solves;  outcome: the iterations done, and the history
+    """
+
+    def __init__(self, comm: Any, path: Path):
+        """Open it and check every byte: each PE its share of the rows, and all the rest.  Collective.
+
+        Raises ValueError that says what is wrong, the same on all PEs.
+        """
+        error = seal = ""
+        try:
+            seal = check_seal(path)
+            self._file = h5py.File(path, locking=False)  # no process writes to it
+            self.problem, self.outcome = _facts(self._file)
+            for name in names(self.problem):
+                _check_rows(self._file, name, comm.rank, comm.size)
+        except READ_ERRORS as reason:
+            error = str(reason)
+        said = comm.allgather((error, seal))
+        alike = len({one for _, one in said}) == 1
+        for pe, (wrong, _) in enumerate(said):
+            if wrong:
+                raise ValueError(wrong if alike else f"PE {pe} says: {wrong}")
+        if not alike:
+            raise ValueError("PEs find different files of this name: all must see the same one")
+
+    def __getitem__(self, name: str) -> "Rows":
+        """A dataset (ny, nx)."""
+        return Rows(self._file[name])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
-def read(path: Path) -> Saved:
-    """Read the problem, the iterations done and the history.  Raises ValueError that says what is wrong with the file."""
-    try:
-        with h5py.File(path, locking=False) as file:
-            return _facts(file)
-    except FileNotFoundError:
-        raise ValueError("there is no such file") from None
-    except (OSError, KeyError, TypeError) as error:
-        raise ValueError(f"it is not a whole checkpoint of this program ({error})") from None
-
-
-def _facts(file: h5py.File) -> Saved:
-    if file.attrs.get("format") != FORMAT:
-        raise ValueError(f"it was not written by this version of the program (its format is not {FORMAT!r})")
+def _facts(file: h5py.File) -> tuple[Problem, Outcome]:
+    if file.attrs["format"] != FORMAT:
+        raise ValueError(f"its format is not {FORMAT!r}")
     wanted = {one.name: one.type for one in fields(Problem)}
     problem = Problem(**{name: kind(file.attrs[name]) for name, kind in wanted.items()})  # type: ignore[operator]
     for name in names(problem):
@@ -42,38 +63,24 @@ def _facts(file: h5py.File) -> Saved:
         if file[name].shape != (problem.ny, problem.nx) or file[name].dtype != problem.dtype:
             raise ValueError(f"its /{name} is not {problem.ny} x {problem.nx} of {problem.dtype}")
     history = zip(file["residual/iteration"][:].tolist(), file["residual/norm"][:].tolist(), strict=True)
-    return Saved(problem, Outcome(int(file.attrs["iterations"]), "iterations", list(history)))
+    return problem, Outcome(int(file.attrs["iterations"]), "iterations", list(history))
+
+
+def _check_rows(file: h5py.File, name: str, part: int, parts: int) -> None:
+    """Compare a part of the rows with their checksums."""
+    data, sums = file[name], file[f"checksum/{name}"][:]
+    ny, chunk = len(data), max(1, CHUNK_BYTES // (data.shape[1] * data.dtype.itemsize))
+    first, last = ny * part // parts, ny * (part + 1) // parts
+    for start in range(first, last, chunk):
+        stop = min(start + chunk, last)
+        wrong = np.flatnonzero(row_checksums(data[start:stop]) != sums[start:stop])
+        if len(wrong):
+            raise ValueError(f"it is damaged in row {start + wrong[0]} of /{name}")
 
 
 def names(problem: Problem) -> list[str]:
     """The datasets that hold the state of a solve: the field, and for Chebyshev the field before it."""
     return ["field", "previous"] if problem.method == "chebyshev" else ["field"]
-
-
-class Source:
-    """A file from which every PE reads only the rows that it needs."""
-
-    def __init__(self, comm: Any, path: Path):
-        """Open it on every PE.  Collective.  Raises ValueError on all PEs if one of them cannot open it."""
-        error, self._file = "", None
-        try:
-            self._file = h5py.File(path, locking=False)  # it is complete, and no process writes to it
-        except OSError as reason:
-            error = f"PE {comm.rank} cannot read it ({reason}): every PE must be able to read the file"
-        errors = [one for one in comm.allgather(error) if one]
-        if errors:
-            self.close()
-            raise ValueError(errors[0])
-
-    def __getitem__(self, name: str) -> "Rows":
-        """A dataset (ny, nx)."""
-        assert self._file is not None
-        return Rows(self._file[name])
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
 
 
 class Rows:

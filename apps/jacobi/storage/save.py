@@ -7,8 +7,8 @@ from typing import Any
 from ..grid.problem import Problem
 from ..outcome import Outcome
 from . import xdmf
-from .files import WRITE_ERRORS, FieldFile
-from .gather import Sink, gather
+from .files import WRITE_ERRORS, FieldFile, in_words
+from .gather import Sink, gather, gather_checksums
 from .run_on_pe0 import run_on_pe0
 
 
@@ -24,7 +24,7 @@ class Writer:
         try:
             self._file = FieldFile(path, problem)
         except WRITE_ERRORS as failure:
-            self.error = str(failure)
+            self.error = in_words(failure)
 
     def _attempt(self, work: Callable[[FieldFile], None]) -> None:
         if self._file is None or self.error:
@@ -32,12 +32,16 @@ class Writer:
         try:
             work(self._file)
         except WRITE_ERRORS as failure:
-            self.error = str(failure)
+            self.error = in_words(failure)
             self._file.discard()
 
     def take(self, name: str) -> Sink:
         """A sink that writes the rows of dataset ``name``."""
         return lambda first, rows: self._attempt(lambda file: file.write(name, first, rows))
+
+    def add_checksums(self, name: str, sums: Any) -> None:
+        """Write the checksums (ny-2,) of the rows 1..ny-2 of dataset ``name``."""
+        self._attempt(lambda file: file.add_checksums(name, sums))
 
     def finish(self, outcome: Outcome) -> None:
         """Rename the file into place, and write the XDMF file beside it."""
@@ -53,10 +57,15 @@ def save(solver: Any, outcome: Outcome, path: Path | None, sinks: Sequence[Sink]
     """
     comm, problem = solver.team.comm, solver.problem
     writer = Writer(path, problem) if path and comm.rank == 0 else None
-    gather(solver, [*sinks, *([writer.take("field")] if writer else [])])
+    states = {"field": solver.rows}
     # After convergence, the sweep that was rolled back has overwritten Chebyshev's field before the last.
     if path and problem.method == "chebyshev" and outcome.reason != "converged":
-        gather(solver, [writer.take("previous")] if writer else [], solver.steps.previous_rows)
+        states["previous"] = solver.steps.previous_rows
+    for name, rows_of in states.items():
+        sums = gather_checksums(solver, rows_of) if path else None
+        gather(solver, [*(sinks if name == "field" else ()), *([writer.take(name)] if writer else [])], rows_of)
+        if writer:
+            writer.add_checksums(name, sums)
     if writer:
         run_on_pe0(comm, lambda: writer.finish(outcome))  # the disk may take longer than a deadline
     else:

@@ -39,7 +39,8 @@ class Serial:
 
     def fits(self) -> bool:
         """Whether the whole fields fit on this PE, with a tenth of its free memory to spare."""
-        return field_bytes(self.problem, 1, self._variant) < 0.9 * free_bytes(self.team)
+        result_bytes = self.problem.field_bytes if self.team.backend == "host" else 0  # which the host holds
+        return field_bytes(self.problem, 1, self._variant) + result_bytes < 0.9 * free_bytes(self.team)
 
     def run(
         self,

@@ -32,7 +32,7 @@ def most_blocks(team: Any) -> int:
 class Persistent(WithHalo):
     """A block keeps its rows and columns for all sweeps of a launch."""
 
-    max_sweeps, pipeline_depth = SWEEPS, 0
+    private_fields, max_sweeps, pipeline_depth = 1, SWEEPS, 0
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)

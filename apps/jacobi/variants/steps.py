@@ -18,13 +18,14 @@ class Steps:
     """Base of all variants.  A step is one or more sweeps that are enqueued together.
 
     n_fields, depth: the fields that the variant needs, and their halo rows on either side
+    private_fields:  how many more it keeps in memory of its own
     max_sweeps:      the most sweeps of a step
     pipeline_depth:  how many more steps are enqueued before the norms of a step are read
     The loop calls ``begin`` once, then ``fit`` and ``step`` for each step.  It calls ``norms`` for a step when
     ``pipeline_depth`` more steps are enqueued, or no step is left, and ``rollback`` when a norm ends the solve.
     """
 
-    n_fields, depth = 2, 1
+    n_fields, depth, private_fields = 2, 1, 0
     max_sweeps, pipeline_depth = 1, 1
 
     def __init__(self, team: Any, problem: Problem):

@@ -33,7 +33,7 @@ class Nccl:
             raise Unsupported("NCCL needs the cuda backend")
         self.name = "nccl-symmetric" if symmetric else "nccl"
         self.version = f"NCCL {nccl.get_version().libnccl.version}"
-        uid = team.comm.bcast(nccl.get_unique_id() if team.me == 0 else None)
+        uid = team.gather(nccl.get_unique_id() if team.me == 0 else None)[0]
         self._comm = nccl.Communicator.init(team.n_pes, team.me, uid)
         self._me, self._n_pes = team.me, team.n_pes
         self.memory = Memory(self._window) if symmetric else plain(team)

@@ -14,7 +14,7 @@ if sys.argv[1:]:
 from mpi4py import MPI
 
 from pennympi.errors import PeerTimeout
-from pennympi.job import exits
+from pennympi.job import exits, watch
 from pennympi.job.job import Job
 
 
@@ -22,11 +22,11 @@ def main():
     exits.install()
     job = Job(MPI.COMM_WORLD)
     error = PeerTimeout(job.me, 0, "allreduce", epoch=7, timeout_s=job.timeout_s)
-    watchdog = exits.Watchdog(lambda: error if job.me == 1 or sys.argv[1:] else None, grace_s=0.5)
+    lookout = watch.Lookout(lambda: error if job.me == 1 or sys.argv[1:] else None, grace_s=0.5)
     if job.me == 1:
         print("fault", time.time(), flush=True)
     job.comm.Recv(np.zeros(1), source=(job.me + 1) % job.n_pes)
-    watchdog.stop()
+    lookout.stop()
 
 
 main()

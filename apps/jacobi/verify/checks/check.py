@@ -31,6 +31,10 @@ class Check:
         """Why this check cannot be made, or "".  It is asked on every PE before the run."""
         return ""
 
+    def host_bytes(self, problem: Problem) -> int:
+        """Memory of the host that the check takes on PE 0."""
+        return 0
+
     def judge(self, solver: Any, outcome: Outcome) -> Verdict:
         """The verdict on a solve that has ended, the same on every PE.  Collective.  It may use the solver again."""
         raise NotImplementedError

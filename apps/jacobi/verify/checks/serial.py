@@ -14,6 +14,7 @@ from .check import Check, Verdict
 from .residual import Residual
 
 REFERENCE_UPDATES = 4e9  # the point updates that NumPy does in about ten seconds
+NUMPY_FIELDS, NUMPY_WIDE = 5, 2  # arrays of a grid that reference.solve holds at a time, in the dtype and in float64
 
 
 class Comparison:
@@ -39,6 +40,11 @@ class SerialSolve(Check):
         if _by_numpy(problem, problem.niter) or Serial(team, problem).fits():
             return ""
         return "two whole fields do not fit on one PE: take --verify residual, eigenmode or analytic"
+
+    def host_bytes(self, problem: Problem) -> int:
+        if _by_numpy(problem, problem.niter):
+            return problem.nx * problem.ny * (NUMPY_FIELDS * problem.item_bytes + NUMPY_WIDE * 8)
+        return problem.field_bytes
 
     def judge(self, solver: Any, outcome: Outcome) -> Verdict:
         team, problem = solver.team, solver.problem

@@ -1,0 +1,74 @@
+"""How a command ends that cannot do what it was asked to: one sentence, on rank 0, and the same status on every rank."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mpi4py import MPI
+
+from .. import init
+from ..errors import PeerTimeout, PennympiError
+from ..files import FileError, why, why_unwritable
+from ..job import ending
+from ..team import Team
+
+WRONG_USE, FAILED = 2, 1  # exit statuses
+
+
+class Ended(Exception):
+    """The command ends with this sentence and this status.  Every rank raises it."""
+
+    def __init__(self, sentence: str, status: int):
+        super().__init__(sentence)
+        self.status = status
+
+
+@contextmanager
+def started(**arguments: Any) -> Iterator[Team]:
+    """The team of ``init(**arguments)``, finalized at the end.  Collective.  Raises Ended for what ``init`` refuses."""
+    try:
+        team = init(**arguments)
+    except PeerTimeout:
+        raise
+    except (PennympiError, TypeError, ValueError) as error:
+        raise Ended(str(error), WRONG_USE) from None
+    with team:
+        try:
+            yield team
+        except Ended:  # on every PE
+            team.finalize()
+            raise
+
+
+def check_writable(path: Path | None) -> str:
+    """Why rank 0 cannot write a file, in a sentence, or ""; "" on other ranks."""
+    reason = why_unwritable(path) if path and MPI.COMM_WORLD.rank == 0 else ""
+    return f"{path} cannot be written: {reason}; give another path" if reason else ""
+
+
+def written(team: Team, write: Callable[[], None]) -> None:
+    """Call ``write`` on PE 0, which writes files.  Collective.  Raises Ended on every PE if that fails."""
+    problem = ""
+    if team.me == 0:
+        try:
+            write()
+        except FileError as error:
+            problem = str(error)
+    if problem := team.gather(problem)[0]:
+        raise Ended(problem, FAILED)
+
+
+def tell(text: str) -> None:
+    """Print to stdout, on the rank that calls.  If that fails, this process and its job end with one sentence."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        sentence = f"python -m pennympi: stdout cannot be written: {why(error)}"
+        sys.stdout = open(os.devnull, "w")  # or Python, which writes what is left at its end, would fail again
+        if MPI.COMM_WORLD.size == 1:
+            ending.say(sentence)
+            raise SystemExit(FAILED) from None
+        ending.end(lambda: ending.say(sentence), FAILED)

@@ -1,0 +1,144 @@
+"""How a job is ended: one process of each node says why, and all ranks end."""
+
+from __future__ import annotations
+
+import errno
+import faulthandler
+import os
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from mpi4py import MPI
+
+from ..errors import PeerGaveUp, PeerTimeout
+from .control import start_up_segments, unlink
+from .job import open_jobs
+
+_FIRST_REPORT_S = 0.5  # a PE that gave up because another PE had done so lets that one report first
+_OTHERS_S = 2.0  # a process that may not say why the job ends gives the one that does this long to end it
+READ_S = 0.05
+_ABORT_S = 1.0  # an abort that takes longer hangs: MPI waits for a thread that is stuck
+plain_exit = os._exit  # which exits.py replaces
+rank, n_ranks = 0, 1  # in MPI.COMM_WORLD, asked once because other threads may not call MPI
+in_process = 0  # id of the process whose ranks these are; a forked child must not end the job of its parent
+_nowhere = open(os.devnull, "w")  # noqa: SIM115 - as long as the process lives
+_name = socket.socket(socket.AF_UNIX)  # its address can be taken by one process of the node
+
+
+def prepare() -> None:
+    """Ask MPI what the functions of this file need to know."""
+    global rank, n_ranks, in_process
+    rank, n_ranks, in_process = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size(), os.getpid()
+
+
+def alone() -> bool:
+    """True if no other rank depends on this process."""
+    if in_process != os.getpid() or not MPI.Is_initialized() or MPI.Is_finalized():
+        return True
+    return n_ranks == 1
+
+
+def end_without_launcher() -> NoReturn:
+    """End this process: mpirun was killed.  Open MPI notices that only inside MPI calls, and kernels make none."""
+    unlink(start_up_segments() | start_up_segments("sm_segment."))  # no process will attach to them now
+    plain_exit(1)
+
+
+def say(text: str) -> None:
+    """Write one line to stderr in one piece, past Python's lock, so that lines of several ranks do not mix."""
+    try:
+        os.write(2, f"{text}\n".encode(errors="replace"))
+    except OSError:
+        pass  # stderr is closed
+
+
+def end_by(kind: type[BaseException], show: Callable[[], Any]) -> NoReturn:
+    """End the job because of an exception of type ``kind``, which ``show`` prints.
+
+    After a PeerTimeout the message says what every PE of the node was doing.
+    """
+
+    def report() -> None:
+        show()
+        say(f"pennympi: {_who()} ended the job")
+        if issubclass(kind, PeerTimeout):
+            for control in [job.control for job in open_jobs]:
+                for pe in control.pes[:16]:
+                    say(f"pennympi: {control.describe(pe)}")
+
+    if issubclass(kind, PeerGaveUp):
+        time.sleep(_FIRST_REPORT_S)
+    end(report)
+
+
+def end(report: Callable[[], Any], status: int = 1, read_s: float = READ_S) -> NoReturn:
+    """End all ranks of the job with ``status``.  One process of each node calls ``report``, which prints why.
+
+    read_s: time for the launcher to read that: an abort may make it drop what it has not
+    """
+    _limit(_OTHERS_S + _ABORT_S)
+    if claim():
+        try:
+            report()
+            sys.stdout.flush()
+        finally:
+            time.sleep(read_s)
+            _abort(status)
+    time.sleep(_OTHERS_S)
+    _abort(status)
+
+
+def fail(exc: BaseException) -> NoReturn:
+    """End the job because of ``exc``, from another thread, and print where the main thread is stuck."""
+
+    def show() -> None:
+        main_frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        say("Traceback (most recent call last):")
+        say("".join(traceback.format_stack(main_frame)).rstrip("\n"))
+        say("".join(traceback.format_exception_only(type(exc), exc)).rstrip("\n"))
+
+    end_by(type(exc), show)
+
+
+def claim() -> bool:
+    """True for the one process of the node that may print why the job ends."""
+    if not open_jobs:
+        if rank > 0:  # rank 0, if it fails too, prints first
+            time.sleep(_FIRST_REPORT_S)
+        return _take_name()
+    controls = [job.control for job in open_jobs]
+    for control in controls:
+        control.set_abort()
+    return all([control.claim() for control in controls])  # of all: another process may have others open
+
+
+def _take_name() -> bool:
+    """True for one process of those that the launcher started here; they have no table yet, or no more."""
+    try:
+        _name.bind(f"\0pennympi ends {os.getppid()} {os.readlink('/proc/self/ns/pid')}")
+    except OSError as error:  # EINVAL: this process has taken it
+        return error.errno not in (errno.EADDRINUSE, errno.EINVAL)
+    return True
+
+
+def _who() -> str:
+    me, n_pes = (open_jobs[0].me, open_jobs[0].n_pes) if open_jobs else (rank, n_ranks)
+    return f"PE {me} of {n_pes}"
+
+
+def _abort(status: int) -> NoReturn:
+    _limit(_ABORT_S)
+    unlink(start_up_segments())  # Control may not have done it yet
+    if MPI.Query_thread() == MPI.THREAD_MULTIPLE or threading.current_thread() is threading.main_thread():
+        MPI.COMM_WORLD.Abort(status)
+    plain_exit(status)  # the launcher ends the others when a rank ends without MPI_Finalize
+
+
+def _limit(limit_s: float) -> None:
+    """This process ends in ``limit_s`` at the latest, whichever thread has Python's lock then."""
+    faulthandler.dump_traceback_later(limit_s, exit=True, file=_nowhere)

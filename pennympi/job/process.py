@@ -1,0 +1,67 @@
+"""The processes of a job: which share a node, and whether one of them is stopped or has ended."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import NamedTuple
+
+STOPPED, ENDED = "Tt", "ZX"  # letters of process states
+
+
+class Process(NamedTuple):
+    """A process of the job.  node: the same text for processes that share memory and see one another in /proc"""
+
+    node: str
+    pid: int
+
+    def halted(self, pe: int) -> str:
+        """Such as "PE 1 (process 17) is stopped", with the number of its PE; "" if it runs."""
+        state = process_state(self.pid)
+        word = "is stopped" if state in STOPPED else "has ended" if state in ENDED else ""
+        return word and f"PE {pe} (process {self.pid}) {word}"
+
+
+def this_process() -> Process:
+    """The process that asks."""
+    return Process("; ".join((platform.node(), _boot(), _pid_namespace())), os.getpid())
+
+
+def _boot() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as boot:
+            return boot.read().strip()
+    except OSError:
+        return ""
+
+
+def _pid_namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def process_state(pid: int) -> str:
+    """The state letter of a process in /proc: T stopped, Z ended; "X" if there is no such process, "?" without /proc."""
+    return _stat(pid)[0]
+
+
+def stopped_beside() -> list[int]:
+    """Processes that the parent of this one started, as a launcher starts all ranks of a node, and that are stopped."""
+    parent = os.getppid()
+    try:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    return sorted(pid for pid in pids if (stat := _stat(pid))[1] == parent and stat[0] in STOPPED)
+
+
+def _stat(pid: int) -> tuple[str, int]:
+    """(state letter, process that started it)."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            state, parent = stat.read().rpartition(") ")[2].split()[:2]
+            return state, int(parent)
+    except OSError:
+        return ("X" if os.path.exists("/proc/self/stat") else "?"), 0

@@ -1,0 +1,82 @@
+"""What a process asks ``init`` for: its settings and arguments, checked alone and then compared with the other PEs'."""
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import PennympiError
+from .selection.find import check_named
+from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SettingError, differing, given, setting, shown
+from .topology.layout import Layout
+from .topology.place import check_alike, layout_of
+
+MOST_SMS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The wishes of one process.
+
+    error:     what is wrong with them;  settings: see ``settings.given``
+    timeout_s: PENNYMPI_TIMEOUT_S, or its default if that is wrong
+    """
+
+    error: Exception | None = None
+    settings: Mapping[str, tuple[Any, str]] = field(default_factory=dict)
+    timeout_s: float = 60.0
+    backend: str = "auto"
+    heap_bytes: int | None = None
+    sms: int | None = None
+    layout: Layout | None = None
+
+
+def read(me: int, n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms: Any) -> Wishes:
+    """The wishes of PE ``me`` of ``n_pes``, by its environment and the arguments of ``init``.  Raises nothing."""
+    try:
+        settings = given()
+        if backend not in ("auto", "host", "cuda"):
+            raise ValueError(f"backend {shown(backend)} is unknown: use 'auto', 'host' or 'cuda'")
+        heap_bytes = _whole("heap_bytes", heap_bytes, LEAST_HEAP_BYTES, MOST_BYTES)
+        sms = _whole("sms", sms, 1, MOST_SMS)
+        layout = layout_of(topology, n_pes)
+        if me == 0:
+            check_named(n_pes)
+    except (PennympiError, TypeError, ValueError) as error:
+        return Wishes(error)
+    named = setting("PENNYMPI_BACKEND") if backend == "auto" else backend
+    return Wishes(None, settings, setting("PENNYMPI_TIMEOUT_S"), named, heap_bytes, sms, layout)
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int | None:
+    """An argument that is None or an int, in its range."""
+    if value is None:
+        return None
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        whole = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} {shown(value)} is not an int: give a number from {least} to {most}, or None") from None
+    if not least <= whole <= most:
+        wrong = "is not positive" if whole < 1 else "is out of range"
+        raise ValueError(f"{name} {shown(value)} {wrong}: give a number from {least} to {most}, or None")
+    return whole
+
+
+def agree(wishes: Sequence[Wishes]) -> None:
+    """Raise the same error on every PE if one PE's wishes are wrong, or two PEs' differ.  wishes: of all PEs, in order"""
+    for pe, one in enumerate(wishes):
+        if one.error is not None:
+            raise type(one.error)(f"PE {pe}: {one.error}") if pe else one.error
+    if reason := differing([one.settings for one in wishes]):
+        raise SettingError(reason)
+    for name in ("backend", "heap_bytes", "sms"):
+        of_pes = [getattr(one, name) for one in wishes]
+        other = next((pe for pe, value in enumerate(of_pes) if value != of_pes[0]), None)
+        if other is not None:
+            raise ValueError(
+                f"{name} is {of_pes[0]!r} on PE 0 and {of_pes[other]!r} on PE {other}: "
+                f"give init the same {name} on every PE"
+            )
+    check_alike([one.layout for one in wishes])

@@ -1,0 +1,56 @@
+"""PEs that make different calls of a row, on the machine: one is told, and no PE goes on with a wrong result."""
+
+from dataclasses import replace
+
+import pytest
+from greenlet import getcurrent
+from machine.faults import Fault
+from machine.mismatch import ALL, WORDS, mismatch_cases, run_mismatch
+from machine.mutations import planted
+from machine.network import POINTER
+from machine.program import PLAIN, TABLES, Case, all_cases, run
+from machine.seed import SEED
+
+PROGRAMS = 6  # of each case
+
+
+@pytest.mark.parametrize("table, name, network, differs", mismatch_cases(all_cases()))
+def test_a_mismatch_is_told(table, name, network, differs):
+    """By another PE's message, or, where sizes or roots differ so that none comes, by the deadline."""
+    told = [run_mismatch(table, name, network, differs, f"{SEED}/{k}") for k in range(PROGRAMS)]
+    assert all(told) or differs != WORDS, f"PENNYMPI_MACHINE_SEED={SEED}: a PE waited for a call of the same shape"
+
+
+def unsigned_everywhere(work, counts, k):
+    """``steps.counted`` without the signature."""
+    return getcurrent().memory.words[getcurrent().pe][(counts >> 3) + k]
+
+
+def signed(work, epoch):
+    """``steps.unsigned``, which leaves the signature."""
+    return epoch
+
+
+def kept_whole(work, counts, k, epoch):
+    """``steps.keep_count`` as it is, which calls ``steps.unsigned`` no more."""
+    getcurrent().memory.words[getcurrent().pe][(counts >> 3) + k] = epoch - work.signature
+
+
+@pytest.mark.parametrize("table, name", [("allreduce", "ring"), ("allreduce", "two_shot_packets"), ("reduce", "direct")])
+def test_without_a_signature_a_mismatch_is_found(table, name):
+    """The programs are such that epochs alone are not enough."""
+    row = TABLES[table][name]
+    plain = replace(row, kernel=planted(row.kernel, {"counted": unsigned_everywhere, "unsigned": signed}))
+    with pytest.raises(Fault):
+        for k in range(60):
+            run_mismatch(table, name, POINTER, ALL, f"{SEED}/{k}", plain)
+
+
+@pytest.mark.parametrize("table, name", [("broadcast", "ring"), ("broadcast", "packets"), ("reduce", "direct")])
+def test_an_answer_with_a_signature_is_found(table, name):
+    """What says that an epoch has been read may be of an earlier call: such a word has no signature."""
+    row = TABLES[table][name]
+    wrong = replace(row, kernel=planted(row.kernel, {"unsigned": signed, "keep_count": kept_whole}))
+    with pytest.raises(Fault, match="another call's message|wrong bytes|wait"):
+        for k in range(60):
+            run(Case(((table, name),), POINTER, PLAIN), f"{SEED}/{k}", rows={name: wrong})

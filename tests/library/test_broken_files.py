@@ -1,0 +1,281 @@
+"""Tuned tables, topology files and other files of the library that are broken: one error with file, line and remedy."""
+
+import os
+import re
+import time
+
+import pytest
+from launch import launch
+from mpi4py import MPI
+from settled import settled
+
+import pennympi
+from pennympi import TopologyError
+from pennympi.files import LARGEST_BYTES, FileError, read_text, why_unwritable, write_whole
+from pennympi.kernels.algorithm import Place
+from pennympi.selection import find
+from pennympi.selection.table_file import parse, read, text_of
+from pennympi.selection.tuned import Series, Tuned
+from pennympi.topology import lay
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("nothing here is collective, or starts its own jobs: run it without mpirun", allow_module_level=True)
+
+TABLE = """device = "d"
+pes = 2
+topology = "1x2"
+note = "n"
+
+[[measured]]
+collective = "allreduce"
+dtype = "float32"
+bytes = [1024, 4096]
+[measured.us]
+ring = [9.0, 8]
+one_shot = [nan, 3.5]
+"""
+TWICE = TABLE + TABLE[TABLE.index("[[") :]
+# (what stands in the good table, what is put there instead, the line that is named, what is said)
+TABLES = [
+    (TABLE, "", 0, "device is missing"),
+    (TABLE, "\0\0\0", 1, "not TOML"),
+    (TABLE, TABLE[:60], 6, "not TOML"),
+    (TABLE, TABLE[:90], 8, "not TOML"),
+    (TABLE, TWICE, 0, "two .*tables of allreduce float32"),
+    ('"d"', '"d', 1, "not TOML"),
+    ('"d"', "7", 1, "device = 7 is not a text"),
+    ('device = "d"\n', "", 0, "device is missing"),
+    ('"d"', f'"{"d" * 5000}"', 1, "is not a text"),
+    ("pes = 2", "pes = 0", 2, "pes = 0 is not a number from 1"),
+    ("pes = 2", "pes = -2", 2, "pes = -2 is not a number"),
+    ("pes = 2", "pes = 2.0", 2, "pes = 2.0 is not a number"),
+    ("pes = 2", "pes = true", 2, "pes = True is not a number"),
+    ("pes = 2", f"pes = 1{'0' * 4000}", 2, r"pes = 1000.*\.\.\. \(4001 characters\) is not a number"),
+    ("pes = 2", f"pes = 1{'0' * 5000}", None, "not TOML that can be read"),
+    ("pes = 2", "pes = 2\nspeed = 3", 3, "'speed' is unknown"),
+    ("pes = 2\n", "", 0, "pes is missing"),
+    ('"1x2"', "[1, 2]", 3, "topology = .1, 2. is not a text"),
+    ('"n"', "nan", 4, "note = nan is not a text"),
+    ("[[measured]]", "[measured]", 0, "there is no ..measured.. table"),
+    ("[[measured]]", "[[measures]]", 0, "not TOML|'measures' is unknown"),
+    (TABLE[TABLE.index("[[") :], "measured = []", 6, "there is no ..measured.. table"),
+    (TABLE[TABLE.index("[[") :], "measured = [3]", 0, "3 is not a ..measured.. table"),
+    ('collective = "allreduce"\n', "", 6, "collective is missing"),
+    ('"allreduce"', '"alltoall"', 7, "collective = 'alltoall' is unknown"),
+    ('"allreduce"', "3", 7, "collective = 3 is unknown"),
+    ('dtype = "float32"\n', "", 6, "dtype is missing"),
+    ('"float32"', '"float33"', 8, "dtype = 'float33' is unknown: use one of"),
+    ('"float32"', '["float32"]', 8, "is unknown: use one of"),
+    ("bytes = [1024, 4096]\n", "", 6, "bytes is missing"),
+    ("[1024, 4096]", "[]", 9, "not a list of rising sizes"),
+    ("[1024, 4096]", "[4096, 1024]", 9, "not a list of rising sizes"),
+    ("[1024, 4096]", "[1024, 1024]", 9, "not a list of rising sizes"),
+    ("[1024, 4096]", "[0, 4096]", 9, "not a list of rising sizes"),
+    ("[1024, 4096]", "[-1024, 4096]", 9, "not a list of rising sizes"),
+    ("[1024, 4096]", "[1024.5, 4096]", 9, "not a list of rising sizes"),
+    ("[1024, 4096]", "[nan, 4096]", 9, "not a list of rising sizes"),
+    ("[1024, 4096]", '["1K", "4K"]', 9, "not a list of rising sizes"),
+    ("[1024, 4096]", "1024", 9, "not a list of rising sizes"),
+    ("[1024, 4096]", f"[1024, {10**30}]", 9, "not a list of rising sizes"),
+    ("[1024, 4096]", "[1024, 4096, 8192]", 11, "is not a list of 3 times"),
+    ("[9.0, 8]", "[9.0]", 11, "is not a list of 2 times"),
+    ("[9.0, 8]", "9.0", 11, "is not a list of 2 times"),
+    ("[9.0, 8]", "[9.0, 0]", 11, "ring holds 0, which is neither nan nor a time"),
+    ("[9.0, 8]", "[9.0, -8]", 11, "ring holds -8, which is neither"),
+    ("[9.0, 8]", "[9.0, inf]", 11, "ring holds inf, which is neither"),
+    ("[9.0, 8]", "[9.0, 1e300]", 11, "ring holds 1e.300, which is neither"),
+    ("[9.0, 8]", '[9.0, "8"]', 11, "ring holds '8', which is neither"),
+    ("[9.0, 8]", "[9.0, true]", 11, "ring holds True, which is neither"),
+    ("[9.0, 8]", "[9.0, 1979-05-27]", 11, "which is neither nan nor a time"),
+    ("ring =", "rong =", 11, "algorithm 'rong' is unknown: use some of ring"),
+    ("one_shot =", "ring =", 12, "not TOML: Cannot overwrite"),
+    ("[measured.us]\nring = [9.0, 8]\none_shot = [nan, 3.5]", "us = {}", 10, "us = {} holds no algorithm"),
+    ("[measured.us]", "more = 1\n[measured.us]", 10, "'more' is unknown; a ..measured.. has collective"),
+    ("[measured.us]", "[measured.ms]", 6, "'ms' is unknown"),
+    (TABLE, "[" * 200000, 1, "not TOML"),
+    (TABLE, "a = " + "[" * 200000, None, "not TOML that can be read"),
+    (TABLE, "a." * 100000 + "b = 1", 1, "more than 2000 dots"),
+    (TABLE, "\ufeff" + TABLE, 1, "not TOML"),
+]
+NODES = [
+    ("", 0, "but it holds no such table"),
+    ("[[node]", 1, "not TOML"),
+    ("[[node]]\npes = 2\npes = 2", 3, "not TOML: Cannot overwrite"),
+    ("[[node]]\npes = 1_000_000_000_000_000", 2, "is neither a number of PEs"),
+    ("[[node]]\npes = 100_000_000_000", 0, "100000000000 PEs in all, and this team has 4"),
+    ("[[node]]\ncount = 999_999_999_999\npes = 1", 0, "999999999999 PEs in all, and this team has 4"),
+    (f"[[node]]\ncount = {'9' * 4200}\npes = {'9' * 4200}", 2, "is not a number of nodes"),
+    ("[[node]]\npes = 2.5", 2, "pes = 2.5 is neither"),
+    ("[[node]]\npes = nan", 2, "pes = nan is neither"),
+    ('[[node]]\npes = "two"', 2, "pes = 'two' is neither"),
+    ("[[node]]\npes = []", 2, r"pes = \[\] is neither"),
+    ("[[node]]\npes = [0, 1]\n[[node]]\npes = [1, 2]", 0, "PE 1 twice, but each of the PEs 0..3 must be on one node"),
+    ("[[node]]\npes = [0, 1, 2]", 0, "3 PEs in all, and this team has 4"),
+    ("[[node]]\npes = 2\n[[node]]\npes = 2\ncount = -1", 5, "count = -1 is not a number of nodes"),
+    ("[[node]]\npes = 4\nrails = [0, 1, 2]", 3, "is not a list of 4 numbers"),
+    ("[[node]]\npes = 4\nrails = [0, 1, 2, -1]", 3, "must be numbers of NICs of the node, 0..3"),
+    ("[[node]]\npes = 4\nrails = 0", 3, "is not a list of 4 numbers"),
+    (f"[[node]]\npes = {list(range(100000))}", 0, "1 node of 100000, 100000 PEs in all"),
+    ("node = [[1]]", 0, "is not a ..node.. table"),
+    ("[node]\npes = 4", 0, "but it holds no such table"),
+]
+
+
+def told(error, path, line, said):
+    """The one sentence names the file, the line where there is one, and what is wrong; it is not a page."""
+    text = str(error.value)
+    assert str(path) in text and re.search(said, text) and len(text) < 600, text
+    found = re.search(r", line (\d+)", text)
+    assert line is None or (found and int(found[1])) == (line or None), text
+
+
+@pytest.mark.parametrize(("good", "bad", "line", "said"), TABLES, ids=range(len(TABLES)))
+def test_a_broken_table(tmp_path, good, bad, line, said):
+    path = tmp_path / "table.toml"
+    assert good in TABLE
+    path.write_text(TABLE.replace(good, bad))
+    begin = time.monotonic()
+    with pytest.raises(FileError) as error:
+        read(path)
+    told(error, path, line, said)
+    assert "run `python -m pennympi tune` again" in str(error.value) and time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize(("text", "line", "said"), NODES, ids=range(len(NODES)))
+def test_a_broken_topology(tmp_path, text, line, said):
+    path = tmp_path / "nodes.toml"
+    path.write_text(text)
+    with pytest.raises(TopologyError) as error:
+        lay(str(path), 4)
+    told(error, path, line, said)
+
+
+@pytest.mark.parametrize(
+    "name", ["0-nodes-of-4", "4-nodes-of-0", "९-nodes-of-1", f"{'9' * 5000}-nodes-of-1", "-1-nodes-of-4", "", "~nobody/x"]
+)
+def test_a_broken_name(name):
+    with pytest.raises(TopologyError) as error:
+        lay(name, 4)
+    assert len(str(error.value)) < 400
+
+
+def no_file(tmp_path):
+    """{name: path} of what stands in the place of a file."""
+    found = {name: tmp_path / name for name in ("missing", "folder", "pipe", "link", "loop", "large", "latin", "utf16")}
+    found["folder"].mkdir()
+    os.mkfifo(found["pipe"])
+    found["link"].symlink_to(tmp_path / "nowhere")
+    found["loop"].symlink_to(found["loop"])
+    with found["large"].open("w") as file:
+        file.truncate(1 << 30)
+    found["latin"].write_bytes(b"[[node]]\npes = 4 # \xe9")
+    found["utf16"].write_bytes(TABLE.encode("utf-16"))
+    return found | {"zero": "/dev/zero", "long": "x" * 5000, "nul": "a\0b", "below a file": found["latin"] / "table"}
+
+
+def test_what_is_no_file(tmp_path):
+    begin = time.monotonic()
+    for name, path in no_file(tmp_path).items():
+        with pytest.raises(FileError) as error:
+            read_text(path)
+        assert "cannot be read: " in str(error.value) or ", line " in str(error.value), (name, error.value)
+        with pytest.raises(TopologyError, match="is neither a known name nor a readable file"):
+            lay(str(path), 4)
+    assert time.monotonic() - begin < 5
+    assert f"more than {LARGEST_BYTES} bytes" in str(pytest.raises(FileError, read_text, tmp_path / "large").value)
+    assert "line 2: byte 0xe9 is not UTF-8" in str(pytest.raises(FileError, read_text, tmp_path / "latin").value)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_no_permission(tmp_path):
+    path = tmp_path / "secret"
+    path.write_text(TABLE)
+    path.chmod(0)
+    with pytest.raises(FileError, match="cannot be read: permission denied"):
+        read_text(path)
+
+
+def test_the_named_table_is_an_error_and_the_usual_one_a_warning(tmp_path, monkeypatch):
+    place = Place((0, 0))
+    monkeypatch.setenv("PENNYMPI_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
+    usual = find.user_file("NVIDIA H200", place)
+    usual.parent.mkdir()
+    for text, said in (("pes = ", "line 1: this is not TOML"), (TABLE, "is the table of 2 PEs on d, 1x2")):
+        usual.write_text(text)
+        with pytest.warns(UserWarning, match=said) as caught:
+            assert find.find("NVIDIA H200", place).source == f"the library's {usual.name}"
+        assert len(caught) == 1 and str(usual) in str(caught[0].message)
+    usual.unlink()
+    usual.symlink_to(tmp_path / "nowhere")
+    with pytest.warns(UserWarning, match="no such file"):
+        assert find.find("NVIDIA H200", place)
+    for path in no_file(tmp_path / "tuned").values():
+        if "\0" not in str(path):
+            monkeypatch.setenv("PENNYMPI_TUNED", str(path))
+            with pytest.raises(FileError):
+                find.find("NVIDIA H200", place)
+
+
+def test_a_table_of_another_machine(tmp_path, monkeypatch):
+    """A team of all ranks says so; for a smaller one the named table need not be."""
+    path = tmp_path / "table.toml"
+    monkeypatch.setenv("PENNYMPI_TUNED", str(path))
+    for pes, device in ((2, "d"), (1, "d")):
+        path.write_text(text_of(Tuned(device, pes, "1x1", "", parse(TABLE, "").series)))
+        with pytest.raises(FileError, match=rf"{path} is the table of {pes} PEs on d, 1x1, and this team has 1 PEs on X"):
+            find.find("X", Place((0,)))
+    assert find.find("d", Place((0,))).pes == 1
+    assert find.find("X", Place((0, 0))) is None  # not all ranks, of which there is one
+    path.write_text(TABLE)
+    with pytest.raises(FileError, match="is the table of 2 PEs on d, 1x2, and this team has 1 PEs: run"):
+        pennympi.init(backend="host")
+
+
+def test_a_note_of_several_lines_survives_its_file():
+    series = (Series("allreduce", "float32", (8,), {"ring": (1.0,)}),)
+    table = Tuned('a "b"\\', 2, "1x2", "one\ntwo\t\x01é😀", series, "x")
+    assert parse(text_of(table), "x") == table
+
+
+def test_a_broken_file_is_one_error_of_all_ranks(tmp_path):
+    (tmp_path / "bad.toml").write_text(TABLE.replace("9.0", "-9.0"))
+    for name, said in (("PENNYMPI_TUNED", "ring holds -9.0"), ("PENNYMPI_TOPOLOGY", "but it holds device")):
+        ended = launch(2, "-c", "import pennympi; pennympi.init()", env=settled(2, **{name: str(tmp_path / "bad.toml")}))
+        assert ended.rc and ended.output.count("Traceback") == 1, ended.output
+        assert said in ended.output and f"{tmp_path / 'bad.toml'}, line" in ended.output
+        assert not ended.left_in_shm and not ended.left_alive
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "a" / "b.txt"
+    write_whole(path, "one")
+    write_whole(path, b"two")
+    assert path.read_text() == "two" and [one.name for one in path.parent.iterdir()] == ["b.txt"]
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    write_whole(link, "three")
+    assert link.is_symlink() and path.read_text() == "three"
+    long = tmp_path / ("x" * 255)
+    write_whole(long, "four")
+    assert long.read_text() == "four"
+    for wrong, said in (
+        (tmp_path, "it is a folder"), ("/dev/null", "it is not a regular file"), (path / "c", "not a directory"),
+        (tmp_path / ("x" * 256), "file name too long"), ("/proc/x", "no such file"), ("a\0b", "null"),
+    ):  # fmt: skip
+        assert said in why_unwritable(type(path)(wrong)), wrong
+        with pytest.raises(FileError, match=f"cannot be written: .*{said}"):
+            write_whole(type(path)(wrong), "x")
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_whole(path, "old")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileError, match=f"{path} cannot be written: no space left on device"):
+        write_whole(path, "new")
+    assert path.read_text() == "old" and [one.name for one in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,179 @@
+"""Wrong command lines of python -m pennympi: one sentence on rank 0, status 2 on all, before anything is measured."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from launch import ROOT, launch
+from mpi4py import MPI
+from settled import settled
+
+import pennympi
+from pennympi.__main__ import main
+from pennympi.command import bench
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
+
+B = "bench allreduce"
+WRONG = [  # (command line, what is said)
+    ("rport", "invalid choice: 'rport'"),
+    ("report --json", "unrecognized arguments: --json"),
+    ("report now", "unrecognized arguments: now"),
+    ("bench", "required: case"),
+    ("bench allreduse", "invalid choice: 'allreduse'"),
+    ("bench allreduce reduce", "unrecognized arguments: reduce"),
+    (f"{B} --fast", "unrecognized arguments: --fast"),
+    (f"{B} -n -5", "-n/--iters: '-5' is not a whole number from 1 to 1000000"),
+    (f"{B} -n 0", "'0' is not a whole number from 1"),
+    (f"{B} -n 1.5", "'1.5' is not a whole number"),
+    (f"{B} -n 1_000", "'1_000' is not a whole number"),
+    (f"{B} -n 99999999999999999999", "is not a whole number from 1 to 1000000"),
+    (f"{B} -n", "-n/--iters: expected one argument"),
+    (f"{B} -w -1", "'-1' is not a whole number from 0"),
+    (f"{B} -w many", "'many' is not a whole number"),
+    (f"{B} -b 1Q", "-b/--minbytes: '1Q' is not a size from 1 to"),
+    (f"{B} -b 0", "'0' is not a size"),
+    (f"{B} -b -8", "'-8' is not a size"),
+    (f"{B} -b 1.5K", "'1.5K' is not a size"),
+    (f"{B} -b ٣", "'٣' is not a size"),
+    (f"{B} -b K", "'K' is not a size"),
+    (f"{B} -b 64K -e 1K", "sizes from 65536 to 1024"),
+    (f"{B} -e 99999999999999G", "is not a size from 1"),
+    (f"{B} -e 60000G", "need .* of memory, and .* are free: give smaller sizes"),
+    (f"{B} -b 1 -e 1G -i 1", "more than 1000 sizes from 1 to"),
+    (f"{B} -f 1", "'1' is not a number from 1.001"),
+    (f"{B} -f nan", "'nan' is not a number"),
+    (f"{B} -f inf", "'inf' is not a number"),
+    (f"{B} -f -2", "'-2' is not a number"),
+    (f"{B} -i 0", "'0' is not a size"),
+    (f"{B} --sizes=", "'' is not a size"),
+    (f"{B} --sizes 1K,,2K", "'' is not a size"),
+    (f"{B} --sizes 1K;2K", "'1K;2K' is not a size"),
+    (f"{B} --budget-ms 0", "'0' is not a number from 0.01"),
+    (f"{B} --budget-ms -1", "'-1' is not a number"),
+    (f"{B} -d float33", "dtype 'float33' is unknown: use all, or some of"),
+    (f"{B} -d float32,", "dtype '' is unknown"),
+    (f"{B} -d=", "dtype '' is unknown|dtype '=' is unknown"),
+    (f"{B} -o xor", "op 'xor' is unknown: use all, or some of sum"),
+    (f"{B} -o sum;max", "op 'sum;max' is unknown"),
+    (f"{B} -c 2", "invalid choice: 2"),
+    (f"{B} -r 99", "--root 99 is not one of the 1 ranks: give one from 0 to 0"),
+    (f"{B} -r -1", "'-1' is not a whole number from 0"),
+    (f"{B} --graph --eager", "not allowed with argument"),
+    (f"{B} --graph", "--graph needs a GPU"),
+    (f"{B} --place inside", "invalid choice: 'inside'"),
+    ("bench put --place in", "--place in: put has no in-place form"),
+    (f"{B} --against ncll", "rival 'ncll' is unknown: use some of nccl"),
+    (f"{B} --algorithm rong", "algorithm 'rong' is unknown for allreduce: use auto, each, ring"),
+    (f"{B} --algorithm ring,,tree", "algorithm '' is unknown"),
+    (f"{B} --algorithm ring,each", "algorithm 'each' is unknown"),
+    ("bench put --algorithm ring", "put has no algorithms"),
+    ("bench exchange --blocks 3", "exchange has no algorithms"),
+    (f"{B} --algorithm hierarchical", "hierarchical can't run here: "),
+    (f"{B} --blocks 0", "'0' is not a whole number from 1 to 65536"),
+    (f"{B} --blocks 1K", "'1K' is not a whole number"),
+    (f"{B} --threads 48", "'48' is not a multiple of 32 from 32 to 512"),
+    (f"{B} --piece-bytes 0", "'0' is not a size"),
+    (f"{B} --topology two-nodes-of-two", "4 PEs in all, and this team has 1: start 4 ranks"),
+    (f"{B} --topology no_such.toml", "is neither a known name nor a readable file"),
+    ("bench put --plan", "--plan: put has no plans; allreduce"),
+    (f"{B} --output /dev/null", "/dev/null cannot be written: it is not a regular file; give another path"),
+    (f"{B} --output /", "/ cannot be written: it is a folder"),
+    (f"{B} --output /proc/x/y.json", "/proc/x/y.json cannot be written: no such file"),
+    (f"{B} --plot /proc/picture", "/proc/picture.png cannot be written"),
+    ("bench accuracy --plot", "--plot draws times"),
+    ("bench accuracy --elements 0", "'0' is not a size"),
+    ("bench accuracy --elements 1000G", "of memory, and"),
+    ("topology --topology 0-nodes-of-4", "'0' is neither a number"),
+    ("topology --topology", "expected one argument"),
+    ("topology --json=x", "ignored explicit argument 'x'"),
+    ("explain 64Q", "'64Q' is not a size"),
+    ("explain -- -1", "'-1' is not a size"),
+    ("explain -d float33", "dtype 'float33' is unknown: use some of"),
+    ("explain -d float32,int8", "-d takes one dtype"),
+    ("explain -o xor", "invalid choice: 'xor'"),
+    ("explain --gpus 16", "--gpus is for --predict"),
+    ("explain --predict --gpus 12", "12 GPUs do not fill nodes of 8"),
+    ("explain --predict --gpus 0", "'0' is not a whole number from 1"),
+    ("tune -b 4K -e 1K", "sizes from 4096 to 1024"),
+    ("tune -d complex64", "dtype 'complex64' is unknown"),
+    ("tune -e 60000G", "of memory, and"),
+    ("tune --budget-ms nan", "'nan' is not a number"),
+    ("tune --output /proc/table.toml", "/proc/table.toml cannot be written"),
+    ("tune -n 3", "unrecognized arguments: -n 3"),
+]
+
+
+@pytest.fixture(autouse=True)
+def on_the_host(monkeypatch):
+    monkeypatch.setenv("PENNYMPI_BACKEND", "host")
+
+
+@pytest.mark.parametrize(("line", "said"), WRONG, ids=[line for line, _ in WRONG])
+def test_a_wrong_command_line(line, said, monkeypatch, capsys):
+    for module in (bench.Session, bench.accuracy):  # nothing is measured
+        monkeypatch.setattr(module, "run" if module is bench.Session else "measure", None)
+    try:
+        status = main(line.split())
+    except SystemExit as end:
+        status = end.code
+    out, text = capsys.readouterr()
+    assert status == 2 and not out and re.search(said, text), text
+    assert len(text.splitlines()) == 1 and len(text) < 600 and text.startswith("python -m pennympi"), text
+
+
+def test_a_wrong_setting_is_one_sentence_of_every_command(monkeypatch, capsys):
+    monkeypatch.setenv("PENNYMPI_TIMEOUT_S", "1e12")
+    for command in ("report", "bench allreduce", "tune", "explain", "topology"):
+        assert main(command.split()) == 2
+        text = capsys.readouterr().err
+        assert text.startswith(f"python -m pennympi {command.split()[0]}: PENNYMPI_TIMEOUT_S='1e12' cannot be used: give")
+        assert text.count("\n") == 1
+
+
+@pytest.mark.parametrize("line", ["bench allreduce -r 99", "bench allreduce -n -5", "tune --output /proc/x"])
+def test_all_ranks_end_at_once_with_one_sentence(line):
+    plain = launch(3, "-c", "import pennympi.__main__")
+    ended = launch(3, "-m", "pennympi", *line.split(), env=settled(3, PENNYMPI_BACKEND="host"))
+    assert ended.rc == 2, ended.output
+    assert ended.output.count("python -m pennympi") == 1 and "Traceback" not in ended.output, ended.output
+    assert ended.seconds < 2 + plain.seconds, (ended.seconds, plain.seconds)
+
+
+def test_a_disk_that_is_full(tmp_path, monkeypatch, capsys):
+    """Found only when the file is written: one sentence, status 1, the old file, and what was measured is printed."""
+    (tmp_path / "result.json").write_text("old")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    words = ["--sizes", "8", "-n", "1", "-w", "0", "--budget-ms", "0.1"]
+    for option, name in (("--output", "result.json"), ("--plot", "picture")):
+        assert main(["bench", "allreduce", *words, option, str(tmp_path / name)]) == 1
+        out, text = capsys.readouterr()
+        assert "Wrong elements: 0 OK" in out and text.count("\n") == 1
+        assert re.search(rf"bench: {tmp_path}/{name}.* cannot be written: no space left on device", text)
+    assert (tmp_path / "result.json").read_text() == "old" and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("command", ["topology --json", "explain --predict 1K"])
+def test_stdout_that_cannot_be_written(command):
+    read, write = os.pipe()
+    os.close(read)
+    env = {**os.environ, **settled(1, PENNYMPI_BACKEND="host"), "PYTHONPATH": str(ROOT)}
+    with open("/dev/full", "w") as full, os.fdopen(write, "w") as closed:
+        for stdout, said in ((full, "no space left on device"), (closed, "broken pipe")):
+            words = [sys.executable, "-m", "pennympi", *command.split()]
+            ended = subprocess.run(words, env=env, cwd=ROOT, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
+            assert ended.returncode == 1 and ended.stderr.count("\n") == 1, ended.stderr
+            assert f"stdout cannot be written: {said}" in ended.stderr
+
+
+def test_the_library_is_usable_after_a_wrong_command(capsys):
+    assert main(["bench", "allreduce", "--algorithm", "hierarchical"]) == 2
+    with pennympi.init(backend="host", heap_bytes=1 << 20) as team:
+        assert team.allreduce(team.full(3, 2))[0] == 2

@@ -1,0 +1,62 @@
+"""Jobs whose PEs do not meet: they make different set-up calls, or one is stopped in the midst of one."""
+
+import random
+
+import pytest
+from launch import launch
+from mpi4py import MPI
+from test_failures import PROGRAMS, TRACEBACK
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
+
+TIMEOUT_S = 2.0
+
+
+def run(n_pes, program, *args, timeout_s=TIMEOUT_S, limit_s=60):
+    env = {"PENNYMPI_TIMEOUT_S": str(timeout_s), "PENNYMPI_BACKEND": "host"}
+    ended = launch(n_pes, f"{PROGRAMS}/{program}.py", *map(str, args), env=env, limit_s=limit_s)
+    assert ended.rc is not None, f"hangs after {limit_s} s:\n{ended.output}"
+    assert not ended.left_alive and not ended.left_in_shm
+    return ended
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_kernels():
+    for n_pes in (2, 4):
+        ended = run(n_pes, "different_meetings", "no difference", timeout_s=100, limit_s=120)
+        assert ended.rc == 0 and "done" in ended.output.split(), ended.output
+
+
+@pytest.mark.parametrize("n_pes", [2, 4])
+@pytest.mark.parametrize(
+    ("kind", "of_last", "of_others"),
+    [
+        ("a gather more", "gather", "finalize"),
+        ("a gather less", "finalize", "gather"),
+        ("an empty more", "empty", "finalize"),
+        ("a plan more", "empty", "finalize"),
+        ("free in another order", "free of symmetric array 1", "free of symmetric array 0"),
+        ("gather against empty", "gather", "empty"),
+    ],
+)
+def test_pes_that_make_different_calls_are_told_both(n_pes, kind, of_last, of_others):
+    ended = run(n_pes, "different_meetings", kind, timeout_s=20)
+    assert ended.rc != 0 and "done" not in ended.output.split(), ended.output
+    assert ended.since("fault") < 6, ended.output
+    assert ended.output.count("CollectiveMismatchError: ") == ended.output.count(TRACEBACK) == 1, ended.output
+    assert f"PE {n_pes - 1} in {of_last} (call " in ended.output, ended.output
+    assert f"PE {n_pes - 2} in {of_others} (call " in ended.output, ended.output
+
+
+@pytest.mark.parametrize("n_pes", [2, 4])
+@pytest.mark.parametrize("loop", ["init", "gather", "large gather", "empty"])
+def test_a_pe_that_is_stopped_at_any_moment_is_named(n_pes, loop):
+    """Between the messages of a meeting, in MPI, between two meetings: the others end in time, with one message."""
+    for _ in range(2):
+        rank, after_s = random.randrange(n_pes), random.uniform(0, 0.3)
+        ended = run(n_pes, "stopped", loop, rank, after_s)
+        told = f"rank {rank} after {after_s} s:\n{ended.output}"
+        assert ended.rc != 0 and ended.since("fault") < TIMEOUT_S + 2, told
+        assert ended.output.count("PeerTimeout: PE ") == ended.output.count(TRACEBACK) == 1, told
+        assert " is stopped" in ended.output, told

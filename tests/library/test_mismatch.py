@@ -1,0 +1,45 @@
+"""Calls that differ among the PEs, in release mode: the job ends with both calls named."""
+
+import re
+from pathlib import Path
+
+import pytest
+from launch import launch
+from mpi4py import MPI
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
+
+PROGRAM = str(Path(__file__).resolve().parents[1] / "support" / "programs" / "mismatched.py")
+TOLD = r"CollectiveMismatchError: PE \d is in (.*); PE \d sent for (.*): every PE must make the same calls"
+CASES = [  # what differs, PEs, and what the two calls are in words
+    ("count", 2, {"allreduce of 240 float32, sum, by ring", "allreduce of 232 float32, sum, by ring"}),
+    ("dtype", 3, {"broadcast of 240 float32, root 0, by ring", "broadcast of 240 int32, root 0, by ring"}),
+    ("op", 4, {"allreduce of 240 float32, sum, by ring", "allreduce of 240 float32, max, by ring"}),
+    ("order", 2, {"reduce_scatter of 2 x 120 float32, sum, by ring", "reduce_scatter of 2 x 120 float32, max, by ring"}),
+    ("plans", 3, {f"allreduce of 240 float32, sum, by ring, plan {k}" for k in (1, 2)}),
+    ("plan and eager", 2, {"allreduce of 240 float32, sum, by ring", "allreduce of 240 float32, sum, by ring, plan 1"}),
+    ("exchange", 2, {f"exchange of {n} float32 between PEs 0 and 1, by put_signal" for n in (10, 11)}),
+]
+
+
+def run(what, n_pes, timeout_s):
+    env = {"PENNYMPI_TIMEOUT_S": str(timeout_s), "PENNYMPI_BACKEND": "host"}
+    ended = launch(n_pes, PROGRAM, what, env=env, limit_s=400)
+    assert ended.rc is not None, f"hangs:\n{ended.output}"
+    assert ended.rc != 0 and "done" not in ended.output.split(), ended.output
+    return ended.output
+
+
+@pytest.mark.parametrize("what, n_pes, calls", CASES)
+def test_another_call_is_told(what, n_pes, calls):
+    output = run(what, n_pes, timeout_s=300)
+    told = re.search(TOLD, output)
+    assert told and set(told.groups()) == calls, output
+
+
+def test_another_algorithm_ends_with_both_calls_named():
+    """Their messages lie in other memory, so that no PE sees one: who waits is told when the time is over, or before."""
+    output = run("algorithm", 2, timeout_s=15)
+    assert "allreduce of 240 float32, sum, by ring" in output, output
+    assert "allreduce of 240 float32, sum, by one_shot" in output, output

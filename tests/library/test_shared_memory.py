@@ -1,0 +1,176 @@
+"""Memory that the PEs of a node share: how it is made, how long it lives, and what is said where it can't be had."""
+
+import errno
+import os
+import resource
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from on_device import same
+
+import pennympi
+from pennympi.job import shared_memory
+from pennympi.job.shared_memory import PAGE_BYTES, SharedMemory
+
+pytestmark = pytest.mark.mpi
+WORLD = MPI.COMM_WORLD
+ME, N_PES = WORLD.Get_rank(), WORLD.Get_size()
+MIB = 1 << 20
+
+
+def shared(nbytes, whole=True):
+    return SharedMemory(WORLD.allgather, ME, range(N_PES), nbytes, "a test", whole)
+
+
+def refuse(number):
+    def make():
+        raise OSError(number, os.strerror(number))
+
+    return make
+
+
+def mappings():
+    with open("/proc/self/maps") as maps:
+        return [line for line in maps if "pennympi" in line.split("/")[-1]]
+
+
+@contextmanager
+def limited(which, most):
+    before = resource.getrlimit(which)
+    resource.setrlimit(which, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(which, before)
+
+
+@pytest.mark.parametrize("way", ["memfd", "file"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_every_pe_sees_what_each_writes(monkeypatch, way, whole):
+    before = len(os.listdir("/proc/self/fd")), len(mappings())
+    if way == "file":
+        monkeypatch.setattr(shared_memory, "_anonymous", refuse(errno.ENOSYS))
+    memory = shared(MIB + 1, whole)
+    WORLD.Barrier()
+    assert all(line.endswith("(deleted)\n") for line in mappings())  # no name is left to a killed job
+    assert memory.part_bytes == MIB + PAGE_BYTES and memory.address == memory.addresses[ME]
+    assert memory.reserve(0, MIB) is None if not whole else True
+    words = np.frombuffer(memory.buffer, np.int64).reshape(N_PES, -1)
+    assert not words[ME].any()
+    words[ME, 5] = ME + 1
+    WORLD.Barrier()
+    seen = [int(row[5]) for row in words]
+    row = words[N_PES - 1 - ME]
+    memory.close()
+    del words, memory
+    WORLD.Barrier()
+    assert seen == list(range(1, N_PES + 1))
+    assert int(row[5]) == N_PES - ME  # a view of a peer's part keeps all mapped
+    assert len(mappings()) == before[1] + 1
+    del row
+    assert (len(os.listdir("/proc/self/fd")), len(mappings())) == before
+    WORLD.Barrier()
+
+
+def test_pages_that_are_given_back_are_zeros():
+    memory = shared(4 * PAGE_BYTES)
+    mine = np.frombuffer(memory.buffer, np.uint8)[ME * 4 * PAGE_BYTES :][: 4 * PAGE_BYTES]
+    mine[:] = 7
+    memory.discard(100, 3 * PAGE_BYTES)
+    assert [int(mine[k * PAGE_BYTES + 50]) for k in range(4)] == [7, 0, 0, 7]
+    WORLD.Barrier()
+
+
+@pytest.mark.parametrize("odd", [0, N_PES - 1])
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [(errno.EMFILE, "Too many open files; close some, .* raise the limit .ulimit -n"), (errno.ENOMEM, "ulimit -v")],
+)
+def test_one_pe_that_can_not_is_named_by_all(monkeypatch, odd, number, remedy):
+    before = mappings()
+    if odd == ME:
+        monkeypatch.setattr(shared_memory, "_identity", lambda fd: refuse(number)())
+    with pytest.raises(pennympi.Unsupported, match=f"PE {0 if N_PES == 1 else odd} can't have a test, .*{remedy}"):
+        shared(MIB)
+    assert mappings() == before
+    WORLD.Barrier()
+
+
+def test_a_dev_shm_that_is_full(monkeypatch):
+    monkeypatch.setattr(shared_memory, "_anonymous", refuse(errno.ENOSYS))
+    monkeypatch.setattr(os, "posix_fallocate", lambda *args: refuse(errno.ENOSPC)())
+    WORLD.Barrier()
+    with pytest.raises(pennympi.Unsupported, match=r"PE 0 .*/dev/shm has \d+ of \d+ KiB free, .*shm-size"):
+        shared(MIB)
+    assert all(line.endswith("(deleted)\n") for line in mappings())
+    WORLD.Barrier()
+
+
+def test_init_without_descriptors_on_one_pe(team):
+    """MPI's own descriptors are open by now; ours are refused, and the team that is there goes on."""
+    last, x = ME == N_PES - 1, team.full(10, 1, "int32")
+    comm = WORLD.Dup()
+    MPI.COMM_WORLD.Barrier()
+    os.close(lowest := os.dup(0))
+    most = lowest if last else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    with limited(resource.RLIMIT_NOFILE, most):
+        try:
+            pennympi.init(comm, backend="host").finalize()
+            said = "no error"
+        except pennympi.PennympiError as error:
+            said = str(error)
+    for text in WORLD.allgather(said):
+        assert f"PE {N_PES - 1} can't have the table" in text and "ulimit -n" in text
+    assert same(team.allreduce(x), np.full(10, N_PES))
+    team.free(x)
+    comm.Free()
+
+
+def test_init_without_address_space_on_one_pe(team):
+    last, pages = ME == N_PES - 1, int(open("/proc/self/statm").read().split()[0])
+    most = pages * PAGE_BYTES + 64 * MIB if last else resource.RLIM_INFINITY
+    with limited(resource.RLIMIT_AS, most):
+        try:
+            pennympi.init(backend="host", heap_bytes=128 * MIB).finalize()
+            said = "no error"
+        except pennympi.PennympiError as error:
+            said = str(error)
+    for text in WORLD.allgather(said):
+        assert f"PE {N_PES - 1} can't have a symmetric heap" in text and "ulimit -v" in text
+    team.barrier()
+
+
+def test_a_heap_larger_than_the_memory(team):
+    for heap_bytes in (1 << 42, 1 << 60, 1 << 70):
+        with pytest.raises(pennympi.SymmetricHeapExhausted, match=f"cannot give {heap_bytes} bytes .*ask for less by"):
+            pennympi.init(backend="host", heap_bytes=heap_bytes)
+    team.barrier()
+
+
+@pytest.mark.parametrize("odd", [0, N_PES - 1])
+def test_pages_that_one_pe_can_not_have(team, monkeypatch, odd):
+    """The node runs out of memory when an array is made: an error on every PE, and what there is can be used."""
+    with pennympi.init(backend="host", heap_bytes=64 * MIB) as small:
+        x = small.full(100, 1, "int32")
+        held = small._backend._heap._reserved_bytes
+        fallocate = os.posix_fallocate
+        if odd == ME:
+            monkeypatch.setattr(os, "posix_fallocate", lambda *args: refuse(errno.ENOSPC)())
+        for _ in range(3):
+            with pytest.raises(pennympi.SymmetricHeapExhausted, match=f"PE {odd}: No space left"):
+                small.empty(16 * MIB, "uint8")
+        assert small._backend._heap._reserved_bytes == held
+        monkeypatch.setattr(os, "posix_fallocate", fallocate)
+        small.comm.Barrier()
+        y = small.full(16 * MIB, 3, "uint8")
+        assert same(small.allreduce(x), np.full(100, N_PES)) and int(y[-1]) == 3
+
+
+def test_an_array_that_the_node_has_no_memory_for(team, monkeypatch):
+    with pennympi.init(backend="host", heap_bytes=256 * MIB) as small:
+        monkeypatch.setattr("pennympi.host.heap.room_bytes", lambda: 50 * MIB * N_PES)
+        with pytest.raises(pennympi.SymmetricHeapExhausted, match=f"{50 * MIB} are free; the node has no more memory"):
+            small.empty(100 * MIB, "uint8")
+        assert int(small.full(40 * MIB, 1, "uint8")[-1]) == 1

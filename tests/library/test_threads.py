@@ -1,0 +1,150 @@
+"""Threads: what two threads do with one team at a time is right or refused; in turns, and on two teams, it is right."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from on_device import same, to_numpy, write
+
+import pennympi
+from pennympi.errors import TwoThreads
+from pennympi.kernels.block import block, load, real, store
+
+pytestmark = pytest.mark.mpi
+CALLS = 200
+
+
+def number_of_block(ctx, x, n):
+    """x[b] = b, slowly."""
+    b = block()
+    for _ in range(n):
+        store(x, b, load(x, b) + real(0.0))
+    store(x, block(), real(b))
+
+
+def together(*programs):
+    """Run each on a thread of its own at the same time.  Returns what they raised."""
+    errors, start = [], threading.Barrier(len(programs))
+
+    def run(program):
+        start.wait()
+        try:
+            program()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(program,)) for program in programs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    return errors
+
+
+def test_one_after_another(team):
+    """In turns, each thread after the other has returned."""
+    x, turn = team.full(1000, 1, "int64"), [0]
+    plan, out = team.plan_allreduce(x, sms=1), team.zeros(1000, "int64")
+
+    def program(mine):
+        for step in range(40):
+            while turn[0] % 2 != mine:
+                time.sleep(1e-5)
+            write(x, np.full(1000, step + team.me))
+            plan() if mine else team.allreduce(x)
+            assert same(x, np.full(1000, step * team.n_pes + sum(range(team.n_pes))))
+            team.put(out, x, team.me)
+            turn[0] += 1
+
+    assert not together(lambda: program(0), lambda: program(1))
+    team.free(x)
+    team.free(out)
+
+
+def test_two_teams_on_two_threads(team):
+    if team._backend.has_streams:
+        pytest.skip("on a GPU all teams have one order, the same on every PE")
+    with pennympi.init(team.comm) as one, pennympi.init(team.comm) as other:
+
+        def program(mine, factor):
+            x = arrays[mine]
+            for step in range(CALLS):
+                write(x, np.full(500, factor * step))
+                mine.allreduce(x, op="max" if factor == 2 else "sum")
+                assert same(x, np.full(500, factor * step * (1 if factor == 2 else mine.n_pes)))
+
+        arrays = {mine: mine.zeros(500, "int64") for mine in (one, other)}
+        for mine in (one, other):
+            for op in ("sum", "max"):
+                mine.allreduce(arrays[mine], op=op)  # compiled by one thread
+        assert not together(lambda: program(one, 1), lambda: program(other, 2))
+
+
+def test_one_team_on_two_threads(team):
+    """Every call that returns is right; one that comes in the midst of another is refused, and the team goes on."""
+    x, y = team.zeros(1 << 16, "float32"), team.zeros(1 << 16, "float32")
+    errors = []
+
+    def program(array):
+        for step in range(CALLS):
+            write(array, np.full(1 << 16, step))
+            try:
+                team.put(array[1 << 15 :], array[: 1 << 15], team.me)
+            except TwoThreads as error:
+                errors.append(error)
+                continue
+            assert same(array, np.full(1 << 16, step))
+
+    assert not together(lambda: program(x), lambda: program(y))
+    assert all("let one call return before the next begins" in str(error) for error in errors)
+    assert same(team.allreduce(team.full(10, 1, "int32")), np.full(10, team.n_pes))
+
+
+def test_a_call_in_the_midst_of_another_is_refused(team):
+    if team._backend.has_streams:
+        pytest.skip("a launch returns at once")
+    signals, found = team.signals(1), []
+
+    def second():
+        deadline = time.monotonic() + 20
+        while not team._backend.calls.locked() and time.monotonic() < deadline:
+            time.sleep(1e-4)
+        for call in (lambda: team.put(x, x, team.me), lambda: team.allreduce(x), lambda: plan()):
+            try:
+                call()
+            except TwoThreads as error:
+                found.append(str(error))
+        np.asarray(signals)[0] = 1  # the first may go on
+
+    x = team.zeros(10)
+    plan = team.plan_allreduce(x)
+    assert not together(lambda: team.wait_signal(signals, 1), second)
+    assert len(found) == (3 if team.n_pes > 1 else len(found)) and found
+    assert same(team.allreduce(team.full(10, 1, "int32")), np.full(10, team.n_pes))
+    for array in (x, signals):
+        team.free(array)
+
+
+def test_one_kernel_of_several_blocks_on_two_teams(team):
+    if team._backend.has_streams:
+        pytest.skip("on a GPU blocks are the hardware's")
+    with pennympi.init(team.comm) as one, pennympi.init(team.comm) as other:
+        arrays = [mine.zeros(64, "float32") for mine in (one, other)]
+        kernels = [mine.kernel(number_of_block) for mine in (one, other)]
+        for kernel, x in zip(kernels, arrays, strict=True):
+            kernel(1, x, 1)
+        refused = []
+
+        def program(kernel, x):
+            for _ in range(CALLS):
+                write(x, np.zeros(64))
+                try:
+                    kernel(64, x, 20)
+                except TwoThreads as error:
+                    refused.append(error)
+                    continue
+                assert to_numpy(x).tolist() == list(range(64))
+
+        assert not together(lambda: program(kernels[0], arrays[0]), lambda: program(kernels[1], arrays[1]))

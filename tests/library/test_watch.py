@@ -1,0 +1,158 @@
+"""Every end of a process is seen, named and quick, wherever the others are; a job that was suspended goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from launch import launch
+from mpi4py import MPI
+
+from pennympi.job.lifeline import how_it_ended, lifeline_of
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 4.0
+TRACEBACK = "Traceback (most recent call last)"
+both_sizes = pytest.mark.parametrize("n_pes", [2, 4])
+PLACES = ["collective", "empty", "init", "gather", "mpi", "computing", "after"]
+HOW = {
+    "SIGKILL": "was killed by signal 9 (SIGKILL)",
+    "SIGSEGV": "was killed by signal 11 (SIGSEGV)",
+    "SIGTERM": "was killed by signal 15 (SIGTERM)",
+    "_exit0": "left the program by os._exit(0)",
+    "_exit3": "left the program by os._exit(3)",
+}
+
+
+def run(n_pes, program, *args, timeout_s=TIMEOUT_S):
+    """Runs tests/support/programs/<program>.py, and asserts what holds for every end."""
+    env = {"PENNYMPI_TIMEOUT_S": str(timeout_s), "PENNYMPI_BACKEND": "host"}
+    path = ROOT / "tests/support/programs" / f"{program}.py"
+    ended = launch(n_pes, str(path), *map(str, args), env=env, limit_s=60)
+    assert ended.rc is not None, f"hangs:\n{ended.output}"
+    assert not ended.left_alive
+    assert not ended.left_in_shm
+    return ended
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_kernels():
+    """Compiling for the first time may take longer than the short deadlines here."""
+    run(2, "struck", "waiting", "exit3", 1, timeout_s=100)
+
+
+def assert_one_line(ended, seconds, *texts):
+    lines = [line for line in ended.output.splitlines() if line.startswith("pennympi:")]
+    assert ended.rc != 0 and len(lines) == 1, ended.output
+    assert TRACEBACK not in ended.output, ended.output
+    assert all(text in lines[0] for text in texts), ended.output
+    assert ended.since("fault") < seconds, ended.output
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("fault", HOW)
+def test_a_death_is_named_at_once_wherever_the_others_are(where, fault):
+    n_pes, rank = (2, 1) if len(where + fault) % 2 else (4, 2)
+    assert_one_line(run(n_pes, "struck", where, fault, rank), 1, f"pennympi: PE {rank} ", HOW[fault])
+
+
+@both_sizes
+@pytest.mark.parametrize("where", ["mpi", "computing"])
+def test_a_stopped_rank_is_named_where_no_wait_of_the_library_has_a_deadline(n_pes, where):
+    ended = run(n_pes, "struck", where, "SIGSTOP", 1)
+    assert_one_line(ended, TIMEOUT_S + 2, "pennympi: PE 1 (process ", "is stopped after gather (call ")
+
+
+@both_sizes
+def test_an_interrupt_ends_the_wait_of_a_kernel(n_pes):
+    ended = run(n_pes, "struck", "waiting", "SIGINT", 0, timeout_s=30)
+    assert ended.rc != 0 and ended.since("fault") < 2, ended.output
+    assert ended.output.count(TRACEBACK) == 1 and "KeyboardInterrupt" in ended.output, ended.output
+    assert "PeerTimeout" not in ended.output and "pennympi: PE 0 of" in ended.output, ended.output
+
+
+@both_sizes
+@pytest.mark.parametrize("fault", ["exit0", "exit3"])
+@pytest.mark.parametrize("where", ["waiting", "collective", "gather", "init", "empty"])
+def test_a_rank_that_leaves_ends_those_who_wait_for_it(n_pes, where, fault):
+    ended = run(n_pes, "struck", where, fault, 1)
+    assert_one_line(ended, 2, "pennympi: PE 1 left the program ")
+    assert ended.rc == (3 if fault == "exit3" else 1), ended.output
+
+
+def test_a_rank_that_leaves_with_a_status_ends_those_in_calls_of_mpi():
+    assert_one_line(run(2, "struck", "mpi", "exit3", 0), 2, "pennympi: PE 0 left the program with status 3")
+
+
+@both_sizes
+def test_one_of_several_exceptions_is_printed(n_pes):
+    ended = run(n_pes, "differ", "raise")
+    assert ended.rc != 0 and ended.since("fault") < 2, ended.output
+    assert ended.output.count(TRACEBACK) == 1 and ended.output.count("ended the job") == 1, ended.output
+
+
+def test_different_calls_of_one_number_are_told_to_whoever_waits_in_them():
+    ended = run(2, "differ", "calls", timeout_s=20)
+    assert ended.rc != 0 and ended.since("fault") < 4, ended.output
+    assert ended.output.count(TRACEBACK) == 1 and "CollectiveMismatchError: PE " in ended.output, ended.output
+    assert "broadcast (call " in ended.output and "reduce (call " in ended.output, ended.output
+
+
+@both_sizes
+@pytest.mark.parametrize("where", ["kernel", "gather", "mpi"])
+def test_a_job_that_was_suspended_goes_on(n_pes, where):
+    ended = run(n_pes, "suspended", where, timeout_s=2)
+    assert ended.rc == 0 and "done" in ended.output and "pennympi:" not in ended.output, ended.output
+    assert ended.seconds > 4
+
+
+def held(how):
+    """A process that holds a lifeline, and is told by a line of its input to end in some way."""
+    code = f"from pennympi.job import lifeline; line = lifeline.own_lifeline(); line.hold(); print(1); input(); {how}"
+    env = os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT)}
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, stderr=-3, env=env, text=True)
+    assert child.stdout.readline() == "1\n"
+    return child
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("import os; os._exit(0)", ("left the program with status 0", 1)),
+        ("import os; os._exit(5)", ("left the program with status 5", 5)),
+        ("import os; os.kill(os.getpid(), 9)", ("was killed by signal 9 (SIGKILL)", 137)),
+        ("import os; os.kill(os.getpid(), 40)", ("was killed by signal 40 (a real-time signal)", 168)),
+    ],
+)
+def test_a_lifeline_tells_of_an_end_at_once(how, told):
+    child = held(how)
+    line = lifeline_of(child.pid)
+    assert not line.ended(0.05) and child.poll() is None
+    start = time.monotonic()
+    child.stdin.write("\n")
+    child.stdin.flush()
+    assert line.ended(20) and time.monotonic() - start < 10
+    assert how_it_ended(child.pid) == told  # nobody has waited for it yet
+    child.wait()
+    assert how_it_ended(child.pid) == ("has ended", 1) and lifeline_of(child.pid) is None
+
+
+def test_a_lifeline_that_was_let_go_tells_of_no_end():
+    child = held("line.let_go(); input()")
+    line = lifeline_of(child.pid)
+    child.stdin.write("\n")
+    child.stdin.flush()
+    assert not line.ended(2)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert not line.ended(0.1)
+
+
+def test_a_process_without_a_lifeline():
+    assert lifeline_of(os.getppid()) is None

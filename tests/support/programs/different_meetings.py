@@ -1,0 +1,34 @@
+"""python different_meetings.py KIND: the last PE makes another set-up call than the others."""
+
+import sys
+import time
+
+from mpi4py import MPI
+
+import pennympi
+
+
+def free_in_another_order(team, odd):
+    first, second = team.zeros(3), team.zeros(3)
+    for array in (second, first) if odd else (first, second):
+        team.free(array)
+
+
+KINDS = {
+    "a gather more": lambda team, odd: odd and team.gather(1),
+    "a gather less": lambda team, odd: odd or team.gather(1),
+    "an empty more": lambda team, odd: odd and team.empty(3),
+    "a plan more": lambda team, odd: odd and team.plan_allreduce(team.array([1.0])),
+    "free in another order": free_in_another_order,
+    "gather against empty": lambda team, odd: team.gather(1) if odd else team.empty(3),
+    "no difference": lambda team, odd: team.gather(odd),
+}
+
+with pennympi.init() as team:
+    for _ in range(3):
+        team.free(team.zeros(10))
+    print("fault", time.time(), flush=True)
+    KINDS[sys.argv[1]](team, team.me == team.n_pes - 1)
+MPI.COMM_WORLD.Barrier()
+if MPI.COMM_WORLD.Get_rank() == 0:
+    print("done")

@@ -1,0 +1,47 @@
+"""All PEs make a call, the last one another: ``mismatched.py <what differs>``.  Prints "done" where nobody was told."""
+
+import sys
+import time
+
+import numpy as np
+
+import pennympi
+
+
+def calls(team, odd, x, out):
+    """{what differs: the call of this PE}."""
+
+    def plan(chosen):
+        both = [team.plan_allreduce(x, out, algorithm="ring") for _ in range(2)]
+        both[chosen]()
+
+    def plan_or_eager():
+        plan = team.plan_allreduce(x, out, algorithm="ring")
+        plan() if odd else team.allreduce(x, out, algorithm="ring")
+
+    def ordered():
+        for op in ("max", "sum") if odd else ("sum", "max"):
+            team.reduce_scatter(x, out[: x.size // team.n_pes], op, algorithm="ring")
+
+    return {
+        "count": lambda: team.allreduce(x[:-8] if odd else x, algorithm="ring"),
+        "dtype": lambda: team.broadcast(x.view(np.int32) if odd else x, algorithm="ring"),
+        "op": lambda: team.allreduce(x, op="max" if odd else "sum", algorithm="ring"),
+        "order": ordered,
+        "plans": lambda: plan(odd),
+        "plan and eager": plan_or_eager,
+        "exchange": lambda: team.exchange(out[: 10 + odd], x[: 10 + odd], team.n_pes - 1 - team.me),
+        "algorithm": lambda: team.allreduce(x, algorithm="one_shot" if odd else "ring"),
+    }
+
+
+with pennympi.init() as team:
+    x, out = np.ones(240, np.float32), np.ones(240, np.float32)
+    call = calls(team, team.me == team.n_pes - 1, x, out)[sys.argv[1]]
+    for algorithm in ("ring", "one_shot"):  # nothing is compiled or set up later
+        team.allreduce(x, algorithm=algorithm)
+    team.broadcast(x, algorithm="ring")
+    team.reduce_scatter(x, out[: 240 // team.n_pes], algorithm="ring")
+    print("fault", time.time(), flush=True)
+    call()
+print("done")

@@ -1,0 +1,82 @@
+"""python struck.py WHERE FAULT RANK: all PEs do the same thing again and again until PE RANK is struck, at any moment.
+
+WHERE: collective, empty, init, gather, mpi (calls of MPI), computing, after (the last call), or waiting (in a kernel, for
+PE RANK, which sleeps).  FAULT: the name of a signal, or _exit0, _exit3, exit0, exit3, raise.
+"""
+
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+from mpi4py import MPI
+
+import pennympi
+
+where, fault, rank = sys.argv[1], sys.argv[2], int(sys.argv[3])
+world = MPI.COMM_WORLD
+
+
+def strike():
+    time.sleep(0.3 + 0.2 * random.random())
+    os.write(1, f"fault {time.time()}\n".encode())
+    if fault.startswith("_exit"):
+        os._exit(int(fault[5:]))
+    os.kill(os.getpid(), getattr(signal, fault))
+
+
+def leave():
+    """On the main thread, in the middle of a wait of the others."""
+    time.sleep(0.5)
+    os.write(1, f"fault {time.time()}\n".encode())
+    if fault == "raise":
+        raise ValueError("broken on purpose")
+    sys.exit(int(fault[4:]))
+
+
+def make_and_free():
+    team.free(team.empty(1000))
+
+
+def start_and_end():
+    with pennympi.init(world):
+        pass
+
+
+def compute():
+    np.sort(np.random.default_rng(0).random(20000))
+
+
+def wait():
+    team.wait_signal(words[:1], 1, source=rank if team.me != rank else None)
+
+
+DOING = {
+    "collective": lambda: team.allreduce(x),
+    "empty": make_and_free,
+    "init": start_and_end,
+    "gather": lambda: team.gather(team.me),
+    "mpi": world.Barrier,
+    "computing": compute,
+    "after": lambda: time.sleep(10),
+    "waiting": wait,
+}
+
+team = pennympi.init(world)
+x, words = team.zeros(100, "float32"), team.signals(1)
+team.allreduce(x)
+words[:] = 5
+wait()  # compiles
+words[:] = 0
+team.gather(0)
+if team.me == rank:
+    if fault.startswith(("exit", "raise")):
+        leave()
+    threading.Thread(target=strike, daemon=True).start()
+    while where == "waiting" and fault != "SIGINT":
+        time.sleep(1)
+while True:
+    DOING[where]()
