@@ -28,6 +28,12 @@ _FORMAT = "pennympi 1"  # of a file: 32 bytes of SHA-256, and the content
 
 _told: set[str] = set()
 _tells: bool | None = None
+_under_way = 0  # calls of made_once
+
+
+def compiling() -> bool:
+    """Whether this process compiles, or waits for one that does: it is busy, and others wait for it with patience."""
+    return _under_way > 0
 
 
 def tell_from_here(tells: bool) -> None:
@@ -54,6 +60,15 @@ def made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes]) -> 
     facts: everything that the result depends on, beside the library's sources and Python's version
     Where nothing can be kept, every process makes it, and one warning says why.
     """
+    global _under_way
+    _under_way += 1
+    try:
+        return _made_once(label, facts, make)
+    finally:
+        _under_way -= 1
+
+
+def _made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes]) -> bytes:
     described = "\n".join((_FORMAT, sources_digest(), platform.python_version(), *facts)).encode()
     name = f"{''.join(c if c.isalnum() else '_' for c in label[:120])}_{hashlib.sha256(described).hexdigest()[:24]}"
     shared = setting("PENNYMPI_CACHE_SHARED")

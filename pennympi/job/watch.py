@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
+from ..compile.cache import compiling
 from ..errors import CollectiveMismatchError
 from . import ending, liveness
 from .control import DONE, NOBODY, WAITING
@@ -120,6 +121,8 @@ class Watch:
             self._same_calls.clear()
             liveness.watch_words[liveness.RESUMED_NS] = now_ns
         liveness.watch_words[liveness.TICKED_NS] = now_ns
+        if compiling():
+            liveness.show_alive(now_ns)
         if ending.n_ranks > 1 and os.getppid() != self._launcher:
             ending.end_without_launcher()
         for lookout in _lookouts:

@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from launch import ROOT, _tagged, launch
+from launch import _tagged, launch
 from mpi4py import MPI
 
 from apps.jacobi.cli import cli
@@ -108,7 +108,6 @@ def test_signals_to_one_rank(tmp_path):
     assert ended.rc == 0 and "PASS" in ended.output, ended.output
 
 
-@pytest.mark.skipif(not (ROOT / "pennympi/job/watch.py").exists(), reason="the library does not watch its node yet")
 def test_a_stopped_rank_ends_the_job():
     """The others wait for it in MPI, which knows no deadline."""
     line = "--variant mpi --backend host --nx 60 --ny 50"

@@ -112,6 +112,11 @@ def test_a_job_that_was_suspended_goes_on(n_pes, where):
     assert ended.seconds > 4
 
 
+def test_a_pe_that_compiles_is_waited_for():
+    ended = run(2, "compiling", timeout_s=2)
+    assert ended.rc == 0 and ended.output.count("done") == 2, ended.output
+
+
 def held(how):
     """A process that holds a lifeline, and is told by a line of its input to end in some way."""
     code = f"from pennympi.job import lifeline; line = lifeline.own_lifeline(); line.hold(); print(1); input(); {how}"
