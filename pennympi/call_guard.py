@@ -94,6 +94,8 @@ class CallGuard:
                 os.sched_yield()
                 continue
             time.sleep(NAP_S)
+            for pe in absent.absent()[:1]:
+                control.show_waiting(pe)
             if deadline.passed(absent):
                 pes = absent.absent() or [-1]
                 detail = f": {'; '.join(control.describe(pe) for pe in pes[:4])}."

@@ -29,7 +29,7 @@ BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time go
 # The part of each PE, in int64 words: a header, which counts in the first PE's part alone, and a record.  A part fills
 # whole pages, so that a PE that counts its calls never slows another.  At _CLAIMED is a semaphore (sem_t).
 _ABORT, _CLAIMED = 1, 4
-_PROGRESS, _STATE, _ALIVE, _COMPARED, _TEXTS = 8, 9, 11, 12, 16  # two words are at _COMPARED
+_PROGRESS, _STATE, _ALIVE, _COMPARED, _TEXTS = 8, 9, 11, 14, 16  # _ALIVE has three words (liveness.py), _COMPARED two
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
 _SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and signature, and its bytes
 _CALL = 64  # progress = calls entered * _CALL + the slot of the last call's text: one store writes both
