@@ -176,8 +176,9 @@ SETTINGS = {
                 "The AllReduce algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_TUNED", "auto", _file_or_name, "auto, none, or a TOML file of `python -m pennympi tune`",
                 "The table of measured times by which AllReduce algorithms are chosen; auto is the table that tune wrote"
-                " for this device, number of PEs and nodes, else the library's own. Without a table, and for none, a cost"
-                " model decides."),
+                " for this device, number of PEs and nodes, else the library's own. A file that is named must be for the"
+                " device, PEs and nodes of the team of all ranks, whose PE 0 reads it. Without a table, and for none, a"
+                " cost model decides."),
         Setting("PENNYMPI_ALL_GATHER", "auto", _algorithm_of("all_gather"), "auto, or an algorithm's name",
                 "The AllGather algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_REDUCE_SCATTER", "auto", _algorithm_of("reduce_scatter"), "auto, or an algorithm's name",

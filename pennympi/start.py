@@ -9,7 +9,8 @@ from mpi4py import MPI
 from . import wishes
 from .backend import Backend
 from .compile.cache import tell_from_here
-from .errors import PennympiError, Unsupported
+from .errors import PennympiError, SymmetricHeapExhausted, Unsupported
+from .files import FileError
 from .job import exits
 from .job.job import Job
 from .team import Team
@@ -53,7 +54,13 @@ def init(
     except Exception:
         job.close()
         raise
-    return Team(job, _backend_on_all(job, wanted, mine.heap_bytes), mine.layout, mine.sms)
+    made = _backend_on_all(job, wanted, mine.heap_bytes)
+    try:
+        return Team(job, made, mine.layout, mine.sms)
+    except (SymmetricHeapExhausted, Unsupported, FileError):  # on every PE: all allocate alike, and read the same table
+        made.close()
+        job.close()
+        raise
 
 
 def _choose(wanted: str, reasons: Sequence[str]) -> str:
@@ -72,7 +79,7 @@ def _backend_on_all(job: Job, name: str, heap_bytes: int | None) -> Backend:
     error: Exception | None = None
     try:
         made = _backend(job, name, heap_bytes)
-    except (PennympiError, OSError, ValueError, RuntimeError) as caught:
+    except (PennympiError, OSError, ValueError, RuntimeError, MemoryError) as caught:
         error = caught
     errors = job.gather(None if error is None else f"{type(error).__name__}: {error}", "start of the backend")
     if any(errors):

@@ -39,8 +39,9 @@ class Team(Collectives):
     local_pe, n_local: this PE among the PEs of its host, and their number
 
     A collective method must be called by every PE, in the same order.  It raises PeerTimeout where another PE does
-    not come, and CollectiveMismatchError where another PE makes another call: at the next call that only the host
-    makes (gather, empty, free, plan_*, finalize and the like), with PENNYMPI_DEBUG=1 always at the call itself.
+    not come, and CollectiveMismatchError where another PE makes another call: on a PE that waits for it, or at the next
+    call that only the host makes (gather, empty, free, plan_*, finalize and the like); with PENNYMPI_DEBUG=1 on all
+    PEs, before anything is sent.
     Any thread may call a team, one at a time (as with MPI_THREAD_SERIALIZED), so that the order is the same on every PE:
     a thread that calls while another is inside gets TwoThreads on the host, and waits for its turn on a GPU.
     Once the team is finalized every method but ``finalize``, every plan and every kernel of it raise NotInitialized.

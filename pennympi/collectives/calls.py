@@ -32,7 +32,8 @@ class Collectives:
     Wrong arguments are refused before anything is sent: TypeError (not an array, a stream or an int), ValueError
     (counts, dtypes, overlap, op, root, algorithm, sms), Unsupported (a dtype, or an algorithm that cannot run here).
     The first call of a kind raises SymmetricHeapExhausted where no workspace is left.  A PE that does not come is a
-    PeerTimeout: of the call on the host, of a later call or ``synchronize`` on a GPU.
+    PeerTimeout: of the call on the host, of a later call or ``synchronize`` on a GPU.  Where PEs make different calls,
+    one that waits raises CollectiveMismatchError, by the first message that it finds, or at the next meeting of all.
     A ``plan_`` of each collective makes a persistent call on these arrays, to be called as plan(stream).
     """
 

@@ -59,6 +59,10 @@ def test_cases_of_a_scaling_run():
         ("--strong 9 --launcher srun", 2, "has no {n}"),
         ("--strong 9 --output /nowhere/s.csv", 2, "/nowhere/s.csv cannot be written"),
         ("--strong 9 --pes 1 --repeat 1 --launcher false{n}", 1, "strong run on 1 PEs failed"),
+        ("--strong 9 --pes 1 --repeat 1 --launcher false{x}{n}", 1, "strong run on 1 PEs failed"),
+        ("--strong 9 --launcher mpirun'{n}", 2, "is not a command (no closing quotation)"),
+        ("--strong 9 --variants fast", 2, "there is no variant 'fast': choose from single, mpi"),
+        ("--strong 9 --pes 1,,2", 2, "'' is not a whole number"),
     ],
 )
 def test_bad_scaling_runs(tmp_path, monkeypatch, capsys, line, status, message):

@@ -12,6 +12,7 @@ from settled import settled
 import pennympi
 from pennympi import TopologyError
 from pennympi.files import LARGEST_BYTES, FileError, read_text, why_unwritable, write_whole
+from pennympi.job.job import open_jobs
 from pennympi.kernels.algorithm import Place
 from pennympi.selection import find
 from pennympi.selection.table_file import parse, read, text_of
@@ -227,6 +228,9 @@ def test_a_table_of_another_machine(tmp_path, monkeypatch):
             find.find("X", Place((0,)))
     assert find.find("d", Place((0,))).pes == 1
     assert find.find("X", Place((0, 0))) is None  # not all ranks, of which there is one
+    with pytest.raises(FileError, match="is the table of 1 PEs on d, 1x1, and this team has 1 PEs on "):
+        pennympi.init(backend="host", heap_bytes=1 << 20)
+    assert not open_jobs  # nor the backend that was needed to know the device
     path.write_text(TABLE)
     with pytest.raises(FileError, match="is the table of 2 PEs on d, 1x2, and this team has 1 PEs: run"):
         pennympi.init(backend="host")

@@ -77,3 +77,21 @@ def test_a_bad_argument_is_that_first(careful):
     for op in ("no_such", MPI.BAND):
         with pytest.raises(ValueError, match="use one of sum"):
             careful.allreduce(device(careful, np.ones(3)), op=op)
+
+
+def test_plans_are_compared(careful):
+    """Two plans of the same arrays in another order, and a plan where the others make an eager call; the team goes on."""
+    team, odd = careful, careful.me == careful.n_pes - 1
+    x = device(team, np.ones(12, np.float32))
+    plans = [team.plan_allreduce(x) for _ in range(2)]
+    for call in (plans[odd], plans[0] if odd else lambda: team.allreduce(x)):
+        text = ""
+        try:
+            call()
+        except CollectiveMismatchError as error:
+            text = str(error)
+        said = team.gather(text)
+        assert all("plan 1" in one and "sum" in one for one in said), said
+    assert same(x, np.ones(12))
+    plans[0](), plans[1]()
+    assert same(x, np.full(12, team.n_pes**2))

@@ -127,14 +127,14 @@ def test_a_status_that_all_ranks_agree_on_is_kept():
     assert ended.rc == 3 and "pennympi:" not in ended.output, ended.output
 
 
-def test_a_wait_that_the_main_thread_cannot_end_is_ended_by_the_watchdog():
+def test_a_wait_that_the_main_thread_cannot_end_is_ended_by_the_watch():
     ended = run(2, "stuck")
     assert_fails(ended, 5, "in main", "PeerTimeout: PE 1 waited", "pennympi: PE 1 of 2 ended the job", tracebacks=1)
 
 
 @pytest.mark.parametrize("thread_level", ["serialized", "multiple"])
-def test_watchdogs_that_end_the_job_at_once_print_one_message(thread_level):
-    """Also where MPI may not be called from the watchdogs' threads."""
+def test_watches_that_end_the_job_at_once_print_one_message(thread_level):
+    """Also where MPI may not be called from the watch's thread."""
     ended = run(4, "stuck", thread_level)
     assert_fails(ended, 5, "in main", tracebacks=1)
     for once in ("PeerTimeout: PE ", "ended the job"):

@@ -8,6 +8,7 @@ from on_device import same, to_numpy
 
 import pennympi
 from pennympi.arrays.dtypes import TABLE as DTYPES
+from pennympi.job.job import open_jobs
 
 pytestmark = pytest.mark.mpi
 
@@ -81,6 +82,19 @@ def test_a_full_heap(team):
         half = small.full(1 << 20, 9, "uint8")
         assert same(half[-3:], [9, 9, 9]) and same(kept, np.full(1000, small.me))
         small.free(half)
+        usable(small)
+
+
+def test_a_heap_that_is_too_small_for_a_team(team):
+    """Even its own words do not fit: an error on every PE, and the next team is made as if nothing had been."""
+    if team.backend != "host":
+        pytest.skip("the heap of NVSHMEM grows")
+    jobs = len(open_jobs)
+    for _ in range(3):
+        with pytest.raises(pennympi.SymmetricHeapExhausted, match="free arrays, or give more by init.heap_bytes"):
+            pennympi.init(team.comm, heap_bytes=4096)
+        assert len(open_jobs) == jobs
+    with pennympi.init(team.comm, heap_bytes=128 << 20) as small:
         usable(small)
 
 

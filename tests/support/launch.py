@@ -111,14 +111,13 @@ def _shm() -> set[str]:
 
 
 def _left_in_shm(before: set[str]) -> set[str]:
-    """New names that nobody maps: what another job is using now is not ours."""
-    deadline = time.monotonic() + 1
-    while (new := _shm() - before) and time.monotonic() < deadline:
+    """Names that came during the run and stay, and that nobody maps: what another job is using now is not ours."""
+    deadline, new = time.monotonic() + 1, _shm() - before
+    while new and time.monotonic() < deadline:
         mapped = _all_maps()
-        if all(name in mapped for name in new):
-            return set()
+        new = {name for name in new & _shm() if name not in mapped}
         time.sleep(0.1)
-    return {name for name in new if name not in _all_maps()}
+    return new
 
 
 def _all_maps() -> str:

@@ -8,7 +8,7 @@ from .table import ROWS
 
 HEAD = """# Reliability
 
-Made by `python tools/scorecard.py --write docs/reliability.md` from [raw results]({raw}); each line is a row of
+Made by `python tools/scorecard.py --write docs/reliability.md` from {raw}; each line is a row of
 `tools/reliability/table.py`. What each column ran on, and how to run it again, is below the table.
 """
 TAIL = """
@@ -52,13 +52,13 @@ def title(run: dict[str, Any]) -> str:
 def page(results: list[dict[str, Any]], raw: list[str]) -> str:
     """The page, as Markdown.  results: of --out, raw: their paths from docs/"""
     runs = [run for result in results for run in result["runs"]]
-    links = "), [raw results](".join(raw)
-    lines = [HEAD.format(raw=links)]
-    lines += ["| row | what is tried | promise | " + " | ".join(title(run) for run in runs) + " |"]
+    links = ", ".join(f"[`{path.rpartition('/')[2]}`]({path})" for path in raw)
+    lines = [HEAD.format(raw=links or "results; there are none of this state yet")]
+    lines += ["| " + " | ".join(["row", "what is tried", "promise", *map(title, runs)]) + " |"]
     lines += ["|" + "---|" * (3 + len(runs))]
     for number, row in ROWS.items():
         cells = [cell(run["rows"].get(number)) for run in runs]
-        lines.append(f"| {number} | {row.tried} | {row.promise} | {' | '.join(cells)} |")
+        lines.append("| " + " | ".join([number, row.tried, row.promise, *cells]) + " |")
     lines.append("")
     for run in runs:
         rows = run["rows"]

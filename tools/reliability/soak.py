@@ -14,7 +14,7 @@ def soak(stage: Stage) -> Iterator[Case]:
     for n in stage.ranks(4)[-1:]:
         minutes = max(0.1, MINUTES * stage.scale)
         args = ("--minutes", f"{minutes:.2f}", "--seed", stage.seed, "--backend", stage.backend)
-        yield stage.counted(f"{minutes:.1f} minutes", n, "soak", *args, limit_s=60 * minutes + 120)
+        yield stage.counted(f"{minutes:.1f} minutes", n, "soak", *args, limit_s=60 * minutes + 400)  # it compiles first
 
 
 ROWS = [

@@ -35,12 +35,12 @@ def held():
 
 given = options(__doc__).parse_args()
 world, count = MPI.COMM_WORLD, Count(MPI.COMM_WORLD)
-with pennympi.init(heap_bytes=4 << 20) as whole:  # on GPUs the first team holds NVSHMEM's heap
+with pennympi.init(heap_bytes=16 << 20) as whole:  # on GPUs the first team holds NVSHMEM's heap
     pennympi_backend = whole.backend
     warm = max(3, given.times // 10)
     for turn in range(given.times + warm):
         part = world.Split(turn % 2, world.rank)
-        with pennympi.init(part, heap_bytes=1 << 20) as team:
+        with pennympi.init(part, heap_bytes=16 << 20) as team:
             x = team.full(100, 1)
             team.allreduce(x)
             team.kernel(twice)(1, x, 100)

@@ -175,7 +175,7 @@ class Soak:
     def teams(self):
         """A sub-team in another order, which does some of it too."""
         part = self.team.comm.Split(self.team.me % self.shared.choice((1, 2)), -self.team.me)
-        with pennympi.init(part, heap_bytes=4 << 20) as team:
+        with pennympi.init(part, heap_bytes=48 << 20) as team:
             self.allreduces(team)
             self.count.right(team.gather(team.me) == list(range(team.n_pes)), "gather of a sub-team")
         part.Free()
@@ -194,7 +194,7 @@ def main():
     parser.add_argument("--backend", choices=("auto", "host", "cuda"), default="auto")
     given = parser.parse_args()
     count, notes = Count(MPI.COMM_WORLD), []
-    with pennympi.init(backend=given.backend, heap_bytes=64 << 20) as team:
+    with pennympi.init(backend=given.backend, heap_bytes=400 << 20) as team:
         soak, begin, end, said = Soak(team, count, given.seed), time.monotonic(), False, 0.0
         every_s = min(30.0, given.minutes * 60 / 20)
         while not end:
