@@ -43,12 +43,9 @@ def twice(ctx, x, n):
 
 
 def heap_free_bytes(team):
-    """Free bytes of the team's heap, as describe() says them, or -1."""
-    for what, text in team.describe():
-        if "heap" in what:
-            numbers = [int(word.replace(",", "")) for word in text.split() if word.replace(",", "").isdigit()]
-            return numbers[-1] if numbers else -1
-    return -1
+    """Free bytes of the team's heap on the host backend; 0 on GPUs, where device memory is looked at."""
+    heap = getattr(team._backend, "_heap", None)
+    return getattr(getattr(heap, "_free", None), "free_bytes", 0) if team.backend == "host" else 0
 
 
 def prepared(team):
