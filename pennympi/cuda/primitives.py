@@ -182,8 +182,9 @@ def look(ctx, source, since_ns):
     limit_ns = load_word(ctx + TIMEOUT_NS)
     if limit_ns > 0 and now_ns - since_ns > limit_ns:
         gone = gone or source < 0 or load_volatile(load_word(ctx + ALIVE) + WORD + WORD * source) > limit_ns
-    if source >= 0:
-        store_word(load_word(ctx + ALIVE), source + 1)
+    waits_for = load_word(ctx + ALIVE)
+    if source >= 0 or load_volatile(waits_for) == 0:
+        store_word(waits_for, source + 2)
     return since_ns, gone
 
 

@@ -11,8 +11,8 @@ FOREVER_NS = 1 << 62
 class DeviceLiveness:
     """Copies signs of life between the node's table and words that a device reads.
 
-    words: (1 + n_pes,) int64.  Word 0 is 1 + the PE that a kernel waits for, or 0.  Word 1 + pe says how long ``pe``
-           has been silent, in ns (FOREVER_NS if it is on another node).
+    words: (1 + n_pes,) int64.  Word 0 is 2 + the PE that a kernel waits for (1: one that is not known), or 0.  Word
+           1 + pe says how long ``pe`` has been silent, in ns (FOREVER_NS if it is on another node).
     """
 
     def __init__(self, control: Control, words: Any):
@@ -25,11 +25,12 @@ class DeviceLiveness:
         if calls != self._calls:
             self._calls = calls
             liveness.show_alive(now_ns)
-        source = int(self._words[0])
-        if source:
+        waits = int(self._words[0])
+        if waits:
             self._words[0] = 0  # a kernel that still waits writes it again
-            self._control.show_waiting(source - 1)
-            liveness.show_alive(self._control.last_alive_ns(source - 1))
+            self._control.show_waiting(waits - 2)
+        if waits > 1:
+            liveness.show_alive(self._control.last_alive_ns(waits - 2))
         resumed_ns = int(liveness.watch_words[liveness.RESUMED_NS])
         for pe in self._control.pes:
             self._words[1 + pe] = now_ns - max(resumed_ns, self._control.last_alive_ns(pe))

@@ -141,7 +141,15 @@ def test_a_deadline_begins_anew_with_a_sign_of_life(wait, word):
     one.store(ALIVE + 8 + 8 * 2, 0)
     wait(one)
     assert one.gave_up == POISON and 250 + TIMEOUT_NS <= one.clock < 280 + TIMEOUT_NS
-    assert one.load(ALIVE) == 1 + 2, "the watch does not hear for whom this PE waits"
+    assert one.load(ALIVE) == 2 + 2, "the watch does not hear for whom this PE waits"
+
+
+def test_the_watch_hears_of_a_wait_for_a_pe_that_is_not_known():
+    one = Thread()
+    for said, source, told in ((0, -1, 1), (2 + 2, -1, 2 + 2), (1, 2, 2 + 2)):
+        one.store(ALIVE, said)
+        one.bound("look")(HERE, source, 0)
+        assert one.load(ALIVE) == told
 
 
 def test_what_is_sent_after_a_failure():

@@ -126,7 +126,7 @@ class Stage:
 
         timeout_s: PENNYMPI_TIMEOUT_S;  around, inside: what stands before mpirun, and before Python
         """
-        path = os.pathsep.join([str(ROOT), str(SUPPORT)])
+        path = os.pathsep.join([str(ROOT), str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])])
         variables = {"PYTHONPATH": path, "PENNYMPI_BACKEND": self.backend, "PENNYMPI_TIMEOUT_S": f"{timeout_s:g}"}
         variables |= {"PATH": os.pathsep.join([os.path.dirname(self.mpi.mpirun), os.environ["PATH"]])}
         start = [self.mpi.mpirun, *self.options, "-np", str(n)] if n else []
@@ -163,7 +163,8 @@ class Stage:
         start = [self.mpi.mpirun, *self.options, "-np", str(n)] if n else []
         line = [*start, "sh", "-c", ON_EACH, str(self.folder), self.mpi.python, "-m", "pytest", "-q", "--color=no"]
         line += ["--only-mpi"] if n else []
-        variables = {"PYTHONPATH": str(ROOT), "PENNYMPI_BACKEND": self.backend} | env
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        variables = {"PYTHONPATH": path, "PENNYMPI_BACKEND": self.backend} | env
         variables |= {"PATH": os.pathsep.join([os.path.dirname(self.mpi.mpirun), os.environ["PATH"]])}
         paths = [f"tests/{file}" for file in files]
         ended = launch(n, *paths, *(("-k", k) if k else ()), limit_s=limit_s, env=variables, command=line)
