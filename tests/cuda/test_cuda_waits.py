@@ -148,7 +148,7 @@ def test_the_watch_hears_of_a_wait_for_a_pe_that_is_not_known():
     one = Thread()
     for said, source, told in ((0, -1, 1), (2 + 2, -1, 2 + 2), (1, 2, 2 + 2)):
         one.store(ALIVE, said)
-        one.bound("look")(HERE, source, 0)
+        one.look(HERE, source, 0)
         assert one.load(ALIVE) == told
 
 
