@@ -24,6 +24,7 @@ class Graph(Device):
         self._graphs: dict[tuple[int, int, int | None], Any] = {}
         for slot in (None, 0):  # a kernel must be loaded before it is captured; the fields are still zero
             self.sweep(slot)
+        self.finish()  # on all PEs: whoever sets the fields next must find no such sweep under way
 
     @classmethod
     def refuse(cls, team: Any, problem: Problem) -> str:
