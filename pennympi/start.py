@@ -6,7 +6,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from . import wishes
+from . import init_arguments
 from .backend import Backend
 from .compile.cache import tell_from_here
 from .errors import PennympiError, SymmetricHeapExhausted, Unsupported
@@ -42,14 +42,14 @@ def init(
     comm = MPI.COMM_WORLD if comm is None else comm
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
         raise TypeError(f"comm {comm!r} is not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a part of it")
-    mine = wishes.read(comm.rank, comm.size, backend, heap_bytes, topology, sms)
+    mine = init_arguments.read(comm.rank, comm.size, backend, heap_bytes, topology, sms)
     reason = "" if mine.error or mine.backend == "host" else why_no_cuda()
     exits.install()
     job = Job(comm, mine.timeout_s)
     tell_from_here(job.control.local == 0)
     gathered = job.gather((mine, reason), "comparison of settings and arguments")
     try:
-        wishes.agree([one for one, _ in gathered])
+        init_arguments.agree([one for one, _ in gathered])
         wanted = _choose(mine.backend, [reason for _, reason in gathered])
     except Exception:
         job.close()

@@ -15,10 +15,10 @@ MOST_SMS = 1 << 16
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """The wishes of one process.
+class InitArguments:
+    """What one process asks for.
 
-    error:     what is wrong with them;  settings: see ``settings.given``
+    error:     what is wrong with it;  settings: see ``settings.given``
     timeout_s: PENNYMPI_TIMEOUT_S, or its default if that is wrong
     """
 
@@ -31,8 +31,8 @@ class Wishes:
     layout: Layout | None = None
 
 
-def read(me: int, n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms: Any) -> Wishes:
-    """The wishes of PE ``me`` of ``n_pes``, by its environment and the arguments of ``init``.  Raises nothing."""
+def read(me: int, n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms: Any) -> InitArguments:
+    """What PE ``me`` of ``n_pes`` asks for, by its environment and the arguments of ``init``.  Raises nothing."""
     try:
         settings = given()
         if backend not in ("auto", "host", "cuda"):
@@ -43,9 +43,9 @@ def read(me: int, n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms:
         if me == 0:
             check_named(n_pes)
     except (PennympiError, TypeError, ValueError) as error:
-        return Wishes(error)
+        return InitArguments(error)
     named = setting("PENNYMPI_BACKEND") if backend == "auto" else backend
-    return Wishes(None, settings, setting("PENNYMPI_TIMEOUT_S"), named, heap_bytes, sms, layout)
+    return InitArguments(None, settings, setting("PENNYMPI_TIMEOUT_S"), named, heap_bytes, sms, layout)
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int | None:
@@ -64,19 +64,22 @@ def _whole(name: str, value: Any, least: int, most: int) -> int | None:
     return whole
 
 
-def agree(wishes: Sequence[Wishes]) -> None:
-    """Raise the same error on every PE if one PE's wishes are wrong, or two PEs' differ.  wishes: of all PEs, in order"""
-    for pe, one in enumerate(wishes):
+def agree(asked: Sequence[InitArguments]) -> None:
+    """Raise the same error on every PE if what one asks for is wrong, or what two ask for differs.
+
+    asked: of all PEs, in order
+    """
+    for pe, one in enumerate(asked):
         if one.error is not None:
             raise type(one.error)(f"PE {pe}: {one.error}") if pe else one.error
-    if reason := differing([one.settings for one in wishes]):
+    if reason := differing([one.settings for one in asked]):
         raise SettingError(reason)
     for name in ("backend", "heap_bytes", "sms"):
-        of_pes = [getattr(one, name) for one in wishes]
+        of_pes = [getattr(one, name) for one in asked]
         other = next((pe for pe, value in enumerate(of_pes) if value != of_pes[0]), None)
         if other is not None:
             raise ValueError(
                 f"{name} is {of_pes[0]!r} on PE 0 and {of_pes[other]!r} on PE {other}: "
                 f"give init the same {name} on every PE"
             )
-    check_alike([one.layout for one in wishes])
+    check_alike([one.layout for one in asked])
