@@ -4,10 +4,11 @@ python benchmarks/tables.py            read benchmarks/results, and rewrite the 
 python benchmarks/tables.py --plots    also plot each result beside its file, as PNG and SVG
 
 jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, records-*.json two checkouts
-timed by turns, and all others of ``python -m pennympi bench``.
+timed by turns, cost-*.json of benchmarks/before_after.py, and all others of ``python -m pennympi bench``.
 """
 
 import json
+import statistics
 import sys
 from pathlib import Path
 
@@ -152,6 +153,27 @@ def before_and_after(path):
     return caption(data["what"], facts["PEs"], facts, path) + "\n".join(lines)
 
 
+def cost(path):
+    """Markdown for a result of benchmarks/before_after.py: medians of the jobs of each checkout, which took turns."""
+    data = json.loads(path.read_text())
+    facts, parts = data["facts"], []
+    for n_pes, rows in data["pes"].items():
+        table = {}
+        for what, row in rows.items():
+            kind, _, column = what.partition(", ")
+            kind, column = (column, "host time") if kind == "host" else (show(int(column)), kind)
+            before, after = (statistics.median(row[key]) for key in ("before_us", "after_us"))
+            table.setdefault(kind, {})[column] = f"{before:.2f}, {after:.2f}, {row['ratio']:.3f}"
+        columns = list(dict.fromkeys(column for cells in table.values() for column in cells))
+        lines = ["| us before, after, ratio | " + " | ".join(columns) + " |", "|" + "---|" * (1 + len(columns))]
+        lines += [f"| {kind} | " + " | ".join(row.get(one, "") for one in columns) + " |" for kind, row in table.items()]
+        commits, on_gpus = data["commits"], "NVSHMEM" in facts
+        what = f"Commits {commits['before']} and {commits['after']}, {facts['turns']} jobs each, by turns"
+        where = f"{n_pes} x {facts['device']}" if on_gpus else f"{n_pes} PEs on {facts['device']}"
+        parts.append(f"{what}, {where} ([raw](../benchmarks/results/{path.name})):\n\n" + "\n".join(lines))
+    return "\n\n".join(parts)
+
+
 def write(name, parts):
     """Replace the text between the marks of a document.  parts: {mark: its paragraphs}"""
     document = ROOT / name
@@ -169,7 +191,9 @@ def main():
     solved = sorted(folder.glob("jacobi-*.json"))
     ordered = sorted(folder.glob("order-*.json"))
     compared = sorted(folder.glob("records-*.json"))
-    results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in solved + ordered + compared]
+    costs = sorted(folder.glob("cost-*.json"))
+    others = [*solved, *ordered, *compared, *costs, *folder.glob("reliability*.json")]  # the last: tools/scorecard.py
+    results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in others]
     if "--plots" in sys.argv:
         for path in results:
             if not (result := read(path)).accuracy and len(result.groups()) <= 2:
@@ -183,6 +207,7 @@ def main():
     }
     write("README.md", parts)
     parts = {"order": [order_cost(path) for path in ordered], "records": [before_and_after(path) for path in compared]}
+    parts["cost"] = [cost(path) for path in costs]
     write("docs/measurements.md", parts)
 
 
