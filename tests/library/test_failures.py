@@ -50,29 +50,20 @@ def test_an_exception_in_a_thread_ends_the_job():
     assert_fails(run(2, "faulty", "thread", 0), 4, "ZeroDivisionError", "pennympi: PE 0 of 2 ended", tracebacks=1)
 
 
-def test_an_interrupt_of_one_rank_ends_the_job():
-    assert_fails(run(2, "faulty", "interrupt", 1), 4, "KeyboardInterrupt", "pennympi: PE 1 of 2 ended", tracebacks=1)
-
-
-@pytest.mark.parametrize(("n_pes", "status"), [(4, 0), (2, 3)])
-def test_a_rank_that_leaves_while_others_wait_ends_the_job(n_pes, status):
-    ended = run(n_pes, "faulty", f"exit{status}", 1)
+def test_a_rank_that_leaves_while_others_wait_ends_the_job():
+    ended = run(4, "faulty", "exit0", 1)
     # the team's own set-up makes calls too, so the number of this one is not asserted
-    assert_fails(ended, 2, "pennympi: PE 1 left the program", tracebacks=0)
-    if status == 0:
-        assert "last entered allreduce of 100 float32, sum, by one_shot (call " in ended.output
+    last = "last entered allreduce of 100 float32, sum, by one_shot (call "
+    assert_fails(ended, 2, "pennympi: PE 1 left the program", last, tracebacks=0)
 
 
-@pytest.mark.parametrize("n_pes", [2, 4])
-def test_a_stopped_rank_is_named_by_those_who_wait(n_pes):
-    ended = run(n_pes, "faulty", "stop", n_pes - 1)
+def test_a_stopped_rank_is_named_by_those_who_wait():
+    ended = run(4, "faulty", "stop", 3)
     assert_fails(ended, TIMEOUT_S + 2, "is stopped after allreduce of 100 float32, sum, by one_shot (call ", tracebacks=1)
     errors = [line for line in ended.output.splitlines() if "PeerTimeout: PE " in line]
     assert len(errors) == 1
-    if n_pes == 2:  # among more, a PE may wait for one that itself waits for the stopped one
-        assert "for PE 1 in" in errors[0]
     stopped = [line for line in ended.output.splitlines() if line.startswith("pennympi:") and "is stopped" in line]
-    assert len(stopped) == 1 and f" PE {n_pes - 1} (process " in stopped[0]
+    assert len(stopped) == 1 and " PE 3 (process " in stopped[0]
 
 
 def test_killing_mpirun_ends_every_rank():
@@ -81,7 +72,7 @@ def test_killing_mpirun_ends_every_rank():
 
 
 def test_a_slow_rank_is_no_false_alarm():
-    ended = run(4, "faulty", "slow", 1)
+    ended = run(2, "faulty", "slow", 1)
     assert ended.rc == 0 and "done" in ended.output, ended.output
 
 

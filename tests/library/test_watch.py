@@ -164,3 +164,17 @@ def test_a_lifeline_that_was_let_go_tells_of_no_end():
 
 def test_a_process_without_a_lifeline():
     assert lifeline_of(os.getppid()) is None
+
+
+def test_without_a_launcher_no_segment_keeps_its_name():
+    names = [f"{prefix}test{os.getpid()}" for prefix in ("mpich_shm_", "sm_segment.", "vader_segment.")]
+    program = f"""
+import mmap, mpi4py
+mpi4py.rc.initialize = False
+files = [open("/dev/shm/" + name, "wb+") for name in {names}]
+maps = [file.truncate(4096) and mmap.mmap(file.fileno(), 4096) for file in files]
+from pennympi.job import ending
+ending.end_without_launcher()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=60)
+    assert ended.returncode == 1 and not [name for name in names if Path("/dev/shm", name).exists()]

@@ -28,9 +28,7 @@ def break_on_purpose():
 FAULTS = {
     "raise": break_on_purpose,
     "thread": fail_in_a_thread,
-    "interrupt": lambda: signal.raise_signal(signal.SIGINT),
     "exit0": lambda: sys.exit(0),
-    "exit3": lambda: sys.exit(3),
     "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "slow": lambda: time.sleep(0.8 * TIMEOUT_S),
     "none": lambda: None,
