@@ -1,7 +1,9 @@
 """One team for the whole session, over all ranks, on the GPU where there is one."""
 
 import os
+from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from mpi4py import MPI
@@ -10,6 +12,7 @@ import pennympi
 from pennympi.settings import setting
 from pennympi.start import why_no_cuda
 
+ROOT = Path(__file__).resolve().parents[1]
 # A rank that failed alone leaves the others waiting: they end in PeerTimeout, not in the job's time limit.
 os.environ.setdefault("PENNYMPI_TIMEOUT_S", "30")
 
@@ -26,20 +29,33 @@ def pytest_report_header():
     return f"MPI: {mpi}, ranks: {MPI.COMM_WORLD.size}, backend: {backend} {why and f'({why})'}"
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks
 def pytest_collection_modifyitems(config, items):
-    """Leave out what this run does not run, and keep together what must not run at once.
-
-    pytest-mpi would skip the tests with or without an mpi mark one by one, on every rank. Tests of files that start jobs
-    are one group for pytest-xdist: no two jobs share the cores, or take the other's files in /dev/shm for their own.
-    """
+    """Leave out what this run does not run.  pytest-mpi would skip it test by test, on every rank."""
     only_mpi, with_mpi = (config.getoption(f"--{which}-mpi") for which in ("only", "with"))
     selected = [item for item in items if with_mpi or ("mpi" in item.keywords) == only_mpi]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(selected)])
     items[:] = selected
-    for item in items:
-        if hasattr(item.module, "launch"):
-            item.add_marker(pytest.mark.xdist_group("jobs"))
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config, log):
+    """One process runs all tests of files that start jobs, the other ones share the rest.
+
+    So no two jobs share the cores, or take the other's files in /dev/shm for their own.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class JobsInOne(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "jobs" if starts_jobs(nodeid.partition("::")[0]) else nodeid
+
+    return JobsInOne(config, log)
+
+
+@cache
+def starts_jobs(path):
+    """Whether the file uses support/launch.py."""
+    return "from launch import" in (ROOT / path).read_text()
 
 
 @pytest.fixture(scope="session")

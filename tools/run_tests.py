@@ -33,7 +33,7 @@ exec "$@" --basetemp "$TEST_TMP/$r" >"$TEST_OUT/rank$r.txt" 2>&1"""
 SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
 TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
 HUNG = "hung, the rest is not started"
-IN_TWO = ("-n", "2", "--dist", "loadgroup", "--max-worker-restart", "0")  # a crashed worker ends the run
+IN_TWO = ("-n", "2", "--dist", "loadscope", "--max-worker-restart", "0")  # a crashed worker ends the run
 BANNER = re.compile(r"^=+ MPI Information =+\n.*?^mpi4py config:.*\n", re.MULTILINE | re.DOTALL)
 
 

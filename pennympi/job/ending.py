@@ -22,6 +22,7 @@ from .job import open_jobs
 _FIRST_REPORT_S = 0.5  # a PE that gave up because another PE had done so lets that one report first
 _OTHERS_S = 2.0  # a process that may not say why the job ends gives the one that does this long to end it
 READ_S = 0.05
+_SEGMENTS = "mpich_shm_", "sm_segment.", "vader_segment."  # of MPICH, Open MPI 5 and Open MPI 4
 _ABORT_S = 1.0  # an abort that takes longer hangs: MPI waits for a thread that is stuck
 plain_exit = os._exit  # which exits.py replaces
 rank, n_ranks = 0, 1  # in MPI.COMM_WORLD, asked once because other threads may not call MPI
@@ -45,7 +46,7 @@ def alone() -> bool:
 
 def end_without_launcher() -> NoReturn:
     """End this process: mpirun was killed.  Open MPI notices that only inside MPI calls, and kernels make none."""
-    unlink(start_up_segments() | start_up_segments("sm_segment."))  # no process will attach to them now
+    unlink(set().union(*map(start_up_segments, _SEGMENTS)))  # no process will attach to them now
     plain_exit(1)
 
 

@@ -114,7 +114,7 @@ def test_a_stopped_rank_ends_the_job():
     assert jacobi(3, f"{line} --niter 2").rc == 0  # compiles, which may take longer than the deadline below
     act = ("    0, ", lambda process: os.kill(pid_of(process, 1), signal.SIGSTOP))
     program = f"-m apps.jacobi {line} {FOR_EVER}".split()
-    ended = launch(3, *program, limit_s=LIMIT_S, env={"PENNYMPI_TIMEOUT_S": "5"}, act=act)
+    ended = launch(3, *program, limit_s=LIMIT_S, env={"PENNYMPI_TIMEOUT_S": "3"}, act=act)
     assert ended.rc not in (0, None) and not ended.left_alive, ended.output
     said = [text for text in ended.output.splitlines() if "PE 1" in text and "stopped" in text]
     assert len(said) == 1 and "Traceback" not in ended.output, ended.output

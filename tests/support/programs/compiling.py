@@ -1,4 +1,4 @@
-"""PE 0 makes something for the cache, which takes it 6 s, while the others wait for it in a meeting."""
+"""PE 0 makes something for the cache, which takes it 4 s, while the others wait for it in a meeting."""
 
 import time
 
@@ -7,7 +7,7 @@ from pennympi.compile.cache import made_once
 
 
 def slowly():
-    time.sleep(6)
+    time.sleep(4)
     return b"made"
 
 

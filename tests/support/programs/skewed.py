@@ -32,7 +32,7 @@ with pennympi.init(world) as team, pennympi.init(MPI.COMM_SELF) as part:
         team.allreduce(x, algorithm="ring")  # compiled, and all are here
         x[:] = 1
         if team.me == 1 and how != "here":
-            print("fault", time.time(), flush=True)
+            os.write(1, f"fault {time.time()}\n".encode())
             away(part)
         if name == "ring":
             team.allreduce(x, algorithm="ring")
