@@ -48,10 +48,12 @@ def one_shot(pe: PE, call: Reduction, work: Work):
     signals (blocks, 2, n_pes sources) words
     """
     scratch = work.outbox + buffer(work, 0)
-    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
-    if start < call.n_elems:
-        put_piece(pe, call, work, start, epoch + 1)
-        fence_signal_all(pe, words(work, epoch + 1, pe.n_pes), epoch + 1)
+    start, stride = first_start(call.piece_elems), stride_of(call.piece_elems)
+    if start >= call.n_elems:
+        return  # see last_epoch
+    epoch = last_epoch(work)
+    put_piece(pe, call, work, start, epoch + 1)
+    fence_signal_all(pe, words(work, epoch + 1, pe.n_pes), epoch + 1)
     while start < call.n_elems:
         epoch, following = epoch + 1, start + stride
         if following < call.n_elems:

@@ -19,7 +19,10 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
     inbox  (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
     outbox (blocks, 2 buffers) is scratch
     """
-    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    start, stride = first_start(call.piece_elems), stride_of(call.piece_elems)
+    if start >= call.n_elems:
+        return  # see last_epoch
+    epoch = last_epoch(work)
     while start < call.n_elems:
         epoch += 1
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.

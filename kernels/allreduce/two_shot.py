@@ -78,11 +78,12 @@ def two_shot(pe: PE, call: Reduction, work: Work):
     scratch = work.outbox + buffer(work, 0)
     rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), 2 * pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
-    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
-    begin = start
-    if start < call.n_elems:
-        put_parts(pe, call, start, slot_at(quarter_slots(work, epoch + 1, 2 * pe.n_pes), pe.me), rooms)
-        fence_signal_all(pe, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1)
+    start, stride = first_start(round_elems), stride_of(round_elems)
+    if start >= call.n_elems:
+        return  # see last_epoch
+    epoch, begin = last_epoch(work), start
+    put_parts(pe, call, start, slot_at(quarter_slots(work, epoch + 1, 2 * pe.n_pes), pe.me), rooms)
+    fence_signal_all(pe, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1)
     while start < call.n_elems:
         # The signal of a part of epoch e comes when its PE is done with epoch e-1 and has collected e-2. So
         # parts of e+1 find those of e-2 read, and a reduced chunk of e that of e-2: four quarters are enough.  A signal
@@ -101,9 +102,8 @@ def two_shot(pe: PE, call: Reduction, work: Work):
         if following < call.n_elems:
             signal_all(pe.ctx, other, epoch + 1, pe.me, pe.n_pes)
         start = following
-    if start > begin:
-        wait_all(pe.ctx, word(words(work, epoch, 2 * pe.n_pes), pe.n_pes), epoch, pe.me, pe.n_pes)
-        collect(pe, call, start - stride, quarter_slots(work, epoch, 2 * pe.n_pes))
+    wait_all(pe.ctx, word(words(work, epoch, 2 * pe.n_pes), pe.n_pes), epoch, pe.me, pe.n_pes)
+    collect(pe, call, start - stride, quarter_slots(work, epoch, 2 * pe.n_pes))
     finish_epoch(work, epoch)
 
 

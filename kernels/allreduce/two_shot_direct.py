@@ -41,10 +41,12 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
     scratch = work.outbox + buffer(work, 0)
     rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
-    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
-    if start < call.n_elems:
-        put_parts(pe, call, start, slot_at(quarter_slots(work, epoch + 1, pe.n_pes), pe.me), rooms)
-        fence_signal_all(pe, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1)
+    start, stride = first_start(round_elems), stride_of(round_elems)
+    if start >= call.n_elems:
+        return  # see last_epoch
+    epoch = last_epoch(work)
+    put_parts(pe, call, start, slot_at(quarter_slots(work, epoch + 1, pe.n_pes), pe.me), rooms)
+    fence_signal_all(pe, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1)
     while start < call.n_elems:
         # The signal of a part of epoch e comes when its PE has reduced e-1: parts of e+1 find those of e-2 read, and
         # their signal that of e-1 taken: two words.  That of a call's end finds the last call's over everywhere.
@@ -59,10 +61,9 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
         if following < call.n_elems:
             signal_all(pe.ctx, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1, pe.me, pe.n_pes)
         start = following
-    if first_start(round_elems) < call.n_elems:
-        reduced = word(words(work, epoch, 2 * pe.n_pes), pe.n_pes)
-        signal_all(pe.ctx, reduced, epoch, pe.me, pe.n_pes)
-        wait_all(pe.ctx, reduced, epoch, pe.me, pe.n_pes)
+    reduced = word(words(work, epoch, 2 * pe.n_pes), pe.n_pes)
+    signal_all(pe.ctx, reduced, epoch, pe.me, pe.n_pes)
+    wait_all(pe.ctx, reduced, epoch, pe.me, pe.n_pes)
     finish_epoch(work, epoch)
 
 

@@ -51,7 +51,10 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
     outbox (blocks, 2 buffers) is scratch
     """
     round_elems = pe.n_pes * call.piece_elems
-    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
+    start, stride = first_start(round_elems), stride_of(round_elems)
+    if start >= call.n_elems:
+        return  # see last_epoch
+    epoch = last_epoch(work)
     while start < call.n_elems:
         epoch += 1
         # A PE's second packets of epoch e+1 prove that it has read all of epoch e: two buffers are enough.

@@ -168,9 +168,10 @@ class CudaBackend:
     def failure(self) -> PennympiError | None:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
-        _, source, call, epoch, found, me, signed = map(int, self._record[: ctx_words.RECORD_SIGNED + 1])
+        _, source, call, epoch, found, me = map(int, self._record[: ctx_words.RECORD_ME + 1])
+        signed, number = divmod(call, ctx_words.SIGNED)
         found = INTERRUPTED if self._given_up.interrupted else found
-        record = Record(me, source, self._call_names.get(call, "a kernel"), epoch, found, bool(signed))
+        record = Record(me, source, self._call_names.get(number, "a kernel"), epoch, found, bool(signed))
         return recorded_failure(record, self.timeout_s, _find_call)
 
     def raise_failure(self) -> NoReturn:

@@ -21,7 +21,7 @@ from ..kernels.algorithm import SWITCH_ADDS
 from ..kernels.block import EPOCH_BITS, POISON
 from .intrinsics import load_acquire, load_word, store_release
 from .peers import at
-from .primitives import GAVE_UP, SPINS, give_up, look
+from .primitives import GAVE_UP, SPINS, give_up, look, tell
 from .stubs import ITEM_BYTES, add_by_switch
 from .words import PAIR, load_pair, split, store_pair
 
@@ -169,6 +169,7 @@ def poll_least(ctx, signal, value, n_pes):
             while late < n_pes - 1 and load_acquire(at(ctx, signal, late)) >= (0 if least < 0 else value):
                 late += 1
             since_ns, gone = look(ctx, late, since_ns)
+            tell(ctx, late)
             gone = gone or least < 0 or least >> SIGNATURE_BITS == value >> SIGNATURE_BITS
         least = load_least(all_pes)
     if least < value:

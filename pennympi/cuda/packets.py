@@ -8,14 +8,16 @@ needs NVLink (or one device).
 
 from numba import cuda
 
+from ..compile.context import ROUNDS
 from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from ..kernels.block import POISON
 from .intrinsics import load_1, load_volatile, load_word, store_1, store_word
 from .peers import at
-from .primitives import GAVE_UP, SPINS, give_up, look, poisoned, worthless
+from .primitives import GAVE_UP, SPINS, give_up, look, poisoned, tell
 from .stubs import (
     ALIGNED,
     ITEM_BYTES,
+    SIGNED,
     TOGETHER,
     add,
     begin,
@@ -100,11 +102,11 @@ def send_packets(ctx, slot, src, nbytes, epoch, pe):
 
 def lost(ctx, waiting, gone, found, epoch, source):
     """True in all lanes once a lane that is ``waiting`` for PE ``source`` gives up: it has to go, or what it found is
-    worthless.
+    poison, or of this round and, since it is not ``epoch``, of another call.
 
     All lanes then write that this PE has given up, so that each of them sees it: it sends garbage as poison only.
     """
-    own = waiting and (gone or worthless(found, epoch))
+    own = waiting & (gone | (found >= POISON) | (SIGNED and (found - epoch) & ROUNDS == 0))
     if not cuda.any_sync(ALL, own):
         return False
     if own:
@@ -129,6 +131,7 @@ def take(ctx, slot, i, epoch, source):
         spins += 1
         if spins % SPINS == 0:
             since_ns, gone = look(ctx, source, since_ns)
+            tell(ctx, source)
             if lost(ctx, (i & 7) == 7 and pair[1] != epoch, gone, pair[1], epoch, source):
                 return pair
 
@@ -148,8 +151,9 @@ def take_all(ctx, slots, slot_bytes, i, epoch, me):
             if (i & 7) == 7:
                 source = missing(pairs, epoch, me)
             since_ns, gone = look(ctx, source, since_ns)
-            found = load_volatile(slots + max(source, 0) * slot_bytes + i * 16 + 8)
-            if lost(ctx, source >= 0, gone, found, epoch, source):
+            if source >= 0:
+                tell(ctx, source)
+            if lost(ctx, source >= 0, gone, pair_of(pairs, source)[1], epoch, source):
                 return pairs
 
 

@@ -42,14 +42,13 @@ RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL = (
     WORD * ctx_words.RECORD_SOURCE,
     WORD * ctx_words.RECORD_CALL,
 )
-RECORD_EPOCH, RECORD_FOUND, RECORD_ME, RECORD_SIGNED = (
+RECORD_EPOCH, RECORD_FOUND, RECORD_ME = (
     WORD * ctx_words.RECORD_EPOCH,
     WORD * ctx_words.RECORD_FOUND,
     WORD * ctx_words.RECORD_ME,
-    WORD * ctx_words.RECORD_SIGNED,
 )
 ME = WORD * ctx_words.ME
-SPINS, BEHIND, ROUNDS = ctx_words.SPINS_BETWEEN_LOOKS, ctx_words.BEHIND, ctx_words.ROUNDS
+SPINS, BEHIND = ctx_words.SPINS_BETWEEN_LOOKS, ctx_words.BEHIND
 
 
 def block():
@@ -153,9 +152,10 @@ def poll(ctx, signal, value, source):
         spins += 1
         if spins % SPINS == 0:
             since_ns, gone = look(ctx, source, since_ns)
-            gone = gone or found >= POISON
+            tell(ctx, source)
+            gone = gone | (found >= POISON)
         found = load_acquire(signal)
-    if found != value and (early(found, value) or worthless(found, value)):
+    if found != value and early(found, value + 1) | (found >= POISON):  # of this round, but not equal: of another call
         give_up(ctx, found, value, source)
 
 
@@ -164,16 +164,10 @@ def early(found, value):
     return (found - value) & BEHIND != 0 if SIGNED else found < value
 
 
-def worthless(found, value):
-    """Whether a word is poison, or of the same round as ``value`` and of another call."""
-    return found >= POISON or (SIGNED and found != value and (found - value) & ROUNDS == 0)
-
-
 def look(ctx, source, since_ns):
     """A waiting thread's look at clock and abort word: (when this wait began, whether to give up).
 
-    It gives up when it has waited, and PE ``source`` has been silent, for longer than the deadline.  It also tells the
-    watch for whom it waits.
+    It gives up when it has waited, and PE ``source`` has been silent, for longer than the deadline.
     """
     now_ns = global_timer_ns()
     if since_ns == 0:
@@ -181,11 +175,15 @@ def look(ctx, source, since_ns):
     gone = load_volatile(load_word(ctx + ABORT)) != 0
     limit_ns = load_word(ctx + TIMEOUT_NS)
     if limit_ns > 0 and now_ns - since_ns > limit_ns:
-        gone = gone or source < 0 or load_volatile(load_word(ctx + ALIVE) + WORD + WORD * source) > limit_ns
-    waits_for = load_word(ctx + ALIVE)
-    if source >= 0 or load_volatile(waits_for) == 0:
-        store_word(waits_for, source + 2)
+        gone = gone or (not SIGNED and source < 0) or load_volatile(load_word(ctx + ALIVE) + WORD + WORD * source) > limit_ns
     return since_ns, gone
+
+
+def tell(ctx, source):
+    """Tell the watch for whom this thread waits; only kernels whose epochs carry no signature wait for an unknown PE."""
+    waits_for = load_word(ctx + ALIVE)
+    if SIGNED or source >= 0 or load_volatile(waits_for) == 0:
+        store_word(waits_for, source + 2)
 
 
 def give_up(ctx, found, value, source):
@@ -202,7 +200,6 @@ def give_up(ctx, found, value, source):
         store_word(record + RECORD_CALL, CALL)
         store_word(record + RECORD_EPOCH, value)
         store_word(record + RECORD_FOUND, found)
-        store_word(record + RECORD_SIGNED, SIGNED)
         fence_system()
         store_word(record + RECORD_TAKEN, 1)
         fence_system()

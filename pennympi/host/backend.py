@@ -132,8 +132,9 @@ class HostBackend:
     def failure(self) -> PennympiError | None:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
-        _, source, call, epoch, found, _, signed = map(int, self._record[: ctx_words.RECORD_SIGNED + 1])
-        record = Record(self.comm.rank, source, self.call_names.get(call, "a kernel"), epoch, found, bool(signed))
+        _, source, call, epoch, found = map(int, self._record[: ctx_words.RECORD_FOUND + 1])
+        signed, number = divmod(call, ctx_words.SIGNED)
+        record = Record(self.comm.rank, source, self.call_names.get(number, "a kernel"), epoch, found, bool(signed))
         return recorded_failure(record, self.timeout_s, self._find_call)
 
     # transfers: a store is all there is

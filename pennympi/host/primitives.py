@@ -176,11 +176,11 @@ def wait_signed(ctx, signal, value, source):
         spins += 1
         since_ns = pause(ctx, spins, since_ns, source)
         if since_ns < 0 or found >= POISON:
-            give_up(ctx, INTERRUPTED if since_ns == ABORTED else found, value, source, 1)
+            give_up(ctx, INTERRUPTED if since_ns == ABORTED else found, value, source, ctx_words.SIGNED)
             return
         found = load_acquire(signal)
     if found != value and (found >= POISON or (found - value) & ROUNDS == 0):
-        give_up(ctx, found, value, source, 1)
+        give_up(ctx, found, value, source, ctx_words.SIGNED)
 
 
 @numba.njit(**OPTIONS)
@@ -243,10 +243,9 @@ def give_up(ctx, found, value, source, signed):
     """Write the record of the first wait of this PE that gives up; after that no other waits."""
     record = load_word(ctx + 8 * ctx_words.RECORD)
     store_word(record + 8 * ctx_words.RECORD_SOURCE, source)
-    store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL))
+    store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL) + signed)
     store_word(record + 8 * ctx_words.RECORD_EPOCH, value)
     store_word(record + 8 * ctx_words.RECORD_FOUND, found)
-    store_word(record + 8 * ctx_words.RECORD_SIGNED, signed)
     store_release(record + 8 * ctx_words.RECORD_TAKEN, 1)
     store_word(ctx + 8 * ctx_words.GAVE_UP, POISON)
 

@@ -146,9 +146,10 @@ def test_a_deadline_begins_anew_with_a_sign_of_life(wait, word):
 
 def test_the_watch_hears_of_a_wait_for_a_pe_that_is_not_known():
     one = Thread()
+    one.scope["SIGNED"] = False
     for said, source, told in ((0, -1, 1), (2 + 2, -1, 2 + 2), (1, 2, 2 + 2)):
         one.store(ALIVE, said)
-        one.look(HERE, source, 0)
+        one.tell(HERE, source)
         assert one.load(ALIVE) == told
 
 
@@ -200,7 +201,6 @@ def test_another_call_is_never_taken_for_this_one(wait, word, signature):
     one.store(SLOTS + 7 * 16 + 8, WANTED)
     wait(one, WANTED)
     assert one.gave_up == POISON and one.record() == [1, 2, 7, WANTED, signed(9, signature)] and one.clock < 10
-    assert one.load(RECORD + 8 * ctx_words.RECORD_SIGNED) == 1
     record = Record(1, 2, "a kernel", WANTED, signed(9, signature), True)
     failure = recorded_failure(record, 1.0, lambda pe, number: f"call {number}")
     assert isinstance(failure, CollectiveMismatchError)

@@ -44,7 +44,7 @@ PLANTED = [
     ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets", 0, "send_parts")),
     ("allreduce", "recursive_doubling", POINTER, Mutation("drop", "put_signal", 1)),
     # an epoch that is not kept
-    ("reduce", "ring", POINTER, Mutation("drop", "write_epoch")),
+    ("reduce", "ring", POINTER, Mutation("drop", "write_epoch", 0, "keep_count")),
 ]
 
 

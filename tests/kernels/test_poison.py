@@ -111,7 +111,7 @@ def test_no_exchange_returns_a_wrong_result(form):
         machine.view(me, recv, nbytes, "u1")[:] = 0
         machine.view(me, send, nbytes, "u1")[:] = 10 + me
         max_blocks = () if FORMS[form].collective else (1,)
-        kernels[me].launch(1, (me, 2, *at[:2], nbytes, 1 - me, *at[2:], 0, piece, *max_blocks), 0)
+        kernels[me].launch(1, (me, 2, *at[:2], nbytes, 1 - me, *at[2:], 0, piece, 0, *max_blocks), 0)
         return bool((machine.view(me, recv, nbytes, "u1") == 11 - me).all())
 
     assert machine.run(program) == [True] * 2
