@@ -11,7 +11,7 @@ from numba import cuda
 from ..compile.context import ROUNDS
 from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from ..kernels.block import POISON
-from .intrinsics import load_1, load_volatile, load_word, store_1, store_word
+from .intrinsics import load_1, load_word, store_1, store_word
 from .peers import at
 from .primitives import GAVE_UP, SPINS, give_up, look, poisoned, tell
 from .stubs import (
