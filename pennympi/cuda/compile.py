@@ -68,11 +68,8 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
     reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}
-    fixed: dict[str, Any] = {
-        "CALL": call_number(name) + signed * ctx_words.SIGNED,
-        "SIGNED": signed,
-        "ALIGNED": options.aligned,
-    }
+    fixed: dict[str, Any] = {"SIGNED": signed, "ALIGNED": options.aligned}
+    fixed["CALL"] = call_number(name) + signed * ctx_words.SIGNED
     if reduction:
         plain |= element_bodies(*reduction) | {"combine": combine.combine, "plus": combine.plus}
         plain["combine_put"] = combine.combine_put if near else remote.combine_put

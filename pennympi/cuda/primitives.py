@@ -175,8 +175,8 @@ def look(ctx, source, since_ns):
     gone = load_volatile(load_word(ctx + ABORT)) != 0
     limit_ns = load_word(ctx + TIMEOUT_NS)
     if limit_ns > 0 and now_ns - since_ns > limit_ns:
-        silent_ns = load_word(ctx + ALIVE) + WORD + WORD * source
-        gone = gone or (not SIGNED and source < 0) or load_volatile(silent_ns) > limit_ns
+        unknown = not SIGNED and source < 0  # see tell
+        gone = gone or unknown or load_volatile(load_word(ctx + ALIVE) + WORD + WORD * source) > limit_ns
     return since_ns, gone
 
 

@@ -7,7 +7,7 @@ A fresh seed each time, which a failure names; PENNYMPI_MACHINE_SEED repeats one
 import pytest
 from machine.known import KNOWN
 from machine.program import all_cases, key, mixtures, run
-from machine.seed import SEED
+from seed import SEED
 
 PROGRAMS = 2  # of each case
 CASES = all_cases()

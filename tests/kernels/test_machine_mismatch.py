@@ -9,7 +9,7 @@ from machine.mismatch import ALL, WORDS, mismatch_cases, run_mismatch
 from machine.mutations import planted
 from machine.network import POINTER
 from machine.program import PLAIN, TABLES, Case, all_cases, run
-from machine.seed import SEED
+from seed import SEED
 
 PROGRAMS = 2  # of each case
 

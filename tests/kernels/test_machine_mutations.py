@@ -7,8 +7,8 @@ from machine.faults import Fault
 from machine.mutations import Mutation, changed, mutated
 from machine.network import ANY_ORDER, IN_ORDER, POINTER
 from machine.program import PLAIN, SYMMETRIC, TABLES, Case, run
-from machine.seed import SEED
 from machine.solver import SOLVER
+from seed import SEED
 
 from apps.jacobi.sweep import exchanging_kernel, persistent_kernel
 

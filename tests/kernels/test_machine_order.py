@@ -5,8 +5,8 @@ from random import Random
 import pytest
 from machine.issued import library_order
 from machine.residency import Device, Entry, explore, wander
-from machine.seed import SEED
 from machine.streams import run_streams
+from seed import SEED
 from test_machine_residency import PROGRAMS, SLOTS, random_program
 
 POLICIES = {

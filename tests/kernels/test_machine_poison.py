@@ -5,7 +5,7 @@ from machine.faults import Fault
 from machine.known import KNOWN
 from machine.network import IN_ORDER
 from machine.program import SYMMETRIC, Case, all_cases, key, run
-from machine.seed import SEED
+from seed import SEED
 
 CASES = [case for case in all_cases() if key(case) not in KNOWN and case.rows[0][0] not in ("solver", "one_sided")]
 

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 from machine.faults import Fault
 from machine.residency import Device, Entry, explore, no_order, one_at_a_time, together_within, wander
-from machine.seed import SEED
 from machine.streams import run_streams
+from seed import SEED
 
 SLOTS = 4
 PROGRAMS = {

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 from collective_cases import CASES
-from machine.seed import SEED
 from mpi4py import MPI
+from seed import SEED
 from threaded_pes import LONG_S, Machine, Workspace
 
 from pennympi.compile import context as ctx_words

@@ -106,7 +106,6 @@ def test_debug_compares(team, monkeypatch):
                 other = {"count": COUNT - 1, "name": "int32", "op": "max", "root": 1}[change]
                 call = Call(**{**vars(usual), change: other}) if odd else usual
                 x, out = case.fresh(lambda values: device(team, values), call)
-                with pytest.raises(
-                    CollectiveMismatchError, match=f"PE 0 {collective} of .*float32, .*PE {call.n - 1} {collective}"
-                ):
+                both = f"PE 0 {collective} of .*float32, .*PE {call.n - 1} {collective}"
+                with pytest.raises(CollectiveMismatchError, match=both):
                     case.run(careful, call, x, out)
