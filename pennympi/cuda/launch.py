@@ -78,7 +78,7 @@ class CudaKernel:
     """
 
     def __init__(self, backend: Any, code: bytes, kernel: Callable[..., Any], options: KernelOptions):
-        self._backend = backend
+        self._backend, self._lock = backend, backend.order.lock
         self._function = backend.load(code)
         names, kinds = parameters(kernel)[1:], options.kinds_of(kernel)
         self._kept = [i for i, n in enumerate(names) if n not in options.constants]
@@ -105,7 +105,7 @@ class CudaKernel:
             self._backend.raise_failure()
         self._backend.launches += 1
         key = (blocks, threads or self._backend.threads)
-        with self._backend.order.lock:  # the words are one for all threads
+        with self._lock:  # the words are one for all threads
             self._fill(self._words, args)
             config = self._configurations.get(key)
             if config is None:
