@@ -166,7 +166,7 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setenv("PENNYMPI_PACKETS", "0" if me_last else "auto")
         patch.setenv("PENNYMPI_TOPOLOGY", f"one-node-of-{team.n_pes}" if me_last else f"1-nodes-of-{team.n_pes}")
-        pennympi.init(team.comm, heap_bytes=1 << 20 if team.backend == "host" else None).finalize()
+        pennympi.init(team.comm, heap_bytes=16 << 20 if team.backend == "host" else None).finalize()
 
 
 def test_the_cache_follows_xdg(monkeypatch):
