@@ -247,7 +247,7 @@ def test_teams_that_come_and_go_leave_nothing(team):
         return pages, len(os.listdir("/proc/self/fd")), threading.active_count(), mappings
 
     before = held()
-    for step in range(40):
+    for step in range(40 if team.n_pes < 8 else 20):
         with pennympi.init(team.comm) as one:
             one.allreduce(one.full(100, 1.0))
             one.synchronize()
