@@ -75,7 +75,8 @@ def edges(stage: Stage) -> Iterator[Case]:
     refused = ("--ny 5", "--nx 2", "--nx two", "--ny -3", "--niter 0", "--tol nan", "--sweeps 0", "--dtype int8",
                "--nccheck 0", "--nx 99999999999", "--restart /nowhere.h5", "--output /nowhere/x.h5",
                "--nx 2000000000 --ny 2000000000", "--nx 65536 --ny 65536 --dtype float64 --niter 1",
-               "--variant nothing", "--ny 18 --sweeps 8 --variant blocked", "--variant single", "--checkpoint /nowhere/x.h5", "--json /nowhere/x")  # fmt: skip
+               "--variant nothing", "--ny 18 --sweeps 8 --variant blocked",
+               "--variant single", "--checkpoint /nowhere/x.h5", "--json /nowhere/x")  # fmt: skip
     for line in refused[: max(3, stage.times(len(refused)))]:
         for n in (4,) if not stage.n_gpus else stage.ranks(2):
             ended = solve(stage, n, line)
