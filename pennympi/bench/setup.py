@@ -1,6 +1,5 @@
 """What a run measures: the implementations, and how large their buffers and the symmetric heap are."""
 
-import contextlib
 import importlib
 import os
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from mpi4py import MPI
 
 from ..errors import Unsupported
+from ..job.shared_memory import room_bytes
 from ..kernels.algorithm import Algorithm
 from ..settings import setting
 from ..start import why_no_cuda
@@ -49,10 +49,7 @@ def heap_bytes(max_bytes: int) -> int | None:
 
 def too_large(max_bytes: int) -> str:
     """Why a source and a target of ``max_bytes`` on each rank are too large for this machine, or "" if they are not."""
-    n_pes, needed = MPI.COMM_WORLD.size, 2 * max_bytes * MPI.COMM_WORLD.size
-    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    with contextlib.suppress(OSError, StopIteration, ValueError), open("/proc/meminfo") as lines:
-        free = 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
+    n_pes, needed, free = MPI.COMM_WORLD.size, 2 * max_bytes * MPI.COMM_WORLD.size, room_bytes()
     if not on_host() or needed <= free:
         return ""
     return (
