@@ -1,27 +1,16 @@
 """Whatever happens to one rank, the job ends: in time, non-zero, with one message and nothing left behind."""
 
-from pathlib import Path
+from functools import partial
 
 import pytest
-from launch import launch
+from launch import TRACEBACK, run_program
 from mpi4py import MPI
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
 TIMEOUT_S = 4.0
-PROGRAMS = str(Path(__file__).resolve().parents[1] / "support" / "programs")
-TRACEBACK = "Traceback (most recent call last)"
-
-
-def run(n_pes, program, *args, timeout_s=TIMEOUT_S, limit_s=60, act=None):
-    """Runs tests/support/programs/<program>.py, and asserts what holds for every end."""
-    env = {"PENNYMPI_TIMEOUT_S": str(timeout_s), "PENNYMPI_BACKEND": "host"}
-    ended = launch(n_pes, f"{PROGRAMS}/{program}.py", *map(str, args), env=env, limit_s=limit_s, act=act)
-    assert ended.rc is not None, f"hangs after {limit_s} s:\n{ended.output}"
-    assert not ended.left_alive
-    assert not ended.left_in_shm
-    return ended
+run = partial(run_program, timeout_s=TIMEOUT_S)
 
 
 @pytest.fixture(scope="module", autouse=True)

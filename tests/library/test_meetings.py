@@ -1,24 +1,17 @@
 """Jobs whose PEs do not meet: they make different set-up calls, or one is stopped in the midst of one."""
 
 import random
+from functools import partial
 
 import pytest
-from launch import launch
+from launch import TRACEBACK, run_program
 from mpi4py import MPI
-from test_failures import PROGRAMS, TRACEBACK
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
 TIMEOUT_S = 2.0
-
-
-def run(n_pes, program, *args, timeout_s=TIMEOUT_S, limit_s=60):
-    env = {"PENNYMPI_TIMEOUT_S": str(timeout_s), "PENNYMPI_BACKEND": "host"}
-    ended = launch(n_pes, f"{PROGRAMS}/{program}.py", *map(str, args), env=env, limit_s=limit_s)
-    assert ended.rc is not None, f"hangs after {limit_s} s:\n{ended.output}"
-    assert not ended.left_alive and not ended.left_in_shm
-    return ended
+run = partial(run_program, timeout_s=TIMEOUT_S)
 
 
 @pytest.fixture(scope="module", autouse=True)

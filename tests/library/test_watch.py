@@ -6,10 +6,11 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
-from launch import launch
+from launch import ROOT, TRACEBACK, run_program
 from mpi4py import MPI
 
 from pennympi.job.lifeline import how_it_ended, lifeline_of
@@ -17,10 +18,8 @@ from pennympi.job.lifeline import how_it_ended, lifeline_of
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
-ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 4.0
 ROTATION = random.randrange(100)  # other pairs of a place and a fault in each run; all pairs are in the scorecard
-TRACEBACK = "Traceback (most recent call last)"
 PLACES = ["collective", "empty", "init", "gather", "mpi", "computing", "after"]
 LEFT_IN = ["waiting", "collective", "gather", "init", "empty"]
 HOW = {
@@ -30,17 +29,7 @@ HOW = {
     "_exit0": "left the program by os._exit(0)",
     "_exit3": "left the program by os._exit(3)",
 }
-
-
-def run(n_pes, program, *args, timeout_s=TIMEOUT_S):
-    """Runs tests/support/programs/<program>.py, and asserts what holds for every end."""
-    env = {"PENNYMPI_TIMEOUT_S": str(timeout_s), "PENNYMPI_BACKEND": "host"}
-    path = ROOT / "tests/support/programs" / f"{program}.py"
-    ended = launch(n_pes, str(path), *map(str, args), env=env, limit_s=60)
-    assert ended.rc is not None, f"hangs:\n{ended.output}"
-    assert not ended.left_alive
-    assert not ended.left_in_shm
-    return ended
+run = partial(run_program, timeout_s=TIMEOUT_S)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "tests" / "support" / "programs"
+TRACEBACK = "Traceback (most recent call last)"
 # What a launcher tells its ranks: an mpirun inside one must not take it for its own.
 _FOREIGN = ("PMI", "PMIX_", "OMPI_COMM", "OMPI_MCA_num", "OMPI_UNIVERSE", "PRTE_LAUNCHED", "HYDI_", "MPI_LOCAL")
 _OPEN_MPI = {  # more ranks than cores, and root in a container
@@ -96,6 +98,26 @@ def launch(
         _kill(pid)
     reader.join(5)
     return Ended(rc, "".join(text), seconds, ended, _left_in_shm(before), alive)
+
+
+def run_program(
+    n_pes: int,
+    program: str,
+    *args: object,
+    timeout_s: float,
+    limit_s: float = 60,
+    act: tuple[str, Callable[[subprocess.Popen[str]], None]] | None = None,
+) -> Ended:
+    """Runs programs/<program>.py on CPUs, and asserts what holds for every end: in time, with nothing left behind.
+
+    timeout_s: PENNYMPI_TIMEOUT_S
+    """
+    env = {"PENNYMPI_TIMEOUT_S": str(timeout_s), "PENNYMPI_BACKEND": "host"}
+    ended = launch(n_pes, str(PROGRAMS / f"{program}.py"), *map(str, args), env=env, limit_s=limit_s, act=act)
+    assert ended.rc is not None, f"hangs after {limit_s} s:\n{ended.output}"
+    assert not ended.left_alive, ended.left_alive
+    assert not ended.left_in_shm, ended.left_in_shm
+    return ended
 
 
 def _read(process, text, act) -> None:

@@ -22,10 +22,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "tests" / "support"
 sys.path.insert(0, str(SUPPORT))
 
-from launch import Ended, launch  # noqa: E402  (of tests/support)
+from launch import TRACEBACK as TRACEBACK  # noqa: E402  (of tests/support)
+from launch import Ended, launch  # noqa: E402
 
 PROGRAMS = Path(__file__).parent / "programs"
-TRACEBACK = "Traceback (most recent call last)"
 # Rank 0's output is read; each rank has temporary files of its own.
 ON_EACH = """r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
 [ $r = 0 ] || exec >/dev/null 2>&1
