@@ -4,7 +4,8 @@ import math
 import operator
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
+from weakref import ref
 
 from ..arrays.dtypes import dtype_of
 from ..arrays.span import Span
@@ -15,11 +16,14 @@ from .plans import Plans
 from .workspace import Workspaces
 
 MOST_DIMENSIONS = 32  # that CuPy's arrays have
+FREED = "the array was freed: its memory is back in the symmetric heap"
 MOST_ELEMS = 1 << 59  # of 8 bytes, so that a number of bytes fits into 63 bits
 
 
 class SymmetricArrays:
     """The arrays of one team that are allocated in its symmetric heap, and the ``plans`` that end with them."""
+
+    _freed: ClassVar[dict[int, "ref[Any]"]] = {}  # arrays of all teams that were freed and still live, by id
 
     def __init__(self, backend: Backend, job: Job, workspaces: Workspaces):
         self._backend, self._job, self._workspaces = backend, job, workspaces
@@ -85,6 +89,7 @@ class SymmetricArrays:
         freed = "an array of this plan was freed: make the plan anew with arrays that live"
         self.plans.end(ValueError, freed, address, self._nbytes[address])
         self._give_back(address)
+        self._freed[id(x)] = ref(x, lambda _, gone=id(x): self._freed.pop(gone, None))  # type: ignore[misc]
 
     def _give_back(self, address: int) -> None:
         self._backend.release(address)
@@ -101,12 +106,22 @@ class SymmetricArrays:
         if i >= 0:
             start = self._starts[i]
             if address + span.count * span.dtype.item_bytes <= start + self._nbytes[start]:
+                if self._freed:
+                    self._check_lives(span.owner)
                 return True
         if self._backend.in_heap(address):
             if self._backend.taken(address):
                 raise ValueError("the array belongs to another team: pass a copy, or an array made by this team")
-            raise ValueError("the array was freed: its memory is back in the symmetric heap")
+            raise ValueError(FREED)
         return False
+
+    def _check_lives(self, array: Any) -> None:
+        """Raise ValueError for a freed array or a view of one, whose memory may be that of a newer array by now."""
+        while array is not None:
+            freed = self._freed.get(id(array))
+            if freed is not None and freed() is array:
+                raise ValueError(FREED)
+            array = getattr(array, "base", None)
 
     def locate(self, address: int, nbytes: int) -> tuple[int, int] | None:
         """(index of the live symmetric array, offset in it in bytes), or None for memory outside these arrays.

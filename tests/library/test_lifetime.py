@@ -95,6 +95,23 @@ def test_a_plan_ends_with_each_of_its_arrays(team):
     team.free(other)
 
 
+def test_a_freed_array_and_its_views_are_refused_where_a_new_array_has_their_memory(team):
+    x, rows = team.zeros(8, "int32"), team.zeros((4, 2), "int32")
+    views = [x, x[2:4], x[2:].reshape(3, 2)[1:], rows[1:3]]
+    team.free(rows)
+    team.free(x)
+    new = [team.full(8, 5, "int32"), team.full((4, 2), 5, "int32")]
+    for view in views:
+        for call in (team.allreduce, team.plan_allreduce, lambda view=view: team.put(new[0][:2], view.ravel()[:2], 0)):
+            with pytest.raises(ValueError, match="was freed"):
+                call(view)
+    assert all(same(array, np.full(array.shape, 5)) for array in new)
+    views.clear()
+    for array in new:
+        team.allreduce(array[1:])  # views of arrays that live
+        team.free(array)
+
+
 def test_arrays_that_are_freed_or_of_another_team_are_refused(team):
     x, kernel = team.zeros(8, "int32"), team.kernel(fill_one, "int32")
     freed = team.zeros(8, "int32")

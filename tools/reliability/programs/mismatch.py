@@ -90,7 +90,8 @@ def scattered(c, odd):
 
 
 def barrier(c, odd):
-    c.steps.append(c.team.barrier) if odd else c.add("allreduce", c.array())
+    c.add("allreduce", c.array())  # where it is a plan, all PEs make it
+    c.steps = [c.team.barrier] if odd else c.steps
 
 
 def missing(c, odd):
