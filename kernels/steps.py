@@ -107,17 +107,31 @@ def distance(pe: PE, root: int, to: int) -> int:
 
 
 def last_epoch(work: Work) -> int:
-    """The last epoch that this block has finished, with the signature of this call.
-
-    A kernel whose latency matters leaves before this if the block has nothing to do: else the compiler adds the signature
-    before that branch, and the GPU waits there for the epoch instead of doing all that does not need it.
-    """
+    """The last epoch that this block has finished, with the signature of this call."""
     return counted(work, work.epochs, block())
 
 
 def finish_epoch(work: Work, epoch: int) -> None:
     """Record the last epoch of a call for the next one."""
     keep_count(work, work.epochs, block(), epoch)
+
+
+def last_count(work: Work) -> int:
+    """``last_epoch`` without the signature, for kernels whose latency matters: they add it by ``signed`` where they send.
+
+    The GPU waits for the count where it is first used: behind the branches and addresses of a round, and not before.
+    """
+    return read_epoch(work.epochs, block())
+
+
+def signed(work: Work, count: int) -> int:
+    """The epoch of a round: its count, with the signature of this call."""
+    return count + work.signature
+
+
+def finish_count(work: Work, count: int) -> None:
+    """``finish_epoch`` of a count."""
+    write_epoch(work.epochs, block(), count)
 
 
 def counted(work: Work, counts: int, k: int) -> int:

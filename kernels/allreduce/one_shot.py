@@ -11,14 +11,15 @@ from ..records import PE, Reduction, Work
 from ..steps import (
     buffer,
     fence_signal_all,
-    finish_epoch,
+    finish_count,
     first_start,
-    last_epoch,
+    last_count,
     peer,
     piece_inside,
     quarter_bytes,
     quarter_slots,
     residual_of,
+    signed,
     slot_at,
     slots_in,
     stride_of,
@@ -28,9 +29,9 @@ from ..steps import (
 PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES = 8, 32768, 65536  # a fence a piece costs about 2 us
 
 
-def put_piece(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
-    """To every other PE the piece that begins at element ``start``, in its slot of an epoch."""
-    own, at = piece_inside(call, start), slot_at(quarter_slots(work, epoch, pe.n_pes), pe.me)
+def put_piece(pe: PE, call: Reduction, work: Work, start: int, count: int):
+    """To every other PE the piece that begins at element ``start``, in its slot of a round, by its count."""
+    own, at = piece_inside(call, start), slot_at(quarter_slots(work, count, pe.n_pes), pe.me)
     src, nbytes = call.src + own.offset_bytes, own.n_elems * call.item_bytes
     rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
     for k in range(1, pe.n_pes):
@@ -48,26 +49,24 @@ def one_shot(pe: PE, call: Reduction, work: Work):
     signals (blocks, 2, n_pes sources) words
     """
     scratch = work.outbox + buffer(work, 0)
-    start, stride = first_start(call.piece_elems), stride_of(call.piece_elems)
-    if start >= call.n_elems:
-        return  # see last_epoch
-    epoch = last_epoch(work)
-    put_piece(pe, call, work, start, epoch + 1)
-    fence_signal_all(pe, words(work, epoch + 1, pe.n_pes), epoch + 1)
+    count, start, stride = last_count(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    if start < call.n_elems:
+        put_piece(pe, call, work, start, count + 1)
+        fence_signal_all(pe, words(work, count + 1, pe.n_pes), signed(work, count + 1))
     while start < call.n_elems:
-        epoch, following = epoch + 1, start + stride
+        count, following = count + 1, start + stride
         if following < call.n_elems:
-            put_piece(pe, call, work, following, epoch + 1)
+            put_piece(pe, call, work, following, count + 1)
         # A PE's signal of epoch e finds that of e-2 taken: two sets of words are enough.
-        wait_all(pe.ctx, words(work, epoch, pe.n_pes), epoch, pe.me, pe.n_pes)
-        own, slots = piece_inside(call, start), quarter_slots(work, epoch, pe.n_pes)
+        wait_all(pe.ctx, words(work, count, pe.n_pes), signed(work, count), pe.me, pe.n_pes)
+        own, slots = piece_inside(call, start), quarter_slots(work, count, pe.n_pes)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         rest = residual_of(call, own)
         combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes, rest)
         if following < call.n_elems:
-            fence_signal_all(pe, words(work, epoch + 1, pe.n_pes), epoch + 1)
+            fence_signal_all(pe, words(work, count + 1, pe.n_pes), signed(work, count + 1))
         start = following
-    finish_epoch(work, epoch)
+    finish_count(work, count)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

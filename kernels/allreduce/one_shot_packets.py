@@ -8,7 +8,7 @@ the latency of a store and of the poll that sees it.
 from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import exchange_reduce_packets
 from ..records import PE, Reduction, Work
-from ..steps import buffer, finish_epoch, first_start, last_epoch, piece_inside, residual_of, slots_in, stride_of
+from ..steps import buffer, finish_count, first_start, last_count, piece_inside, residual_of, signed, slots_in, stride_of
 
 
 def one_shot_packets(pe: PE, call: Reduction, work: Work):
@@ -19,15 +19,13 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
     inbox  (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
     outbox (blocks, 2 buffers) is scratch
     """
-    start, stride = first_start(call.piece_elems), stride_of(call.piece_elems)
-    if start >= call.n_elems:
-        return  # see last_epoch
-    epoch = last_epoch(work)
+    count, start, stride = last_count(work), first_start(call.piece_elems), stride_of(call.piece_elems)
     while start < call.n_elems:
-        epoch += 1
+        count += 1
+        epoch = signed(work, count)
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
-        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
-        scratch = work.outbox + buffer(work, epoch)
+        slots = slots_in(work.inbox + buffer(work, count), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
+        scratch = work.outbox + buffer(work, count)
         own = piece_inside(call, start)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         rest = residual_of(call, own)
@@ -35,7 +33,7 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
             pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes, 0, rest
         )
         start += stride
-    finish_epoch(work, epoch)
+    finish_count(work, count)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

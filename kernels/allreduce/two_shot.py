@@ -16,13 +16,14 @@ from ..steps import (
     Slots,
     buffer,
     fence_signal_all,
-    finish_epoch,
+    finish_count,
     first_start,
-    last_epoch,
+    last_count,
     peer,
     piece,
     quarter_bytes,
     quarter_slots,
+    signed,
     slot_at,
     slots_in,
     stride_of,
@@ -78,33 +79,34 @@ def two_shot(pe: PE, call: Reduction, work: Work):
     scratch = work.outbox + buffer(work, 0)
     rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), 2 * pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
-    start, stride = first_start(round_elems), stride_of(round_elems)
-    if start >= call.n_elems:
-        return  # see last_epoch
-    epoch, begin = last_epoch(work), start
-    put_parts(pe, call, start, slot_at(quarter_slots(work, epoch + 1, 2 * pe.n_pes), pe.me), rooms)
-    fence_signal_all(pe, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1)
+    count, start, stride = last_count(work), first_start(round_elems), stride_of(round_elems)
+    begin = start
+    if start < call.n_elems:
+        put_parts(pe, call, start, slot_at(quarter_slots(work, count + 1, 2 * pe.n_pes), pe.me), rooms)
+        fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), signed(work, count + 1))
     while start < call.n_elems:
         # The signal of a part of epoch e comes when its PE is done with epoch e-1 and has collected e-2. So
         # parts of e+1 find those of e-2 read, and a reduced chunk of e that of e-2: four quarters are enough.  A signal
         # of e finds that of e-2 taken, for what its receiver sent in e-1, or at the end of a call, came after: two words.
-        epoch, following, before = epoch + 1, start + stride, start - stride
-        now, other = words(work, epoch, 2 * pe.n_pes), words(work, epoch + 1, 2 * pe.n_pes)
+        count, following, before = count + 1, start + stride, start - stride
+        epoch = signed(work, count)
+        now, other = words(work, count, 2 * pe.n_pes), words(work, count + 1, 2 * pe.n_pes)
         if following < call.n_elems:
-            put_parts(pe, call, following, slot_at(quarter_slots(work, epoch + 1, 2 * pe.n_pes), pe.me), rooms)
+            put_parts(pe, call, following, slot_at(quarter_slots(work, count + 1, 2 * pe.n_pes), pe.me), rooms)
         wait_all(pe.ctx, now, epoch, pe.me, pe.n_pes)
-        reduce_own(pe, call, start, quarter_slots(work, epoch, 2 * pe.n_pes), scratch)
+        reduce_own(pe, call, start, quarter_slots(work, count, 2 * pe.n_pes), scratch)
         if start > begin:
             wait_all(pe.ctx, word(other, pe.n_pes), epoch - 1, pe.me, pe.n_pes)
-            collect(pe, call, before, quarter_slots(work, epoch - 1, 2 * pe.n_pes))
+            collect(pe, call, before, quarter_slots(work, count - 1, 2 * pe.n_pes))
         fence(pe.ctx)
         signal_all(pe.ctx, word(now, pe.n_pes), epoch, pe.me, pe.n_pes)
         if following < call.n_elems:
             signal_all(pe.ctx, other, epoch + 1, pe.me, pe.n_pes)
         start = following
-    wait_all(pe.ctx, word(words(work, epoch, 2 * pe.n_pes), pe.n_pes), epoch, pe.me, pe.n_pes)
-    collect(pe, call, start - stride, quarter_slots(work, epoch, 2 * pe.n_pes))
-    finish_epoch(work, epoch)
+    if start > begin:
+        wait_all(pe.ctx, word(words(work, count, 2 * pe.n_pes), pe.n_pes), signed(work, count), pe.me, pe.n_pes)
+        collect(pe, call, start - stride, quarter_slots(work, count, 2 * pe.n_pes))
+    finish_count(work, count)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -14,12 +14,13 @@ from ..records import PE, Reduction, Work
 from ..steps import (
     buffer,
     fence_signal_all,
-    finish_epoch,
+    finish_count,
     first_start,
-    last_epoch,
+    last_count,
     piece,
     quarter_bytes,
     quarter_slots,
+    signed,
     slot_at,
     slots_in,
     stride_of,
@@ -41,30 +42,29 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
     scratch = work.outbox + buffer(work, 0)
     rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
-    start, stride = first_start(round_elems), stride_of(round_elems)
-    if start >= call.n_elems:
-        return  # see last_epoch
-    epoch = last_epoch(work)
-    put_parts(pe, call, start, slot_at(quarter_slots(work, epoch + 1, pe.n_pes), pe.me), rooms)
-    fence_signal_all(pe, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1)
+    count, start, stride = last_count(work), first_start(round_elems), stride_of(round_elems)
+    if start < call.n_elems:
+        put_parts(pe, call, start, slot_at(quarter_slots(work, count + 1, pe.n_pes), pe.me), rooms)
+        fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), signed(work, count + 1))
     while start < call.n_elems:
         # The signal of a part of epoch e comes when its PE has reduced e-1: parts of e+1 find those of e-2 read, and
         # their signal that of e-1 taken: two words.  That of a call's end finds the last call's over everywhere.
-        epoch, following = epoch + 1, start + stride
+        count, following = count + 1, start + stride
         if following < call.n_elems:
-            put_parts(pe, call, following, slot_at(quarter_slots(work, epoch + 1, pe.n_pes), pe.me), rooms)
-        own, slots = piece(call, start, pe.me), quarter_slots(work, epoch, pe.n_pes)
+            put_parts(pe, call, following, slot_at(quarter_slots(work, count + 1, pe.n_pes), pe.me), rooms)
+        own, slots = piece(call, start, pe.me), quarter_slots(work, count, pe.n_pes)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-        wait_all(pe.ctx, words(work, epoch, 2 * pe.n_pes), epoch, pe.me, pe.n_pes)
+        wait_all(pe.ctx, words(work, count, 2 * pe.n_pes), signed(work, count), pe.me, pe.n_pes)
         combine_put(pe.ctx, out, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
         fence(pe.ctx)
         if following < call.n_elems:
-            signal_all(pe.ctx, words(work, epoch + 1, 2 * pe.n_pes), epoch + 1, pe.me, pe.n_pes)
+            signal_all(pe.ctx, words(work, count + 1, 2 * pe.n_pes), signed(work, count + 1), pe.me, pe.n_pes)
         start = following
-    reduced = word(words(work, epoch, 2 * pe.n_pes), pe.n_pes)
-    signal_all(pe.ctx, reduced, epoch, pe.me, pe.n_pes)
-    wait_all(pe.ctx, reduced, epoch, pe.me, pe.n_pes)
-    finish_epoch(work, epoch)
+    if first_start(round_elems) < call.n_elems:
+        reduced = word(words(work, count, 2 * pe.n_pes), pe.n_pes)
+        signal_all(pe.ctx, reduced, signed(work, count), pe.me, pe.n_pes)
+        wait_all(pe.ctx, reduced, signed(work, count), pe.me, pe.n_pes)
+    finish_count(work, count)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -10,12 +10,13 @@ from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
     buffer,
-    finish_epoch,
+    finish_count,
     first_start,
-    last_epoch,
+    last_count,
     peer,
     piece,
     residual_of,
+    signed,
     slot_at,
     slots_in,
     stride_of,
@@ -51,21 +52,19 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
     outbox (blocks, 2 buffers) is scratch
     """
     round_elems = pe.n_pes * call.piece_elems
-    start, stride = first_start(round_elems), stride_of(round_elems)
-    if start >= call.n_elems:
-        return  # see last_epoch
-    epoch = last_epoch(work)
+    count, start, stride = last_count(work), first_start(round_elems), stride_of(round_elems)
     while start < call.n_elems:
-        epoch += 1
+        count += 1
+        epoch = signed(work, count)
         # A PE's second packets of epoch e+1 prove that it has read all of epoch e: two buffers are enough.
-        parts = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, 2 * pe.n_pes, PACKET_BYTES)
+        parts = slots_in(work.inbox + buffer(work, count), work.buffer_bytes, 2 * pe.n_pes, PACKET_BYTES)
         reduced = Slots(slot_at(parts, pe.n_pes), parts.nbytes)  # (n_pes,)
         send_parts(pe, call, start, slot_at(parts, pe.me), epoch)
 
         own = piece(call, start, pe.me)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         rest = residual_of(call, own)
-        scratch = work.outbox + buffer(work, epoch)
+        scratch = work.outbox + buffer(work, count)
         reduce_forward_packets(
             pe.ctx,
             out,
@@ -82,7 +81,7 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
         )
         receive_reduced(pe, call, start, reduced, epoch)
         start += stride
-    finish_epoch(work, epoch)
+    finish_count(work, count)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -86,10 +86,11 @@ class SymmetricArrays:
             )
         self._backend.synchronize(None)  # launches in flight may still write it, here or on a peer
         self._job.rendezvous(f"free of symmetric array {self._starts.index(address)}")  # the same one on every PE
-        freed = "an array of this plan was freed: make the plan anew with arrays that live"
-        self.plans.end(ValueError, freed, address, self._nbytes[address])
+        why = "an array of this plan was freed: make the plan anew with arrays that live"
+        self.plans.end(ValueError, why, address, self._nbytes[address])
         self._give_back(address)
-        self._freed[id(x)] = ref(x, lambda _, gone=id(x): self._freed.pop(gone, None))  # type: ignore[misc]
+        freed, key = self._freed, id(x)
+        freed[key] = ref(x, lambda _: freed.pop(key, None))
 
     def _give_back(self, address: int) -> None:
         self._backend.release(address)
