@@ -36,6 +36,7 @@ def _primitive(function: _Stub) -> _Stub:
 
     stub.__name__ = function.__name__
     stub.__doc__ = function.__doc__
+    stub.__wrapped__ = function  # type: ignore[attr-defined]  # its signature, for help() and for messages
     stub.primitive = True  # type: ignore[attr-defined]
     return stub
 

@@ -234,11 +234,11 @@ class Team(Collectives):
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 
         kernel: its first parameter is ``ctx``
-        dtype:  the element type of ``load``, ``store`` and ``real``
+        dtype:  the element type of ``load``, ``store`` and ``real``, and of the arrays that they are given
         most_threads: threads of a block at most, on a GPU: a multiple of 32 up to 512
         resident: blocks that one multiprocessor must be able to hold at a time; the compiler gives a thread the
                   registers that this leaves
-        Raises ValueError (most_threads, resident), Unsupported (dtype).
+        Raises TypeError (not a plain function of ctx and more), ValueError (most_threads, resident), Unsupported (dtype).
         """
         self._guard.check_open()
         return AppKernel(
