@@ -27,6 +27,7 @@ from .topology.facts import facts
 from .topology.hardware import read_hardware
 from .topology.layout import Layout
 from .topology.place import place_of
+from .units import size_text
 
 
 class Team(Collectives):
@@ -275,7 +276,7 @@ class Team(Collectives):
         sizes = " or ".join(map(str, sorted({len(pes) for pes in self.place.nodes})))
         laid = f", laid by {self.layout.name}" if self.layout else ""
         nodes = f"{len(self.place.nodes)} with {sizes} PEs{laid}"
-        workspaces = f"{self._workspaces.held_bytes} bytes of symmetric memory, in {self._workspaces.count}"
+        workspaces = f"{size_text(self._workspaces.held_bytes)} of symmetric memory, in {self._workspaces.count}"
         return [("device", self.device_name), *self._backend.describe(), ("nodes", nodes), ("workspaces", workspaces)]
 
     # End -------------------------------------------------------------------------------
