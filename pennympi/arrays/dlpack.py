@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import Unsupported
 from .dtypes import TABLE, DType
+from .span import not_contiguous
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _VERSION, _READ_ONLY = (1, 0), 1  # the newest version that is read, and its flag for read-only tensors
@@ -87,7 +88,7 @@ def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | No
             contiguous = False
         count *= tensor.shape[axis]
     if count and not contiguous:
-        raise ValueError(f"{type(x).__name__} is not contiguous: pass x.contiguous() (or a copy)")
+        raise not_contiguous(type(x).__name__, "a contiguous copy", writable)
     return (tensor.data or 0) + tensor.byte_offset, count, dtype
 
 

@@ -57,7 +57,7 @@ def _wrong_arguments(call: ast.Call, callee: Callable[..., Any] | None) -> str:
     try:
         signature.bind(*call.args, **{one.arg: one.value for one in call.keywords if one.arg})
     except TypeError as error:
-        return f"{ast.unparse(call)} calls {callee.__name__}{signature}, {error}"
+        return f"{ast.unparse(call)} calls {callee.__name__}({', '.join(signature.parameters)}), {error}"
     return ""
 
 
