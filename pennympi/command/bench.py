@@ -46,7 +46,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("-d", "--datatype", type=names(DTYPES, "dtype", NCCL_NAMES), help=text)
     add("-o", "--op", type=names(OPS, "op"), default=["sum"], help="some of sum, prod, min, max and avg, or all (sum)")
     add("-r", "--root", type=whole(0, 1 << 20), default=0, help="the root of broadcast and reduce (%(default)d)")
-    add("-c", "--check", type=int, default=1, choices=(0, 1), help="1 compares every element with the exact result (1)")
+    add(
+        "-c",
+        "--check",
+        type=whole(0, 1),
+        default=1,
+        metavar="0|1",
+        help="1 compares every element with the exact result (1)",
+    )
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--graph", action="store_true", help="run calls in a CUDA graph (the default on GPUs)")
     mode.add_argument("--eager", action="store_true", help="launch calls one by one")
