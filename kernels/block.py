@@ -34,8 +34,8 @@ def _primitive(function: _Stub) -> _Stub:
             "compiled by a team (team.kernel, team.allreduce, ...), not in plain Python"
         )
 
-    stub.__name__ = function.__name__
-    stub.__doc__ = function.__doc__
+    stub.__name__, stub.__qualname__, stub.__doc__ = function.__name__, function.__name__, function.__doc__
+    stub.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature help() shows
     stub.primitive = True  # type: ignore[attr-defined]
     return stub
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .kernels.block import EPOCH_BITS, POISON
+from .units import size_text
 
 INTERRUPTED = -1  # what a wait has found that the watch has ended, after Ctrl-C
 
@@ -32,9 +33,10 @@ class SymmetricHeapExhausted(PennympiError, MemoryError):
     """The symmetric heap has no room for a request.  requested_bytes, free_bytes: on one PE"""
 
     def __init__(self, requested_bytes: int, free_bytes: int, remedy: str):
-        super().__init__(
-            f"the symmetric heap cannot give {requested_bytes} bytes on every PE: {free_bytes} are free; {remedy}"
-        )
+        requested, free = size_text(requested_bytes), size_text(free_bytes)
+        if requested == free:  # rounded alike
+            requested, free = f"{requested_bytes} bytes", f"{free_bytes} bytes"
+        super().__init__(f"the symmetric heap cannot give {requested} on every PE: {free} are free; {remedy}")
         self.requested_bytes = requested_bytes
         self.free_bytes = free_bytes
 

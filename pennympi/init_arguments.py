@@ -10,6 +10,7 @@ from .selection.find import check_named
 from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SettingError, differing, given, setting, shown
 from .topology.layout import Layout
 from .topology.place import check_alike, layout_of
+from .units import size_text
 
 MOST_SMS = 1 << 16
 
@@ -57,11 +58,18 @@ def _whole(name: str, value: Any, least: int, most: int) -> int | None:
             raise TypeError
         whole = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} {shown(value)} is not an int: give a number from {least} to {most}, or None") from None
+        raise TypeError(f"{name} {shown(value)} is not an int: give {_allowed(name, least, most)}, or None") from None
     if not least <= whole <= most:
         wrong = "is not positive" if whole < 1 else "is out of range"
-        raise ValueError(f"{name} {shown(value)} {wrong}: give a number from {least} to {most}, or None")
+        raise ValueError(f"{name} {shown(value)} {wrong}: give {_allowed(name, least, most)}, or None")
     return whole
+
+
+def _allowed(name: str, least: int, most: int) -> str:
+    """The range of an argument, in words."""
+    if name.endswith("_bytes"):
+        return f"a number of bytes from {least} ({size_text(least)}) to {most} ({size_text(most)})"
+    return f"a number from {least} to {most}"
 
 
 def agree(asked: Sequence[InitArguments]) -> None:

@@ -27,6 +27,7 @@ from .topology.facts import facts
 from .topology.hardware import read_hardware
 from .topology.layout import Layout
 from .topology.place import place_of
+from .units import size_text
 
 
 class Team(Collectives):
@@ -234,11 +235,11 @@ class Team(Collectives):
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 
         kernel: its first parameter is ``ctx``
-        dtype:  the element type of ``load``, ``store`` and ``real``
+        dtype:  the element type of ``load``, ``store`` and ``real``, and of the arrays that they are given
         most_threads: threads of a block at most, on a GPU: a multiple of 32 up to 512
         resident: blocks that one multiprocessor must be able to hold at a time; the compiler gives a thread the
                   registers that this leaves
-        Raises ValueError (most_threads, resident), Unsupported (dtype).
+        Raises TypeError (not a plain function of ctx and more), ValueError (most_threads, resident), Unsupported (dtype).
         """
         self._guard.check_open()
         return AppKernel(
@@ -275,7 +276,7 @@ class Team(Collectives):
         sizes = " or ".join(map(str, sorted({len(pes) for pes in self.place.nodes})))
         laid = f", laid by {self.layout.name}" if self.layout else ""
         nodes = f"{len(self.place.nodes)} with {sizes} PEs{laid}"
-        workspaces = f"{self._workspaces.held_bytes} bytes of symmetric memory, in {self._workspaces.count}"
+        workspaces = f"{size_text(self._workspaces.held_bytes)} of symmetric memory, in {self._workspaces.count}"
         return [("device", self.device_name), *self._backend.describe(), ("nodes", nodes), ("workspaces", workspaces)]
 
     # End -------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import Unsupported
 from .dtypes import TABLE, DType
+from .span import not_contiguous
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _VERSION, _READ_ONLY = (1, 0), 1  # the newest version that is read, and its flag for read-only tensors
@@ -76,6 +77,8 @@ def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | No
             raise ValueError(f"{type(x).__name__} is read-only, and the call writes to it: pass a copy")
         tensor = versioned.tensor
     else:
+        if writable and _is_read_only_buffer(x):
+            raise ValueError(f"{type(x).__name__} is read-only, and the call writes to it: pass a copy")
         tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     letter = _CODES.get(tensor.code)
     dtype = next((d for d in TABLE.values() if d.kind == letter and 8 * d.item_bytes == tensor.bits), None)
@@ -87,8 +90,16 @@ def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | No
             contiguous = False
         count *= tensor.shape[axis]
     if count and not contiguous:
-        raise ValueError(f"{type(x).__name__} is not contiguous: pass x.contiguous() (or a copy)")
+        raise not_contiguous(type(x).__name__, "a contiguous copy", writable)
     return (tensor.data or 0) + tensor.byte_offset, count, dtype
+
+
+def _is_read_only_buffer(x: Any) -> bool:
+    """Whether an object says by Python's buffer protocol that it is read-only, as JAX's arrays on a CPU do."""
+    try:
+        return memoryview(x).readonly
+    except (TypeError, ValueError, BufferError):  # it has none, or its dtype is not one of the protocol
+        return False
 
 
 def _exported(x: Any) -> Any:

@@ -25,6 +25,23 @@ class Span:
         return self.count * self.dtype.item_bytes
 
 
+def not_contiguous(what: str, copy: str, writable: bool) -> ValueError:
+    """The error for an array with gaps.  copy: what makes a contiguous one; where the call writes, that has the result"""
+    if not writable:
+        return ValueError(f"{what} is not contiguous: pass {copy}")
+    return ValueError(
+        f"{what} is not contiguous: pass y = {copy}, to which the call writes, and copy the result back by x[...] = y"
+    )
+
+
+def not_in_place() -> TypeError:
+    """The error for MPI.IN_PLACE where it means nothing."""
+    return TypeError(
+        "MPI.IN_PLACE is not an array: it stands for x of allreduce, reduce, all_to_all and all_gather, with an array "
+        "as out; to write to x leave out away, or in reduce_scatter pass out=x[me * n : (me + 1) * n]"
+    )
+
+
 def check_alike(**named: Span) -> None:
     """Raise ValueError unless the two spans have the same count and dtype.  The keywords name them in the message."""
     (one, a), (other, b) = named.items()

@@ -19,6 +19,7 @@ from .memory import plain, symmetric
 from .ours import Ours
 from .rivals import RIVALS
 
+RANKS_A_CORE = 2  # at most, for sizes to go as far as on a GPU
 WORKSPACES_BYTES = 256 << 20  # of the symmetric heap, for the library's workspaces
 
 
@@ -38,8 +39,9 @@ def on_host() -> bool:
 
 
 def default_max_bytes() -> int:
-    """The default of the largest size: 64 MiB, or 1 MiB on the host with more than two PEs for each core."""
-    return 1 << 20 if on_host() and MPI.COMM_WORLD.size > 2 * (os.cpu_count() or 1) else 64 << 20
+    """The default of the largest size: 64 MiB, or 1 MiB on the host with more than RANKS_A_CORE ranks for each core."""
+    few_cores = MPI.COMM_WORLD.size > RANKS_A_CORE * (os.cpu_count() or 1)
+    return 1 << 20 if on_host() and few_cores else 64 << 20
 
 
 def heap_bytes(max_bytes: int) -> int | None:

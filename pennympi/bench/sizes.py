@@ -1,4 +1,8 @@
-"""Sizes in bytes: parsed as by nccl-tests, swept, and formatted."""
+"""Sizes in bytes: parsed as by nccl-tests, and swept."""
+
+from ..units import size_text as show
+
+__all__ = ["parse", "show", "sweep"]
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 MOST_SIZES = 1000  # of a sweep
@@ -19,23 +23,15 @@ def sweep(begin: int, end: int, factor: float, step: int) -> list[int]:
     Raises ValueError if the sizes would not grow.
     """
     if begin < 1 or end < begin or (step < 1 and factor <= 1):
-        raise ValueError(f"sizes from {begin} to {end} by {f'adding {step}' if step else f'a factor of {factor:g}'}: "
+        raise ValueError(f"sizes from {show(begin)} to {show(end)} by "
+                         f"{f'adding {show(step)}' if step else f'a factor of {factor:g}'}: "
                          "begin at 1 or more, end no earlier, and grow")  # fmt: skip
     sizes: list[int] = []
     size = begin
     while size <= end:
         if len(sizes) == MOST_SIZES:
-            raise ValueError(f"more than {MOST_SIZES} sizes from {begin} to {end}: step by more, or end earlier")
+            all_of = f"sizes from {show(begin)} to {show(end)}"
+            raise ValueError(f"more than {MOST_SIZES} {all_of}: step by more, or end earlier")
         sizes.append(size)
         size = size + step if step else max(size + 1, int(size * factor))
     return sizes
-
-
-def show(nbytes: int) -> str:
-    """A size in words: 1536 as "1.5 KiB"."""
-    size, unit = float(nbytes), "B"
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            break
-        size /= 1024
-    return f"{size:.4g} {unit}"

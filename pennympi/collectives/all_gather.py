@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from ..arrays.span import overlap
+from mpi4py.MPI import IN_PLACE
+
+from ..arrays.span import Span, overlap
 from ..kernels.all_gather import TABLE
 from ..selection.thresholds import packets_then_direct, selector
 from .base import Collective, Request
@@ -21,7 +23,10 @@ class AllGather(Collective):
 
     def check(self, x: Any, out: Any) -> Request:
         """See ``Collective``."""
-        src, dst = self.backend.span(x, False), self.backend.span(out, True)
+        if x is IN_PLACE:
+            src, dst = self._in_place(out)
+        else:
+            src, dst = self.backend.span(x, False), self.backend.span(out, True)
         self.arrays.holds(src)
         symmetric = self.arrays.holds(dst)
         n = self.job.n_pes
@@ -37,3 +42,11 @@ class AllGather(Collective):
             )
         aligned = not (src.address | dst.address) & 15
         return Request((dst.address, src.address), src.count, src.dtype, "", aligned, reach=int(symmetric))
+
+    def _in_place(self, out: Any) -> tuple[Span, Span]:
+        """This PE's part of out, and out.  Raises ValueError."""
+        dst, n_pes = self.backend.span(out, True), self.job.n_pes
+        count = dst.count // n_pes
+        if count * n_pes != dst.count:
+            raise ValueError(f"out has {dst.count} elements, which are no equal parts for {n_pes} PEs: pad it")
+        return Span(dst.address + self.job.me * count * dst.dtype.item_bytes, count, dst.dtype, out), dst

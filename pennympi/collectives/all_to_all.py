@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from mpi4py.MPI import IN_PLACE
+
 from ..arrays.span import check_pair
 from ..kernels.all_to_all import TABLE
 from ..selection.thresholds import packets_then_direct, selector
@@ -21,6 +23,8 @@ class AllToAll(Collective):
 
     def check(self, x: Any, out: Any) -> Request:
         """See ``Collective``."""
+        if x is IN_PLACE:
+            x, out = out, None
         src = dst = self.backend.span(x, out is None)
         self.arrays.holds(src)
         symmetric = False  # in place, no peer may write before this PE has sent

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from mpi4py.MPI import IN_PLACE
+
 from ..arrays.operators import operator_name
 from ..arrays.span import check_pair
 from ..backend import Run
@@ -31,6 +33,8 @@ class AllReduce(Collective):
     def check(self, x: Any, out: Any, op: Any) -> Request:
         """See ``Collective``."""
         name = operator_name(op)
+        if x is IN_PLACE:
+            x, out = out, None
         src = dst = self.backend.span(x, out is None)
         self.arrays.holds(src)
         if out is not None and out is not x:

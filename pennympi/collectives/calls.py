@@ -23,7 +23,8 @@ class Collectives:
 
     They return at once and run in stream order, and can be captured in a CUDA graph.  On several streams, in plans,
     graphs and other teams of the process too, they run in the order in which the process issued them.
-    x, out: contiguous arrays on the team's device, symmetric or not, of any length and alignment
+    x, out: contiguous arrays on the team's device, symmetric or not, of any length and alignment.  MPI.IN_PLACE as x of
+            allreduce, reduce, all_to_all or all_gather: what out holds
     op:     "sum", "prod", "min", "max", "avg", or MPI.SUM, MPI.PROD, MPI.MIN, MPI.MAX; 16-bit floats are added in
             float32 and rounded once
     algorithm: a name of the README's tables, or "auto"

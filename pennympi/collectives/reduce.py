@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from mpi4py.MPI import IN_PLACE
+
 from ..arrays.operators import operator_name
 from ..arrays.span import check_pair
 from ..kernels.reduce import TABLE
@@ -23,6 +25,8 @@ class Reduce(Collective):
         """See ``Collective``.  ``out`` is checked on the root only, as in MPI."""
         name, root = operator_name(op), check_root(root, self.job.n_pes)
         at_root = self.job.me == root
+        if x is IN_PLACE:
+            x, out = out, None
         src = dst = self.backend.span(x, at_root and out is None)
         self.arrays.holds(src)
         if at_root and out is not None and out is not x:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from mpi4py.MPI import IN_PLACE
+
 from ..arrays.dtypes import DType
 from ..arrays.span import Span, check_alike, check_apart
 from ..backend import Run
@@ -24,6 +26,8 @@ class AllReducePlus(AllReduce):
 
     def check(self, x: Any, out: Any, op: Any, residual: Any = None) -> Request:
         """See ``Collective``."""
+        if x is IN_PLACE:
+            x, out = out, None
         request = super().check(x, out, op)
         (dst, src), count, dtype = request.addresses, request.count, request.dtype
         added = self.backend.span(residual, False)

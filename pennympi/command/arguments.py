@@ -22,7 +22,7 @@ def size(least: int = 1, most: int = MOST_BYTES) -> Type:
         except ValueError:
             value = -1
         if not least <= value <= most:
-            allowed = f"a size from {least} to {most}, with an optional K, M or G (64K)"
+            allowed = f"a size from {least} to {most >> 30}G, with an optional K, M or G (64K)"
             raise ArgumentTypeError(f"{shown(text)} is not {allowed}")
         return value
 

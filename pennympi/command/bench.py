@@ -33,19 +33,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("case", choices=[*CASES, ACCURACY], help="a collective, or accuracy: the error of AllReduce's sum")
     add("-b", "--minbytes", type=size(), default=1 << 10, metavar="SIZE", help="smallest size (1K)")
-    add("-e", "--maxbytes", type=size(), default=0, metavar="SIZE", help="largest (64M; 1M if cores are few)")
+    few_cores = f"1M without a GPU, for more than {setup.RANKS_A_CORE} ranks a core"
+    add("-e", "--maxbytes", type=size(), default=0, metavar="SIZE", help=f"largest (64M; {few_cores})")
     add("-f", "--stepfactor", type=real(1.001, 1e6), default=4, help="factor from one size to the next (%(default)g)")
     add("-i", "--stepbytes", type=size(), default=0, metavar="SIZE", help="step, instead of a factor")
     add("--sizes", type=listed(size()), default=[], metavar="LIST", help="these sizes instead, such as 7,1023,64K")
     add("-n", "--iters", type=whole(1, 10**6), default=0, help=f"calls of one measurement ({CALLS}, fewer for long ones)")
     add("-w", "--warmup_iters", type=whole(0, 10**6), default=WARMUP_CALLS, help="calls before it (%(default)d)")
     add("--budget-ms", type=real(0.01, 1e6), default=100, help="time for one number; more: more repeats (%(default)g)")
-    add(
-        "-d", "--datatype", type=names(DTYPES, "dtype", NCCL_NAMES), help="dtypes, or nccl-tests' names, or all (float32)"
-    )
+    own = f"float32; of accuracy {' and '.join(accuracy.DTYPES)}"
+    text = f"dtypes, or nccl-tests' names, or all ({own})"
+    add("-d", "--datatype", type=names(DTYPES, "dtype", NCCL_NAMES), help=text)
     add("-o", "--op", type=names(OPS, "op"), default=["sum"], help="some of sum, prod, min, max and avg, or all (sum)")
     add("-r", "--root", type=whole(0, 1 << 20), default=0, help="the root of broadcast and reduce (%(default)d)")
-    add("-c", "--check", type=int, default=1, choices=(0, 1), help="1 compares every element with the exact result")
+    add(
+        "-c",
+        "--check",
+        type=whole(0, 1),
+        default=1,
+        metavar="0|1",
+        help="1 compares every element with the exact result (1)",
+    )
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--graph", action="store_true", help="run calls in a CUDA graph (the default on GPUs)")
     mode.add_argument("--eager", action="store_true", help="launch calls one by one")
@@ -53,7 +61,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--symmetric", action="store_true", help="put the library's buffers in the symmetric heap")
     rivals = names(RIVALS, "rival", also_all=False)
     add("--against", type=rivals, default=[], metavar="LIST", help=f"other libraries: {', '.join(RIVALS)}")
-    add("--algorithm", help="auto, names, or each for all that can run (auto; each with --topology)")
+    each = "each with --topology, --blocks, --piece-bytes or --threads"
+    add("--algorithm", help=f"auto, names, or each for all that can run (auto; {each})")
     add("--blocks", type=listed(whole(1, 1 << 16)), default=[], metavar="LIST", help="blocks, instead of the plan's")
     add("--piece-bytes", type=listed(size()), default=[], metavar="LIST", help="size of a message, instead of the plan's")
     threads = listed(whole(WARP_THREADS, MAX_THREADS, multiple=WARP_THREADS))

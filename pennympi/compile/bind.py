@@ -8,6 +8,8 @@ compiled along with it, and numbers stay the constants they are.
 import dis
 import hashlib
 import inspect
+import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -126,18 +128,23 @@ def kernel_hash(kernel: Callable[..., Any]) -> str:
     digest = hashlib.sha256()
     files: set[str] = set()
     for function in _called(kernel, {}):
-        files.add(inspect.getsourcefile(function) or function.__code__.co_filename)
+        code, source = function.__code__, inspect.getsourcefile(function) or function.__code__.co_filename
+        files.add(source)
+        if not os.path.exists(source):  # typed at a prompt, or in a notebook
+            digest.update(code.co_code + f"{code.co_consts} {code.co_names}".encode())
         digest.update(f"{function.__qualname__} {function.__code__.co_firstlineno}\n".encode())
         for name, value in _found(function).items():
             if isinstance(value, type) and hasattr(value, "_fields"):
-                files.add(inspect.getfile(value))
+                digest.update(f"{name} = {value._fields}\n".encode())
+                files.add(getattr(sys.modules.get(value.__module__), "__file__", None) or "")
             elif (getattr(value, "__file__", None) or "").endswith(".py"):  # a module, whose numbers it may read
                 files.add(value.__file__)
             else:
                 digest.update(f"{name} = {_constant(value)}\n".encode())
     for source in sorted(files):
-        with open(source, "rb") as file:
-            digest.update(file.read())
+        if os.path.exists(source):
+            with open(source, "rb") as file:
+                digest.update(file.read())
     return digest.hexdigest()[:32]
 
 

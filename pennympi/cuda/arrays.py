@@ -4,10 +4,13 @@ from typing import Any
 
 import cupy
 import numpy as np
+from mpi4py.MPI import IN_PLACE
 
 from ..arrays import dlpack
 from ..arrays.dtypes import dtype_of
-from ..arrays.span import Span
+from ..arrays.span import Span, not_contiguous, not_in_place
+
+_UNREGISTERED, _DEVICE = 0, 2  # cudaMemoryType: of neither, and of one device (1 and 3: host and managed memory)
 
 
 def span(x: Any, writable: bool, device: int) -> Span:
@@ -17,7 +20,7 @@ def span(x: Any, writable: bool, device: int) -> Span:
     """
     if isinstance(x, cupy.ndarray):
         if not x.flags.c_contiguous:
-            raise ValueError("the array is not contiguous: pass cupy.ascontiguousarray(x)")
+            raise not_contiguous("the array", "cupy.ascontiguousarray(x)", writable)
         if x.data.device_id != device:
             raise ValueError(
                 f"the array lies on device {x.data.device_id} and this PE uses device {device}: copy it there"
@@ -29,9 +32,11 @@ def span(x: Any, writable: bool, device: int) -> Span:
             "copy it with cupy.asarray, or init(backend='host')"
         )
     if type(x).__module__ == "torch":
-        return _torch(x, device)
+        return _torch(x, writable, device)
+    if x is IN_PLACE:
+        raise not_in_place()
     if hasattr(x, "__cuda_array_interface__"):
-        return _interface(x, writable)
+        return _interface(x, writable, device)
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
         return Span(*dlpack.read(x, writable, (dlpack.CUDA, dlpack.CUDA_MANAGED), device), x)
     raise TypeError(
@@ -39,17 +44,17 @@ def span(x: Any, writable: bool, device: int) -> Span:
     )
 
 
-def _torch(x: Any, device: int) -> Span:
+def _torch(x: Any, writable: bool, device: int) -> Span:
     if not x.is_cuda:
         raise ValueError("the tensor lies in host memory and this team runs on the cuda backend: pass x.cuda()")
     if x.device.index != device:
         raise ValueError(f"the tensor lies on device {x.device.index} and this PE uses device {device}: move it there")
     if not x.is_contiguous():
-        raise ValueError("the tensor is not contiguous: pass x.contiguous()")
+        raise not_contiguous("the tensor", "x.contiguous()", writable)
     return Span(x.data_ptr(), x.numel(), dtype_of(str(x.dtype).removeprefix("torch.")), x)
 
 
-def _interface(x: Any, writable: bool) -> Span:
+def _interface(x: Any, writable: bool, device: int) -> Span:
     described = x.__cuda_array_interface__
     dtype = dtype_of(np.dtype(described["typestr"]))
     shape, strides = described["shape"], described.get("strides")
@@ -59,6 +64,20 @@ def _interface(x: Any, writable: bool) -> Span:
     expected = dtype.item_bytes
     for axis in reversed(range(len(shape))):
         if strides is not None and shape[axis] > 1 and strides[axis] != expected:
-            raise ValueError(f"{type(x).__name__} is not contiguous: pass a copy")
+            raise not_contiguous(type(x).__name__, "a contiguous copy", writable)
         expected *= shape[axis]
-    return Span(int(address or 0), int(np.prod(shape, dtype=np.int64)), dtype, x)
+    span = Span(int(address or 0), int(np.prod(shape, dtype=np.int64)), dtype, x)
+    if span.count:
+        _check_place(span, device)
+    return span
+
+
+def _check_place(span: Span, device: int) -> None:
+    """Raise ValueError for memory of another device, and of the host that no device reaches."""
+    found = cupy.cuda.runtime.pointerGetAttributes(span.address)
+    if found.type == _DEVICE and found.device != device:
+        raise ValueError(
+            f"{type(span.owner).__name__} lies on device {found.device} and this PE uses device {device}: copy it there"
+        )
+    if found.type == _UNREGISTERED:
+        raise ValueError(f"{type(span.owner).__name__} lies in host memory: copy it with cupy.asarray")

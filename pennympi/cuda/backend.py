@@ -19,6 +19,7 @@ from ..job.device_liveness import DeviceLiveness
 from ..job.job import Job, open_jobs
 from ..job.watch import Lookout
 from ..settings import setting
+from ..units import size_text
 from . import arrays, streams, world
 from .aside import beside_captures
 from .compile import HALVED, OVERLAP_CC, Target, call_number, cubin
@@ -224,13 +225,14 @@ class CudaBackend:
     def describe(self) -> list[tuple[str, str]]:
         reached = sum(d is not None for d in self._reach)
         segments = self._world.segments
+        free, whole = size_text(segments.ranges.free_bytes), size_text(segments.nbytes)
         driver_version = checked(driver.cuDriverGetVersion())
         return [
             ("NVSHMEM", world.version()),
             ("CUDA driver", f"{driver_version // 1000}.{driver_version % 1000 // 10}, CuPy {cupy.__version__}"),
             ("compute capability", f"{self._cc[0]}.{self._cc[1]}"),
             ("a call holds", f"at most one block on each of {self.max_blocks} multiprocessors (fewer with sms=)"),
-            ("heap", f"{segments.ranges.free_bytes >> 20} of {segments.nbytes >> 20} MiB free, shared by all teams"),
+            ("heap", f"{free} of {whole} free, shared by all teams"),
             ("first team", f"{segments.n_pes} PEs, {self._world.n_sharing} of them on this device"),
             ("links", f"{reached} of {self._job.n_pes} PEs by pointer (NVLink or PCIe), the others by NVSHMEM puts"),
         ]

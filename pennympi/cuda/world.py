@@ -24,6 +24,7 @@ from ..job.job import Job
 from ..job.membership import ranks_in_first_team
 from ..memory.order import Order
 from ..settings import setting
+from ..units import size_text
 from . import streams
 from .aside import Aside
 from .heap import Segments
@@ -148,7 +149,7 @@ def register(address: int, nbytes: int) -> None:
     """nvshmemx_buffer_register: the host bindings have no name for it."""
     status = _library().nvshmemx_buffer_register(ctypes.c_void_p(address), ctypes.c_size_t(nbytes))
     if status:
-        raise Unsupported(f"NVSHMEM refused to register {nbytes} bytes (status {status}): is it memory of cudaMalloc?")
+        raise Unsupported(f"NVSHMEM can't register {size_text(nbytes)} (status {status}): is it memory of cudaMalloc?")
 
 
 def unregister(address: int) -> None:

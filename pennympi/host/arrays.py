@@ -4,10 +4,11 @@ import ctypes
 from typing import Any
 
 import numpy as np
+from mpi4py.MPI import IN_PLACE
 
 from ..arrays import dlpack
 from ..arrays.dtypes import dtype_of
-from ..arrays.span import Span
+from ..arrays.span import Span, not_contiguous, not_in_place
 
 _addressof, _at_start = ctypes.addressof, (ctypes.c_char * 0).from_buffer
 
@@ -28,6 +29,8 @@ def span(x: Any, writable: bool) -> Span:
                 f"{type(x).__name__} lies in device memory and this team runs on the host backend: "
                 "copy it with cupy.asnumpy, or init(backend='cuda')"
             )
+        if x is IN_PLACE:
+            raise not_in_place()
         if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
             return Span(*dlpack.read(x, writable, (dlpack.CPU,)), x)
         try:
@@ -37,7 +40,7 @@ def span(x: Any, writable: bool) -> Span:
                 f"{type(x).__name__} is not an array: give a NumPy array, a buffer, or an object with __dlpack__"
             ) from None
     if not x.flags.c_contiguous:
-        raise ValueError("the array is not contiguous: pass numpy.ascontiguousarray(x)")
+        raise not_contiguous("the array", "numpy.ascontiguousarray(x)", writable)
     if writable and not x.flags.writeable:
         raise ValueError("the array is read-only, and the call writes to it: pass a copy")
     return Span(address_of(x), x.size, dtype_of(x.dtype), x)

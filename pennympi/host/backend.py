@@ -19,6 +19,7 @@ from ..job import liveness
 from ..job.job import open_jobs
 from ..memory.order import Order
 from ..settings import setting
+from ..units import size_text
 from . import arrays, streams
 from .compile import compile_kernel
 from .heap import Heap
@@ -168,7 +169,7 @@ class HostBackend:
 
     def describe(self) -> list[tuple[str, str]]:
         return [
-            ("heap", f"{self._heap.size_bytes} bytes a PE in memory that the node shares"),
+            ("heap", f"{size_text(self._heap.size_bytes)} a PE in memory that the node shares"),
             ("links", "shared memory, all to all"),
         ]
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import Unsupported
+from ..units import size_text
 
 PAGE_BYTES = mmap.PAGESIZE
 _NO_FILE = -1
@@ -99,7 +100,7 @@ class SharedMemory:
         if any(errors):
             self.close()
             pe, error = next((pe, error) for pe, error in enumerate(errors) if error)
-            raise Unsupported(f"PE {pe} can't have {what}, {self.nbytes} bytes that its node shares: {error.text}")
+            raise Unsupported(f"PE {pe} can't have {what}, {size_text(self.nbytes)} that its node shares: {error.text}")
         base, number = ctypes.addressof(self.buffer), list(pes).index(me)
         self.addresses = [base + self.part_bytes * k for k in range(len(pes))]
         self._start, self.address = self.part_bytes * number, self.addresses[number]
@@ -193,10 +194,11 @@ def describe_room() -> str:
     """What is free of the node's memory and of /dev/shm, in words."""
     try:
         room = os.statvfs("/dev/shm")
-        shm = f"/dev/shm has {room.f_bavail * room.f_frsize >> 10} of {room.f_blocks * room.f_frsize >> 10} KiB free"
+        free, whole = size_text(room.f_bavail * room.f_frsize), size_text(room.f_blocks * room.f_frsize)
+        shm = f"/dev/shm has {free} of {whole} free"
     except OSError:
         shm = "there is no /dev/shm"
-    return f"{shm}, the node {room_bytes() >> 20} MiB of memory"
+    return f"{shm}, the node {size_text(room_bytes())} of memory"
 
 
 def _anonymous() -> tuple[int, str]:

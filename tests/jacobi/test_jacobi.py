@@ -189,6 +189,19 @@ def test_lines_of_the_sample(capsys):
     assert bandwidths[1] == pytest.approx(1.5 * bandwidths[0]), "Chebyshev reads one field more"
 
 
+def test_a_run_that_converges_early_is_compared_with_as_many_sweeps_of_one_pe():
+    """50 sweeps were timed on one PE and scaled to --niter; the run stopped after a tenth of these."""
+    problem, serial = Problem(128, 64, niter=1000), SerialTime("single", 2.0, 50, 1000, [])
+    timing = report.Timing(0.1, 100, serial, replace(serial, variant="blocked", runtime_s=1.0), 1e10, 1e-5, [])
+    line = report.nvidia_lines(problem, 2, timing)[1]
+    assert line == "64x128: 1 GPU:   0.2000 s, 2 GPUs:   0.1000 s, speedup:     2.00, efficiency:   100.00"
+    assert report.csv_line(problem, 2, timing).endswith(", 0.100000, 0.200000")
+    timing.phases.append({"compute": 8.0, "halo": 4.0, "exposed": 1.0, "norm": 0.5, "nothing": 0.5, "total": 10.0})
+    lines = report.our_lines(problem, 2, Outcome(100, "converged"), timing)
+    assert lines[2] == "One PE alone, single: 0.2000 s (from 50 sweeps); speedup 2.00, efficiency 100.0 %"
+    assert lines[3].startswith("Our fastest on one PE, blocked: 0.1000 s (from 50 sweeps); speedup 1.00")
+
+
 def test_phases():
     busy = {"compute": [(0.0, 2.0), (3.0, 4.0), (1.0, 2.5)], "halo": [(2.0, 3.5)], "norm": [(4.0, 4.5)]}
     us = phases.Phases(2, 6.0, busy).per_sweep_us()

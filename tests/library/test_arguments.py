@@ -120,7 +120,21 @@ def test_not_contiguous(team, a):
         bad(team, ValueError, "not contiguous: pass", team.put, x, x, 0)
         bad(team, ValueError, "not contiguous: pass", team.get, x, x, 0)
         bad(team, ValueError, "not contiguous: pass", team.exchange, x, x, team.me)
-    both(team, ValueError, "not contiguous: pass", a.x[:8], a.out[::2])
+        both(team, ValueError, "copy the result back by x[...] = y", x)  # in place, a copy alone would lose it
+    both(team, ValueError, "copy the result back by x[...] = y", a.x[:8], a.out[::2])
+    bad(team, ValueError, "ascontiguousarray(x)", team.put, a.x[:8], a.out[::2], 0)
+
+
+def test_in_place_where_it_means_nothing(team, a):
+    both(team, TypeError, "MPI.IN_PLACE is not an array", a.x, MPI.IN_PLACE)
+    both(team, TypeError, "is not a", MPI.IN_PLACE)
+    for call in (team.broadcast, team.plan_broadcast):
+        bad(team, TypeError, "MPI.IN_PLACE is not an array", call, MPI.IN_PLACE)
+    for call in (team.reduce_scatter, team.plan_reduce_scatter):
+        bad(team, TypeError, "pass out=x[me * n : (me + 1) * n]", call, MPI.IN_PLACE, a.x)
+    bad(team, TypeError, "MPI.IN_PLACE is not an array", team.put, a.x, MPI.IN_PLACE, 0)
+    if team.n_pes > 1:
+        bad(team, ValueError, "no equal parts", team.all_gather, MPI.IN_PLACE, a.out[: team.n_pes + 1])
 
 
 def test_read_only(team, a):

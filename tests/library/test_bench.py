@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.bench import memory, plan_overrides, plot, result, sizes
+from pennympi.bench import memory, plan_overrides, plot, result, setup, sizes
 from pennympi.bench.cases import CASES
 from pennympi.bench.ours import Ours
 from pennympi.bench.run import Options, Run
@@ -112,6 +112,18 @@ def test_sizes():
         sizes.parse("64Q")
     with pytest.raises(ValueError, match="grow"):
         sizes.sweep(1, 8, 1, 0)
+
+
+def test_the_help_says_the_rules_of_the_code(monkeypatch):
+    monkeypatch.setenv("PENNYMPI_BACKEND", "host")
+    parser = argparse.ArgumentParser()
+    bench.arguments(parser)
+    text = " ".join(parser.format_help().split())
+    assert "largest (64M; 1M without a GPU, for more than 2 ranks a core)" in text
+    assert "each with --topology, --blocks, --piece-bytes or --threads" in text and "of accuracy float16" in text
+    for ranks_a_core, most_bytes in ((2, 64 << 20), (0, 1 << 20)):  # there is one rank
+        monkeypatch.setattr(setup, "RANKS_A_CORE", ranks_a_core)
+        assert setup.default_max_bytes() == most_bytes
 
 
 def test_long_calls_get_fewer_repeats():

@@ -137,6 +137,19 @@ def test_views_and_streams(team):
     assert same(x, [1] * 8 + [32] * 16 + [1] * 40)
 
 
+def test_kernels_that_were_typed(team):
+    """At a prompt or in a notebook there is no file; two of one name and line are still two."""
+    for factor in (2, 3):
+        scope = {"__name__": "__main__", "lanes": lanes, "load": load, "store": store, "real": real, "Row": Row}
+        loop = "for i in lanes(0, x.n): "
+        text = f"def typed(ctx, x: Row):\n    {loop}store(x.address, i, real({factor}) * load(x.address, i))"
+        exec(compile(text, "<typed>", "exec"), scope)
+        x = device(team, np.ones(9, np.float32))
+        team.kernel(scope["typed"])(1, Row(x, 9))
+        team.synchronize()
+        assert same(x, np.full(9, factor))
+
+
 def test_no_arguments(team):
     team.kernel(nothing)(1)
     team.synchronize()

@@ -65,17 +65,20 @@ def _mesh(problem: Problem, sweeps: int) -> str:
     return f"{sweeps} iterations on {problem.ny} x {problem.nx} mesh with norm check every {problem.nccheck} iterations"
 
 
+def alone_s(timing: Timing, alone: SerialTime | None) -> float:
+    """Seconds that one PE takes for the sweeps of this run, which may have converged early; 0 if that is not known."""
+    return alone.runtime_s / alone.of * timing.sweeps if alone else 0.0
+
+
 def speedup(n_pes: int, timing: Timing, alone: SerialTime | None) -> tuple[float, float]:
     """(speedup, efficiency in per cent) against a run on one PE; zeros if its time is not known."""
-    if alone is None:
-        return 0.0, 0.0
-    ratio = alone.runtime_s / alone.of * timing.sweeps / timing.runtime_s
+    ratio = alone_s(timing, alone) / timing.runtime_s
     return ratio, ratio / n_pes * 100
 
 
 def nvidia_lines(problem: Problem, n_pes: int, timing: Timing) -> list[str]:
     """The last two lines of NVIDIA's sample."""
-    serial_s = timing.serial.runtime_s if timing.serial else 0.0
+    serial_s = alone_s(timing, timing.serial)
     ratio, efficiency = speedup(n_pes, timing, timing.serial)
     return [
         f"Num GPUs: {n_pes}.",
@@ -86,7 +89,7 @@ def nvidia_lines(problem: Problem, n_pes: int, timing: Timing) -> list[str]:
 
 def csv_line(problem: Problem, n_pes: int, timing: Timing) -> str:
     """NVIDIA's csv line: type, nx, ny, iter_max, nccheck, num_devices, p2p, runtime, runtime_serial."""
-    serial_s = timing.serial.runtime_s if timing.serial else 0.0
+    serial_s = alone_s(timing, timing.serial)
     return (
         f"{CSV_NAME}, {problem.nx}, {problem.ny}, {problem.niter}, {problem.nccheck}, {n_pes}, 1, "
         f"{timing.runtime_s:.6f}, {serial_s:.6f}"
@@ -116,8 +119,8 @@ def _alone_lines(n_pes: int, timing: Timing) -> list[str]:
     lines = []
     for name, alone in (("One PE alone", timing.serial), ("Our fastest on one PE", timing.fastest)):
         ratio, efficiency = speedup(n_pes, timing, alone)
-        scaled = "" if alone.measured == alone.of else f" (from {alone.measured} sweeps)"
-        seconds = f"{name}, {alone.variant}: {alone.runtime_s:.4f} s{scaled}"
+        scaled = "" if alone.measured == timing.sweeps else f" (from {alone.measured} sweeps)"
+        seconds = f"{name}, {alone.variant}: {alone_s(timing, alone):.4f} s{scaled}"
         lines.append(f"{seconds}; speedup {ratio:.2f}, efficiency {efficiency:.1f} %")
     return lines if timing.fastest is not timing.serial else lines[:1]
 
@@ -180,7 +183,8 @@ def as_dict(
         "serial": asdict(timing.serial) if timing.serial else None,
         "speedup": ratio,
         "efficiency_percent": efficiency,
-        "fastest_serial": {"variant": timing.fastest.variant, "runtime_s": timing.fastest.runtime_s}
+        "serial_runtime_s": alone_s(timing, timing.serial),
+        "fastest_serial": {"variant": timing.fastest.variant, "runtime_s": alone_s(timing, timing.fastest)}
         if timing.fastest
         else None,
         "efficiency_of_fastest_percent": speedup(team.n_pes, timing, timing.fastest)[1],
