@@ -1,10 +1,11 @@
 """The types by which an editor and a type checker know the library's arguments and results.
 
-``from pennympi.annotations import Op, Plan`` annotates a program of one's own.  tests/library/test_annotations.py compares
-the Literals with the tables.
+``from pennympi.annotations import Op, Plan`` annotates a program of one's own.  tests/library/test_annotations.py
+compares the Literals with the tables.
 """
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 from mpi4py import MPI
@@ -49,6 +50,7 @@ class CudaArray(Protocol):
 MPIBuffer: TypeAlias = list[Any] | tuple[Any, ...]  # [x, MPI.DOUBLE] or [x, count, MPI.DOUBLE]
 Array: TypeAlias = Buffer | DLPackArray | CudaArray | MPIBuffer  # what calls take
 Number: TypeAlias = bool | int | float | complex | np.number[Any] | np.bool_
+Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 DTypeLike: TypeAlias = Any  # a name, or a dtype of NumPy, CuPy, ml_dtypes or PyTorch
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..arrays.operators import operator_name
+from ..arrays.operators import reduction
 from ..arrays.span import check_pair
 from ..backend import Run
 from ..compile.bind import parameters
@@ -30,15 +30,15 @@ class AllReduce(Collective):
 
     def check(self, x: Any, out: Any, op: Any) -> Request:
         """See ``Collective``."""
-        name = operator_name(op)
         src = dst = self.backend.span(x, out is None)
         self.arrays.holds(src)
         if out is not None and out is not x:
             dst = self.backend.span(out, True)
             self.arrays.holds(dst)
             check_pair(src, dst)
+        name, dtype, numbers = reduction(op, src.dtype)
         aligned = not (src.address | dst.address) & 15
-        return Request((dst.address, src.address), src.count, src.dtype, name, aligned)
+        return Request((dst.address, src.address), src.count * numbers, dtype, name, aligned)
 
     def algorithm_of_plan(self, request: Request, algorithm: str | Algorithm) -> str | Algorithm:
         """An algorithm that writes the peers' ``out``, where all PEs pass the same symmetric array.  Collective."""
