@@ -9,7 +9,7 @@ import numpy as np
 
 from .annotations import AnyStream, Array, DTypeLike, ExchangeForm, NewArray, Number, Priority, Shape, Stream
 from .app_kernel import AppKernel
-from .arrays.dtypes import MOVED, dtype_of, scalar
+from .arrays.dtypes import MOVED, dtype_of, dtype_of_value, scalar
 from .backend import Backend
 from .call_guard import FINALIZED, CallGuard
 from .collectives.base import CollectiveContext
@@ -71,7 +71,7 @@ class Team(Collectives):
         _open.add(self)
 
     # Symmetric arrays ------------------------------------------------------------------
-    def empty(self, shape: Shape, dtype: DTypeLike = "float32") -> NewArray:
+    def empty(self, shape: Shape, dtype: DTypeLike = "float64") -> NewArray:
         """A symmetric array that is not set: numpy.ndarray on the host, cupy.ndarray on a GPU.  Collective.
 
         shape: int or ints, dtype: name or dtype; the same on every PE
@@ -80,15 +80,16 @@ class Team(Collectives):
         self._guard.check_open()
         return self._arrays.empty(shape, dtype)
 
-    def full(self, shape: Shape, value: Number, dtype: DTypeLike = "float32") -> NewArray:
+    def full(self, shape: Shape, value: Number, dtype: DTypeLike = None) -> NewArray:
         """A symmetric array with every element ``value``, a number.  Collective.
 
+        dtype: name or dtype; None: that of the value, int64 of an int and float64 of a float, as in numpy.full
         Raises as ``empty``; on every PE TypeError or ValueError for a value that the dtype can't hold on one of them.
         """
-        array = self.empty(shape, dtype)
+        array = self.empty(shape, dtype_of_value(value) if dtype is None else dtype)
         return self._arrays.set(array, lambda: self._backend.fill(array, scalar(value, array.dtype)))
 
-    def zeros(self, shape: Shape, dtype: DTypeLike = "float32") -> NewArray:
+    def zeros(self, shape: Shape, dtype: DTypeLike = "float64") -> NewArray:
         """A symmetric array of zeros.  Collective.  Raises as ``empty``."""
         return self.full(shape, 0, dtype)
 

@@ -73,6 +73,14 @@ def scalar(value: Any, dtype: np.dtype) -> np.ndarray:
     return number
 
 
+def dtype_of_value(value: Any) -> DType:
+    """NumPy's dtype of a number; float64 for anything that ``scalar`` refuses, later and on every PE."""
+    try:
+        return _BY_NUMPY.get(np.asarray(value).dtype, TABLE["float64"])
+    except (TypeError, ValueError):
+        return TABLE["float64"]
+
+
 def dtype_of(spec: Any) -> DType:
     """The row of ALL for a name, a dtype of NumPy, CuPy, ml_dtypes or PyTorch, or a scalar type.
 

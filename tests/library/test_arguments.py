@@ -18,11 +18,11 @@ class Arrays:
     """What the calls below are made with."""
 
     def __init__(self, team):
-        self.x, self.out = team.full(COUNT, 1), team.full(COUNT, 7)
-        self.grid = team.zeros((4, 4))
+        self.x, self.out = team.full(COUNT, 1, "float32"), team.full(COUNT, 7, "float32")
+        self.grid = team.zeros((4, 4), "float32")
         self.signals = team.signals(2)
         self.plain = device(team, np.ones(COUNT, np.float32))
-        self.freed = team.full(COUNT, 1)
+        self.freed = team.full(COUNT, 1, "float32")
         team.free(self.freed)
         self.owned = (self.x, self.out, self.grid, self.signals)
 
@@ -58,7 +58,7 @@ def nothing_sent_and_still_usable(team, a):
     team.synchronize()
     assert same(a.x, np.ones(COUNT)) and same(a.out, np.full(COUNT, 7)) and same(a.plain, np.ones(COUNT))
     assert same(a.signals, np.zeros(2))
-    x = team.full(3, team.me)
+    x = team.full(3, team.me, "float32")
     team.allreduce(x)
     assert same(x, np.full(3, sum(range(team.n_pes)))), to_numpy(x)
     team.free(x)
@@ -258,7 +258,7 @@ def test_init(team, a):
 
 def test_finalized(team, a):
     other = pennympi.init()
-    x = other.zeros(4)
+    x = other.zeros(4, "float32")
     other.finalize()
     other.finalize()  # does nothing
     calls = (

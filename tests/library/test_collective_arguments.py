@@ -35,7 +35,7 @@ def test_bad_arguments(team, collective):
     x, out = case.fresh(team.array, call)
     given, before = to_numpy(x), to_numpy(out)
     refused = Refused(team, case, call)
-    freed = team.zeros(4 * n * COUNT)
+    freed = team.zeros(4 * n * COUNT, "float32")
     if case.name != "reduce" or me == call.root:  # elsewhere, out is not looked at
         bad_out(team, case, refused, x, out, freed)
     strided = freed[::2][: x.size]

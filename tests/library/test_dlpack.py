@@ -108,7 +108,7 @@ def test_dlpack_offset_and_size(team):
 
 def test_dlpack_symmetric(team):
     """A symmetric array behind DLPack is still symmetric."""
-    x, y = team.full(9, team.me), team.full(9, -1)
+    x, y = team.full(9, team.me, "float32"), team.full(9, -1, "float32")
     right = (team.me + 1) % team.n_pes
     team.put(Capsule(y), Capsule(x), right)
     team.barrier()
