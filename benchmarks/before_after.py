@@ -76,7 +76,7 @@ def measured(pennympi, backend):
     with pennympi.init(backend=backend, heap_bytes=64 << 20) as team:
         n, me = team.n_pes, team.me
         after, partner = (me + 1) % n, me ^ 1 if me ^ 1 < n else me
-        x, out, inbox = team.full(2, me + 1), team.zeros(2), team.zeros(2)
+        x, out, inbox = team.full(2, me + 1, "float32"), team.zeros(2, "float32"), team.zeros(2, "float32")
         plan, stream = team.plan_allreduce(x, out), team.stream()
         calls = {
             "eager": lambda: team.allreduce(x, out, stream=stream),
@@ -91,7 +91,7 @@ def measured(pennympi, backend):
         for name, call in calls.items():
             found[f"host, {name}"] = host_us(team, call, **more)
         for size in SIZES:
-            x, out = team.full(size // 4, me + 1), team.zeros(size // 4)
+            x, out = team.full(size // 4, me + 1, "float32"), team.zeros(size // 4, "float32")
             plan = team.plan_allreduce(x, out)
 
             def eager(stream=None, x=x, out=out):

@@ -36,7 +36,7 @@ def series(cupy, team, stream, burst, calls):
 def rows(pennympi, cupy, team, nbytes):
     """(what, host_us, device_us) for each kind of call, on float32 vectors of ``nbytes`` bytes."""
     n, me = team.n_pes, team.me
-    x, out = team.full(nbytes // 4, me + 1), team.zeros(nbytes // 4)
+    x, out = team.full(nbytes // 4, me + 1, "float32"), team.zeros(nbytes // 4, "float32")
     a, b = team.stream(), team.stream()
     plan = team.plan_allreduce(x, out)
     for call in (lambda s: team.allreduce(x, out, stream=s), plan):

@@ -16,16 +16,17 @@ which each thread calls for itself.  Four rules keep a kernel right on both devi
 3. Every line about an array states its shape and unit.
 4. No kernel knows its backend.
 """
+# mypy: disable-error-code="empty-body"
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
-_Stub = Callable[..., Any]
+_Primitive = TypeVar("_Primitive", bound=Callable[..., Any])
 POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
 EPOCH_BITS = 46  # of the number of a round; the signature of the call lies above it, below POISON
 
 
-def _primitive(function: _Stub) -> _Stub:
+def _primitive(function: _Primitive) -> _Primitive:
     """Mark a stub so that ``bind`` replaces it, and make a direct call an error."""
 
     def stub(*args: Any) -> Any:
@@ -37,39 +38,39 @@ def _primitive(function: _Stub) -> _Stub:
     stub.__name__, stub.__qualname__, stub.__doc__ = function.__name__, function.__name__, function.__doc__
     stub.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature help() shows
     stub.primitive = True  # type: ignore[attr-defined]
-    return stub
+    return stub  # type: ignore[return-value]
 
 
 # The grid -----------------------------------------------------------------------------
 
 
 @_primitive
-def block():
+def block() -> int:
     """Index of this block in the grid."""
 
 
 @_primitive
-def blocks():
+def blocks() -> int:
     """Number of blocks in the grid."""
 
 
 @_primitive
-def lanes(start, stop):
+def lanes(start: int, stop: int) -> Iterable[int]:
     """The indices in start..stop that this thread handles: every n-th one, for n threads of the block."""
 
 
 @_primitive
-def first():
+def first() -> bool:
     """True in exactly one thread of the block."""
 
 
 @_primitive
-def sync():
+def sync() -> None:
     """Barrier of the block's threads; orders their memory accesses."""
 
 
 @_primitive
-def arrive_last(counter):
+def arrive_last(counter: int) -> bool:
     """True in the whole block that reaches ``counter`` (an int32 word, zero between
     launches) last of the grid; all writes of the grid's blocks are then visible."""
 
@@ -78,32 +79,32 @@ def arrive_last(counter):
 
 
 @_primitive
-def load(base, index):
+def load(base: int, index: int) -> Any:
     """Element ``index`` of the kernel's dtype at address ``base``."""
 
 
 @_primitive
-def store(base, index, value):
+def store(base: int, index: int, value: float) -> None:
     """Write element ``index`` of the kernel's dtype at address ``base``."""
 
 
 @_primitive
-def real(x):
+def real(x: float) -> Any:
     """``x`` in the kernel's dtype (Python literals are float64)."""
 
 
 @_primitive
-def add_shared(base, index, value):
+def add_shared(base: int, index: int, value: int) -> None:
     """Atomically add an int64 to word ``index`` at ``base`` (memory of this PE)."""
 
 
 @_primitive
-def block_sum(x):
+def block_sum(x: float) -> float:
     """Sum of the threads' float64 ``x`` in a fixed order, in every thread."""
 
 
 @_primitive
-def copy(dst, src, nbytes):
+def copy(dst: int, src: int, nbytes: int) -> None:
     """Copy bytes inside this PE's memory; 16 bytes a thread where aligned."""
 
 
@@ -113,29 +114,29 @@ def copy(dst, src, nbytes):
 
 
 @_primitive
-def widen(ctx, dst, src, count):
+def widen(ctx: int, dst: int, src: int, count: int) -> None:
     """dst (count,) partials = src (count,) elements."""
 
 
 @_primitive
-def reduce(ctx, dst, part, src, count):
+def reduce(ctx: int, dst: int, part: int, src: int, count: int) -> None:
     """dst (count,) partials = op(part (count,) partials, src (count,) elements)."""
 
 
 @_primitive
-def finish(ctx, dst, part, src, count):
+def finish(ctx: int, dst: int, part: int, src: int, count: int) -> None:
     """dst (count,) elements = op(part (count,) partials, src (count,) elements),
     divided by the number of PEs for ``avg``, rounded once to the element's type."""
 
 
 @_primitive
-def merge(ctx, dst, part, other, count):
+def merge(ctx: int, dst: int, part: int, other: int, count: int) -> None:
     """dst (count,) partials = op(part (count,) partials, other (count,) partials), in this
     order: PEs that merge the same two in the same order get the same bits."""
 
 
 @_primitive
-def finish_merge(ctx, dst, part, other, count):
+def finish_merge(ctx: int, dst: int, part: int, other: int, count: int) -> None:
     """``finish`` with other (count,) partials in place of elements; dst overlaps neither."""
 
 
@@ -143,51 +144,51 @@ def finish_merge(ctx, dst, part, other, count):
 
 
 @_primitive
-def put(ctx, dst, src, nbytes, pe):
+def put(ctx: int, dst: int, src: int, nbytes: int, pe: int) -> None:
     """Write ``nbytes`` from local ``src`` to the instance of ``dst`` on ``pe``.  Where no pointer reaches ``pe``,
     src is read later: until the next ``fence``, or until ``pe`` is known to have the data, it stays as it is."""
 
 
 @_primitive
-def staged(ctx, room, src, nbytes, pe):
+def staged(ctx: int, room: int, src: int, nbytes: int, pe: int) -> int:
     """The address from which src (nbytes,), a user's memory, can be put to ``pe``: src itself, or, where no pointer
     reaches ``pe``, a copy of it in ``room`` (nbytes,), memory of the workspace.  After a fence room is free again."""
 
 
 @_primitive
-def get(ctx, dst, src, nbytes, pe):
+def get(ctx: int, dst: int, src: int, nbytes: int, pe: int) -> None:
     """Read ``nbytes`` from the instance of ``src`` on ``pe`` to local ``dst``."""
 
 
 @_primitive
-def put_signal(ctx, dst, src, nbytes, signal, value, pe):
+def put_signal(ctx: int, dst: int, src: int, nbytes: int, signal: int, value: int, pe: int) -> None:
     """``put``, then set ``signal`` on ``pe`` (value < POISON): whoever sees the value sees the data.  Two messages from
     one PE to another may arrive in either order, so that a word has only one under way."""
 
 
 @_primitive
-def fence(ctx):
+def fence(ctx: int) -> None:
     """Complete this block's earlier puts before its later signals, to every PE.  Their sources are free again."""
 
 
 @_primitive
-def signal(ctx, signal, value, pe):
+def signal(ctx: int, signal: int, value: int, pe: int) -> None:
     """Set the 64-bit word ``signal`` on ``pe`` (release: after the block's writes)."""
 
 
 @_primitive
-def wait(ctx, signal, value, source):
+def wait(ctx: int, signal: int, value: int, source: int) -> None:
     """Wait until the local word ``signal`` is at least ``value`` (acquire).  One thread polls.
     source: the PE that an error names (-1: unknown)"""
 
 
 @_primitive
-def signal_all(ctx, signals, value, me, n_pes):
+def signal_all(ctx: int, signals: int, value: int, me: int, n_pes: int) -> None:
     """Set word ``me`` of ``signals`` (n_pes,) on every PE but this one."""
 
 
 @_primitive
-def wait_all(ctx, signals, value, me, n_pes):
+def wait_all(ctx: int, signals: int, value: int, me: int, n_pes: int) -> None:
     """Wait until every word but ``me`` of ``signals`` (n_pes,) is at least ``value``."""
 
 
@@ -195,20 +196,25 @@ def wait_all(ctx, signals, value, me, n_pes):
 
 
 @_primitive
-def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
+def combine(
+    ctx: int, out: int, slots: int, slot_bytes: int, src: int, count: int, scratch: int, me: int, n_pes: int,
+    residual: int = 0
+) -> None:  # fmt: skip
     """out (count,) elements = op over all PEs, in their order: src (count,) for this PE,
     slots (n_pes, slot_bytes) for the others; plus residual (count,), unless it is 0, before
     the result is rounded.  scratch (count,) partials may be used."""
 
 
 @_primitive
-def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+def combine_put(
+    ctx: int, out: int, there: int, slots: int, slot_bytes: int, src: int, count: int, scratch: int, me: int, n_pes: int
+) -> None:
     """``combine`` to out, and ``put`` of the result to ``there`` on every other PE, in one pass.  Where a PE is
     beyond a pointer the puts start from scratch, which the next fence gives back."""
 
 
 @_primitive
-def plus(ctx, dst, x, y, count):
+def plus(ctx: int, dst: int, x: int, y: int, count: int) -> None:
     """dst (count,) elements = x (count,) + y (count,) elements, added as partials and rounded once."""
 
 
@@ -217,42 +223,53 @@ def plus(ctx, dst, x, y, count):
 
 
 @_primitive
-def send_packets(ctx, slot, src, nbytes, epoch, pe):
+def send_packets(ctx: int, slot: int, src: int, nbytes: int, epoch: int, pe: int) -> None:
     """Write local src (nbytes,) as packets of this epoch to ``slot`` on PE ``pe``."""
 
 
 @_primitive
-def receive_packets(ctx, dst, slot, nbytes, epoch, source):
+def receive_packets(ctx: int, dst: int, slot: int, nbytes: int, epoch: int, source: int) -> None:
     """dst (nbytes,) = the packets of this epoch in the local ``slot``, as they arrive."""
 
 
 @_primitive
-def receive_plus(ctx, dst, slot, residual, count, epoch, source):
+def receive_plus(ctx: int, dst: int, slot: int, residual: int, count: int, epoch: int, source: int) -> None:
     """``receive_packets`` of count elements, ``plus`` residual (count,)."""
 
 
 @_primitive
-def all_to_all_packets(ctx, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
+def all_to_all_packets(
+    ctx: int, out: int, out_stride: int, src: int, src_stride: int, slots: int, slot_bytes: int, nbytes: int,
+    epoch: int, me: int, n_pes: int
+) -> None:  # fmt: skip
     """``send_packets`` of row pe of src (rows src_stride bytes apart; 0: one row for all) to slot ``me`` on
     every PE pe, and ``receive_packets`` of what comes to row pe of out; row ``me`` of src to row ``me`` of out."""
 
 
 @_primitive
-def exchange_reduce_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
+def exchange_reduce_packets(
+    ctx: int, out: int, slots: int, slot_bytes: int, src: int, count: int, epoch: int, scratch: int, me: int,
+    n_pes: int, src_stride: int = 0, residual: int = 0
+) -> None:  # fmt: skip
     """``send_packets`` of row pe of src (as above) to slot ``me`` on every PE pe, and ``combine_packets`` of
     what comes, in one: each thread adds up what it received while its next packets are under way.
     residual: as in ``combine``."""
 
 
 @_primitive
-def reduce_forward_packets(ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
+def reduce_forward_packets(
+    ctx: int, out: int, slots: int, reduced: int, slot_bytes: int, src: int, count: int, epoch: int, scratch: int,
+    me: int, n_pes: int, residual: int = 0
+) -> None:  # fmt: skip
     """``combine_packets`` to out, and ``send_packets`` of the result to slot ``me`` of ``reduced``
     on every PE, in one: each thread passes its part on as soon as it has added it up.
     To out, ``plus`` residual (count,) unless it is 0; out may be the residual."""
 
 
 @_primitive
-def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
+def combine_packets(
+    ctx: int, out: int, slots: int, slot_bytes: int, src: int, count: int, epoch: int, scratch: int, me: int, n_pes: int
+) -> None:
     """``combine``, with packets of this epoch in ``slots`` (n_pes, slot_bytes)."""
 
 
@@ -261,18 +278,18 @@ def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me,
 
 
 @_primitive
-def reduce_multicast(ctx, dst, src, count, scratch):
+def reduce_multicast(ctx: int, dst: int, src: int, count: int, scratch: int) -> None:
     """dst (count,) elements = op over all PEs of their src (count,), rounded once.
     scratch (count,) partials may be used."""
 
 
 @_primitive
-def store_multicast(ctx, dst, src, nbytes):
+def store_multicast(ctx: int, dst: int, src: int, nbytes: int) -> None:
     """Write local src (nbytes,) to ``dst`` on all PEs."""
 
 
 @_primitive
-def meet_multicast(ctx, signal, value, n_pes):
+def meet_multicast(ctx: int, signal: int, value: int, n_pes: int) -> None:
     """Set the local word ``signal`` to ``value`` and wait until that word is at least ``value`` on every PE:
     a barrier, which also orders multicast and plain accesses to the same memory."""
 
@@ -281,15 +298,15 @@ def meet_multicast(ctx, signal, value, n_pes):
 
 
 @_primitive
-def read_route(routes, index):
+def read_route(routes: int, index: int) -> int:
     """Word ``index`` of the int64 words that the row's ``routes`` function gave for this PE."""
 
 
 @_primitive
-def read_epoch(epochs, index):
+def read_epoch(epochs: int, index: int) -> int:
     """Last finished epoch: word ``index`` of this PE's ``epochs`` (int64)."""
 
 
 @_primitive
-def write_epoch(epochs, index, epoch):
+def write_epoch(epochs: int, index: int, epoch: int) -> None:
     """Record a finished epoch, once every thread of the block is done."""

@@ -98,6 +98,9 @@ class Backend(Protocol):
     def span(self, x: Any, writable: bool) -> Span:
         """Describe a user's array.  Raises TypeError, ValueError or Unsupported."""
 
+    def new(self, shape: tuple[int, ...], dtype: DType, stream: int) -> Any:
+        """A plain array of this device, not set, for a result that a call in the stream (a handle) writes."""
+
     def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> Kernel:
         """Compile a plain function over the primitives, or find it compiled.  name: what a PeerTimeout calls it"""
 

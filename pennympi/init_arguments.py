@@ -3,8 +3,9 @@
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
+from .annotations import BackendName
 from .errors import PennympiError
 from .selection.find import check_named
 from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SettingError, differing, given, setting, shown
@@ -36,7 +37,7 @@ def read(me: int, n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms:
     """What PE ``me`` of ``n_pes`` asks for, by its environment and the arguments of ``init``.  Raises nothing."""
     try:
         settings = given()
-        if backend not in ("auto", "host", "cuda"):
+        if backend not in get_args(BackendName):
             raise ValueError(f"backend {shown(backend)} is unknown: use 'auto', 'host' or 'cuda'")
         heap_bytes = _whole("heap_bytes", heap_bytes, LEAST_HEAP_BYTES, MOST_BYTES)
         sms = _whole("sms", sms, 1, MOST_SMS)

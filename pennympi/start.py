@@ -7,6 +7,7 @@ from typing import Any
 from mpi4py import MPI
 
 from . import init_arguments
+from .annotations import BackendName
 from .backend import Backend
 from .compile.cache import tell_from_here
 from .errors import PennympiError, SymmetricHeapExhausted, Unsupported
@@ -19,8 +20,8 @@ _CUDA_MODULES = ("cupy", "nvshmem", "numba.cuda", "cuda.bindings")
 
 
 def init(
-    comm: Any = None,
-    backend: str = "auto",
+    comm: MPI.Intracomm | None = None,
+    backend: BackendName = "auto",
     heap_bytes: int | None = None,
     topology: Any = None,
     sms: int | None = None,

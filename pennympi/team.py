@@ -2,20 +2,21 @@
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 from weakref import WeakSet
 
 import numpy as np
 
+from .annotations import AnyStream, Array, DTypeLike, ExchangeForm, NewArray, Number, Priority, Shape, Stream
 from .app_kernel import AppKernel
-from .arrays.dtypes import dtype_of, scalar
+from .arrays.dtypes import MOVED, dtype_of, dtype_of_value, scalar
 from .backend import Backend
 from .call_guard import FINALIZED, CallGuard
 from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .collectives.exchange import Exchange
 from .compile.options import LaunchBounds
-from .errors import NotInitialized
+from .errors import NotInitialized, Unsupported
 from .job.forked import leave_mpi_to_the_parent
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
@@ -33,7 +34,7 @@ from .units import size_text
 class Team(Collectives):
     """A group of PEs with a symmetric heap; made by ``pennympi.init``.
 
-    me, n_pes: this PE and the number of PEs, the rank and size of ``comm``
+    me, n_pes: this PE and the number of PEs, the rank and size of ``comm``; also by these names
     backend:   "host" or "cuda"
     place:     the node of each PE and what the links can do, which decides what algorithms may run
     layout:    the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of the system and the hardware
@@ -47,6 +48,7 @@ class Team(Collectives):
     a thread that calls while another is inside gets TwoThreads on the host, and waits for its turn on a GPU.
     Once the team is finalized every method but ``finalize``, every plan and every kernel of it raise NotInitialized.
     Its symmetric arrays and views of peers may still be read; they keep their memory until the last of them dies.
+    Elements are integers of 8 to 64 bits, bfloat16, floats of 16 to 64 bits, complex64, complex128 or bool.
     An array is a contiguous array of the team's device: NumPy or a buffer on the host, CuPy, PyTorch or
     __cuda_array_interface__ on a GPU, DLPack on both.  Anything else is a TypeError, an array that is not
     contiguous, read-only where it is written, freed, or of another team or device a ValueError, and an element type
@@ -56,7 +58,7 @@ class Team(Collectives):
     def __init__(self, job: Job, backend: Backend, layout: Layout | None = None, sms: int | None = None):
         self._job, self._backend = job, backend
         self.comm = job.comm
-        self.me, self.n_pes = job.me, job.n_pes
+        self.me, self.n_pes = self.rank, self.size = job.me, job.n_pes
         self.backend, self.device_name = backend.name, backend.device_name
         self.layout, self.place = layout, place_of(job, backend, layout)
         self.local_pe, self.n_local = job.control.local, job.control.n_local
@@ -70,7 +72,7 @@ class Team(Collectives):
         _open.add(self)
 
     # Symmetric arrays ------------------------------------------------------------------
-    def empty(self, shape: Any, dtype: Any = "float32") -> Any:
+    def empty(self, shape: Shape, dtype: DTypeLike = "float64") -> NewArray:
         """A symmetric array that is not set: numpy.ndarray on the host, cupy.ndarray on a GPU.  Collective.
 
         shape: int or ints, dtype: name or dtype; the same on every PE
@@ -79,19 +81,20 @@ class Team(Collectives):
         self._guard.check_open()
         return self._arrays.empty(shape, dtype)
 
-    def full(self, shape: Any, value: Any, dtype: Any = "float32") -> Any:
+    def full(self, shape: Shape, value: Number, dtype: DTypeLike = None) -> NewArray:
         """A symmetric array with every element ``value``, a number.  Collective.
 
+        dtype: name or dtype; None: that of the value, int64 of an int and float64 of a float, as in numpy.full
         Raises as ``empty``; on every PE TypeError or ValueError for a value that the dtype can't hold on one of them.
         """
-        array = self.empty(shape, dtype)
+        array = self.empty(shape, dtype_of_value(value) if dtype is None else dtype)
         return self._arrays.set(array, lambda: self._backend.fill(array, scalar(value, array.dtype)))
 
-    def zeros(self, shape: Any, dtype: Any = "float32") -> Any:
+    def zeros(self, shape: Shape, dtype: DTypeLike = "float64") -> NewArray:
         """A symmetric array of zeros.  Collective.  Raises as ``empty``."""
         return self.full(shape, 0, dtype)
 
-    def array(self, data: Any, dtype: Any = None) -> Any:
+    def array(self, data: Any, dtype: DTypeLike = None) -> NewArray:
         """A symmetric copy of this PE's ``data``.  Collective.
 
         data: an array, or what numpy.asarray takes; its shape is the same on every PE
@@ -105,11 +108,11 @@ class Team(Collectives):
         span = self._backend.span(array, True)
         return self._arrays.set(array, lambda: self._backend.copy_in(span.address, source) if span.count else None)
 
-    def signals(self, n: int) -> Any:
+    def signals(self, n: int) -> NewArray:
         """n symmetric signal words: a zero array (n,) of uint64.  Collective.  Raises as ``empty``."""
         return self.zeros(n, "uint64")
 
-    def free(self, x: Any) -> None:
+    def free(self, x: Array) -> None:
         """Give back the memory of a symmetric array, which no PE may use any more.  Collective.
 
         x: what empty, full, zeros, array or signals returned, not a view of it
@@ -118,7 +121,7 @@ class Team(Collectives):
         self._guard.check_open()
         self._arrays.free(x)
 
-    def peer(self, x: Any, pe: int) -> Any:
+    def peer(self, x: Array, pe: int) -> NewArray:
         """PE ``pe``'s instance of a symmetric array or view, as an array of this process.  Not collective.
 
         Raises TypeError, ValueError (not symmetric, no such PE), Unsupported (no pointer reaches that PE).
@@ -126,7 +129,7 @@ class Team(Collectives):
         self._guard.check_open()
         return self._arrays.peer(x, self._rma.check_pe(pe))
 
-    def register(self, x: Any) -> None:
+    def register(self, x: Array) -> None:
         """Let an array outside the heap be the source of puts to any PE, until ``unregister``.  Not collective.
 
         Raises TypeError, ValueError (a symmetric or registered array), Unsupported (dtype).
@@ -140,18 +143,18 @@ class Team(Collectives):
         self._arrays.unregister(x)
 
     # Streams ---------------------------------------------------------------------------
-    def stream(self, priority: str = "normal") -> Any:
+    def stream(self, priority: Priority = "normal") -> Stream:
         """A new stream of the team's device.  Not collective.
 
         priority: "normal", or "high" for work that runs before the normal work of the device
         Raises ValueError.
         """
         self._guard.check_open()
-        if priority not in ("normal", "high"):
+        if priority not in get_args(Priority):
             raise ValueError(f"priority {priority!r} is neither 'normal' nor 'high'")
         return self._backend.stream(priority)
 
-    def synchronize(self, stream: Any = None) -> None:
+    def synchronize(self, stream: AnyStream | None = None) -> None:
         """Wait until all work in the stream (None: on the device) has finished.  Not collective.
 
         Raises TypeError (not a stream), PeerTimeout for a call of this PE that has failed.
@@ -160,7 +163,7 @@ class Team(Collectives):
         self._backend.synchronize(stream)
 
     # One-sided -------------------------------------------------------------------------
-    def put(self, dst: Any, src: Any, pe: int, stream: Any = None) -> None:
+    def put(self, dst: Array, src: Array, pe: int, stream: AnyStream | None = None) -> None:
         """``dst`` on PE ``pe`` = ``src``, in stream order.  Not collective.
 
         dst: a symmetric array or a view of one; its local instance names the remote one
@@ -170,7 +173,7 @@ class Team(Collectives):
         self._guard.check_open()
         self._rma.put(dst, src, pe, self._backend.stream_handle(stream))
 
-    def get(self, dst: Any, src: Any, pe: int, stream: Any = None) -> None:
+    def get(self, dst: Array, src: Array, pe: int, stream: AnyStream | None = None) -> None:
         """``dst`` = ``src`` on PE ``pe``, in stream order.  Not collective.
 
         dst: an array
@@ -180,7 +183,9 @@ class Team(Collectives):
         self._guard.check_open()
         self._rma.get(dst, src, pe, self._backend.stream_handle(stream))
 
-    def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: Any = None) -> None:
+    def put_signal(
+        self, dst: Array, src: Array, signal: Array, value: int, pe: int, stream: AnyStream | None = None
+    ) -> None:
         """``put``, then set ``signal`` on PE ``pe`` to ``value``: who sees the value sees the data.  Not collective.
 
         signal: one element of ``signals(n)``, such as words[3:4]
@@ -192,7 +197,7 @@ class Team(Collectives):
         self._guard.check_open()
         self._rma.put_signal(dst, src, signal, value, pe, self._backend.stream_handle(stream))
 
-    def wait_signal(self, signal: Any, value: int, source: int | None = None, stream: Any = None) -> None:
+    def wait_signal(self, signal: Array, value: int, source: int | None = None, stream: AnyStream | None = None) -> None:
         """Hold the stream until ``signal`` of this PE is at least ``value``.  Not collective.
 
         signal, value: see ``put_signal``, also on two values under way: the later one ends the wait for the earlier
@@ -202,12 +207,12 @@ class Team(Collectives):
         self._guard.check_open()
         self._rma.wait_signal(signal, value, source, self._backend.stream_handle(stream))
 
-    def quiet(self, stream: Any = None) -> None:
+    def quiet(self, stream: AnyStream | None = None) -> None:
         """Complete this PE's earlier puts, in stream order.  Not collective.  Raises TypeError (not a stream)."""
         self._guard.check_open()
         self._backend.quiet(self._backend.stream_handle(stream))
 
-    def barrier(self, stream: Any = None) -> None:
+    def barrier(self, stream: AnyStream | None = None) -> None:
         """Hold the stream until the streams of all PEs have come to this call, and complete earlier puts.  Collective.
 
         Raises TypeError (not a stream), PeerTimeout.
@@ -217,7 +222,9 @@ class Team(Collectives):
         self._rma.barrier(handle, stream)
 
     # Exchange --------------------------------------------------------------------------
-    def exchange(self, recv: Any, send: Any, pe: int, form: str = "put_signal", stream: Any = None) -> None:
+    def exchange(
+        self, recv: Array, send: Array, pe: int, form: ExchangeForm = "put_signal", stream: AnyStream | None = None
+    ) -> None:
         """Swap with PE ``pe``, which makes the same call: recv = its send, in stream order.  recv may be send.
 
         recv, send: arrays of the same count and dtype
@@ -230,7 +237,7 @@ class Team(Collectives):
 
     # Kernels, and what the PEs know of one another ----------------------------------------
     def kernel(
-        self, kernel: Callable[..., Any], dtype: Any = "float32", most_threads: int = MAX_THREADS, resident: int = 1
+        self, kernel: Callable[..., Any], dtype: DTypeLike = "float32", most_threads: int = MAX_THREADS, resident: int = 1
     ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 
@@ -239,12 +246,14 @@ class Team(Collectives):
         most_threads: threads of a block at most, on a GPU: a multiple of 32 up to 512
         resident: blocks that one multiprocessor must be able to hold at a time; the compiler gives a thread the
                   registers that this leaves
-        Raises TypeError (not a plain function of ctx and more), ValueError (most_threads, resident), Unsupported (dtype).
+        Raises TypeError (not a plain function of ctx and more), ValueError (most_threads, resident), Unsupported (dtype;
+        also complex numbers and bools).
         """
         self._guard.check_open()
-        return AppKernel(
-            self._backend, self._guard, self._arrays, kernel, dtype_of(dtype), LaunchBounds(most_threads, resident)
-        )
+        row, bounds = dtype_of(dtype), LaunchBounds(most_threads, resident)
+        if row.name in MOVED:
+            raise Unsupported(f"a kernel has no elements of {row.name}: convert the array, or pass a view of numbers")
+        return AppKernel(self._backend, self._guard, self._arrays, kernel, row, bounds)
 
     def gather(self, data: Any) -> list[Any]:
         """Every PE's ``data``, any object that can be pickled, in the order of the PEs.  Collective.
@@ -295,6 +304,10 @@ class Team(Collectives):
         self._guard.close(why)
         self._arrays.plans.end(NotInitialized, why)
         _open.discard(self)
+
+    def __repr__(self) -> str:
+        end = "" if self._guard.is_open else ", finalized"
+        return f"<Team: PE {self.me} of {self.n_pes}, {self.backend} backend on {self.device_name}{end}>"
 
     def __enter__(self) -> "Team":
         return self

@@ -8,12 +8,12 @@ import ctypes
 from typing import Any
 
 from ..errors import Unsupported
-from .dtypes import TABLE, DType
+from .dtypes import ALL, DType
 from .span import not_contiguous
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _VERSION, _READ_ONLY = (1, 0), 1  # the newest version that is read, and its flag for read-only tensors
-_CODES = {0: "i", 1: "u", 2: "f", 4: "b"}
+_CODES = {0: "i", 1: "u", 2: "f", 4: "b", 5: "c", 6: "?"}
 
 
 class _Tensor(ctypes.Structure):
@@ -81,9 +81,9 @@ def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | No
             raise ValueError(f"{type(x).__name__} is read-only, and the call writes to it: pass a copy")
         tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     letter = _CODES.get(tensor.code)
-    dtype = next((d for d in TABLE.values() if d.kind == letter and 8 * d.item_bytes == tensor.bits), None)
+    dtype = next((d for d in ALL.values() if d.kind == letter and 8 * d.item_bytes == tensor.bits), None)
     if dtype is None or tensor.lanes != 1:
-        raise Unsupported(f"DLPack type code {tensor.code} of {tensor.bits} bits is not one of {', '.join(TABLE)}")
+        raise Unsupported(f"DLPack type code {tensor.code} of {tensor.bits} bits is not one of {', '.join(ALL)}")
     count, contiguous = 1, True
     for axis in reversed(range(tensor.ndim)):
         if tensor.strides and tensor.shape[axis] > 1 and tensor.strides[axis] != count:

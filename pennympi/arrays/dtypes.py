@@ -1,6 +1,6 @@
 """The element types of the library."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
@@ -13,9 +13,10 @@ from ..errors import Unsupported
 class DType:
     """An element type.
 
-    kind:       "f" IEEE float, "b" bfloat16, "i" signed integer, "u" unsigned integer
+    kind:       "f" IEEE float, "b" bfloat16, "i" signed integer, "u" unsigned integer; "c" complex, "?" bool
     item_bytes: size of an element;  acc_bytes: size of a partial result, which is float32 for 16-bit floats
     numpy:      NumPy's dtype of it
+    reductions: of its elements, by name (operators.py)
     """
 
     name: str
@@ -23,6 +24,7 @@ class DType:
     item_bytes: int
     acc_bytes: int
     numpy: np.dtype
+    reductions: dict[str, tuple[str, "DType", int]] = field(default_factory=dict, repr=False)
 
 
 def _row(name: str, kind: str, item_bytes: int, numpy: Any) -> DType:
@@ -42,13 +44,26 @@ TABLE = {
     )
 }
 
-_BY_NUMPY = {row.numpy: row for row in TABLE.values()}
+# Beyond those: they are moved as bytes, and what reductions there are of them are of other numbers (operators.py).
+MOVED = {
+    row.name: row
+    for row in (
+        _row("complex64", "c", 8, np.complex64),
+        _row("complex128", "c", 16, np.complex128),
+        _row("bool", "?", 1, np.bool_),
+    )
+}
+ALL = TABLE | MOVED
+
+_BY_NUMPY = {row.numpy: row for row in ALL.values()}
 
 
 def scalar(value: Any, dtype: np.dtype) -> np.ndarray:
     """A number as an array of no dimensions.  Raises TypeError if it is none, ValueError if the dtype can't hold it."""
     given = np.asarray(value)
-    if given.ndim or (given.dtype.kind in "cSUOMm" and not isinstance(value, int)):
+    if given.ndim or (given.dtype.kind in "SUOMm" and not isinstance(value, int)):
+        raise TypeError(f"value {value!r} is not a number")
+    if given.dtype.kind == "c" and dtype.kind != "c":
         raise TypeError(f"value {value!r} is not a real number")
     number = np.empty((), dtype)
     try:
@@ -58,8 +73,16 @@ def scalar(value: Any, dtype: np.dtype) -> np.ndarray:
     return number
 
 
+def dtype_of_value(value: Any) -> DType:
+    """NumPy's dtype of a number; float64 for anything that ``scalar`` refuses, later and on every PE."""
+    try:
+        return _BY_NUMPY.get(np.asarray(value).dtype, TABLE["float64"])
+    except (TypeError, ValueError):
+        return TABLE["float64"]
+
+
 def dtype_of(spec: Any) -> DType:
-    """The row of TABLE for a name, a dtype of NumPy, CuPy, ml_dtypes or PyTorch, or a scalar type.
+    """The row of ALL for a name, a dtype of NumPy, CuPy, ml_dtypes or PyTorch, or a scalar type.
 
     Raises Unsupported for an element type outside the table.
     """
@@ -69,12 +92,12 @@ def dtype_of(spec: Any) -> DType:
         pass
     if isinstance(spec, DType):
         return spec
-    row = TABLE.get(spec) if isinstance(spec, str) else None
+    row = ALL.get(spec) if isinstance(spec, str) else None
     if row is None:
         try:
             row = None if spec is None else _BY_NUMPY.get(np.dtype(spec))  # NumPy takes None for float64
         except TypeError:
-            row = TABLE.get(str(spec).removeprefix("torch."))
+            row = ALL.get(str(spec).removeprefix("torch."))
     if row is None:
-        raise Unsupported(f"dtype {spec!r} is not one of {', '.join(TABLE)}; convert the array first")
+        raise Unsupported(f"dtype {spec!r} is not one of {', '.join(ALL)}; convert the array first")
     return row

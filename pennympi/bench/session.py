@@ -3,7 +3,9 @@
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
+from ..annotations import OpName
 from ..arrays.dtypes import DType
 from ..team import Team
 from . import columns, sizes
@@ -71,5 +73,7 @@ class Session:
                 source, target = runner.buffers(one, block_elems, not one.has(case, False))
                 cost[one.name] = host_cost_us(team, one.call(case, source, target, op, self.options.root), stream)
                 if case.name == "allreduce" and one.name == columns.OURS:
-                    cost[f"{one.name} plan"] = host_cost_us(team, team.plan_allreduce(source, target, op), stream)
+                    cost[f"{one.name} plan"] = host_cost_us(
+                        team, team.plan_allreduce(source, target, cast(OpName, op)), stream
+                    )
         return cost

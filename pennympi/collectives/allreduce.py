@@ -5,7 +5,7 @@ from typing import Any
 
 from mpi4py.MPI import IN_PLACE
 
-from ..arrays.operators import operator_name
+from ..arrays.operators import reduction
 from ..arrays.span import check_pair
 from ..backend import Run
 from ..compile.bind import parameters
@@ -32,7 +32,6 @@ class AllReduce(Collective):
 
     def check(self, x: Any, out: Any, op: Any) -> Request:
         """See ``Collective``."""
-        name = operator_name(op)
         if x is IN_PLACE:
             x, out = out, None
         src = dst = self.backend.span(x, out is None)
@@ -41,8 +40,12 @@ class AllReduce(Collective):
             dst = self.backend.span(out, True)
             self.arrays.holds(dst)
             check_pair(src, dst)
+        try:  # without a call
+            name, dtype, numbers = src.dtype.reductions[op]
+        except (KeyError, TypeError):
+            name, dtype, numbers = reduction(op, src.dtype)
         aligned = not (src.address | dst.address) & 15
-        return Request((dst.address, src.address), src.count, src.dtype, name, aligned)
+        return Request((dst.address, src.address), src.count * numbers, dtype, name, aligned)
 
     def algorithm_of_plan(self, request: Request, algorithm: str | Algorithm) -> str | Algorithm:
         """An algorithm that writes the peers' ``out``, where all PEs pass the same symmetric array.  Collective."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
+from ..annotations import Plan
 from ..arrays.dtypes import DType
 from ..backend import Backend, Run
 from ..call_guard import CallGuard
@@ -166,7 +167,7 @@ class Collective:
         else:
             run(*request.addresses, handle)
 
-    def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Callable[..., None]:
+    def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
         """A persistent call that keeps its arrays alive, and ends with them.  Collective."""
         self._guard.check_open()
         request = self.check(*args)
@@ -191,6 +192,7 @@ class Collective:
             nonlocal enter
             enter = refuse
 
+        plan.__name__ = plan.__qualname__ = f"plan of {text}"  # what repr shows
         plan.arrays = args  # type: ignore[attr-defined]
         self.arrays.plans.add(plan, addresses, end)
         if release is not None:

@@ -1,11 +1,28 @@
 """The collectives of a team, as its user calls them."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
+from ..annotations import (
+    AllGatherAlgorithm,
+    AllReduceAlgorithm,
+    AllToAllAlgorithm,
+    AnyStream,
+    Array,
+    BroadcastAlgorithm,
+    DTypeLike,
+    NewArray,
+    Number,
+    Op,
+    Plan,
+    PlannedAllReduceAlgorithm,
+    ReduceAlgorithm,
+    ReduceScatterAlgorithm,
+)
 from ..arrays.dtypes import dtype_of
-from ..arrays.operators import operator_name
+from ..arrays.operators import reduction
 from ..selection.selection import Explanation, Selection
+from . import of_numbers
 from .all_gather import AllGather
 from .all_to_all import AllToAll
 from .allreduce import AllReduce
@@ -15,6 +32,9 @@ from .reduce import Reduce
 from .reduce_scatter import ReduceScatter
 from .residual import AllReducePlus
 
+Given = TypeVar("Given", bound=Array)
+GivenOrNumber = TypeVar("GivenOrNumber", bound=Array | Number)
+
 ALL: tuple[type[Collective], ...] = (AllGather, ReduceScatter, Broadcast, Reduce, AllToAll)  # beside AllReduce
 
 
@@ -23,10 +43,13 @@ class Collectives:
 
     They return at once and run in stream order, and can be captured in a CUDA graph.  On several streams, in plans,
     graphs and other teams of the process too, they run in the order in which the process issued them.
-    x, out: contiguous arrays on the team's device, symmetric or not, of any length and alignment.  MPI.IN_PLACE as x of
+    x, out: contiguous arrays on the team's device, symmetric or not, of any length and alignment; also in a buffer of
+            mpi4py, [x, MPI.DOUBLE] or [x, count, MPI.DOUBLE], which names the array's own type.  MPI.IN_PLACE as x of
             allreduce, reduce, all_to_all or all_gather: what out holds
-    op:     "sum", "prod", "min", "max", "avg", or MPI.SUM, MPI.PROD, MPI.MIN, MPI.MAX; 16-bit floats are added in
-            float32 and rounded once
+    op:     "sum", "prod", "min", "max", or MPI.SUM, MPI.PROD, MPI.MIN, MPI.MAX; 16-bit floats are added in float32 and
+            rounded once.  "mean" (or "avg"): the sum, divided by n_pes in the type of the sum, then rounded once to the
+            type of x.  Of integers only "avg", which truncates toward zero.  Complex numbers have sum and mean.  Bools
+            have "min" and "max", or MPI.LAND and MPI.LOR: logical and, logical or
     algorithm: a name of the README's tables, or "auto"
     stream: of the team's device; None: the current one
     sms:    how many multiprocessors the call may hold, the same on every PE; None: as init was told, or all
@@ -40,43 +63,51 @@ class Collectives:
 
     def __init__(self, context: CollectiveContext, selection: Selection):
         self._me, self._guard, self._selection = context.job.me, context.guard, selection
+        self._backend, self._job = context.backend, context.job
         self._allreduce, self._allreduce_plus = AllReduce(context, selection), AllReducePlus(context, selection)
         self._all_gather, self._reduce_scatter = AllGather(context), ReduceScatter(context)
         self._broadcast, self._reduce, self._all_to_all = Broadcast(context), Reduce(context), AllToAll(context)
 
     def allreduce(
         self,
-        x: Any,
-        out: Any = None,
-        op: Any = "sum",
-        algorithm: str = "auto",
-        stream: Any = None,
-        residual: Any = None,
+        x: GivenOrNumber,
+        out: GivenOrNumber | None = None,
+        op: Op = "sum",
+        algorithm: AllReduceAlgorithm = "auto",
+        stream: AnyStream | None = None,
+        residual: Array | None = None,
         sms: int | None = None,
-    ) -> Any:
+    ) -> GivenOrNumber:
         """out = op over all PEs of x, plus residual; returns out (x when out is None: in place).  Collective.
 
-        x, out, residual: arrays of the same count and dtype
+        x, out, residual: arrays of the same count and dtype.  Or x is a number of Python or NumPy, of the same type on
+           every PE, alone with op: the result is returned, a number of that type.  The host computes it at once, by MPI
         Every PE gets the same bits, but for its own residual, which the same kernel adds before the 16-bit floats
         are rounded (one_shot, one_shot_packets), or in float32 with a second rounding (two_shot, two_shot_packets).
         residual may be out.
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
-        if residual is None:
-            self._allreduce.call(algorithm, stream, sms, x, out, op)
+        try:
+            if residual is None:
+                self._allreduce.call(algorithm, stream, sms, x, out, op)
+            else:
+                self._allreduce_plus.call(algorithm, stream, sms, x, out, op, residual)
+        except TypeError:
+            if not isinstance(x, of_numbers.NUMBERS):
+                raise
         else:
-            self._allreduce_plus.call(algorithm, stream, sms, x, out, op, residual)
-        return x if out is None else out
+            return x if out is None else out
+        return of_numbers.allreduce(self._job, x, op, (out, residual))
 
     def plan_allreduce(
         self,
-        x: Any,
-        out: Any = None,
-        op: Any = "sum",
-        algorithm: str = "auto",
-        residual: Any = None,
+        x: Array,
+        out: Array | None = None,
+        op: Op = "sum",
+        algorithm: PlannedAllReduceAlgorithm = "auto",
+        residual: Array | None = None,
         sms: int | None = None,
-    ) -> Callable[..., None]:
+    ) -> Plan:
         """A persistent ``allreduce``.  Collective.
 
         Where out is the same symmetric array on every PE, the plan may write the peers' out directly.
@@ -86,7 +117,7 @@ class Collectives:
             return self._allreduce.plan(algorithm, sms, x, out, op)
         return self._allreduce_plus.plan(algorithm, sms, x, out, op, residual)
 
-    def explain(self, nbytes: int, dtype: Any = "float32", op: Any = "sum", sms: int | None = None) -> Explanation:
+    def explain(self, nbytes: int, dtype: DTypeLike = "float32", op: Op = "sum", sms: int | None = None) -> Explanation:
         """What an AllReduce of ``nbytes`` bytes will run and why, its plan, and each algorithm's time in us.
 
         Not collective.  Raises TypeError (sms), ValueError (nbytes, op, sms, PENNYMPI_ALLREDUCE), Unsupported (dtype).
@@ -94,68 +125,146 @@ class Collectives:
         self._guard.check_open()
         if nbytes < 0:
             raise ValueError(f"{nbytes} bytes: a size is not negative")
-        limits = self._allreduce.limits(sms)
-        return self._selection.explain(int(nbytes), dtype_of(dtype), operator_name(op), limits)
+        name, numbers, _ = reduction(op, dtype_of(dtype))
+        return self._selection.explain(int(nbytes), numbers, name, self._allreduce.limits(sms))
 
-    def all_gather(self, x: Any, out: Any, algorithm: str = "auto", stream: Any = None, sms: int | None = None) -> Any:
+    @overload
+    def all_gather(
+        self,
+        x: Array,
+        out: None = None,
+        algorithm: AllGatherAlgorithm = "auto",
+        stream: AnyStream | None = None,
+        sms: int | None = None,
+    ) -> NewArray: ...
+
+    @overload
+    def all_gather(
+        self,
+        x: Array,
+        out: Given,
+        algorithm: AllGatherAlgorithm = "auto",
+        stream: AnyStream | None = None,
+        sms: int | None = None,
+    ) -> Given: ...
+
+    def all_gather(
+        self,
+        x: Array,
+        out: Any = None,
+        algorithm: AllGatherAlgorithm = "auto",
+        stream: AnyStream | None = None,
+        sms: int | None = None,
+    ) -> Any:
         """out = the x of every PE, in the order of the PEs; returns out.  Collective.
 
-        x: n elements;  out: n_pes * n elements of the same dtype, which end up the same bits on every PE
+        x: n elements
+        out: n_pes * n elements of the same dtype, which end up the same bits on every PE.  None: a new array, not
+             symmetric, as if x of all PEs were concatenated along the first axis: n_pes * x.shape[0] rows.  It is of
+             NumPy or CuPy, or a PyTorch tensor where x is one.  While a CUDA graph is captured, give out
         In place when x is this PE's part of out, out[me * n : (me + 1) * n].
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
+        if out is None:
+            out = self._new_out(x, stream, lambda rows: rows * self._job.n_pes)
         self._all_gather.call(algorithm, stream, sms, x, out)
         return out
 
-    def plan_all_gather(self, x: Any, out: Any, algorithm: str = "auto", sms: int | None = None) -> Callable[..., None]:
+    def plan_all_gather(
+        self, x: Array, out: Array, algorithm: AllGatherAlgorithm = "auto", sms: int | None = None
+    ) -> Plan:
         """A persistent ``all_gather``.  Collective.  Raises as ``all_gather``."""
         return self._all_gather.plan(algorithm, sms, x, out)
 
+    @overload
     def reduce_scatter(
-        self, x: Any, out: Any, op: Any = "sum", algorithm: str = "auto", stream: Any = None, sms: int | None = None
+        self,
+        x: Array,
+        out: None = None,
+        op: Op = "sum",
+        algorithm: ReduceScatterAlgorithm = "auto",
+        stream: AnyStream | None = None,
+        sms: int | None = None,
+    ) -> NewArray: ...
+
+    @overload
+    def reduce_scatter(
+        self,
+        x: Array,
+        out: Given,
+        op: Op = "sum",
+        algorithm: ReduceScatterAlgorithm = "auto",
+        stream: AnyStream | None = None,
+        sms: int | None = None,
+    ) -> Given: ...
+
+    def reduce_scatter(
+        self,
+        x: Array,
+        out: Any = None,
+        op: Op = "sum",
+        algorithm: ReduceScatterAlgorithm = "auto",
+        stream: AnyStream | None = None,
+        sms: int | None = None,
     ) -> Any:
         """out = this PE's part of op over all PEs of x; returns out.  Collective.
 
-        x: n_pes * n elements, a part for each PE in the order of the PEs;  out: n elements of the same dtype
+        x: n_pes * n elements, a part for each PE in the order of the PEs
+        out: n elements of the same dtype.  None: a new array, as ``all_gather`` makes one: the rows of this PE's part,
+             where the rows of x are a multiple of n_pes
         In place when out is this PE's part of x, x[me * n : (me + 1) * n].
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
+        if out is None:
+            out = self._new_out(x, stream, self._rows_of_part)
         self._reduce_scatter.call(algorithm, stream, sms, x, out, op)
         return out
 
     def plan_reduce_scatter(
-        self, x: Any, out: Any, op: Any = "sum", algorithm: str = "auto", sms: int | None = None
-    ) -> Callable[..., None]:
+        self, x: Array, out: Array, op: Op = "sum", algorithm: ReduceScatterAlgorithm = "auto", sms: int | None = None
+    ) -> Plan:
         """A persistent ``reduce_scatter``.  Collective.  Raises as ``reduce_scatter``."""
         return self._reduce_scatter.plan(algorithm, sms, x, out, op)
 
     def broadcast(
-        self, x: Any, root: int = 0, algorithm: str = "auto", stream: Any = None, sms: int | None = None
-    ) -> Any:
+        self,
+        x: GivenOrNumber,
+        root: int = 0,
+        algorithm: BroadcastAlgorithm = "auto",
+        stream: AnyStream | None = None,
+        sms: int | None = None,
+    ) -> GivenOrNumber:
         """x = the x of PE root; returns x, the same bits on every PE.  Collective.
 
-        x: n elements
+        x: n elements.  Or a number of Python or NumPy, of the same type on every PE: that of the root is returned.  The
+           host sends it at once, by MPI
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
-        self._broadcast.call(algorithm, stream, sms, x, root)
-        return x
+        try:
+            self._broadcast.call(algorithm, stream, sms, x, root)
+        except TypeError:
+            if not isinstance(x, of_numbers.NUMBERS):
+                raise
+        else:
+            return x
+        return of_numbers.broadcast(self._job, x, root)
 
     def plan_broadcast(
-        self, x: Any, root: int = 0, algorithm: str = "auto", sms: int | None = None
-    ) -> Callable[..., None]:
+        self, x: Array, root: int = 0, algorithm: BroadcastAlgorithm = "auto", sms: int | None = None
+    ) -> Plan:
         """A persistent ``broadcast``.  Collective.  Raises as ``broadcast``."""
         return self._broadcast.plan(algorithm, sms, x, root)
 
     def reduce(
         self,
-        x: Any,
-        out: Any = None,
-        op: Any = "sum",
+        x: Given,
+        out: Given | None = None,
+        op: Op = "sum",
         root: int = 0,
-        algorithm: str = "auto",
-        stream: Any = None,
+        algorithm: ReduceAlgorithm = "auto",
+        stream: AnyStream | None = None,
         sms: int | None = None,
-    ) -> Any:
+    ) -> Given | None:
         """On PE root, out = op over all PEs of x; returns out there, None elsewhere.  Collective.
 
         x: n elements, which only the root changes, where out is None: in place
@@ -167,19 +276,24 @@ class Collectives:
 
     def plan_reduce(
         self,
-        x: Any,
-        out: Any = None,
-        op: Any = "sum",
+        x: Array,
+        out: Array | None = None,
+        op: Op = "sum",
         root: int = 0,
-        algorithm: str = "auto",
+        algorithm: ReduceAlgorithm = "auto",
         sms: int | None = None,
-    ) -> Callable[..., None]:
+    ) -> Plan:
         """A persistent ``reduce``.  Collective.  Raises as ``reduce``."""
         return self._reduce.plan(algorithm, sms, x, out, op, root)
 
     def all_to_all(
-        self, x: Any, out: Any = None, algorithm: str = "auto", stream: Any = None, sms: int | None = None
-    ) -> Any:
+        self,
+        x: Given,
+        out: Given | None = None,
+        algorithm: AllToAllAlgorithm = "auto",
+        stream: AnyStream | None = None,
+        sms: int | None = None,
+    ) -> Given:
         """Part pe of out = part ``me`` of the x of PE pe; returns out (x when out is None: in place).  Collective.
 
         x, out: n_pes parts of n elements, of the same dtype
@@ -189,7 +303,24 @@ class Collectives:
         return x if out is None else out
 
     def plan_all_to_all(
-        self, x: Any, out: Any = None, algorithm: str = "auto", sms: int | None = None
-    ) -> Callable[..., None]:
+        self, x: Array, out: Array | None = None, algorithm: AllToAllAlgorithm = "auto", sms: int | None = None
+    ) -> Plan:
         """A persistent ``all_to_all``.  Collective.  Raises as ``all_to_all``."""
         return self._all_to_all.plan(algorithm, sms, x, out)
+
+    def _new_out(self, x: Any, stream: Any, rows_of_out: Callable[[int], int]) -> Any:
+        """A new array for a result of other rows than x.  Raises as ``all_gather``."""
+        self._guard.check_open()
+        span, handle = self._backend.span(x, False), self._backend.stream_handle(stream)
+        rows, *others = getattr(x, "shape", None) or (span.count,)  # an array of no dimensions is one row
+        shape = (rows_of_out(rows), *others)
+        new_empty = getattr(x, "new_empty", None)  # of a PyTorch tensor
+        return new_empty(shape) if new_empty else self._backend.new(shape, span.dtype, handle)
+
+    def _rows_of_part(self, rows: int) -> int:
+        """The rows of one PE's part.  Raises ValueError."""
+        if rows % self._job.n_pes:
+            raise ValueError(
+                f"x has {rows} rows, which are no equal parts for {self._job.n_pes} PEs: pad it, or give out"
+            )
+        return rows // self._job.n_pes

@@ -4,7 +4,7 @@ from typing import Any
 
 from mpi4py.MPI import IN_PLACE
 
-from ..arrays.operators import operator_name
+from ..arrays.operators import reduction
 from ..arrays.span import check_pair
 from ..kernels.reduce import TABLE
 from ..selection.thresholds import packets_then_large, selector
@@ -23,7 +23,7 @@ class Reduce(Collective):
 
     def check(self, x: Any, out: Any, op: Any, root: Any) -> Request:
         """See ``Collective``.  ``out`` is checked on the root only, as in MPI."""
-        name, root = operator_name(op), check_root(root, self.job.n_pes)
+        root = check_root(root, self.job.n_pes)
         at_root = self.job.me == root
         if x is IN_PLACE:
             x, out = out, None
@@ -33,5 +33,9 @@ class Reduce(Collective):
             dst = self.backend.span(out, True)
             self.arrays.holds(dst)
             check_pair(src, dst)
+        try:  # without a call
+            name, dtype, numbers = src.dtype.reductions[op]
+        except (KeyError, TypeError):
+            name, dtype, numbers = reduction(op, src.dtype)
         aligned = not (src.address | dst.address) & 15
-        return Request((dst.address, src.address), src.count, src.dtype, name, aligned, root)
+        return Request((dst.address, src.address), src.count * numbers, dtype, name, aligned, root)

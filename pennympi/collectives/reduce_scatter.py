@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..arrays.operators import operator_name
+from ..arrays.operators import reduction
 from ..arrays.span import overlap
 from ..kernels.reduce_scatter import TABLE
 from ..selection.thresholds import packets_then_direct, selector
@@ -21,7 +21,6 @@ class ReduceScatter(Collective):
 
     def check(self, x: Any, out: Any, op: Any) -> Request:
         """See ``Collective``."""
-        name = operator_name(op)
         src, dst = self.backend.span(x, False), self.backend.span(out, True)
         self.arrays.holds(src), self.arrays.holds(dst)
         n = self.job.n_pes
@@ -35,5 +34,9 @@ class ReduceScatter(Collective):
                 "x and out overlap, and out is not this PE's part of x: for in place pass "
                 f"out=x[{self.job.me * dst.count}:{(self.job.me + 1) * dst.count}], or a copy"
             )
+        try:  # without a call
+            name, dtype, numbers = src.dtype.reductions[op]
+        except (KeyError, TypeError):
+            name, dtype, numbers = reduction(op, src.dtype)
         aligned = not (src.address | dst.address) & 15
-        return Request((dst.address, src.address), dst.count, dst.dtype, name, aligned)
+        return Request((dst.address, src.address), dst.count * numbers, dtype, name, aligned)

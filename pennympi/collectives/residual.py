@@ -29,11 +29,15 @@ class AllReducePlus(AllReduce):
         if x is IN_PLACE:
             x, out = out, None
         request = super().check(x, out, op)
-        (dst, src), count, dtype = request.addresses, request.count, request.dtype
-        added = self.backend.span(residual, False)
+        dst, src = request.addresses
+        given, added = self.backend.span(x, False), self.backend.span(residual, False)
         self.arrays.holds(added)
-        check_alike(x=Span(src, count, dtype, x), residual=added)
-        check_apart("residual=out", residual=added, out=Span(dst, count, dtype, out))
+        if given.count != added.count or given.dtype is not added.dtype:
+            check_alike(x=given, residual=added)
+        if given.dtype.kind == "?":
+            raise ValueError("a residual is added, and the sum of two bools is none: convert the arrays to numbers")
+        if dst != added.address and abs(dst - added.address) < added.nbytes:
+            check_apart("residual=out", residual=added, out=Span(dst, given.count, given.dtype, out))
         request.addresses = (dst, src, added.address)
         request.aligned = request.aligned and not added.address & 15
         return request

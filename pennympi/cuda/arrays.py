@@ -6,15 +6,15 @@ import cupy
 import numpy as np
 from mpi4py.MPI import IN_PLACE
 
-from ..arrays import dlpack
-from ..arrays.dtypes import dtype_of
+from ..arrays import dlpack, mpi_buffer
+from ..arrays.dtypes import DType, dtype_of
 from ..arrays.span import Span, not_contiguous, not_in_place
 
 _UNREGISTERED, _DEVICE = 0, 2  # cudaMemoryType: of neither, and of one device (1 and 3: host and managed memory)
 
 
 def span(x: Any, writable: bool, device: int) -> Span:
-    """Describe an array in device memory: CuPy, PyTorch, __cuda_array_interface__, DLPack.
+    """Describe an array in device memory: CuPy, PyTorch, __cuda_array_interface__, DLPack, or one in an MPI buffer.
 
     Raises TypeError (not an array), ValueError (host memory, other device, not contiguous, read-only).
     """
@@ -39,9 +39,17 @@ def span(x: Any, writable: bool, device: int) -> Span:
         return _interface(x, writable, device)
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
         return Span(*dlpack.read(x, writable, (dlpack.CUDA, dlpack.CUDA_MANAGED), device), x)
+    if isinstance(x, list | tuple):
+        return mpi_buffer.span(x, lambda array: span(array, writable, device))
     raise TypeError(
         f"{type(x).__name__} is not a device array: give a CuPy array, or one with __cuda_array_interface__ or __dlpack__"
     )
+
+
+def new(shape: tuple[int, ...], dtype: DType, stream: int) -> cupy.ndarray:
+    """An array that is not set, for a result that the stream writes: its memory is used again in that stream's order."""
+    with cupy.cuda.ExternalStream(stream):
+        return cupy.ndarray(shape, dtype.numpy)
 
 
 def _torch(x: Any, writable: bool, device: int) -> Span:

@@ -120,6 +120,8 @@ class CudaBackend:
     def span(self, x: Any, writable: bool) -> Span:
         return arrays.span(x, writable, self._device)
 
+    new = staticmethod(arrays.new)
+
     # kernels
     def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> CudaKernel:
         key = kernel, name, options

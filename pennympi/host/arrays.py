@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from mpi4py.MPI import IN_PLACE
 
-from ..arrays import dlpack
-from ..arrays.dtypes import dtype_of
+from ..arrays import dlpack, mpi_buffer
+from ..arrays.dtypes import DType, dtype_of
 from ..arrays.span import Span, not_contiguous, not_in_place
 
 _addressof, _at_start = ctypes.addressof, (ctypes.c_char * 0).from_buffer
 
 
 def span(x: Any, writable: bool) -> Span:
-    """Describe an array in host memory: NumPy, a buffer, or DLPack on the CPU.
+    """Describe an array in host memory: NumPy, a buffer, DLPack on the CPU, or one of them in an MPI buffer.
 
     Raises TypeError (not an array), ValueError (device memory, not contiguous, read-only).
     """
@@ -33,7 +33,11 @@ def span(x: Any, writable: bool) -> Span:
             raise not_in_place()
         if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
             return Span(*dlpack.read(x, writable, (dlpack.CPU,)), x)
+        if isinstance(x, list | tuple):
+            return mpi_buffer.span(x, lambda array: span(array, writable))
         try:
+            if isinstance(x, np.generic):
+                raise TypeError  # a number, though it lets itself be read
             x = np.asarray(memoryview(x))
         except TypeError:
             raise TypeError(
@@ -44,6 +48,11 @@ def span(x: Any, writable: bool) -> Span:
     if writable and not x.flags.writeable:
         raise ValueError("the array is read-only, and the call writes to it: pass a copy")
     return Span(address_of(x), x.size, dtype_of(x.dtype), x)
+
+
+def new(shape: tuple[int, ...], dtype: DType, stream: int) -> np.ndarray:
+    """An array that is not set, for a result."""
+    return np.empty(shape, dtype.numpy)
 
 
 def address_of(x: np.ndarray) -> int:

@@ -104,6 +104,7 @@ class HostBackend:
         return True
 
     span = staticmethod(arrays.span)  # called by every call: one frame less
+    new = staticmethod(arrays.new)
 
     # kernels
     def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> HostKernel:

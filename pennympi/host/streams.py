@@ -23,6 +23,9 @@ class Stream:
     def __init__(self, priority: str = "normal"):
         self.priority = priority
 
+    def __repr__(self) -> str:
+        return f"<stream of the host backend, priority {self.priority!r}>"
+
     def synchronize(self) -> None:
         """Return at once: every call has finished when it returned."""
 

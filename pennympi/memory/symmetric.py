@@ -147,7 +147,7 @@ class SymmetricArrays:
         delta = self._backend.delta(pe)
         if delta is None:
             raise Unsupported(f"no pointer of this PE reaches PE {pe}: use team.get or team.put")
-        return self._backend.view(span.address + delta, tuple(x.shape), span.dtype)
+        return self._backend.view(span.address + delta, tuple(span.owner.shape), span.dtype)
 
     def let_go(self) -> list[int]:
         """Forget all arrays, at the end of the team.  Returns the addresses of their memory, which may still be read."""

@@ -95,7 +95,7 @@ def test_any_shape(team, shape):
 
 
 def test_the_algorithm_of_the_environment(team, monkeypatch):
-    x = team.full(3, 1)
+    x = team.full(3, 1, "float32")
     for algorithm in [name for name, row in TABLE.items() if not row.refuse(team.place, "float32", "sum")]:
         monkeypatch.setenv("PENNYMPI_ALLREDUCE", algorithm)
         with_it = team.allreduce(x, device(team, np.zeros(3, np.float32)))

@@ -38,5 +38,5 @@ def test_it_can_be_switched_off(team, monkeypatch):
     with pennympi.init(team.comm) as other:
         assert not other.place.multicast
         with pytest.raises(Unsupported, match="nvls can't run here: no switch under all PEs .*; use algorithm='auto'"):
-            other.allreduce(other.zeros(5), algorithm="nvls")
-        other.allreduce(other.zeros(5))
+            other.allreduce(other.zeros(5, "float32"), algorithm="nvls")
+        other.allreduce(other.zeros(5, "float32"))

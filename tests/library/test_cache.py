@@ -31,7 +31,7 @@ def twice(ctx, x, n):
 
 
 with pennympi.init() as team:
-    x = team.full(1000, 1)
+    x = team.full(1000, 1, "float32")
     team.allreduce(x, op="max", algorithm="one_shot")
     team.kernel(twice, "float32")(1, x, 1000)
     y = team.full(1000, 1, "float64")

@@ -177,4 +177,4 @@ def test_stdout_that_cannot_be_written(command):
 def test_the_library_is_usable_after_a_wrong_command(capsys):
     assert main(["bench", "allreduce", "--algorithm", "hierarchical"]) == 2
     with pennympi.init(backend="host", heap_bytes=1 << 20) as team:
-        assert team.allreduce(team.full(3, 2))[0] == 2
+        assert team.allreduce(team.full(3, 2, "float32"))[0] == 2

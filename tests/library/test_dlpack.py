@@ -5,7 +5,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from on_device import device, to_numpy
+from on_device import device, same, to_numpy
 
 from pennympi import Unsupported
 from pennympi.arrays import dlpack
@@ -50,6 +50,7 @@ class Marked(Capsule):
 
 
 READ_ONLY, VERSION_2 = (24, ctypes.c_uint64, 1), (0, ctypes.c_uint32, 2)
+HANDLES = 52, ctypes.c_uint8, 3  # a type code of elements that are no numbers
 
 
 def check(team, x, read, n, dtype):
@@ -91,6 +92,13 @@ def test_only_dlpack(team, name):
     assert (to_numpy(out) == team.n_pes).all() and (to_numpy(x) == team.me + 1).all()
 
 
+@pytest.mark.parametrize("name", ["complex64", "complex128", "bool"])
+def test_dlpack_of_types_that_are_moved(team, name):
+    x = device(team, np.full(5, team.me, name))
+    team.broadcast(Capsule(x), root=team.n_pes - 1)
+    assert same(x, np.full(5, team.n_pes - 1, name))
+
+
 def test_dlpack_offset_and_size(team):
     for low, high in ((1, 30), (3, 3), (7, 8)):
         x = device(team, np.full(33, team.me + 1, np.float32))
@@ -100,7 +108,7 @@ def test_dlpack_offset_and_size(team):
 
 def test_dlpack_symmetric(team):
     """A symmetric array behind DLPack is still symmetric."""
-    x, y = team.full(9, team.me), team.full(9, -1)
+    x, y = team.full(9, team.me, "float32"), team.full(9, -1, "float32")
     right = (team.me + 1) % team.n_pes
     team.put(Capsule(y), Capsule(x), right)
     team.barrier()
@@ -117,7 +125,7 @@ def test_dlpack_refused(team):
     with pytest.raises(ValueError, match="not contiguous: pass"):
         team.allreduce(Capsule(x.T))
     with pytest.raises(Unsupported, match="DLPack type code"):
-        team.allreduce(Capsule(device(team, np.ones(4, np.complex64))))
+        team.allreduce(Marked(x, *HANDLES))
     elsewhere = CPU if team.backend == "cuda" else (2, 0)
     with pytest.raises(ValueError, match="move it first"):
         team.allreduce(Capsule(x, elsewhere))

@@ -102,7 +102,7 @@ def test_back_to_back(nodes):
 
 def rails_of(team, algorithm, count):
     """((n_nodes, n_rails) bytes out, the same in) of one AllReduce of float32."""
-    x = team.full(count, 1)
+    x = team.full(count, 1, "float32")
     before = team.bytes_sent()
     team.allreduce(x, algorithm=algorithm)
     sent = np.array(team.gather(team.bytes_sent() - before))
@@ -169,4 +169,4 @@ def test_errors_are_every_pes(team, monkeypatch):
     with pennympi.init(team.comm, topology="auto") as plain:  # whatever the variable says
         assert plain.place.node_of == team.place.node_of
     with pytest.raises(pennympi.Unsupported, match="hierarchical can't run here: "):
-        team.allreduce(team.zeros(3), algorithm="hierarchical")
+        team.allreduce(team.zeros(3, "float32"), algorithm="hierarchical")

@@ -118,7 +118,7 @@ def test_a_wait_in_front_of_a_call_holds_up_its_stream_alone(team):
     """PE 0 waits on a stream for what PE 1 puts behind a call on another, the first call of its team."""
     if team.n_pes < 2 or not team._backend.has_streams:
         pytest.skip("needs two PEs, and calls that return at once")
-    word, flag = team.signals(1), team.zeros(1)
+    word, flag = team.signals(1), team.zeros(1, "float32")
     with pennympi.init(team.comm) as other:
         one, waiting = Sum(other, 4 << 20, other.stream()), team.stream()
         # The kernel is loaded before, as CUDA loads one only when all that is in flight has run.

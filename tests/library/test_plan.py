@@ -98,7 +98,7 @@ def test_on_streams(team):
 
 def test_a_plan_keeps_its_arrays(team):
     """The caller may drop them."""
-    out = team.zeros(64)
+    out = team.zeros(64, "float32")
     plan = team.plan_allreduce(device(team, np.ones(64, np.float32)), out)
     rest = [device(team, np.full(64, 9, np.float32)) for _ in range(20)]
     plan()
@@ -109,7 +109,7 @@ def test_a_plan_keeps_its_arrays(team):
 def test_dead_plans_give_their_workspace_back(team):
     """Plans share the workspace of their algorithm; one that bounds its multiprocessors has its own, until it dies."""
     with pennympi.init(team.comm, heap_bytes=64 << 20) as small:
-        x, out = small.full(16, small.me), small.zeros(16)
+        x, out = small.full(16, small.me, "float32"), small.zeros(16, "float32")
         wanted = np.full(16, sum(range(small.n_pes)))
         small.plan_allreduce(x, out)()
         for sms in [None] * 40 + [1] * 80:
@@ -121,7 +121,7 @@ def test_dead_plans_give_their_workspace_back(team):
 
 
 def test_sms_is_checked(team):
-    x = team.zeros(16)
+    x = team.zeros(16, "float32")
     for sms, error in ((0, ValueError), (-1, ValueError), (1.0, TypeError), (True, TypeError)):
         for call in (team.allreduce, team.plan_allreduce, lambda x, sms: team.explain(64, sms=sms)):
             with pytest.raises(error, match="sms"):
@@ -143,7 +143,7 @@ def test_a_first_call_takes_what_dead_plans_held(team):
     if team._backend.has_streams or team.n_pes == 1:
         pytest.skip("a GPU's heap grows, and one PE has no workspace")
     with pennympi.init(team.comm, heap_bytes=24 << 20) as small:
-        x = small.full(16, small.me)
+        x = small.full(16, small.me, "float32")
         plans = []
         with pytest.raises(pennympi.SymmetricHeapExhausted):
             while True:

@@ -189,7 +189,7 @@ def test_arrays_of_three_teams_come_and_go(team):
 def test_an_array_of_another_team_is_refused(team):
     comm = split("row")
     with pennympi.init(comm) as row:
-        theirs, mine, freed = team.zeros(10), row.zeros(10), row.zeros(10)
+        theirs, mine, freed = team.zeros(10, "float32"), row.zeros(10, "float32"), row.zeros(10, "float32")
         row.free(freed)
         for call in (
             lambda: row.allreduce(theirs),

@@ -64,7 +64,7 @@ def test_to_every_pe_at_once(team):
 
 
 def test_values_that_a_signal_cannot_have(team):
-    x, signal = team.zeros(4), team.signals(1)
+    x, signal = team.zeros(4, "float32"), team.signals(1)
     for value in (-1, 2**62, 2**63):
         with pytest.raises(ValueError, match=r"signal value -?\d+ is outside 0..2\*\*62-1"):
             team.put_signal(x, x, signal, value, team.me)
@@ -85,7 +85,7 @@ def test_a_put_to_oneself(team):
 
 def test_arrays_without_elements(team):
     for shape in (0, (3, 0)):
-        x, y = team.empty(shape), team.empty(shape)
+        x, y = team.empty(shape, "float32"), team.empty(shape, "float32")
         signal = team.signals(1)
         team.put(x, y, 0)
         team.get(x, y, 0)
@@ -147,7 +147,7 @@ def test_peer_views(team):
 
 
 def test_registered_arrays(team):
-    x, source = team.zeros(5000), device(team, np.arange(5000, dtype=np.float32))
+    x, source = team.zeros(5000, "float32"), device(team, np.arange(5000, dtype=np.float32))
     team.register(source)
     team.put(x, source, team.me)
     assert same(x, np.arange(5000))
@@ -182,7 +182,7 @@ def test_a_barrier_holds_everyone(team):
 
 def test_streams_and_events(team):
     first, second = team.stream(), team.stream("high")
-    x, y, z = team.zeros(1000), team.zeros(1000), device(team, np.ones(1000, np.float32))
+    x, y, z = team.zeros(1000, "float32"), team.zeros(1000, "float32"), device(team, np.ones(1000, np.float32))
     team.barrier()
     team.synchronize()
     team.put(x, z, (team.me + 1) % team.n_pes, stream=first)

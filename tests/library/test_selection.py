@@ -119,7 +119,7 @@ def test_explain_says_what_runs(team, monkeypatch, capsys):
     told = team.explain(1 << 20)
     assert told.algorithm == "simple_ring" and ("PENNYMPI_ALLREDUCE" in told.why or team.n_pes == 1)
     for wrong, error in ((lambda: team.explain(-1), ValueError), (lambda: team.explain(8, op="xor"), ValueError),
-                         (lambda: team.explain(8, "complex64"), Unsupported)):  # fmt: skip
+                         (lambda: team.explain(8, "m8[s]"), Unsupported)):  # fmt: skip
         with pytest.raises(error):
             wrong()
     parser = argparse.ArgumentParser()

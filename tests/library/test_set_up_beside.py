@@ -16,7 +16,7 @@ def only_cuda(team):
 def make(team):
     """(array, what it must hold) of every way to make one."""
     return [
-        (team.zeros(5000), np.zeros(5000)),
+        (team.zeros(5000, "float32"), np.zeros(5000)),
         (team.full(30_001, 3, "int64"), np.full(30_001, 3)),
         (team.full(7, 2, "bfloat16"), np.full(7, 2)),
         (team.array(np.arange(999) + team.me), np.arange(999) + team.me),
@@ -33,7 +33,7 @@ def check_and_free(team, made):
 
 def test_while_a_stream_waits_for_a_peer(team):
     """PE 0 waits for a signal that the last PE sends once it has made its arrays, which takes PE 0's."""
-    signal, nothing, stream = team.signals(1), team.zeros(0), team.stream()
+    signal, nothing, stream = team.signals(1), team.zeros(0, "float32"), team.stream()
     if team.me == 0:
         team.wait_signal(signal, 1, source=team.n_pes - 1, stream=stream)
     made = make(team)
@@ -48,7 +48,7 @@ def test_while_a_stream_is_captured(team):
     """The strictest mode of capture, which refuses allocations and waits in every thread."""
     import cupy
 
-    x, y, stream = team.zeros(100), team.full(100, 5), team.stream()
+    x, y, stream = team.zeros(100, "float32"), team.full(100, 5, "float32"), team.stream()
     team.put(x[:1], y[:1], team.me)
     team.synchronize()
     stream.begin_capture(cupy.cuda.runtime.streamCaptureModeGlobal)

@@ -2,6 +2,7 @@
 
 import random
 
+import ml_dtypes
 import numpy as np
 import pytest
 from on_device import same, to_numpy
@@ -25,12 +26,31 @@ SHAPES = [0, 1, 1000, (), (0,), (3, 0, 2), (4, 5), [2, 3], np.int64(6), (np.int3
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_shapes(team, shape):
     sizes = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
-    x, y, z = team.empty(shape), team.zeros(shape, "int8"), team.full(shape, 3, "uint16")
+    x, y, z = team.empty(shape, "float32"), team.zeros(shape, "int8"), team.full(shape, 3, "uint16")
     assert x.shape == y.shape == z.shape == sizes
     assert (x.dtype, y.dtype, z.dtype) == (np.float32, np.int8, np.uint16)
     assert same(y, np.zeros(sizes)) and same(z, np.full(sizes, 3))
     for one in (x, y, z):
         team.free(one)
+
+
+def test_dtypes_that_nobody_names(team):
+    """As NumPy's and CuPy's: float64, or the value's own."""
+    made = [team.empty(3), team.zeros(3), team.full(3, 0.5)]
+    assert [x.dtype for x in made] == [np.float64] * 3
+    assert same(made[1], np.zeros(3)) and same(made[2], np.full(3, 0.5))
+    for value in (team.me, True, 1j, np.float32(1), np.uint8(3), ml_dtypes.bfloat16(2)):
+        made.append(team.full(3, value))
+        wanted = np.full(3, value)
+        assert made[-1].dtype == wanted.dtype and same(made[-1], wanted)
+    for x in made:
+        team.free(x)
+    for wrong in ("1", object(), [1, 2]):
+        with pytest.raises(TypeError, match="is not a number"):
+            team.full(3, wrong)
+    if team.n_pes > 1:
+        with pytest.raises(ValueError, match="same shape and dtype on every PE"):
+            team.full(3, 1 if team.me else 1.0)
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -136,7 +156,7 @@ def test_random_order(team):
 
 
 def test_frees_that_are_refused(team):
-    x = team.zeros(10)
+    x = team.zeros(10, "float32")
     for wrong in (x[1:], x[:], x.reshape(2, 5), np.zeros(10, np.float32), None):
         with pytest.raises(ValueError, match="takes the array that empty.* returned, once; not a view"):
             team.free(wrong)
@@ -147,7 +167,7 @@ def test_frees_that_are_refused(team):
 
 
 def test_use_after_free(team):
-    x, y = team.zeros(10), team.zeros(10)
+    x, y = team.zeros(10, "float32"), team.zeros(10, "float32")
     team.free(y)
     for call in (
         lambda: team.allreduce(y),

@@ -118,7 +118,7 @@ def test_a_call_in_the_midst_of_another_is_refused(team):
                 found.append(str(error))
         np.asarray(signals)[0] = 1  # the first may go on
 
-    x = team.zeros(10)
+    x = team.zeros(10, "float32")
     plan = team.plan_allreduce(x)
     assert not together(lambda: team.wait_signal(signals, 1), second)
     assert len(found) == (3 if team.n_pes > 1 else len(found)) and found

@@ -10,7 +10,7 @@ import pennympi
 
 
 def free_in_another_order(team, odd):
-    first, second = team.zeros(3), team.zeros(3)
+    first, second = team.zeros(3, "float32"), team.zeros(3, "float32")
     for array in (second, first) if odd else (first, second):
         team.free(array)
 
@@ -18,16 +18,16 @@ def free_in_another_order(team, odd):
 KINDS = {
     "a gather more": lambda team, odd: odd and team.gather(1),
     "a gather less": lambda team, odd: odd or team.gather(1),
-    "an empty more": lambda team, odd: odd and team.empty(3),
+    "an empty more": lambda team, odd: odd and team.empty(3, "float32"),
     "a plan more": lambda team, odd: odd and team.plan_allreduce(team.array([1.0])),
     "free in another order": free_in_another_order,
-    "gather against empty": lambda team, odd: team.gather(1) if odd else team.empty(3),
+    "gather against empty": lambda team, odd: team.gather(1) if odd else team.empty(3, "float32"),
     "no difference": lambda team, odd: team.gather(odd),
 }
 
 with pennympi.init() as team:
     for _ in range(3):
-        team.free(team.zeros(10))
+        team.free(team.zeros(10, "float32"))
     os.write(1, f"fault {time.time()}\n".encode())
     KINDS[sys.argv[1]](team, team.me == team.n_pes - 1)
 MPI.COMM_WORLD.Barrier()

@@ -15,7 +15,7 @@ with pennympi.init() as team:
             lambda: team.allreduce(x),
             plan,
             lambda: team.gather(1),
-            lambda: team.empty(3),
+            lambda: team.empty(3, "float32"),
             lambda: team.put(x, x, 0),
         ):
             try:

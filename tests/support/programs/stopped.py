@@ -40,4 +40,4 @@ elif loop == "gather":
 elif loop == "large gather":
     again_and_again(lambda team: team.gather(bytes(10 << 20)))
 elif loop == "empty":
-    again_and_again(lambda team: team.free(team.zeros(1000)))
+    again_and_again(lambda team: team.free(team.zeros(1000, "float32")))

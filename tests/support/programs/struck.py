@@ -39,7 +39,7 @@ def leave():
 
 
 def make_and_free():
-    team.free(team.empty(1000))
+    team.free(team.empty(1000, "float32"))
 
 
 def start_and_end():

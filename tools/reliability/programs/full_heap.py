@@ -42,7 +42,7 @@ with pennympi.init(heap_bytes=HEAP_BYTES) as team:
         if turn % 50 == 0:
             text = ""
             try:
-                team.empty(100 + (team.me == turn // 50 % team.n_pes))
+                team.empty(100 + (team.me == turn // 50 % team.n_pes), "float32")
             except ValueError as found:
                 text = str(found)
             count.right(bool(text) and len(set(team.gather(bool(text)))) == 1, f"unequal sizes: {text or 'not told'}")

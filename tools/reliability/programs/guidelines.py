@@ -38,8 +38,8 @@ with pennympi.init() as team:
     sizes = [2 << (2 * k) for k in range(1, 9 if team.backend == "host" else 12)]  # elements
     by_size, seen = {}, {}
     for size in sizes:
-        x, out = team.full(size, 1), team.zeros(size)
-        part, whole = team.zeros(-(-size // n)), team.zeros(-(-size // n) * n)
+        x, out = team.full(size, 1, "float32"), team.zeros(size, "float32")
+        part, whole = team.zeros(-(-size // n), "float32"), team.zeros(-(-size // n) * n, "float32")
         calls = {"allreduce": lambda x=x, out=out: team.allreduce(x, out)}
 
         def reduce_broadcast(x=x, out=out):

@@ -20,7 +20,7 @@ signal.signal(signal.SIGUSR2, lambda *_: ends.append(1))
 def late(times):
     shared, timeout_s = random.Random(times), float(os.environ["PENNYMPI_TIMEOUT_S"])
     with pennympi.init(heap_bytes=16 << 20) as team:
-        x = team.full(100, 1)
+        x = team.full(100, 1, "float32")
         for name in ("auto", "gather") * 2:  # prepared before anybody is late
             team.allreduce(x) if name == "auto" else team.gather(0)
         team.synchronize()
@@ -35,7 +35,7 @@ def late(times):
 
 def until_told(place):
     with pennympi.init(heap_bytes=16 << 20) as team:
-        x = team.full(100, 1)
+        x = team.full(100, 1, "float32")
         team.allreduce(x)
         team.synchronize()
         team.comm.Barrier()

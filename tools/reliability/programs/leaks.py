@@ -41,7 +41,7 @@ with pennympi.init(heap_bytes=16 << 20) as whole:  # on GPUs the first team hold
     for turn in range(given.times + warm):
         part = world.Split(turn % 2, world.rank)
         with pennympi.init(part, heap_bytes=16 << 20) as team:
-            x = team.full(100, 1)
+            x = team.full(100, 1, "float32")
             team.allreduce(x)
             team.kernel(twice)(1, x, 100)
             team.synchronize()

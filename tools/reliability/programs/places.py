@@ -69,7 +69,7 @@ def main():
     with pennympi.init(heap_bytes=64 << 20) as team:
         n, me = team.n_pes, team.me
         right, left = (me + 1) % n, (me - 1) % n
-        x, y, words = team.full(1000, 1), team.zeros(1000), team.signals(2)
+        x, y, words = team.full(1000, 1, "float32"), team.zeros(1000, "float32"), team.signals(2)
         other, plan = device(team, np.ones(1000, np.float32)), team.plan_allreduce(x, y)
         kernel = team.kernel(around)
         for call in (plan, lambda: team.allreduce(x, y), team.barrier):
@@ -101,7 +101,7 @@ def main():
             elif place == "barrier":
                 team.barrier()
             elif place == "empty":
-                team.free(team.empty(100))
+                team.free(team.empty(100, "float32"))
             elif place == "gather":
                 team.gather(me)
             elif place == "plan":

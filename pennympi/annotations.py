@@ -1,0 +1,104 @@
+"""The types by which an editor and a type checker know the library's arguments and results.
+
+``from pennympi.annotations import Op, Plan`` annotates a program of one's own.  tests/library/test_annotations.py
+compares the Literals with the tables.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsIndex, TypeAlias
+
+import numpy as np
+from mpi4py import MPI
+
+BackendName: TypeAlias = Literal["auto", "host", "cuda"]
+Priority: TypeAlias = Literal["normal", "high"]
+ExchangeForm: TypeAlias = Literal["put_barrier", "put_fence_signal", "put_signal"]
+OpName: TypeAlias = Literal["sum", "prod", "min", "max", "avg", "mean"]
+Op: TypeAlias = OpName | MPI.Op
+
+AllReduceAlgorithm: TypeAlias = Literal[
+    "auto", "ring", "simple_ring", "multi_ring", "hierarchical", "one_shot", "one_shot_packets", "two_shot",
+    "two_shot_packets", "half_butterfly", "halving_doubling", "recursive_doubling", "tree", "nvls",
+]  # fmt: skip
+PlannedAllReduceAlgorithm: TypeAlias = AllReduceAlgorithm | Literal["two_shot_direct", "two_shot_copied"]
+AllGatherAlgorithm: TypeAlias = Literal["auto", "naive", "ring", "packets", "direct"]
+ReduceScatterAlgorithm: TypeAlias = Literal["auto", "ring", "packets", "direct"]
+BroadcastAlgorithm: TypeAlias = Literal["auto", "ring", "packets", "spread"]
+ReduceAlgorithm: TypeAlias = Literal["auto", "ring", "packets", "direct", "gathered"]
+AllToAllAlgorithm: TypeAlias = Literal["auto", "pairwise", "packets", "direct"]
+
+
+class Buffer(Protocol):
+    """An object with Python's buffer protocol: a NumPy array, a bytearray, an array.array."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+
+class DLPackArray(Protocol):
+    """An array that DLPack describes: NumPy, CuPy, PyTorch, JAX."""
+
+    def __dlpack_device__(self) -> tuple[Any, Any]: ...
+
+
+class CudaArray(Protocol):
+    """A device array that describes itself as Numba's, CuPy's and PyTorch's do."""
+
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+
+MPIBuffer: TypeAlias = list[Any] | tuple[Any, ...]  # [x, MPI.DOUBLE] or [x, count, MPI.DOUBLE]
+Array: TypeAlias = Buffer | DLPackArray | CudaArray | MPIBuffer  # what calls take
+Number: TypeAlias = bool | int | float | complex | np.number[Any] | np.bool_
+Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
+DTypeLike: TypeAlias = Any  # a name, or a dtype of NumPy, CuPy, ml_dtypes or PyTorch
+
+if TYPE_CHECKING:
+
+    class NewArray(np.ndarray[Any, np.dtype[Any]]):
+        """An array that a team makes: numpy.ndarray on the host, cupy.ndarray on a GPU, which has the same methods.
+
+        An attribute that only CuPy has is no error.
+        """
+
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    NewArray = Any
+
+
+class Stream(Protocol):
+    """What ``team.stream`` makes: a stream of the host backend, or cupy.cuda.Stream."""
+
+    def synchronize(self) -> Any: ...
+
+    def record(self, event: Any = None) -> Any: ...
+
+    def wait_event(self, event: Any) -> Any: ...
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *exc: Any) -> Any: ...
+
+
+class CudaStream(Protocol):
+    """A stream with the protocol of cuda.core."""
+
+    def __cuda_stream__(self) -> tuple[int, int]: ...
+
+
+class TorchStream(Protocol):
+    """A stream of PyTorch."""
+
+    @property
+    def cuda_stream(self) -> int: ...
+
+
+AnyStream: TypeAlias = Stream | CudaStream | TorchStream
+
+
+class Plan(Protocol):
+    """A persistent call, as the ``plan_`` methods make it.  It keeps its arrays alive."""
+
+    def __call__(self, stream: AnyStream | None = None) -> None:
+        """Run in stream order.  Collective."""

@@ -1,0 +1,43 @@
+"""Buffers as mpi4py writes them: [x, MPI.DOUBLE], or [x, count, MPI.DOUBLE] for the first elements of x."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from .span import Span
+
+_NAMES = {
+    "float32": "MPI.FLOAT",
+    "float64": "MPI.DOUBLE",
+    "float16": "no MPI type",
+    "bfloat16": "no MPI type",
+    "complex64": "MPI.C_FLOAT_COMPLEX",
+    "complex128": "MPI.C_DOUBLE_COMPLEX",
+    "bool": "MPI.C_BOOL",
+}  # the integers' names are alike
+
+
+def span(buffer: list[Any] | tuple[Any, ...], span_of: Callable[[Any], Span]) -> Span:
+    """Describe the array in a buffer by ``span_of``.
+
+    Raises TypeError (not such a buffer), ValueError (a count outside the array, another type than the array's).
+    """
+    if not 2 <= len(buffer) <= 3 or not isinstance(buffer[-1], MPI.Datatype):
+        raise TypeError(
+            f"a {type(buffer).__name__} is not an array: give an array, [x, MPI.DOUBLE] or [x, count, MPI.DOUBLE]"
+        )
+    found, datatype, count = span_of(buffer[0]), buffer[-1], buffer[1] if len(buffer) == 3 else None
+    if datatype.typestr != found.dtype.numpy.str[1:]:  # without the byte order, which is this machine's
+        raise ValueError(
+            f"the array has elements of {found.dtype.name}, which are not {datatype.name}: "
+            f"give {_NAMES.get(found.dtype.name, f'MPI.{found.dtype.name.upper()}_T')}, or the array alone"
+        )
+    if count is not None:
+        if not isinstance(count, int | np.integer) or isinstance(count, bool):
+            raise TypeError(f"count {count!r} is not an int; for a displacement give a slice of the array")
+        if not 0 <= count <= found.count:
+            raise ValueError(f"count {count} is outside the array of {found.count} elements")
+        found.count = int(count)
+    return found

@@ -1,0 +1,126 @@
+"""What a type checker and an editor see: the names are those of the tables, and mypy finds a user's mistakes."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from mpi4py import MPI
+
+import pennympi
+from pennympi import annotations
+from pennympi.arrays.operators import MEAN, NAMES
+from pennympi.collectives.allreduce import AllReduce
+from pennympi.collectives.calls import ALL
+from pennympi.kernels import block
+from pennympi.kernels.allreduce import PLANNED
+from pennympi.kernels.exchange import TABLE as FORMS
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("these tests need one process: run them without mpirun", allow_module_level=True)
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 300
+
+GOOD = """
+import numpy as np
+from mpi4py import MPI
+
+import pennympi
+from pennympi import Team
+from pennympi.annotations import Op, Plan
+from pennympi.kernels.block import lanes, load, real, store
+
+
+def scale(ctx: int, y: int, x: int, n: int, factor: float) -> None:
+    for i in lanes(0, n):
+        store(y, i, real(factor) * load(x, i))
+
+
+def total(team: Team, x: float, op: Op = "sum") -> float:
+    return team.allreduce(x, op=op)
+
+
+with pennympi.init(MPI.COMM_WORLD, backend="host") as team:
+    x = team.full(8, team.rank, "float64")
+    y = np.zeros(8)
+    team.allreduce(x, op="mean", algorithm="ring")
+    z = team.allreduce(y, x, op=MPI.SUM)
+    team.allreduce([y, MPI.DOUBLE])
+    z[:2] = x[2:4] + 1
+    everyone = team.all_gather(y)
+    part = team.reduce_scatter(everyone, np.zeros(8), op="max")
+    print(part.shape, np.linalg.norm(everyone), total(team, 3.0), team.size, x.mean())
+    stream = team.stream("high")
+    plan: Plan = team.plan_allreduce(x, algorithm="two_shot_direct")
+    plan(stream)
+    team.exchange(x, y, 0, form="put_signal", stream=stream)
+    team.kernel(scale, "float64")(1, x, y, 8, 2.0, stream=stream)
+    count: int = team.broadcast(3, root=0)
+    print(count)
+    stream.synchronize()
+"""
+
+# Each line with the code of its one error.
+BAD = """
+import numpy as np
+
+import pennympi
+
+with pennympi.init(backend="gpu") as team:  # arg-type
+    x = np.zeros(8)
+    team.allreduce(x, op="summ")  # arg-type
+    team.allreduce(x, algorithm="rings")  # arg-type
+    team.allreduce("x")  # type-var
+    team.all_gather(x, algorithm="two_shot")  # call-overload
+    team.stream("urgent")  # arg-type
+    team.exchange(x, x, 0, form="put")  # arg-type
+    team.plan_allreduce(x)("stream")  # arg-type
+    team.plan_reduce(x, op="average")  # arg-type
+    team.barrier("stream")  # arg-type
+    team.broadcast(x, "0")  # arg-type
+    print(team.ranks)  # attr-defined
+"""
+
+
+def test_the_names_are_the_tables():
+    """The Literals, which must be written out, have each name once, in the order of the tables."""
+    assert get_args(annotations.OpName) == (*NAMES, MEAN)
+    assert get_args(annotations.ExchangeForm) == tuple(FORMS)
+    assert get_args(annotations.AllReduceAlgorithm) == ("auto", *AllReduce.table)
+    every = [name for part in get_args(annotations.PlannedAllReduceAlgorithm) for name in get_args(part) or [part]]
+    assert every == ["auto", *AllReduce.table, *PLANNED]
+    for collective in ALL:
+        literal = getattr(annotations, f"{collective.__name__}Algorithm")
+        assert get_args(literal) == ("auto", *collective.table), collective.name
+        assert inspect.signature(getattr(pennympi.Team, collective.name)).parameters["algorithm"].annotation == literal
+
+
+def test_mypy_takes_a_right_program_and_finds_each_mistake(tmp_path):
+    pytest.importorskip("mypy")
+    assert (ROOT / "pennympi" / "py.typed").exists()  # without it mypy reads nothing of an installed package
+    for name, text in (("good", GOOD), ("bad", BAD)):
+        (tmp_path / f"{name}.py").write_text(text)
+    options = ["--strict", "--follow-imports=silent", "--config-file=", "--no-color-output", "--hide-error-context"]
+    command = [sys.executable, "-m", "mypy", *options, f"--cache-dir={tmp_path / 'cache'}", "good.py", "bad.py"]
+    environment = {"PATH": "/usr/bin:/bin", "MYPYPATH": str(ROOT), "HOME": str(tmp_path)}
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+    found = re.findall(r"^(\w+)\.py:(\d+): error: .*\[([\w-]+)\]$", ended.stdout, re.MULTILINE)
+    marked = [("bad", str(i), line.partition("  # ")[2]) for i, line in enumerate(BAD.splitlines(), 1) if "  # " in line]
+    assert len(marked) == 12 and found == marked, ended.stdout + ended.stderr
+
+
+def test_primitives_show_their_signatures():
+    primitives = {name: one for name, one in vars(block).items() if getattr(one, "primitive", False)}
+    assert len(primitives) > 30
+    assert list(inspect.signature(block.put_signal).parameters) == "ctx dst src nbytes signal value pe".split()
+    assert inspect.signature(block.combine).parameters["residual"].default == 0
+    for name, one in primitives.items():
+        signature = inspect.signature(one)
+        assert one.__name__ == name and one.__doc__
+        assert not [p for p in signature.parameters.values() if p.annotation is p.empty or p.kind is p.VAR_POSITIONAL]
+        with pytest.raises(NotImplementedError, match="not in plain Python"):
+            one(*signature.parameters)
