@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CFG = configparser.ConfigParser()
 CFG.read(ROOT / "setup.cfg")
 SCRIPTS = dict(re.findall(r"(\S+) = (\S+)", CFG["options.entry_points"]["console_scripts"]))
-SPACK = (ROOT / "packaging" / "spack" / "packages" / "py_pennympi" / "package.py").read_text()
+SPACK_REPO = ROOT / "packaging" / "spack" / "spack_repo" / "pennympi"
+SPACK = (SPACK_REPO / "packages" / "py_pennympi" / "package.py").read_text()
 CONDA = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text()
 DOCKER = (ROOT / "packaging" / "containers" / "Dockerfile").read_text()
 APPTAINER = (ROOT / "packaging" / "containers" / "pennympi.def").read_text()
@@ -90,6 +91,7 @@ def test_the_pythons_that_are_tried():
 
 
 def test_the_spack_package_is_python_with_a_class_of_its_name():
+    assert (SPACK_REPO / "repo.yaml").read_text().splitlines()[1:] == [f"  namespace: {SPACK_REPO.name}", "  api: v2.0"]
     tree = ast.parse(SPACK)
     assert [node.name for node in tree.body if isinstance(node, ast.ClassDef)] == ["PyPennympi"]
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
