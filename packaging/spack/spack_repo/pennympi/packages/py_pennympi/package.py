@@ -1,6 +1,6 @@
 """Spack's package of pennympi.  Version and requirements are those of setup.cfg."""
 
-from spack.package import depends_on, license, maintainers, variant, version
+from spack.package import depends_on, join_path, license, maintainers, variant, version, which
 from spack_repo.builtin.build_systems.python import PythonPackage
 
 
@@ -33,3 +33,8 @@ class PyPennympi(PythonPackage):
     depends_on("py-matplotlib@3.9:", type=("build", "run"), when="+plot")
 
     import_modules = ["pennympi"]
+
+    def test_solver(self):
+        """The solver on one PE has the field that NumPy computes."""
+        solver = which(join_path(self.prefix.bin, "pennympi-jacobi"), required=True)
+        solver("--nx", "64", "--ny", "64", "--niter", "20", "--verify")
