@@ -64,7 +64,7 @@ def test_the_bounds_of_numpy():
 def test_the_extras_that_the_documents_name():
     extras = set(CFG["options.extras_require"])
     assert extras == {
-        "mpich", "openmpi", "demo", "host", "cuda12", "cuda13", "nccl", "docs", "test", "lint",
+        "mpich", "openmpi", "demo", "cuda12", "cuda13", "nccl", "docs", "test", "lint",
     }  # fmt: skip
     documents = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("packaging/**/*"), *ROOT.glob("jobscripts/*")]
     text = "\n".join(path.read_text() for path in documents if path.is_file())
