@@ -16,7 +16,7 @@ DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUT
 DOCUMENTS += sorted((ROOT / "docs").glob("*.md"))
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 MOST_LINES, MOST_COLUMNS = 150, 160
-SOURCES = ("kernels", "pennympi", "apps", "tests", "tools", "benchmarks", "docs", "jobscripts")
+SOURCES = ("kernels", "pennympi", "apps", "tests", "tools", "benchmarks", "docs", "jobscripts", "packaging")
 MADE = ("build/", "demo/")  # folders that commands make
 PATH = re.compile(r"(\.?\w[\w.-]*/)*(\w[\w.-]*\.(py|md|toml|json|sh|sbatch|pbs)|\w[\w.-]*/)")
 
