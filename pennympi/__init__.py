@@ -23,6 +23,7 @@ from .errors import (
 )
 from .start import init
 from .team import Team
+from .wall_time import timings
 
 __version__ = "0.1.0"
 
@@ -38,4 +39,5 @@ __all__ = [
     "TwoThreads",
     "Unsupported",
     "init",
+    "timings",
 ]

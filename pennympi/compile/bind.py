@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.records import Work
+from ..wall_time import timed
 
 # Parameters that a backend may turn into constants of the compiled kernel.
 CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "reach")
@@ -120,6 +121,7 @@ def grouped(kernel: Callable[..., Any], numbers: Sequence[Any]) -> list[Any]:
     return made
 
 
+@timed("kernels: hashed")
 def kernel_hash(kernel: Callable[..., Any]) -> str:
     """Digest of what a kernel is made from: its text, its records, all functions that it calls, and the numbers in its
     globals and closure, which the compiler takes for constants."""

@@ -24,6 +24,7 @@ from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
 from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
 from ..compile.cache import made_once
+from ..wall_time import timed
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
@@ -78,6 +79,7 @@ def packed(library: Any, entry: str) -> bytes:
     return json.dumps([entry, environments, needs]).encode() + b"\n" + code
 
 
+@timed("kernels: loaded")
 def load(data: bytes) -> Loaded:
     """Link what ``packed`` returned into this process.  Raises NotPortable where this process lacks what it calls."""
     head, _, code = data.partition(b"\n")
