@@ -6,7 +6,8 @@ import numpy as np
 
 from .arrays.span import Span, check_alike
 from .backend import Backend
-from .compile.options import KernelOptions
+from .compile.options import PLAIN, KernelOptions
+from .compile.side_by_side import order_of
 from .job.job import Job
 from .kernels.block import POISON
 from .kernels.rma import on_stream as kernels
@@ -31,13 +32,20 @@ class OneSided:
         self._counters = backend.local_words([0] * COUNTERS)
         self._next = 0
         self._graph_counters: list[int] = []  # not yet used by a graph
-        self._put = backend.kernel(kernels.put_bytes, "put")
-        self._get = backend.kernel(kernels.get_bytes, "get")
-        self._put_signal = backend.kernel(kernels.put_bytes_signal, "put_signal")
-        self._wait = backend.kernel(kernels.wait_signal, "wait_signal")
+        fixed = KernelOptions(constants={"n_pes": job.n_pes})
+        wanted: list[tuple[Any, str, KernelOptions]] = [
+            (kernels.put_bytes, "put", PLAIN),
+            (kernels.get_bytes, "get", PLAIN),
+            (kernels.put_bytes_signal, "put_signal", PLAIN),
+            (kernels.wait_signal, "wait_signal", PLAIN),
+            (kernels.barrier, "barrier", fixed),
+        ]
+        order = order_of(len(wanted), job.control.local, job.control.n_local)
+        made = {wanted[i][1]: backend.kernel(*wanted[i]) for i in order}
+        self._put, self._get, self._put_signal = made["put"], made["get"], made["put_signal"]
+        self._wait, self._barrier = made["wait_signal"], made["barrier"]
         workspace = make_workspace(backend, job, 0, 0, 2 * job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, workspace.signals, workspace.epochs)
-        self._barrier = backend.kernel(kernels.barrier, "barrier", KernelOptions(constants={"n_pes": job.n_pes}))
 
     def put(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         """``Team.put``.  Raises TypeError, ValueError."""

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import FunctionType
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -92,6 +92,16 @@ def _launched(kernel: Callable[..., Any]) -> dict[str, tuple[str, ...]]:
 def parameters(kernel: Callable[..., Any]) -> tuple[str, ...]:
     """Names of the numbers that a kernel is launched with, in order: its parameters, and the fields of its records."""
     return tuple(name for names in _launched(kernel).values() for name in names)
+
+
+def annotated_kinds(kernel: Callable[..., Any]) -> str:
+    """``KernelOptions.kinds`` by the annotations of the parameters and of the fields of records: "f" for float."""
+    found = inspect.signature(kernel, eval_str=True).parameters
+    kinds = []
+    for name, record in list(records(kernel).items())[1:]:
+        types = list(get_type_hints(record).values()) if record else [found[name].annotation]
+        kinds += ["f" if one is float else "i" for one in types]
+    return "".join(kinds)
 
 
 def signs(kernel: Callable[..., Any]) -> bool:

@@ -6,11 +6,15 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from mpi4py import MPI
 
 import pennympi
 from pennympi.compile import announce
+from pennympi.compile.side_by_side import order_of
+from pennympi.kernels.block import load, real, store
 from pennympi.wall_time import timed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,3 +131,44 @@ def test_nvshmem_is_started_without_importing_pytorch():
     for source in ROOT.glob("pennympi/cuda/*.py"):
         code = [line.split("#")[0] for line in source.read_text().splitlines()]
         assert not [line for line in code if re.search(r"(from|import) nvshmem\.core", line)], source
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize("n_local", [1, 2, 3, 8])
+def test_each_pe_of_a_node_begins_with_its_own_share(count, n_local):
+    orders = [order_of(count, local, n_local) for local in range(n_local)]
+    for order in orders:
+        assert sorted(order) == list(range(count))
+    firsts = [order[0] for order in orders if order]
+    if count >= n_local:
+        assert len(set(firsts)) == n_local, "no two begin with the same kernel"
+
+
+def test_compiling_takes_kernels_only():
+    with pennympi.init(MPI.COMM_SELF, backend="host", heap_bytes=1 << 20) as team:
+        with pytest.raises(TypeError, match=r"compile takes what team.kernel\(\) returned, not function"):
+            team.compile([test_compiling_takes_kernels_only])
+
+
+class Scaled(NamedTuple):
+    """Two words and a number that is no int."""
+
+    x: int
+    n: int
+    factor: float
+
+
+def scale(ctx, scaled: Scaled, shift: float, y):
+    for i in range(scaled.n):
+        store(y, i, real(scaled.factor) * load(scaled.x, i) + real(shift))
+
+
+def test_a_kernel_is_compiled_before_its_first_launch(monkeypatch):
+    with pennympi.init(MPI.COMM_SELF, backend="host", heap_bytes=1 << 20) as team:
+        kernel, again = team.kernel(scale, "float64"), team.kernel(scale, "float64")
+        team.compile([kernel, again])
+        assert list(kernel._compiled) == list(again._compiled) == ["iiffi"]
+        x, y = team.full(4, 3, "float64"), team.zeros(4, "float64")
+        monkeypatch.setattr(type(team._backend), "kernel", None)  # nothing may be compiled from here on
+        kernel(1, Scaled(x.ctypes.data, 4, 0.5), 0.25, y)
+        assert y.tolist() == [1.75] * 4

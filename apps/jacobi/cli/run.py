@@ -45,6 +45,8 @@ class Run:
     def status(self) -> int:
         """Do everything that the options ask for.  Returns the exit status, the same on every PE."""
         options, outcome, lap = self.options, self.outcome, self.wall.lap
+        self._compile()
+        lap("kernels of the solver")
         serial, fastest = (None, None) if options.no_serial else self._time_serial()
         lap("the solve on one PE alone")
         solver = self._solver(self.team)
@@ -77,20 +79,36 @@ class Run:
         """Settings of the variant; None where the command line has none."""
         return {"norm_by": self.options.norm_by, "sweeps": self.options.sweeps}
 
+    def _compile(self) -> None:
+        """Compile the kernels of the solves beside the other PEs."""
+        problem, show = self.problem, not self.options.csv
+        of, settings = row_of(problem, self.options.variant).make.kernels, self._settings()
+        kernels = of(self.team, problem, show, **settings) + of(self.team, problem, False, **settings)  # for the profile
+        for serial in () if self.options.no_serial else self._serials():
+            kernels += serial.kernels(show)
+        self.team.compile(kernels)
+
+    def _serials(self) -> list[Serial]:
+        """The solves on one PE alone: by this run's kind of variant, and by the fastest one where that is another."""
+        options, problem = self.options, self.problem
+        like = Serial(self.team, problem, options.variant, sweeps=options.sweeps)
+        if options.variant == "blocked" or problem.method != "jacobi":
+            return [like]
+        return [like, Serial(self.team, problem, "blocked")]
+
     def _time_serial(self) -> tuple[SerialTime | None, SerialTime | None]:
         """(time by this run's kind of variant, time by the fastest one) on PE 0 alone, while the others sleep."""
-        options, problem, show = self.options, self.problem, not self.options.csv
-        like = Serial(self.team, problem, options.variant, sweeps=options.sweeps)
-        blocked = Serial(self.team, problem, "blocked")
+        problem, show = self.problem, not self.options.csv
+        like, *other_kind = self._serials()
 
         def work() -> tuple[SerialTime | None, SerialTime | None]:
             if not like.fits():
                 return None, None
             self.say(report.single_header(problem, like.sweeps()))
             time = like.time(show, Progress(problem, like.sweeps(), norms=show, pace=False))
-            if options.variant == "blocked" or problem.method != "jacobi" or not blocked.fits():
+            if not (other_kind and other_kind[0].fits()):
                 return time, time
-            other = blocked.time(False)
+            other = other_kind[0].time(False)
             return time, time if time.runtime_s <= other.runtime_s else other
 
         return self.team.comm.bcast(run_on_pe0(self.team.comm, work))
