@@ -1,5 +1,6 @@
 """One-sided operations, in stream order."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,17 @@ COUNTERS = 1024  # put_signals of several blocks that may be in flight at the sa
 WARP_THREADS = 32  # of a launch that only waits or signals
 
 
+def kernels_of(n_pes: int) -> list[tuple[Callable[..., Any], str, KernelOptions]]:
+    """The kernels of a team's one-sided operations: function, name and options of each."""
+    return [
+        (kernels.put_bytes, "put", PLAIN),
+        (kernels.get_bytes, "get", PLAIN),
+        (kernels.put_bytes_signal, "put_signal", PLAIN),
+        (kernels.wait_signal, "wait_signal", PLAIN),
+        (kernels.barrier, "barrier", KernelOptions(constants={"n_pes": n_pes})),
+    ]
+
+
 class OneSided:
     """put, get, put_signal, wait_signal and barrier of one team.  ``Team`` documents the arguments.
 
@@ -32,14 +44,7 @@ class OneSided:
         self._counters = backend.local_words([0] * COUNTERS)
         self._next = 0
         self._graph_counters: list[int] = []  # not yet used by a graph
-        fixed = KernelOptions(constants={"n_pes": job.n_pes})
-        wanted: list[tuple[Any, str, KernelOptions]] = [
-            (kernels.put_bytes, "put", PLAIN),
-            (kernels.get_bytes, "get", PLAIN),
-            (kernels.put_bytes_signal, "put_signal", PLAIN),
-            (kernels.wait_signal, "wait_signal", PLAIN),
-            (kernels.barrier, "barrier", fixed),
-        ]
+        wanted = kernels_of(job.n_pes)
         order = order_of(len(wanted), job.control.local, job.control.n_local)
         made = {wanted[i][1]: backend.kernel(*wanted[i]) for i in order}
         self._put, self._get, self._put_signal = made["put"], made["get"], made["put_signal"]
