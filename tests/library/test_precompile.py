@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from mpi4py import MPI
 
-import pennympi
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.command.ahead import COLLECTIVES, Job, Machine, jobs, of_application, rows
+from pennympi.command.ahead import COLLECTIVES, Machine, jobs, of_application, rows
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU, HOPPER = Machine(()), Machine((9, 0))
@@ -68,28 +67,6 @@ def test_a_team_compiles_nothing_more(tmp_path):
     line = "import pennympi; team = pennympi.init(backend='host'); print(pennympi.timings())"
     said = subprocess.run([sys.executable, "-c", line], env=env, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert "kernels: loaded" in said.stdout and "kernels: compiled" not in said.stdout, said
-
-
-def test_kernels_for_a_gpu_that_is_not_here(tmp_path):
-    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from numba.cuda import dispatcher
-
-    known = dispatcher.get_current_device
-    try:
-        from pennympi.command.ahead import compile_one
-
-        before = pennympi.timings().get("kernels: compiled", 0.0)
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setenv("PENNYMPI_CACHE_DIR", str(tmp_path))
-            compile_one(HOPPER, Job("", 3, 2))
-            compile_one(HOPPER, Job("", 3, 4))  # the same: it does not depend on the number of PEs
-        assert pennympi.timings()["kernels: compiled"] > before
-    finally:
-        dispatcher.get_current_device = known
-    (folder,) = tmp_path.iterdir()
-    (cubin,) = [file for file in folder.iterdir() if not file.name.endswith((".lock", ".part"))]
-    assert "wait_signal" in cubin.name and "sm90" in cubin.name
-    assert cubin.read_bytes()[32:36] == b"\x7fELF", "behind the digest"
 
 
 def test_dtypes_of_the_default():
