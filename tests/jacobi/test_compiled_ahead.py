@@ -6,6 +6,7 @@ from apps.jacobi.grid.problem import Problem
 from apps.jacobi.solver import Solver
 from apps.jacobi.timing.one_pe_team import OnePeTeam
 from apps.jacobi.variants import TABLE, row_of
+from pennympi.command.ahead import Machine, of_application
 
 CASES = [(name, "jacobi") for name in TABLE] + [("nvshmem_overlap", "chebyshev")]
 
@@ -37,3 +38,22 @@ def test_warming_up_compiles_nothing_more(team, monkeypatch, variant, method, nc
     solver.run(show=True)
     solver.free()
     assert asked and set(asked) <= ahead, [one[0].__qualname__ for one in set(asked) - ahead]
+
+
+def names_for(machine):
+    keys = [one.key for one in of_application(machine, "apps.jacobi.ahead", 2)]
+    assert len(keys) == len(set(keys)), "each once"
+    return [kernel.__qualname__ for kernel, _, _ in keys]
+
+
+def test_what_is_compiled_beforehand_for_a_cpu():
+    names = names_for(Machine(()))
+    for part in ("sweeps_march", "exchanging_sweeps_march", "persistent_sweeps", "chebyshev", "wrap"):
+        assert any(part in name for name in names), (part, names)
+
+
+def test_what_is_compiled_beforehand_for_a_gpu():
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    names = names_for(Machine((9, 0)))
+    for part in ("march_8_none_float32", "march_8_all_float64", "march_4_last_float32", "march_1_last_float64"):
+        assert any(part in name for name in names), (part, names)

@@ -105,10 +105,14 @@ class Run:
             if not like.fits():
                 return None, None
             self.say(report.single_header(problem, like.sweeps()))
-            time = like.time(show, Progress(problem, like.sweeps(), norms=show, pace=False))
+            progress = Progress(problem, like.sweeps(), norms=show, pace=show)
+            time = like.time(show, progress)
+            progress.close()
             if not (other_kind and other_kind[0].fits()):
                 return time, time
-            other = other_kind[0].time(False)
+            progress = Progress(problem, like.sweeps(), norms=False, pace=show)
+            other = other_kind[0].time(False, progress)
+            progress.close()
             return time, time if time.runtime_s <= other.runtime_s else other
 
         return self.team.comm.bcast(run_on_pe0(self.team.comm, work))
@@ -136,6 +140,8 @@ class Run:
         team.comm.Barrier()
         with self.checkpoints or nullcontext():
             seconds = checkpoint.run(solver, outcome, self.checkpoints, show, progress)
+        if progress:
+            progress.close()
         self.wall.lap("sweeps")
         return team.comm.allreduce(seconds, op=MPI.MAX)
 
