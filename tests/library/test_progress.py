@@ -5,6 +5,7 @@ import re
 import sys
 
 import pytest
+import run_tests
 
 from pennympi.bench import progress
 from pennympi.bench.progress import Progress
@@ -73,3 +74,18 @@ def test_a_bar_on_a_terminal(monkeypatch):
     drawn = terminal.getvalue()
     assert re.search(r" 25%\|.*1/4 .*size 1", drawn) and "pennympi:" not in drawn
     assert "\n" not in drawn, "and it leaves nothing behind"
+
+
+def test_the_tests_say_how_far_they_are(clock, capsys, tmp_path):
+    output = tmp_path / "rank0.txt"
+    shown = run_tests.Shown("np 4", output)
+    for number in range(1, 36):
+        output.write_text("." * 72 + f" [{2 * number:3d}%]\n" + "." * 30)
+        clock[0] += 1.0
+        shown.show()
+    shown.clear()
+    assert capsys.readouterr().err.splitlines() == [
+        "np 4: 20 % of the tests done after 10 s",
+        "np 4: 40 % of the tests done after 20 s",
+        "np 4: 60 % of the tests done after 30 s",
+    ]
