@@ -19,6 +19,7 @@ from numba import _dynfunc
 from numba.core import codegen, config
 from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 
 from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, STEPS, TO_ELEMENTS
@@ -86,10 +87,12 @@ def load(data: bytes) -> Loaded:
     head, _, code = data.partition(b"\n")
     entry, names, needs = json.loads(head)
     cpu_target.target_context.codegen()  # makes LLVM know this CPU and the functions of Numba
-    if not all(map(llvm.address_of_symbol, needs)):
-        cpu_target.target_context.refresh()  # more of them, which takes longer
-        if lacking := [name for name in needs if not llvm.address_of_symbol(name)]:
-            raise NotPortable(", ".join(lacking))  # LLVM would end the process
+    # More of them: those of Numba's memory manager, which all code names, and only then all others, which takes long.
+    for more in (partial(rtsys.initialize, cpu_target.target_context), cpu_target.target_context.refresh):
+        if not all(map(llvm.address_of_symbol, needs)):
+            more()
+    if lacking := [name for name in needs if not llvm.address_of_symbol(name)]:
+        raise NotPortable(", ".join(lacking))  # LLVM would end the process
     # An engine of its own: symbols of two kernels may have the same name.
     target = llvm.Target.from_triple(llvm.get_process_triple())
     machine = target.create_target_machine(jit=True, codemodel="jitdefault")

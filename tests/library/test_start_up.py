@@ -1,5 +1,6 @@
 """What a start costs, and what is said while it takes long: the library's timings, and lines about compiling."""
 
+import os
 import re
 import subprocess
 import sys
@@ -172,3 +173,25 @@ def test_a_kernel_is_compiled_before_its_first_launch(monkeypatch):
         monkeypatch.setattr(type(team._backend), "kernel", None)  # nothing may be compiled from here on
         kernel(1, Scaled(x.ctypes.data, 4, 0.5), 0.25, y)
         assert y.tolist() == [1.75] * 4
+
+
+REFRESHED = """
+from numba.core.registry import cpu_target
+from pennympi.host import compile as host
+from pennympi.kernels.rma import on_stream
+from pennympi.compile.options import PLAIN
+refreshed = []
+known = cpu_target.target_context.refresh
+cpu_target.target_context.refresh = lambda: refreshed.append(1) or known()
+host.compiled(on_stream.wait_signal, PLAIN)
+print(len(refreshed))
+"""
+
+
+def test_machine_code_from_the_cache_needs_no_registries_of_numba(tmp_path):
+    """Which take longer to load than all the rest of a start."""
+    env = os.environ | {"PENNYMPI_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    for _ in ("made", "loaded"):
+        ended = subprocess.run([sys.executable, "-c", REFRESHED], env=env, capture_output=True, text=True, timeout=120)
+        assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == "0\n"
