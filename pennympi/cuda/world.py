@@ -98,7 +98,8 @@ def _start(job: Job) -> World:
         nvshmem.hostlib_init_attr(nvshmem.Flags.INIT_WITH_UNIQUEID, attributes.ptr)
     place = (platform.node(), cupy.cuda.runtime.deviceGetPCIBusId(number))
     n_sharing = job.gather(place, "look at the devices").count(place)
-    segments = Segments(job.me, job.n_pes, number, n_sharing)
+    with timed("symmetric heap"):
+        segments = Segments(job.me, job.n_pes, number, n_sharing)
     order = Order(streams, cupy.cuda.runtime.getDeviceProperties(number)["multiProcessorCount"])
     return World(job.comm.Get_group(), number, n_sharing, segments, Aside(), order)
 
