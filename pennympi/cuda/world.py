@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import cupy
 import numpy as np
 from cuda.bindings import driver
-from cuda.core import Device
 from mpi4py import MPI
 
 from ..errors import Unsupported
@@ -83,8 +82,8 @@ def _start(job: Job) -> World:
         )
     number = local_pe % n_devices
     with timed("CUDA context"):
-        Device(number).set_current()
         cupy.cuda.Device(number).use()
+        cupy.cuda.runtime.free(0)  # which makes the context, if nothing has
     if not setting("PENNYMPI_MULTICAST"):
         os.environ.setdefault("NVSHMEM_DISABLE_NVLS", "1")  # then NVSHMEM makes no multicast objects
     with timed("start of NVSHMEM"):
