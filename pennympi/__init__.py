@@ -24,6 +24,7 @@ from .errors import (
 )
 from .start import init
 from .team import Team
+from .wall_time import timings
 
 __version__ = "0.1.0"
 
@@ -39,4 +40,5 @@ __all__ = [
     "TwoThreads",
     "Unsupported",
     "init",
+    "timings",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from .arrays.dtypes import TABLE, DType
 from .backend import Backend, Kernel
 from .call_guard import CallGuard
-from .compile.bind import parameters, records
+from .compile.bind import annotated_kinds, parameters, records
 from .compile.diagnosis import cannot_compile
 from .compile.kernel_text import Use, uses_of
 from .compile.options import PLAIN, KernelOptions, LaunchBounds
@@ -43,6 +43,7 @@ class AppKernel:
             raise ValueError(f"most_threads {max_threads} is not a multiple of {WARP_THREADS} up to {MAX_THREADS}")
         if min_blocks < 1:
             raise ValueError(f"resident {min_blocks}: a multiprocessor holds at least one block")
+        self.key = kernel, dtype, bounds  # kernels with the same key share their machine code
         self._name = self._kernel.__name__
         self._wanted = list(records(kernel).items())[1:]
         self._ints = PLAIN.kinds_of(kernel)
@@ -76,19 +77,26 @@ class AppKernel:
                     kinds = f"{kinds[:i]}f{kinds[i + 1 :]}"
         kernel = self._compiled.get(kinds)
         if kernel is None:
-            kernel = self._compiled[kinds] = self._compile(kinds)
+            kernel = self._compile(kinds)
         self._backend.order.record_pending()  # the kernel may wait for a peer
         kernel.launch(blocks, values, self._backend.stream_handle(stream), threads)
+
+    def compile(self) -> None:
+        """Compile for floats where a parameter, or a field of its record, is annotated so, else for ints and arrays."""
+        kinds = annotated_kinds(self._kernel)
+        if kinds not in self._compiled:
+            self._compile(kinds)
 
     def _compile(self, kinds: str) -> Kernel:
         """The machine code for these kinds of arguments.  Raises TypeError, which says what the kernel does wrong."""
         options = KernelOptions(kinds, self._dtype, bounds=self._bounds)
         try:
-            return self._backend.kernel(self._kernel, self._name, options)
+            kernel = self._compiled[kinds] = self._backend.kernel(self._kernel, self._name, options)
         except (PennympiError, OSError, MemoryError):
             raise
         except Exception as error:  # of Numba, of many types: its traceback would not name the user's mistake
             raise cannot_compile(self._kernel, error) from None
+        return kernel
 
     def _numbers(self, args: tuple[Any, ...]) -> list[Any]:
         """The arguments, with the fields of a record in its place.  Raises TypeError."""

@@ -1,12 +1,14 @@
 """One-sided operations, in stream order."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .arrays.span import Span, check_alike
 from .backend import Backend
-from .compile.options import KernelOptions
+from .compile.options import PLAIN, KernelOptions
+from .compile.side_by_side import order_of
 from .job.job import Job
 from .kernels.block import POISON
 from .kernels.rma import on_stream as kernels
@@ -17,6 +19,17 @@ from .settings import setting
 MIN_BLOCK_BYTES = 16384  # that one block of a put moves, unless the put is smaller
 COUNTERS = 1024  # put_signals of several blocks that may be in flight at the same time
 WARP_THREADS = 32  # of a launch that only waits or signals
+
+
+def kernels_of(n_pes: int) -> list[tuple[Callable[..., Any], str, KernelOptions]]:
+    """The kernels of a team's one-sided operations: function, name and options of each."""
+    return [
+        (kernels.put_bytes, "put", PLAIN),
+        (kernels.get_bytes, "get", PLAIN),
+        (kernels.put_bytes_signal, "put_signal", PLAIN),
+        (kernels.wait_signal, "wait_signal", PLAIN),
+        (kernels.barrier, "barrier", KernelOptions(constants={"n_pes": n_pes})),
+    ]
 
 
 class OneSided:
@@ -31,13 +44,13 @@ class OneSided:
         self._counters = backend.local_words([0] * COUNTERS)
         self._next = 0
         self._graph_counters: list[int] = []  # not yet used by a graph
-        self._put = backend.kernel(kernels.put_bytes, "put")
-        self._get = backend.kernel(kernels.get_bytes, "get")
-        self._put_signal = backend.kernel(kernels.put_bytes_signal, "put_signal")
-        self._wait = backend.kernel(kernels.wait_signal, "wait_signal")
+        wanted = kernels_of(job.n_pes)
+        order = order_of(len(wanted), job.control.local, job.control.n_local)
+        made = {wanted[i][1]: backend.kernel(*wanted[i]) for i in order}
+        self._put, self._get, self._put_signal = made["put"], made["get"], made["put_signal"]
+        self._wait, self._barrier = made["wait_signal"], made["barrier"]
         workspace = make_workspace(backend, job, 0, 0, 2 * job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, workspace.signals, workspace.epochs)
-        self._barrier = backend.kernel(kernels.barrier, "barrier", KernelOptions(constants={"n_pes": job.n_pes}))
 
     def put(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         """``Team.put``.  Raises TypeError, ValueError."""

@@ -15,6 +15,7 @@ from .files import FileError
 from .job import exits
 from .job.job import Job
 from .team import Team
+from .wall_time import timed
 
 _CUDA_MODULES = ("cupy", "nvshmem", "numba.cuda", "cuda.bindings")
 
@@ -95,10 +96,12 @@ def _backend_on_all(job: Job, name: str, heap_bytes: int | None) -> Backend:
 
 def _backend(job: Job, name: str, heap_bytes: int | None) -> Backend:
     if name == "cuda":
-        from .cuda.backend import CudaBackend
+        with timed("import of the compiler and the cuda backend"):
+            from .cuda.backend import CudaBackend
 
         return CudaBackend(job, heap_bytes)
-    from .host.backend import HostBackend
+    with timed("import of the compiler and the host backend"):
+        from .host.backend import HostBackend
 
     return HostBackend(job, heap_bytes)
 
@@ -113,7 +116,8 @@ def why_no_cuda() -> str:
         if found is None:
             return f"the module {module} is missing (pip install pennympi[cuda12] or pennympi[cuda13])"
     try:
-        import cupy
+        with timed("import of CuPy"):
+            import cupy
 
         if cupy.cuda.runtime.getDeviceCount() == 0:
             return "no CUDA device is visible"

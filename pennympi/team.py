@@ -1,7 +1,7 @@
 """Team: the PEs of a communicator, and everything that they can do together."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, get_args
 from weakref import WeakSet
 
@@ -16,6 +16,7 @@ from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .collectives.exchange import Exchange
 from .compile.options import LaunchBounds
+from .compile.side_by_side import order_of
 from .errors import NotInitialized, Unsupported
 from .job.forked import leave_mpi_to_the_parent
 from .job.job import Job
@@ -254,6 +255,25 @@ class Team(Collectives):
         if row.name in MOVED:
             raise Unsupported(f"a kernel has no elements of {row.name}: convert the array, or pass a view of numbers")
         return AppKernel(self._backend, self._guard, self._arrays, kernel, row, bounds)
+
+    def compile(self, kernels: Iterable[AppKernel]) -> None:
+        """Compile kernels before their first launch.  Not collective.
+
+        kernels: what ``kernel`` returned, in the same order on all PEs of a node: they compile side by side, each
+                 another kernel at first, and take from the cache what others have compiled
+        A kernel is compiled for floats where a parameter, or a field of its record, is annotated as float, and for ints
+        and arrays elsewhere; called with others, it is compiled again.
+        Raises TypeError.
+        """
+        self._guard.check_open()
+        wanted = list(kernels)
+        for one in wanted:
+            if not isinstance(one, AppKernel):
+                raise TypeError(f"compile takes what team.kernel() returned, not {type(one).__name__}")
+        unlike = list({one.key: one for one in wanted}.values())
+        shared_out = [unlike[i] for i in order_of(len(unlike), self.local_pe, self.n_local)]
+        for one in (*shared_out, *wanted):  # which finds those that are alike compiled
+            one.compile()
 
     def gather(self, data: Any) -> list[Any]:
         """Every PE's ``data``, any object that can be pickled, in the order of the PEs.  Collective.

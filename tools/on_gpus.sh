@@ -19,8 +19,8 @@ tests() { # name, ranks, pytest arguments: every rank's output in OUT, the end o
 forced() { PENNYMPI_FORCE_NVSHMEM_PUT=1 tests forced 2 -k "allreduce or rma or exchange"; }
 for step in $steps; do
     case $step in
-    precompile) python3 tools/precompile.py 2,4,8 --collectives all --dtypes int32 --ops sum | tail -1
-        python3 tools/precompile.py "$(seq -s, 2 "$gpus"),16" | tail -1 && python3 tools/precompile.py 2 --beyond | tail -1 ;;
+    precompile) python3 -m pennympi precompile 2,4,8 --collectives all -d int32 --kernels-of apps.jacobi.ahead
+        python3 -m pennympi precompile "$(seq -s, 2 "$gpus"),16" -d all -o all && python3 -m pennympi precompile 2 -d all -o all --beyond ;;
     bench) mpirun -np "$gpus" python3 -m pennympi bench allreduce -e 1G --against nccl,nccl-symmetric --plot "$out/allreduce-${gpus}gpus" \
         --output "$out/allreduce-${gpus}gpus.json" | tee "$out/bench.txt" | tail -22 ;;
     tests) # as many at once as there are GPUs for: 1 beside 3, 2 beside the forced puts, then 4

@@ -30,6 +30,8 @@ OUTPUT = ROOT / "build" / "tests"
 # Every rank writes its own file and has its own temporary folder, because pytest's numbered folders collide.
 RANK = """r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-0}}}
 exec "$@" --basetemp "$TEST_TMP/$r" >"$TEST_OUT/rank$r.txt" 2>&1"""
+PERCENT = re.compile(r"\[ *(\d+)%\]$", re.MULTILINE)  # at the end of pytest's lines of dots
+SHOW_S = 10.0  # from one line about a run under way to the next
 SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
 TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
 HUNG = "hung, the rest is not started"
@@ -86,6 +88,32 @@ def counts(path):
     return found.get("passed", 0), found.get("failed", 0) + found.get("error", 0)
 
 
+class Shown:
+    """How far a run is: one line on a terminal, overwritten each second, else a line every SHOW_S seconds, on stderr."""
+
+    def __init__(self, name, output):
+        self._name, self._output, self._begin = name, output, time.monotonic()
+        self._terminal, self._last = sys.stderr.isatty(), time.monotonic()
+
+    def show(self):
+        """Say how far rank 0 is, if it is time."""
+        now = time.monotonic()
+        if now - self._last < (1.0 if self._terminal else SHOW_S):
+            return
+        self._last = now
+        text = self._output.read_text(errors="replace") if self._output.exists() else ""
+        done = PERCENT.findall(text)[-1:] or ["0"]
+        line = f"{self._name}: {done[0]} % of the tests done after {now - self._begin:.0f} s"
+        print(
+            f"\r\033[K{line}" if self._terminal else line, end="" if self._terminal else "\n", file=sys.stderr, flush=True
+        )
+
+    def clear(self):
+        """Clear the line before output."""
+        if self._terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
 def run(name, command, env, limit_s):
     """Run one command to its end or its limit. Returns (passed, failed, why it was ended or "")."""
     begin, why, mark = time.monotonic(), "", uuid.uuid4().hex
@@ -95,15 +123,18 @@ def run(name, command, env, limit_s):
     out.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="pennympi-tests-") as scratch, (out / "launcher.txt").open("wb") as said:
         env = env | {"TEST_MARK": mark, "TEST_OUT": str(out), "TEST_TMP": scratch}
+        shown = Shown(name, out / "rank0.txt")
         launcher = subprocess.Popen(command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         try:
             while launcher.poll() is None and not why:
                 time.sleep(0.2)
+                shown.show()
                 if limit == begin + limit_s and any(counts(path)[1] for path in out.glob("rank*.txt")):
                     limit = time.monotonic() + 10  # the other ranks wait for a rank that failed alone
                 if time.monotonic() > limit:
                     why = HUNG if limit == begin + limit_s else "a rank failed, the others were ended"
         finally:
+            shown.clear()
             status = end(launcher, mark)
     texts = {path.stem: path.read_text(errors="replace") for path in sorted(out.iterdir())}
     passed, failed = counts(out / "rank0.txt")

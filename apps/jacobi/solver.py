@@ -7,10 +7,9 @@ import numpy as np
 
 from .grid.problem import Problem
 from .grid.slab import Slab
-from .outcome import Outcome, checked
+from .outcome import Outcome
+from .sweep.schedule import kinds_of_steps, next_step
 from .variants import DEFAULT, TABLE, row_of
-
-WARM_UP_STEPS = 2000  # how many steps ``warm_up`` looks at: the schedule repeats itself before
 
 
 class Solver:
@@ -67,7 +66,7 @@ class Solver:
         pending: list[tuple[int, int, list[int]]] = []  # of each step: (number, first iteration, checked iterations)
         while done < stop or pending:
             if done < stop:
-                due = self._next(done, stop, show)
+                due = next_step(self.problem, done, stop, show, steps.max_sweeps, steps.fit)
                 steps.step(due)
                 number += 1
                 if any(due):
@@ -86,26 +85,13 @@ class Solver:
         steps.finish()
         return outcome
 
-    def _next(self, done: int, stop: int, show: bool) -> list[bool]:
-        """For each sweep of the next step, whether its norm is due."""
-        sweeps = range(done, min(stop, done + self.steps.max_sweeps))
-        due = [checked(k, self.problem.nccheck, show) for k in sweeps]
-        return due[: self.steps.fit(due)]
-
     def warm_up(self, show: bool = False) -> None:
         """Do every kind of step of ``run`` once, so that all kernels are compiled and loaded.  Collective.
 
         It overwrites the field.
         """
-        seen, done = set(), 0
-        for _ in range(WARM_UP_STEPS):
-            if done == self.problem.niter:
-                break
-            due = self._next(done, self.problem.niter, show)
-            done += len(due)
-            if tuple(due) not in seen:
-                seen.add(tuple(due))
-                self.steps.rehearse(due)
+        for due in kinds_of_steps(self.problem, show, self.steps.max_sweeps, self.steps.fit):
+            self.steps.rehearse(due)
         self.steps.finish()
         self.team.comm.Barrier()
 

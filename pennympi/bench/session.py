@@ -56,6 +56,7 @@ class Session:
             )
             if not result.host_us and team.backend == "cuda":
                 result.host_us = self._host_costs(runner, able, op)
+        progress.close()
 
     def _able(self, dtype: DType, op: str, result: Result) -> list[Implementation]:
         """The implementations that have the dtype and op; the others' reasons are added to ``result``."""

@@ -1,4 +1,8 @@
-"""Measure every AllReduce algorithm that can run here, and write the times: later runs choose the fastest."""
+"""Measure every AllReduce algorithm that can run here, and write the times: later runs choose the fastest.
+
+Every size is measured until two measurements agree on the order of the algorithms.  Where the PEs share their cores or
+GPUs, or where the order does not settle, nothing is written, for all later runs would obey the table.
+"""
 
 import argparse
 import math
@@ -12,18 +16,20 @@ from ..bench.memory import plain
 from ..bench.ours import Ours
 from ..bench.progress import Progress
 from ..bench.run import Options, Run
+from ..bench.stable import crowded, until_stable
 from ..bench.timing import Effort
 from ..selection.find import topology_of, user_file, user_folder
 from ..selection.table_file import write
 from ..selection.tuned import Series, Tuned
 from ..team import Team
 from .arguments import names, path, real, size
-from .ended import FAILED, Ended, check_writable, started, tell, written
+from .ended import FAILED, WRONG_USE, Ended, check_writable, started, tell, written
 
 HELP = "measure all AllReduce algorithms, so that later runs choose the fastest"
 DEFAULT_DTYPES = ["float32", "bfloat16"]
 # From this size on, an algorithm that is this many times slower than the best is not measured at larger sizes.
 DROP_MIN_BYTES, DROP_RATIO = 4 << 20, 4
+MOST_UNSTABLE = 0.25  # the share of sizes whose order may not settle
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +41,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "-d", "--datatype", type=names(DTYPES, "dtype"), default=["float32", "bfloat16"], help="dtypes (float32,bfloat16)"
     )
-    add("--budget-ms", type=real(0.01, 1e6), default=30, help="time for one number (%(default)g)")
+    add(
+        "--budget-ms",
+        type=real(0.01, 1e6),
+        default=30,
+        help="time for one number; more where it is not stable (%(default)g)",
+    )
+    add("--anyway", action="store_true", help="write a table though PEs share cores, or the order is not stable")
     add("--output", type=path, metavar="TOML", help="the file to write (in the cache folder, where later runs find it)")
 
 
@@ -59,13 +71,18 @@ def run(args: argparse.Namespace) -> int:
     """Measure, write the table and print the fastest algorithms.  Collective.  Raises Ended."""
     dtypes, every_size = [DTYPES[name] for name in args.datatype], swept(args)
     with started(heap_bytes=setup.heap_bytes(0)) as team:
+        shared = crowded(team)
+        if shared and not args.anyway:
+            raise Ended(
+                f"{shared}: the times would mislead all later runs; start fewer ranks, or give --anyway", WRONG_USE
+            )
         seed = team.gather(secrets.randbits(48))[0]
         progress = Progress(len(dtypes) * len(every_size), team.me == 0)
         memory = plain(team)
         memory.grow(every_size[-1])
-        series = []
+        series, unstable = [], []
         for dtype in dtypes:
-            effort = Effort(warmup=2, budget_ms=args.budget_ms)
+            effort = Effort(warmup=2, budget_ms=args.budget_ms / 2)  # it is measured twice or more
             options = Options(effort=effort, graph=team.backend == "cuda", in_place=False)
             runner = Run(team, CASES["allreduce"], dtype, "sum", options, seed)
             names = [
@@ -74,35 +91,57 @@ def run(args: argparse.Namespace) -> int:
                 if not row.refuse(team.place, dtype.name, "sum")
             ]
             ours = [Ours(team, memory, name, name) for name in names]
-            series.append(measured(team, runner, ours, every_size, progress))
-        progress.clear()
+            found_here, unsettled = measured(runner, ours, every_size, progress)
+            series.append(found_here)
+            unstable += [f"{sizes.show(nbytes)} {dtype.name}" for nbytes in unsettled]
+        progress.close()
+        doubt = _doubt(unstable, len(dtypes) * len(every_size))
+        if len(unstable) > MOST_UNSTABLE * len(dtypes) * len(every_size) and not args.anyway:
+            raise Ended(f"{doubt}: nothing was written; stop other work on the machine, or give --anyway", FAILED)
         note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; {versions(team)}."
+        note = " ".join([note, *(f"{one[0].upper()}{one[1:]}." for one in (shared, doubt) if one)])
         found = Tuned(team.device_name, team.n_pes, topology_of(team.place), note, tuple(series))
         file = args.output or user_file(team.device_name, team.place)
         written(team, lambda: write(found, file))
         if team.me == 0:
             tell("\n".join(fastest(found)))
             used = "every later run on this machine uses it" if not args.output else f"PENNYMPI_TUNED={file} uses it"
-            tell(f"written to {file}: {used}")
+            tell(f"written to {file}: {used}" + (f"; {doubt}" if doubt else ""))
     return 0
 
 
-def measured(team: Team, runner: Run, ours: list[Ours], swept: list[int], progress: Progress) -> Series:
-    """Times of the algorithms at all sizes, in bytes.  Collective.  Raises Ended for a wrong result."""
+def _doubt(unstable: list[str], n_sizes: int) -> str:
+    """Where the order of the algorithms did not settle, in words, or "" ."""
+    some = ", ".join(unstable[:4]) + (" and others" if len(unstable) > 4 else "")
+    where = f"at {len(unstable)} of {n_sizes} sizes ({some})"
+    return f"the order of the algorithms changed from one measurement to the next {where}" if unstable else ""
+
+
+def measured(runner: Run, ours: list[Ours], swept: list[int], progress: Progress) -> tuple[Series, list[int]]:
+    """(times of the algorithms at all sizes, the sizes in bytes where their order did not settle).  Collective.
+
+    Raises Ended for a wrong result.
+    """
     us: dict[str, list[float]] = {one.name: [] for one in ours}
-    left = list(ours)
+    left, unstable = list(ours), list[int]()
     for nbytes in swept:
         progress.step(f"{sizes.show(nbytes)} {runner.dtype.name}")
-        rows = {row.implementation: row for row in runner.measure(left, nbytes, False) if row}
-        wrong = [name for name, row in rows.items() if row.wrong]
-        if wrong:
-            raise Ended(f"{', '.join(wrong)} gave a wrong result of {nbytes} bytes: nothing was written", FAILED)
+        took_us, stable = until_stable(lambda: _once(runner, left, nbytes))  # noqa: B023 (called at once)
+        unstable += [] if stable else [nbytes]
         for name, times in us.items():
-            times.append(rows[name].median_us if name in rows else math.nan)
-        best_us = min(row.median_us for row in rows.values())
+            times.append(took_us.get(name, math.nan))
         if nbytes >= DROP_MIN_BYTES:
-            left = [one for one in left if rows[one.name].median_us <= DROP_RATIO * best_us]
-    return Series("allreduce", runner.dtype.name, tuple(swept), {name: tuple(times) for name, times in us.items()})
+            left = [one for one in left if took_us[one.name] <= DROP_RATIO * min(took_us.values())]
+    by_name = {name: tuple(times) for name, times in us.items()}
+    return Series("allreduce", runner.dtype.name, tuple(swept), by_name), unstable
+
+
+def _once(runner: Run, ours: list[Ours], nbytes: int) -> dict[str, float]:
+    """One measurement: the time in us of each algorithm.  Collective.  Raises Ended for a wrong result."""
+    rows = [row for row in runner.measure(ours, nbytes, False) if row]
+    if wrong := [row.implementation for row in rows if row.wrong]:
+        raise Ended(f"{', '.join(wrong)} gave a wrong result of {nbytes} bytes: nothing was written", FAILED)
+    return {row.implementation: row.median_us for row in rows}
 
 
 def versions(team: Team) -> str:

@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import FunctionType
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
 from ..kernels.records import Work
+from ..wall_time import timed
 
 # Parameters that a backend may turn into constants of the compiled kernel.
 CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "reach")
@@ -95,6 +96,16 @@ def parameters(kernel: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(name for names in _launched(kernel).values() for name in names)
 
 
+def annotated_kinds(kernel: Callable[..., Any]) -> str:
+    """``KernelOptions.kinds`` by the annotations of the parameters and of the fields of records: "f" for float."""
+    found = inspect.signature(kernel, eval_str=True).parameters
+    kinds = []
+    for name, record in list(records(kernel).items())[1:]:
+        types = list(get_type_hints(record).values()) if record else [found[name].annotation]
+        kinds += ["f" if one is float else "i" for one in types]
+    return "".join(kinds)
+
+
 def signs(kernel: Callable[..., Any]) -> bool:
     """Whether the epochs of a kernel carry the signature of its call; all other waits compare whole words."""
     return Work in records(kernel).values()
@@ -122,6 +133,7 @@ def grouped(kernel: Callable[..., Any], numbers: Sequence[Any]) -> list[Any]:
     return made
 
 
+@timed("kernels: hashed")
 def kernel_hash(kernel: Callable[..., Any]) -> str:
     """Digest of what a kernel is made from: its text, its records, all functions that it calls, and the numbers in its
     globals and closure, which the compiler takes for constants."""

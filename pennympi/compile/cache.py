@@ -16,7 +16,9 @@ from functools import cache
 from pathlib import Path
 
 from ..settings import setting
+from ..wall_time import timed
 from . import cache_limit, private_files
+from .announce import announce_from_here, announced
 from .private_files import Untrusted, opened_folder
 
 LIBRARY = Path(__file__).parent.parent
@@ -41,6 +43,7 @@ def tell_from_here(tells: bool) -> None:
     global _tells
     if _tells is None:
         _tells = tells
+        announce_from_here(tells)
 
 
 @cache
@@ -62,8 +65,14 @@ def made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes]) -> 
     """
     global _under_way
     _under_way += 1
+
+    def compiled() -> bytes:
+        with timed("kernels: compiled"):
+            return make()
+
     try:
-        return _made_once(label, facts, make)
+        with timed("kernels: found on disk"):
+            return _made_once(label, facts, compiled)
     finally:
         _under_way -= 1
 
@@ -80,13 +89,16 @@ def _made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes]) ->
             folder = stack.enter_context(opened_folder(root, sources_digest(), make=True))
         except OSError as error:
             _tell_not_kept(root, error)
-            return make()
+            with announced(label):
+                return make()
         if root not in _used:
             _used.add(root)
             cache_limit.note_use(folder)
         if (found := _found(folder, name, described)) is not None:
             return found
-        stack.enter_context(_one_at_a_time(folder, name))
+        stack.enter_context(announced(label))
+        with timed("kernels: compiled by another process"):
+            stack.enter_context(_one_at_a_time(folder, name))
         if (found := _found(folder, name, described)) is not None:
             return found
         content = make()

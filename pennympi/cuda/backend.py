@@ -26,6 +26,7 @@ from .compile import HALVED, OVERLAP_CC, Target, call_number, cubin
 from .given_up import given_up
 from .heap import Heap
 from .launch import CudaKernel, checked, load, registers
+from .remote import nvshmem_version
 
 _runtime = cupy.cuda.runtime
 MOST_REGISTERS = 80  # of a thread: a block of 512 leaves three eighths of its multiprocessor free
@@ -230,7 +231,7 @@ class CudaBackend:
         free, whole = size_text(segments.ranges.free_bytes), size_text(segments.nbytes)
         driver_version = checked(driver.cuDriverGetVersion())
         return [
-            ("NVSHMEM", world.version()),
+            ("NVSHMEM", nvshmem_version()),
             ("CUDA driver", f"{driver_version // 1000}.{driver_version % 1000 // 10}, CuPy {cupy.__version__}"),
             ("compute capability", f"{self._cc[0]}.{self._cc[1]}"),
             ("a call holds", f"at most one block on each of {self.max_blocks} multiprocessors (fewer with sms=)"),

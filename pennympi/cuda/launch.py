@@ -16,6 +16,7 @@ from ..backend import Run
 from ..compile.bind import parameters
 from ..compile.options import KernelOptions
 from ..errors import PennympiError
+from ..wall_time import timed
 
 
 class _Attribute(ctypes.Structure):
@@ -150,11 +151,12 @@ def load(code: bytes, on_load: Callable[[int], None] | None) -> int:
 
     on_load: called with the module's handle
     """
-    # Not by cuda.core's ObjectCode: from its CUlibrary, the module and the function are two calls more.
-    module = checked(driver.cuModuleLoadData(code))
-    if on_load:
-        on_load(int(module))
-    return int(checked(driver.cuModuleGetFunction(module, code_entry(code))))
+    with timed("kernels: loaded"):
+        # Not by cuda.core's ObjectCode: from its CUlibrary, the module and the function are two calls more.
+        module = checked(driver.cuModuleLoadData(code))
+        if on_load:
+            on_load(int(module))
+        return int(checked(driver.cuModuleGetFunction(module, code_entry(code))))
 
 
 def registers(function: int) -> int:

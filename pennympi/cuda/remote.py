@@ -4,6 +4,7 @@ Such a peer is reached by NVSHMEM's device calls, through a shim of a few C
 functions that NVRTC compiles once to LTO-IR.
 """
 
+import ctypes
 from functools import cache
 from typing import Any
 
@@ -51,7 +52,6 @@ def shim(cc: tuple[int, int]) -> bytes:
     from cuda.pathfinder import find_nvidia_header_directory as headers
     from numba.cuda.core import config
     from numba.cuda.cudadrv import nvrtc
-    from nvshmem.core import get_version
 
     def make() -> bytes:
         paths = [path for path in (headers("nvshmem"), headers("cccl"), headers("cudart")) if path]
@@ -60,7 +60,18 @@ def shim(cc: tuple[int, int]) -> bytes:
         return made.code
 
     label = f"shim_sm{cc[0]}{cc[1]}"
-    return made_once(label, (label, str(get_version())), make)
+    return made_once(label, (label, nvshmem_version()), make)
+
+
+def nvshmem_version() -> str:
+    """The version of the library that is loaded."""
+    from cuda.pathfinder import load_nvidia_dynamic_lib
+    from nvshmem import bindings as nvshmem
+
+    load_nvidia_dynamic_lib("nvshmem_host")
+    parts = [ctypes.c_int() for _ in range(3)]
+    nvshmem.vendor_get_version_info(*map(ctypes.addressof, parts))
+    return ".".join(str(part.value) for part in parts)
 
 
 def device_calls() -> dict[str, Any]:

@@ -5,18 +5,14 @@ with some of its PEs.
 """
 
 import ctypes
-import importlib
 import os
 import platform
-import sys
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import cupy
 import numpy as np
 from cuda.bindings import driver
-from cuda.core import Device
 from mpi4py import MPI
 
 from ..errors import Unsupported
@@ -25,6 +21,7 @@ from ..job.membership import ranks_in_first_team
 from ..memory.order import Order
 from ..settings import setting
 from ..units import size_text
+from ..wall_time import timed
 from . import streams
 from .aside import Aside
 from .heap import Segments
@@ -65,13 +62,17 @@ def join(job: Job, heap_bytes: int | None) -> tuple[World, tuple[int, ...]]:
     numbers = ranks_in_first_team(job, _world.group if _world else None)
     if _world is None or numbers is None:
         _world = _start(job)
-        _world.segments.start(job, heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE"))
+        with timed("symmetric heap"):
+            _world.segments.start(job, heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE"))
         numbers = tuple(range(job.n_pes))
     return _world, numbers
 
 
 def _start(job: Job) -> World:
-    nvshmem = _nvshmem_core()
+    # By the bindings, for nvshmem.core imports PyTorch wherever it is installed, which takes seconds.
+    from cuda.pathfinder import load_nvidia_dynamic_lib
+    from nvshmem import bindings as nvshmem
+
     n_devices = cupy.cuda.runtime.getDeviceCount()
     local_pe, n_local = job.control.local, job.control.n_local
     if n_devices == 1 and n_local > 1 and job.me == 0 and os.environ.get("CUDA_VISIBLE_DEVICES", "").count(",") == 0:
@@ -81,31 +82,26 @@ def _start(job: Job) -> World:
             stacklevel=7,  # the line of the program that calls init
         )
     number = local_pe % n_devices
-    device = Device(number)
-    device.set_current()
-    cupy.cuda.Device(number).use()
+    with timed("CUDA context"):
+        cupy.cuda.Device(number).use()
+        cupy.cuda.runtime.free(0)  # which makes the context, if nothing has
     if not setting("PENNYMPI_MULTICAST"):
         os.environ.setdefault("NVSHMEM_DISABLE_NVLS", "1")  # then NVSHMEM makes no multicast objects
-    uid = nvshmem.get_unique_id(empty=job.me != 0)
-    words = uid._data.view(np.int8)
-    words[...] = job.gather(words, "start of NVSHMEM")[0]
-    nvshmem.init(device=device, uid=uid, rank=job.me, nranks=job.n_pes, initializer_method="uid")
+    with timed("start of NVSHMEM"):
+        load_nvidia_dynamic_lib("nvshmem_host")
+        uid, attributes = nvshmem.uniqueid(), nvshmem.InitAttr()
+        if job.me == 0:
+            nvshmem.get_uniqueid(uid.ptr)
+        words = uid._data.view(np.int8)
+        words[...] = job.gather(words, "start of NVSHMEM")[0]
+        nvshmem.set_attr_uniqueid_args(job.me, job.n_pes, uid.ptr, attributes.ptr)
+        nvshmem.hostlib_init_attr(nvshmem.Flags.INIT_WITH_UNIQUEID, attributes.ptr)
     place = (platform.node(), cupy.cuda.runtime.deviceGetPCIBusId(number))
     n_sharing = job.gather(place, "look at the devices").count(place)
-    segments = Segments(job.me, job.n_pes, number, n_sharing)
+    with timed("symmetric heap"):
+        segments = Segments(job.me, job.n_pes, number, n_sharing)
     order = Order(streams, cupy.cuda.runtime.getDeviceProperties(number)["multiProcessorCount"])
     return World(job.comm.Get_group(), number, n_sharing, segments, Aside(), order)
-
-
-def _nvshmem_core() -> Any:
-    """The module nvshmem.core, which would import PyTorch for functions of its own: 3 of the 6 seconds of a start."""
-    if hidden := "torch" not in sys.modules:
-        sys.modules["torch"] = None  # type: ignore[assignment]  # Python's own mark of a module that is not to be had
-    try:
-        return importlib.import_module("nvshmem.core")
-    finally:
-        if hidden:
-            del sys.modules["torch"]
 
 
 def ll128_safe(job: Job, device: int) -> bool:
@@ -136,13 +132,6 @@ def multicast_distance(job: Job, address: int) -> int:
         pointer = int(nvshmem.mc_ptr(TEAM_WORLD, address))
     everywhere = all(job.gather(pointer != 0, "look at the links"))
     return pointer - address if everywhere else 0
-
-
-def version() -> str:
-    """NVSHMEM's version."""
-    from nvshmem.core import get_version
-
-    return str(get_version().libnvshmem_version)
 
 
 def register(address: int, nbytes: int) -> None:

@@ -21,7 +21,7 @@ from ..memory.order import Order
 from ..settings import setting
 from ..units import size_text
 from . import arrays, streams
-from .compile import compile_kernel
+from .compile import compiled
 from .heap import Heap
 from .launch import HostKernel
 from .primitives import HASTY_SPINS, PATIENT_SPINS
@@ -109,12 +109,9 @@ class HostBackend:
     # kernels
     def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> HostKernel:
         # Constants stay arguments, and a reduction is a call through ``ctx``: one machine code serves all.
-        kinds, elements = options.kinds_of(kernel), options.elements
-        unique = "_".join((kernel.__module__, kernel.__qualname__, elements.name if elements else "bytes", kinds))
-        unique = "".join(c if c.isalnum() else "_" for c in unique)
         residual = "residual" in parameters(kernel) and "residual" not in options.constants
-        compiled, many_blocks = compile_kernel(kernel, unique, elements, "i" + kinds), options.bounds is not None
-        return HostKernel(self, compiled, name, options.reduction, residual, many_blocks)
+        many_blocks = options.bounds is not None
+        return HostKernel(self, compiled(kernel, options), name, options.reduction, residual, many_blocks)
 
     # streams
     def stream(self, priority: str) -> streams.Stream:

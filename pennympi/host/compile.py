@@ -19,11 +19,14 @@ from numba import _dynfunc
 from numba.core import codegen, config
 from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 
 from ..arrays.dtypes import TABLE, DType
-from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, TO_ELEMENTS
+from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, STEPS, TO_ELEMENTS
 from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
 from ..compile.cache import made_once
+from ..compile.options import KernelOptions
+from ..wall_time import timed
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
@@ -78,15 +81,18 @@ def packed(library: Any, entry: str) -> bytes:
     return json.dumps([entry, environments, needs]).encode() + b"\n" + code
 
 
+@timed("kernels: loaded")
 def load(data: bytes) -> Loaded:
     """Link what ``packed`` returned into this process.  Raises NotPortable where this process lacks what it calls."""
     head, _, code = data.partition(b"\n")
     entry, names, needs = json.loads(head)
     cpu_target.target_context.codegen()  # makes LLVM know this CPU and the functions of Numba
-    if not all(map(llvm.address_of_symbol, needs)):
-        cpu_target.target_context.refresh()  # more of them, which takes longer
-        if lacking := [name for name in needs if not llvm.address_of_symbol(name)]:
-            raise NotPortable(", ".join(lacking))  # LLVM would end the process
+    # More of them: those of Numba's memory manager, which all code names, and only then all others, which takes long.
+    for more in (partial(rtsys.initialize, cpu_target.target_context), cpu_target.target_context.refresh):
+        if not all(map(llvm.address_of_symbol, needs)):
+            more()
+    if lacking := [name for name in needs if not llvm.address_of_symbol(name)]:
+        raise NotPortable(", ".join(lacking))  # LLVM would end the process
     # An engine of its own: symbols of two kernels may have the same name.
     target = llvm.Target.from_triple(llvm.get_process_triple())
     machine = target.create_target_machine(jit=True, codemodel="jitdefault")
@@ -115,6 +121,14 @@ def bodies(kernel: Callable[..., Any], dtype: DType | None) -> dict[str, Any]:
     return BODIES | (SIGNED_BODIES if signs(kernel) else {}) | (accessors(dtype) if dtype else {})
 
 
+def compiled(kernel: Callable[..., Any], options: KernelOptions) -> Callable[..., None]:
+    """A callable (blocks, ctx, ...) that runs the kernel block after block."""
+    kinds, elements = options.kinds_of(kernel), options.elements
+    unique = "_".join((kernel.__module__, kernel.__qualname__, elements.name if elements else "bytes", kinds))
+    unique = "".join(c if c.isalnum() else "_" for c in unique)
+    return compile_kernel(kernel, unique, elements, "i" + kinds)
+
+
 @cache
 def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, kinds: str) -> Callable[..., None]:
     """A callable (blocks, ctx, ...) that runs the kernel block after block.
@@ -126,19 +140,19 @@ def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, k
     signature = numba.void(numba.int64, *(letters[kind] for kind in kinds))
 
     @cache
-    def compiled() -> Any:
+    def dispatched() -> Any:
         dispatcher = numba.njit(_launcher(kernel, name, dtype), **OPTIONS)
         dispatcher.compile(signature)
         return dispatcher
 
     def make() -> bytes:
-        result = compiled().overloads[signature.args]
+        result = dispatched().overloads[signature.args]
         return packed(result.library, result.fndesc.llvm_cpython_wrapper_name)
 
     try:
         return as_function(load(made_once(name, (*facts(), name, kernel_hash(kernel)), make)), name)
     except NotPortable:  # compiled again by every process
-        return compiled()
+        return dispatched()
 
 
 def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> FunctionType:
@@ -157,6 +171,15 @@ def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> Fun
     scope |= {"set_block": set_block, "coarse_ns": coarse_ns, "show_alive": show_alive}
     exec(compile(source, __file__, "exec"), scope)  # only a parameter list differs
     return scope[name]
+
+
+def loop_words(dtype: DType, op: str, residual: bool) -> list[int]:
+    """The words of ``ctx`` about a reduction's element loops.  residual: with the loops that add one"""
+    found = [loop_address(step, dtype, op) for step in STEPS]
+    found += [dtype.item_bytes, dtype.acc_bytes]
+    if residual:
+        found += [loop_address(step, dtype, what) for step, what in ((CLOSE, op), ("finish", "sum"), (PLUS, "sum"))]
+    return found
 
 
 @cache

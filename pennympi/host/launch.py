@@ -10,9 +10,8 @@ from typing import Any
 from ..arrays.dtypes import DType
 from ..backend import Run
 from ..compile import context as ctx_words
-from ..compile.arithmetic import CLOSE, PLUS, STEPS
 from ..errors import TwoThreads
-from .compile import loop_address
+from .compile import loop_words
 
 GAVE_UP = ctx_words.GAVE_UP
 
@@ -36,11 +35,7 @@ class HostKernel:
         self._backend, self._compiled = backend, compiled
         words = [zlib.crc32(name.encode())]
         if reduction:
-            words += [loop_address(step, *reduction) for step in STEPS]
-            words += [reduction[0].item_bytes, reduction[0].acc_bytes]
-        if reduction and residual:
-            dtype, op = reduction
-            words += [loop_address(step, dtype, what) for step, what in ((CLOSE, op), ("finish", "sum"), (PLUS, "sum"))]
+            words += loop_words(*reduction, residual)
         backend.call_names[words[0]] = name
         self._ctx = memoryview(backend.ctx)  # read faster than an array
         self._words = memoryview(array("q", words)).cast("B")

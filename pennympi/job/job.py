@@ -9,6 +9,7 @@ from mpi4py import MPI
 
 from ..errors import TwoThreads, Unsupported
 from ..settings import setting, warn_unknown
+from ..wall_time import WAITING, timed
 from .control import DONE, Control
 from .process import this_process
 from .rendezvous import Meetings
@@ -32,7 +33,8 @@ class Job:
         if self.me == 0:
             warn_unknown()
         first = Meetings(comm, self.timeout_s, show_waiting=lambda pe: _show_waiting(comm, pe))
-        processes = first.processes = first.gather(this_process(), "init")
+        with timed(WAITING):
+            processes = first.processes = first.gather(this_process(), "init")
         try:
             self.comm = first.duplicate()
         except MPI.Exception:
@@ -63,7 +65,8 @@ class Job:
         if not self._one_thread.acquire(False):
             raise TwoThreads(f"two threads call one team at the same time, one of them {what}: let one call return first")
         try:
-            return self._meetings.gather(obj, what)
+            with timed(WAITING):
+                return self._meetings.gather(obj, what)
         finally:
             self._one_thread.release()
 

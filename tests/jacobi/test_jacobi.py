@@ -1,5 +1,6 @@
 """The parts of the solver that need no team: decomposition, halo signals, boundary, norm, report."""
 
+import itertools
 import math
 from dataclasses import replace
 from types import SimpleNamespace
@@ -158,7 +159,7 @@ def test_picture(tmp_path):
         assert (tmp_path / "field.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-def test_lines_of_the_sample(capsys):
+def test_lines_of_the_sample(capsys, monkeypatch):
     problem = Problem(128, 64, niter=300, nccheck=10)
     spent = [{"compute": 8.0, "halo": 4.0, "exposed": 1.0, "norm": 0.5, "nothing": 0.5, "total": 10.0}]
     fastest = SerialTime("blocked", 1.0, 50, 300, [])
@@ -176,6 +177,14 @@ def test_lines_of_the_sample(capsys):
         progress(iteration, 1.25)
     assert capsys.readouterr().out == "    0, 1.250000\n  100, 1.250000\n  200, 1.250000\n"
     assert progress.line(100, 0.5, 2.0) == "100/300  norm 5.000e-01  50 it/s  0.00 GLUP/s  ETA 4 s"
+    ticks = itertools.count()
+    monkeypatch.setattr("time.monotonic", lambda: float(next(ticks)))
+    slow = Progress(problem, 300, norms=False)
+    for iteration in range(10):
+        slow(iteration, 0.5)
+    lines = capsys.readouterr().err.splitlines()
+    monkeypatch.undo()
+    assert [line.split()[0] for line in lines] == ["3/300", "6/300", "9/300"], "every 3 s, though nothing is a terminal"
     after_a_restart = replace(timing, sweeps=100, runtime_s=1 / 6)
     assert report.speedup(4, after_a_restart, timing.serial) == (pytest.approx(3), pytest.approx(75))
     lines = report.our_lines(problem, 4, Outcome(300), timing)

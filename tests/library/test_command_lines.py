@@ -105,6 +105,14 @@ WRONG = [  # (command line, what is said)
     ("tune --budget-ms nan", "'nan' is not a number"),
     ("tune --output /proc/table.toml", "/proc/table.toml cannot be written"),
     ("tune -n 3", "unrecognized arguments: -n 3"),
+    ("precompile", "required: pes"),
+    ("precompile two", "'two' is not a whole number"),
+    ("precompile 2 --arch hopper", "'hopper' is not an architecture such as sm_90"),
+    ("precompile 2 --collectives scan", "collective 'scan' is unknown"),
+    ("precompile 2 -d float33", "dtype 'float33' is unknown"),
+    ("precompile 2 --beyond", "--beyond is for GPUs, and this machine has none: give --arch"),
+    ("precompile 2 --kernels-of apps.nothing", r"--kernels-of apps.nothing: .*; give a module that has kernels\(team\)"),
+    ("precompile 2 --kernels-of json", r"--kernels-of json: .*; give a module that has kernels\(team\)"),
 ]
 
 

@@ -140,7 +140,21 @@ def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, cap
     parser = argparse.ArgumentParser()
     tune.arguments(parser)
     first = "64" if team.n_pes <= 4 else "1K"
-    words = ["-b", first, "-e", "1K", "-f", "16", "-d", "float32", "--budget-ms", "0.1", "--output", str(path)]
+    words = [
+        "-b",
+        first,
+        "-e",
+        "1K",
+        "-f",
+        "16",
+        "-d",
+        "float32",
+        "--budget-ms",
+        "0.1",
+        "--output",
+        str(path),
+        "--anyway",
+    ]
     assert tune.run(parser.parse_args(words)) == 0
     assert path.exists() == (team.me == 0)
     if team.me == 0:

@@ -96,6 +96,8 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     g.add_argument("--must-converge", action="store_true", help="end with status 4 if --niter sweeps do not converge")
     g.add_argument("--no-serial", action="store_true", help="do not time the same solve on one PE alone")
     g.add_argument("--profile", action="store_true", help="print where the time of a sweep goes, and emit NVTX ranges")
+    text = "print where the wall time of the program went, from its start on, to stderr"
+    g.add_argument("--timings", action="store_true", help=text)
     g.add_argument("--csv", action="store_true", help="print NVIDIA's csv line and nothing else")
     g.add_argument("--json", type=Path, metavar="FILE", help="write all numbers of the run as JSON")
     text = "write the field and the history of norms, and an XDMF file for ParaView"

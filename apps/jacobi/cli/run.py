@@ -21,6 +21,7 @@ from ..storage.run_on_pe0 import run_on_pe0
 from ..storage.save import save
 from ..timing import measure, phases, profiled
 from ..timing.serial import Serial, SerialTime
+from ..timing.wall import Wall
 from ..variants import row_of
 from ..verify.checks import Check, Verdict
 
@@ -30,8 +31,8 @@ CHECKPOINT_S = 600.0
 class Run:
     """One run on this PE.  All methods are collective."""
 
-    def __init__(self, team: Any, options: Namespace, problem: Problem, check: Check | None):
-        self.team, self.options, self.problem, self.check = team, options, problem, check
+    def __init__(self, team: Any, options: Namespace, problem: Problem, check: Check | None, wall: Wall):
+        self.team, self.options, self.problem, self.check, self.wall = team, options, problem, check, wall
         self.outcome = options.saved.outcome if options.saved else Outcome()
         self.outcome.reason, self.began_at = "iterations", self.outcome.iterations
         self.checkpoints: checkpoint.Checkpoints | None = None
@@ -43,23 +44,32 @@ class Run:
 
     def status(self) -> int:
         """Do everything that the options ask for.  Returns the exit status, the same on every PE."""
-        options, outcome = self.options, self.outcome
+        options, outcome, lap = self.options, self.outcome, self.wall.lap
+        self._compile()
+        lap("kernels of the solver")
         serial, fastest = (None, None) if options.no_serial else self._time_serial()
+        lap("the solve on one PE alone")
         solver = self._solver(self.team)
+        lap("fields, norm and halo")
         runtime_s = self._solve(solver)
         if outcome.reason == "interrupted":
             self.say(f"Interrupted after {outcome.iterations} iterations: go on with --restart {options.checkpoint}")
             return INTERRUPTED
         sweeps = outcome.iterations - self.began_at
         unwritten = self._write(solver)
+        lap("result files")
         verdict = self.check.judge(solver, outcome) if self.check and outcome.reason != "diverged" else None
+        lap("verification")
         rates = measure.copy_bandwidth(solver), measure.exchange_seconds(solver)  # these overwrite fields
         solver.free()
+        lap("measurement of a copy and of the exchange")
         spent = profiled.profile(self.team, self.problem, runtime_s / sweeps, self._solver)
+        lap("profile of some sweeps")
         timing = report.Timing(runtime_s, sweeps, serial, fastest, *rates, spent)
         status = outcome.status(options.must_converge)
         if run_on_pe0(self.team.comm, lambda: self._report(timing, verdict, unwritten)):
             status = FAILED
+        lap("report")
         return int(self.team.comm.bcast(status))
 
     def _solver(self, team: Any) -> Solver:
@@ -69,20 +79,40 @@ class Run:
         """Settings of the variant; None where the command line has none."""
         return {"norm_by": self.options.norm_by, "sweeps": self.options.sweeps}
 
+    def _compile(self) -> None:
+        """Compile the kernels of the solves beside the other PEs."""
+        problem, show = self.problem, not self.options.csv
+        of, settings = row_of(problem, self.options.variant).make.kernels, self._settings()
+        kernels = of(self.team, problem, show, **settings) + of(self.team, problem, False, **settings)  # for the profile
+        for serial in () if self.options.no_serial else self._serials():
+            kernels += serial.kernels(show)
+        self.team.compile(kernels)
+
+    def _serials(self) -> list[Serial]:
+        """The solves on one PE alone: by this run's kind of variant, and by the fastest one where that is another."""
+        options, problem = self.options, self.problem
+        like = Serial(self.team, problem, options.variant, sweeps=options.sweeps)
+        if options.variant == "blocked" or problem.method != "jacobi":
+            return [like]
+        return [like, Serial(self.team, problem, "blocked")]
+
     def _time_serial(self) -> tuple[SerialTime | None, SerialTime | None]:
         """(time by this run's kind of variant, time by the fastest one) on PE 0 alone, while the others sleep."""
-        options, problem, show = self.options, self.problem, not self.options.csv
-        like = Serial(self.team, problem, options.variant, sweeps=options.sweeps)
-        blocked = Serial(self.team, problem, "blocked")
+        problem, show = self.problem, not self.options.csv
+        like, *other_kind = self._serials()
 
         def work() -> tuple[SerialTime | None, SerialTime | None]:
             if not like.fits():
                 return None, None
             self.say(report.single_header(problem, like.sweeps()))
-            time = like.time(show, Progress(problem, like.sweeps(), norms=show, pace=False))
-            if options.variant == "blocked" or problem.method != "jacobi" or not blocked.fits():
+            progress = Progress(problem, like.sweeps(), norms=show, pace=show)
+            time = like.time(show, progress)
+            progress.close()
+            if not (other_kind and other_kind[0].fits()):
                 return time, time
-            other = blocked.time(False)
+            progress = Progress(problem, like.sweeps(), norms=False, pace=show)
+            other = other_kind[0].time(False, progress)
+            progress.close()
             return time, time if time.runtime_s <= other.runtime_s else other
 
         return self.team.comm.bcast(run_on_pe0(self.team.comm, work))
@@ -98,6 +128,7 @@ class Run:
             options.saved.close()
         else:
             solver.reset()
+        self.wall.lap("warm-up, and the start of the fields")
         self.say(report.header(self.problem))
         if self.began_at:
             self.say(f"Going on from iteration {self.began_at} of {options.restart}")
@@ -109,6 +140,9 @@ class Run:
         team.comm.Barrier()
         with self.checkpoints or nullcontext():
             seconds = checkpoint.run(solver, outcome, self.checkpoints, show, progress)
+        if progress:
+            progress.close()
+        self.wall.lap("sweeps")
         return team.comm.allreduce(seconds, op=MPI.MAX)
 
     def _write(self, solver: Solver) -> list[str]:

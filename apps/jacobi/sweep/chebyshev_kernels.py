@@ -31,7 +31,7 @@ def advance(new_row, relaxed_row, weight, nx):
         store(new_row, x, before + unfused(real(weight) * (load(relaxed_row, x) - before)))
 
 
-def chebyshev(ctx, fields: FieldPair, rows: RowRange, weight):
+def chebyshev(ctx, fields: FieldPair, rows: RowRange, weight: float):
     """new = one sweep of old, seen from new."""
     for row in range(rows.first_row + block() * rows.step_rows, rows.stop_row, blocks() * rows.step_rows):
         new_row = fields.new + row * fields.pitch_bytes
@@ -44,7 +44,7 @@ def chebyshev(ctx, fields: FieldPair, rows: RowRange, weight):
             store(new_row, x, before + unfused(real(weight) * (value - before)))
 
 
-def chebyshev_and_sum(ctx, fields: FieldPair, rows: RowRange, weight, into: Sum):
+def chebyshev_and_sum(ctx, fields: FieldPair, rows: RowRange, weight: float, into: Sum):
     """``chebyshev``, and the sum of the squared changes of each row, for blocks of many threads."""
     for row in range(rows.first_row + block() * rows.step_rows, rows.stop_row, blocks() * rows.step_rows):
         new_row = fields.new + row * fields.pitch_bytes
@@ -63,7 +63,7 @@ def chebyshev_and_sum(ctx, fields: FieldPair, rows: RowRange, weight, into: Sum)
             add_exact(into.words, total)
 
 
-def chebyshev_then_sum(ctx, fields: FieldPair, rows: RowRange, weight, into: Sum):
+def chebyshev_then_sum(ctx, fields: FieldPair, rows: RowRange, weight: float, into: Sum):
     """``chebyshev_and_sum`` for one block of one thread (right with more threads).
 
     into.scratch: (2, pitch_bytes) bytes, a plain sweep of the row and then its squared changes

@@ -1,6 +1,36 @@
-"""How many sweeps the next pass does, when the norms of some of them are due."""
+"""How many sweeps the next step or pass does, when the norms of some of them are due."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+from ..grid.problem import Problem
+from ..outcome import checked
+
+LOOKED_AT = 2000  # steps, in which the schedule repeats itself
+
+
+def next_step(
+    problem: Problem, done: int, stop: int, show: bool, most: int, fit: Callable[[list[bool]], int]
+) -> list[bool]:
+    """For each sweep of the step after ``done`` sweeps, whether its norm is due.
+
+    stop: the last sweep's number, and one;  show: whether printed norms are computed, too
+    most: sweeps of a step;  fit: how many sweeps the step does of those whose norms are due so
+    """
+    due = [checked(k, problem.nccheck, show) for k in range(done, min(stop, done + most))]
+    return due[: fit(due)]
+
+
+def kinds_of_steps(problem: Problem, show: bool, most: int, fit: Callable[[list[bool]], int]) -> Iterator[list[bool]]:
+    """Each kind of step of a solve once; see ``next_step``."""
+    seen, done = set(), 0
+    for _ in range(LOOKED_AT):
+        if done == problem.niter:
+            break
+        due = next_step(problem, done, problem.niter, show, most, fit)
+        done += len(due)
+        if tuple(due) not in seen:
+            seen.add(tuple(due))
+            yield due
 
 
 def fit(due: Sequence[bool], sizes: Sequence[int]) -> int:

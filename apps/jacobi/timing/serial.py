@@ -37,6 +37,11 @@ class Serial:
         self.team, self.problem, self._settings = team, problem, settings
         self._variant = variant if variant == "blocked" else "single"
 
+    def kernels(self, show: bool) -> list[Any]:
+        """The kernels of ``time``, for ``team.compile``.  Not collective."""
+        problem, alone = replace(self.problem, niter=self.sweeps()), OnePeTeam(self.team)
+        return row_of(problem, self._variant).make.kernels(alone, problem, show, **self._settings)
+
     def fits(self) -> bool:
         """Whether the whole fields fit on this PE, with a tenth of its free memory to spare."""
         result_bytes = self.problem.field_bytes if self.team.backend == "host" else 0  # which the host holds

@@ -16,12 +16,21 @@ from ..grid.problem import Problem
 from ..grid.slab import slabs
 from ..norm.exact_sum import MAX_SWEEPS
 from ..norm.norm import Norm
+from ..sweep.exchanging_kernel import exchanging_sweeps
 from ..sweep.exchanging_sweeper import ExchangingSweeper
-from ..sweep.schedule import fit, norms
+from ..sweep.schedule import fit, kinds_of_steps, norms
+from ..sweep.sweeper import compiled
 from .steps import Steps
 
 SIZES = (8, 6, 4, 2, 1)  # sweeps of a pass, for which kernels are compiled
 ROWS_PER_SWEEP = 4  # of a slab, at least: with fewer rows most of the work would be in the edges
+
+
+def sizes_of(team: Any, problem: Problem, sweeps: int) -> list[int]:
+    """How many sweeps a pass may do, in decreasing order.  sweeps: see ``Blocked``"""
+    least = min(slab.rows for slab in slabs(problem.ny, team.n_pes))
+    wanted = min(sweeps or least // ROWS_PER_SWEEP, least, MAX_SWEEPS)
+    return [size for size in SIZES if size <= max(wanted, 1)]
 
 
 class Blocked(Steps):
@@ -30,9 +39,7 @@ class Blocked(Steps):
     n_fields, depth, max_sweeps = 3, MAX_SWEEPS, MAX_SWEEPS
 
     def __init__(self, team: Any, problem: Problem, sweeps: int = 0):
-        least = min(slab.rows for slab in slabs(problem.ny, team.n_pes))
-        wanted = min(sweeps or least // ROWS_PER_SWEEP, least, MAX_SWEEPS)
-        self.sizes = [size for size in SIZES if size <= max(wanted, 1)]
+        self.sizes = sizes_of(team, problem, sweeps)
         self.depth = self.max_sweeps = self.sizes[0]
         super().__init__(team, problem)
         self.stream, self.norm_stream = team.stream(), team.stream(priority="high")
@@ -42,6 +49,13 @@ class Blocked(Steps):
         self._read = 0  # sweeps of the pass whose norms were read last
         self._halo = Halo(team, self.fields, self.stream)
         self._pass = ExchangingSweeper(team, problem, self.fields, self.max_sweeps)
+
+    @classmethod
+    def kernels(cls, team: Any, problem: Problem, show: bool, **settings: Any) -> list[Any]:
+        sizes = sizes_of(team, problem, settings.get("sweeps") or 0)
+        passes = kinds_of_steps(problem, show, sizes[0], lambda due: fit(due, sizes))
+        wanted = dict.fromkeys((len(due), norms(due)) for due in passes)
+        return [compiled(team, exchanging_sweeps, problem, *one) for one in wanted]
 
     def fit(self, due: Sequence[bool]) -> int:
         return fit(due, self.sizes)

@@ -24,9 +24,13 @@ class Chebyshev(NvshmemOverlap):
         super().__init__(team, problem)
         self._scratch = array_module(team).zeros(2 * self.fields.pitch_bytes, "uint8")
         self._scratch_at = address(self._scratch)
-        self._plain = team.kernel(chebyshev_kernels.chebyshev, problem.dtype)
-        self._measuring = team.kernel(chebyshev_kernels.measuring_kernel(team), problem.dtype)
+        self._plain, self._measuring = self.kernels(team, problem, True)
         self._number, self._weight = 0, 1.0
+
+    @classmethod
+    def kernels(cls, team: Any, problem: Problem, show: bool, **settings: Any) -> list[Any]:
+        both = chebyshev_kernels.chebyshev, chebyshev_kernels.measuring_kernel(team)
+        return [team.kernel(kernel, problem.dtype) for kernel in both]
 
     def begin(self, done: int) -> None:
         self._number = done

@@ -10,6 +10,7 @@ Read first: nvshmem_overlap.py, then ../sweep/exchanging_kernel.py and ../sweep/
 from typing import Any
 
 from ..grid.problem import Problem
+from ..sweep.exchanging_kernel import exchanging_sweeps
 from ..sweep.exchanging_sweeper import ExchangingSweeper
 from .steps import WithHalo
 
@@ -20,6 +21,10 @@ class Device(WithHalo):
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
         self._pass = ExchangingSweeper(team, problem, self.fields, 1)
+
+    @classmethod
+    def sweeping(cls) -> Any:
+        return exchanging_sweeps
 
     def sweep(self, slot: int | None) -> None:
         norms, words_at = ("none", 0) if slot is None else ("last", self.norm.at[slot])

@@ -48,9 +48,7 @@ class Persistent(WithHalo):
         self._neighbours = Neighbours(slab.top, slab.bottom, self.fields.parts[slab.top].rows, *words)
         self._words_bytes = words_shape(team, 1)[1] * WORDS_BYTES
         self._scratch, self._start = scratch_for(team, problem, 1), xp.empty_like(self.fields.old)
-        bodies = (("march", 1, "none"), ("summed_march", 1, "last"))
-        kernel = bound(persistent_sweeps, team.backend, bodies, problem.dtype, problem.nx)
-        self._kernel = team.kernel(kernel, problem.dtype, most_threads=THREADS_PER_BLOCK, resident=RESIDENT)
+        (self._kernel,) = self.kernels(team, problem, True)
         self._due: list[bool] = []
 
     @classmethod
@@ -62,6 +60,12 @@ class Persistent(WithHalo):
         if team.backend == "cuda" and rows > MAX_CHUNK_ROWS:
             return f"a block would sum up the norm of {rows} rows, more than {MAX_CHUNK_ROWS}: use more PEs"
         return ""
+
+    @classmethod
+    def kernels(cls, team: Any, problem: Problem, show: bool, **settings: Any) -> list[Any]:
+        bodies = (("march", 1, "none"), ("summed_march", 1, "last"))
+        kernel = bound(persistent_sweeps, team.backend, bodies, problem.dtype, problem.nx)
+        return [team.kernel(kernel, problem.dtype, most_threads=THREADS_PER_BLOCK, resident=RESIDENT)]
 
     def make_norm(self) -> Norm:
         return Norm(self.team, SWEEPS)

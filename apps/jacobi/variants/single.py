@@ -22,6 +22,10 @@ class Single(SweepBySweep):
     def refuse(cls, team: Any, problem: Problem) -> str:
         return "" if team.n_pes == 1 else f"it is for one PE, and there are {team.n_pes}"
 
+    @classmethod
+    def kernels(cls, team: Any, problem: Problem, show: bool, **settings: Any) -> list[Any]:
+        return [*super().kernels(team, problem, show), team.kernel(wrap, problem.dtype)]
+
     def sweep(self, slot: int | None) -> None:
         self.launch(self.all_rows, slot, self.stream)
         self._close(self.fields.new)

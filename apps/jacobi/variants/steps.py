@@ -11,7 +11,8 @@ from ..grid.halo import Halo
 from ..grid.problem import Problem
 from ..norm.norm import Norm
 from ..sweep.band import Band, edges, inner
-from ..sweep.sweeper import Sweeper
+from ..sweep.kernels import sweeps
+from ..sweep.sweeper import Sweeper, compiled
 
 
 class Steps:
@@ -36,6 +37,14 @@ class Steps:
     def refuse(cls, team: Any, problem: Problem) -> str:
         """Why the variant cannot solve this problem on this team; "" if it can."""
         return ""
+
+    @classmethod
+    def kernels(cls, team: Any, problem: Problem, show: bool, **settings: Any) -> list[Any]:
+        """The kernels of a solve, for ``team.compile``; those of the library are not among them.  Not collective.
+
+        show: whether the norms that are printed are computed, too
+        """
+        return []
 
     def begin(self, done: int) -> None:
         """Called before the first step, when ``done`` sweeps have been done (more than 0 after a restart)."""
@@ -106,6 +115,15 @@ class SweepBySweep(Steps):
         self.edge_rows = edges(team, problem, rows, 1)
         self.top_row, self.bottom_row = (inner(team, problem, row, row + 1, 1) for row in (1, rows))
         self.inner_rows = inner(team, problem, 2, rows, 1) if rows > 2 else None
+
+    @classmethod
+    def kernels(cls, team: Any, problem: Problem, show: bool, **settings: Any) -> list[Any]:
+        return [compiled(team, cls.sweeping(), problem, 1, norms) for norms in ("none", "last")]
+
+    @classmethod
+    def sweeping(cls) -> Any:
+        """The kernel that sweeps rows by ``march``."""
+        return sweeps
 
     def make_norm(self) -> Norm:
         """The object that sums the norm over the PEs."""

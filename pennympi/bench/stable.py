@@ -1,0 +1,52 @@
+"""Whether measured times can be trusted: machines with too many PEs, and measuring until the order is stable."""
+
+import os
+import platform
+from collections.abc import Callable, Mapping
+from statistics import median
+
+from ..team import Team
+
+CLEARLY = 1.15  # times apart by this factor are an order; what is closer may change places
+MOST_ROUNDS = 6  # of measurements of one size
+
+
+def reversed_pair(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, str] | None:
+    """Two names of which the first was clearly faster before, and clearly slower after; None where the order held.
+
+    before, after: times by name, in any unit
+    """
+    for fast in before:
+        for slow in before:
+            if before[fast] * CLEARLY < before[slow] and after[slow] * CLEARLY < after[fast]:
+                return fast, slow
+    return None
+
+
+def until_stable(measure: Callable[[], dict[str, float]]) -> tuple[dict[str, float], bool]:
+    """(the median time of each name, whether two rounds one after the other had the same order).
+
+    measure: one round: a time for each name, the same on every PE.  It is called twice or more.
+    """
+    rounds, stable = [measure()], False
+    while not stable and len(rounds) < MOST_ROUNDS:
+        rounds.append(measure())
+        stable = reversed_pair(rounds[-2], rounds[-1]) is None
+    return {name: median(one[name] for one in rounds) for name in rounds[0]}, stable
+
+
+def crowded(team: Team) -> str:
+    """Why times of this team would say little, since its PEs share what each needs for itself; or "".  Collective."""
+    own = "", len(os.sched_getaffinity(0))
+    if team.backend == "cuda":
+        import cupy
+
+        own = cupy.cuda.runtime.deviceGetPCIBusId(cupy.cuda.runtime.getDevice()), 0
+    everywhere = team.gather((platform.node(), *own))
+    for host, device, cores in everywhere:
+        sharing = sum((name, other) == (host, device) for name, other, _ in everywhere)
+        if device and sharing > 1:
+            return f"{sharing} PEs share the GPU {device} of {host}"
+        if not device and sharing > cores:
+            return f"{sharing} PEs share the {cores} cores of {host}"
+    return ""

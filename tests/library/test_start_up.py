@@ -1,0 +1,197 @@
+"""What a start costs, and what is said while it takes long: the library's timings, and lines about compiling."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from mpi4py import MPI
+
+import pennympi
+from pennympi.compile import announce
+from pennympi.compile.side_by_side import order_of
+from pennympi.kernels.block import load, real, store
+from pennympi.wall_time import timed
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_parts_of_the_wall_time_do_not_overlap():
+    before = pennympi.timings()
+    with timed("test: outer"):
+        time.sleep(0.02)
+        with timed("test: inner"):
+            time.sleep(0.05)
+        with timed("test: inner"):
+            pass
+    spent = {part: s - before.get(part, 0.0) for part, s in pennympi.timings().items()}
+    assert 0.05 <= spent["test: inner"] < 0.5
+    assert 0.02 <= spent["test: outer"] < 0.05 + 0.5
+    assert spent["test: outer"] < spent["test: inner"] + 0.4
+    names = list(spent)
+    assert names.index("test: outer") < names.index("test: inner"), "listed as they began"
+
+
+def test_a_thread_has_parts_of_its_own():
+    done = threading.Event()
+
+    def beside():
+        with timed("test: beside"):
+            time.sleep(0.05)
+        done.set()
+
+    before = pennympi.timings().get("test: around", 0.0)
+    with timed("test: around"):
+        threading.Thread(target=beside).start()
+        assert done.wait(10)
+    assert pennympi.timings()["test: around"] - before >= 0.05, "another thread's part was taken off"
+
+
+def test_a_part_that_raises_counts():
+    with pytest.raises(KeyError), timed("test: raises"):
+        time.sleep(0.01)
+        raise KeyError
+    assert pennympi.timings()["test: raises"] >= 0.01
+    with timed("test: after it"):
+        time.sleep(0.01)
+    assert pennympi.timings()["test: after it"] >= 0.01
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Lines come after 0.05 s of compiling."""
+    monkeypatch.setattr(announce, "QUIET_S", 0.05)
+    monkeypatch.setattr(announce, "_speaks", True)
+    monkeypatch.setattr(announce, "_silent_s", 0.0)
+    monkeypatch.setattr(announce, "_begun", 0)
+
+
+def compile_for(seconds, label="two_shot"):
+    with announce.announced(label):
+        time.sleep(seconds)
+
+
+def test_a_long_compilation_says_what_is_compiled(quick, capsys):
+    compile_for(0.0, "short")
+    compile_for(0.3)
+    said = capsys.readouterr().err
+    assert said == "pennympi: compiling kernel 2, two_shot (later runs take it from the cache)\n"
+
+
+def test_many_short_compilations_say_so_now_and_then(quick, capsys):
+    for number in range(12):
+        compile_for(0.015, f"kernel{number}")
+    lines = capsys.readouterr().err.splitlines()
+    assert 1 <= len(lines) <= 6, lines
+    assert all(re.match(r"pennympi: compiling kernel \d+, kernel\d+ ", line) for line in lines)
+
+
+def test_time_without_compiling_does_not_count(quick, capsys):
+    compile_for(0.0)
+    time.sleep(0.1)
+    compile_for(0.0)
+    assert not capsys.readouterr().err
+
+
+def test_only_one_process_of_a_node_speaks(quick, capsys):
+    announce.announce_from_here(False)
+    compile_for(0.2)
+    assert not capsys.readouterr().err
+
+
+def test_a_label_may_be_long(quick, capsys):
+    compile_for(0.2, "x" * 500)
+    assert len(capsys.readouterr().err) < 160
+
+
+LOADED = """
+import sys
+from pennympi.compile.cache import made_once
+import pennympi
+made_once("a", ("b",), lambda: b"c")
+print(sorted(pennympi.timings()))
+print([name for name in ("numba", "h5py", "matplotlib", "tqdm", "llvmlite") if name in sys.modules])
+"""
+
+
+def test_importing_the_library_loads_no_compiler(tmp_path):
+    env = {"PATH": "/usr/bin:/bin", "PENNYMPI_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run([sys.executable, "-c", LOADED], env=env, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    parts, modules = ended.stdout.splitlines()
+    assert parts == "['kernels: compiled', 'kernels: compiled by another process', 'kernels: found on disk']", ended
+    assert modules == "[]"
+
+
+def test_nvshmem_is_started_without_importing_pytorch():
+    """``nvshmem.core`` imports PyTorch wherever it is installed."""
+    for source in ROOT.glob("pennympi/cuda/*.py"):
+        code = [line.split("#")[0] for line in source.read_text().splitlines()]
+        assert not [line for line in code if re.search(r"(from|import) nvshmem\.core", line)], source
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize("n_local", [1, 2, 3, 8])
+def test_each_pe_of_a_node_begins_with_its_own_share(count, n_local):
+    orders = [order_of(count, local, n_local) for local in range(n_local)]
+    for order in orders:
+        assert sorted(order) == list(range(count))
+    firsts = [order[0] for order in orders if order]
+    if count >= n_local:
+        assert len(set(firsts)) == n_local, "no two begin with the same kernel"
+
+
+def test_compiling_takes_kernels_only():
+    with pennympi.init(MPI.COMM_SELF, backend="host", heap_bytes=1 << 20) as team:
+        with pytest.raises(TypeError, match=r"compile takes what team.kernel\(\) returned, not function"):
+            team.compile([test_compiling_takes_kernels_only])
+
+
+class Scaled(NamedTuple):
+    """Two words and a number that is no int."""
+
+    x: int
+    n: int
+    factor: float
+
+
+def scale(ctx, scaled: Scaled, shift: float, y):
+    for i in range(scaled.n):
+        store(y, i, real(scaled.factor) * load(scaled.x, i) + real(shift))
+
+
+def test_a_kernel_is_compiled_before_its_first_launch(monkeypatch):
+    with pennympi.init(MPI.COMM_SELF, backend="host", heap_bytes=1 << 20) as team:
+        kernel, again = team.kernel(scale, "float64"), team.kernel(scale, "float64")
+        team.compile([kernel, again])
+        assert list(kernel._compiled) == list(again._compiled) == ["iiffi"]
+        x, y = team.full(4, 3, "float64"), team.zeros(4, "float64")
+        monkeypatch.setattr(type(team._backend), "kernel", None)  # nothing may be compiled from here on
+        kernel(1, Scaled(x.ctypes.data, 4, 0.5), 0.25, y)
+        assert y.tolist() == [1.75] * 4
+
+
+REFRESHED = """
+from numba.core.registry import cpu_target
+from pennympi.host import compile as host
+from pennympi.kernels.rma import on_stream
+from pennympi.compile.options import PLAIN
+refreshed = []
+known = cpu_target.target_context.refresh
+cpu_target.target_context.refresh = lambda: refreshed.append(1) or known()
+host.compiled(on_stream.wait_signal, PLAIN)
+print(len(refreshed))
+"""
+
+
+def test_machine_code_from_the_cache_needs_no_registries_of_numba(tmp_path):
+    """Which take longer to load than all the rest of a start."""
+    env = os.environ | {"PENNYMPI_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    for _ in ("made", "loaded"):
+        ended = subprocess.run([sys.executable, "-c", REFRESHED], env=env, capture_output=True, text=True, timeout=120)
+        assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == "0\n"
