@@ -46,7 +46,7 @@ def lines(title, series):
     for (label, points), colour in zip(series.items(), COLOURS, strict=False):
         axes.semilogx(list(points), list(points.values()), color=colour, linewidth=2.2, label=label, base=2)
     sizes = sorted({size for points in series.values() for size in points})
-    ticks = [size for size in sizes if (size.bit_length() - 1) % 5 == 0]  # 1 KiB, 32 KiB, 1 MiB, ...
+    ticks = [1 << bits for bits in range(0, 40, 5) if sizes[0] <= 1 << bits <= sizes[-1]]  # 1 KiB, 32 KiB, 1 MiB, ...
     axes.set_xticks(ticks, [show(size) for size in ticks])
     axes.minorticks_off()
     most = max(ratio for points in series.values() for ratio in points.values())
