@@ -7,13 +7,13 @@ import io
 
 import jacobi_results
 from jacobi_results import best, select
+from solver_table import cases, device, every
 
 from pennympi.bench.columns import OURS
 from pennympi.bench.result import read
 from pennympi.bench.rivals import RIVALS
 from pennympi.bench.sizes import show
 from pennympi.files import write_whole
-from solver_table import cases, device, every
 
 HEAD_PT = 10.5
 COLOURS = ("#1f5fbf", "#d97706", "#6b7280")  # of lines; apart in grey too
@@ -50,6 +50,7 @@ def lines(title, series):
     axes.set_xticks(ticks, [show(size) for size in ticks])
     axes.minorticks_off()
     most = max(ratio for points in series.values() for ratio in points.values())
+    axes.set_yticks([half / 2 for half in range(int(2 * most) + 1)])
     axes.set_ylim(0, 1.1 * most)
     axes.axhline(1, color="#111111", linewidth=1)
     axes.annotate("as fast", (sizes[0], 1), xytext=(0, -12), textcoords="offset points", fontsize=9)
@@ -81,7 +82,9 @@ def bars(results):
     axes.set_yticks([row + 0.19 for row in range(len(found))], [label for label, *_ in found])
     axes.tick_params(axis="y", labelsize=9, length=0)
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.3 * max(theirs / kinds[1]["seconds"] for _, theirs, kinds in found))
+    most = max(theirs / kinds[1]["seconds"] for _, theirs, kinds in found)
+    axes.set_xticks(range(0, int(most) + 1, 2))
+    axes.set_xlim(0, 1.3 * most)
     axes.legend(frameon=False, fontsize=10, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     title = f"{results['iterations']} Jacobi sweeps, float32: times faster than NVIDIA's best sample"
     figure.suptitle(f"{device(results)}. {title}", fontsize=HEAD_PT, x=0.01, ha="left")

@@ -39,7 +39,7 @@ def arrow(x, y, to_x, to_y, complete):
 
 
 def picture(title, n, hops, done):
-    """An SVG.  hops: [(label, complete, [(from, to), ...])], done: the PEs of each row that hold complete data, {row: PEs}"""
+    """An SVG.  hops: [(label, complete, [(from, to), ...])], done: {row: its PEs that hold complete data}"""
     width, height = LEFT + ACROSS * (n - 1) + RADIUS + 20, TOP + DOWN * len(hops) + RADIUS + 12
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
