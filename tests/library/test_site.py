@@ -98,9 +98,9 @@ def test_a_docstring_becomes_a_list(tools):
     pytest.importorskip("griffe")
     from docstrings import markdown
 
-    text = "Does ``it``.\n\nx, out: arrays\n        of one dtype\nop:     a name;  root: a PE\nRaises ValueError."
+    text = "Does ``it``.\n\nx, out: arrays\n        of one dtype\nop:     a name;  root: a PE\nOne.  see: it\nRaises A.\nA __b__."
     assert markdown(text) == (
-        "Does `it`.\n\n- `x, out`: arrays\n  of one dtype\n- `op`: a name\n- `root`: a PE\n\nRaises ValueError."
+        "Does `it`.\n\n- `x, out`: arrays\n  of one dtype\n- `op`: a name\n- `root`: a PE\n\nOne.\n\n- `see`: it\n\nRaises A.\n\nA `__b__`."
     )
 
 

@@ -1,7 +1,7 @@
 """An extension of griffe, which reads the docstrings for the site: it writes the library's docstrings as Markdown.
 
 Such a docstring is a sentence, lines that begin with the names that they explain (``x, out: arrays``), and sentences
-on what is raised. The lines become a list.
+on what is raised. The lines become a list, a sentence that begins its line a paragraph.
 """
 
 import re
@@ -9,7 +9,7 @@ import re
 import griffe
 
 NAMED = re.compile(r"((?:\w+|[\"\w]+_)(?:, \w+)*):\s+(\S.*)")
-MORE = re.compile(r";\s{2,}(?=\w+:)")  # a second name on the same line
+MORE = re.compile(r"(?:;|(?<=\.))\s{2,}(?=\w+(?:, \w+)*:\s)")  # a name that does not begin its line
 
 
 def markdown(text):
@@ -26,11 +26,13 @@ def markdown(text):
         elif in_item and indented and line.strip():
             lines.append(f"  {line.strip()}")
         else:
-            if in_item and line.strip():
+            new = lines and lines[-1].endswith(".") and line[:1].isupper()  # a sentence that begins its line
+            if (in_item and line.strip()) or new:
                 lines.append("")
             in_item = False
             lines.append(line)
-    return re.sub(r"``(.+?)``", r"`\1`", "\n".join(lines), flags=re.DOTALL)
+    text = re.sub(r"``(.+?)``", r"`\1`", "\n".join(lines), flags=re.DOTALL)
+    return re.sub(r"(?<![\w`])(__\w+__)(?![\w`])", r"`\1`", text)
 
 
 class PlainDocstrings(griffe.Extension):
