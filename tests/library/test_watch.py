@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from launch import ROOT, TRACEBACK, run_program
 from mpi4py import MPI
 
 from pennympi.job.lifeline import how_it_ended, lifeline_of
+from pennympi.job.process import process_state
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
@@ -153,6 +155,17 @@ def test_a_lifeline_that_was_let_go_tells_of_no_end():
 
 def test_a_process_without_a_lifeline():
     assert lifeline_of(os.getppid()) is None
+
+
+def test_who_has_no_descriptors_takes_nobody_for_ended():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(lowest := os.dup(0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, before[1]))
+    try:
+        states = process_state(os.getpid()), process_state(1 << 22)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert states == ("?", "?") and process_state(1 << 22) == "X"
 
 
 def test_without_a_launcher_no_segment_keeps_its_name():
