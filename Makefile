@@ -38,7 +38,7 @@ lint: .venv/.ready-lint  ## ruff and mypy
 	.venv/bin/mypy
 
 docs: .venv/.ready-docs,lint  ## the pages of docs/ as a site: site/index.html
-	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 	.venv/bin/python tools/docs_site/check.py site
 
 bench: .venv/.ready-demo  ## AllReduce beside MPI's own, and the solver on 1, 2 and NP=4 ranks, one csv line each

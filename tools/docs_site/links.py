@@ -13,7 +13,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, COPIES = "docs/", "source/"
-LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"(!?\[[^\]]*\])\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")  # and pictures
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 
 
@@ -60,9 +60,9 @@ def on_page_markdown(markdown, page, config, files):
         if path is None:
             # A folder that has no page; anything else is left for mkdocs to complain about.
             is_folder = (ROOT / posixpath.dirname(at_home(uri)) / to).is_dir()
-            return text if is_folder else link[0]
+            return text[1:-1] if is_folder else link[0]
         inside = path.removeprefix(DOCS) if path.startswith(DOCS) else COPIES + path
-        return f"[{text}]({os.path.relpath(inside, posixpath.dirname(uri) or '.')}{anchor or ''})"
+        return f"{text}({os.path.relpath(inside, posixpath.dirname(uri) or '.')}{anchor or ''})"
 
     parts, last = [], 0
     for fence in FENCE.finditer(markdown):
