@@ -10,6 +10,7 @@
 ``python -m pennympi`` prints a report on this machine.
 """
 
+from . import needs_mpi  # noqa: F401
 from .errors import (
     CollectiveMismatchError,
     NotInitialized,

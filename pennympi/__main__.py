@@ -8,6 +8,7 @@ from typing import Any
 
 from mpi4py import MPI
 
+from . import __version__
 from .command.ended import WRONG_USE, Ended
 from .job.rendezvous import Meetings
 from .settings import SettingError, given, setting
@@ -27,9 +28,10 @@ class Parser(argparse.ArgumentParser):
         self.exit(WRONG_USE, f"{self.prog}: {message} (--help lists what there is)\n")
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run one command; returns the exit status."""
-    parser = Parser(prog="python -m pennympi", description=__doc__)
+def main(argv: Sequence[str], program: str = "python -m pennympi") -> int:
+    """Run one command; returns the exit status.  program: how the user started it"""
+    parser = Parser(prog=program, description=__doc__)
+    parser.add_argument("--version", action="version", version=f"pennympi {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     modules = {name: import_module(f"{__package__}.command.{name}") for name in COMMANDS}
     for name, module in modules.items():
@@ -56,6 +58,11 @@ def _agree(problem: Any, args: argparse.Namespace) -> None:
     everywhere = Meetings(MPI.COMM_WORLD, timeout_s).gather(found, "comparison of arguments")
     if reason := next(filter(None, everywhere), ""):
         raise Ended(reason, WRONG_USE)
+
+
+def console() -> int:
+    """The command `pennympi`."""
+    return main(sys.argv[1:], "pennympi")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import platformdirs
+
 from .errors import PennympiError
 
 PREFIX = "PENNYMPI_"
@@ -157,13 +159,20 @@ SETTINGS = {
                 " them if every peer is on the same device or on NVLink, 0 on any PE turns them off for its team.",
                 alike=False),
         Setting("PENNYMPI_CACHE_DIR", "$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder",
-                "Where compiled kernels and tuned tables are kept between runs. It must be yours and no other user may"
+                "Where compiled kernels are kept between runs. It must be yours and no other user may"
                 " write to it; it is made with mode 0700. Where it can't be used, every run compiles anew, and one"
                 " warning says why.", alike=False),
         Setting("PENNYMPI_CACHE_SHARED", "none", _folder_or_none, "none, or a folder",
                 "Another's PENNYMPI_CACHE_DIR, whose compiled kernels this job runs: name only a folder whose owner you"
                 " trust. It is only read, and must be writable by its owner alone. What it lacks comes from"
                 " PENNYMPI_CACHE_DIR.", alike=False),
+        Setting("PENNYMPI_CACHE_MAX_BYTES", "2g", _bytes, f"{_BYTES_FORM}; 0 for no limit",
+                "How large PENNYMPI_CACHE_DIR may become. Who adds a kernel removes what is too much: first the kernels"
+                " of other versions of the library, those unused for longest first of all, then this version's.",
+                alike=False),
+        Setting("PENNYMPI_DATA_DIR", "$XDG_DATA_HOME/pennympi or ~/.local/share/pennympi", _folder, "a folder",
+                "Where `python -m pennympi tune` writes its tables, in the folder `tuned`, and every run looks for them.",
+                alike=False),
         Setting("PENNYMPI_TOPOLOGY", "auto", _file_or_name,
                 "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",
                 "The nodes and rails that algorithms see; auto asks the system and the hardware. `python -m pennympi"
@@ -192,11 +201,17 @@ SETTINGS = {
         Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, f"{_BYTES_FORM}; 0 for no kernel",
                 "The largest put on a stream that a kernel of the library carries out; larger ones use NVSHMEM's host"
                 " call."),
+        Setting("PENNYMPI_EXIT_HOOKS", "1", _switch, "0 or 1",
+                "0 leaves sys.excepthook, threading.excepthook, sys.exit, os._exit and the end of the program as they are"
+                ", for programs that end a job by their own means when a PE raises or leaves early. Dead and stopped PEs"
+                " end the job nevertheless."),
         Setting("PENNYMPI_DEBUG", "0", _switch, "0 or 1",
                 "1 compares the calls of all PEs before anything is sent, and raises CollectiveMismatchError on all of"
                 " them if they differ."),
     )
 }  # fmt: skip
+
+_USERS = {"PENNYMPI_CACHE_DIR": platformdirs.user_cache_path, "PENNYMPI_DATA_DIR": platformdirs.user_data_path}
 
 
 def setting(name: str) -> Any:
@@ -207,7 +222,7 @@ def setting(name: str) -> Any:
     row = SETTINGS[name]
     text = os.environ.get(name, "")
     if not text:
-        return _cache_folder() if name == "PENNYMPI_CACHE_DIR" else row.parse(row.default)
+        return _users_folder(_USERS[name]) if name in _USERS else row.parse(row.default)
     try:
         return row.parse(_matching(r".*\S.*", text.strip()))
     except (ValueError, KeyError, RuntimeError) as error:
@@ -241,12 +256,12 @@ def differing(of_pes: Sequence[Mapping[str, tuple[Any, str]]]) -> str:
     return ""
 
 
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME", "")
+def _users_folder(of: Callable[[str], Path]) -> Path:
     try:
-        return (Path(base) if base else Path.home() / ".cache") / "pennympi"
-    except RuntimeError:  # HOME is not set, and the system doesn't know the user
-        return Path(os.devnull, "no home folder")  # which can't be made: whoever writes to it says so
+        found = of("pennympi")
+    except RuntimeError:  # HOME is not set, and the system doesn't know the user; other versions return "~/..." then
+        found = Path()
+    return found if found.is_absolute() else Path(os.devnull, "no home folder")  # can't be made: who writes there says so
 
 
 _warned = False

@@ -5,7 +5,6 @@ write (private_files.py), or from the folder that PENNYMPI_CACHE_SHARED names.  
 content and of everything that the content depends on: what is stale, damaged or another kernel's is made anew.
 """
 
-import fcntl
 import hashlib
 import os
 import platform
@@ -17,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from ..settings import setting
-from . import private_files
+from . import cache_limit, private_files
 from .private_files import Untrusted, opened_folder
 
 LIBRARY = Path(__file__).parent.parent
@@ -27,6 +26,7 @@ SOURCES = ("*.py", *(f"{room}/*.py" for room in ROOMS))
 _FORMAT = "pennympi 1"  # of a file: 32 bytes of SHA-256, and the content
 
 _told: set[str] = set()
+_used: set[Path] = set()  # folders of which this process has noted that they are in use
 _tells: bool | None = None
 _under_way = 0  # calls of made_once
 
@@ -81,6 +81,9 @@ def _made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes]) ->
         except OSError as error:
             _tell_not_kept(root, error)
             return make()
+        if root not in _used:
+            _used.add(root)
+            cache_limit.note_use(folder)
         if (found := _found(folder, name, described)) is not None:
             return found
         stack.enter_context(_one_at_a_time(folder, name))
@@ -89,6 +92,9 @@ def _made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes]) ->
         content = make()
         try:
             private_files.write(folder, name, _digest(described, content) + content)
+            cache_limit.keep_below(setting("PENNYMPI_CACHE_MAX_BYTES"), folder, sources_digest())
+        except FileNotFoundError:
+            pass  # another version's process has just removed this folder: the next one makes it
         except OSError as error:
             _tell_not_kept(root, error)
         return content
@@ -122,6 +128,8 @@ def _one_at_a_time(folder: int, name: str) -> Iterator[None]:
     The system drops the lock of a process that dies.  A lock that can't be had, or not for half of PENNYMPI_TIMEOUT_S
     since its holder is stopped, only means that the work is done twice.
     """
+    from filelock import lock_descriptor  # here: a start that compiles nothing does not pay for it
+
     limit_s = setting("PENNYMPI_TIMEOUT_S") / 2 or float("inf")
     since = time.monotonic()
     lock = f"{name}.lock"
@@ -133,7 +141,7 @@ def _one_at_a_time(folder: int, name: str) -> Iterator[None]:
     held = False
     try:
         with suppress(OSError):  # of a file system without locks
-            while not (held := _taken(fd)) and time.monotonic() - since < limit_s:
+            while not (held := lock_descriptor(fd, blocking=False)) and time.monotonic() - since < limit_s:
                 time.sleep(0.005)
         yield
     finally:
@@ -141,14 +149,6 @@ def _one_at_a_time(folder: int, name: str) -> Iterator[None]:
             with suppress(OSError):
                 os.unlink(lock, dir_fd=folder)  # whoever waits finds the file, or makes it
         os.close(fd)
-
-
-def _taken(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _tell_not_kept(root: Path, error: OSError) -> None:

@@ -1,4 +1,8 @@
-"""Files that nobody but their owner may write: opened without following links, checked by owner and mode."""
+"""Files that nobody but their owner may write: opened without following links, checked by owner and mode.
+
+Own code, since what lies there is run: libraries such as filelock open paths, which may change between a check and its
+use, and ask neither for owners nor for modes.
+"""
 
 import os
 import shutil
@@ -38,16 +42,22 @@ def opened_folder(path: Path, name: str, make: bool = False) -> Iterator[int]:
 
 
 def _folder(name: str, at: int | None, make: bool) -> int:
-    owner = os.geteuid() if make else None
-    try:
-        return _opened(name, os.O_RDONLY | os.O_DIRECTORY, at, owner)
-    except FileNotFoundError:
-        if not make:
-            raise
-    with suppress(FileExistsError):  # by another process, just now
-        os.mkdir(name, 0o700, dir_fd=at)
-    fd = _opened(name, os.O_RDONLY | os.O_DIRECTORY, at, owner)
-    os.fchmod(fd, 0o700)
+    if not make:
+        return _opened(name, os.O_RDONLY | os.O_DIRECTORY, at, None)
+    missing = False
+    for tries_left in reversed(range(10)):  # another process may remove it at any moment (cache_limit.py)
+        try:
+            fd = _opened(name, os.O_RDONLY | os.O_DIRECTORY, at, os.geteuid())
+        except FileNotFoundError:
+            if not tries_left:
+                raise
+            missing = True
+            with suppress(FileExistsError):  # by another process, just now
+                os.mkdir(name, 0o700, dir_fd=at)
+        else:
+            break
+    if missing:
+        os.fchmod(fd, 0o700)
     return fd
 
 

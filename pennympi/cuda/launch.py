@@ -150,6 +150,7 @@ def load(code: bytes, on_load: Callable[[int], None] | None) -> int:
 
     on_load: called with the module's handle
     """
+    # Not by cuda.core's ObjectCode: from its CUlibrary, the module and the function are two calls more.
     module = checked(driver.cuModuleLoadData(code))
     if on_load:
         on_load(int(module))

@@ -2,7 +2,7 @@
 
 MPI alone hangs when a rank raises or leaves early, because the others wait in a collective that this rank never enters.
 The hooks end all ranks instead, and one message says why.  They serve all Jobs of a process.  A job of one rank, or an
-interactive session, ends as Python always does.
+interactive session, ends as Python always does, and with PENNYMPI_EXIT_HOOKS=0 there is only the watch.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from mpi4py import MPI  # imported first: our hook at exit must run before MPI's, which waits for every rank
 
+from ..settings import SettingError, setting
 from . import ending
 from .control import DONE, LEAVING
 from .job import open_jobs
@@ -32,6 +33,27 @@ def install() -> None:
     if ending.in_process == os.getpid():
         return
     ending.prepare()
+    if _wanted():
+        _hook()
+    watch = Watch(_pipe_of_signals())
+
+    def stop(*ignored: object) -> None:
+        for job in open_jobs:
+            job.control.set_state(DONE)
+        watch.stop()
+
+    MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=stop), None)  # MPI_Finalize deletes it first of all
+
+
+def _wanted() -> bool:
+    try:
+        return bool(setting("PENNYMPI_EXIT_HOOKS"))
+    except SettingError:  # init raises it on every PE
+        return True
+
+
+def _hook() -> None:
+    """Replace the hooks of Python."""
     plain, plain_thread, plain_exit = sys.excepthook, threading.excepthook, sys.exit
 
     def on_exception(kind: Any, value: Any, trace: Any) -> None:
@@ -61,14 +83,6 @@ def install() -> None:
     sys.excepthook, threading.excepthook, sys.exit = on_exception, on_thread_exception, exit_noting_status
     os._exit = exit_at_once
     atexit.register(_leave)
-    watch = Watch(_pipe_of_signals())
-
-    def stop(*ignored: object) -> None:
-        for job in open_jobs:
-            job.control.set_state(DONE)
-        watch.stop()
-
-    MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=stop), None)  # MPI_Finalize deletes it first of all
 
 
 def _pipe_of_signals() -> int:

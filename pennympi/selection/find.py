@@ -1,7 +1,7 @@
 """The table of measured times that a team uses.
 
 ``python -m pennympi tune`` writes tables.  A team uses the file that PENNYMPI_TUNED names; else the table for its device,
-number of PEs and nodes in the cache folder; else the one among the tables that come with the library.
+number of PEs and nodes in the user's data folder; else the one among the tables that come with the library.
 """
 
 import os
@@ -35,7 +35,7 @@ def file_name(device: str, place: Place) -> str:
 
 def user_folder() -> Path:
     """The folder of the tables that ``tune`` writes by default."""
-    return Path(setting("PENNYMPI_CACHE_DIR")) / "tuned"
+    return Path(setting("PENNYMPI_DATA_DIR")) / "tuned"
 
 
 def user_file(device: str, place: Place) -> Path:

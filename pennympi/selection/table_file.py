@@ -1,9 +1,9 @@
 """The TOML file of a table of measured times: read and checked line by line, and written."""
 
-import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import tomli_w
 
 from ..arrays.dtypes import TABLE as DTYPES
 from ..files import FileError, TomlFile, read_text, toml, write_whole
@@ -96,29 +96,21 @@ def _time(value: Any) -> bool:
 
 def text_of(tuned: Tuned) -> str:
     """The text of the file."""
-    lines = [
-        "# Microseconds of one call; read by pennympi.init().",
-        f"device = {_string(tuned.device)}",
-        f"pes = {tuned.pes}",
-        f"topology = {_string(tuned.topology)}",
-        f"note = {_string(tuned.note)}",
+    measured = [
+        {
+            "collective": one.collective,
+            "dtype": one.dtype,
+            "bytes": list(one.sizes_bytes),
+            "us": {name: [_four_digits(us) for us in times] for name, times in one.us.items()},
+        }
+        for one in tuned.series
     ]
-    for one in tuned.series:
-        lines += ["", "[[measured]]", f"collective = {_string(one.collective)}", f"dtype = {_string(one.dtype)}"]
-        lines += [f"bytes = {_list(one.sizes_bytes)}", "[measured.us]"]
-        lines += [
-            f"{name} = {_list(f'{us:.4g}' if us < 1e4 else f'{us:.0f}' for us in times)}"
-            for name, times in one.us.items()
-        ]
-    return "\n".join(lines) + "\n"
+    head = {"device": tuned.device, "pes": tuned.pes, "topology": tuned.topology, "note": tuned.note}
+    return f"# Microseconds of one call; read by pennympi.init().\n{tomli_w.dumps(head | {'measured': measured})}"
 
 
-def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _list(items: Iterable[Any]) -> str:
-    return "[" + ", ".join(map(str, items)) + "]"
+def _four_digits(us: float) -> float:
+    return float(f"{us:.4g}" if us < 1e4 else f"{us:.0f}")
 
 
 def write(tuned: Tuned, path: Path) -> None:

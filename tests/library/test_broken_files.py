@@ -198,7 +198,7 @@ def test_no_permission(tmp_path):
 
 def test_the_named_table_is_an_error_and_the_usual_one_a_warning(tmp_path, monkeypatch):
     place = Place((0, 0))
-    monkeypatch.setenv("PENNYMPI_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PENNYMPI_DATA_DIR", str(tmp_path))
     monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
     usual = find.user_file("NVIDIA H200", place)
     usual.parent.mkdir()

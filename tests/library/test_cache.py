@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import pwd
 import shutil
 import subprocess
 import sys
@@ -287,7 +288,8 @@ def test_one_process_of_a_node_warns_once(folder, tmp_path, tells, recwarn):
 def test_without_a_home_folder(monkeypatch, folder, recwarn):
     monkeypatch.delenv("PENNYMPI_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(Path, "home", lambda: Path("~nobody.knows").expanduser())
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: {}[uid])
     assert made("a")[1]
     assert "not kept in /dev/null/no home folder" in str(recwarn[0].message)
 

@@ -18,7 +18,7 @@ DOCUMENTS = [
 DOCUMENTS += sorted((ROOT / "docs").rglob("*.md"))
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 MOST_LINES, MOST_COLUMNS = 150, 160
-SOURCES = ("kernels", "pennympi", "apps", "tests", "tools", "benchmarks", "docs", "jobscripts", "examples")
+SOURCES = ("kernels", "pennympi", "apps", "tests", "tools", "benchmarks", "docs", "jobscripts", "examples", "packaging")
 MADE = ("build/", "demo/", "site/")  # folders that commands make
 PATH = re.compile(r"(\.?\w[\w.-]*/)*(\w[\w.-]*\.(py|md|toml|json|sh|sbatch|pbs)|\w[\w.-]*/)")
 

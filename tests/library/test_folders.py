@@ -12,7 +12,11 @@ FILES = {path: source for path, source in SOURCES.items() if path.count("/") > 1
 OF_TESTS, OF_OTHERS = ("kernels", "library", "cuda", "jacobi", "examples"), ("support", "machine")
 TEST_FILES = {path: source for path, source in FILES.items() if Path(path).name.startswith("test_")}
 # The solver's kernels are only a part of what these test; and these only name what they read.
-WITH_THE_SOLVER_TOO = {"tests/cuda/test_ptx.py", "tests/kernels/test_machine_mutations.py"}
+WITH_THE_SOLVER_TOO = {
+    "tests/cuda/test_ptx.py",
+    "tests/kernels/test_machine_mutations.py",
+    "tests/library/test_needs_mpi.py",
+}
 READERS = {"tests/library/test_folders.py", "tests/library/test_rooms.py"}
 
 

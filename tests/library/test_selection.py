@@ -60,7 +60,7 @@ def test_the_model_is_near_what_was_measured(path):
 
 def test_two_h200_use_what_was_measured(monkeypatch):
     monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
-    monkeypatch.setenv("PENNYMPI_CACHE_DIR", "/nonexistent")
+    monkeypatch.setenv("PENNYMPI_DATA_DIR", "/nonexistent")
     choice = of_two(find.find("NVIDIA H200", Place((0, 0))))
     for nbytes, name in (
         (8, "one_shot_packets"),
@@ -91,7 +91,12 @@ def test_a_table_survives_its_file(tmp_path):
     table_file.write(EXAMPLE, path)
     again = table_file.parse(path.read_text(), "")
     assert str(again) == str(EXAMPLE)  # by its text: nan is not nan
-    for broken in ("x = ", 'device = "d"', path.read_text().replace("1024, ", ""), path.read_text().replace("9", "-9")):
+    for broken in (
+        "x = ",
+        'device = "d"',
+        path.read_text().replace("    1024,\n", ""),
+        path.read_text().replace("9", "-9"),
+    ):
         with pytest.raises(ValueError, match=r"here.toml.*: .* or run `python -m pennympi tune` again"):
             table_file.parse(broken, "here.toml")
 

@@ -13,7 +13,8 @@ from pennympi.settings import SETTINGS, SettingError, differing, given, page, se
 def no_variable_set(request, monkeypatch):
     for name in () if "team" in request.fixturenames else SETTINGS:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def test_the_page_is_the_table():
@@ -30,6 +31,8 @@ def test_every_default_can_be_read():
         "PENNYMPI_PACKETS": True,
         "PENNYMPI_CACHE_DIR": Path.home() / ".cache" / "pennympi",
         "PENNYMPI_CACHE_SHARED": None,
+        "PENNYMPI_CACHE_MAX_BYTES": 2 << 30,
+        "PENNYMPI_DATA_DIR": Path.home() / ".local" / "share" / "pennympi",
         "PENNYMPI_TOPOLOGY": "auto",
         "PENNYMPI_COUNT_BYTES": False,
         "PENNYMPI_FIRST_EPOCH": 0,
@@ -41,6 +44,7 @@ def test_every_default_can_be_read():
         "PENNYMPI_REDUCE": "auto",
         "PENNYMPI_ALL_TO_ALL": "auto",
         "PENNYMPI_PUT_KERNEL_MAX_BYTES": 262144,
+        "PENNYMPI_EXIT_HOOKS": True,
         "PENNYMPI_DEBUG": False,
     }
 
@@ -102,6 +106,9 @@ BAD = {
     "PENNYMPI_MULTICAST": ("1", "never"),
     "PENNYMPI_PACKETS": ("1", "no"),
     "PENNYMPI_PUT_KERNEL_MAX_BYTES": ("-1", "1t", "nan", "65537g", "auto"),
+    "PENNYMPI_CACHE_MAX_BYTES": ("-1", "2 g", "none"),
+    "PENNYMPI_DATA_DIR": (" ", "~no_such_user/data"),
+    "PENNYMPI_EXIT_HOOKS": ("no", "2"),
     "PENNYMPI_CACHE_DIR": (" ", "~no_such_user/cache"),
     "PENNYMPI_TOPOLOGY": ("\t",),
     "PENNYMPI_TUNED": ("  ", "~no_such_user/table.toml"),
@@ -169,9 +176,11 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         pennympi.init(team.comm, heap_bytes=16 << 20 if team.backend == "host" else None).finalize()
 
 
-def test_the_cache_follows_xdg(monkeypatch):
+def test_the_users_folders_follow_xdg(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    monkeypatch.setenv("XDG_DATA_HOME", "/elsewhere")
     assert setting("PENNYMPI_CACHE_DIR") == Path("/somewhere/pennympi")
+    assert setting("PENNYMPI_DATA_DIR") == Path("/elsewhere/pennympi")
 
 
 def test_a_typing_error_gives_one_warning(monkeypatch):

@@ -2,9 +2,12 @@
 
 import argparse
 import os
+import sys
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
+
+import pennympi
 
 from .. import variants
 from ..grid import boundary, spectrum
@@ -39,16 +42,23 @@ def _epilog() -> str:
     )
 
 
+def _program() -> str:
+    """How the user started it: `pennympi-jacobi`, or `python -m` with the package as it was found."""
+    own = "pennympi-jacobi"
+    return own if Path(sys.argv[0]).name == own else f"python -m {__package__.rpartition('.')[0]}"
+
+
 def parser(comm: Any) -> argparse.ArgumentParser:
     """The options.  Those of the problem have no default here, because a restart takes their values from its file."""
     p = Parser(
         comm,
-        prog="python -m apps.jacobi",
+        prog=_program(),
         description="Solve Laplace's equation by Jacobi or Chebyshev sweeps on all PEs of the job.",
         epilog=_epilog(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    p.add_argument("--version", action="version", version=f"pennympi {pennympi.__version__}")
     g = p.add_argument_group("problem")
 
     def of_problem(name: str, text: str, **kind: Any) -> None:

@@ -39,7 +39,7 @@ SOLVER = __package__.rpartition(".")[0]  # apps.jacobi, or pennympi.apps.jacobi 
 def parser() -> argparse.ArgumentParser:
     """The options.  All others are passed to the solver."""
     p = argparse.ArgumentParser(
-        prog="python -m apps.jacobi.scaling",
+        prog=f"python -m {SOLVER}.scaling",
         description="Run the solver on several numbers of PEs. It gets all other options: --dtype, --nccheck and so on.",
         allow_abbrev=False,
     )

