@@ -26,7 +26,7 @@ class Collectives:
     x, out: contiguous arrays on the team's device, symmetric or not, of any length and alignment
     op:     "sum", "prod", "min", "max", "avg", or MPI.SUM, MPI.PROD, MPI.MIN, MPI.MAX; 16-bit floats are added in
             float32 and rounded once
-    algorithm: a name of the README's tables, or "auto"
+    algorithm: a name of the tables in docs/algorithms.md, or "auto"
     stream: of the team's device; None: the current one
     sms:    how many multiprocessors the call may hold, the same on every PE; None: as init was told, or all
     Wrong arguments are refused before anything is sent: TypeError (not an array, a stream or an int), ValueError

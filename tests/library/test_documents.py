@@ -15,11 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
     ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "kernels/README.md", "examples/README.md")
 ]
-DOCUMENTS += sorted((ROOT / "docs").glob("*.md"))
+DOCUMENTS += sorted((ROOT / "docs").rglob("*.md"))
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 MOST_LINES, MOST_COLUMNS = 150, 160
 SOURCES = ("kernels", "pennympi", "apps", "tests", "tools", "benchmarks", "docs", "jobscripts", "examples")
-MADE = ("build/", "demo/")  # folders that commands make
+MADE = ("build/", "demo/", "site/")  # folders that commands make
 PATH = re.compile(r"(\.?\w[\w.-]*/)*(\w[\w.-]*\.(py|md|toml|json|sh|sbatch|pbs)|\w[\w.-]*/)")
 
 
