@@ -6,6 +6,8 @@ ARGS ?=
 OPENMPI := $(shell sed '/^\#/d' tools/openmpi.env)
 IN_VENV = env $(OPENMPI) PATH="$(CURDIR)/.venv/bin:$$PATH"
 TESTS = tools/run_tests.py
+# A grid that converges in seconds, and whose exact field is known.
+DEMO = --nx 512 --ny 512 --method chebyshev --bc periodic --dtype float64 --niter 10000 --nccheck 20 --verify analytic
 
 .PHONY: help dev demo test test-gpu lint docs bench clean
 .NOTPARALLEL:
@@ -19,9 +21,14 @@ help:  ## list these targets
 
 dev: .venv/.ready-demo,test,lint  ## set up everything
 
-demo: .venv/.ready-demo  ## solve a Laplace problem on NP=4 ranks; report, demo/jacobi.h5 and demo/jacobi.png
+demo: .venv/.ready-demo  ## solve a Laplace problem on NP=4 ranks and draw it: a report, demo/jacobi.png and demo/jacobi.h5
 	@mkdir -p demo
-	$(IN_VENV) mpirun -np $(NP) python -m apps.jacobi --plot demo/jacobi.png --output demo/jacobi.h5
+	$(IN_VENV) mpirun -np $(NP) python -m apps.jacobi $(DEMO) --plot demo/jacobi.png --output demo/jacobi.h5
+	@printf '%s\n' '' 'Look at demo/jacobi.png, then type:' \
+	    '  . .venv/bin/activate                                # puts python, mpirun and the commands on PATH' \
+	    '  mpirun -np 2 python examples/first_allreduce.py     # the first of eight short programs: examples/README.md' \
+	    '  mpirun -np 2 python -m apps.jacobi.textbook         # this solver in 100 lines' \
+	    '  mpirun -np 2 python -m pennympi                     # what it runs on here'
 
 test: .venv/.ready-test  ## the whole suite, without mpirun and at 1, 2, 3, 4, 5, 7, 8 and 16 ranks
 	.venv/bin/python $(TESTS) -- $(ARGS)
