@@ -98,10 +98,29 @@ def test_a_docstring_becomes_a_list(tools):
     pytest.importorskip("griffe")
     from docstrings import markdown
 
-    text = "Does ``it``.\n\nx, out: arrays\n        of one dtype\nop:     a name;  root: a PE\nOne.  see: it\nRaises A.\nA __b__."
-    assert markdown(text) == (
-        "Does `it`.\n\n- `x, out`: arrays\n  of one dtype\n- `op`: a name\n- `root`: a PE\n\nOne.\n\n- `see`: it\n\nRaises A.\n\nA `__b__`."
-    )
+    text = """Does ``it``.
+
+x, out: arrays
+        of one dtype
+op:     a name;  root: a PE
+One.  see: it
+Raises A.
+A __b__."""
+    wanted = """Does `it`.
+
+- `x, out`: arrays
+  of one dtype
+- `op`: a name
+- `root`: a PE
+
+One.
+
+- `see`: it
+
+Raises A.
+
+A `__b__`."""
+    assert markdown(text) == wanted
 
 
 PAGE = '<html><h1 id="top">x</h1><a href="#top">y</a><a href="https://a.b/">z</a>{}</html>'
