@@ -58,6 +58,18 @@ def test_a_death_is_named_at_once_wherever_the_others_are(where):
     assert_one_line(ended, 1, f"pennympi: PE {rank} ", HOW[fault])
 
 
+@pytest.mark.parametrize("fault", ["SIGKILL", "SIGTERM", "_exit0"])
+def test_a_death_between_two_teams_is_named(fault):
+    """The program makes and ends teams: at most moments it has none, or waits in init for those who are gone."""
+    for _ in range(3):  # here the launcher is often the faster one
+        ended = run(2, "struck", "between", fault, 1)
+        assert TRACEBACK not in ended.output, ended.output
+        if "pennympi:" in ended.output:
+            break
+    assert ended.rc != 0 and ended.since("fault") < 1, ended.output
+    assert ("os._exit(0)" if fault == "_exit0" else fault) in ended.output, ended.output
+
+
 @pytest.mark.parametrize(("where", "n_pes"), [("mpi", 2), ("computing", 4)])
 def test_a_stopped_rank_is_named_where_no_wait_of_the_library_has_a_deadline(where, n_pes):
     ended = run(n_pes, "struck", where, "SIGSTOP", 1)
