@@ -106,7 +106,7 @@ class OneSided:
 
     def check_pe(self, pe: Any) -> int:
         """``pe`` as an int.  Raises TypeError if it is not an int, ValueError if the team has no such PE."""
-        if not isinstance(pe, int | np.integer) or isinstance(pe, bool):
+        if type(pe) is not int and (not isinstance(pe, int | np.integer) or isinstance(pe, bool)):  # the first is fast
             raise TypeError(f"pe {pe!r} is not an int")
         if not 0 <= pe < self._job.n_pes:
             raise ValueError(f"pe {pe} is outside this team of {self._job.n_pes} PEs (0..{self._job.n_pes - 1})")
@@ -125,7 +125,8 @@ class OneSided:
                 f"{'dst of a put' if symmetric_dst else 'src of a get'} must be a symmetric array or a view of one "
                 f"(team.empty and so on), because it names the instance on PE {pe}"
             )
-        check_alike(dst=to, src=source)
+        if to.count != source.count or to.dtype is not source.dtype:
+            check_alike(dst=to, src=source)
         return to, source
 
     def _sendable(self, source: Span, pe: int) -> None:
@@ -146,7 +147,7 @@ class OneSided:
 
 def _value(value: Any) -> int:
     """A signal's value as an int.  Raises TypeError or ValueError."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+    if type(value) is not int and (not isinstance(value, int | np.integer) or isinstance(value, bool)):
         raise TypeError(f"signal value {value!r} is not an int")
     if not 0 <= value < POISON:
         raise ValueError(f"signal value {value} is outside 0..2**62-1: values only grow, from 0")

@@ -63,8 +63,10 @@ def dtype_of(spec: Any) -> DType:
 
     Raises Unsupported for an element type outside the table.
     """
-    if isinstance(spec, np.dtype) and spec in _BY_NUMPY:  # first, because every call asks twice for an array's dtype
+    try:  # first, because every call asks twice for an array's dtype
         return _BY_NUMPY[spec]
+    except (KeyError, TypeError):
+        pass
     if isinstance(spec, DType):
         return spec
     row = TABLE.get(spec) if isinstance(spec, str) else None

@@ -47,8 +47,9 @@ def check_apart(remedy: str, **named: Span) -> None:
         raise ValueError(f"{one} and {other} overlap without being the same array: pass {remedy}, or a copy")
 
 
-def check_pair(x: Span, out: Span) -> None:
+def check_pair(x: Span, out: Span, remedy: str = "out=None for in place", names: tuple[str, str] = ("x", "out")) -> None:
     """``check_alike`` and ``check_apart`` for a result that may also be in place; fast if both pass."""
     if x.count != out.count or x.dtype is not out.dtype or abs(x.address - out.address) < x.nbytes:
-        check_alike(x=x, out=out)
-        check_apart("out=None for in place", x=x, out=out)
+        named = dict(zip(names, (x, out), strict=True))
+        check_alike(**named)
+        check_apart(remedy, **named)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..arrays.dtypes import DType
-from ..arrays.span import check_alike, check_apart
+from ..arrays.span import check_pair
 from ..backend import Backend, Kernel
 from ..call_guard import CallGuard
 from ..compile.options import KernelOptions
@@ -44,8 +44,7 @@ class Exchange:
         self._rma.check_pe(pe)
         to, source = self._backend.span(recv, True), self._backend.span(send, False)
         self._arrays.holds(to), self._arrays.holds(source)
-        check_alike(recv=to, send=source)
-        check_apart("one array for both", recv=to, send=source)
+        check_pair(to, source, "one array for both", ("recv", "send"))
         me, n = self._job.me, self._job.n_pes
         key = to.count, to.dtype, form, pe
         text, signature = self._signatures.get(key) or self._describe(*key)

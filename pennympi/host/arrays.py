@@ -9,7 +9,7 @@ from ..arrays import dlpack
 from ..arrays.dtypes import dtype_of
 from ..arrays.span import Span
 
-_AT_START = ctypes.c_char * 0
+_addressof, _at_start = ctypes.addressof, (ctypes.c_char * 0).from_buffer
 
 
 def span(x: Any, writable: bool) -> Span:
@@ -17,7 +17,12 @@ def span(x: Any, writable: bool) -> Span:
 
     Raises TypeError (not an array), ValueError (device memory, not contiguous, read-only).
     """
-    if not isinstance(x, np.ndarray):
+    if type(x) is np.ndarray:
+        try:  # this refuses what is read-only or not contiguous, faster than a look at the flags
+            return Span(_addressof(_at_start(x)), x.size, dtype_of(x.dtype), x)  # type: ignore[arg-type]
+        except (TypeError, ValueError, BufferError):
+            pass
+    elif not isinstance(x, np.ndarray):
         if hasattr(x, "__cuda_array_interface__"):
             raise ValueError(
                 f"{type(x).__name__} lies in device memory and this team runs on the host backend: "
@@ -41,6 +46,6 @@ def span(x: Any, writable: bool) -> Span:
 def address_of(x: np.ndarray) -> int:
     """Address of the first element of a contiguous array (``x.ctypes.data`` takes four times as long)."""
     try:
-        return ctypes.addressof(_AT_START.from_buffer(x))  # type: ignore[arg-type]
+        return _addressof(_at_start(x))  # type: ignore[arg-type]
     except (TypeError, ValueError):  # read-only, or a dtype that Python's buffers do not know
         return int(x.__array_interface__["data"][0])

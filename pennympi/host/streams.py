@@ -1,6 +1,10 @@
 """Streams of the host backend: everything runs at once and in order."""
 
+from collections.abc import Callable
+from threading import RLock
 from typing import Any
+
+from ..memory.order import Order
 
 
 class Event:
@@ -42,29 +46,17 @@ def check(stream: Any) -> None:
         raise TypeError(f"{type(stream).__name__} is not a stream of the host backend: use team.stream(), or None")
 
 
-# See ``pennympi.memory.order.Streams``: all streams are one on the host, and the work that was issued has finished.
-def is_capturing(handle: int) -> bool:
-    """No stream is ever captured."""
-    return False
+class Unordered(Order):
+    """The order of the host, where the work that was issued has finished: nothing waits."""
 
+    def __init__(self) -> None:
+        self.lock = RLock()
 
-def capture_id(handle: int) -> int:
-    """0: no stream is ever captured."""
-    return 0
+    def call(
+        self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any, blocks: int, workspace: Any
+    ) -> None:
+        """Run ``run(*args, handle)``."""
+        run(*args, handle)
 
-
-def owner(stream: Any) -> Any:
-    """Any object: a stream of the host needs nothing to stay alive."""
-    return Stream
-
-
-def new_event() -> Event:
-    """An event that has passed."""
-    return Event()
-
-
-def _nothing(*args: Any) -> None:
-    """Do nothing: all work that was issued has finished."""
-
-
-record = wait = wait_external = record_after_all = wait_for_end = record_at_end = _nothing
+    def record_pending(self) -> None:
+        """Do nothing."""

@@ -44,6 +44,10 @@ def signature_of(text: str) -> int:
     return zlib.crc32(text.encode()) & 0xFFFF or 1
 
 
+def _cut(text: str) -> bytes:
+    return text.encode()[:_TEXT_BYTES]
+
+
 class Control:
     """The table of one node.  Making a Control is collective over its team.
 
@@ -96,7 +100,7 @@ class Control:
         self._slots[text] = slot
         at = self._part[self.me] + _TEXTS + _SLOT_WORDS * slot
         self._words[at] = 0  # while the bytes are of neither text
-        self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES] = text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0")
+        self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES] = _cut(text).ljust(_TEXT_BYTES, b"\0")
         self._written += 1
         self._words[at] = self._written << 16 | signature_of(text)
         return slot
@@ -178,6 +182,14 @@ class Control:
             if text is not None and (self._words[self._part[pe] + _PROGRESS] - progress) % _CALL == 0:
                 break
         return f"{text or '...'} (call {progress // _CALL})"
+
+    def own_call(self, number: int) -> str:
+        """What this PE entered as its call ``number``, as ``call`` says it; "" if it is not remembered."""
+        try:
+            text = self._recent[number - 1 - self._calls // _CALL]
+        except IndexError:
+            return ""
+        return f"{_cut(text).decode(errors='replace')} (call {number})" if number * _CALL <= self._calls else ""
 
     def find(self, pe: int, signature: int) -> str | None:
         """A call that ``pe`` has written down and whose ``signature_of`` this is; None if there is none on this node."""

@@ -52,10 +52,12 @@ def install() -> None:
         plain_exit(status)
 
     def exit_at_once(status: int) -> NoReturn:
-        running = [] if ending.alone() else [job for job in open_jobs if job.control.state(job.me) != DONE]
-        if running:  # the launcher would take a status 0 for success
-            how = f"left the program by os._exit({status}) after {running[0].control.call(running[0].me)}"
-            ending.end(lambda: ending.say(f"pennympi: PE {running[0].me} {how}; the job ends"), (status & 255) or 1)
+        if not ending.alone():  # a launcher may take the status 0 for success, and kill the others without a word
+            who, last = f"rank {ending.rank}", "before MPI_Finalize"
+            for job in open_jobs[:1]:
+                who, last = f"PE {job.me}", f"after {job.control.call(job.me)}"
+            text = f"pennympi: {who} left the program by os._exit({status}) {last}; the job ends"
+            ending.end(lambda: ending.say(text), (status & 255) or 1)
         ending.plain_exit(status)
 
     sys.excepthook, threading.excepthook, sys.exit = on_exception, on_thread_exception, exit_noting_status

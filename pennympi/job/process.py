@@ -43,7 +43,7 @@ def _pid_namespace() -> str:
 
 
 def process_state(pid: int) -> str:
-    """The state letter of a process in /proc: T stopped, Z ended; "X" if there is no such process, "?" without /proc."""
+    """The state letter of a process in /proc: T stopped, Z ended, X gone; "?" if it is not known, as without /proc."""
     return _stat(pid)[0]
 
 
@@ -63,5 +63,7 @@ def _stat(pid: int) -> tuple[str, int]:
         with open(f"/proc/{pid}/stat") as stat:
             state, parent = stat.read().rpartition(") ")[2].split()[:2]
             return state, int(parent)
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return ("X" if os.path.exists("/proc/self/stat") else "?"), 0
+    except OSError:  # this process has no descriptor or no memory left, which says nothing of the other
+        return "?", 0

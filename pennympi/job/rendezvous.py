@@ -11,7 +11,7 @@ import pickle
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from mpi4py import MPI
 
@@ -135,7 +135,10 @@ class Meetings:
     timeout_s: how long to wait for a PE without a sign of life; 0 waits for ever
     processes: of all PEs, once they are known;  control: the table of the node, once there is one
     show_waiting: is told again and again for which PE this one waits, where there is no table yet
+    without_table: how many meetings of this process wait now without a table
     """
+
+    without_table: ClassVar[int] = 0
 
     def __init__(
         self,
@@ -173,8 +176,14 @@ class Meetings:
             data, refusal = b"", f"has {len(data)} bytes, and {MOST_BYTES} are the most: bring it in parts"
         if self._n_pes == 1:
             brought = [(data, refusal)]
-        else:
+        elif self.control:
             brought = self._meet(what, data, refusal)
+        else:
+            Meetings.without_table += 1
+            try:
+                brought = self._meet(what, data, refusal)
+            finally:
+                Meetings.without_table -= 1
         refused = [f"what PE {pe} brings to {what} {why}" for pe, (_, why) in enumerate(brought) if why]
         if refused:
             raise (TypeError if "pickled" in refused[0] else ValueError)("; ".join(refused[:4]))

@@ -23,6 +23,7 @@ from .control import DONE, NOBODY, WAITING
 from .job import Job, closing, open_jobs
 from .lifeline import Lifeline, how_it_ended, lifeline_of, own_lifeline
 from .process import ENDED, process_state
+from .rendezvous import Meetings
 
 _TICK_S, _DEVICE_TICK_S = 0.25, 0.1  # between two looks; with a device to look after
 _LATE_S = 1.0  # a tick that is later than this: the process was suspended
@@ -77,8 +78,8 @@ class Watch:
         self._interrupts = interrupts
         self._launcher = os.getppid()
         self._stopped = False
-        self._line: Lifeline | None = None  # of the PE behind this one
-        self._line_pid = 0
+        self._line: Lifeline | None = None  # of the PE behind this one, in the last team if none is open
+        self._line_pe = self._line_pid = 0
         self._halted_since_s: dict[int, float] = {}  # of processes that are stopped
         self._same_calls: dict[Job, tuple[int, float]] = {}  # calls of this PE, and since when
         self._differing: tuple[object, ...] = ()  # what two PEs have entered, at the last look
@@ -109,6 +110,7 @@ class Watch:
                     break
                 if ended:
                     self._see_end(self._line_pid)
+                    self._see_end_between_teams()
                 self._look(now_s, now_s - looked_s > tick_s + _LATE_S)
             looked_s = now_s
         if own:
@@ -134,9 +136,9 @@ class Watch:
 
     def _see_processes(self, now_s: float) -> None:
         behind = list(dict.fromkeys(_behind()))
-        if behind and self._line_pid != behind[0][2] or not self._line:
-            self._line_pid = behind[0][2] if behind else 0
-            self._line = lifeline_of(self._line_pid) if behind else None
+        if behind and (self._line_pid != behind[0][2] or not self._line):
+            _, self._line_pe, self._line_pid = behind[0]
+            self._line = lifeline_of(self._line_pid)
         for job, pe, pid in behind:
             state = process_state(pid)
             if state in ENDED:
@@ -158,6 +160,14 @@ class Watch:
                     waits = control.state(pe) == WAITING or control.waits_for(pe) != NOBODY
                     _end(f"PE {pe} (process {pid}) {how} {'in' if waits else 'after'} {control.call(pe)}", status, 0)
 
+    def _see_end_between_teams(self) -> None:
+        """End the job if the PE behind this one was killed, or has left while this one waits for it in init."""
+        if any(self._line_pid == pid for _, _, pid in _behind()):
+            return
+        how, status = how_it_ended(self._line_pid)
+        if Meetings.without_table or status > 128:
+            _end(f"PE {self._line_pe} (process {self._line_pid}) {how} between two teams", status, 0)
+
     def _see_interrupts(self, now_s: float) -> None:
         """After Ctrl-C: if the main thread does not move, because a kernel waits, end the waits of kernels."""
         try:
@@ -177,17 +187,16 @@ class Watch:
         self._stuck = stuck
 
     def _see_mismatch(self, job: Job, now_s: float) -> None:
-        """End the job if a PE has entered as many calls as this one, which makes no more, but another one last."""
+        """End the job if the last call of a PE is not the one that this PE, which makes no more, made in its turn."""
         control = job.control
         calls = control.calls(job.me)
         before, since_s = self._same_calls.setdefault(job, (calls, now_s))
         if calls != before:
             self._same_calls[job] = calls, now_s
         elif calls and now_s - since_s > _MISMATCH_S:
-            own = control.call(job.me)
             for pe in control.pes:
-                other = control.call(pe) if control.calls(pe) == calls else own
-                if other != own and "..." not in (own[:3], other[:3]):
+                other, own = control.call(pe), control.own_call(control.calls(pe))
+                if own and other != own and "..." not in (own[:3], other[:3]):
                     seen = job, pe, own, other
                     if self._differing == seen:  # at two looks: no PE was between two calls
                         ending.fail(

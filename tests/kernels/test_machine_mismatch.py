@@ -26,8 +26,8 @@ def unsigned_everywhere(work, counts, k):
     return getcurrent().memory.words[getcurrent().pe][(counts >> 3) + k]
 
 
-def signed(work, epoch):
-    """``steps.unsigned``, which leaves the signature."""
+def as_it_is(work, epoch):
+    """``steps.signed`` that adds no signature, and ``steps.unsigned`` that leaves it."""
     return epoch
 
 
@@ -40,7 +40,9 @@ def kept_whole(work, counts, k, epoch):
 def test_without_a_signature_a_mismatch_is_found(table, name):
     """The programs are such that epochs alone are not enough."""
     row = TABLES[table][name]
-    plain = replace(row, kernel=planted(row.kernel, {"counted": unsigned_everywhere, "unsigned": signed}))
+    plain = replace(
+        row, kernel=planted(row.kernel, {"counted": unsigned_everywhere, "signed": as_it_is, "unsigned": as_it_is})
+    )
     with pytest.raises(Fault):
         for k in range(60):
             run_mismatch(table, name, POINTER, ALL, f"{SEED}/{k}", plain)
@@ -50,7 +52,7 @@ def test_without_a_signature_a_mismatch_is_found(table, name):
 def test_an_answer_with_a_signature_is_found(table, name):
     """What says that an epoch has been read may be of an earlier call: such a word has no signature."""
     row = TABLES[table][name]
-    wrong = replace(row, kernel=planted(row.kernel, {"unsigned": signed, "keep_count": kept_whole}))
+    wrong = replace(row, kernel=planted(row.kernel, {"unsigned": as_it_is, "keep_count": kept_whole}))
     with pytest.raises(Fault, match="another call's message|wrong bytes|wait"):
         for k in range(60):
             run(Case(((table, name),), POINTER, PLAIN), f"{SEED}/{k}", rows={name: wrong})

@@ -68,6 +68,8 @@ def test_calls_are_counted_and_named_for_all():
         control.enter("call 0")  # a name that is known already
         found = every_pe(lambda pe: (control.calls(pe), control.call(pe)))
         assert found == [[(pe + 2, f"call 0 (call {pe + 2})") for pe in range(N_PES)]] * N_PES
+        own = [control.own_call(number) for number in range(ME + 4)]
+        assert own == ["", *(f"call {k} (call {k + 1})" for k in range(ME + 1)), f"call 0 (call {ME + 2})", ""]
         assert all(seen(lambda: control.entered > before))
 
 

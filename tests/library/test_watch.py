@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from launch import ROOT, TRACEBACK, run_program
 from mpi4py import MPI
 
 from pennympi.job.lifeline import how_it_ended, lifeline_of
+from pennympi.job.process import process_state
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
@@ -54,6 +56,18 @@ def test_a_death_is_named_at_once_wherever_the_others_are(where):
     if "pennympi:" not in ended.output:  # on busy cores the launcher may kill the others before one could speak: once
         ended = run(n_pes, "struck", where, fault, rank)
     assert_one_line(ended, 1, f"pennympi: PE {rank} ", HOW[fault])
+
+
+@pytest.mark.parametrize("fault", ["SIGKILL", "SIGTERM", "_exit0"])
+def test_a_death_between_two_teams_is_named(fault):
+    """The program makes and ends teams: at most moments it has none, or waits in init for those who are gone."""
+    for _ in range(3):  # here the launcher is often the faster one
+        ended = run(2, "struck", "between", fault, 1)
+        assert TRACEBACK not in ended.output, ended.output
+        if "pennympi:" in ended.output:
+            break
+    assert ended.rc != 0 and ended.since("fault") < 1, ended.output
+    assert ("os._exit(0)" if fault == "_exit0" else fault) in ended.output, ended.output
 
 
 @pytest.mark.parametrize(("where", "n_pes"), [("mpi", 2), ("computing", 4)])
@@ -153,6 +167,17 @@ def test_a_lifeline_that_was_let_go_tells_of_no_end():
 
 def test_a_process_without_a_lifeline():
     assert lifeline_of(os.getppid()) is None
+
+
+def test_who_has_no_descriptors_takes_nobody_for_ended():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(lowest := os.dup(0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, before[1]))
+    try:
+        states = process_state(os.getpid()), process_state(1 << 22)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert states == ("?", "?") and process_state(1 << 22) == "X"
 
 
 def test_without_a_launcher_no_segment_keeps_its_name():

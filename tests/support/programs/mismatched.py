@@ -32,6 +32,7 @@ def calls(team, odd, x, out):
         "plans": lambda: plan(odd),
         "plan and eager": plan_or_eager,
         "exchange": lambda: team.exchange(out[: 10 + odd], x[: 10 + odd], team.n_pes - 1 - team.me),
+        "set-up": lambda: team.reduce(x, algorithm="direct") if odd else team.allreduce(x, algorithm="ring"),
         "algorithm": lambda: team.allreduce(x, algorithm="one_shot" if odd else "ring"),
     }
 

@@ -1,7 +1,8 @@
 """python struck.py WHERE FAULT RANK: all PEs do the same thing again and again until PE RANK is struck, at any moment.
 
-WHERE: collective, empty, init, gather, mpi (calls of MPI), computing, after (the last call), or waiting (in a kernel, for
-PE RANK, which sleeps).  FAULT: the name of a signal, or _exit0, _exit3, exit0, exit3, raise.
+WHERE: collective, empty, init, between (init, with no other team open), gather, mpi (calls of MPI), computing, after (the
+last call), or waiting (in a kernel, for PE RANK, which sleeps).  FAULT: the name of a signal, or _exit0, _exit3, exit0,
+exit3, raise.
 """
 
 import os
@@ -58,6 +59,7 @@ DOING = {
     "collective": lambda: team.allreduce(x),
     "empty": make_and_free,
     "init": start_and_end,
+    "between": start_and_end,
     "gather": lambda: team.gather(team.me),
     "mpi": world.Barrier,
     "computing": compute,
@@ -72,6 +74,8 @@ words[:] = 5
 wait()  # compiles
 words[:] = 0
 team.gather(0)
+if where == "between":
+    team.finalize()
 if team.me == rank:
     if fault.startswith(("exit", "raise")):
         leave()
