@@ -24,6 +24,7 @@ if MPI.COMM_WORLD.Get_size() > 1:
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ("README.md", "docs/tutorial.md")
+BLOCKS = {"README.md": (3, 1), "docs/tutorial.md": (5, 4)}  # that are run in a checkout, and from a wheel, at least
 FENCE = re.compile(r"(?ms)^(?:<!-- (?P<mark>[^\n]+) -->\n+)?```(?P<language>\w*)\n(?P<text>.*?)^```$")
 SHELL, OTHERS = {"sh", "shell", "bash"}, {"python", "toml", "text", "mermaid"}
 CHECKOUT, NOT_RUN = "in a checkout", "not run: "
@@ -33,7 +34,7 @@ OF_PIP = {  # no network, and no environment of its own for a build: what that t
     "PIP_CONFIG_FILE": os.devnull,
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 }
-LIMIT_S = 500
+LIMIT_S = 230  # below pytest's own, which says less
 
 
 def blocks(name, in_checkout):
@@ -44,18 +45,18 @@ def blocks(name, in_checkout):
             yield found["text"]
 
 
-def script(names, in_checkout):
-    """The blocks of some documents as one script, which ends at the first command that fails."""
+def script(name, in_checkout):
+    """The blocks of a document as one script, which ends at the first command that fails."""
     lines = ["set -e"]
-    for name in names:
-        for number, text in enumerate(blocks(name, in_checkout), 1):
-            lines += [f"echo '--- {name}, block {number}'", text]
+    for number, text in enumerate(blocks(name, in_checkout), 1):
+        lines += [f"echo '--- block {number}'", text]
     return "\n".join([*lines, "echo '--- all done'"])
 
 
 def fresh_copy(folder):
     """The checkout without what git ignores, as a clone has it; pennympi/kernels and pennympi/apps stay links."""
-    ignored = [line.rstrip("/") for line in (ROOT / ".gitignore").read_text().split()]
+    lines = (ROOT / ".gitignore").read_text().splitlines()
+    ignored = [line.strip("/") for line in lines if line and not line.startswith("#")]
     return shutil.copytree(ROOT, folder, symlinks=True, ignore=shutil.ignore_patterns(".git", *ignored))
 
 
@@ -68,6 +69,9 @@ def environment(folder):
         if any(place.glob("*.dist-info")):  # a folder of installed packages
             link(place, packages, ("pennympi", "__editable__"))
     (next(folder.glob("lib/python3*/site-packages")) / "packages.pth").write_text(f"{packages}\n")
+    if not list(packages.glob("mpich-*")):  # there is another MPI here, which stands in for it
+        (packages / "mpich-99.dist-info").mkdir()
+        (packages / "mpich-99.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mpich\nVersion: 99\n")
     link(Path(sys.prefix) / "bin", scripts, ("python", "pip", "pennympi", "activate", "Activate"))
     link(Path(sys.prefix) / "lib", folder / "lib", ("python", "pkgconfig"))
     (scripts / "pip").write_text(f'#!/bin/sh\nexec "{scripts}/python" -m pip "$@"\n')
@@ -123,20 +127,21 @@ def test_every_fence_says_what_it_is():
             assert fence["language"] in SHELL | OTHERS, f"{name}: a block without a language:\n{fence['text']}"
             if fence["language"] in SHELL and (mark := fence["mark"]):
                 assert mark == CHECKOUT or re.fullmatch(rf"{NOT_RUN}\w.+", mark), mark
+        assert all(len([*blocks(name, where)]) >= least for where, least in zip((True, False), BLOCKS[name], strict=True))
 
 
-def test_from_a_clone(tmp_path, wheels):
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_from_a_clone(tmp_path, wheels, name):
     """`make` finds a .venv in which all packages are there but pennympi, and installs that."""
+    pytest.importorskip("matplotlib")
     copy, scripts = fresh_copy(tmp_path / "clone"), environment(tmp_path / "environment")
     environment(copy / ".venv")
-    output = run(copy, script(DOCUMENTS, True), variables(scripts, wheels))
-    assert "--- docs/tutorial.md, block 5" in output and output.endswith("--- all done\n")
-    made = {one.name for one in (copy / "demo").iterdir()}
-    assert made == {"jacobi.png", "jacobi.h5", "jacobi.xdmf"}
-    first, rest = output.split("--- README.md, block 2\n")
-    report = rest.split("--- README.md, block 3")[0]
-    for said in ("(the norm is at most --tol)", "Written: demo/jacobi.png", "PASS: every point", "then type:"):
-        assert report.count(said) == 1, report
+    output = run(copy, script(name, True), variables(scripts, wheels))
+    assert output.endswith("--- all done\n")
+    if "make demo\n" in script(name, True):
+        assert {one.name for one in (copy / "demo").iterdir()} == {"jacobi.png", "jacobi.h5", "jacobi.xdmf"}
+        for said in ("(the norm is at most --tol)", "Written: demo/jacobi.png", "PASS: every point", "then type:"):
+            assert output.count(said) == 1, output
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -144,5 +149,5 @@ def test_from_a_wheel(tmp_path, wheels, name):
     folder, scripts = tmp_path / "empty", environment(tmp_path / "environment")
     folder.mkdir()
     begin = "" if name == "README.md" else "pip install --quiet 'pennympi[mpich]'\n"
-    output = run(folder, begin + script([name], False), variables(scripts, wheels))
+    output = run(folder, begin + script(name, False), variables(scripts, wheels))
     assert output.endswith("--- all done\n")
