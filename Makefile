@@ -6,8 +6,10 @@ ARGS ?=
 OPENMPI := $(shell sed '/^\#/d' tools/openmpi.env)
 IN_VENV = env $(OPENMPI) PATH="$(CURDIR)/.venv/bin:$$PATH"
 TESTS = tools/run_tests.py
+# A grid that converges in seconds, and whose exact field is known.
+DEMO = --nx 512 --ny 512 --method chebyshev --bc periodic --dtype float64 --niter 10000 --nccheck 20 --verify analytic
 
-.PHONY: help dev demo test test-gpu lint bench clean
+.PHONY: help dev demo test test-gpu lint docs bench clean
 .NOTPARALLEL:
 
 help:  ## list these targets
@@ -19,9 +21,14 @@ help:  ## list these targets
 
 dev: .venv/.ready-demo,test,lint  ## set up everything
 
-demo: .venv/.ready-demo  ## solve a Laplace problem on NP=4 ranks; report, demo/jacobi.h5 and demo/jacobi.png
+demo: .venv/.ready-demo  ## solve a Laplace problem on NP=4 ranks and draw it: a report, demo/jacobi.png and demo/jacobi.h5
 	@mkdir -p demo
-	$(IN_VENV) mpirun -np $(NP) python -m apps.jacobi --plot demo/jacobi.png --output demo/jacobi.h5
+	$(IN_VENV) mpirun -np $(NP) python -m apps.jacobi $(DEMO) --plot demo/jacobi.png --output demo/jacobi.h5
+	@printf '%s\n' '' 'Look at demo/jacobi.png, then type:' \
+	    '  . .venv/bin/activate                                # puts python, mpirun and the commands on PATH' \
+	    '  mpirun -np 2 python examples/first_allreduce.py     # the first of eight short programs: examples/README.md' \
+	    '  mpirun -np 2 python -m apps.jacobi.textbook         # this solver in 100 lines' \
+	    '  mpirun -np 2 python -m pennympi                     # what it runs on here'
 
 test: .venv/.ready-test  ## the whole suite, without mpirun and at 1, 2, 3, 4, 5, 7, 8 and 16 ranks
 	.venv/bin/python $(TESTS) -- $(ARGS)
@@ -37,11 +44,15 @@ lint: .venv/.ready-lint  ## ruff and mypy
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
+docs: .venv/.ready-docs,lint  ## the pages of docs/ as a site: site/index.html
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+	.venv/bin/python tools/docs_site/check.py site
+
 bench: .venv/.ready-demo  ## AllReduce beside MPI's own, and the solver on 1, 2 and NP=4 ranks, one csv line each
 	$(IN_VENV) mpirun -np $(NP) python -m pennympi bench allreduce --against mpi $(ARGS)
 	@for n in 1 2 $(NP); do \
 	    $(IN_VENV) mpirun -np $$n python -m apps.jacobi --nx 1024 --ny 1024 --niter 500 --nccheck 100 --csv || exit 1; done
 
 clean:  ## remove what was built (remove .venv by hand)
-	rm -rf build dist demo *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf build dist demo site *.egg-info .mypy_cache .ruff_cache .pytest_cache
 	find apps kernels pennympi tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,10 +1,6 @@
-"""The README's table and a plot of the results of benchmarks/jacobi.py."""
+"""The table of docs/measurements.md of the results of benchmarks/jacobi.py."""
 
 from jacobi_results import best, case_of, select
-
-from pennympi.bench.plot import save
-
-OURS, BLOCKED, THEIRS = "#1f77b4", "#0b3d66", "#76b900"
 
 
 def cases(results):
@@ -33,7 +29,7 @@ def markdown(results, name):
     machine = f"{job.get('n_pes', 0)} x {device(results)}" if job.get("backend") == "cuda" else device(results)
     parts = [
         f"{machine}, float32, {results['iterations']} sweeps, seconds of the slowest PE ({on}; "
-        f"{results['facts'].get('date', '')}; [raw](benchmarks/results/{name})):"
+        f"{results['facts'].get('date', '')}; [raw](../benchmarks/results/{name})):"
     ]
     head = ["grid", "PEs", "norm", "one sweep a pass", "`blocked`", "NVIDIA's best sample", "times faster, of the two"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -94,62 +90,6 @@ def fastest_of_their_kind(results, pes, n):
     rows = select(results["rows"], pes=pes, n=n, nccheck=1)
     winners = [best([row for row in rows if (row["variant"] == "blocked") == kind]) for kind in (False, True)]
     return {row["variant"] for row in winners if row}
-
-
-def draw(results, path):
-    """Draw path.png and path.svg: a row for each case, a column for each number of PEs, a bar for each variant."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    found = cases(results)
-    down = list(dict.fromkeys((n, nccheck) for n, nccheck, _ in found))
-    across = sorted({pes for *_, pes in found})
-    if not found:
-        return
-    bars = {
-        case: sorted(
-            select(results["rows"] + results["nvidia"], n=case[0], nccheck=case[1], pes=case[2]),
-            key=lambda row: -row["seconds"],
-        )
-        for case in found
-    }
-    most = [max(len(bars.get((*case, pes), [])) for pes in across) for case in down]
-    figure, panels = pyplot.subplots(
-        len(down), len(across), squeeze=False, layout="constrained",
-        figsize=(5.4 * len(across), 0.7 * len(down) + 0.24 * sum(most)), height_ratios=[count + 2 for count in most],
-    )  # fmt: skip
-    for i, (n, nccheck) in enumerate(down):
-        for j, pes in enumerate(across):
-            panel(
-                panels[i][j],
-                bars.get((n, nccheck, pes), []),
-                f"{pes} PE{'s' * (pes > 1)}, {n} x {n}, norm {every(nccheck)}",
-            )
-    figure.suptitle(f"{results['iterations']} Jacobi sweeps on {device(results)}, float32: seconds of the slowest PE")
-    save(figure, path)
-    pyplot.close(figure)
-
-
-def panel(axes, rows, title):
-    """Draw one case on one number of PEs, with the fastest variant on top."""
-    axes.set_title(title, fontsize=9)
-    if not rows:
-        axes.axis("off")
-        return
-    seconds = [row["seconds"] for row in rows]
-    colours = [
-        THEIRS if row["variant"].startswith("NVIDIA") else BLOCKED if row["variant"] == "blocked" else OURS
-        for row in rows
-    ]
-    drawn = axes.barh(range(len(rows)), seconds, color=colours)
-    axes.bar_label(drawn, [f"{value:.4f}" for value in seconds], padding=3, fontsize=7)
-    axes.set_yticks(range(len(rows)), [short(row["variant"]) for row in rows], fontsize=7)
-    axes.set_xlim(0, 1.18 * max(seconds))
-    axes.tick_params(axis="x", labelsize=7)
-    axes.grid(True, axis="x", alpha=0.3)
-    axes.set_axisbelow(True)
 
 
 def short(variant):

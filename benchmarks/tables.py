@@ -1,7 +1,8 @@
-"""Write the tables of measurements in README.md and docs/measurements.md from the results.
+"""Write the tables of docs/measurements.md and docs/reasons.md from the results, and the plots of docs/plots.
 
 python benchmarks/tables.py            read benchmarks/results, and rewrite the documents between their marks
-python benchmarks/tables.py --plots    also plot each result beside its file, as PNG and SVG
+python benchmarks/tables.py --plots    also draw the plots anew
+python benchmarks/tables.py --check    write nothing; status 1 if a document is not what the results make
 
 jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, records-*.json two checkouts
 timed by turns, cost-*.json of benchmarks/before_after.py, and all others of ``python -m pennympi bench``.
@@ -16,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import jacobi_results  # noqa: E402
+import plots  # noqa: E402
 import solver_table  # noqa: E402
 
-from pennympi.bench import plot  # noqa: E402
 from pennympi.bench.columns import OURS  # noqa: E402
 from pennympi.bench.result import read  # noqa: E402
 from pennympi.bench.rivals import RIVALS  # noqa: E402
@@ -62,7 +63,7 @@ def tables(path):
     """Markdown for a result of ``python -m pennympi bench``: a table for each dtype and op, or one for more than two."""
     result = read(path)
     facts = result.facts
-    raw = f"{facts['PEs']} x {facts['device']} ([raw](benchmarks/results/{path.name}))"
+    raw = f"{facts['PEs']} x {facts['device']} ([raw](../benchmarks/results/{path.name}))"
     if result.accuracy:
         return accuracy(result, raw)
     if len(result.groups()) > 2:
@@ -80,7 +81,7 @@ def tables(path):
         kind = ", ".join(filter(None, [TITLES.get(row.collective, row.collective), row.dtype, op]))
         mode = MODES[row.mode]
         parts.append(
-            f"{kind}, {where}, {mode}, slowest PE, median us a call ({on}; [raw](benchmarks/results/{path.name})):"
+            f"{kind}, {where}, {mode}, slowest PE, median us a call ({on}; [raw](../benchmarks/results/{path.name})):"
         )
         head = ["size", OURS, *rivals, *(["times faster than the best of the others"] if rivals else [])]
         lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -112,12 +113,12 @@ def single_runs(folder):
         cells += [f"{run['runtime_s']:.4f}", f"{run['glups']:.0f}"]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     caption = "Single runs of 1000 sweeps by the solver itself, on H200s, before its sweeps fetched rows as they do now "
-    raw = f"[raw]({folder.relative_to(ROOT)})"
+    raw = f"[raw](../{folder.relative_to(ROOT)})"
     return [f"{caption}({raw}):\n\n" + "\n".join(lines)] if len(lines) > 2 else []
 
 
 def caption(what, n_pes, facts, path):
-    """What stands above a table of docs/measurements.md."""
+    """What stands above a table of docs/reasons.md."""
     where = f"{n_pes} x {facts['device']}, NVSHMEM {facts['NVSHMEM']}, CUDA driver {facts['CUDA driver']}"
     return f"{what}, {where} ([raw](../benchmarks/results/{path.name})):\n\n"
 
@@ -174,19 +175,19 @@ def cost(path):
     return "\n\n".join(parts)
 
 
-def write(name, parts):
-    """Replace the text between the marks of a document.  parts: {mark: its paragraphs}"""
-    document = ROOT / name
-    text = document.read_text()
+def filled(name, parts):
+    """A document with other text between its marks.  parts: {mark: its paragraphs}"""
+    text = (ROOT / name).read_text()
     for mark, found in parts.items():
         if not found:  # there are no such results: the text stays
             continue
         before, after = (text.index(f"<!-- {one}{mark} -->") for one in ("", "/"))
         text = text[:before] + f"<!-- {mark} -->\n" + "\n\n".join(found) + "\n" + text[after:]
-    document.write_text(text)
+    return text
 
 
-def main():
+def documents():
+    """{path from the root: text} of the documents that the results make."""
     folder = ROOT / "benchmarks" / "results"
     solved = sorted(folder.glob("jacobi-*.json"))
     ordered = sorted(folder.glob("order-*.json"))
@@ -194,22 +195,29 @@ def main():
     costs = sorted(folder.glob("cost-*.json"))
     others = [*solved, *ordered, *compared, *costs, *folder.glob("reliability*.json")]  # the last: tools/scorecard.py
     results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in others]
-    if "--plots" in sys.argv:
-        for path in results:
-            if not (result := read(path)).accuracy and len(result.groups()) <= 2:
-                plot.draw(result, path.with_suffix(""))
-        for path in solved:
-            solver_table.draw(jacobi_results.read(path), path.with_suffix(""))
-    parts = {
+    measured = {
         "measured": [tables(path) for path in results],
         "solver": [solver_table.markdown(jacobi_results.read(path), path.name) for path in solved]
         + single_runs(folder / "jacobi"),
     }
-    write("README.md", parts)
-    parts = {"order": [order_cost(path) for path in ordered], "records": [before_and_after(path) for path in compared]}
-    parts["cost"] = [cost(path) for path in costs]
-    write("docs/measurements.md", parts)
+    reasons = {"order": [order_cost(path) for path in ordered], "records": [before_and_after(path) for path in compared]}
+    reasons["cost"] = [cost(path) for path in costs]
+    found = {"docs/measurements.md": measured, "docs/reasons.md": reasons}
+    return {name: filled(name, parts) for name, parts in found.items()}
+
+
+def main(argv):
+    made = documents()
+    if "--check" in argv:
+        stale = [name for name, text in made.items() if (ROOT / name).read_text() != text]
+        print("\n".join(f"{name} is not what benchmarks/tables.py writes" for name in stale))
+        return 1 if stale else 0
+    for name, text in made.items():
+        (ROOT / name).write_text(text)
+    if "--plots" in argv:
+        plots.write(ROOT / "benchmarks" / "results", ROOT / "docs" / "plots")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -38,4 +38,8 @@ if ! mpi_works; then
     .venv/bin/python -m pip install --quiet --editable ".[mpich]"
     mpi_works || { echo "two ranks of .venv's mpirun do not see each other; is another libmpi in LD_LIBRARY_PATH?" >&2; exit 1; }
 fi
+# Who activates .venv runs what `make` runs.
+if ! grep -q "tools/openmpi.env" .venv/bin/activate; then
+    { echo "# tools/openmpi.env"; sed -n 's/^[A-Z]/export &/p' tools/openmpi.env; } >>.venv/bin/activate
+fi
 echo "MPI: $(PATH="$PWD/.venv/bin:$PATH" command -v mpirun)"

@@ -50,7 +50,7 @@ class Collectives:
             rounded once.  "mean" (or "avg"): the sum, divided by n_pes in the type of the sum, then rounded once to the
             type of x.  Of integers only "avg", which truncates toward zero.  Complex numbers have sum and mean.  Bools
             have "min" and "max", or MPI.LAND and MPI.LOR: logical and, logical or
-    algorithm: a name of the README's tables, or "auto"
+    algorithm: a name of the tables in docs/algorithms.md, or "auto"
     stream: of the team's device; None: the current one
     sms:    how many multiprocessors the call may hold, the same on every PE; None: as init was told, or all
     Wrong arguments are refused before anything is sent: TypeError (not an array, a stream or an int), ValueError

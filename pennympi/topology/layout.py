@@ -90,7 +90,7 @@ def _read(name: str) -> list[_Node]:
     try:
         file = toml(text, str(path))
     except FileError as error:
-        raise TopologyError(f"topology file {error}; see `[[node]]` in README.md") from None
+        raise TopologyError(f"topology file {error}; see `[[node]]` in docs/guides/hosts.md") from None
     tables = file.data.get("node")
     unknown = next((key for key in file.data if key != "node"), "")
     if unknown or not isinstance(tables, list) or not tables:

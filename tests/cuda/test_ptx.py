@@ -1,6 +1,7 @@
 """Every kernel text compiled to PTX without a GPU: the instructions that its speed and its order rest on are there."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -223,6 +224,15 @@ def test_chebyshev(ptx, name):
         fused = len(re.findall(r"\bfma\.rn\.f(32|64)", code))
         sums = len(re.findall(rf"\bmin\.{letter}", code)) if "sum" in kernel.__name__ else 0
         assert fused == sums, "fused steps other than those of the norm's squares"
+
+
+def test_the_kernel_of_the_example(ptx):
+    """What examples/own_kernel.py defines before it makes a team."""
+    path = Path(__file__).resolve().parents[2] / "examples" / "own_kernel.py"
+    names = {"__name__": "own_kernel"}
+    exec(compile(path.read_text().split("\nwith pennympi")[0], path, "exec"), names)
+    code = ptx(names["add_left"], "add_left", HOPPER, elements=DTYPES["float32"])
+    assert ACQUIRE in code and RELEASE in code and len(re.findall(r"\badd\.(?:rn\.)?f32", code)) >= 1
 
 
 def test_a_cubin_is_made_once_and_anew_for_whatever_it_depends_on(monkeypatch, tmp_path):

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +16,7 @@ from apps.jacobi.grid.slab import max_rows, slabs
 from apps.jacobi.norm.exact_sum import FRACTION_BITS, HALF_BITS, LIMB_BITS, LIMBS, WORDS, limb_unit
 from apps.jacobi.norm.norm import norms_of
 from apps.jacobi.outcome import Outcome, checked
-from apps.jacobi.report import report
+from apps.jacobi.report import closing, report
 from apps.jacobi.report.progress import Progress
 from apps.jacobi.sweep.schedule import fit, norms
 from apps.jacobi.timing import phases
@@ -157,6 +158,45 @@ def test_picture(tmp_path):
             picture(row, np.zeros((1, nx), "float32"))
         picture.draw(tmp_path / "field.png", [(0, 1.0), (1, 0.0)], "zeros")
         assert (tmp_path / "field.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_the_picture_has_no_line_that_nobody_reached(monkeypatch):
+    pytest.importorskip("matplotlib")
+    from apps.jacobi.report import plot
+
+    figures = []
+    monkeypatch.setattr(plot, "save_figure", lambda figure, path: figures.append(figure))
+    picture = plot.Picture(Problem(9, 7))
+    picture(1, np.zeros((5, 9), "float32"))
+    for tol in (0.0, 1e-9, 1e-3):
+        picture.draw("field.png", [(0, 1.0), (9, 1e-4)], "zeros", tol)
+    words = [[text.get_text() for text in figure.axes[1].texts] for figure in figures]
+    assert words == [["1.0e-04"], ["1.0e-04"], ["1.0e-04", "--tol 0.001"]]
+    assert [len(figure.axes[1].lines) for figure in figures] == [2, 2, 3]
+    assert figures[0].axes[1].lines[0].get_xdata().tolist() == [1, 10], "sweeps done, not numbers from 0"
+
+
+def test_more_pes_than_cores():
+    """Said where it is so: cores are those that a host's PEs may use together."""
+
+    def said(backend, *every):
+        comm = SimpleNamespace(allgather=lambda _: list(every))
+        return closing.crowd(SimpleNamespace(backend=backend, comm=comm))
+
+    two = {0, 1}
+    assert said("host", ("a", two), ("a", two)) == said("host", ("a", {0}), ("a", {1})) == []
+    assert said("host", ("a", two), ("a", two), ("b", two), ("b", two)) == []
+    assert said("cuda", *[("a", {0})] * 8) == []
+    (line,) = said("host", ("b", two), *[("a", two)] * 3)
+    assert line.startswith("3 PEs share 2 cores: ") and line.endswith("start at most 2 to measure")
+    assert said("host", *[("a", {7})] * 2)[0].startswith("2 PEs share 1 core: ")
+
+
+def test_the_files_are_named():
+    names = {"--output": Path("a/x.h5"), "--plot": Path("a/x.png")}
+    (line,) = closing.files(names)
+    assert [name for name in ("a/x.png (", "a/x.h5 (", "a/x.xdmf (") if name not in line] == []
+    assert closing.files({}) == [] and "x.h5" not in closing.files({"--plot": names["--plot"]})[0]
 
 
 def test_lines_of_the_sample(capsys, monkeypatch):

@@ -75,6 +75,21 @@ def test_the_exact_field_of_the_periodic_boundary(method):
     assert oracles.steady_along_x(60000, 12)[30000] == pytest.approx(0, abs=1e-300), "no overflow"
 
 
+def test_long_waves_keep_their_digits():
+    """A wave of 510 rows, whose cosine is near 1: a rounded cosine puts both formulas 1e-13 beside the field."""
+    problem = Problem(512, 512, dtype="float64", bc="periodic", method="chebyshev")
+    short = np.sin(np.arccos(np.longdouble(-1)) / 510) ** 2
+    u, before = np.zeros((2, 512), np.longdouble)
+    u[[0, -1]] = before[[0, -1]] = 1
+    for k in range(5000):
+        inner = u[1:-1]
+        swept = inner + ((u[2:] - inner) + (u[:-2] - inner)) / 4 - short * inner
+        before[1:-1] += spectrum.weight(problem, k) * (swept - before[1:-1])
+        u, before = before, u
+    assert np.abs(oracles.shape_along_x(problem, 5000) - u).max() < 2e-14
+    assert np.abs(oracles.steady_along_x(512, 512) - u).max() < 2e-14
+
+
 # Chebyshev ----------------------------------------------------------------------------
 
 

@@ -141,8 +141,40 @@ def test_pictures(tmp_path):
     found = result.Result({"PEs": 2, "device": "x"}, {}, rows)
     found.write(tmp_path / "a.json")
     assert result.read(tmp_path / "a.json") == found
+    pytest.importorskip("matplotlib")
     written = plot.draw(found, tmp_path / "picture")
     assert [path.name for path in written] == ["picture.png", "picture.svg"] and all(p.stat().st_size for p in written)
+
+
+def of(**us):
+    """A result at two sizes: the times of each implementation, nccl_symmetric for nccl-symmetric."""
+    rows = [
+        result.Row("allreduce", name.replace("_s", "-s"), "float32", "sum", n, n // 4, False, "host", t, t, t, 1, 1, 0)
+        for name, times in us.items()
+        for n, t in zip((1024, 4096), times, strict=True)
+    ]
+    return result.Result({"PEs": 2, "device": "x"}, {}, rows)
+
+
+def test_the_ratio_is_that_to_the_best():
+    ours, many = {"pennympi": (2.0, 4.0)}, {"ring": (8.0, 3.0), "tree": (1.0, 9.0)}
+    assert plot.ratio(of(**ours)) == ("", {})
+    assert plot.ratio(of(**many)) == ("", {})
+    assert plot.ratio(of(**ours, mpi=(3.0, 2.0))) == ("times faster than mpi", {1024: 1.5, 4096: 0.5})
+    several = of(**ours, **many, nccl=(3.0, 20.0), nccl_symmetric=(5.0, 6.0))
+    assert plot.ratio(several) == ("times faster than the best of the others", {1024: 1.5, 4096: 1.5})
+    assert plot.ratio(of(**many, mpi=(3.0, 6.0)))[1] == {1024: 3.0, 4096: 2.0}, "of the fastest algorithm"
+    assert plot.ratio(of(**ours, **many))[1] == {1024: 0.5, 4096: 0.75}, "what the choice costs"
+
+
+def test_few_colours_and_names_that_do_not_touch():
+    rows = {f"a{k}": (10.0 + k, 20.0 - k) for k in range(12)}
+    found = plot.styles(of(pennympi=(1.0, 1.0), mpi=(2.0, 2.0), **rows))
+    shown = {name: style["label"] for name, style in found.items() if "label" in style}
+    assert shown == {"pennympi": "pennympi", "mpi": "mpi", "a0": "a0", "a11": "a11", "a1": "10 other algorithms"}
+    assert len({style["color"] for style in found.values()}) == 5
+    assert plot.ticks([8]) == [8] and plot.ticks([1000, 1024, 1 << 20]) == [1000, 1 << 20]
+    assert len(plot.ticks([1 << k for k in range(3, 31)])) <= plot.MOST_TICKS
 
 
 def test_a_result_that_cannot_be_read(tmp_path):

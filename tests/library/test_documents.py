@@ -12,12 +12,14 @@ from pennympi.kernels.allreduce import PLANNED
 from pennympi.kernels.exchange import TABLE as FORMS
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "kernels/README.md")]
-DOCUMENTS += sorted((ROOT / "docs").glob("*.md"))
+DOCUMENTS = [
+    ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "kernels/README.md", "examples/README.md")
+]
+DOCUMENTS += sorted((ROOT / "docs").rglob("*.md"))
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 MOST_LINES, MOST_COLUMNS = 150, 160
-SOURCES = ("kernels", "pennympi", "apps", "tests", "tools", "benchmarks", "docs", "jobscripts", "packaging")
-MADE = ("build/", "demo/")  # folders that commands make
+SOURCES = ("kernels", "pennympi", "apps", "tests", "tools", "benchmarks", "docs", "jobscripts", "examples", "packaging")
+MADE = ("build/", "demo/", "site/")  # folders that commands make
 PATH = re.compile(r"(\.?\w[\w.-]*/)*(\w[\w.-]*\.(py|md|toml|json|sh|sbatch|pbs)|\w[\w.-]*/)")
 
 

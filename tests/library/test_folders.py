@@ -9,7 +9,7 @@ import rooms
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = rooms.read(TESTS.parent, "tests")
 FILES = {path: source for path, source in SOURCES.items() if path.count("/") > 1}  # all but conftest.py
-OF_TESTS, OF_OTHERS = ("kernels", "library", "cuda", "jacobi"), ("support", "machine")
+OF_TESTS, OF_OTHERS = ("kernels", "library", "cuda", "jacobi", "examples"), ("support", "machine")
 TEST_FILES = {path: source for path, source in FILES.items() if Path(path).name.startswith("test_")}
 # The solver's kernels are only a part of what these test; and these only name what they read.
 WITH_THE_SOLVER_TOO = {

@@ -1,6 +1,8 @@
-"""The README's table is the registry's, and its example runs."""
+"""The README is short and its example runs; the tables of algorithms and of measurements are what they are made from."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,15 @@ from pennympi.kernels.allreduce import PLANNED
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+ALGORITHMS = (ROOT / "docs" / "algorithms.md").read_text()
+MOST_LINES = 150
 
 
 def table(mark, columns):
     """The rows of the table between the marks."""
-    lines = re.search(rf"<!-- {mark} -->\n(.*?)<!-- /{mark} -->", README, re.DOTALL)[1].splitlines()
+    lines = re.search(rf"<!-- {mark} -->\n(.*?)<!-- /{mark} -->", ALGORITHMS, re.DOTALL)[1].splitlines()
     assert re.fullmatch(rf"\|( \w[^|]* \|){{{columns}}}", lines[0]) and set(lines[1]) <= set("|-: ")
     return lines[2:]
 
@@ -33,8 +38,25 @@ def test_the_tables_are_the_registries():
 
 
 def test_who_adds_a_residual():
-    names = re.search(r"residual=r\)` adds.*?\((.*?)\)", README)[1]
+    names = re.search(r"residual=r\)` adds.*?\((.*?)\)", ALGORITHMS)[1]
     assert names == ", ".join(row.name for row in AllReduce.table.values() if row.residual)
+
+
+def test_the_readme_is_short_and_begins_with_the_installation():
+    lines = README.splitlines()
+    assert len(lines) <= MOST_LINES
+    assert 'pip install "pennympi[mpich]"' in "\n".join(lines[:8])
+
+
+def test_the_readme_counts_the_algorithms():
+    assert int(re.search(r"`allreduce` \((\d+) algorithms", README)[1]) == len(AllReduce.table) + len(PLANNED)
+
+
+def test_the_tables_of_measurements_are_the_results():
+    ended = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "tables.py"), "--check"], capture_output=True, text=True, timeout=100
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_the_example_runs(tmp_path):

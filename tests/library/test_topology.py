@@ -297,7 +297,7 @@ def test_the_drawing():
     place = nodes_of(2, 2)
     place = Place(place.node_of, rail_of=rails_of(place, hardware))
     assert draw(facts(place, None, hardware)) == DRAWN
-    assert DRAWN[DRAWN.index("rails:") :] in (ROOT / "README.md").read_text()
+    assert DRAWN[DRAWN.index("rails:") :] in (ROOT / "docs" / "guides" / "hosts.md").read_text()
 
 
 def test_the_command(tmp_path):

@@ -11,7 +11,7 @@ from mpi4py import MPI
 from ..grid.problem import Problem
 from ..outcome import FAILED, INTERRUPTED, Outcome
 from ..printing import complain, lost, say
-from ..report import report
+from ..report import closing, report
 from ..report.plot import Picture
 from ..report.progress import Progress
 from ..solver import Solver
@@ -36,6 +36,7 @@ class Run:
         self.outcome = options.saved.outcome if options.saved else Outcome()
         self.outcome.reason, self.began_at = "iterations", self.outcome.iterations
         self.checkpoints: checkpoint.Checkpoints | None = None
+        self.crowd = closing.crowd(team)
 
     def say(self, *lines: str) -> None:
         """Print on PE 0, but not under --csv, which prints one line only."""
@@ -155,7 +156,8 @@ class Run:
         complaints = [f"--output {options.output} could not be written: {complaint}"] if complaint else []
 
         def draw() -> None:
-            title = f"{problem.ny} x {problem.nx}, {outcome.iterations} sweeps"
+            ended = {"iterations": "not converged"}.get(outcome.reason, outcome.reason)
+            title = f"{problem.ny} x {problem.nx}, {ended} after {outcome.iterations} sweeps"
             try:
                 if picture:
                     picture.draw(options.plot, outcome.history, title, problem.tol)
@@ -170,11 +172,14 @@ class Run:
         options, problem, team = self.options, self.problem, self.team
         passed = verdict is None or verdict.passed
         if not options.csv:
-            lines = report.full(problem, team.n_pes, self.outcome, timing)
+            lines = report.full(problem, team.n_pes, self.outcome, timing) + self.crowd
             if self.checkpoints:
                 lines.append(f"Checkpoints: {self.checkpoints.written} written in {self.checkpoints.seconds:.2f} s")
             if options.profile:
                 lines += phases.table(timing.phases)
+            unwritten = [complaint.split()[0] for complaint in complaints]
+            names = {"--output": options.output, "--plot": options.plot}
+            lines += closing.files({one: name for one, name in names.items() if name and one not in unwritten})
         else:
             lines = [report.csv_line(problem, team.n_pes, timing)] if passed else []
         if verdict and (not options.csv or not passed):

@@ -34,24 +34,30 @@ class Picture:
         self._rows += list(rows[skip :: self._stride, :: self._stride].copy())
 
     def draw(self, path: Path, history: list[tuple[int, float]], title: str, tol: float = 0.0) -> None:
-        """Write the PNG completely, or not at all.  tol: the norm at which the solve stops, drawn as a line"""
+        """Write the PNG completely, or not at all.  tol: the norm at which a solve stops, drawn where it was reached"""
         import matplotlib
 
         matplotlib.use("Agg")
         from matplotlib import pyplot
 
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
-        extent = (0, self._problem.nx - 1, self._problem.ny - 1, 0)
-        image = left.imshow(np.array(self._rows), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", extent=extent)
-        figure.colorbar(image, ax=left)
+        nx, ny = self._problem.nx, self._problem.ny
+        shape: Any = "equal" if 0.5 <= nx / ny <= 2 else "auto"
+        extent = (0, nx - 1, ny - 1, 0)
+        image = left.imshow(np.array(self._rows), cmap="RdBu_r", vmin=-1, vmax=1, aspect=shape, extent=extent)
+        figure.colorbar(image, ax=left, ticks=[-1, -0.5, 0, 0.5, 1])
         left.set(title=title, xlabel="column", ylabel="row")
-        norms = [(iteration, norm) for iteration, norm in history if norm > 0]
+        norms = [(iteration + 1, norm) for iteration, norm in history if norm > 0]
         if norms:
-            right.semilogy(*zip(*norms, strict=True), marker="." if len(norms) < 50 else None, label=self._problem.method)
-            if tol > 0:
-                right.axhline(tol, color="tab:gray", linestyle="--", label="--tol")
-            right.legend()
-        right.set(title="residual", xlabel="iteration", ylabel="norm of the change of a sweep")
+            right.semilogy(*zip(*norms, strict=True), color="tab:blue", marker="." if len(norms) < 50 else None)
+            last, least = norms[-1]
+            right.plot(last, least, "o", color="tab:blue")
+            right.annotate(f"{least:.1e}", (last, least), (4, -8), textcoords="offset points", ha="right", va="top")
+            if least <= tol:
+                right.axhline(tol, color="tab:gray", linestyle="--", linewidth=1)
+                right.annotate(f"--tol {tol:g}", (0, tol), (0, 4), textcoords="offset points", color="tab:gray")
+            right.margins(y=0.12)  # room for the words
+        right.set(title=f"norm of the change of a sweep, {self._problem.method}", xlabel="sweeps")
         right.grid(True, alpha=0.3)
         save_figure(figure, path)
 

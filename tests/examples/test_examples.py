@@ -1,0 +1,119 @@
+"""The programs of examples/: each is right at every rank count, and runs by the line at its top."""
+
+import re
+import runpy
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from launch import launch
+from mpi4py import MPI
+from settled import settled
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
+MOST_LINES = 60
+RIGHT = {  # the line that each prints at n PEs
+    "cuda_graph": "(a graph launched|no graphs on CPUs: the plan called) 1000 times, 0 of {4096 * n} totals wrong",
+    "first_allreduce": r"a sum of 1000000 floats by \w+, a maximum in place, 0 elements wrong",
+    "halo_loop": "100 sweeps of {32 * n} rows, at most 0.0e[+]00 beside one PE's",
+    "overlap": r"\d+ us a step on two streams, \d+ on one.*; largest error \S+",
+    "own_kernel": "3 rounds of a kernel of 8 blocks, 0 elements wrong",
+    "process_grid": r"y = A v by rows, \|y\|\^2 by columns, both right",
+    "restart": "from step 0 to 30, the state in .* is that of an unbroken run",
+    "tensor_parallel": "largest error .* beside float64 on one PE, the same bits on all PEs",
+}
+NEEDS = {"tensor_parallel": "torch"}  # what the tests do not install
+alone = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one process is enough")
+
+
+def each(programs):
+    return pytest.mark.parametrize("program", programs, ids=lambda path: path.stem)
+
+
+def launch_lines(program):
+    """(number of PEs, arguments of Python) of each launch line at the top of a program."""
+    top = program.read_text().split('"""')[1]
+    return [(int(n), line.split()) for n, line in re.findall(r"^\s*mpirun -np (\d+) python (.+)$", top, re.MULTILINE)]
+
+
+def check(program, n_pes, output):
+    """It prints one line, which says how many PEs there were, and that all is right."""
+    expected = re.sub(r"{(\d+) \* n}", lambda found: str(int(found[1]) * n_pes), RIGHT[program.stem])
+    n = r"\d+ x \d+" if program.stem == "process_grid" else n_pes
+    assert re.fullmatch(rf"{n} PEs on \w+: {expected}\n", output), output
+
+
+@pytest.mark.mpi
+@each(PROGRAMS)
+def test_right_at_any_number_of_pes(team, program, tmp_path, monkeypatch, capfd):
+    """In this process: on GPUs where the team is on GPUs."""
+    if program.stem in NEEDS:
+        pytest.importorskip(NEEDS[program.stem])
+    folder = team.comm.bcast(tmp_path)
+    arguments = [str(folder / "state.h5"), "30"] if program.stem == "restart" else []
+    monkeypatch.setattr(sys, "argv", [str(program), *arguments])
+    monkeypatch.setenv("PENNYMPI_BACKEND", team.backend)
+    runpy.run_path(str(program), run_name="__main__")
+    output = capfd.readouterr().out
+    if team.me == 0:
+        check(program, team.n_pes, output)
+    else:
+        assert output == ""
+
+
+@alone
+@each(PROGRAMS)
+def test_the_launch_lines(program, tmp_path):
+    """As they stand at the top, one after the other: the second line of restart goes on where the first one stopped."""
+    if not find_spec(NEEDS.get(program.stem, "pennympi")):
+        pytest.skip(f"{NEEDS[program.stem]} is not installed")
+    lines = launch_lines(program)
+    assert lines and all(words[0] == f"examples/{program.name}" for _, words in lines)
+    for number, (n, words) in enumerate(lines):
+        words = [str(tmp_path / word) if word.endswith(".h5") else word for word in words]
+        ended = launch(n, *words, env=settled(n), limit_s=200)
+        assert ended.rc == 0 and not ended.left_in_shm and not ended.left_alive, ended.output
+        last = ended.output.splitlines(keepends=True)[-1]
+        check(program, n, last.replace("from step 30 to 60", "from step 0 to 30") if number else last)
+        assert ("from step 30" in last) == (number == 1)
+
+
+@alone
+@pytest.mark.skipif(bool(find_spec("torch")), reason="PyTorch is installed")
+def test_without_torch_it_says_how_to_get_it():
+    ended = launch(2, "examples/tensor_parallel.py", env=settled(2), limit_s=100)
+    assert ended.rc == 1 and "Traceback" not in ended.output, ended.output
+    assert ended.output.count("pip install torch") == 1, ended.output
+
+
+@alone
+def test_a_wrong_state_is_found(tmp_path):
+    """The programs judge themselves, so one must be able to fail: a checkpoint with one element changed."""
+    import h5py
+    import numpy as np
+
+    path = tmp_path / "state.h5"
+    for steps, rc, said in ((5, 0, "is that of an unbroken run"), (7, 1, "is WRONG")):
+        ended = launch(1, "examples/restart.py", str(path), str(steps), env=settled(1), limit_s=100)
+        assert (ended.rc == 0) == (rc == 0) and said in ended.output, ended.output
+        with h5py.File(path, "r+") as file:
+            file["state"][17] = np.int64(file["state"][17] + 1)
+
+
+@alone
+@each(PROGRAMS)
+def test_short_and_public(program):
+    text = program.read_text()
+    assert len(text.splitlines()) <= MOST_LINES
+    modules = set(re.findall(r"^(?:from|import) (pennympi[\w.]*)", text, re.MULTILINE))
+    assert modules <= {"pennympi", "pennympi.kernels.block"} and not re.search(r"\w\._\w", text)
+    assert "  # (" in text, "shapes stand at the ends of lines"
+
+
+@alone
+def test_the_page_names_each():
+    page = (ROOT / "examples" / "README.md").read_text()
+    assert re.findall(r"^\| \[`(\w+).py`\]\(\1.py\) \|", page, re.MULTILINE) == list(RIGHT)
+    assert [path.stem for path in PROGRAMS] == list(RIGHT)
