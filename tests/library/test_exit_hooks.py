@@ -28,7 +28,7 @@ def own(kind, value, trace):
     MPI.COMM_WORLD.Abort(7)
 sys.excepthook = own
 with pennympi.init(heap_bytes=1 << 20) as team:
-    x = team.ones(100)
+    x = team.full(100, 1)
     team.allreduce(x)
     team.synchronize()
     if team.me == 1:
