@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+from mpi4py import MPI
+
 from ..annotations import (
     AllGatherAlgorithm,
     AllReduceAlgorithm,
@@ -69,7 +71,7 @@ class Collectives:
 
     def allreduce(
         self,
-        x: GivenOrNumber,
+        x: GivenOrNumber | MPI.InPlaceType,
         out: GivenOrNumber | None = None,
         op: Op = "sum",
         algorithm: AllReduceAlgorithm = "auto",
@@ -95,12 +97,12 @@ class Collectives:
             if not isinstance(x, of_numbers.NUMBERS):
                 raise
         else:
-            return x if out is None else out
+            return x if out is None else out  # type: ignore[return-value]
         return of_numbers.allreduce(self._job, x, op, (out, residual))
 
     def plan_allreduce(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Array | None = None,
         op: Op = "sum",
         algorithm: PlannedAllReduceAlgorithm = "auto",
@@ -140,7 +142,7 @@ class Collectives:
     @overload
     def all_gather(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Given,
         algorithm: AllGatherAlgorithm = "auto",
         stream: AnyStream | None = None,
@@ -149,7 +151,7 @@ class Collectives:
 
     def all_gather(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Any = None,
         algorithm: AllGatherAlgorithm = "auto",
         stream: AnyStream | None = None,
@@ -170,7 +172,7 @@ class Collectives:
         return out
 
     def plan_all_gather(
-        self, x: Array, out: Array, algorithm: AllGatherAlgorithm = "auto", sms: int | None = None
+        self, x: Array | MPI.InPlaceType, out: Array, algorithm: AllGatherAlgorithm = "auto", sms: int | None = None
     ) -> Plan:
         """A persistent ``all_gather``.  Collective.  Raises as ``all_gather``."""
         return self._all_gather.plan(algorithm, sms, x, out)
@@ -189,7 +191,7 @@ class Collectives:
     @overload
     def reduce_scatter(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Given,
         op: Op = "sum",
         algorithm: ReduceScatterAlgorithm = "auto",
@@ -199,7 +201,7 @@ class Collectives:
 
     def reduce_scatter(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Any = None,
         op: Op = "sum",
         algorithm: ReduceScatterAlgorithm = "auto",
@@ -256,7 +258,7 @@ class Collectives:
 
     def reduce(
         self,
-        x: Given,
+        x: Given | MPI.InPlaceType,
         out: Given | None = None,
         op: Op = "sum",
         root: int = 0,
@@ -271,11 +273,11 @@ class Collectives:
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
         self._reduce.call(algorithm, stream, sms, x, out, op, root)
-        return None if self._me != root else x if out is None else out
+        return None if self._me != root else x if out is None else out  # type: ignore[return-value]
 
     def plan_reduce(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Array | None = None,
         op: Op = "sum",
         root: int = 0,
@@ -287,7 +289,7 @@ class Collectives:
 
     def all_to_all(
         self,
-        x: Given,
+        x: Given | MPI.InPlaceType,
         out: Given | None = None,
         algorithm: AllToAllAlgorithm = "auto",
         stream: AnyStream | None = None,
@@ -299,10 +301,14 @@ class Collectives:
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
         self._all_to_all.call(algorithm, stream, sms, x, out)
-        return x if out is None else out
+        return x if out is None else out  # type: ignore[return-value]
 
     def plan_all_to_all(
-        self, x: Array, out: Array | None = None, algorithm: AllToAllAlgorithm = "auto", sms: int | None = None
+        self,
+        x: Array | MPI.InPlaceType,
+        out: Array | None = None,
+        algorithm: AllToAllAlgorithm = "auto",
+        sms: int | None = None,
     ) -> Plan:
         """A persistent ``all_to_all``.  Collective.  Raises as ``all_to_all``."""
         return self._all_to_all.plan(algorithm, sms, x, out)
