@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+from mpi4py import MPI
+
 from ..annotations import (
     AllGatherAlgorithm,
     AllReduceAlgorithm,
@@ -70,7 +72,7 @@ class Collectives:
 
     def allreduce(
         self,
-        x: GivenOrNumber,
+        x: GivenOrNumber | MPI.InPlaceType,
         out: GivenOrNumber | None = None,
         op: Op = "sum",
         algorithm: AllReduceAlgorithm = "auto",
@@ -96,12 +98,12 @@ class Collectives:
             if not isinstance(x, of_numbers.NUMBERS):
                 raise
         else:
-            return x if out is None else out
+            return x if out is None else out  # type: ignore[return-value]
         return of_numbers.allreduce(self._job, x, op, (out, residual))
 
     def plan_allreduce(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Array | None = None,
         op: Op = "sum",
         algorithm: PlannedAllReduceAlgorithm = "auto",
@@ -141,7 +143,7 @@ class Collectives:
     @overload
     def all_gather(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Given,
         algorithm: AllGatherAlgorithm = "auto",
         stream: AnyStream | None = None,
@@ -150,7 +152,7 @@ class Collectives:
 
     def all_gather(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Any = None,
         algorithm: AllGatherAlgorithm = "auto",
         stream: AnyStream | None = None,
@@ -171,7 +173,7 @@ class Collectives:
         return out
 
     def plan_all_gather(
-        self, x: Array, out: Array, algorithm: AllGatherAlgorithm = "auto", sms: int | None = None
+        self, x: Array | MPI.InPlaceType, out: Array, algorithm: AllGatherAlgorithm = "auto", sms: int | None = None
     ) -> Plan:
         """A persistent ``all_gather``.  Collective.  Raises as ``all_gather``."""
         return self._all_gather.plan(algorithm, sms, x, out)
@@ -190,7 +192,7 @@ class Collectives:
     @overload
     def reduce_scatter(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Given,
         op: Op = "sum",
         algorithm: ReduceScatterAlgorithm = "auto",
@@ -200,7 +202,7 @@ class Collectives:
 
     def reduce_scatter(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Any = None,
         op: Op = "sum",
         algorithm: ReduceScatterAlgorithm = "auto",
@@ -257,7 +259,7 @@ class Collectives:
 
     def reduce(
         self,
-        x: Given,
+        x: Given | MPI.InPlaceType,
         out: Given | None = None,
         op: Op = "sum",
         root: int = 0,
@@ -272,11 +274,11 @@ class Collectives:
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
         self._reduce.call(algorithm, stream, sms, x, out, op, root)
-        return None if self._me != root else x if out is None else out
+        return None if self._me != root else x if out is None else out  # type: ignore[return-value]
 
     def plan_reduce(
         self,
-        x: Array,
+        x: Array | MPI.InPlaceType,
         out: Array | None = None,
         op: Op = "sum",
         root: int = 0,
@@ -288,7 +290,7 @@ class Collectives:
 
     def all_to_all(
         self,
-        x: Given,
+        x: Given | MPI.InPlaceType,
         out: Given | None = None,
         algorithm: AllToAllAlgorithm = "auto",
         stream: AnyStream | None = None,
@@ -300,10 +302,14 @@ class Collectives:
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
         self._all_to_all.call(algorithm, stream, sms, x, out)
-        return x if out is None else out
+        return x if out is None else out  # type: ignore[return-value]
 
     def plan_all_to_all(
-        self, x: Array, out: Array | None = None, algorithm: AllToAllAlgorithm = "auto", sms: int | None = None
+        self,
+        x: Array | MPI.InPlaceType,
+        out: Array | None = None,
+        algorithm: AllToAllAlgorithm = "auto",
+        sms: int | None = None,
     ) -> Plan:
         """A persistent ``all_to_all``.  Collective.  Raises as ``all_to_all``."""
         return self._all_to_all.plan(algorithm, sms, x, out)

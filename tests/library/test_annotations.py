@@ -50,6 +50,10 @@ with pennympi.init(MPI.COMM_WORLD, backend="host") as team:
     team.allreduce(x, op="mean", algorithm="ring")
     z = team.allreduce(y, x, op=MPI.SUM)
     team.allreduce([y, MPI.DOUBLE])
+    z = team.allreduce(MPI.IN_PLACE, y)
+    team.all_gather(MPI.IN_PLACE, y)
+    team.plan_reduce(MPI.IN_PLACE, y)
+    z = team.all_to_all(MPI.IN_PLACE, y)
     z[:2] = x[2:4] + 1
     everyone = team.all_gather(y)
     part = team.reduce_scatter(everyone, np.zeros(8), op="max")
@@ -74,7 +78,7 @@ with pennympi.init(backend="gpu") as team:  # arg-type
     x = np.zeros(8)
     team.allreduce(x, op="summ")  # arg-type
     team.allreduce(x, algorithm="rings")  # arg-type
-    team.allreduce("x")  # type-var
+    team.allreduce("x")  # arg-type
     team.all_gather(x, algorithm="two_shot")  # call-overload
     team.stream("urgent")  # arg-type
     team.exchange(x, x, 0, form="put")  # arg-type
