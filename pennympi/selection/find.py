@@ -52,7 +52,14 @@ def named_file() -> Path | None:
 def check_named(n_pes: int) -> None:
     """Raise FileError if PENNYMPI_TUNED names a file that is no table, or one for another number of PEs."""
     if (path := named_file()) is not None:
-        _check_fits(read(path), "", n_pes, "")
+        _check_fits(_read_named(path), "", n_pes, "")
+
+
+def _read_named(path: Path) -> Tuned:
+    try:
+        return read(path)
+    except FileError as error:
+        raise FileError(f"PENNYMPI_TUNED: {error}") from None
 
 
 def find(device: str, place: Place) -> Tuned | None:
@@ -62,7 +69,7 @@ def find(device: str, place: Place) -> Tuned | None:
     the usual folder gives a warning, and the library's own table is used.
     """
     if (path := named_file()) is not None:
-        table = read(path)
+        table = _read_named(path)
         return table if _check_fits(table, device, place.n_pes, topology_of(place)) else None
     if setting("PENNYMPI_TUNED").lower() == "none":
         return None

@@ -214,7 +214,7 @@ def test_the_named_table_is_an_error_and_the_usual_one_a_warning(tmp_path, monke
     for path in no_file(tmp_path / "tuned").values():
         if "\0" not in str(path):
             monkeypatch.setenv("PENNYMPI_TUNED", str(path))
-            with pytest.raises(FileError):
+            with pytest.raises(FileError, match="^PENNYMPI_TUNED: "):
                 find.find("NVIDIA H200", place)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -114,7 +115,7 @@ def damage(stage: Stage) -> Iterator[Case]:
         ended = stage.job(
             2, PROGRAMS / "misuse.py", "outstanding_at_finalize", limit_s=LIMIT_S, timeout_s=120, **variables
         )
-        said = ended.output.count("can't be kept") + ended.output.count("not kept")
+        said = len(re.findall("Warning: .*(?:can't be|not) kept", ended.output))  # not in the line of code below it
         failure = right_or_refused(ended) or ("" if said <= 1 else f"said {said} times")
         yield Case(name, 1, failure and f"{failure}; {last_words(ended)}")
     if shutil.which("unshare") and os.geteuid() == 0 and not stage.n_gpus:
