@@ -39,7 +39,7 @@ def announced(label: str) -> Iterator[None]:
 
 def _say(number: int, label: str, said: threading.Event) -> None:
     said.set()
-    text = f"pennympi: compiling kernel {number}, {label[:LABEL_CHARACTERS]} (later runs take it from the cache)"
+    text = f"compiling kernel {number}, {label[:LABEL_CHARACTERS]} (later runs take it from pennympi's cache)"
     try:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError):  # a closed stderr must not end the program

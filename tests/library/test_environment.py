@@ -38,7 +38,8 @@ def test_alone():
         [sys.executable, "-m", "pennympi"], env=env, cwd=ROOT, capture_output=True, text=True, timeout=200
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert not ended.stderr, ended.stderr
+    said = [line for line in ended.stderr.splitlines() if not line.startswith("compiling kernel ")]
+    assert not said, ended.stderr
     check(ended.stdout, 1, settled(1)["PENNYMPI_BACKEND"])
 
 

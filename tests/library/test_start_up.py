@@ -80,7 +80,7 @@ def test_a_long_compilation_says_what_is_compiled(quick, capsys):
     compile_for(0.0, "short")
     compile_for(0.3)
     said = capsys.readouterr().err
-    assert said == "pennympi: compiling kernel 2, two_shot (later runs take it from the cache)\n"
+    assert said == "compiling kernel 2, two_shot (later runs take it from pennympi's cache)\n"
 
 
 def test_many_short_compilations_say_so_now_and_then(quick, capsys):
@@ -88,7 +88,7 @@ def test_many_short_compilations_say_so_now_and_then(quick, capsys):
         compile_for(0.015, f"kernel{number}")
     lines = capsys.readouterr().err.splitlines()
     assert 1 <= len(lines) <= 6, lines
-    assert all(re.match(r"pennympi: compiling kernel \d+, kernel\d+ ", line) for line in lines)
+    assert all(re.match(r"compiling kernel \d+, kernel\d+ ", line) for line in lines)
 
 
 def test_time_without_compiling_does_not_count(quick, capsys):
