@@ -238,7 +238,7 @@ class Team(Collectives):
 
     # Kernels, and what the PEs know of one another ----------------------------------------
     def kernel(
-        self, kernel: Callable[..., Any], dtype: DTypeLike = "float32", most_threads: int = MAX_THREADS, resident: int = 1
+        self, kernel: Callable[..., Any], dtype: DTypeLike = "float64", most_threads: int = MAX_THREADS, resident: int = 1
     ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 

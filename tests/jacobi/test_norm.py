@@ -41,7 +41,7 @@ def add_many(ctx, words, count, value):
 def after(team, count, value, before=None):
     """The words (WORDS,) after a kernel has added ``count`` segments of sum ``value`` to ``before``."""
     words = device(team, np.zeros(WORDS, "int64") if before is None else before)
-    team.kernel(add_many)(1, words, count, value)
+    team.kernel(add_many, "float32")(1, words, count, value)
     team.synchronize()
     return to_numpy(words)
 

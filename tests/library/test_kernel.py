@@ -76,7 +76,7 @@ def nothing(ctx):
 def test_load_and_store(team, n_blocks, threads):
     values = np.random.default_rng(1).random(1000, np.float32)
     x, y = device(team, values), device(team, np.zeros(1001, np.float32))
-    team.kernel(scaled)(n_blocks, y, x, 1000, 2.5, threads=threads)
+    team.kernel(scaled, "float32")(n_blocks, y, x, 1000, 2.5, threads=threads)
     team.synchronize()
     assert same(y[:1000], values * np.float32(2.5)) and same(y[1000:], [0])
 
@@ -84,7 +84,7 @@ def test_load_and_store(team, n_blocks, threads):
 @pytest.mark.parametrize("n_blocks", [1, 5])
 def test_block_sum_and_add_shared(team, n_blocks):
     x, words = device(team, np.arange(777.0, dtype=np.float32)), team.zeros(3, "int64")
-    kernel = team.kernel(sum_of_squares)
+    kernel = team.kernel(sum_of_squares, "float32")
     for times in (1, 2):
         kernel(n_blocks, x, 777, words)
         team.synchronize()
@@ -117,7 +117,7 @@ def test_symmetric_and_in_place(team, name):
 def test_kinds_of_numbers(team):
     """An int where a float may stand, and NumPy's numbers."""
     x = device(team, np.arange(40, dtype=np.float32))
-    kernel = team.kernel(scaled)
+    kernel = team.kernel(scaled, "float32")
     for n, factor in ((40, 2), (40, 2.0), (np.int64(40), np.float64(2)), (np.int32(40), np.float32(2)), (40, True)):
         y = device(team, np.zeros(40, np.float32))
         kernel(1, y, x, n, factor)
@@ -129,7 +129,7 @@ def test_views_and_streams(team):
     """A view's address is that of its first element; calls on one stream keep their order."""
     x = device(team, np.ones(64, np.float32))
     stream = team.stream("high")
-    kernel = team.kernel(scaled)
+    kernel = team.kernel(scaled, "float32")
     team.synchronize()
     for _ in range(5):
         kernel(2, x[8:24], x[8:24], 16, 2.0, stream=stream)
@@ -145,19 +145,19 @@ def test_kernels_that_were_typed(team):
         text = f"def typed(ctx, x: Row):\n    {loop}store(x.address, i, real({factor}) * load(x.address, i))"
         exec(compile(text, "<typed>", "exec"), scope)
         x = device(team, np.ones(9, np.float32))
-        team.kernel(scope["typed"])(1, Row(x, 9))
+        team.kernel(scope["typed"], "float32")(1, Row(x, 9))
         team.synchronize()
         assert same(x, np.full(9, factor))
 
 
 def test_no_arguments(team):
-    team.kernel(nothing)(1)
+    team.kernel(nothing, "float32")(1)
     team.synchronize()
 
 
 def test_bad_arguments(team):
     x = device(team, np.ones(8, np.float32))
-    kernel = team.kernel(scaled)
+    kernel = team.kernel(scaled, "float32")
     for args in ((), (x, x, 8), (x, x, 8, 1.0, 2.0)):
         with pytest.raises(TypeError, match="takes 4 arguments after blocks"):
             kernel(1, *args)
@@ -188,7 +188,7 @@ def test_records(team):
     """A parameter that is annotated with a NamedTuple takes one, arrays and numbers alike inside."""
     values = np.random.default_rng(2).random(100, np.float32)
     x, y = device(team, values), device(team, np.ones(100, np.float32))
-    kernel = team.kernel(axpy)
+    kernel = team.kernel(axpy, "float32")
     kernel(1, Row(y, 100), 2.0, Row(x, 100))
     team.synchronize()
     assert same(to_numpy(y), np.concatenate([1 + np.float32(2) * values[:50], np.ones(50, np.float32)]))

@@ -61,7 +61,7 @@ def sentence(call, error):
 
 def test_a_kernel_and_arrays_of_different_dtypes(team):
     x, y = device(team, np.ones(8)), device(team, np.ones(8, np.float32))
-    single, double = team.kernel(doubled), team.kernel(doubled, "float64")
+    single, double = team.kernel(doubled, "float32"), team.kernel(doubled, "float64")
     said = sentence(lambda: single(1, y, x, 8), ValueError)
     assert "loads or stores float32 at x, and the array is float64: compile it by team.kernel(doubled, 'float64')" in said
     for kernel, args in ((single, (x, y, 8)), (single, (x, x, 8)), (double, (y, y, 8)), (double, (x, y, 8))):
@@ -75,7 +75,7 @@ def test_a_kernel_and_arrays_of_different_dtypes(team):
 def test_elements_and_words_in_one_kernel(team):
     """Fields of records too, through the functions that a kernel calls; words need not have the kernel's dtype."""
     x, y, words = device(team, np.arange(5, dtype=np.float32)), device(team, np.zeros(4, np.float32)), team.signals(1)
-    kernel = team.kernel(means)
+    kernel = team.kernel(means, "float32")
     double = device(team, np.ones(5))
     for args in ((Row(y, 4), Row(double, 5), x, words), (Row(double, 4), Row(x, 5), x, words)):
         assert "float32 at " in sentence(lambda args=args: kernel(1, *args), ValueError)
@@ -92,7 +92,7 @@ def test_a_read_only_array_is_not_written(team):
         pytest.skip("CuPy has no read-only arrays")
     x, y = np.ones(4, np.float32), np.zeros(4, np.float32)
     x.flags.writeable = False
-    kernel = team.kernel(doubled)
+    kernel = team.kernel(doubled, "float32")
     kernel(1, y, x, 4)
     assert "read-only" in sentence(lambda: kernel(1, x, y, 4), ValueError)
     assert same(x, [1] * 4) and same(y, [2] * 4)
@@ -107,7 +107,7 @@ def test_what_a_kernel_does_at_its_addresses():
 
 @pytest.mark.parametrize(("kernel", "what"), WRONG, ids=lambda one: getattr(one, "__name__", ""))
 def test_a_text_that_cannot_be_compiled(team, kernel, what):
-    said = sentence(lambda: team.kernel(kernel)(1, device(team, np.ones(4, np.float32)), 4), TypeError)
+    said = sentence(lambda: team.kernel(kernel, "float32")(1, device(team, np.ones(4, np.float32)), 4), TypeError)
     assert what in said and "load(x, i)" in said and "store(y, i, value)" in said and "\n" not in said, said
     assert f"kernel {kernel.__name__} can't be compiled" in said and (kernel is misspelt or "wrong_kernels.py:" in said)
 
@@ -120,7 +120,7 @@ def test_what_is_no_kernel(team):
         (lambda: None, "needs ctx as its first parameter"),
         (lambda ctx, *rest: None, "needs ctx as its first parameter"),
     ):
-        assert said in sentence(lambda wrong=wrong: team.kernel(wrong), TypeError)
+        assert said in sentence(lambda wrong=wrong: team.kernel(wrong, "float32"), TypeError)
     x = device(team, np.ones(4, np.float32))
-    said = sentence(lambda: team.kernel(doubled)(1, x, 4), TypeError)
+    said = sentence(lambda: team.kernel(doubled, "float32")(1, x, 4), TypeError)
     assert said.endswith("(y, x, n), not 2: the launch itself gives the first parameter, ctx")

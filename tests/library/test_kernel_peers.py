@@ -39,7 +39,7 @@ def test_messages_round_the_ring(team):
     right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
     inbox, signals = team.zeros(500, "int64"), team.signals(2)
     outbox = team.full(500, team.me, "int64")
-    kernel = team.kernel(around)
+    kernel = team.kernel(around, "float32")
     team.barrier()
     for value in range(1, 20):
         kernel(1, inbox, outbox, 4000, signals, value, right, left)

@@ -132,7 +132,7 @@ def test_one_kernel_of_several_blocks_on_two_teams(team):
         pytest.skip("on a GPU blocks are the hardware's")
     with pennympi.init(team.comm) as one, pennympi.init(team.comm) as other:
         arrays = [mine.zeros(64, "float32") for mine in (one, other)]
-        kernels = [mine.kernel(number_of_block) for mine in (one, other)]
+        kernels = [mine.kernel(number_of_block, "float32") for mine in (one, other)]
         for kernel, x in zip(kernels, arrays, strict=True):
             kernel(1, x, 1)
         refused = []

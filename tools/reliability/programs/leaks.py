@@ -43,7 +43,7 @@ with pennympi.init(heap_bytes=16 << 20) as whole:  # on GPUs the first team hold
         with pennympi.init(part, heap_bytes=16 << 20) as team:
             x = team.full(100, 1, "float32")
             team.allreduce(x)
-            team.kernel(twice)(1, x, 100)
+            team.kernel(twice, "float32")(1, x, 100)
             team.synchronize()
             count.right(bool((x == 2 * team.n_pes).all()), f"turn {turn}: a wrong sum")
         part.Free()

@@ -53,7 +53,7 @@ def outstanding_at_finalize():
 def calls_after_finalize():
     team = pennympi.init()
     x, signals, plain = team.full(100, 1, "float32"), team.signals(2), device(team, np.ones(100, np.float32))
-    plan, kernel, stream = team.plan_allreduce(x), team.kernel(twice), team.stream()
+    plan, kernel, stream = team.plan_allreduce(x), team.kernel(twice, "float32"), team.stream()
     plan()
     kernel(1, x, 100)
     team.synchronize()

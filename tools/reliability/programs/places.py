@@ -71,7 +71,7 @@ def main():
         right, left = (me + 1) % n, (me - 1) % n
         x, y, words = team.full(1000, 1, "float32"), team.zeros(1000, "float32"), team.signals(2)
         other, plan = device(team, np.ones(1000, np.float32)), team.plan_allreduce(x, y)
-        kernel = team.kernel(around)
+        kernel = team.kernel(around, "float32")
         for call in (plan, lambda: team.allreduce(x, y), team.barrier):
             call()
         team.exchange(y, other, me ^ 1 if me ^ 1 < n else me)

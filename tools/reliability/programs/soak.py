@@ -82,7 +82,7 @@ class Soak:
     def __init__(self, team, count, seed):
         self.team, self.count, self.shared = team, count, random.Random(seed)
         self.late = random.Random(1000 * seed + team.me)
-        self.twice, self.around = team.kernel(twice), team.kernel(around)
+        self.twice, self.around = team.kernel(twice, "float32"), team.kernel(around, "float32")
         self.streams = [team.stream(), team.stream("high")]
 
     def allreduces(self, team=None):
