@@ -8,7 +8,8 @@ from ..outcome import Outcome
 from .clocks import clock, ranges
 from .phases import Phases
 
-MIN_SWEEPS, MAX_SWEEPS, TARGET_S = 50, 1000, 0.05  # of a profile, which takes about TARGET_S
+MIN_SWEEPS, MAX_SWEEPS, TARGET_S = 48, 1000, 0.05  # of a profile, which takes about TARGET_S
+OF_A_PASS = 8  # sweeps that most passes do: for a rest another kernel would be compiled
 EXCHANGES = ("put", "get", "put_signal", "exchange", "Sendrecv", "Send", "Isend", "nccl swap")
 HALO = ("put", "get", "put_signal", "wait_signal", "exchange", "barrier", "quiet")  # methods of a team
 MPI_HALO = ("Sendrecv", "Send", "Recv", "Isend", "Irecv")  # and of its communicator
@@ -100,6 +101,7 @@ def profile(team: Any, problem: Problem, sweep_s: float, make: Callable[[Any], A
     solver = make(profiled)
     solver.steps.note(profiled.recorder.wrap)
     count = min(max(MIN_SWEEPS, int(TARGET_S / max(sweep_s, 1e-9))), MAX_SWEEPS, problem.niter)
+    count = count // OF_A_PASS * OF_A_PASS or count
     solver.reset()
     solver.warm_up()
     for sweeps in (min(MIN_SWEEPS, count), count):  # the first run loads what is not loaded yet
