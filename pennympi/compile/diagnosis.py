@@ -63,11 +63,12 @@ def _wrong_arguments(call: ast.Call, callee: Callable[..., Any] | None) -> str:
 
 def _as_told(error: Exception) -> tuple[str, str]:
     """(where, what) in the words of the error: of Numba's, which has many lines, the one that says what is wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # Numba's colours
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     told = [line for line in lines if not line.startswith("Failed in ")] or lines
     said = told[0]
     if said.endswith(":") and told[1:]:
         said = f"{said} {told[1].removeprefix('>>>').strip()}"
-    places = re.findall(r'File "(.+?)", line (\d+)', str(error))
+    places = re.findall(r'File "(.+?)", line (\d+)', text)
     at = next((f" at {file}:{line}" for file, line in places if not os.path.abspath(file).startswith(_OWN_FILES)), "")
     return at, said.rstrip(".;:")

@@ -27,7 +27,7 @@ def own(kind, value, trace):
     time.sleep(0.2)
     MPI.COMM_WORLD.Abort(7)
 sys.excepthook = own
-with pennympi.init(heap_bytes=1 << 20) as team:
+with pennympi.init(heap_bytes=64 << 20) as team:
     x = team.full(100, 1)
     team.allreduce(x)
     team.synchronize()
