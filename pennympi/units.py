@@ -1,6 +1,6 @@
 """Numbers of bytes as people read them."""
 
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def size_text(nbytes: int) -> str:

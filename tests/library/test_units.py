@@ -5,8 +5,8 @@ from pennympi.units import size_text
 
 
 def test_sizes_in_words():
-    sizes = (0, 1, 1023, 1024, 1536, 1 << 20, (1 << 30) - 1, 1 << 30, 3 << 39, 1 << 46)
-    said = "0 B, 1 B, 1023 B, 1 KiB, 1.5 KiB, 1 MiB, 1024 MiB, 1 GiB, 1.5 TiB, 64 TiB"
+    sizes = (0, 1, 1023, 1024, 1536, 1 << 20, (1 << 30) - 1, 1 << 30, 3 << 39, 1 << 46, 1 << 62)
+    said = "0 B, 1 B, 1023 B, 1 KiB, 1.5 KiB, 1 MiB, 1024 MiB, 1 GiB, 1.5 TiB, 64 TiB, 4 EiB"
     assert ", ".join(map(size_text, sizes)) == said
 
 
