@@ -7,6 +7,7 @@ from reductions import N_PES, expected, own, some
 
 import pennympi
 from pennympi.kernels.allreduce import TABLE
+from pennympi.units import size_text
 
 pytestmark = pytest.mark.mpi
 
@@ -117,7 +118,7 @@ def test_dead_plans_give_their_workspace_back(team):
             plan()
         assert same(out, wanted)
         assert small._workspaces.count <= 3  # the shared one, the last plan's, and that of the one before it
-        assert f"{small._workspaces.held_bytes} bytes" in dict(small.describe())["workspaces"]
+        assert size_text(small._workspaces.held_bytes) in dict(small.describe())["workspaces"]
 
 
 def test_sms_is_checked(team):

@@ -13,6 +13,7 @@ from on_device import same
 import pennympi
 from pennympi.job import shared_memory
 from pennympi.job.shared_memory import PAGE_BYTES, SharedMemory
+from pennympi.units import size_text
 
 pytestmark = pytest.mark.mpi
 WORLD = MPI.COMM_WORLD
@@ -144,7 +145,9 @@ def test_init_without_address_space_on_one_pe(team):
 
 def test_a_heap_larger_than_the_memory(team):
     for heap_bytes in (1 << 42, 1 << 46):
-        with pytest.raises(pennympi.SymmetricHeapExhausted, match=f"cannot give {heap_bytes} bytes .*ask for less by"):
+        with pytest.raises(
+            pennympi.SymmetricHeapExhausted, match=f"cannot give {size_text(heap_bytes)} on .*ask for less by"
+        ):
             pennympi.init(backend="host", heap_bytes=heap_bytes)
     team.barrier()
 
