@@ -160,9 +160,9 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         said = f"{name} is {one} on PE 0 and {other} on PE {last}: give init the same {name} on every PE"
         refused(team, ValueError, said, **{name: other if me_last else one})
     for name, bad, error, said in (
-        ("heap_bytes", 1e9, TypeError, "heap_bytes 1000000000.0 is not an int: give a number from 4096"),
+        ("heap_bytes", 1e9, TypeError, "heap_bytes 1000000000.0 is not an int: give a number of bytes from 4096"),
         ("heap_bytes", True, TypeError, "heap_bytes True is not an int"),
-        ("heap_bytes", 10**18, ValueError, "is out of range: give a number from 4096"),
+        ("heap_bytes", 10**18, ValueError, "is out of range: give a number of bytes from 4096"),
         ("sms", "all", TypeError, "sms 'all' is not an int"),
         ("sms", -3, ValueError, "sms -3 is not positive"),
         ("backend", 3, ValueError, "backend 3 is unknown: use 'auto', 'host' or 'cuda'"),
