@@ -40,7 +40,8 @@ def cell(result: dict[str, Any] | None) -> str:
 
 def _plain(text: str) -> str:
     """Words for a cell of a table."""
-    return text.replace("|", "/").replace("`", "'").replace("<", "&lt;").replace("\n", " ")[:240]
+    printed = "".join(letter if letter.isprintable() else " " for letter in text)  # what a job prints may be anything
+    return printed.replace("|", "/").replace("`", "'").replace("<", "&lt;")[:240]
 
 
 def title(run: dict[str, Any]) -> str:
