@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from .arrays.dtypes import is_int
 from .arrays.span import Span, check_alike
 from .backend import Backend
 from .compile.options import PLAIN, KernelOptions
@@ -119,7 +118,7 @@ class OneSided:
 
     def check_pe(self, pe: Any) -> int:
         """``pe`` as an int.  Raises TypeError if it is not an int, ValueError if the team has no such PE."""
-        if type(pe) is not int and (not isinstance(pe, int | np.integer) or isinstance(pe, bool)):  # the first is fast
+        if not is_int(pe):
             raise TypeError(f"pe {pe!r} is not an int")
         if not 0 <= pe < self._job.n_pes:
             raise ValueError(f"pe {pe} is outside this team of {self._job.n_pes} PEs (0..{self._job.n_pes - 1})")
@@ -160,7 +159,7 @@ class OneSided:
 
 def _value(value: Any) -> int:
     """A signal's value as an int.  Raises TypeError or ValueError."""
-    if type(value) is not int and (not isinstance(value, int | np.integer) or isinstance(value, bool)):
+    if not is_int(value):
         raise TypeError(f"signal value {value!r} is not an int")
     if not 0 <= value < POISON:
         raise ValueError(f"signal value {value} is outside 0..2**62-1: values only grow, from 0")

@@ -9,7 +9,7 @@ import numpy as np
 
 from .annotations import AnyStream, Array, DTypeLike, ExchangeForm, NewArray, Number, Priority, Shape, Stream
 from .app_kernel import AppKernel
-from .arrays.dtypes import MOVED, dtype_of, dtype_of_value, scalar
+from .arrays.dtypes import DEFAULT, MOVED, dtype_of, dtype_of_value, scalar
 from .backend import Backend
 from .call_guard import FINALIZED, CallGuard
 from .collectives.base import CollectiveContext
@@ -73,7 +73,7 @@ class Team(Collectives):
         _open.add(self)
 
     # Symmetric arrays ------------------------------------------------------------------
-    def empty(self, shape: Shape, dtype: DTypeLike = "float64") -> NewArray:
+    def empty(self, shape: Shape, dtype: DTypeLike = DEFAULT) -> NewArray:
         """A symmetric array that is not set: numpy.ndarray on the host, cupy.ndarray on a GPU.  Collective.
 
         shape: int or ints, dtype: name or dtype; the same on every PE
@@ -91,7 +91,7 @@ class Team(Collectives):
         array = self.empty(shape, dtype_of_value(value) if dtype is None else dtype)
         return self._arrays.set(array, lambda: self._backend.fill(array, scalar(value, array.dtype)))
 
-    def zeros(self, shape: Shape, dtype: DTypeLike = "float64") -> NewArray:
+    def zeros(self, shape: Shape, dtype: DTypeLike = DEFAULT) -> NewArray:
         """A symmetric array of zeros.  Collective.  Raises as ``empty``."""
         return self.full(shape, 0, dtype)
 
@@ -238,7 +238,7 @@ class Team(Collectives):
 
     # Kernels, and what the PEs know of one another ----------------------------------------
     def kernel(
-        self, kernel: Callable[..., Any], dtype: DTypeLike = "float64", most_threads: int = MAX_THREADS, resident: int = 1
+        self, kernel: Callable[..., Any], dtype: DTypeLike = DEFAULT, most_threads: int = MAX_THREADS, resident: int = 1
     ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 

@@ -74,11 +74,11 @@ def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | No
         if versioned.major != _VERSION[0]:
             raise Unsupported(f"DLPack {versioned.major}.{versioned.minor} of {type(x).__name__} is not 1.x")
         if writable and versioned.flags & _READ_ONLY:
-            raise ValueError(f"{type(x).__name__} is read-only, and the call writes to it: pass a copy")
+            raise _read_only(x)
         tensor = versioned.tensor
     else:
         if writable and _is_read_only_buffer(x):
-            raise ValueError(f"{type(x).__name__} is read-only, and the call writes to it: pass a copy")
+            raise _read_only(x)
         tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     letter = _CODES.get(tensor.code)
     dtype = next((d for d in ALL.values() if d.kind == letter and 8 * d.item_bytes == tensor.bits), None)
@@ -92,6 +92,10 @@ def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | No
     if count and not contiguous:
         raise not_contiguous(type(x).__name__, "a contiguous copy", writable)
     return (tensor.data or 0) + tensor.byte_offset, count, dtype
+
+
+def _read_only(x: Any) -> ValueError:
+    return ValueError(f"{type(x).__name__} is read-only, and the call writes to it: pass a copy")
 
 
 def _is_read_only_buffer(x: Any) -> bool:

@@ -32,27 +32,26 @@ def _row(name: str, kind: str, item_bytes: int, numpy: Any) -> DType:
     return DType(name, kind, item_bytes, acc_bytes, np.dtype(numpy))
 
 
-TABLE = {
-    row.name: row
-    for row in (
-        _row("float16", "f", 2, np.float16),
-        _row("bfloat16", "b", 2, ml_dtypes.bfloat16),
-        _row("float32", "f", 4, np.float32),
-        _row("float64", "f", 8, np.float64),
-        *(_row(f"int{8 * n}", "i", n, f"int{8 * n}") for n in (1, 2, 4, 8)),
-        *(_row(f"uint{8 * n}", "u", n, f"uint{8 * n}") for n in (1, 2, 4, 8)),
-    )
-}
+def _by_name(*rows: DType) -> dict[str, DType]:
+    return {row.name: row for row in rows}
+
+
+DEFAULT = "float64"  # of arrays and kernels for which no dtype is given, as of NumPy's and CuPy's arrays
+TABLE = _by_name(
+    _row("float16", "f", 2, np.float16),
+    _row("bfloat16", "b", 2, ml_dtypes.bfloat16),
+    _row("float32", "f", 4, np.float32),
+    _row("float64", "f", 8, np.float64),
+    *(_row(f"int{8 * n}", "i", n, f"int{8 * n}") for n in (1, 2, 4, 8)),
+    *(_row(f"uint{8 * n}", "u", n, f"uint{8 * n}") for n in (1, 2, 4, 8)),
+)
 
 # Beyond those: they are moved as bytes, and what reductions there are of them are of other numbers (operators.py).
-MOVED = {
-    row.name: row
-    for row in (
-        _row("complex64", "c", 8, np.complex64),
-        _row("complex128", "c", 16, np.complex128),
-        _row("bool", "?", 1, np.bool_),
-    )
-}
+MOVED = _by_name(
+    _row("complex64", "c", 8, np.complex64),
+    _row("complex128", "c", 16, np.complex128),
+    _row("bool", "?", 1, np.bool_),
+)
 ALL = TABLE | MOVED
 
 _BY_NUMPY = {row.numpy: row for row in ALL.values()}
@@ -73,12 +72,19 @@ def scalar(value: Any, dtype: np.dtype) -> np.ndarray:
     return number
 
 
+def is_int(value: Any) -> bool:
+    """Whether a value is an int of Python or NumPy, and not a bool."""
+    if type(value) is int:  # nearly always, and fast
+        return True
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def dtype_of_value(value: Any) -> DType:
     """NumPy's dtype of a number; float64 for anything that ``scalar`` refuses, later and on every PE."""
     try:
-        return _BY_NUMPY.get(np.asarray(value).dtype, TABLE["float64"])
+        return _BY_NUMPY.get(np.asarray(value).dtype, TABLE[DEFAULT])
     except (TypeError, ValueError):
-        return TABLE["float64"]
+        return TABLE[DEFAULT]
 
 
 def dtype_of(spec: Any) -> DType:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from mpi4py import MPI
 
+from .dtypes import is_int
 from .span import Span
 
 _NAMES = {
@@ -35,7 +35,7 @@ def span(buffer: list[Any] | tuple[Any, ...], span_of: Callable[[Any], Span]) ->
             f"give {_NAMES.get(found.dtype.name, f'MPI.{found.dtype.name.upper()}_T')}, or the array alone"
         )
     if count is not None:
-        if not isinstance(count, int | np.integer) or isinstance(count, bool):
+        if not is_int(count):
             raise TypeError(f"count {count!r} is not an int; for a displacement give a slice of the array")
         if not 0 <= count <= found.count:
             raise ValueError(f"count {count} is outside the array of {found.count} elements")

@@ -5,10 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
-import numpy as np
-
 from ..annotations import Plan
-from ..arrays.dtypes import DType
+from ..arrays.dtypes import DType, is_int
 from ..backend import Backend, Run
 from ..call_guard import CallGuard
 from ..compile.bind import CONSTANTS, parameters
@@ -205,7 +203,7 @@ class Collective:
         sms = self._sms if sms is None else sms
         if sms is None:
             return Limits(most, self.backend.buffer_bytes)
-        if not isinstance(sms, int | np.integer) or isinstance(sms, bool):
+        if not is_int(sms):
             raise TypeError(f"sms {sms!r} is not an int")
         if sms < 1:
             raise ValueError(f"sms {sms}: a call holds at least one multiprocessor")
@@ -286,7 +284,7 @@ def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params:
 
 def check_root(root: Any, n_pes: int) -> int:
     """``root`` as an int.  Raises TypeError or ValueError."""
-    if not isinstance(root, int | np.integer) or isinstance(root, bool):
+    if not is_int(root):
         raise TypeError(f"root {root!r} is not an int")
     if not 0 <= root < n_pes:
         raise ValueError(f"root {root} is outside this team of {n_pes} PEs (0..{n_pes - 1})")

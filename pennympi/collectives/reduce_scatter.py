@@ -34,9 +34,6 @@ class ReduceScatter(Collective):
                 "x and out overlap, and out is not this PE's part of x: for in place pass "
                 f"out=x[{self.job.me * dst.count}:{(self.job.me + 1) * dst.count}], or a copy"
             )
-        try:  # without a call
-            name, dtype, numbers = src.dtype.reductions[op]
-        except (KeyError, TypeError):
-            name, dtype, numbers = reduction(op, src.dtype)
+        name, dtype, numbers = reduction(op, src.dtype)
         aligned = not (src.address | dst.address) & 15
         return Request((dst.address, src.address), dst.count * numbers, dtype, name, aligned)

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from ..app_kernel import AppKernel
+from ..arrays.dtypes import DEFAULT, dtype_of
 from ..arrays.dtypes import TABLE as DTYPES
-from ..arrays.dtypes import dtype_of
 from ..collectives.allreduce import AllReduce
 from ..collectives.base import Collective
 from ..collectives.calls import ALL
@@ -87,7 +87,7 @@ class TeamAhead:
         self.backend, self.n_pes, self._compiler = machine.backend, n_pes, Compiler(machine)
 
     def kernel(
-        self, kernel: Callable[..., Any], dtype: Any = "float32", most_threads: int = MAX_THREADS, resident: int = 1
+        self, kernel: Callable[..., Any], dtype: Any = DEFAULT, most_threads: int = MAX_THREADS, resident: int = 1
     ) -> AppKernel:
         """As ``Team.kernel``."""
         stands_in: Any = self._compiler
