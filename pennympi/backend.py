@@ -98,6 +98,9 @@ class Backend(Protocol):
     def span(self, x: Any, writable: bool) -> Span:
         """Describe a user's array.  Raises TypeError, ValueError or Unsupported."""
 
+    def facts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """All that the check of a call with these arguments depends on; None where that takes longer than to check."""
+
     def new(self, shape: tuple[int, ...], dtype: DType, stream: int) -> Any:
         """A plain array of this device, not set, for a result that a call in the stream (a handle) writes."""
 

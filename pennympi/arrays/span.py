@@ -5,6 +5,8 @@ from typing import Any
 
 from .dtypes import DType
 
+PLAIN = (str, int, type(None))  # what a call may depend on beside its arrays; not a bool, which equals an int
+
 
 @dataclass(slots=True)  # not frozen, which would cost every call a microsecond
 class Span:

@@ -104,6 +104,7 @@ class Collective:
         self._guard, self._workspaces, self._sms = context.guard, context.workspaces, context.sms
         self._enter, self._run_in_order = context.guard.count, context.backend.order.call
         self._prepared: dict[tuple[Any, ...], Prepared] = {}
+        self._checked: dict[tuple[Any, ...] | None, tuple[Prepared, tuple[int, ...]]] = {}  # by facts: calls seen before
 
     def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
         """The algorithm to run.  Raises ValueError for an unknown name, Unsupported for one that cannot run here."""
@@ -147,23 +148,36 @@ class Collective:
         guard = self._guard
         if not guard.is_open:
             guard.check_open()
-        request = self.check(*args)
         handle = self.backend.stream_handle(stream)
+        facts = self.arrays.facts((algorithm, sms, *args))
+        checked = self._checked.get(facts)
+        if checked:
+            prepared, addresses = checked
+            self._enter(prepared.text)
+        else:
+            request = self.check(*args)
+            addresses = request.addresses
+            prepared = self._prepared_for(request, algorithm, sms)
+            if facts:
+                keep(self._checked, facts, (prepared, addresses))
+        run, blocks, workspace, _, _ = prepared
+        if blocks:
+            self._run_in_order(run, addresses, handle, stream, blocks, workspace)
+        else:
+            run(*addresses, handle)
+
+    def _prepared_for(self, request: Request, algorithm: str | Algorithm, sms: int | None) -> Prepared:
+        """The launch of a checked eager call, which is entered."""
         key = (
             request.count, request.dtype, request.op, request.aligned, request.root, request.reach, algorithm, sms
         )  # fmt: skip
         prepared = self._prepared.get(key)
         if prepared is None:
-            prepared = self._prepared[key] = self._prepare(request, algorithm, sms)  # which enters it
-            if len(self._prepared) > MOST_KINDS:  # a launch in flight needs nothing of it
-                del self._prepared[next(iter(self._prepared))]
+            prepared = self._prepare(request, algorithm, sms)  # which enters it
+            keep(self._prepared, key, prepared)
         else:
             self._enter(prepared.text)
-        run, blocks, workspace, _, _ = prepared
-        if blocks:
-            self._run_in_order(run, request.addresses, handle, stream, blocks, workspace)
-        else:
-            run(*request.addresses, handle)
+        return prepared
 
     def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
         """A persistent call that keeps its arrays alive, and ends with them.  Collective."""
@@ -270,6 +284,13 @@ class Collective:
                 release()
             raise
         return Prepared(run, plan.blocks if self.backend.has_streams else 0, workspace.inbox, text, release)
+
+
+def keep(kept: dict[Any, Any], key: Any, value: Any) -> None:
+    """Keep a launch for its next call.  One in flight needs nothing of what is dropped."""
+    kept[key] = value
+    if len(kept) > MOST_KINDS:
+        del kept[next(iter(kept))]
 
 
 def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params: Sequence[str] = ()) -> dict[str, int]:

@@ -14,10 +14,11 @@ from ..kernels.exchange import TABLE
 from ..memory.symmetric import SymmetricArrays
 from ..memory.workspace import Workspace, make_workspace
 from ..rma import OneSided
+from .base import Prepared, keep
 
 PIECE_BYTES = 65536  # of one message of one block
 MAX_BLOCKS = 32
-MOST_KINDS = 1024  # of exchanges whose signatures are kept
+DST, SRC = 2, 3  # places of the addresses among a kernel's parameters
 
 
 class Exchange:
@@ -33,11 +34,26 @@ class Exchange:
             backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks
         )
         self._team: Workspace = make_workspace(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
+        self._run_in_order = backend.order.call
         self._kernels: dict[str, Kernel] = {}
-        self._signatures: dict[tuple[Any, ...], tuple[str, int]] = {}  # of what was exchanged: its text and signature
+        self._prepared: dict[tuple[Any, ...], Prepared] = {}
+        self._checked: dict[tuple[Any, ...] | None, tuple[Prepared, tuple[int, ...]]] = {}  # by facts: calls seen before
 
     def call(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
         """Swap with PE ``pe``, in stream order.  Raises TypeError or ValueError."""
+        facts = self._arrays.facts((form, pe, recv, send))
+        checked = self._checked.get(facts)
+        if checked is None:
+            checked = self._check(recv, send, pe, form)
+            if facts:
+                keep(self._checked, facts, checked)
+        (run, blocks, inbox, text, _), addresses = checked
+        if text:
+            self._count(text)
+        self._run_in_order(run, addresses, handle, stream, blocks, inbox)
+
+    def _check(self, recv: Any, send: Any, pe: int, form: str) -> tuple[Prepared, tuple[int, ...]]:
+        """The launch and the addresses that it takes.  Raises TypeError or ValueError."""
         row = TABLE.get(form)
         if row is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
@@ -45,32 +61,32 @@ class Exchange:
         to, source = self._backend.span(recv, True), self._backend.span(send, False)
         self._arrays.holds(to), self._arrays.holds(source)
         check_pair(to, source, "one array for both", ("recv", "send"))
-        me, n = self._job.me, self._job.n_pes
-        key = to.count, to.dtype, form, pe
-        text, signature = self._signatures.get(key) or self._describe(*key)
-        if row.collective:
-            self._count(text)
-        kernel = self._kernels.get(form) or self._compile(form)
-        blocks = max(1, min(self._blocks, -(-to.nbytes // PIECE_BYTES)))
-        workspace = self._team if row.collective else self._pair
-        arguments = (
-            *(me, n, to.address, source.address, to.nbytes, pe),
-            *(workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs, workspace.routes),
-            *(PIECE_BYTES, signature),
-            *(() if row.collective else (self._blocks,)),
-        )
-        self._backend.order.call(kernel.launch, (blocks, arguments), handle, stream, blocks, workspace.inbox)
+        key = to.count, to.dtype, form, int(pe)
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            prepared = self._prepare(*key)
+            keep(self._prepared, key, prepared)
+        return prepared, (to.address, source.address)
 
-    def _describe(self, count: int, dtype: DType, form: str, pe: int) -> tuple[str, int]:
-        """An exchange in words that are the same on both PEs, or on all, and its signature."""
-        both = "" if TABLE[form].collective else f" between PEs {min(self._job.me, pe)} and {max(self._job.me, pe)}"
+    def _prepare(self, count: int, dtype: DType, form: str, pe: int) -> Prepared:
+        """A launch.  Its text is "" for one of two PEs alone, which others do not count."""
+        row, me, n = TABLE[form], self._job.me, self._job.n_pes
+        both = "" if row.collective else f" between PEs {min(me, pe)} and {max(me, pe)}"
         text = f"exchange of {count} {dtype.name}{both}, by {form}"
         if both:
             self._job.control.write_down(text)
-        if len(self._signatures) > MOST_KINDS:
-            self._signatures.clear()
-        found = self._signatures[count, dtype, form, pe] = text, signature_of(text) << EPOCH_BITS
-        return found
+        nbytes = count * dtype.item_bytes
+        blocks = max(1, min(self._blocks, -(-nbytes // PIECE_BYTES)))
+        workspace = self._team if row.collective else self._pair
+        arguments = (
+            *(me, n, 0, 0, nbytes, pe),
+            *(workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs, workspace.routes),
+            *(PIECE_BYTES, signature_of(text) << EPOCH_BITS),
+            *(() if row.collective else (self._blocks,)),
+        )
+        kernel = self._kernels.get(form) or self._compile(form)
+        run = kernel.prepare(blocks, arguments, (DST, SRC))
+        return Prepared(run, blocks, workspace.inbox, "" if both else text)
 
     def _compile(self, form: str) -> Kernel:
         row = TABLE[form]

@@ -8,7 +8,7 @@ from mpi4py.MPI import IN_PLACE
 
 from ..arrays import dlpack, mpi_buffer
 from ..arrays.dtypes import DType, dtype_of
-from ..arrays.span import Span, not_contiguous, not_in_place
+from ..arrays.span import PLAIN, Span, not_contiguous, not_in_place
 
 _UNREGISTERED, _DEVICE = 0, 2  # cudaMemoryType: of neither, and of one device (1 and 3: host and managed memory)
 
@@ -44,6 +44,24 @@ def span(x: Any, writable: bool, device: int) -> Span:
     raise TypeError(
         f"{type(x).__name__} is not a device array: give a CuPy array, or one with __cuda_array_interface__ or __dlpack__"
     )
+
+
+def facts(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What the check of a call depends on: address, count and dtype of each array, and the other arguments.
+
+    None where an argument is neither a CuPy array without gaps, nor a str, int or None.
+    """
+    found: tuple[Any, ...] = ()
+    for arg in args:
+        if type(arg) is cupy.ndarray:
+            if not arg.flags.c_contiguous:
+                return None
+            found += (arg.data.ptr, arg.size, arg.dtype)
+        elif type(arg) in PLAIN:
+            found += (arg,)
+        else:
+            return None
+    return found
 
 
 def new(shape: tuple[int, ...], dtype: DType, stream: int) -> cupy.ndarray:

@@ -121,6 +121,8 @@ class CudaBackend:
     def span(self, x: Any, writable: bool) -> Span:
         return arrays.span(x, writable, self._device)
 
+    facts = staticmethod(arrays.facts)
+
     new = staticmethod(arrays.new)
 
     # kernels

@@ -8,7 +8,7 @@ from mpi4py.MPI import IN_PLACE
 
 from ..arrays import dlpack, mpi_buffer
 from ..arrays.dtypes import DType, dtype_of
-from ..arrays.span import Span, not_contiguous, not_in_place
+from ..arrays.span import PLAIN, Span, not_contiguous, not_in_place
 
 _addressof, _at_start = ctypes.addressof, (ctypes.c_char * 0).from_buffer
 
@@ -48,6 +48,25 @@ def span(x: Any, writable: bool) -> Span:
     if writable and not x.flags.writeable:
         raise ValueError("the array is read-only, and the call writes to it: pass a copy")
     return Span(address_of(x), x.size, dtype_of(x.dtype), x)
+
+
+def facts(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What the check of a call depends on: address, count and dtype of each array, and the other arguments.
+
+    None where an argument is neither a NumPy array that ``span`` takes at once, nor a str, int or None.
+    """
+    found: tuple[Any, ...] = ()
+    try:
+        for arg in args:
+            if type(arg) is np.ndarray:
+                found += (_addressof(_at_start(arg)), arg.size, arg.dtype)  # type: ignore[arg-type]
+            elif type(arg) in PLAIN:
+                found += (arg,)
+            else:
+                return None
+    except (TypeError, ValueError, BufferError):
+        return None
+    return found
 
 
 def new(shape: tuple[int, ...], dtype: DType, stream: int) -> np.ndarray:

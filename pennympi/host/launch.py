@@ -50,10 +50,7 @@ class HostKernel:
         """
         ctx = self._ctx
         if not self._begin(False):
-            raise TwoThreads(
-                "two threads call one team, or one kernel of several blocks on two teams, at the same time: "
-                "let one call return before the next begins"
-            )
+            raise _two_threads()
         try:
             if not ctx[GAVE_UP]:
                 self._to[:] = self._words
@@ -65,10 +62,32 @@ class HostKernel:
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
         """The launch with the arguments of the indices ``left_open`` to be given at each call."""
+        first, last = min(left_open), max(left_open) + 1
+        if left_open != tuple(range(first, last)):
+            return self._prepare_apart(blocks, args, left_open)
+        before, behind = (blocks, self._backend.ctx_address, *args[:first]), tuple(args[last:])
+        ctx, to, words, compiled, begin, end = self._ctx, self._to, self._words, self._compiled, self._begin, self._end
+
+        def run(*given: int) -> None:  # as ``launch``, without its calls; the last one given is the stream
+            if not begin(False):
+                raise _two_threads()
+            try:
+                if not ctx[GAVE_UP]:
+                    to[:] = words
+                    compiled(*before, *given[:-1], *behind)
+            finally:
+                end()
+            if ctx[GAVE_UP]:
+                raise self._backend.failure()
+
+        return run
+
+    def _prepare_apart(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...]) -> Run:
+        """``prepare`` for arguments that are not neighbours."""
         values = list(args)
 
         def run(*given: int) -> None:
-            for i, value in zip(left_open, given, strict=False):  # the last one is the stream
+            for i, value in zip(left_open, given, strict=False):
                 values[i] = value
             self.launch(blocks, values, given[-1])
 
@@ -93,6 +112,13 @@ class _Both:
         """Give both back."""
         self._other.release()
         self._one.release()
+
+
+def _two_threads() -> TwoThreads:
+    return TwoThreads(
+        "two threads call one team, or one kernel of several blocks on two teams, at the same time: "
+        "let one call return before the next begins"
+    )
 
 
 @cache

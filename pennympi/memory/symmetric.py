@@ -23,11 +23,13 @@ MOST_ELEMS = 1 << 59  # of 8 bytes, so that a number of bytes fits into 63 bits
 class SymmetricArrays:
     """The arrays of one team that are allocated in its symmetric heap, and the ``plans`` that end with them."""
 
+    changes: ClassVar[int] = 0  # of the memory that any team holds: what was checked before one is checked again
     _freed: ClassVar[dict[int, "ref[Any]"]] = {}  # arrays of all teams that were freed and still live, by id
 
     def __init__(self, backend: Backend, job: Job, workspaces: Workspaces):
         self._backend, self._job, self._workspaces = backend, job, workspaces
         self.plans = Plans()
+        SymmetricArrays.changes += 1
         self._starts: list[int] = []  # addresses of live arrays, in order
         self._nbytes: dict[int, int] = {}  # by address, as are the next two
         self._arrays: dict[int, Any] = {}
@@ -75,6 +77,7 @@ class SymmetricArrays:
     def _insert(self, address: int, nbytes: int, array: Any) -> None:
         self._starts.insert(bisect_right(self._starts, address), address)
         self._nbytes[address], self._arrays[address] = max(nbytes, 1), array
+        SymmetricArrays.changes += 1
 
     def free(self, x: Any) -> None:
         """Free an array that ``empty`` returned.  Collective.  Raises ValueError for any other array."""
@@ -96,6 +99,7 @@ class SymmetricArrays:
         self._backend.release(address)
         self._starts.remove(address)
         del self._nbytes[address], self._arrays[address]
+        SymmetricArrays.changes += 1
 
     def holds(self, span: Span) -> bool:
         """True if the memory is inside a live symmetric array of this team.
@@ -115,6 +119,13 @@ class SymmetricArrays:
                 raise ValueError("the array belongs to another team: pass a copy, or an array made by this team")
             raise ValueError(FREED)
         return False
+
+    def facts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """All that the check of a call with these arguments depends on; None where only the check itself can tell."""
+        if self._freed:  # a view of a freed array may have the address of a live one
+            return None
+        found = self._backend.facts(args)
+        return None if found is None else (SymmetricArrays.changes, *found)
 
     def _check_lives(self, array: Any) -> None:
         """Raise ValueError for a freed array or a view of one, whose memory may be that of a newer array by now."""
