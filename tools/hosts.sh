@@ -25,8 +25,8 @@ if [ -z "${HOSTS:-}" ]; then # the machine: become "login", the first process of
     # Not root, or root of a container: user namespaces may do.
     if ! unshare "${spaces[@]}" true 2>/dev/null; then spaces+=(--user --map-root-user); fi
     if ! why=$(unshare "${spaces[@]}" ip link add switch type bridge 2>&1); then
-        echo "hosts.sh: no hosts here: this machine refuses namespaces or a bridge (${why##*$'\n'}): run it as root, in a" \
-            "container with --privileged; or let MPICH act as if on two nodes: MPIR_CVAR_NUM_CLIQUES=2 mpirun ..." >&2
+        echo "hosts.sh: no hosts here: this machine refuses namespaces or a bridge (${why##*$'\n'}): run it as" \
+            "root, in a container with --privileged; or make MPICH see two nodes: MPIR_CVAR_NUM_CLIQUES=2 mpirun ..." >&2
         exit 125
     fi
     HOSTS=$(realpath "$0") setpriv --pdeathsig KILL unshare "${spaces[@]}" bash "$0" "$@" <&0 &
