@@ -30,6 +30,10 @@ class _Process:
         for word, name in ((remote.ISEND, "Isend"), (remote.IRECV, "Irecv"), (remote.TEST, "Test")):
             self.words[word] = ctypes.cast(getattr(self.mpi, f"MPI_{name}"), ctypes.c_void_p).value or 0
         self.address = self.words.ctypes.data
+        self.open: list[Channel] = []
+        self._thread: threading.Thread | None = None
+        key = MPI.Comm.Create_keyval(delete_fn=self._stop)
+        MPI.COMM_SELF.Set_attr(key, None)  # which MPI_Finalize deletes before all else
         if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
             if ending.rank == 0:
                 warnings.warn(
@@ -42,12 +46,14 @@ class _Process:
         serve = callable_of("serve")
         self._thread = threading.Thread(target=serve, args=(self.address,), name="pennympi receiver", daemon=True)
         self._thread.start()
-        key = MPI.Comm.Create_keyval(delete_fn=self._stop)
-        MPI.COMM_SELF.Set_attr(key, None)  # which MPI_Finalize deletes before all else
 
     def _stop(self, *ignored: object) -> None:
+        """End the thread, and the channels of teams that are still open, before MPI ends."""
         self.words[remote.STOP] = 1
-        self._thread.join()
+        if self._thread:
+            self._thread.join()
+        for channel in tuple(self.open):
+            channel.close()
 
 
 _process = cache(_Process)
@@ -96,6 +102,7 @@ class Channel:
             words[slots], words[requests] = self._slots[k].ctypes.data, self._requests[k].ctypes.data
         self.heard = [self._heard.ctypes.data + 8 * pe for pe in range(n_pes)]
         callable_of("begin")(self._process.address, self.address)
+        self._process.open.append(self)
         job.rendezvous("start of a channel between nodes")  # before this, no PE sends
 
     @staticmethod
@@ -106,6 +113,7 @@ class Channel:
 
     def close(self) -> None:
         """Stop receiving.  All PEs have ended their calls."""
+        self._process.open.remove(self)
         callable_of("end")(self._process.address, self.address)
         mpi, at, status = self._process.mpi, self._requests[0].ctypes.data, self._status.ctypes.data
         for k in range(remote.N_SLOTS):
