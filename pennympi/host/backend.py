@@ -42,6 +42,7 @@ class HostBackend:
     threads = 1
     has_streams = False
     needs_scratch = True
+    registers = False
     ll128_safe = True
 
     def __init__(self, job: Any, heap_bytes: int | None):
