@@ -43,6 +43,7 @@ class Backend(Protocol):
     has_streams:  launches return at once and run in streams, which can be captured in graphs
     order:        of the launches of this process that wait for peers
     needs_scratch: ``combine`` uses its scratch, or puts to a PE that no pointer reaches start from the outbox
+    registers:    puts to a PE that no pointer reaches start from symmetric or registered memory, not from any
     ll128_safe:   a 128-byte line written by a warp reaches every peer at once
     multicast:    the multicast primitives reach all PEs
     """
@@ -56,6 +57,7 @@ class Backend(Protocol):
     has_streams: bool
     order: Order
     needs_scratch: bool
+    registers: bool
     ll128_safe: bool
     multicast: bool
 

@@ -26,7 +26,9 @@ ALIVE = 20  # address of (n_pes,) words about each PE's last sign of life (job/l
 OWN_ALIVE = 21  # host backend: address of the number of this process's own words; their addresses follow it
 SHARED = 22  # cuda backend: address of a word that the first wait to give up takes; the number of teams of this process,
 # and the address of each one's ``ctx``, follow
-DELTAS = 23
+NETWORK = 23  # host backend: address of the words of this team's channel to other nodes (host/remote.py), 0: it has none
+SEND, GET, PROGRESS = 24, 25, 26  # host backend: addresses of the compiled functions of that channel, 0 where it has none
+DELTAS = 27
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 

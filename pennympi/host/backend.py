@@ -1,4 +1,4 @@
-"""The host backend: PEs of one node, shared memory, NumPy arrays."""
+"""The host backend: shared memory inside a node, MPI between nodes, NumPy arrays."""
 
 import ctypes
 import os
@@ -13,6 +13,7 @@ from ..arrays.dtypes import TABLE, DType
 from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.bind import parameters
+from ..compile.context import UNREACHABLE
 from ..compile.options import PLAIN, KernelOptions
 from ..errors import PennympiError, Record, Unsupported, recorded_failure
 from ..job import liveness
@@ -20,11 +21,13 @@ from ..job.job import open_jobs
 from ..memory.order import Order
 from ..settings import setting
 from ..units import size_text
-from . import arrays, streams
+from ..wall_time import timed
+from . import arrays, network, streams
 from .compile import compiled
 from .heap import Heap
 from .launch import HostKernel
 from .primitives import HASTY_SPINS, PATIENT_SPINS
+from .remote import address_of
 
 BYTE = TABLE["uint8"]
 
@@ -39,10 +42,11 @@ class HostBackend:
     threads = 1
     has_streams = False
     needs_scratch = True
+    registers = False
     ll128_safe = True
 
     def __init__(self, job: Any, heap_bytes: int | None):
-        self.comm, self._find_call = job.comm, job.control.find
+        self.comm, self._find_call, self._near = job.comm, job.control.find, job.control.n_local
         self.multicast: bool = setting("PENNYMPI_MULTICAST")
         self.device_name = processor()
         self._heap = Heap(job, heap_bytes)
@@ -53,11 +57,22 @@ class HostBackend:
         self.ctx = np.zeros(ctx_words.DELTAS + self.comm.size, np.int64)
         self.ctx[ctx_words.ME], self.ctx[ctx_words.N_PES] = self.comm.rank, self.comm.size
         self.ctx[ctx_words.TIMEOUT_NS] = int(self.timeout_s * 1e9)
-        cores = set().union(*job.gather(os.sched_getaffinity(0), "count of cores"))
+        affinities = job.gather(os.sched_getaffinity(0), "count of cores")
+        cores = set().union(*(affinities[pe] for pe in job.control.pes))
         running = max(job.control.n_local for job in open_jobs)  # a row's PEs share the cores with other rows
         self.ctx[ctx_words.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
         self.ctx[ctx_words.RECORD] = self._record.ctypes.data
-        self._alive = np.array([job.control.last_alive_address(pe) for pe in range(self.comm.size)], np.int64)
+        alive = [job.control.last_alive_address(pe) for pe in range(self.comm.size)]
+        self._channel = None
+        if UNREACHABLE in self._heap.deltas:
+            with timed("channel to other nodes"):
+                self._channel = network.Channel(job, self._heap.base, alive[job.me])
+            self.ctx[ctx_words.NETWORK] = self._channel.address
+            self.ctx[ctx_words.SEND], self.ctx[ctx_words.GET] = address_of("send"), address_of("get")
+            self.ctx[ctx_words.PROGRESS] = address_of("progress")
+            alive = [near or far for near, far in zip(alive, self._channel.heard, strict=True)]
+            self.multicast = False  # it reads the peers' memory by pointers
+        self._alive = np.array(alive, np.int64)
         self.ctx[ctx_words.ALIVE], self.ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address
         self.ctx[ctx_words.ABORT] = liveness.watch_words_address
         self.ctx[ctx_words.DELTAS :] = self._heap.deltas
@@ -98,10 +113,10 @@ class HostBackend:
         return any(heap.taken(address) for heap in Heap.of_teams)
 
     def delta(self, pe: int) -> int | None:
-        return self._heap.deltas[pe]
+        return self._heap.deltas[pe] if self.puts_by_pointer(pe) else None
 
     def puts_by_pointer(self, pe: int) -> bool:
-        return True
+        return self._heap.deltas[pe] != UNREACHABLE
 
     span = staticmethod(arrays.span)  # called by every call: one frame less
     facts = staticmethod(arrays.facts)
@@ -137,7 +152,7 @@ class HostBackend:
         record = Record(self.comm.rank, source, self.call_names.get(number, "a kernel"), epoch, found, bool(signed))
         return recorded_failure(record, self.timeout_s, self._find_call)
 
-    # transfers: a store is all there is
+    # transfers: kernels make all but these
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         return False
 
@@ -145,7 +160,10 @@ class HostBackend:
         return False
 
     def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
-        ctypes.memmove(address + self._heap.deltas[pe], address, nbytes)
+        if self.puts_by_pointer(pe):
+            ctypes.memmove(address + self._heap.deltas[pe], address, nbytes)
+        else:
+            network.send(self.ctx_address, address, nbytes, pe)
 
     def hold_if_given_up(self, stream: int) -> None:
         pass  # the launch has raised
@@ -167,12 +185,15 @@ class HostBackend:
         return self._sent.copy()
 
     def describe(self) -> list[tuple[str, str]]:
+        beyond = f"of the node's {self._near} PEs, MPI to the others" if self._channel else "all to all"
         return [
             ("heap", f"{size_text(self._heap.size_bytes)} a PE in memory that the node shares"),
-            ("links", "shared memory, all to all"),
+            ("links", f"shared memory, {beyond}"),
         ]
 
     def close(self, kept: Collection[int] = ()) -> None:
+        if self._channel:
+            self._channel.close()
         self._heap.close(kept)
 
 

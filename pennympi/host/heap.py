@@ -1,4 +1,4 @@
-"""The symmetric heap of a node: memory that every PE maps, one part for each PE."""
+"""The symmetric heap: on each node memory that its PEs map, one part for each PE, of the same size on all nodes."""
 
 from collections.abc import Collection
 from typing import Any, ClassVar
@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays.dtypes import DType
-from ..errors import SymmetricHeapExhausted, Unsupported
+from ..compile.context import UNREACHABLE
+from ..errors import SymmetricHeapExhausted
 from ..job.job import Job
 from ..job.shared_memory import SharedMemory, room_bytes
 from ..memory.freelist import FreeList, aligned
@@ -23,7 +24,7 @@ class Heap:
 
     size_bytes: of each PE's part, the largest that a PE asks for
     base:       address of this PE's part
-    deltas:     what to add to an address of this PE's part to get that of each PE's instance
+    deltas:     what to add to an address of this PE's part to get that of each PE's instance; UNREACHABLE on other nodes
     of_teams:   the heaps of all teams of this process
     Pages are taken as they are allocated, by all PEs or by none.
     """
@@ -31,22 +32,23 @@ class Heap:
     of_teams: ClassVar[list["Heap"]] = []
 
     def __init__(self, job: Job, heap_bytes: int | None):
-        self._job, n_pes = job, job.n_pes
-        if job.control.n_local != n_pes:
-            raise Unsupported(
-                f"the host backend joins PEs of one node, and this communicator's {n_pes} PEs are on several; "
-                "use the cuda backend there, or split the communicator by node"
-            )
-        said = self._gather((heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE") or 0, room_bytes()))
-        request, room = max(said)[0], min(room for _, room in said) // n_pes
+        self._job = job
+        said = self._gather((heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE") or 0, self._room_bytes()))
+        request, room = max(said)[0], min(room for _, room in said)
         if request > room:
             raise SymmetricHeapExhausted(request, room, REMEDY)
         part_bytes = request or min(DEFAULT_BYTES, room // 2)
         self._memory = SharedMemory(self._gather, job.me, job.control.pes, part_bytes, "a symmetric heap", whole=False)
         self.size_bytes, self.base = self._memory.part_bytes, self._memory.address
-        self.deltas = [address - self.base for address in self._memory.addresses]
+        self.deltas = [UNREACHABLE] * job.n_pes
+        for pe, address in zip(job.control.pes, self._memory.addresses, strict=True):
+            self.deltas[pe] = address - self.base
         self._free, self._reserved_bytes = FreeList(self.size_bytes), 0
         self.of_teams.append(self)
+
+    def _room_bytes(self) -> int:
+        """What a PE of this node may still take."""
+        return room_bytes() // self._job.control.n_local
 
     def _gather(self, data: Any) -> list[Any]:
         return self._job.gather(data, "growth of the symmetric heap")
@@ -74,7 +76,7 @@ class Heap:
             return
         goal = min(self.size_bytes, max(-(-end // STEP_BYTES) * STEP_BYTES, start + start // 4))
         if (goal - start) * self._job.n_pes >= CHECKED_BYTES:  # Linux grants what it does not have, and kills later
-            room = min(self._gather(room_bytes())) // self._job.n_pes
+            room = min(self._gather(self._room_bytes()))
             goal = max(end, min(goal, start + room))
             if goal - start > room:
                 raise SymmetricHeapExhausted(nbytes, room, f"the node has no more memory; {REMEDY}")

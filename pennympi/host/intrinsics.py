@@ -77,6 +77,39 @@ def call_loop(typing, function, ctx, dst, part, src, count):
     return types.void(*(types.int64,) * 6), code
 
 
+def _caller(n_args):
+    """A call of a C function by its address; int64 is passed as int and pointers are.  Returns its int."""
+
+    def code(context, b, signature, args):
+        kind = ir.FunctionType(ir.IntType(32), [_I64] * n_args)
+        return b.sext(b.call(b.inttoptr(args[0], ir.PointerType(kind)), args[1:]), _I64)
+
+    return types.int64(*(types.int64,) * (1 + n_args)), code
+
+
+@intrinsic
+def call_3(typing, function, a, b, c):
+    """Call the C function at an address."""
+    return _caller(3)
+
+
+@intrinsic
+def call_7(typing, function, a, b, c, d, e, f, g):
+    """Call the C function at an address."""
+    return _caller(7)
+
+
+@intrinsic
+def take(typing, address):
+    """Whether the int64 at ``address`` was 0 and is now 1, for one thread alone (acquire)."""
+
+    def code(context, b, signature, args):
+        pair = b.cmpxchg(b.inttoptr(args[0], _WORD), ir.Constant(_I64, 0), ir.Constant(_I64, 1), "acquire", "monotonic")
+        return b.extract_value(pair, 1)
+
+    return types.boolean(types.int64), code
+
+
 _RELAX = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}.get(platform.machine())
 
 
@@ -107,15 +140,16 @@ def sched_yield(typing):
 
 
 @intrinsic
-def nap(typing):
-    """Sleep for the least time that the system can, about 50 us."""
+def nap(typing, us):
+    """Sleep for some microseconds, at least about 50."""
 
     def code(context, b, signature, args):
         kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32)])
-        b.call(cgutils.get_or_insert_function(b.module, kind, "usleep"), [ir.Constant(ir.IntType(32), 1)])
+        function = cgutils.get_or_insert_function(b.module, kind, "usleep")
+        b.call(function, [b.trunc(args[0], ir.IntType(32))])
         return context.get_dummy_value()
 
-    return types.void(), code
+    return types.void(types.int64), code
 
 
 def _clock(number):

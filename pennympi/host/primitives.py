@@ -6,11 +6,13 @@ from typing import Any
 import numba
 
 from ..compile import context as ctx_words
-from ..compile.context import BEHIND, ROUNDS
+from ..compile.context import BEHIND, ROUNDS, UNREACHABLE
 from ..errors import INTERRUPTED
 from ..job.liveness import ABORT, LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
 from ..kernels.block import POISON
 from .intrinsics import (
+    call_3,
+    call_7,
     call_loop,
     copy_bytes,
     load_acquire,
@@ -109,38 +111,64 @@ def count_sent(ctx, nbytes, pe):
         store_word(sent + 8 * pe, load_word(sent + 8 * pe) + nbytes)
 
 
+@numba.njit(**OPTIONS)
+def remote(ctx, pe):
+    """Whether no pointer reaches PE pe."""
+    return load_word(ctx + 8 * (ctx_words.DELTAS + pe)) == UNREACHABLE
+
+
+@numba.njit(**OPTIONS)
+def send_message(ctx, dst, src, nbytes, signal, value, pe):
+    """Put to a PE of another node, then set its signal unless that is 0 (remote.py)."""
+    call_7(load_word(ctx + 8 * ctx_words.SEND), ctx, dst, src, nbytes, signal, value, pe)
+
+
 @body
 def put(ctx, dst, src, nbytes, pe):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:  # a peer may still read what garbage would overwrite
         count_sent(ctx, nbytes, pe)
-        copy_bytes(at(ctx, dst, pe), src, nbytes)
+        if remote(ctx, pe):
+            send_message(ctx, dst, src, nbytes, 0, 0, pe)
+        else:
+            copy_bytes(at(ctx, dst, pe), src, nbytes)
 
 
 @body
 def staged(ctx, room, src, nbytes, pe):
-    return src  # a put is a copy, and done when it returns
+    return src  # which is free again when a put returns
 
 
 @body
 def get(ctx, dst, src, nbytes, pe):
-    copy_bytes(dst, at(ctx, src, pe), nbytes)
+    if remote(ctx, pe):
+        call_7(load_word(ctx + 8 * ctx_words.GET), ctx, dst, src, nbytes, 0, 0, pe)
+    else:
+        copy_bytes(dst, at(ctx, src, pe), nbytes)
 
 
 @numba.njit(**OPTIONS)
 def send(ctx, signal, value, pe):
     """Set a word of PE pe, poisoned if this PE has given up."""
-    store_release(at(ctx, signal, pe), value | load_word(ctx + 8 * ctx_words.GAVE_UP))
+    value |= load_word(ctx + 8 * ctx_words.GAVE_UP)
+    if remote(ctx, pe):
+        send_message(ctx, 0, 0, 0, signal, value, pe)
+    else:
+        store_release(at(ctx, signal, pe), value)
 
 
 @body
 def put_signal(ctx, dst, src, nbytes, signal, value, pe):
-    put(ctx, dst, src, nbytes, pe)
-    send(ctx, signal, value, pe)
+    if remote(ctx, pe) and load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:
+        count_sent(ctx, nbytes, pe)
+        send_message(ctx, dst, src, nbytes, signal, value, pe)
+    else:
+        put(ctx, dst, src, nbytes, pe)
+        send(ctx, signal, value, pe)
 
 
 @body
 def fence(ctx):
-    pass  # a signal is a release store
+    pass  # a signal is a release store, or a message that comes after those before it
 
 
 @body
@@ -186,9 +214,12 @@ def wait_signed(ctx, signal, value, source):
 @numba.njit(**OPTIONS)
 def pause(ctx, spins, since_ns, source):
     """Between two polls of a signal: what the last ``look`` said."""
+    progress = load_word(ctx + 8 * ctx_words.PROGRESS)
+    if progress != 0:
+        call_3(progress, ctx, source, 0)
     patience = load_word(ctx + 8 * ctx_words.PATIENCE)
     if spins >= patience:
-        nap()
+        nap(1)
     elif spins >= SPINS_BEFORE_YIELD:
         sched_yield()
     else:

@@ -1,0 +1,126 @@
+"""A team's channel to PEs of other nodes: MPI's handles, slots and words for the compiled functions of remote.py.
+
+One thread of the process receives while the program computes.  It calls MPI, so MPI must allow several threads.
+"""
+
+import ctypes
+import threading
+import warnings
+from functools import cache
+
+import numpy as np
+from mpi4py import MPI
+
+from ..job import ending
+from ..job.job import Job
+from . import remote
+from .remote import callable_of
+
+MOST_CHANNELS = 4096
+STATUS_BYTES = 2 * remote.IN_STATUS
+HANDLE_BYTES = {4: ctypes.c_int32, 8: ctypes.c_int64}
+
+
+class _Process:
+    """What the channels of this process share: the words, and the receiving thread."""
+
+    def __init__(self) -> None:
+        self.mpi = ctypes.CDLL(MPI.__file__)
+        self.words = np.zeros(remote.CHANNELS + MOST_CHANNELS, np.int64)
+        for word, name in ((remote.ISEND, "Isend"), (remote.IRECV, "Irecv"), (remote.TEST, "Test")):
+            self.words[word] = ctypes.cast(getattr(self.mpi, f"MPI_{name}"), ctypes.c_void_p).value or 0
+        self.address = self.words.ctypes.data
+        self.open: list[Channel] = []
+        self._thread: threading.Thread | None = None
+        key = MPI.Comm.Create_keyval(delete_fn=self._stop)
+        MPI.COMM_SELF.Set_attr(key, None)  # which MPI_Finalize deletes before all else
+        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+            if ending.rank == 0:
+                warnings.warn(
+                    "MPI was not started with MPI_THREAD_MULTIPLE, so no thread of pennympi receives: what PEs of other "
+                    "nodes put arrives only while this PE waits in a call of pennympi, and a PE that computes for longer "
+                    "than PENNYMPI_TIMEOUT_S is taken for dead.  Let mpi4py start MPI as it does by itself",
+                    stacklevel=2,
+                )
+            return
+        serve = callable_of("serve")
+        self._thread = threading.Thread(target=serve, args=(self.address,), name="pennympi receiver", daemon=True)
+        self._thread.start()
+
+    def _stop(self, *ignored: object) -> None:
+        """End the thread, and the channels of teams that are still open, before MPI ends."""
+        self.words[remote.STOP] = 1
+        if self._thread:
+            self._thread.join()
+        for channel in tuple(self.open):
+            channel.close()
+
+
+_process = cache(_Process)
+
+
+class Channel:
+    """The channel of one team.  Making it is collective.
+
+    base:        address of this PE's part of the symmetric heap
+    own_alive:   address of the word with this PE's last sign of life (job/liveness.py)
+    address:     of its words;  heard: addresses of the words with each PE's last sign of life, for PEs of other nodes
+    """
+
+    def __init__(self, job: Job, base: int, own_alive: int):
+        self._process, comm, n_pes = _process(), job.comm, job.n_pes
+        self._words = words = np.zeros(remote.CHANNEL_WORDS, np.int64)
+        self.address = words.ctypes.data
+        told = job.gather((base, self.address + 8 * remote.GOT), "start of a channel between nodes")
+        self._heard, self._asked = np.zeros(n_pes, np.int64), np.zeros((4 * n_pes, remote.ASKED_WORDS), np.int64)
+        self._moved, self._their_got = (
+            np.array(one, np.int64) for one in ([at - base for at, _ in told], [got for _, got in told])
+        )
+        self._status = np.zeros(STATUS_BYTES, np.uint8)
+        self._slots = np.zeros((3, remote.N_SLOTS, remote.SLOT_BYTES), np.uint8)
+        null = self._handle(MPI.REQUEST_NULL)
+        self._requests = np.full((3, remote.N_SLOTS), null, np.int64)
+        words[[remote.LARGE_REQUEST, remote.LARGE_OUT_REQUEST]] = null
+        for word, value in {
+            remote.PROCESS: self._process.address,
+            remote.COMM: self._handle(comm),
+            remote.BYTE: self._handle(MPI.BYTE),
+            remote.ANY_SOURCE: MPI.ANY_SOURCE,
+            remote.ME: job.me,
+            remote.STATUS: self._status.ctypes.data,
+            remote.ASKED: self._asked.ctypes.data,
+            remote.MOST_ASKED: len(self._asked),
+            remote.MOVED: self._moved.ctypes.data,
+            remote.THEIR_GOT: self._their_got.ctypes.data,
+            remote.HEARD: self._heard.ctypes.data,
+            remote.OWN_ALIVE: own_alive,
+        }.items():
+            words[word] = value
+        for k, (slots, requests) in enumerate(
+            ((remote.IN, remote.IN_REQUESTS), (remote.OUT, remote.OUT_REQUESTS), (remote.REPLIES, remote.REPLY_REQUESTS))
+        ):
+            words[slots], words[requests] = self._slots[k].ctypes.data, self._requests[k].ctypes.data
+        self.heard = [self._heard.ctypes.data + 8 * pe for pe in range(n_pes)]
+        callable_of("begin")(self._process.address, self.address)
+        self._process.open.append(self)
+        job.rendezvous("start of a channel between nodes")  # before this, no PE sends
+
+    @staticmethod
+    def _handle(handle: object) -> int:
+        """An MPI handle as the int64 that C code gets."""
+        kind = HANDLE_BYTES[MPI._sizeof(handle)]
+        return kind.from_address(MPI._addressof(handle)).value
+
+    def close(self) -> None:
+        """Stop receiving.  All PEs have ended their calls."""
+        self._process.open.remove(self)
+        callable_of("end")(self._process.address, self.address)
+        mpi, at, status = self._process.mpi, self._requests[0].ctypes.data, self._status.ctypes.data
+        for k in range(remote.N_SLOTS):
+            mpi.MPI_Cancel(ctypes.c_void_p(at + 8 * k))
+            mpi.MPI_Wait(ctypes.c_void_p(at + 8 * k), ctypes.c_void_p(status))
+
+
+def send(ctx_address: int, address: int, nbytes: int, pe: int) -> None:
+    """Put symmetric memory to its instance on a PE of another node."""
+    callable_of("send")(ctx_address, address, address, nbytes, 0, 0, pe)
