@@ -26,9 +26,11 @@ if [ -z "${HOSTS:-}" ]; then # the machine: become "login", the first process of
     if ! unshare "${spaces[@]}" true 2>/dev/null; then spaces+=(--user --map-root-user); fi
     if ! why=$(unshare "${spaces[@]}" ip link add switch type bridge 2>&1); then
         echo "hosts.sh: no hosts here: this machine refuses namespaces or a bridge (${why##*$'\n'}): run it as" \
-            "root, in a container with --privileged; or make MPICH see two nodes: MPIR_CVAR_NUM_CLIQUES=2 mpirun ..." >&2
+            "root, in a container with --privileged; or let PENNYMPI_NODE split one host (docs/guides/hosts.md)" >&2
         exit 125
     fi
+    HOSTS_DIR=$(mktemp -d) && trap 'rmdir "$HOSTS_DIR"' EXIT
+    export HOSTS_DIR
     HOSTS=$(realpath "$0") setpriv --pdeathsig KILL unshare "${spaces[@]}" bash "$0" "$@" <&0 &
     wait $! # rather than exec: unshare would not hear a signal that ends this script
     exit
@@ -44,17 +46,16 @@ done
 slots=${SLOTS:-$(((ranks + n - 1) / n))}
 
 hostname login
-mount -t tmpfs tmpfs /mnt # what the hosts share, gone with the namespace
+mount -t tmpfs tmpfs "$HOSTS_DIR" # what the hosts share, gone with the namespace
 mount -t tmpfs -o "$shm" tmpfs /dev/shm
-export HOSTS_DIR=/mnt
 ip link set lo up
 ip link add switch mtu "$mtu" type bridge
 ip link set switch up
 ip addr add "$net.254/24" dev switch
 names="127.0.0.1 localhost"$'\n'"$net.254 login"
 for ((i = 0; i < n; i++)); do names+=$'\n'"$net.$((i + 1)) host$i"; done
-echo "$names" >$HOSTS_DIR/names
-mount --bind $HOSTS_DIR/names /etc/hosts
+echo "$names" >"$HOSTS_DIR/names"
+mount --bind "$HOSTS_DIR/names" /etc/hosts
 
 for ((i = 0; i < n; i++)); do
     host=host$i
@@ -73,13 +74,15 @@ for ((i = 0; i < n; i++)); do
         tc qdisc add dev "port$i" "${limit[@]}"
         nsenter -t "$pid" -n tc qdisc add dev eth0 "${limit[@]}"
     fi
-    echo "$host:$slots" >>$HOSTS_DIR/mpich
-    echo "$host slots=$slots" >>$HOSTS_DIR/openmpi
+    echo "$host:$slots" >>"$HOSTS_DIR/mpich"
+    echo "$host slots=$slots" >>"$HOSTS_DIR/openmpi"
 done
 
-export HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC="$HOSTS" HYDRA_HOST_FILE=$HOSTS_DIR/mpich
+export HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC="$HOSTS" HYDRA_HOST_FILE="$HOSTS_DIR/mpich"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export PRTE_MCA_plm_ssh_agent="$HOSTS" PRTE_MCA_plm_ssh_no_tree_spawn=1 PRTE_MCA_prte_default_hostfile=$HOSTS_DIR/openmpi
+export PRTE_MCA_plm_ssh_agent="$HOSTS" PRTE_MCA_plm_ssh_no_tree_spawn=1 # Open MPI 5; below, 4
+export PRTE_MCA_prte_default_hostfile="$HOSTS_DIR/openmpi"
 export PRTE_MCA_rmaps_default_mapping_policy=slot PRTE_MCA_hwloc_default_binding_policy=none
-export OMPI_MCA_plm_rsh_agent="$HOSTS" OMPI_MCA_plm_rsh_no_tree_spawn=1 OMPI_MCA_orte_default_hostfile=$HOSTS_DIR/openmpi
+export OMPI_MCA_plm_rsh_agent="$HOSTS" OMPI_MCA_plm_rsh_no_tree_spawn=1
+export OMPI_MCA_orte_default_hostfile="$HOSTS_DIR/openmpi"
 "$@"
