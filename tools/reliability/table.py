@@ -6,6 +6,7 @@ from . import (
     arithmetic,
     cache_damage,
     faults,
+    hosts,
     launchers,
     memory,
     mismatches,
@@ -20,6 +21,7 @@ from .case import Row
 _MODULES = (
     arithmetic,
     faults,
+    hosts,
     mismatches,
     misuse,
     memory,

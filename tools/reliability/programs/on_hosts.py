@@ -1,0 +1,87 @@
+"""on_hosts.py STRIKE COMMAND...: runs a command between the hosts of tools/hosts.sh, and strikes host1 at its line "ready".
+
+STRIKE: none; vanish: host1 is gone with all that runs there; down: its link ends; down-2: for two seconds; slow: its link
+has a hundredth of its speed (RATE=1gbit) from then on
+Prints "fault <time>" as it strikes, and five seconds after the command "left on <host>: ..." for what still runs there or
+lies in its /dev/shm.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HOSTS, FOLDER = os.environ["HOSTS"], Path(os.environ["HOSTS_DIR"])
+LEFT_S = 5.0
+SLOW = ["root", "tbf", "rate", "10mbit", "burst", "256k", "latency", "50ms"]  # a hundredth of RATE=1gbit
+
+
+def first_of(host):
+    """The process whose end is that of a host."""
+    return int((FOLDER / f"{host}.pid").read_text())
+
+
+def link(state):
+    subprocess.run(["ip", "link", "set", "port1", state], check=True)
+
+
+def slow():
+    for where in (["dev", "port1"], ["dev", "eth0"]):
+        line = ["tc", "qdisc", "replace", *where, *SLOW]
+        subprocess.run(line if where[1] == "port1" else [HOSTS, "host1", *line], check=True)
+
+
+def down_for_two_seconds():
+    link("down")
+    time.sleep(2)
+    link("up")
+
+
+STRIKES = {
+    "none": lambda: None,
+    "vanish": lambda: os.kill(first_of("host1"), signal.SIGKILL),
+    "down": lambda: link("down"),
+    "down-2": down_for_two_seconds,
+    "slow": slow,
+}
+
+
+def left_on(host):
+    """What runs on a host beside its first process and that one's sleep, and what is in its /dev/shm."""
+    first, found = first_of(host), []
+    try:
+        space = os.readlink(f"/proc/{first}/ns/pid")
+        found += os.listdir(f"/proc/{first}/root/dev/shm")
+    except OSError:
+        return []  # the host is gone
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(process / "ns" / "pid") == space and (process / "stat").read_text().split()[2] != "Z":
+                found.append((process / "cmdline").read_text().replace("\0", " ").strip())
+        except OSError:
+            pass  # it has ended
+    return [what for what in found if what != "sleep infinity" and "sleep infinity & wait" not in what]
+
+
+def main():
+    strike, command = sys.argv[1], sys.argv[2:]
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    for line in job.stdout:
+        print(line, end="", flush=True)
+        if line.strip() == "ready":
+            print("fault", time.time(), flush=True)
+            STRIKES[strike]()
+    status = job.wait()
+    print("ended", time.time(), flush=True)
+    hosts, limit_s = sorted(path.stem for path in FOLDER.glob("*.pid")), time.monotonic() + LEFT_S
+    while any(map(left_on, hosts)) and time.monotonic() < limit_s:
+        time.sleep(0.1)
+    for host in hosts:
+        if left := left_on(host):
+            print(f"left on {host}: {', '.join(left)}", flush=True)
+    sys.exit(status if status >= 0 else 128 - status)
+
+
+main()
