@@ -168,7 +168,8 @@ def put_signal(ctx: int, dst: int, src: int, nbytes: int, signal: int, value: in
 
 @_primitive
 def fence(ctx: int) -> None:
-    """Complete this block's earlier puts before its later signals, to every PE.  Their sources are free again."""
+    """Whoever sees a later signal of this block sees its earlier puts to the same PE, whose sources are free again.
+    A third PE that is told of them may be too early: messages between hosts are in order for each pair of PEs alone."""
 
 
 @_primitive

@@ -4,12 +4,21 @@ A fresh seed each time, which a failure names; PENNYMPI_MACHINE_SEED repeats one
 ``python -m tests.machine --minutes 60``.
 """
 
+from random import Random
+
 import pytest
+from machine.bodies import bound
+from machine.device import Launch, Machine
 from machine.known import KNOWN
+from machine.network import COPIED, NETWORKS
 from machine.program import all_cases, key, mixtures, run
 from seed import SEED
 
+from pennympi.kernels.algorithm import Place
+from pennympi.kernels.block import fence, put, signal, wait
+
 PROGRAMS = 2  # of each case
+SENT = 3  # words
 CASES = all_cases()
 RIGHT = [case for case in CASES if key(case) not in KNOWN]
 
@@ -31,3 +40,42 @@ def test_all_rows(case):
 def test_known_faults_are_rows():
     """The list of known faults names nothing that is not there."""
     assert {key(case) for case in CASES} >= KNOWN
+
+
+def relayed(ctx: int, by: int, to: int, words: int, told: int):
+    """PE 0 puts words to PE ``to``, and tells it, or tells PE ``by`` that does."""
+    if ctx == 0:
+        put(ctx, words, words, 8 * SENT, to)
+        fence(ctx)
+        signal(ctx, told, 1, by)
+    if ctx == by:
+        wait(ctx, told, 1, 0)
+    if ctx == by != to:
+        signal(ctx, told, 1, to)
+    if ctx == to != by:
+        wait(ctx, told, 1, by)
+
+
+def finds_all(network, by, seed):
+    """Whether PE 2, once it is told, has what PE 0 has put."""
+    machine, found = Machine(network, Place((0, 1, 2)), Random(seed)), []
+    words, told = machine.memory.allocate(8 * SENT), machine.memory.allocate(8)
+    own = [words_of_pe[words >> 3 : (words >> 3) + SENT] for words_of_pe in machine.memory.words]
+    own[0][:] = memoryview(bytearray(b"\1" * 8 * SENT)).cast("q")
+    for pe in machine.pes:
+        launch = Launch("relayed", bound(relayed), (pe.me, by, 2, words, told))
+        if pe.me == 2:
+            launch.end = lambda: found.extend(own[2])
+        pe.issue([launch])
+    machine.run()
+    return found == list(own[0])
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_fence_orders_puts_before_signals_to_their_pe(network):
+    assert all(finds_all(network, 2, f"{SEED}/{k}") for k in range(40))
+
+
+def test_a_fence_says_nothing_to_a_third_pe():
+    """Where messages go by MPI between hosts: they are in order for each pair of PEs alone."""
+    assert not all(finds_all(COPIED, 1, f"{SEED}/{k}") for k in range(40))

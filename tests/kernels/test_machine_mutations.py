@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 from machine.faults import Fault
 from machine.mutations import Mutation, changed, mutated
-from machine.network import ANY_ORDER, IN_ORDER, POINTER
+from machine.network import ANY_ORDER, COPIED, IN_ORDER, POINTER
 from machine.program import PLAIN, SYMMETRIC, TABLES, Case, run
 from machine.solver import SOLVER
 from seed import SEED
@@ -18,12 +18,14 @@ PLANTED = [
     ("allreduce", "ring", POINTER, Mutation("early", "wait")),
     ("allreduce", "multi_ring", IN_ORDER, Mutation("early", "wait", 0, "receive_step")),
     ("all_gather", "direct", POINTER, Mutation("early", "wait_all", 0, "exchange_rows")),
+    ("allreduce", "halving_doubling", COPIED, Mutation("early", "wait")),
     # a wait that is missing
     ("broadcast", "ring", POINTER, Mutation("drop", "wait", 1)),
     ("broadcast", "packets", POINTER, Mutation("drop", "wait_all")),
     ("broadcast", "spread", POINTER, Mutation("drop", "wait_all")),
     ("reduce", "direct", POINTER, Mutation("drop", "wait")),
     ("allreduce", "nvls", POINTER, Mutation("drop", "meet_multicast", 1)),
+    ("all_gather", "ring", COPIED, Mutation("drop", "wait")),
     # one parity for two, two quarters for four
     ("allreduce", "ring", POINTER, Mutation("one parity")),
     ("allreduce", "one_shot_packets", POINTER, Mutation("one parity")),
@@ -39,6 +41,7 @@ PLANTED = [
     ("allreduce", "tree", POINTER, Mutation("signal first", "put_signal", 1, "send_up")),
     ("allreduce", "simple_ring", IN_ORDER, Mutation("signal first", "put_signal")),
     ("allreduce", "halving_doubling", ANY_ORDER, Mutation("apart", "put_signal", 0, "halve")),
+    ("reduce_scatter", "ring", COPIED, Mutation("signal first", "put_signal")),
     # a message beside its place, or none
     ("all_to_all", "pairwise", POINTER, Mutation("beside", "put_signal")),
     ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets", 0, "send_parts")),
@@ -63,7 +66,7 @@ def test_a_planted_fault_is_found(table, name, network, mutation):
     """In a bounded number of random programs."""
     one = mutated(TABLES[table][name], mutation)
     assert one is not None, f"the kernel of {name} has nothing to change: {mutation}"
-    case = Case(((table, name),), network, PLAIN if network == POINTER else SYMMETRIC)
+    case = Case(((table, name),), network, PLAIN if network in (POINTER, COPIED) else SYMMETRIC)
     print(f"PENNYMPI_MACHINE_SEED={SEED}: found in {programs_until_found(case, one)} programs")
 
 

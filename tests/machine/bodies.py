@@ -188,7 +188,7 @@ def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residua
 @body
 def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
     b = getcurrent()
-    beyond = [pe for pe in range(n_pes) if not b.network.by_pointer(me, pe)]
+    beyond = any(b.network.reads_later(me, pe) for pe in range(n_pes))
     result = scratch if beyond else out
     combine(ctx, result, slots, slot_bytes, src, count, scratch, me, n_pes)
     for k in range(1, n_pes):
@@ -209,7 +209,7 @@ def put(ctx, dst, src, nbytes, pe):
 @body
 def staged(ctx, room, src, nbytes, pe):
     b = getcurrent()
-    if b.network.by_pointer(b.pe, pe):
+    if not b.network.reads_later(b.pe, pe):
         return src
     copy(room, src, nbytes)
     return room

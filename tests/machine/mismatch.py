@@ -12,7 +12,7 @@ from .calls import Arrays, collective
 from .device import Launch, Machine
 from .faults import Fault
 from .memory import EPOCHS
-from .network import POINTER
+from .network import COPIED, POINTER
 from .program import MAX_BLOCKS, PLAIN, SYMMETRIC, TABLES, Case, place_for, runs_on
 from .workspaces import Workspace
 
@@ -35,7 +35,7 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, r
     machine = Machine(network, place, rng)
     machine.may_differ, machine.patience.ends, machine.patience.first = True, True, -1
     limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if place.n_pes <= 5 else 16384)
-    arrays = Arrays(machine, network == POINTER and "planned" not in table)
+    arrays = Arrays(machine, network in (POINTER, COPIED) and "planned" not in table)
     workspace = Workspace(machine, row, limits)
 
     def call(number: int, plan_number: int = 0) -> list[list[Launch]]:
@@ -86,7 +86,7 @@ def mismatch_cases(cases: list[Case]) -> list[tuple[str, str, str, str]]:
     for case in cases:
         table, name = case.rows[0]
         if table not in ("exchange", "one_sided", "solver") and case.arrays == (
-            PLAIN if case.network == POINTER and "planned" not in table else SYMMETRIC
+            PLAIN if case.network in (POINTER, COPIED) and "planned" not in table else SYMMETRIC
         ):
             found += [(table, name, case.network, differs) for differs in (WORDS, ALL)]
     return found

@@ -6,8 +6,10 @@ IN_ORDER   puts that NVSHMEM carries: they arrive later, in order for each pair 
            only then; a fence (NVSHMEM's quiet) waits until all that its block has sent is there
 ANY_ORDER  the same, but messages arrive in any order: the data of a put_signal before its signal, and what is
            behind a fence after what is before it; nothing else is ordered
+COPIED     messages of MPI between hosts: they arrive later, in order for each pair of PEs, packets too; their source,
+           of any memory, is read at once; a fence waits for nothing, so it orders what goes to the same PE alone
 
-PEs of one node reach each other by pointer in all three.
+PEs of one node reach each other by pointer in all of them.
 """
 
 from collections import deque
@@ -19,8 +21,8 @@ from .faults import Fault
 from .memory import POISON, Memory
 from .scheduler import Scheduler
 
-POINTER, IN_ORDER, ANY_ORDER = "pointer", "in_order", "any_order"
-NETWORKS = (POINTER, IN_ORDER, ANY_ORDER)
+POINTER, IN_ORDER, ANY_ORDER, COPIED = "pointer", "in_order", "any_order", "copied"
+NETWORKS = (POINTER, IN_ORDER, ANY_ORDER, COPIED)
 
 
 class Stores:
@@ -56,19 +58,22 @@ class Stores:
 
 
 class Message:
-    """A put, a signal, or both, under way by NVSHMEM.  Its source is read when it arrives."""
+    """A put, a signal, or both, under way.  source: bytes that the put reads part by part, when it arrives."""
 
-    def __init__(self, network: "Network", block: Any, to: int, parts: list, word: int, value: int):
+    def __init__(
+        self, network: "Network", block: Any, to: int, dst: int, source: np.ndarray, word: int, value: int, line: bool
+    ):
         self.pe, self.to, self.priority = block.pe, to, 0.0
-        self._network, self._block, self._parts, self._word, self._value = network, block, parts, word, value
+        self._network, self._block, self._dst, self._source = network, block, dst, source
+        self._parts = [] if not len(source) else [(0, len(source))] if line else network.scheduler.cuts(len(source))
+        self._word, self._value, self._line = word, value, line
 
     def step(self) -> bool:
         """Land one part; the signal after the last."""
         network = self._network
         if self._parts:
-            src, dst, nbytes = self._parts.pop(0)
-            memory = network.memory.bytes
-            network.land(self.to, dst, memory[self.pe][src : src + nbytes], False)
+            start, stop = self._parts.pop(0)
+            network.land(self.to, self._dst + start, self._source[start:stop], self._line)
             if self._parts or self._word:
                 return True
         if self._word:
@@ -104,6 +109,10 @@ class Network:
         """Whether PE ``me`` stores into PE ``pe``'s memory."""
         return self.kind == POINTER or self.node_of[me] == self.node_of[pe]
 
+    def reads_later(self, me: int, pe: int) -> bool:
+        """Whether the source of a put of PE ``me`` to PE ``pe`` must stay as it is when the put has returned."""
+        return self.kind in (IN_ORDER, ANY_ORDER) and not self.by_pointer(me, pe)
+
     def land(self, pe: int, dst: int, data: np.ndarray, line: bool) -> None:
         """Data become visible."""
         self.memory.bytes[pe][dst : dst + len(data)] = data
@@ -117,6 +126,8 @@ class Network:
 
     def arrived(self, block: Any) -> None:
         """A message of a block is complete."""
+        if self.kind == COPIED:
+            return
         block.under_way -= 1
         self.under_way[block.pe] -= 1
         if not block.under_way:
@@ -126,7 +137,9 @@ class Network:
 
     def store(self, block: Any, pe: int, dst: int, data: np.ndarray, line: bool = False) -> None:
         """Store through a pointer, visible now or later.  line: whole, and looked for by its epoch."""
-        if pe != block.pe and self.scheduler.random() < self.scheduler.buffered:
+        if not self.by_pointer(block.pe, pe):
+            self._send(block, pe, dst, data, 0, 0, line)
+        elif pe != block.pe and self.scheduler.random() < self.scheduler.buffered:
             block.stores.add(pe, dst, data, line)
         else:
             self.land(pe, dst, data, line)
@@ -137,7 +150,7 @@ class Network:
             return
         self._check(dst, src, nbytes)
         if not self.by_pointer(block.pe, pe):
-            self._send(block, pe, dst, src, nbytes, 0, 0)
+            self._send(block, pe, dst, self._source(block, src, nbytes), 0, 0)
             return
         own = self.memory.bytes[block.pe]
         for start, stop in self.scheduler.cuts(nbytes):
@@ -153,7 +166,7 @@ class Network:
         if nbytes:
             self._check(dst, src, nbytes)
         self.memory.holds(word, 8)
-        self._send(block, pe, dst, src, nbytes, word, value)
+        self._send(block, pe, dst, self._source(block, src, nbytes), word, value)
 
     def signal(self, block: Any, word: int, value: int, pe: int) -> None:
         """Set a word of a peer."""
@@ -163,14 +176,14 @@ class Network:
             block.stores.release()
             self.set_word(pe, word, value)
         else:
-            self._send(block, pe, 0, 0, 0, word, value)
+            self._send(block, pe, 0, self._source(block, 0, 0), word, value)
 
     def poisoned(self, block: Any, value: int) -> int:
         """What a block sends for a value."""
         return value | POISON if self.gave_up[block.pe] else value
 
     def fence(self, block: Any) -> None:
-        """Wait until all that the block has sent is there."""
+        """Wait until all that the block has sent is there, but for COPIED messages."""
         if self.kind == POINTER:
             return
         block.stores.release()
@@ -183,18 +196,24 @@ class Network:
         if self.memory.is_plain(dst):
             raise Fault(f"a put to {dst}, which is not symmetric memory")
 
-    def _send(self, block: Any, to: int, dst: int, src: int, nbytes: int, word: int, value: int) -> None:
+    def _source(self, block: Any, src: int, nbytes: int) -> np.ndarray:
+        """What a put reads: its source as it will be, or as it is now."""
+        data = self.memory.bytes[block.pe][src : src + nbytes]
+        if self.kind == COPIED:
+            return data.copy()
         if nbytes and self.memory.is_plain(src):
             raise Fault(f"a put by NVSHMEM from {src}, which is a plain array: it must be symmetric or registered")
-        scheduler = self.scheduler
-        parts = [(src + a, dst + a, b - a) for a, b in scheduler.cuts(nbytes)] if nbytes else []
-        message = Message(self, block, to, parts, word, value)
-        block.under_way += 1
-        self.under_way[block.pe] += 1
+        return data
+
+    def _send(self, block: Any, to: int, dst: int, source: np.ndarray, word: int, value: int, line: bool = False) -> None:
+        message = Message(self, block, to, dst, source, word, value, line)
+        if self.kind != COPIED:
+            block.under_way += 1
+            self.under_way[block.pe] += 1
         if self.kind == ANY_ORDER:
-            scheduler.add(message, scheduler.network_bias)
+            self.scheduler.add(message, self.scheduler.network_bias)
             return
         channel = self._channels[block.pe, to]
         channel.messages.append(message)
         if len(channel.messages) == 1:
-            scheduler.add(channel, scheduler.network_bias)
+            self.scheduler.add(channel, self.scheduler.network_bias)

@@ -16,7 +16,7 @@ from pennympi.kernels.rma import on_stream
 from .bodies import bound
 from .calls import Arrays, Held, must_be, values
 from .device import Launch, Machine
-from .network import POINTER
+from .network import COPIED, POINTER
 from .workspaces import FIRST_EPOCHS, fill
 
 MOST_BYTES = 600
@@ -110,8 +110,9 @@ class OneSided:
         n, network = self.machine.n_pes, self.machine.network
         nbytes, shift, what = 1 + int(rng.random() * MOST_BYTES), rng.randrange(n), f"call {number} ({name})"
         data = values(rng, n, nbytes, "byte")
-        everywhere = rng.choice(self.arrays.symmetric)  # the library sends from nothing else, but by pointer
-        sources = [everywhere if name == "get" or network.kind != POINTER else self.arrays.draw(rng, 1)[0]] * n
+        everywhere = rng.choice(self.arrays.symmetric)  # the library sends by NVSHMEM from nothing else
+        of_any = name != "get" and network.kind in (POINTER, COPIED)
+        sources = [self.arrays.draw(rng, 1)[0] if of_any else everywhere] * n
         self.round += 1
         streams = []
         for pe in range(n):

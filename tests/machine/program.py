@@ -12,7 +12,7 @@ from pennympi.kernels.algorithm import Algorithm, Limits, Place
 
 from .calls import Arrays, Collectives
 from .device import Machine
-from .network import NETWORKS, POINTER
+from .network import COPIED, NETWORKS, POINTER
 from .one_sided import Exchanges, OneSided
 from .solver import SOLVER
 
@@ -52,8 +52,12 @@ def place_for(rng: Random, network: str) -> Place:
     n_pes = rng.choice((2, 2, 3, 3, 4, 4, 5, 6, 8))
     shape = rng.choice(("one", "all", "pairs"))
     node_of = {"one": [0] * n_pes, "all": list(range(n_pes)), "pairs": [pe // 2 for pe in range(n_pes)]}[shape]
-    by_pointer = network == POINTER
-    return Place(tuple(node_of), ll128_safe=by_pointer, multicast=by_pointer)
+    return place_of(node_of, network)
+
+
+def place_of(node_of: Sequence[int], network: str) -> Place:
+    """What rows may know of a network: whether packets arrive whole, and whether there is a switch that adds up."""
+    return Place(tuple(node_of), ll128_safe=network in (POINTER, COPIED), multicast=network == POINTER)
 
 
 def runs_on(row: Any, place: Place) -> bool:
@@ -65,22 +69,19 @@ def runs_on(row: Any, place: Place) -> bool:
 
 def can_run(table: str, name: str, network: str) -> bool:
     """Whether a row ever runs on a network."""
-    by_pointer = network == POINTER
-    places = [
-        Place(node_of, ll128_safe=by_pointer, multicast=by_pointer) for node_of in ((0, 0, 0, 0), (0, 0, 1, 1))
-    ]  # fmt: skip
+    places = [place_of(node_of, network) for node_of in ((0, 0, 0, 0), (0, 0, 1, 1))]
     return any(runs_on(TABLES[table][name], place) for place in places)
 
 
 def all_cases() -> list[Case]:
-    """One for each row, network and kind of arrays: by pointer any will do, and plans want symmetric ones."""
+    """One for each row, network and kind of arrays: NVSHMEM asks for symmetric ones, or stages, and plans want them."""
     found = []
     for row in ROWS:
         for network in NETWORKS:
             kinds = [SYMMETRIC, PLAIN]
             if "planned" in row[0] or row[0] in ("one_sided", "solver"):
                 kinds = [SYMMETRIC]
-            elif network == POINTER:
+            elif network in (POINTER, COPIED):
                 kinds = [PLAIN]
             found += [Case((row,), network, kind) for kind in kinds if can_run(*row, network)]
     return found
