@@ -66,11 +66,10 @@ class HostBackend:
         self._channel = None
         if UNREACHABLE in self._heap.deltas:
             with timed("channel to other nodes"):
-                self._channel = network.Channel(job, self._heap.base, alive[job.me])
+                self._channel = network.Channel(job, self._heap.base)
             self.ctx[ctx_words.NETWORK] = self._channel.address
             self.ctx[ctx_words.SEND], self.ctx[ctx_words.GET] = address_of("send"), address_of("get")
             self.ctx[ctx_words.PROGRESS] = address_of("progress")
-            alive = [near or far for near, far in zip(alive, self._channel.heard, strict=True)]
             self.multicast = False  # it reads the peers' memory by pointers
         self._alive = np.array(alive, np.int64)
         self.ctx[ctx_words.ALIVE], self.ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address

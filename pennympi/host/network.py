@@ -5,13 +5,12 @@ One thread of the process receives while the program computes.  It calls MPI, so
 
 import ctypes
 import threading
-import warnings
 from functools import cache
 
 import numpy as np
 from mpi4py import MPI
 
-from ..job import ending
+from ..job.beats import threads_may_call_mpi
 from ..job.job import Job
 from . import remote
 from .remote import callable_of
@@ -34,14 +33,7 @@ class _Process:
         self._thread: threading.Thread | None = None
         key = MPI.Comm.Create_keyval(delete_fn=self._stop)
         MPI.COMM_SELF.Set_attr(key, None)  # which MPI_Finalize deletes before all else
-        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-            if ending.rank == 0:
-                warnings.warn(
-                    "MPI was not started with MPI_THREAD_MULTIPLE, so no thread of pennympi receives: what PEs of other "
-                    "nodes put arrives only while this PE waits in a call of pennympi, and a PE that computes for longer "
-                    "than PENNYMPI_TIMEOUT_S is taken for dead.  Let mpi4py start MPI as it does by itself",
-                    stacklevel=2,
-                )
+        if not threads_may_call_mpi():
             return
         serve = callable_of("serve")
         self._thread = threading.Thread(target=serve, args=(self.address,), name="pennympi receiver", daemon=True)
@@ -62,17 +54,15 @@ _process = cache(_Process)
 class Channel:
     """The channel of one team.  Making it is collective.
 
-    base:        address of this PE's part of the symmetric heap
-    own_alive:   address of the word with this PE's last sign of life (job/liveness.py)
-    address:     of its words;  heard: addresses of the words with each PE's last sign of life, for PEs of other nodes
+    base: address of this PE's part of the symmetric heap;  address: of the channel's words
     """
 
-    def __init__(self, job: Job, base: int, own_alive: int):
+    def __init__(self, job: Job, base: int):
         self._process, comm, n_pes = _process(), job.comm, job.n_pes
         self._words = words = np.zeros(remote.CHANNEL_WORDS, np.int64)
         self.address = words.ctypes.data
         told = job.gather((base, self.address + 8 * remote.GOT), "start of a channel between nodes")
-        self._heard, self._asked = np.zeros(n_pes, np.int64), np.zeros((4 * n_pes, remote.ASKED_WORDS), np.int64)
+        self._asked = np.zeros((4 * n_pes, remote.ASKED_WORDS), np.int64)
         self._moved, self._their_got = (
             np.array(one, np.int64) for one in ([at - base for at, _ in told], [got for _, got in told])
         )
@@ -92,15 +82,12 @@ class Channel:
             remote.MOST_ASKED: len(self._asked),
             remote.MOVED: self._moved.ctypes.data,
             remote.THEIR_GOT: self._their_got.ctypes.data,
-            remote.HEARD: self._heard.ctypes.data,
-            remote.OWN_ALIVE: own_alive,
         }.items():
             words[word] = value
         for k, (slots, requests) in enumerate(
             ((remote.IN, remote.IN_REQUESTS), (remote.OUT, remote.OUT_REQUESTS), (remote.REPLIES, remote.REPLY_REQUESTS))
         ):
             words[slots], words[requests] = self._slots[k].ctypes.data, self._requests[k].ctypes.data
-        self.heard = [self._heard.ctypes.data + 8 * pe for pe in range(n_pes)]
         callable_of("begin")(self._process.address, self.address)
         self._process.open.append(self)
         job.rendezvous("start of a channel between nodes")  # before this, no PE sends

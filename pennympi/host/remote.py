@@ -22,7 +22,6 @@ from .intrinsics import (
     copy_bytes,
     load_acquire,
     load_word,
-    monotonic_ns,
     nap,
     store_release,
     store_word,
@@ -36,21 +35,20 @@ LOCK, STOP, POLLS, ISEND, IRECV, TEST, N_CHANNELS, CHANNELS = range(8)
 # REPLIES: of the thread that holds LOCK;  ASKED: what peers have asked for
 PROCESS, COMM, BYTE, ANY_SOURCE, ME, STATUS = range(6)
 IN, IN_REQUESTS, IN_NEXT, OUT, OUT_REQUESTS, OUT_NEXT, REPLIES, REPLY_REQUESTS, REPLY_NEXT = range(6, 15)
-ASKED, ASKED_FIRST, ASKED_NEXT, MOST_ASKED = range(16, 20)
+ASKED, ASKED_FIRST, ASKED_NEXT, MOST_ASKED = range(15, 19)
 # MOVED: what to add to an address for each PE;  GOT: the last get that has ended, and THEIR_GOT its address on each PE
-MOVED, HEARD, OWN_ALIVE, GETS, GOT, THEIR_GOT, PINGED_NS, FAILED = range(20, 28)
-LARGE_LEFT, LARGE_AT, LARGE_FROM, LARGE_SIGNAL, LARGE_VALUE, LARGE_REQUEST, LARGE_OUT_REQUEST = range(28, 35)
-CHANNEL_WORDS = 40
+MOVED, GETS, GOT, THEIR_GOT, FAILED = range(19, 24)
+LARGE_LEFT, LARGE_AT, LARGE_FROM, LARGE_SIGNAL, LARGE_VALUE, LARGE_REQUEST, LARGE_OUT_REQUEST = range(24, 31)
+CHANNEL_WORDS = 31
 
 HEAD_BYTES, DATA_BYTES = 64, 65536
 SLOT_BYTES, N_SLOTS = HEAD_BYTES + DATA_BYTES, 32
 KIND, DST, NBYTES, SIGNAL, VALUE, SENDER = (8 * k for k in range(6))  # of a header; a GET's DST is what it reads
-DATA, LARGE, GET, PING, ALIVE = range(5)
-ASKED_WORDS = 6
+DATA, LARGE, GET = range(3)
+ASKED_AT, ASKED_NBYTES, ASKED_DST, ASKED_VALUE, ASKED_BY = (8 * k for k in range(5))  # of a get
+ASKED_WORDS = 5
 TAG, LARGE_TAG = 32703, 32704  # beside those of job/rendezvous.py
 MOST_BYTES = 1 << 30  # of one message: MPI counts in 32 bits
-PATIENCE_NS = 1_000_000_000  # a wait asks so often whether the PE that it waits for lives
-POLLS_BETWEEN_PINGS = 256
 SHORT_NAPS, MORE_NAPS = 40, 200  # looks of the receiving thread in vain before it sleeps longer
 
 function = numba.njit(**OPTIONS)
@@ -213,19 +211,18 @@ def end_large(channel):
 
 
 @function
-def ask(channel, kind, at, nbytes, dst, value, pe):
-    """Keep what a peer asks for, until there is a slot to answer from."""
+def ask(channel, at, nbytes, dst, value, pe):
+    """Keep a get of a peer until there is a slot to answer from."""
     following = load_word(channel + 8 * ASKED_NEXT)
     most = load_word(channel + 8 * MOST_ASKED)
     if following - load_word(channel + 8 * ASKED_FIRST) == most:
-        return  # of a PE that asks again
+        return  # gets that have been given up
     entry = load_word(channel + 8 * ASKED) + following % most * (8 * ASKED_WORDS)
-    store_word(entry, kind)
-    store_word(entry + 8, at)
-    store_word(entry + 16, nbytes)
-    store_word(entry + 24, dst)
-    store_word(entry + 32, value)
-    store_word(entry + 40, pe)
+    store_word(entry + ASKED_AT, at)
+    store_word(entry + ASKED_NBYTES, nbytes)
+    store_word(entry + ASKED_DST, dst)
+    store_word(entry + ASKED_VALUE, value)
+    store_word(entry + ASKED_BY, pe)
     store_word(channel + 8 * ASKED_NEXT, following + 1)
 
 
@@ -246,11 +243,8 @@ def handle(channel, head):
         store_word(channel + 8 * LARGE_SIGNAL, signal)
         store_word(channel + 8 * LARGE_VALUE, value)
         post_large(channel)
-    elif kind == ALIVE:
-        heard = load_word(channel + 8 * HEARD) + 8 * sender
-        store_word(heard, max(load_word(heard), monotonic_ns() - value))
     else:
-        ask(channel, kind, dst, nbytes, signal, value, sender)
+        ask(channel, dst, nbytes, signal, value, sender)
 
 
 @function
@@ -280,20 +274,16 @@ def answer(channel):
             return
         first = load_word(channel + 8 * ASKED_FIRST)
         entry = load_word(channel + 8 * ASKED) + first % load_word(channel + 8 * MOST_ASKED) * (8 * ASKED_WORDS)
-        at, left, dst = load_word(entry + 8), load_word(entry + 16), load_word(entry + 24)
-        head, part = head_of(channel, REPLIES, REPLY_NEXT), min(left, DATA_BYTES)
+        at, left, dst = load_word(entry + ASKED_AT), load_word(entry + ASKED_NBYTES), load_word(entry + ASKED_DST)
+        head, part, pe = head_of(channel, REPLIES, REPLY_NEXT), min(left, DATA_BYTES), load_word(entry + ASKED_BY)
         last = part == left
-        if load_word(entry) == PING:
-            silent_ns = monotonic_ns() - load_word(load_word(channel + 8 * OWN_ALIVE))
-            write_head(channel, head, ALIVE, 0, 0, 0, silent_ns)
-        else:
-            word = load_word(load_word(channel + 8 * THEIR_GOT) + 8 * load_word(entry + 40)) if last else 0
-            write_head(channel, head, DATA, dst, part, word, load_word(entry + 32))
-            copy_bytes(head + HEAD_BYTES, at, part)
-            store_word(entry + 8, at + part)
-            store_word(entry + 16, left - part)
-            store_word(entry + 24, dst + part)
-        post(channel, True, head, HEAD_BYTES + part, load_word(entry + 40), TAG, request)
+        word = load_word(load_word(channel + 8 * THEIR_GOT) + 8 * pe) if last else 0
+        write_head(channel, head, DATA, dst, part, word, load_word(entry + ASKED_VALUE))
+        copy_bytes(head + HEAD_BYTES, at, part)
+        store_word(entry + ASKED_AT, at + part)
+        store_word(entry + ASKED_NBYTES, left - part)
+        store_word(entry + ASKED_DST, dst + part)
+        post(channel, True, head, HEAD_BYTES + part, pe, TAG, request)
         store_word(channel + 8 * REPLY_NEXT, load_word(channel + 8 * REPLY_NEXT) + 1)
         if last:
             store_word(channel + 8 * ASKED_FIRST, first + 1)
@@ -312,24 +302,11 @@ def look(process):
     return taken
 
 
-def progress(ctx, source, _unused):
-    """What a wait for PE ``source`` (-1: not known) does between two polls of its signal."""
-    channel = load_word(ctx + 8 * ctx_words.NETWORK)
-    process = load_word(channel + 8 * PROCESS)
-    polls = load_word(process + 8 * POLLS) + 1
-    store_word(process + 8 * POLLS, polls)
+def progress(ctx):
+    """What a wait does between two polls of its signal."""
+    process = load_word(load_word(ctx + 8 * ctx_words.NETWORK) + 8 * PROCESS)
+    store_word(process + 8 * POLLS, load_word(process + 8 * POLLS) + 1)
     look(process)
-    if polls % POLLS_BETWEEN_PINGS == 0 and source >= 0:
-        heard = load_word(channel + 8 * HEARD) + 8 * source
-        if load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * source) == heard:  # of another node
-            now_ns, limit_ns = monotonic_ns(), load_word(ctx + 8 * ctx_words.TIMEOUT_NS)
-            pinged_ns = load_word(channel + 8 * PINGED_NS)
-            request = request_of(channel, OUT_REQUESTS, OUT_NEXT)
-            if now_ns - pinged_ns > min(PATIENCE_NS, limit_ns // 4) and test(channel, request, OUT_STATUS):
-                store_word(channel + 8 * PINGED_NS, now_ns)
-                head = head_of(channel, OUT, OUT_NEXT)
-                write_head(channel, head, PING, 0, 0, 0, 0)
-                send_out(channel, head, 0, source)
 
 
 def serve(process):
@@ -377,7 +354,7 @@ I64 = types.int64
 FUNCTIONS = {
     "send": (send, types.void(*(I64,) * 7)),
     "get": (get, types.void(*(I64,) * 7)),
-    "progress": (progress, types.void(I64, I64, I64)),
+    "progress": (progress, types.void(I64)),
     "serve": (serve, types.void(I64)),
     "begin": (begin, types.void(I64, I64)),
     "end": (end, types.void(I64, I64)),

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from mpi4py import MPI  # imported first: our hook at exit must run before MPI's, which waits for every rank
 
 from ..settings import SettingError, setting
-from . import ending
+from . import beats, ending
 from .control import DONE, LEAVING
 from .job import open_jobs
 from .rendezvous import LEFT, Deadline, PolledBarrier, poll_times
@@ -41,6 +41,7 @@ def install() -> None:
         for job in open_jobs:
             job.control.set_state(DONE)
         watch.stop()
+        beats.stop()
 
     MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=stop), None)  # MPI_Finalize deletes it first of all
 
