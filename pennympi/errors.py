@@ -55,7 +55,7 @@ class TopologyError(PennympiError, ValueError):
 class PeerTimeout(PennympiError):
     """A PE waited for another one, which showed no sign of life for PENNYMPI_TIMEOUT_S.
 
-    me:         the PE that waited;  peer: the PE that it waited for (-1: not known)
+    me:         the PE that waited;  peer: the PE that it waited for (-1: not known), with its host in the message
     collective: the call that it was in
     epoch:      the epoch that it waited for (-1: none);  found: the epoch that it saw last
     timeout_s:  the deadline
@@ -70,8 +70,9 @@ class PeerTimeout(PennympiError):
         found: int = -1,
         timeout_s: float = 0.0,
         detail: str = "",
+        on_host: str = "",
     ):
-        whom = f"PE {peer}" if peer >= 0 else "a peer"
+        whom = f"PE {peer}{on_host}" if peer >= 0 else "a peer"
         text = f"PE {me} waited {timeout_s:g} s for {whom} in {collective}"
         if epoch >= 0:
             text += f", epoch {epoch} (last seen: {found})"
@@ -84,9 +85,9 @@ class PeerTimeout(PennympiError):
 class PeerGaveUp(PeerTimeout):
     """A PE waited for another one that had given up a wait of its own, so that what it sent is garbage."""
 
-    def __init__(self, me: int, peer: int, collective: str, epoch: int = -1, timeout_s: float = 0.0):
+    def __init__(self, me: int, peer: int, collective: str, epoch: int = -1, timeout_s: float = 0.0, on_host: str = ""):
         super().__init__(me, peer, collective, epoch, timeout_s=timeout_s)
-        whom = f"PE {peer}" if peer >= 0 else "a peer"
+        whom = f"PE {peer}{on_host}" if peer >= 0 else "a peer"
         self.args = (
             f"PE {me} stopped in {collective}, epoch {epoch}: {whom} had given up before, and what it sent is "
             "garbage.  The message of that PE says which PE it had waited for.",
@@ -113,8 +114,10 @@ class Record(NamedTuple):
     signed: bool
 
 
-def recorded_failure(record: Record, timeout_s: float, find: Find) -> PennympiError:
-    """The error for the record that a kernel wrote when it gave up."""
+def recorded_failure(
+    record: Record, timeout_s: float, find: Find, on_host: Callable[[int], str] = lambda pe: ""
+) -> PennympiError:
+    """The error for the record that a kernel wrote when it gave up.  on_host: " on host1" of a PE, or """ ""
     me, source, name, epoch, found, signed = record
     if found == INTERRUPTED:
         error = PeerTimeout(me, source, name, epoch, found, timeout_s)
@@ -127,5 +130,6 @@ def recorded_failure(record: Record, timeout_s: float, find: Find) -> PennympiEr
     if signed:
         epoch = epoch & _EPOCH
     if found >= POISON:
-        return PeerGaveUp(me, source, name, epoch, timeout_s)
-    return PeerTimeout(me, source, name, epoch, found & _EPOCH if signed else found, timeout_s)
+        return PeerGaveUp(me, source, name, epoch, timeout_s, on_host(source))
+    found = found & _EPOCH if signed else found
+    return PeerTimeout(me, source, name, epoch, found, timeout_s, on_host=on_host(source))

@@ -95,6 +95,10 @@ def _folder_or_none(text: str) -> Path | None:
     return None if text.lower() == "none" else _folder(text)
 
 
+def _word_or_none(text: str) -> str | None:
+    return None if text.lower() == "none" else _matching(r"[\w-]{1,40}", text)
+
+
 def _file_or_name(text: str) -> str:
     Path(text).expanduser()  # raises RuntimeError for a user that there is not
     return text
@@ -177,6 +181,9 @@ SETTINGS = {
                 "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",
                 "The nodes and rails that algorithms see; auto asks the system and the hardware. `python -m pennympi"
                 " topology` draws them.", alike=False),
+        Setting("PENNYMPI_NODE", "none", _word_or_none, "none, or a word of letters, digits, _ and -",
+                "Added to the host's name: PEs with different words share no memory, as if they were on different hosts."
+                " It is for trying several hosts on one; host backend only.", alike=False),
         Setting("PENNYMPI_COUNT_BYTES", "0", _switch, "0 or 1",
                 "1 counts the bytes that a PE puts to each other PE, for team.bytes_sent(); host backend only."),
         Setting("PENNYMPI_FIRST_EPOCH", "0", _first_epoch, "a whole number from 0 to 2**45",

@@ -179,7 +179,7 @@ class CudaBackend:
         signed, number = divmod(call, ctx_words.SIGNED)
         found = INTERRUPTED if self._given_up.interrupted else found
         record = Record(me, source, self._call_names.get(number, "a kernel"), epoch, found, bool(signed))
-        return recorded_failure(record, self.timeout_s, _find_call)
+        return recorded_failure(record, self.timeout_s, _find_call, self._job.control.on_host)
 
     def raise_failure(self) -> NoReturn:
         """Raise the error that a kernel recorded; the watch then does not."""

@@ -46,7 +46,8 @@ class HostBackend:
     ll128_safe = True
 
     def __init__(self, job: Any, heap_bytes: int | None):
-        self.comm, self._find_call, self._near = job.comm, job.control.find, job.control.n_local
+        self.comm, self._near = job.comm, job.control.n_local
+        self._find_call, self._on_host = job.control.find, job.control.on_host
         self.multicast: bool = setting("PENNYMPI_MULTICAST")
         self.device_name = processor()
         self._heap = Heap(job, heap_bytes)
@@ -149,7 +150,7 @@ class HostBackend:
         _, source, call, epoch, found = map(int, self._record[: ctx_words.RECORD_FOUND + 1])
         signed, number = divmod(call, ctx_words.SIGNED)
         record = Record(self.comm.rank, source, self.call_names.get(number, "a kernel"), epoch, found, bool(signed))
-        return recorded_failure(record, self.timeout_s, self._find_call)
+        return recorded_failure(record, self.timeout_s, self._find_call, self._on_host)
 
     # transfers: kernels make all but these
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:

@@ -19,7 +19,7 @@ from ..errors import NotInitialized
 from . import liveness
 from .difference import Recent
 from .liveness import LOOKED, WAITS_FOR
-from .process import Process
+from .process import Process, halted, named, on_host
 from .shared_memory import SharedMemory
 
 COMPUTING, WAITING, LEAVING, DONE = range(4)  # the states of a PE; DONE: it may end at any time
@@ -250,18 +250,26 @@ class Control:
     def describe(self, pe: int) -> str:
         """What ``pe`` is doing, in words, as far as this node knows."""
         if pe not in self._part:
-            return f"PE {pe} is on another node"
-        if halted := self.halted(pe):
-            return f"{halted} after {self.call(pe)}"
+            return f"PE {pe} is on another node" + self.on_host(pe).replace(" on", ",")
+        if said := self.halted(pe):
+            return f"{said} after {self.call(pe)}"
         whom, left = self.waits_for(pe), "left the program after"
         doing = {WAITING: "waits in", LEAVING: left, DONE: left}.get(self.state(pe), "last entered")
         if doing == "last entered" and whom != NOBODY:
             doing = f"waits for {f'PE {whom}' if whom >= 0 else 'a signal'}; it last entered"
-        return f"PE {pe} (process {self.processes[pe].pid}) {doing} {self.call(pe)}"
+        return f"{self.named(pe)} {doing} {self.call(pe)}"
+
+    def named(self, pe: int) -> str:
+        """ "PE 1 (process 17)", with its host where the team has several."""
+        return named(self.processes, pe)
+
+    def on_host(self, pe: int) -> str:
+        """ " on host1", or "" where the team is on one node."""
+        return on_host(self.processes, pe)
 
     def halted(self, pe: int) -> str:
         """That ``pe`` is stopped or has ended, in words; "" if it runs or is on another node."""
-        return self.processes[pe].halted(pe) if pe in self._part else ""
+        return halted(self.processes, pe) if pe in self._part else ""
 
     def close(self) -> None:
         """Give this PE's mapping of the table back."""

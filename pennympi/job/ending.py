@@ -128,8 +128,10 @@ def _take_name() -> bool:
 
 
 def _who() -> str:
-    me, n_pes = (open_jobs[0].me, open_jobs[0].n_pes) if open_jobs else (rank, n_ranks)
-    return f"PE {me} of {n_pes}"
+    if not open_jobs:
+        return f"PE {rank} of {n_ranks}"
+    job = open_jobs[0]
+    return f"PE {job.me} of {job.n_pes}{job.control.on_host(job.me)}"
 
 
 def _abort(status: int) -> NoReturn:

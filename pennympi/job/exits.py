@@ -78,7 +78,7 @@ def _hook() -> None:
         if not ending.alone():  # a launcher may take the status 0 for success, and kill the others without a word
             who, last = f"rank {ending.rank}", "before MPI_Finalize"
             for job in open_jobs[:1]:
-                who, last = f"PE {job.me}", f"after {job.control.call(job.me)}"
+                who, last = f"PE {job.me}{job.control.on_host(job.me)}", f"after {job.control.call(job.me)}"
             text = f"pennympi: {who} left the program by os._exit({status}) {last}; the job ends"
             ending.end(lambda: ending.say(text), (status & 255) or 1)
         ending.plain_exit(status)
@@ -135,6 +135,6 @@ def _leave() -> None:
 
 def _end_at_exit(reason: str) -> NoReturn:
     """End the job; ``reason`` completes the sentence "PE 0 left the program ..."."""
-    me = open_jobs[0].me
-    text = f"pennympi: PE {me} left the program {reason}; the job ends"
+    job = open_jobs[0]
+    text = f"pennympi: PE {job.me}{job.control.on_host(job.me)} left the program {reason}; the job ends"
     ending.end(lambda: ending.say(text), (_status & 255) or 1)

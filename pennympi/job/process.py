@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from ..settings import setting
 
 STOPPED, ENDED = "Tt", "ZX"  # letters of process states
 
@@ -15,16 +18,34 @@ class Process(NamedTuple):
     node: str
     pid: int
 
-    def halted(self, pe: int) -> str:
-        """Such as "PE 1 (process 17) is stopped", with the number of its PE; "" if it runs."""
-        state = process_state(self.pid)
-        word = "is stopped" if state in STOPPED else "has ended" if state in ENDED else ""
-        return word and f"PE {pe} (process {self.pid}) {word}"
+    @property
+    def host(self) -> str:
+        """The name of its host."""
+        return self.node.partition("; ")[0]
 
 
 def this_process() -> Process:
     """The process that asks."""
-    return Process("; ".join((platform.node(), _boot(), _pid_namespace())), os.getpid())
+    host = "/".join(filter(None, (platform.node(), setting("PENNYMPI_NODE"))))
+    return Process("; ".join((host, _boot(), _pid_namespace())), os.getpid())
+
+
+def on_host(processes: Sequence[Process], pe: int) -> str:
+    """ " on host1", or "" where the processes, in order of PE, all share a node or the PE is none of theirs."""
+    several = any(process.node != processes[0].node for process in processes)
+    return f" on {processes[pe].host}" if several and 0 <= pe < len(processes) else ""
+
+
+def named(processes: Sequence[Process], pe: int) -> str:
+    """ "PE 1 (process 17)", or "PE 1 (process 17 on host1)"."""
+    return f"PE {pe} (process {processes[pe].pid}{on_host(processes, pe)})"
+
+
+def halted(processes: Sequence[Process], pe: int) -> str:
+    """Such as "PE 1 (process 17) is stopped", of a process of this node; "" if it runs."""
+    state = process_state(processes[pe].pid)
+    word = "is stopped" if state in STOPPED else "has ended" if state in ENDED else ""
+    return word and f"{named(processes, pe)} {word}"
 
 
 def _boot() -> str:

@@ -19,7 +19,7 @@ from ..errors import CollectiveMismatchError, PeerTimeout
 from . import liveness
 from .control import COMPUTING, WAITING, Control
 from .difference import Recent, first_difference
-from .process import Process, stopped_beside
+from .process import Process, halted, on_host, stopped_beside
 
 LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
 DIFFERENCE_S = 1.0  # after this time a difference is told, also to PEs that have not come
@@ -249,7 +249,7 @@ class Meetings:
     def _halted(self, pe: int) -> str:
         """That ``pe`` is stopped or has ended, in words; "" if it runs, as far as this PE knows."""
         near = self.processes and self.processes[pe].node == self.processes[self._me].node
-        return self.processes[pe].halted(pe) if near else ""
+        return halted(self.processes, pe) if near else ""
 
     def _describe(self, pe: int) -> str:
         if self.control:
@@ -257,7 +257,8 @@ class Meetings:
         if said := self._halted(pe):
             return said
         stopped = [] if self.processes else stopped_beside()
-        return f"PE {pe} has not come" + (f" (process {stopped[0]} beside this one is stopped)" if stopped else "")
+        beside = f" (process {stopped[0]} beside this one is stopped)" if stopped else ""
+        return f"PE {pe}{on_host(self.processes, pe)} has not come{beside}"
 
 
 def _in_short(words: Sequence[str]) -> str:

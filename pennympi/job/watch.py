@@ -158,7 +158,7 @@ class Watch:
                 if control.processes[pe].pid == pid and control.state(pe) != DONE:
                     how, status = how_it_ended(pid)
                     waits = control.state(pe) == WAITING or control.waits_for(pe) != NOBODY
-                    _end(f"PE {pe} (process {pid}) {how} {'in' if waits else 'after'} {control.call(pe)}", status, 0)
+                    _end(f"{control.named(pe)} {how} {'in' if waits else 'after'} {control.call(pe)}", status, 0)
 
     def _see_end_between_teams(self) -> None:
         """End the job if the PE behind this one was killed, or has left while this one waits for it in init."""

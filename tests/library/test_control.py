@@ -172,6 +172,7 @@ def test_states_in_words():
             words = [f"PE {pe} (process {pids[pe]}) {doing[states[pe]]} allreduce (call 1)" for pe in range(N_PES)]
             assert found == [list(zip(states, words, strict=True))] * N_PES
         assert seen(lambda: control.describe(NOBODY)) == [f"PE {NOBODY} is on another node"] * N_PES
+        assert seen(lambda: control.on_host(0)) == [""] * N_PES
 
 
 def state_of(child, letters):
@@ -274,7 +275,13 @@ def test_a_table_knows_the_pes_of_its_node_only():
                 lambda: all(control.last_alive_ns(pe) > 0 for pe in mates) and not any(map(control.last_alive_ns, others))
             )
         )
-        assert all(seen(lambda: all(control.describe(pe) == f"PE {pe} is on another node" for pe in others)))
+        assert all(
+            seen(lambda: all(control.describe(pe) == f"PE {pe} is on another node, node {pe % 2}" for pe in others))
+        )
+        pids = WORLD.allgather(os.getpid())
+        host = f" on node {ME % 2}" if others else ""
+        found = seen(lambda: control.describe(ME) == f"PE {ME} (process {pids[ME]}{host}) last entered PE {ME} (call 1)")
+        assert all(found)
         if ME % 2:
             control.enter("only on one of the nodes")
         assert seen(control.in_vain) == [[]] * N_PES

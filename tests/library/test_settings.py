@@ -34,6 +34,7 @@ def test_every_default_can_be_read():
         "PENNYMPI_CACHE_MAX_BYTES": 2 << 30,
         "PENNYMPI_DATA_DIR": Path.home() / ".local" / "share" / "pennympi",
         "PENNYMPI_TOPOLOGY": "auto",
+        "PENNYMPI_NODE": None,
         "PENNYMPI_COUNT_BYTES": False,
         "PENNYMPI_FIRST_EPOCH": 0,
         "PENNYMPI_ALLREDUCE": "auto",
