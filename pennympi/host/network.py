@@ -11,6 +11,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..job.beats import threads_may_call_mpi
+from ..job.exits import before_mpi_ends
 from ..job.job import Job
 from . import remote
 from .remote import callable_of
@@ -31,16 +32,15 @@ class _Process:
         self.address = self.words.ctypes.data
         self.open: list[Channel] = []
         self._thread: threading.Thread | None = None
-        key = MPI.Comm.Create_keyval(delete_fn=self._stop)
-        MPI.COMM_SELF.Set_attr(key, None)  # which MPI_Finalize deletes before all else
+        before_mpi_ends.append(self._stop)
         if not threads_may_call_mpi():
             return
         serve = callable_of("serve")
         self._thread = threading.Thread(target=serve, args=(self.address,), name="pennympi receiver", daemon=True)
         self._thread.start()
 
-    def _stop(self, *ignored: object) -> None:
-        """End the thread, and the channels of teams that are still open, before MPI ends."""
+    def _stop(self) -> None:
+        """End the thread, and the channels of teams that are still open."""
         self.words[remote.STOP] = 1
         if self._thread:
             self._thread.join()
