@@ -5,16 +5,56 @@ One thread of the process receives while the program computes.  It calls MPI, so
 
 import ctypes
 import threading
+from collections.abc import Callable
 from functools import cache
 
+import numba
 import numpy as np
 from mpi4py import MPI
+from numba import types
 
+from ..compile.cache import made_once
 from ..job.beats import threads_may_call_mpi
 from ..job.exits import before_mpi_ends
 from ..job.job import Job
-from . import remote
-from .remote import callable_of
+from . import receive, remote
+from .compile import Loaded, facts, load, packed
+
+I64 = types.int64
+FUNCTIONS = {
+    "send": (remote.send, types.void(*(I64,) * 7)),
+    "get": (remote.get, types.void(*(I64,) * 7)),
+    "progress": (receive.progress, types.void(I64)),
+    "serve": (receive.serve, types.void(I64)),
+    "begin": (receive.begin, types.void(I64, I64)),
+    "end": (receive.end, types.void(I64, I64)),
+}
+
+
+@cache
+def address_of(name: str) -> int:
+    """Address of one of the FUNCTIONS as compiled code.  The code lives as long as the process."""
+    plain, signature = FUNCTIONS[name]
+
+    def make() -> bytes:
+        compiled = numba.cfunc(signature, **remote.OPTIONS)(plain)
+        return packed(compiled._library, compiled.native_name)
+
+    loaded = load(made_once(f"network_{name}", (*facts(), name), make))
+    _kept.append(loaded)
+    return loaded.address
+
+
+_kept: list[Loaded] = []
+
+
+def callable_of(name: str) -> Callable[..., None]:
+    """The same for Python, which lets other threads run meanwhile."""
+    made: Callable[..., None] = ctypes.CFUNCTYPE(None, *(ctypes.c_int64,) * len(FUNCTIONS[name][1].args))(
+        address_of(name)
+    )
+    return made
+
 
 MOST_CHANNELS = 4096
 STATUS_BYTES = 2 * remote.IN_STATUS
