@@ -142,7 +142,7 @@ class OneSided:
         return to, source
 
     def _sendable(self, source: Span, pe: int) -> None:
-        if self._backend.delta(pe) is None and not self._arrays.sendable(source):
+        if self._backend.registers and self._backend.delta(pe) is None and not self._arrays.sendable(source):
             raise ValueError(
                 f"no pointer reaches PE {pe}, and only symmetric or registered memory can be sent there: "
                 "call team.register(src) once, or use an array of the team"

@@ -39,6 +39,7 @@ class CudaBackend:
     buffer_bytes = 256 << 10
     threads = 512
     has_streams = True
+    registers = True
 
     def __init__(self, job: Job, heap_bytes: int | None):
         self._job = job

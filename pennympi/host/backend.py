@@ -27,7 +27,6 @@ from .compile import compiled
 from .heap import Heap
 from .launch import HostKernel
 from .primitives import HASTY_SPINS, PATIENT_SPINS
-from .remote import address_of
 
 BYTE = TABLE["uint8"]
 
@@ -67,11 +66,10 @@ class HostBackend:
         self._channel = None
         if UNREACHABLE in self._heap.deltas:
             with timed("channel to other nodes"):
-                self._channel = network.Channel(job, self._heap.base, alive[job.me])
+                self._channel = network.Channel(job, self._heap.base)
             self.ctx[ctx_words.NETWORK] = self._channel.address
-            self.ctx[ctx_words.SEND], self.ctx[ctx_words.GET] = address_of("send"), address_of("get")
-            self.ctx[ctx_words.PROGRESS] = address_of("progress")
-            alive = [near or far for near, far in zip(alive, self._channel.heard, strict=True)]
+            self.ctx[ctx_words.SEND], self.ctx[ctx_words.GET] = network.address_of("send"), network.address_of("get")
+            self.ctx[ctx_words.PROGRESS] = network.address_of("progress")
             self.multicast = False  # it reads the peers' memory by pointers
         self._alive = np.array(alive, np.int64)
         self.ctx[ctx_words.ALIVE], self.ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address
@@ -186,10 +184,10 @@ class HostBackend:
         return self._sent.copy()
 
     def describe(self) -> list[tuple[str, str]]:
-        beyond = f"of the node's {self._near} PEs, MPI to the others" if self._channel else "all to all"
+        beyond = f" of the node's {self._near} PEs, and MPI to the others" if self._channel else ", all to all"
         return [
             ("heap", f"{size_text(self._heap.size_bytes)} a PE in memory that the node shares"),
-            ("links", f"shared memory, {beyond}"),
+            ("links", f"shared memory{beyond}"),
         ]
 
     def close(self, kept: Collection[int] = ()) -> None:

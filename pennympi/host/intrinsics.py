@@ -88,6 +88,12 @@ def _caller(n_args):
 
 
 @intrinsic
+def call_1(typing, function, a):
+    """Call the C function at an address."""
+    return _caller(1)
+
+
+@intrinsic
 def call_3(typing, function, a, b, c):
     """Call the C function at an address."""
     return _caller(3)

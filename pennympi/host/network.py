@@ -5,16 +5,56 @@ One thread of the process receives while the program computes.  It calls MPI, so
 
 import ctypes
 import threading
-import warnings
+from collections.abc import Callable
 from functools import cache
 
+import numba
 import numpy as np
 from mpi4py import MPI
+from numba import types
 
-from ..job import ending
+from ..compile.cache import made_once
+from ..job.beats import threads_may_call_mpi
+from ..job.exits import before_mpi_ends
 from ..job.job import Job
-from . import remote
-from .remote import callable_of
+from . import receive, remote
+from .compile import Loaded, facts, load, packed
+
+I64 = types.int64
+FUNCTIONS = {
+    "send": (remote.send, types.void(*(I64,) * 7)),
+    "get": (remote.get, types.void(*(I64,) * 7)),
+    "progress": (receive.progress, types.void(I64)),
+    "serve": (receive.serve, types.void(I64)),
+    "begin": (receive.begin, types.void(I64, I64)),
+    "end": (receive.end, types.void(I64, I64)),
+}
+
+
+@cache
+def address_of(name: str) -> int:
+    """Address of one of the FUNCTIONS as compiled code.  The code lives as long as the process."""
+    plain, signature = FUNCTIONS[name]
+
+    def make() -> bytes:
+        compiled = numba.cfunc(signature, **remote.OPTIONS)(plain)
+        return packed(compiled._library, compiled.native_name)
+
+    loaded = load(made_once(f"network_{name}", (*facts(), name), make))
+    _kept.append(loaded)
+    return loaded.address
+
+
+_kept: list[Loaded] = []
+
+
+def callable_of(name: str) -> Callable[..., None]:
+    """The same for Python, which lets other threads run meanwhile."""
+    made: Callable[..., None] = ctypes.CFUNCTYPE(None, *(ctypes.c_int64,) * len(FUNCTIONS[name][1].args))(
+        address_of(name)
+    )
+    return made
+
 
 MOST_CHANNELS = 4096
 STATUS_BYTES = 2 * remote.IN_STATUS
@@ -32,23 +72,15 @@ class _Process:
         self.address = self.words.ctypes.data
         self.open: list[Channel] = []
         self._thread: threading.Thread | None = None
-        key = MPI.Comm.Create_keyval(delete_fn=self._stop)
-        MPI.COMM_SELF.Set_attr(key, None)  # which MPI_Finalize deletes before all else
-        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-            if ending.rank == 0:
-                warnings.warn(
-                    "MPI was not started with MPI_THREAD_MULTIPLE, so no thread of pennympi receives: what PEs of other "
-                    "nodes put arrives only while this PE waits in a call of pennympi, and a PE that computes for longer "
-                    "than PENNYMPI_TIMEOUT_S is taken for dead.  Let mpi4py start MPI as it does by itself",
-                    stacklevel=2,
-                )
+        before_mpi_ends.append(self._stop)
+        if not threads_may_call_mpi():
             return
         serve = callable_of("serve")
         self._thread = threading.Thread(target=serve, args=(self.address,), name="pennympi receiver", daemon=True)
         self._thread.start()
 
-    def _stop(self, *ignored: object) -> None:
-        """End the thread, and the channels of teams that are still open, before MPI ends."""
+    def _stop(self) -> None:
+        """End the thread, and the channels of teams that are still open."""
         self.words[remote.STOP] = 1
         if self._thread:
             self._thread.join()
@@ -62,17 +94,15 @@ _process = cache(_Process)
 class Channel:
     """The channel of one team.  Making it is collective.
 
-    base:        address of this PE's part of the symmetric heap
-    own_alive:   address of the word with this PE's last sign of life (job/liveness.py)
-    address:     of its words;  heard: addresses of the words with each PE's last sign of life, for PEs of other nodes
+    base: address of this PE's part of the symmetric heap;  address: of the channel's words
     """
 
-    def __init__(self, job: Job, base: int, own_alive: int):
+    def __init__(self, job: Job, base: int):
         self._process, comm, n_pes = _process(), job.comm, job.n_pes
         self._words = words = np.zeros(remote.CHANNEL_WORDS, np.int64)
         self.address = words.ctypes.data
         told = job.gather((base, self.address + 8 * remote.GOT), "start of a channel between nodes")
-        self._heard, self._asked = np.zeros(n_pes, np.int64), np.zeros((4 * n_pes, remote.ASKED_WORDS), np.int64)
+        self._asked = np.zeros((4 * n_pes, remote.ASKED_WORDS), np.int64)
         self._moved, self._their_got = (
             np.array(one, np.int64) for one in ([at - base for at, _ in told], [got for _, got in told])
         )
@@ -92,15 +122,12 @@ class Channel:
             remote.MOST_ASKED: len(self._asked),
             remote.MOVED: self._moved.ctypes.data,
             remote.THEIR_GOT: self._their_got.ctypes.data,
-            remote.HEARD: self._heard.ctypes.data,
-            remote.OWN_ALIVE: own_alive,
         }.items():
             words[word] = value
         for k, (slots, requests) in enumerate(
             ((remote.IN, remote.IN_REQUESTS), (remote.OUT, remote.OUT_REQUESTS), (remote.REPLIES, remote.REPLY_REQUESTS))
         ):
             words[slots], words[requests] = self._slots[k].ctypes.data, self._requests[k].ctypes.data
-        self.heard = [self._heard.ctypes.data + 8 * pe for pe in range(n_pes)]
         callable_of("begin")(self._process.address, self.address)
         self._process.open.append(self)
         job.rendezvous("start of a channel between nodes")  # before this, no PE sends

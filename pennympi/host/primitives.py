@@ -11,7 +11,7 @@ from ..errors import INTERRUPTED
 from ..job.liveness import ABORT, LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
 from ..kernels.block import POISON
 from .intrinsics import (
-    call_3,
+    call_1,
     call_7,
     call_loop,
     copy_bytes,
@@ -216,7 +216,7 @@ def pause(ctx, spins, since_ns, source):
     """Between two polls of a signal: what the last ``look`` said."""
     progress = load_word(ctx + 8 * ctx_words.PROGRESS)
     if progress != 0:
-        call_3(progress, ctx, source, 0)
+        call_1(progress, ctx)
     patience = load_word(ctx + 8 * ctx_words.PATIENCE)
     if spins >= patience:
         nap(1)

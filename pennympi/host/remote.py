@@ -1,33 +1,14 @@
-"""Puts, gets and signals between nodes on CPUs: compiled functions that call the program's own MPI by address.
+"""Puts, gets and signals to PEs of other nodes on CPUs: compiled functions that call the program's own MPI by address.
 
 A message is a header of 64 bytes with up to 64 KiB of data behind it; a larger put is a header, and then a second message
 that MPI receives in its place.  MPI keeps the order of messages from one PE to another, so a signal comes after the puts
-before it.  What arrives is taken by whichever thread looks: the one that waits in a kernel, or the receiving thread
-(network.py) while the program computes.  Addresses in a header are those of the PE that receives it.
+before it.  Addresses in a header are those of the PE that receives it (receive.py).
 """
 
-import ctypes
-from collections.abc import Callable
-from functools import cache
-
 import numba
-from numba import types
 
 from ..compile import context as ctx_words
-from ..compile.cache import made_once
-from .compile import Loaded, facts, load, packed
-from .intrinsics import (
-    call_3,
-    call_7,
-    copy_bytes,
-    load_acquire,
-    load_word,
-    monotonic_ns,
-    nap,
-    store_release,
-    store_word,
-    take,
-)
+from .intrinsics import call_3, call_7, copy_bytes, load_acquire, load_word, store_word
 from .primitives import OPTIONS, give_up, pause
 
 # Words of a process.  POLLS: how often its waits have looked;  CHANNELS: addresses of those of its teams
@@ -36,22 +17,20 @@ LOCK, STOP, POLLS, ISEND, IRECV, TEST, N_CHANNELS, CHANNELS = range(8)
 # REPLIES: of the thread that holds LOCK;  ASKED: what peers have asked for
 PROCESS, COMM, BYTE, ANY_SOURCE, ME, STATUS = range(6)
 IN, IN_REQUESTS, IN_NEXT, OUT, OUT_REQUESTS, OUT_NEXT, REPLIES, REPLY_REQUESTS, REPLY_NEXT = range(6, 15)
-ASKED, ASKED_FIRST, ASKED_NEXT, MOST_ASKED = range(16, 20)
+ASKED, ASKED_FIRST, ASKED_NEXT, MOST_ASKED = range(15, 19)
 # MOVED: what to add to an address for each PE;  GOT: the last get that has ended, and THEIR_GOT its address on each PE
-MOVED, HEARD, OWN_ALIVE, GETS, GOT, THEIR_GOT, PINGED_NS, FAILED = range(20, 28)
-LARGE_LEFT, LARGE_AT, LARGE_FROM, LARGE_SIGNAL, LARGE_VALUE, LARGE_REQUEST, LARGE_OUT_REQUEST = range(28, 35)
-CHANNEL_WORDS = 40
+MOVED, GETS, GOT, THEIR_GOT, FAILED = range(19, 24)
+LARGE_LEFT, LARGE_AT, LARGE_FROM, LARGE_SIGNAL, LARGE_VALUE, LARGE_REQUEST, LARGE_OUT_REQUEST = range(24, 31)
+CHANNEL_WORDS = 31
 
 HEAD_BYTES, DATA_BYTES = 64, 65536
 SLOT_BYTES, N_SLOTS = HEAD_BYTES + DATA_BYTES, 32
 KIND, DST, NBYTES, SIGNAL, VALUE, SENDER = (8 * k for k in range(6))  # of a header; a GET's DST is what it reads
-DATA, LARGE, GET, PING, ALIVE = range(5)
-ASKED_WORDS = 6
+DATA, LARGE, GET = range(3)
+ASKED_AT, ASKED_NBYTES, ASKED_DST, ASKED_VALUE, ASKED_BY = (8 * k for k in range(5))  # of a get
+ASKED_WORDS = 5
 TAG, LARGE_TAG = 32703, 32704  # beside those of job/rendezvous.py
 MOST_BYTES = 1 << 30  # of one message: MPI counts in 32 bits
-PATIENCE_NS = 1_000_000_000  # a wait asks so often whether the PE that it waits for lives
-POLLS_BETWEEN_PINGS = 256
-SHORT_NAPS, MORE_NAPS = 40, 200  # looks of the receiving thread in vain before it sleeps longer
 
 function = numba.njit(**OPTIONS)
 
@@ -179,231 +158,3 @@ def get(ctx, dst, src, nbytes, _signal, _value, pe):
         if since_ns < 0:
             give_up(ctx, 0, number, pe, 0)
             return
-
-
-# Receiving, by the thread that holds LOCK -------------------------------------------------
-
-
-@function
-def post_slot(channel):
-    """Begin to receive into the next slot, the oldest one."""
-    head, request = head_of(channel, IN, IN_NEXT), request_of(channel, IN_REQUESTS, IN_NEXT)
-    post(channel, False, head, SLOT_BYTES, load_word(channel + 8 * ANY_SOURCE), TAG, request)
-    store_word(channel + 8 * IN_NEXT, load_word(channel + 8 * IN_NEXT) + 1)
-
-
-@function
-def post_large(channel):
-    """Begin to receive the next part of a large put in its place."""
-    part, source = min(load_word(channel + 8 * LARGE_LEFT), MOST_BYTES), load_word(channel + 8 * LARGE_FROM)
-    post(channel, False, load_word(channel + 8 * LARGE_AT), part, source, LARGE_TAG, channel + 8 * LARGE_REQUEST)
-
-
-@function
-def end_large(channel):
-    """A part has arrived: go on with the next one, or set the signal."""
-    part = min(load_word(channel + 8 * LARGE_LEFT), MOST_BYTES)
-    left = load_word(channel + 8 * LARGE_LEFT) - part
-    store_word(channel + 8 * LARGE_LEFT, left)
-    store_word(channel + 8 * LARGE_AT, load_word(channel + 8 * LARGE_AT) + part)
-    if left > 0:
-        post_large(channel)
-    elif load_word(channel + 8 * LARGE_SIGNAL) != 0:
-        store_release(load_word(channel + 8 * LARGE_SIGNAL), load_word(channel + 8 * LARGE_VALUE))
-
-
-@function
-def ask(channel, kind, at, nbytes, dst, value, pe):
-    """Keep what a peer asks for, until there is a slot to answer from."""
-    following = load_word(channel + 8 * ASKED_NEXT)
-    most = load_word(channel + 8 * MOST_ASKED)
-    if following - load_word(channel + 8 * ASKED_FIRST) == most:
-        return  # of a PE that asks again
-    entry = load_word(channel + 8 * ASKED) + following % most * (8 * ASKED_WORDS)
-    store_word(entry, kind)
-    store_word(entry + 8, at)
-    store_word(entry + 16, nbytes)
-    store_word(entry + 24, dst)
-    store_word(entry + 32, value)
-    store_word(entry + 40, pe)
-    store_word(channel + 8 * ASKED_NEXT, following + 1)
-
-
-@function
-def handle(channel, head):
-    """Do what a message says."""
-    kind, dst, nbytes = load_word(head + KIND), load_word(head + DST), load_word(head + NBYTES)
-    signal, value, sender = load_word(head + SIGNAL), load_word(head + VALUE), load_word(head + SENDER)
-    if kind == DATA:
-        if nbytes > 0:
-            copy_bytes(dst, head + HEAD_BYTES, nbytes)
-        if signal != 0:
-            store_release(signal, value)
-    elif kind == LARGE:
-        store_word(channel + 8 * LARGE_LEFT, nbytes)
-        store_word(channel + 8 * LARGE_AT, dst)
-        store_word(channel + 8 * LARGE_FROM, sender)
-        store_word(channel + 8 * LARGE_SIGNAL, signal)
-        store_word(channel + 8 * LARGE_VALUE, value)
-        post_large(channel)
-    elif kind == ALIVE:
-        heard = load_word(channel + 8 * HEARD) + 8 * sender
-        store_word(heard, max(load_word(heard), monotonic_ns() - value))
-    else:
-        ask(channel, kind, dst, nbytes, signal, value, sender)
-
-
-@function
-def receive(channel):
-    """Take the messages that have arrived.  Returns how many."""
-    taken = 0
-    while taken < N_SLOTS:
-        if load_word(channel + 8 * LARGE_LEFT) > 0:
-            if not test(channel, channel + 8 * LARGE_REQUEST, IN_STATUS):
-                break
-            end_large(channel)
-        else:
-            if not test(channel, request_of(channel, IN_REQUESTS, IN_NEXT), IN_STATUS):
-                break
-            handle(channel, head_of(channel, IN, IN_NEXT))
-            post_slot(channel)
-        taken += 1
-    return taken
-
-
-@function
-def answer(channel):
-    """Send what peers have asked for, as far as slots are free."""
-    while load_word(channel + 8 * ASKED_FIRST) < load_word(channel + 8 * ASKED_NEXT):
-        request = request_of(channel, REPLY_REQUESTS, REPLY_NEXT)
-        if not test(channel, request, IN_STATUS):
-            return
-        first = load_word(channel + 8 * ASKED_FIRST)
-        entry = load_word(channel + 8 * ASKED) + first % load_word(channel + 8 * MOST_ASKED) * (8 * ASKED_WORDS)
-        at, left, dst = load_word(entry + 8), load_word(entry + 16), load_word(entry + 24)
-        head, part = head_of(channel, REPLIES, REPLY_NEXT), min(left, DATA_BYTES)
-        last = part == left
-        if load_word(entry) == PING:
-            silent_ns = monotonic_ns() - load_word(load_word(channel + 8 * OWN_ALIVE))
-            write_head(channel, head, ALIVE, 0, 0, 0, silent_ns)
-        else:
-            word = load_word(load_word(channel + 8 * THEIR_GOT) + 8 * load_word(entry + 40)) if last else 0
-            write_head(channel, head, DATA, dst, part, word, load_word(entry + 32))
-            copy_bytes(head + HEAD_BYTES, at, part)
-            store_word(entry + 8, at + part)
-            store_word(entry + 16, left - part)
-            store_word(entry + 24, dst + part)
-        post(channel, True, head, HEAD_BYTES + part, load_word(entry + 40), TAG, request)
-        store_word(channel + 8 * REPLY_NEXT, load_word(channel + 8 * REPLY_NEXT) + 1)
-        if last:
-            store_word(channel + 8 * ASKED_FIRST, first + 1)
-
-
-@function
-def look(process):
-    """Take what has arrived on any channel, unless another thread does.  Returns how many messages."""
-    taken = 0
-    if take(process + 8 * LOCK):
-        for k in range(load_word(process + 8 * N_CHANNELS)):
-            channel = load_word(process + 8 * (CHANNELS + k))
-            taken += receive(channel)
-            answer(channel)
-        store_release(process + 8 * LOCK, 0)
-    return taken
-
-
-def progress(ctx, source, _unused):
-    """What a wait for PE ``source`` (-1: not known) does between two polls of its signal."""
-    channel = load_word(ctx + 8 * ctx_words.NETWORK)
-    process = load_word(channel + 8 * PROCESS)
-    polls = load_word(process + 8 * POLLS) + 1
-    store_word(process + 8 * POLLS, polls)
-    look(process)
-    if polls % POLLS_BETWEEN_PINGS == 0 and source >= 0:
-        heard = load_word(channel + 8 * HEARD) + 8 * source
-        if load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * source) == heard:  # of another node
-            now_ns, limit_ns = monotonic_ns(), load_word(ctx + 8 * ctx_words.TIMEOUT_NS)
-            pinged_ns = load_word(channel + 8 * PINGED_NS)
-            request = request_of(channel, OUT_REQUESTS, OUT_NEXT)
-            if now_ns - pinged_ns > min(PATIENCE_NS, limit_ns // 4) and test(channel, request, OUT_STATUS):
-                store_word(channel + 8 * PINGED_NS, now_ns)
-                head = head_of(channel, OUT, OUT_NEXT)
-                write_head(channel, head, PING, 0, 0, 0, 0)
-                send_out(channel, head, 0, source)
-
-
-def serve(process):
-    """The receiving thread: it sleeps while a kernel waits, which looks by itself, and long while nothing comes."""
-    polls = in_vain = 0
-    while load_acquire(process + 8 * STOP) == 0:
-        if load_word(process + 8 * POLLS) != polls:
-            polls = load_word(process + 8 * POLLS)
-            nap(1000)
-            continue
-        in_vain = 0 if look(process) > 0 else in_vain + 1
-        if in_vain > MORE_NAPS:
-            nap(1000)
-        elif in_vain > SHORT_NAPS:
-            nap(200)
-        elif in_vain > 0:
-            nap(1)
-
-
-def begin(process, channel):
-    """Begin to receive on a channel, into all slots in their order."""
-    while not take(process + 8 * LOCK):
-        nap(1)
-    for _ in range(N_SLOTS):
-        post_slot(channel)
-    n = load_word(process + 8 * N_CHANNELS)
-    store_word(process + 8 * (CHANNELS + n), channel)
-    store_word(process + 8 * N_CHANNELS, n + 1)
-    store_release(process + 8 * LOCK, 0)
-
-
-def end(process, channel):
-    """From now on no thread looks at a channel."""
-    while not take(process + 8 * LOCK):
-        nap(1)
-    n = load_word(process + 8 * N_CHANNELS) - 1
-    for k in range(n):
-        if load_word(process + 8 * (CHANNELS + k)) == channel:
-            store_word(process + 8 * (CHANNELS + k), load_word(process + 8 * (CHANNELS + n)))
-    store_word(process + 8 * N_CHANNELS, n)
-    store_release(process + 8 * LOCK, 0)
-
-
-I64 = types.int64
-FUNCTIONS = {
-    "send": (send, types.void(*(I64,) * 7)),
-    "get": (get, types.void(*(I64,) * 7)),
-    "progress": (progress, types.void(I64, I64, I64)),
-    "serve": (serve, types.void(I64)),
-    "begin": (begin, types.void(I64, I64)),
-    "end": (end, types.void(I64, I64)),
-}
-
-
-@cache
-def address_of(name: str) -> int:
-    """Address of one of the FUNCTIONS as compiled code.  The code lives as long as the process."""
-    plain, signature = FUNCTIONS[name]
-
-    def make() -> bytes:
-        compiled = numba.cfunc(signature, **OPTIONS)(plain)
-        return packed(compiled._library, compiled.native_name)
-
-    loaded = load(made_once(f"network_{name}", (*facts(), name), make))
-    _kept.append(loaded)
-    return loaded.address
-
-
-_kept: list[Loaded] = []
-
-
-def callable_of(name: str) -> Callable[..., None]:
-    """The same for Python, which lets other threads run meanwhile."""
-    made: Callable[..., None] = ctypes.CFUNCTYPE(None, *(ctypes.c_int64,) * len(FUNCTIONS[name][1].args))(
-        address_of(name)
-    )
-    return made

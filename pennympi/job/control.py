@@ -33,7 +33,7 @@ _PROGRESS, _STATE, _ALIVE, _COMPARED, _TEXTS = 8, 9, 11, 14, 16  # _ALIVE has th
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
 _SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and signature, and its bytes
 _CALL = 64  # progress = calls entered * _CALL + the slot of the last call's text: one store writes both
-_PART_BYTES = 8 * (_TEXTS + _SLOT_WORDS * _MOST_TEXTS)
+_FAR = _TEXTS + _SLOT_WORDS * _MOST_TEXTS  # in the first PE's part: the signs of life of the PEs of other nodes
 _RECALLED = 4096  # calls since the last meeting that are compared there
 _TOLD = 8  # of these, those that a message can name
 _libc = ctypes.CDLL(None)
@@ -61,7 +61,7 @@ class Control:
         self.me, self.processes = me, processes
         self.pes = [pe for pe, process in enumerate(processes) if process.node == processes[me].node]
         self.local, self.n_local = self.pes.index(me), len(self.pes)
-        self._memory = SharedMemory(gather, me, self.pes, _PART_BYTES, "the table of its node's PEs")
+        self._memory = SharedMemory(gather, me, self.pes, 8 * (_FAR + len(processes)), "the table of its node's PEs")
         self._bytes = memoryview(self._memory.buffer).cast("B")
         self._words: Any = self._bytes.cast("q")
         self._part = dict(zip(self.pes, range(0, len(self._words), self._memory.part_bytes // 8), strict=True))
@@ -156,12 +156,19 @@ class Control:
         self._met_at, self._meetings = self._calls // _CALL, self._meetings + 1
 
     def last_alive_address(self, pe: int) -> int:
-        """Address, in this process, of the word that ``last_alive_ns`` reads; 0 for a PE of another node."""
-        return self._memory.addresses[0] + 8 * (self._part[pe] + _ALIVE) if pe in self._part else 0
+        """Address, in this process, of the word that ``last_alive_ns`` reads."""
+        return self._memory.addresses[0] + 8 * self._alive_word(pe)
 
     def last_alive_ns(self, pe: int) -> int:
-        """When ``pe`` last showed a sign of life, in ns of CLOCK_MONOTONIC; 0 for a PE of another node."""
-        return self._words[self._part[pe] + _ALIVE] if pe in self._part else 0
+        """When ``pe`` last showed a sign of life, in ns of this node's CLOCK_MONOTONIC; 0 where none has been heard."""
+        return self._words[self._alive_word(pe)]
+
+    def hear(self, pe: int, time_ns: int) -> None:
+        """Write down when ``pe``, a PE of another node, showed a sign of life (beats.py)."""
+        self._words[self._alive_word(pe)] = time_ns
+
+    def _alive_word(self, pe: int) -> int:
+        return self._part[pe] + _ALIVE if pe in self._part else _FAR + pe
 
     def calls(self, pe: int) -> int:
         """How many collective calls ``pe``, a PE of this node, has entered."""

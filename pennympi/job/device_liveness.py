@@ -12,7 +12,7 @@ class DeviceLiveness:
     """Copies signs of life between the node's table and words that a device reads.
 
     words: (1 + n_pes,) int64.  Word 0 is 2 + the PE that a kernel waits for (1: one that is not known), or 0.  Word
-           1 + pe says how long ``pe`` has been silent, in ns (FOREVER_NS if it is on another node).
+           1 + pe says how long ``pe`` has been silent, in ns (FOREVER_NS where nothing has been heard).
     """
 
     def __init__(self, control: Control, words: Any):
@@ -32,5 +32,7 @@ class DeviceLiveness:
         if waits > 1:
             liveness.show_alive(self._control.last_alive_ns(waits - 2))
         resumed_ns = int(liveness.watch_words[liveness.RESUMED_NS])
-        for pe in self._control.pes:
-            self._words[1 + pe] = now_ns - max(resumed_ns, self._control.last_alive_ns(pe))
+        for pe in range(len(self._control.processes)):
+            alive_ns = self._control.last_alive_ns(pe)
+            if alive_ns:
+                self._words[1 + pe] = now_ns - max(resumed_ns, alive_ns)

@@ -12,12 +12,13 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from mpi4py import MPI  # imported first: our hook at exit must run before MPI's, which waits for every rank
 
 from ..settings import SettingError, setting
-from . import ending
+from . import beats, ending
 from .control import DONE, LEAVING
 from .job import open_jobs
 from .rendezvous import LEFT, Deadline, PolledBarrier, poll_times
@@ -25,6 +26,7 @@ from .watch import Watch
 
 _VAIN_S = 0.5  # after this time another PE waits in vain for one that leaves
 _EXIT_S = 1.0  # a PE that leaves with a non-zero status waits this long for the others to leave as well
+before_mpi_ends: list[Callable[[], None]] = []  # of what calls MPI from a thread
 _status = 0  # of the last call of sys.exit
 
 
@@ -33,15 +35,18 @@ def install() -> None:
     if ending.in_process == os.getpid():
         return
     ending.prepare()
-    if _wanted():
-        _hook()
     watch = Watch(_pipe_of_signals())
 
     def stop(*ignored: object) -> None:
         for job in open_jobs:
             job.control.set_state(DONE)
         watch.stop()
+        for end in (beats.stop, *before_mpi_ends):
+            end()
 
+    atexit.register(stop)  # which runs behind ``_leave``
+    if _wanted():
+        _hook()
     MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=stop), None)  # MPI_Finalize deletes it first of all
 
 

@@ -10,6 +10,7 @@ from mpi4py import MPI
 from ..errors import TwoThreads, Unsupported
 from ..settings import setting, warn_unknown
 from ..wall_time import WAITING, timed
+from .beats import Beats, threads_may_call_mpi
 from .control import DONE, Control
 from .process import this_process
 from .rendezvous import Meetings
@@ -50,6 +51,8 @@ class Job:
             raise
         self._meetings.control = self.control
         self._one_thread = threading.Lock()
+        first_of_many = self.control.local == 0 and self.control.n_local < self.n_pes
+        self._beats = Beats(self.comm, self.control) if first_of_many and threads_may_call_mpi() else None
         open_jobs.append(self)
 
     def rendezvous(self, what: str) -> None:
@@ -76,6 +79,8 @@ class Job:
         self.control.set_state(DONE)
         with closing:
             open_jobs.remove(self)
+        if self._beats:
+            self._beats.close()
         self.control.close()
         self.comm.Free()
 

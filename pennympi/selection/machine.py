@@ -68,6 +68,19 @@ _HOST = Machine(
 )
 # With more PEs than cores, the launch lasts until each PE has had a core, and a hop until the next PE has one.
 SHARED_CORE_LAUNCH_US, SHARED_CORE_HOP_US = 85, 12
+MPI_CALL_US = 2  # of a core, to send a message or to receive it
+
+
+def between_hosts(machine: Machine, hop_us: float, gb_s: float) -> Machine:
+    """A node of CPUs and the measured link to other nodes, on which every message costs both ends a call of MPI."""
+    return replace(
+        machine,
+        name=f"{machine.name}, and MPI to other nodes at {gb_s:.3g} GB/s and {hop_us:.3g} us",
+        message_us=machine.message_us + MPI_CALL_US,
+        net_hop_us=hop_us + machine.hop_us,
+        nic_gb_s=gb_s,
+        source="the link: measured when the team started",
+    )
 
 
 def host(n_pes: int, cores: int) -> Machine:

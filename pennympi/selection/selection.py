@@ -12,6 +12,7 @@ from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Place, Plan
 from ..kernels.allreduce import PLANNED, TABLE
 from ..settings import setting
+from ..topology.between_nodes import Link, measure
 from . import machine as machines
 from .cost import predict
 from .find import find
@@ -188,8 +189,9 @@ def agree_on_selection(job: Job, backend: Backend, place: Place) -> Selection:
     Raises FileError on every PE if PENNYMPI_TUNED names a table that is not for this team.
     """
     machine, tuned, error = machines.NVLINK, None, None
+    link = measure(job) if backend.name == "host" else None
     if job.me == 0:
-        machine = machine_of(backend, place)
+        machine = machine_of(backend, place, link)
         try:
             tuned = find(backend.device_name, place)
         except FileError as caught:
@@ -200,8 +202,10 @@ def agree_on_selection(job: Job, backend: Backend, place: Place) -> Selection:
     return Selection(place, Limits(backend.max_blocks, backend.buffer_bytes), machine, tuned, backend.device_name)
 
 
-def machine_of(backend: Backend, place: Place) -> Machine:
-    """The constants of the cost model for this process's device and links."""
+def machine_of(backend: Backend, place: Place, link: Link | None = None) -> Machine:
+    """The constants of the cost model for this process's device and links.  link: of CPUs to other nodes"""
+    if backend.name == "host" and link:
+        return machines.between_hosts(machines.host(max(map(len, place.nodes)), os.cpu_count() or 1), *link)
     if backend.name == "host":
         return machines.host(place.n_pes, os.cpu_count() or 1)
     return machines.NVLINK if place.ll128_safe or len(set(place.node_of)) > 1 else machines.PCIE

@@ -1,0 +1,97 @@
+"""Signs of life between nodes: the first PE of each node tells those of the others how long its PEs have been silent.
+
+A thread does it twice a second, with MPI, while the main thread computes or compiles.  What it hears goes into the table
+of the node (control.py), so that a wait finds the signs of all PEs in one place.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from functools import cache
+
+import numpy as np
+from mpi4py import MPI
+
+from .control import Control
+
+BEAT_S = 0.5
+TAG = 32700  # beside those of rendezvous.py
+_beating: list[Beats] = []
+_changes = threading.Lock()  # of ``_beating``; held while the thread calls MPI
+
+
+class Beats:
+    """The signs of one job, sent from now on.  Only made by the first PE of a node, where MPI allows several threads."""
+
+    def __init__(self, comm: MPI.Intracomm, control: Control):
+        self._comm, self._control = comm, control
+        nodes = [process.node for process in control.processes]
+        others = [pe for pe, node in enumerate(nodes) if nodes.index(node) == pe and pe != control.me]
+        self._pes_of = {first: [pe for pe, node in enumerate(nodes) if node == nodes[first]] for first in others}
+        self._came = {first: np.zeros(len(pes), np.int64) for first, pes in self._pes_of.items()}
+        self._receives = {first: comm.Irecv(words, first, TAG) for first, words in self._came.items()}
+        self._sends = dict.fromkeys(others, MPI.REQUEST_NULL)
+        self._silent_ns = {first: np.zeros(control.n_local, np.int64) for first in others}
+        with _changes:
+            _beating.append(self)
+        _thread()
+
+    def beat(self) -> None:
+        """Hear the others, and tell them."""
+        control = self._control
+        for first, request in self._receives.items():
+            while request.Test():
+                now_ns = time.monotonic_ns()
+                for pe, silent_ns in zip(self._pes_of[first], self._came[first], strict=True):
+                    control.hear(pe, now_ns - int(silent_ns))
+                request = self._receives[first] = self._comm.Irecv(self._came[first], first, TAG)
+        now_ns = time.monotonic_ns()
+        for first, sent in self._sends.items():
+            if sent.Test():  # else that node takes nothing now
+                self._silent_ns[first][:] = [now_ns - control.last_alive_ns(pe) for pe in control.pes]
+                self._sends[first] = self._comm.Isend(self._silent_ns[first], first, TAG)
+
+    def close(self) -> None:
+        """Send nothing more."""
+        with _changes:
+            _beating.remove(self)
+        for request in self._receives.values():
+            request.Cancel()
+            request.Wait()
+
+
+def stop() -> None:
+    """End all of them, before MPI ends."""
+    for one in tuple(_beating):
+        one.close()
+
+
+@cache
+def threads_may_call_mpi() -> bool:
+    """Whether threads of pennympi may call MPI.  Warns once of what it costs if not."""
+    if MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
+        return True
+    warnings.warn(
+        "MPI was started without MPI_THREAD_MULTIPLE, so no thread of pennympi can call it.  Between nodes, a PE that "
+        "computes for longer than PENNYMPI_TIMEOUT_S is taken for dead, and on CPUs what is put to it arrives when it "
+        "next waits in a call.  Let mpi4py start MPI, which asks for MPI_THREAD_MULTIPLE",
+        stacklevel=2,
+    )
+    return False
+
+
+@cache
+def _thread() -> threading.Thread:
+    thread = threading.Thread(target=_run, name="pennympi beats", daemon=True)
+    thread.start()
+    return thread
+
+
+def _run() -> None:
+    while True:
+        time.sleep(BEAT_S)
+        with _changes:
+            for one in _beating:
+                one.beat()
