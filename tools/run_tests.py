@@ -3,8 +3,10 @@
     python tools/run_tests.py                            1, 2, 3, 4, 5, 7, 8 and 16 ranks
     python3 tools/run_tests.py --ranks 1,2,4             fewer, with this interpreter and the first mpirun on PATH
     python tools/run_tests.py --ranks 4 --with-mpi       only under mpirun, with the tests without an mpi mark too
+    python tools/run_tests.py --ranks "" --hosts 2x3     the tests with a hosts mark, over 2 hosts with 3 ranks each
     python tools/run_tests.py -- -k ring                 what follows -- goes to pytest
 
+Hosts are those of tools/hosts.sh; where this machine refuses them, PENNYMPI_NODE lets the ranks act as on several.
 Without mpirun, pytest-xdist runs the tests in two processes if it is installed: one runs the tests that start jobs (see
 tests/conftest.py), the other those that need one core. `-- -n 0` runs all in one process.
 
@@ -29,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "build" / "tests"
 # Every rank writes its own file and has its own temporary folder, because pytest's numbered folders collide.
 RANK = """r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-0}}}
+[ -z "$TEST_NODE_RANKS" ] || export PENNYMPI_NODE=$((r / TEST_NODE_RANKS))
 exec "$@" --basetemp "$TEST_TMP/$r" >"$TEST_OUT/rank$r.txt" 2>&1"""
 PERCENT = re.compile(r"\[ *(\d+)%\]$", re.MULTILINE)  # at the end of pytest's lines of dots
 SHOW_S = 10.0  # from one line about a run under way to the next
@@ -36,6 +39,7 @@ SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
 TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
 HUNG = "hung, the rest is not started"
 IN_TWO = ("-n", "2", "--dist", "loadscope", "--max-worker-restart", "0")  # a crashed worker ends the run
+HOSTS = str(ROOT / "tools" / "hosts.sh")
 BANNER = re.compile(r"^=+ MPI Information =+\n.*?^mpi4py config:.*\n", re.MULTILINE | re.DOTALL)
 
 
@@ -57,6 +61,19 @@ def environment(python, mpirun):
 def has_xdist(python):
     """Whether this interpreter has pytest-xdist; `make test-gpu` runs with any interpreter."""
     return subprocess.run([python, "-c", "import xdist"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def over_hosts(shapes, mpirun, pytest):
+    """(name, command, variables) of a run for each shape, "2x3": 2 hosts with 3 ranks each."""
+    refused = bool(shapes) and subprocess.run([HOSTS, "1", "true"]).returncode != 0
+    for shape in filter(None, shapes.split(",")):
+        hosts, ranks = map(int, shape.split("x"))
+        start = [*mpirun, "-n", str(hosts * ranks), *pytest, "-x", "--only-mpi", "-m", "hosts"]
+        if refused:
+            variables = {"TEST_NODE_RANKS": str(ranks), "MPIR_CVAR_NUM_CLIQUES": str(hosts)}
+            yield f"{shape} as if on hosts", start, variables
+        else:
+            yield f"hosts {shape}", [HOSTS, str(hosts), *start], {"SLOTS": str(ranks)}
 
 
 def marked(mark):
@@ -152,6 +169,7 @@ def run(name, command, env, limit_s):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", default="1,2,3,4,5,7,8,16", help="rank counts, comma separated (%(default)s)")
+    parser.add_argument("--hosts", default="", metavar="NxM,...", help="also N hosts of M ranks each (none)")
     parser.add_argument("--python", default=sys.executable, help="interpreter of the ranks (this one)")
     parser.add_argument("--mpirun", default="mpirun", help="launcher, with its options (%(default)s)")
     parser.add_argument("--limit", type=float, default=900, help="seconds before a run is ended (%(default)g)")
@@ -162,11 +180,13 @@ def main():
     pytest = ["sh", "-c", RANK, "sh", args.python, "-m", "pytest", "tests", "-q", "--color=no"]
     env, which = environment(args.python, mpirun[0]), "--with-mpi" if args.with_mpi else "--only-mpi"
     in_two = IN_TWO if not args.with_mpi and has_xdist(args.python) else ()
-    runs = [] if args.with_mpi else [("without mpirun", [*pytest, *in_two, *args.pytest])]
-    runs += [(f"np {n}", [*mpirun, "-n", n, *pytest, *args.pytest, "-x", which]) for n in args.ranks.split(",")]
+    ranks = filter(None, args.ranks.split(","))
+    runs = [] if args.with_mpi or not args.ranks else [("without mpirun", [*pytest, *in_two, *args.pytest], {})]
+    runs += [(f"np {n}", [*mpirun, "-n", n, *pytest, *args.pytest, "-x", which], {}) for n in ranks]
+    runs += over_hosts(args.hosts, mpirun, [*pytest, *args.pytest])
     total_passed = total_failed = 0
-    for name, command in runs:
-        passed, failed, why = run(name, command, env, args.limit)
+    for name, command, variables in runs:
+        passed, failed, why = run(name, command, env | variables, args.limit)
         if not passed and not failed and not args.pytest:
             failed = 1
             print(f"{name}: no test ran")

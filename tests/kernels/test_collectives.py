@@ -11,7 +11,7 @@ from reductions import OPS
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts]
 
 SIZES = (0, 1, 3, 16, 255, 4097)
 GUARD = 16  # elements around x and out that must stay as they are

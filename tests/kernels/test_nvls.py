@@ -31,7 +31,7 @@ def test_it_can_be_switched_off(team, monkeypatch):
     if team.n_pes == 1:
         pytest.skip("one PE has nothing to send")
     x = np.ones(5, np.float32)
-    if team.backend == "host":
+    if team.backend == "host" and team.place.multicast:  # all on one node
         team.allreduce(x, algorithm="nvls")
         assert (x == team.n_pes).all()
     monkeypatch.setenv("PENNYMPI_MULTICAST", "0")

@@ -31,7 +31,7 @@ def test_one_of_all_threads_and_processes_wins():
         race()
         for thread in threads:
             thread.join()
-        assert len(wins) == THREADS and world.allreduce(sum(wins)) == 1
+        assert len(wins) == THREADS and world.allreduce(sum(wins)) == len({process.node for process in control.processes})
         assert not control.claim()  # it is not given back
         world.Barrier()
         control.close()
@@ -41,12 +41,14 @@ def test_a_thread_that_ends_the_job_asks_mpi_nothing_but_its_thread_level(team, 
     """What claim, _who and alone take from MPI may be called from any thread, whatever the level."""
     allowed = ("Is_initialized", "Is_finalized", "Query_thread", "THREAD_MULTIPLE")
     job = SimpleNamespace(
-        control=SimpleNamespace(set_abort=lambda: None, claim=lambda: True), me=team.me, n_pes=team.n_pes
+        control=SimpleNamespace(set_abort=lambda: None, claim=lambda: True, on_host=lambda pe: " on host1"),
+        me=team.me,
+        n_pes=team.n_pes,
     )
     monkeypatch.setattr(ending, "MPI", SimpleNamespace(**{name: getattr(MPI, name) for name in allowed}))
     monkeypatch.setattr(ending, "_take_name", lambda: True)
-    for jobs in ([], [job]):
+    for jobs, where in (([], ""), ([job], " on host1")):
         monkeypatch.setattr(ending, "open_jobs", jobs)
         assert ending.claim()
-        assert ending._who() == f"PE {team.me} of {team.n_pes}"
+        assert ending._who() == f"PE {team.me} of {team.n_pes}{where}"
         assert ending.alone() == (team.n_pes == 1)

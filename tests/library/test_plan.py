@@ -9,7 +9,7 @@ import pennympi
 from pennympi.kernels.allreduce import TABLE
 from pennympi.units import size_text
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts]
 
 
 @pytest.mark.parametrize("algorithm", TABLE if N_PES <= 4 else some(TABLE, 2))

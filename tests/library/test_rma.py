@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from on_device import device, same, to_numpy, write
 
-pytestmark = pytest.mark.mpi
+from pennympi.errors import Unsupported
+
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts]
 SIZES = (0, 1, 3, 15, 16, 17, 255, 4097, 65_536, 262_144, 262_145, 1 << 20)  # bytes; around the copy engine's limit too
 GUARD = 32
 
@@ -132,7 +134,12 @@ def test_peer_views(team):
     x = team.array(np.arange(60).reshape(3, 20) + 1000 * team.me, "int32")
     team.barrier()
     team.synchronize()
-    right = (team.me + 1) % team.n_pes
+    node_of, me = team.place.node_of, team.me
+    mates = [pe for pe in range(team.n_pes) if node_of[pe] == node_of[me]]
+    right, left = (mates[(mates.index(me) + step) % len(mates)] for step in (1, -1))
+    for pe in set(range(team.n_pes)) - set(mates):
+        with pytest.raises(Unsupported, match=f"no pointer of this PE reaches PE {pe}: use team.get or team.put"):
+            team.peer(x, pe)
     view = team.peer(x, right)
     assert view.shape == (3, 20) and same(view, np.arange(60).reshape(3, 20) + 1000 * right)
     assert same(team.peer(x[1, 3:7], right), np.arange(23, 27) + 1000 * right)
@@ -142,7 +149,7 @@ def test_peer_views(team):
     write(team.peer(x[2:], right), np.full((1, 20), team.me))
     team.synchronize()
     team.barrier()
-    assert same(x[2], np.full(20, (team.me - 1) % team.n_pes))
+    assert same(x[2], np.full(20, left))
     team.free(x)
 
 

@@ -9,7 +9,7 @@ import pennympi
 from pennympi.job.job import Job
 from pennympi.job.membership import ranks_in_first_team
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts]
 
 
 def reduce_in(comm):

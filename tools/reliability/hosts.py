@@ -1,4 +1,4 @@
-"""Rows 33 to 37: between hosts of tools/hosts.sh, what ranks, hosts and links do, and what each host's interface carries."""
+"""Rows 33 to 37: between hosts of tools/hosts.sh, ranks, hosts and links that fail, and the bytes of interfaces."""
 
 from __future__ import annotations
 

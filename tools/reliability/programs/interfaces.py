@@ -1,5 +1,5 @@
-"""Between hosts of tools/hosts.sh, PENNYMPI_COUNT_BYTES=1: AllReduces of 8 MB by each algorithm, the bytes that the kernel
-counts at every host's eth0, and those that the library says it put between nodes.
+"""Between hosts of tools/hosts.sh, PENNYMPI_COUNT_BYTES=1: AllReduces of 8 MB by each algorithm, the bytes that the
+kernel counts at every host's eth0, and those that the library says it put between nodes.
 
 Prints "CARRIED {...}" for each algorithm: the bytes of each host, out and in, and what is wrong with them, if anything.
 """

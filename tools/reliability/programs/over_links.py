@@ -1,4 +1,4 @@
-"""over_links.py SECONDS: AllReduces of 4 B to 1 MB between hosts for a while, each checked; "ready" once all has been compiled."""
+"""over_links.py SECONDS: AllReduces of 4 B to 1 MB for a while, each checked; "ready" once all is compiled."""
 
 import sys
 import time

@@ -1,0 +1,124 @@
+"""tools/hosts.sh, programs between its hosts, and the faults of ranks, hosts and links; PENNYMPI_NODE."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from launch import ROOT, launch, mpirun
+from mpi4py import MPI
+from on_hosts import HOSTS, launch_on_hosts, why_no_hosts
+
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
+
+PROGRAMS = ROOT / "tools" / "reliability" / "programs"
+STRUCK = [sys.executable, str(PROGRAMS / "on_hosts.py")]
+TIMEOUT_S, MORE_S = 4.0, 2.0
+WHERE = "import os, platform; print('at', platform.node(), os.getpid() < 1000, os.stat('/dev/shm').st_dev)"
+
+
+@pytest.mark.parametrize(("n_hosts", "n_ranks", "on_each"), [(2, 4, [2, 2]), (3, 3, [1, 1, 1]), (2, 3, [2, 1])])
+def test_ranks_are_spread_over_hosts_of_their_own(n_hosts, n_ranks, on_each):
+    ended = launch_on_hosts(n_hosts, "mpirun", "-np", n_ranks, sys.executable, "-c", WHERE)
+    found = Counter(re.findall(r"at (host\d) True (\d+)", ended.output))
+    assert ended.rc == 0, ended.output
+    assert {host: n for (host, _), n in found.items()} == {f"host{k}": n for k, n in enumerate(on_each)}
+    assert len({shm for _, shm in found}) == n_hosts, "a /dev/shm of each host's own"
+
+
+def test_a_command_ends_with_its_status():
+    assert launch_on_hosts(1, "sh", "-c", "exit 7").rc == 7
+    assert subprocess.run([HOSTS, "two", "true"], capture_output=True, timeout=20).returncode == 2
+
+
+def test_where_namespaces_are_refused_one_sentence_says_so():
+    refused = [HOSTS, "2", "true"]
+    if not why_no_hosts():
+        none = 'echo 0 >/proc/sys/user/max_net_namespaces && exec "$@"'
+        refused = ["unshare", "--user", "--map-root-user", "sh", "-c", none, "sh", *refused]
+    said = subprocess.run(refused, capture_output=True, text=True, timeout=20)
+    assert said.returncode == 125 and said.stderr.count("\n") == 1, said
+    assert re.search(r"no hosts here: .* run it as root, .* PENNYMPI_NODE", said.stderr), said.stderr
+
+
+def test_pes_of_one_host_act_as_on_two():
+    """By PENNYMPI_NODE, without any privilege."""
+    rank = "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$PMIX_RANK}}"
+    split = ["sh", "-c", f'PENNYMPI_NODE=$(({rank} / 2)) exec "$@"', "sh", sys.executable]
+    command = [mpirun(), "-np", "4", *split]
+    env = {"PENNYMPI_BACKEND": "host", "PENNYMPI_TIMEOUT_S": "100"}
+    said = launch(4, "-m", "pennympi", command=command, env=env, limit_s=100)
+    assert said.rc == 0 and re.search(r"^nodes +2 with 2 PEs$", said.output, re.MULTILINE), said.output
+    ended = launch(4, "examples/first_allreduce.py", command=command, env=env, limit_s=200)
+    assert ended.rc == 0 and "0 elements wrong" in ended.output, ended.output
+
+
+def test_the_readmes_program_on_three_hosts(tmp_path):
+    program = tmp_path / "example.py"
+    program.write_text(re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1])
+    ended = launch_on_hosts(3, "mpirun", "-np", 3, sys.executable, program, limit_s=200)
+    assert ended.rc == 0, ended.output
+
+
+def test_the_solver_on_two_hosts_and_its_checkpoint_on_one(tmp_path):
+    line = "-m apps.jacobi --nx 100 --ny 90 --niter 60 --nccheck 10 --tol 0".split()
+    first = [*line, "--verify", "--checkpoint", tmp_path / "saved.h5"]
+    ended = launch_on_hosts(2, "mpirun", "-np", 4, sys.executable, *first, limit_s=200)
+    assert ended.rc == 0 and "PASS" in ended.output, ended.output
+    again = [*line, "--niter", "120", "--verify", "residual", "--restart", str(tmp_path / "saved.h5")]
+    ended = launch(2, *again, env={"PENNYMPI_BACKEND": "host"}, limit_s=200)
+    assert ended.rc == 0 and "PASS" in ended.output, ended.output
+
+
+def seconds_to_the_end(output):
+    """From the fault to the end of mpirun."""
+    fault_s, ended_s = (float(re.search(rf"^{word} ([\d.]+)$", output, re.MULTILINE)[1]) for word in ("fault", "ended"))
+    return ended_s - fault_s
+
+
+PLACE = ["mpirun", "-np", 4, sys.executable, PROGRAMS / "places.py", "allreduce"]
+LINKS = ["mpirun", "-np", 4, sys.executable, PROGRAMS / "over_links.py"]
+SUPPORT = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """Compiling for the first time may take longer than the short deadlines here."""
+    for ended in (launch_on_hosts(2, *PLACE, PYTHONPATH=SUPPORT), launch_on_hosts(2, *LINKS, 0.1)):
+        assert ended.rc == 0 and "done" in ended.output, ended.output
+
+
+@pytest.mark.parametrize(("fault", "named"), [("raise", "ValueError"), ("_exit3", "left")])
+def test_a_pe_of_another_host_fails(compiled, fault, named):
+    command = [*STRUCK, "none", *PLACE, fault, 3, 0.2]
+    ended = launch_on_hosts(2, *command, PENNYMPI_TIMEOUT_S=str(TIMEOUT_S), PYTHONPATH=SUPPORT)
+    assert ended.rc != 0 and named in ended.output and "left on" not in ended.output, ended.output
+    assert re.search(r"PE 3\b.* on host1", ended.output), ended.output
+    assert seconds_to_the_end(ended.output) < TIMEOUT_S + MORE_S
+
+
+def test_a_link_that_comes_back_is_waited_for(compiled):
+    ended = launch_on_hosts(2, *STRUCK, "down-2", *LINKS, 4, PENNYMPI_TIMEOUT_S="10")
+    assert ended.rc == 0 and ", 0 elements wrong" in ended.output, ended.output
+
+
+def ends_without_open_mpi(strike):
+    """A job whose host1 is gone for good.  Open MPI's mpirun waits for it until TCP gives up, 15 minutes."""
+    if MPI.get_vendor()[0] == "Open MPI":
+        pytest.skip("Open MPI's mpirun does not end while it can't reach a host")
+    ended = launch_on_hosts(2, *STRUCK, strike, *LINKS, 30, PENNYMPI_TIMEOUT_S=str(TIMEOUT_S))
+    assert ended.rc != 0 and "left on" not in ended.output, ended.output
+    assert seconds_to_the_end(ended.output) < TIMEOUT_S + MORE_S
+    return ended.output
+
+
+def test_a_link_that_is_gone_ends_the_job(compiled):
+    output = ends_without_open_mpi("down")
+    assert re.search(r"PeerTimeout: PE [01] waited 4 s for .*PE [23]\b.*host1", output), output
+
+
+def test_a_host_that_is_gone_ends_the_job(compiled):
+    ends_without_open_mpi("vanish")  # MPICH's mpirun ends the ranks before one can say so
