@@ -5,7 +5,8 @@ python benchmarks/tables.py --plots    also draw the plots anew
 python benchmarks/tables.py --check    write nothing; status 1 if a document is not what the results make
 
 jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, records-*.json two checkouts
-timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json of benchmarks/hosts.py, and all others of ``python -m pennympi bench``.
+timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json of benchmarks/hosts.py, and all others of
+``python -m pennympi bench``.
 """
 
 import json
