@@ -149,7 +149,10 @@ class HostBackend:
         _, source, call, epoch, found = map(int, self._record[: ctx_words.RECORD_FOUND + 1])
         signed, number = divmod(call, ctx_words.SIGNED)
         record = Record(self.comm.rank, source, self.call_names.get(number, "a kernel"), epoch, found, bool(signed))
-        return recorded_failure(record, self.timeout_s, self._find_call, self._on_host)
+        error = recorded_failure(record, self.timeout_s, self._find_call, self._on_host)
+        if self._channel and (said := self._channel.failure()):
+            error.add_note(f"MPI said: {said}")
+        return error
 
     # transfers: kernels make all but these
     def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:

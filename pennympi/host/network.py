@@ -138,6 +138,11 @@ class Channel:
         kind = HANDLE_BYTES[MPI._sizeof(handle)]
         return kind.from_address(MPI._addressof(handle)).value
 
+    def failure(self) -> str:
+        """What MPI said when it last refused to send or to receive, "" if it never did."""
+        code = int(self._words[remote.FAILED])
+        return MPI.Get_error_string(code) if code else ""
+
     def close(self) -> None:
         """Stop receiving.  All PEs have ended their calls."""
         self._process.open.remove(self)
