@@ -14,7 +14,6 @@ from functools import cache
 import numpy as np
 from mpi4py import MPI
 
-from . import ending
 from .control import Control
 
 BEAT_S = 0.5
@@ -73,9 +72,9 @@ def stop() -> None:
 def threads_may_call_mpi() -> bool:
     """Whether threads of pennympi may call MPI.  If not, rank 0 warns once of what it costs."""
     may = MPI.Query_thread() >= MPI.THREAD_MULTIPLE
-    if not may and ending.rank == 0:
+    if not may and MPI.COMM_WORLD.rank == 0:
         warnings.warn(
-            "MPI was started without MPI_THREAD_MULTIPLE, so no thread of pennympi may call it.  Between nodes, a PE that "
+            "MPI was started without MPI_THREAD_MULTIPLE, so no thread of pennympi may call it.  Between nodes a PE that "
             "compiles for longer than PENNYMPI_TIMEOUT_S is then taken for dead, and on CPUs what is put to a PE arrives "
             "when that PE next waits in a call.  Let mpi4py start MPI: it asks for MPI_THREAD_MULTIPLE",
             stacklevel=2,
