@@ -70,16 +70,16 @@ def stop() -> None:
 
 @cache
 def threads_may_call_mpi() -> bool:
-    """Whether threads of pennympi may call MPI.  Warns once of what it costs if not."""
-    if MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
-        return True
-    warnings.warn(
-        "MPI was started without MPI_THREAD_MULTIPLE, so no thread of pennympi can call it.  Between nodes, a PE that "
-        "computes for longer than PENNYMPI_TIMEOUT_S is taken for dead, and on CPUs what is put to it arrives when it "
-        "next waits in a call.  Let mpi4py start MPI, which asks for MPI_THREAD_MULTIPLE",
-        stacklevel=2,
-    )
-    return False
+    """Whether threads of pennympi may call MPI.  If not, rank 0 warns once of what it costs."""
+    may = MPI.Query_thread() >= MPI.THREAD_MULTIPLE
+    if not may and MPI.COMM_WORLD.rank == 0:
+        warnings.warn(
+            "MPI was started without MPI_THREAD_MULTIPLE, so no thread of pennympi may call it.  Between nodes a PE that "
+            "compiles for longer than PENNYMPI_TIMEOUT_S is then taken for dead, and on CPUs what is put to a PE arrives "
+            "when that PE next waits in a call.  Let mpi4py start MPI: it asks for MPI_THREAD_MULTIPLE",
+            stacklevel=2,
+        )
+    return may
 
 
 @cache
