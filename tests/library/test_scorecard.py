@@ -14,7 +14,7 @@ from mpi4py import MPI
 from reliability.case import Case, Row, tally
 from reliability.faults import judged
 from reliability.mismatches import _judged
-from reliability.page import cell, page
+from reliability.page import cell, columns, page
 from reliability.stage import Mpi, Stage, left
 from reliability.table import ROWS, chosen
 
@@ -30,7 +30,7 @@ def ended(rc, output, after_s=1.0, **more):
 
 
 def test_the_rows():
-    assert list(ROWS) == [str(n) for n in range(1, 33)]
+    assert list(ROWS) == [str(n) for n in range(1, 38)]
     assert [row.number for row in chosen("3,10-12,3")] == ["3", "10", "11", "12"]
     for text, message in {"99": "there is no row 99", "x": "there is no row x", "1-": "give numbers"}.items():
         with pytest.raises(ValueError, match=message):
@@ -48,6 +48,13 @@ def test_what_a_row_comes_to():
     assert not tally([])["held"] and not tally([Case("c", not_run="no such thing")])["held"]
     assert cell(found | {"seconds": 2.0}) == "**not held**: 2 failed of 7 in 2 s; first: b: wrong"
     assert cell(tally([held]) | {"seconds": 2.0}) == "held: 5 in 2 s"
+
+
+def test_results_of_other_rows_share_a_column():
+    facts = {"MPI": "M 1", "devices": "CPUs"}
+    one, other, again = ({"facts": facts, "rows": {row: at}} for at, row in enumerate(("1", "33", "1")))
+    assert [run["rows"] for run in columns([one, other, again])] == [{"1": 0, "33": 1}, {"1": 2}]
+    assert one["rows"] == {"1": 0}
 
 
 def test_a_row_whose_code_fails_does_not_hold():

@@ -50,15 +50,28 @@ def title(run: dict[str, Any]) -> str:
     return f"{facts['MPI']}, {facts['devices']}"
 
 
+def columns(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The runs, those of one title and of different rows in one column."""
+    found: list[dict[str, Any]] = []
+    for run in runs:
+        same = [one for one in found if title(one) == title(run) and not one["rows"].keys() & run["rows"].keys()]
+        if same:
+            same[0]["rows"].update(run["rows"])
+        else:
+            found.append(run | {"rows": dict(run["rows"])})
+    return found
+
+
 def page(results: list[dict[str, Any]], raw: list[str]) -> str:
     """The page, as Markdown.  results: of --out, raw: their paths from docs/"""
     runs = [run for result in results for run in result["runs"]]
     links = ", ".join(f"[`{path.rpartition('/')[2]}`]({path})" for path in raw)
     lines = [HEAD.format(raw=links or "results; there are none of this state yet")]
-    lines += ["| " + " | ".join(["row", "what is tried", "promise", *map(title, runs)]) + " |"]
-    lines += ["|" + "---|" * (3 + len(runs))]
+    shown = columns(runs)
+    lines += ["| " + " | ".join(["row", "what is tried", "promise", *map(title, shown)]) + " |"]
+    lines += ["|" + "---|" * (3 + len(shown))]
     for number, row in ROWS.items():
-        cells = [cell(run["rows"].get(number)) for run in runs]
+        cells = [cell(run["rows"].get(number)) for run in shown]
         lines.append("| " + " | ".join([number, row.tried, row.promise, *cells]) + " |")
     lines.append("")
     for run in runs:
