@@ -15,6 +15,7 @@ class Place:
     rail_of:    the number of the NIC, in its node, that each PE's traffic to other nodes takes; NICs of the same number
                 are one switch apart.  (): each PE has a NIC of its own
     packets:    algorithms may send packets where that is LL128-safe (PENNYMPI_PACKETS)
+    ll128_in_nodes: such a line reaches the peers of the same node as a whole
     """
 
     node_of: tuple[int, ...]
@@ -22,6 +23,7 @@ class Place:
     multicast: bool = False
     rail_of: tuple[int, ...] = ()
     packets: bool = True
+    ll128_in_nodes: bool = True
 
     @property
     def n_pes(self) -> int:
@@ -134,6 +136,13 @@ def by_packets(place: Place, dtype: str, op: str) -> str:
         return "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need LL128-safe links"
     if place.n_pes > MOST_PACKET_PES:
         return f"packets need a slot for each PE, and an inbox has room for those of {MOST_PACKET_PES}"
+    return "" if place.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
+
+
+def by_packets_in_nodes(place: Place) -> str:
+    """Why packets can't run inside the nodes of a place, or ""."""
+    if not place.ll128_in_nodes:
+        return "a peer of the same node is not on NVLink (or is reached by NVSHMEM's puts)"
     return "" if place.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
 
 

@@ -17,8 +17,8 @@ OpName: TypeAlias = Literal["sum", "prod", "min", "max", "avg", "mean"]
 Op: TypeAlias = OpName | MPI.Op
 
 AllReduceAlgorithm: TypeAlias = Literal[
-    "auto", "ring", "simple_ring", "multi_ring", "hierarchical", "one_shot", "one_shot_packets", "two_shot",
-    "two_shot_packets", "half_butterfly", "halving_doubling", "recursive_doubling", "tree", "nvls",
+    "auto", "ring", "simple_ring", "multi_ring", "hierarchical", "hierarchical_packets", "one_shot", "one_shot_packets",
+    "two_shot", "two_shot_packets", "half_butterfly", "halving_doubling", "recursive_doubling", "tree", "nvls",
 ]  # fmt: skip
 PlannedAllReduceAlgorithm: TypeAlias = AllReduceAlgorithm | Literal["two_shot_direct", "two_shot_copied"]
 AllGatherAlgorithm: TypeAlias = Literal["auto", "naive", "ring", "packets", "direct"]

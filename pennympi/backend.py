@@ -45,6 +45,7 @@ class Backend(Protocol):
     needs_scratch: ``combine`` uses its scratch, or puts to a PE that no pointer reaches start from the outbox
     registers:    puts to a PE that no pointer reaches start from symmetric or registered memory, not from any
     ll128_safe:   a 128-byte line written by a warp reaches every peer at once
+    ll128_in_nodes: the same for every peer of the same node
     multicast:    the multicast primitives reach all PEs
     """
 
@@ -59,6 +60,7 @@ class Backend(Protocol):
     needs_scratch: bool
     registers: bool
     ll128_safe: bool
+    ll128_in_nodes: bool
     multicast: bool
 
     def allocate(self, nbytes: int) -> int:

@@ -6,6 +6,7 @@ TABLE: for every call;  PLANNED: for plans whose ``out`` is the same symmetric o
 from .half_butterfly import ALGORITHM as half_butterfly
 from .halving_doubling import ALGORITHM as halving_doubling
 from .hierarchical import ALGORITHM as hierarchical
+from .hierarchical_packets import ALGORITHM as hierarchical_packets
 from .multi_ring import ALGORITHM as multi_ring
 from .nvls import ALGORITHM as nvls
 from .one_shot import ALGORITHM as one_shot
@@ -24,6 +25,7 @@ ANY_CALL = (
     simple_ring,
     multi_ring,
     hierarchical,
+    hierarchical_packets,
     one_shot,
     one_shot_packets,
     two_shot,

@@ -216,7 +216,8 @@ def refuse(place: Place, dtype: str, op: str) -> str:
     return ""
 
 
-def _routes(place: Place, me: int) -> list[int]:
+def routes(place: Place, me: int) -> list[int]:
+    """n_nodes, n_local, this node, this local rank; the PEs of the node; the twins."""
     nodes, node = place.nodes, place.node_of[me]
     local = nodes[node].index(me)
     return [len(nodes), len(nodes[0]), node, local, *nodes[node], *(pes[local] for pes in nodes)]
@@ -239,5 +240,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2 * (place.n_pes + len(place.nodes)),
     holds=PARTIALS,
     refuse=refuse,
-    routes=_routes,
+    routes=routes,
 )

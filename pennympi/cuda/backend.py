@@ -59,7 +59,7 @@ class CudaBackend:
         self._reach = [segments.deltas[number] for number in self._pes]
         self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
         self.needs_scratch = self._beyond = any(job.gather(None in self._deltas, "look at the links"))
-        self.ll128_safe = not self._beyond and world.ll128_safe(job, self._device)
+        self.ll128_safe = self.ll128_in_nodes = not self._beyond and world.ll128_safe(job, self._device)
         whole = self._pes == tuple(range(segments.n_pes))  # the mapping reaches all PEs of NVSHMEM
         distance = world.multicast_distance(job, segments.base) if whole and not self._beyond else 0
         self.multicast = distance != 0 and self._cc >= OVERLAP_CC

@@ -42,7 +42,7 @@ class HostBackend:
     has_streams = False
     needs_scratch = True
     registers = False
-    ll128_safe = True
+    ll128_safe = ll128_in_nodes = True
 
     def __init__(self, job: Any, heap_bytes: int | None):
         self.comm, self._near = job.comm, job.control.n_local

@@ -67,7 +67,12 @@ class _Process:
     def __init__(self) -> None:
         self.mpi = ctypes.CDLL(MPI.__file__)
         self.words = np.zeros(remote.CHANNELS + MOST_CHANNELS, np.int64)
-        for word, name in ((remote.ISEND, "Isend"), (remote.IRECV, "Irecv"), (remote.TEST, "Test")):
+        for word, name in (
+            (remote.ISEND, "Isend"),
+            (remote.IRECV, "Irecv"),
+            (remote.TEST, "Test"),
+            (remote.TESTANY, "Testany"),
+        ):
             self.words[word] = ctypes.cast(getattr(self.mpi, f"MPI_{name}"), ctypes.c_void_p).value or 0
         self.address = self.words.ctypes.data
         self.open: list[Channel] = []
@@ -109,7 +114,9 @@ class Channel:
         self._status = np.zeros(STATUS_BYTES, np.uint8)
         self._slots = np.zeros((3, remote.N_SLOTS, remote.SLOT_BYTES), np.uint8)
         null = self._handle(MPI.REQUEST_NULL)
-        self._requests = np.full((3, remote.N_SLOTS), null, np.int64)
+        self._in_requests = np.full(remote.N_SLOTS, null, f"i{MPI._sizeof(MPI.REQUEST_NULL)}")
+        self._requests = np.full((2, remote.N_SLOTS), null, np.int64)
+        self._held, self._numbers = np.zeros(remote.N_SLOTS, np.int64), np.zeros((2, 2, n_pes), np.int64)
         words[[remote.LARGE_REQUEST, remote.LARGE_OUT_REQUEST]] = null
         for word, value in {
             remote.PROCESS: self._process.address,
@@ -117,6 +124,11 @@ class Channel:
             remote.BYTE: self._handle(MPI.BYTE),
             remote.ANY_SOURCE: MPI.ANY_SOURCE,
             remote.ME: job.me,
+            remote.N_PES: n_pes,
+            remote.REQUEST_BYTES: self._in_requests.itemsize,
+            remote.HELD: self._held.ctypes.data,
+            remote.SENT_TO: self._numbers[0].ctypes.data,
+            remote.DUE_FROM: self._numbers[1].ctypes.data,
             remote.STATUS: self._status.ctypes.data,
             remote.ASKED: self._asked.ctypes.data,
             remote.MOST_ASKED: len(self._asked),
@@ -124,10 +136,14 @@ class Channel:
             remote.THEIR_GOT: self._their_got.ctypes.data,
         }.items():
             words[word] = value
-        for k, (slots, requests) in enumerate(
-            ((remote.IN, remote.IN_REQUESTS), (remote.OUT, remote.OUT_REQUESTS), (remote.REPLIES, remote.REPLY_REQUESTS))
+        for k, word in enumerate((remote.IN, remote.OUT, remote.REPLIES)):
+            words[word] = self._slots[k].ctypes.data
+        for requests, word in (
+            (self._in_requests, remote.IN_REQUESTS),
+            (self._requests[0], remote.OUT_REQUESTS),
+            (self._requests[1], remote.REPLY_REQUESTS),
         ):
-            words[slots], words[requests] = self._slots[k].ctypes.data, self._requests[k].ctypes.data
+            words[word] = requests.ctypes.data
         callable_of("begin")(self._process.address, self.address)
         self._process.open.append(self)
         job.rendezvous("start of a channel between nodes")  # before this, no PE sends
@@ -147,10 +163,11 @@ class Channel:
         """Stop receiving.  All PEs have ended their calls."""
         self._process.open.remove(self)
         callable_of("end")(self._process.address, self.address)
-        mpi, at, status = self._process.mpi, self._requests[0].ctypes.data, self._status.ctypes.data
-        for k in range(remote.N_SLOTS):
-            mpi.MPI_Cancel(ctypes.c_void_p(at + 8 * k))
-            mpi.MPI_Wait(ctypes.c_void_p(at + 8 * k), ctypes.c_void_p(status))
+        mpi, at, status = self._process.mpi, self._in_requests.ctypes.data, ctypes.c_void_p(self._status.ctypes.data)
+        for k in np.flatnonzero(self._held == 0):
+            request = ctypes.c_void_p(at + int(k) * self._in_requests.itemsize)
+            mpi.MPI_Cancel(request)
+            mpi.MPI_Wait(request, status)
 
 
 def send(ctx_address: int, address: int, nbytes: int, pe: int) -> None:

@@ -1,10 +1,10 @@
 """Taking what PEs of other nodes send: whichever thread looks, the one that waits in a kernel or the receiving thread.
 
-A thread that looks holds LOCK.  Messages are taken in the order in which their slots were posted.
+A thread that looks holds LOCK.
 """
 
 from ..compile import context as ctx_words
-from .intrinsics import copy_bytes, load_acquire, load_word, nap, store_release, store_word, take
+from .intrinsics import call_7, copy_bytes, load_acquire, load_word, nap, store_release, store_word, take
 from .remote import (
     ANY_SOURCE,
     ASKED,
@@ -20,9 +20,11 @@ from .remote import (
     DATA,
     DATA_BYTES,
     DST,
+    DUE_FROM,
+    FAILED,
     HEAD_BYTES,
+    HELD,
     IN,
-    IN_NEXT,
     IN_REQUESTS,
     IN_STATUS,
     KIND,
@@ -38,18 +40,24 @@ from .remote import (
     MOST_ASKED,
     MOST_BYTES,
     N_CHANNELS,
+    N_HELD,
+    N_PES,
     N_SLOTS,
     NBYTES,
+    NUMBER,
     POLLS,
     PROCESS,
     REPLIES,
     REPLY_NEXT,
     REPLY_REQUESTS,
-    SENDER,
+    REQUEST_BYTES,
     SIGNAL,
     SLOT_BYTES,
+    STATUS,
     STOP,
+    STREAM,
     TAG,
+    TESTANY,
     THEIR_GOT,
     VALUE,
     function,
@@ -64,11 +72,60 @@ SHORT_NAPS, MORE_NAPS = 40, 200  # looks of the receiving thread in vain before 
 
 
 @function
-def post_slot(channel):
-    """Begin to receive into the next slot, the oldest one."""
-    head, request = head_of(channel, IN, IN_NEXT), request_of(channel, IN_REQUESTS, IN_NEXT)
-    post(channel, False, head, SLOT_BYTES, load_word(channel + 8 * ANY_SOURCE), TAG, request)
-    store_word(channel + 8 * IN_NEXT, load_word(channel + 8 * IN_NEXT) + 1)
+def post_slot(channel, k):
+    """Begin to receive into slot k."""
+    request = load_word(channel + 8 * IN_REQUESTS) + k * load_word(channel + 8 * REQUEST_BYTES)
+    post(channel, False, slot(channel, k), SLOT_BYTES, load_word(channel + 8 * ANY_SOURCE), TAG, request)
+
+
+@function
+def slot(channel, k):
+    """Address of slot k, and of its header."""
+    return load_word(channel + 8 * IN) + k * SLOT_BYTES
+
+
+@function
+def arrived(channel):
+    """A slot in which a message has arrived, -1 if there is none."""
+    process, index = load_word(channel + 8 * PROCESS), load_word(channel + 8 * STATUS) + IN_STATUS
+    flag, requests = index + 8, load_word(channel + 8 * IN_REQUESTS)
+    store_word(flag, 0)
+    failed = call_7(load_word(process + 8 * TESTANY), N_SLOTS, requests, index, flag, flag + 8, 0, 0)
+    if failed != 0:
+        store_word(channel + 8 * FAILED, failed)
+        return -1
+    k = load_word(index) & 0xFFFFFFFF
+    return k if load_word(flag) & 0xFFFFFFFF != 0 and k < N_SLOTS else -1
+
+
+@function
+def due(channel, k):
+    """Whether the message in slot k is the next of its sender and stream."""
+    return load_word(slot(channel, k) + NUMBER) == load_word(due_word(channel, k))
+
+
+@function
+def due_word(channel, k):
+    """Address of the number of the next message of the sender and stream of slot k."""
+    return load_word(channel + 8 * DUE_FROM) + 8 * load_word(slot(channel, k) + STREAM)
+
+
+@function
+def next_slot(channel):
+    """The slot of a message whose turn it is, -1 if there is none: MPI may fill slots in another order than they were posted."""
+    held = load_word(channel + 8 * HELD)
+    if load_word(channel + 8 * N_HELD) > 0:
+        for k in range(N_SLOTS):
+            if load_word(held + 8 * k) != 0 and due(channel, k):
+                store_word(held + 8 * k, 0)
+                store_word(channel + 8 * N_HELD, load_word(channel + 8 * N_HELD) - 1)
+                return k
+    while True:
+        k = arrived(channel)
+        if k < 0 or due(channel, k):
+            return k
+        store_word(held + 8 * k, 1)
+        store_word(channel + 8 * N_HELD, load_word(channel + 8 * N_HELD) + 1)
 
 
 @function
@@ -111,7 +168,11 @@ def ask(channel, at, nbytes, dst, value, pe):
 def handle(channel, head):
     """Do what a message says."""
     kind, dst, nbytes = load_word(head + KIND), load_word(head + DST), load_word(head + NBYTES)
-    signal, value, sender = load_word(head + SIGNAL), load_word(head + VALUE), load_word(head + SENDER)
+    signal, value, sender = (
+        load_word(head + SIGNAL),
+        load_word(head + VALUE),
+        load_word(head + STREAM) % load_word(channel + 8 * N_PES),
+    )
     if kind == DATA:
         if nbytes > 0:
             copy_bytes(dst, head + HEAD_BYTES, nbytes)
@@ -138,10 +199,13 @@ def receive(channel):
                 break
             end_large(channel)
         else:
-            if not test(channel, request_of(channel, IN_REQUESTS, IN_NEXT), IN_STATUS):
+            k = next_slot(channel)
+            if k < 0:
                 break
-            handle(channel, head_of(channel, IN, IN_NEXT))
-            post_slot(channel)
+            word = due_word(channel, k)
+            store_word(word, load_word(word) + 1)
+            handle(channel, slot(channel, k))
+            post_slot(channel, k)
         taken += 1
     return taken
 
@@ -159,7 +223,7 @@ def answer(channel):
         head, part, pe = head_of(channel, REPLIES, REPLY_NEXT), min(left, DATA_BYTES), load_word(entry + ASKED_BY)
         last = part == left
         word = load_word(load_word(channel + 8 * THEIR_GOT) + 8 * pe) if last else 0
-        write_head(channel, head, DATA, dst, part, word, load_word(entry + ASKED_VALUE))
+        write_head(channel, head, DATA, dst, part, word, load_word(entry + ASKED_VALUE), pe, 1)
         copy_bytes(head + HEAD_BYTES, at, part)
         store_word(entry + ASKED_AT, at + part)
         store_word(entry + ASKED_NBYTES, left - part)
@@ -211,8 +275,8 @@ def begin(process, channel):
     """Begin to receive on a channel, into all slots in their order."""
     while not take(process + 8 * LOCK):
         nap(1)
-    for _ in range(N_SLOTS):
-        post_slot(channel)
+    for k in range(N_SLOTS):
+        post_slot(channel, k)
     n = load_word(process + 8 * N_CHANNELS)
     store_word(process + 8 * (CHANNELS + n), channel)
     store_word(process + 8 * N_CHANNELS, n + 1)

@@ -149,6 +149,17 @@ FORMULAS = {
         added="((M - 1) / M + (N - 1) / (N * M)) * S",
         span="n",
     ),
+    "hierarchical_packets": Formula(
+        near_hops="2",
+        net_hops="1",
+        messages="2 * (M - 1) + N - 1",
+        sent="2 * (M - 1) / M * S",
+        nic="w * (N - 1) / M * S * M / R",
+        moved="(M + 1) / M * S",
+        added="((M - 1) / M + (N - 1) / M) * S",
+        span="M",
+        packets=True,
+    ),
     "tree": Formula(
         near_hops="2 * ceil(log2(M))",
         net_hops="2 * ceil(log2(N))",

@@ -57,7 +57,7 @@ class Calls:
         self.given = [self.case.x(call) if self.case else own("int32", "sum", N, call.me, COUNT) for call in calls]
         self.wanted = [self.case.out(call) if self.case else expected("int32", "sum", N, COUNT) for call in calls]
         self.machine = Machine(N, 1 << 18, LONG_S)
-        place = (0, 0, 1, 1) if row.name == "hierarchical" else (0,) * N
+        place = (0, 0, 1, 1) if row.name.startswith("hierarchical") else (0,) * N
         reduces = self.case is None or self.case.reduces
         self.workspace = Workspace(
             self.machine, row, f"{collective} ({row.name})", place, HALF_BYTES, COUNT, N - 1, reduces

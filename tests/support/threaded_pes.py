@@ -36,7 +36,7 @@ class Machine:
             ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = silent.ctypes.data, liveness.own_words_address
             ctx[ctx_words.ABORT] = liveness.watch_words_address
             ctx[ctx_words.DELTAS :] = [base - bases[me] for base in bases]
-            pe = SimpleNamespace(me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
+            pe = SimpleNamespace(_channel=None, me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
             pe.calls = threading.Lock()
             pe.call_names, pe.comm, pe.timeout_s = {}, SimpleNamespace(rank=me), timeout_s
             pe._find_call, pe._on_host = lambda pe, signature: f"call {signature}", lambda pe: ""

@@ -1,0 +1,159 @@
+"""Hierarchical AllReduce for small vectors: packets inside the nodes, one hop of puts between them.
+
+Source: ``hierarchical`` with the two hops between nodes made one: the PEs of a local rank send each other whole slices,
+and all add them up.  Inside the nodes as ``two_shot_packets``.  n = N M PEs, b bytes, w of a partial an element:
+
+    T = 2 alpha_packet + alpha_net + 2 (M-1)/M b beta_packet + w (N-1)/M b beta_net + ((M-1)/M + (N-1)/M) b gamma
+
+All PEs have the same bits: the PEs of a node are added in order, then the nodes in order, by the owner of the slice on
+every node, from the same partials.
+"""
+
+from typing import NamedTuple
+
+from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets_in_nodes, packet_plan
+from ..block import copy, finish_merge, merge, put_signal, read_route, receive_packets, reduce, send_packets, widen
+from ..records import PE, Reduction, Work
+from ..steps import Slots, buffer, finish_epoch, last_epoch, piece, rounds, slot_at, slots_in, word, words
+from .hierarchical import Group, other, routes, wait_group
+from .hierarchical import refuse as refuse_shape
+
+
+class Round(NamedTuple):
+    """A round of a block: (n_local slices) from element ``start`` on.
+
+    parts:    (n_local,) packets: this PE's slice, from each PE of the node;  results: (n_local,) packets: slices
+    partials: (n_nodes,) slices of partials, from each twin;  arrived: (n_nodes,) words: a partial is here
+    added:    this PE's slice of partials, room: elements of one PE, whole: the result; all three in the outbox
+    """
+
+    epoch: int
+    start: int
+    parts: Slots
+    results: Slots
+    partials: Slots
+    arrived: int
+    added: int
+    room: int
+    whole: int
+
+
+def round_of(call: Reduction, work: Work, node: Group, twins: Group, start: int, epoch: int) -> Round:
+    """A message of round e+1 comes from a PE that has read all of round e: two buffers do, and two sets of words."""
+    slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, 2 * (node.n + twins.n), PACKET_BYTES)
+    outbox = Slots(work.outbox + buffer(work, epoch), slots.nbytes)
+    return Round(
+        epoch,
+        start,
+        slots,
+        Slots(slot_at(slots, node.n), slots.nbytes),
+        Slots(slot_at(slots, 2 * node.n), 2 * slots.nbytes),  # a partial may be twice an element
+        words(work, epoch, twins.n),
+        outbox.address,
+        slot_at(outbox, 2),
+        slot_at(outbox, 3),
+    )
+
+
+def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
+    """Every PE gets its slice from all PEs of its node, and adds it up in their order."""
+    for k in range(1, node.n):
+        rank = other(node, k)
+        part, to = piece(call, now.start, rank), read_route(node.pes, rank)
+        at = slot_at(now.parts, node.rank)
+        send_packets(pe.ctx, at, call.src + part.offset_bytes, part.n_elems * call.item_bytes, now.epoch, to)
+    own = piece(call, now.start, node.rank)
+    for rank in range(node.n):
+        elements = call.src + own.offset_bytes
+        if rank != node.rank:
+            elements, source = now.room, read_route(node.pes, rank)
+            nbytes = own.n_elems * call.item_bytes
+            receive_packets(pe.ctx, elements, slot_at(now.parts, rank), nbytes, now.epoch, source)
+        if rank == 0:
+            widen(pe.ctx, now.added, elements, own.n_elems)
+        else:
+            reduce(pe.ctx, now.added, now.added, elements, own.n_elems)
+
+
+def reduce_between_nodes(pe: PE, call: Reduction, node: Group, twins: Group, now: Round):
+    """Every twin gets the slice from all, and adds it up in their order."""
+    n = piece(call, now.start, node.rank).n_elems
+    for k in range(1, twins.n):
+        rank = other(twins, k)
+        there, arrived = slot_at(now.partials, twins.rank), word(now.arrived, twins.rank)
+        put_signal(pe.ctx, there, now.added, n * call.acc_bytes, arrived, now.epoch, read_route(twins.pes, rank))
+    wait_group(pe, twins, now.arrived, now.epoch)
+    sums = slot_at(now.partials, twins.rank)  # where no peer writes
+    left = now.added if twins.rank == 0 else now.partials.address
+    for rank in range(1, twins.n):
+        right = now.added if rank == twins.rank else slot_at(now.partials, rank)
+        if rank == twins.n - 1:
+            finish_merge(pe.ctx, now.whole, left, right, n)
+        else:
+            merge(pe.ctx, sums, left, right, n)
+            left = sums
+
+
+def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
+    """Every PE hands its slice to all PEs of its node."""
+    own = piece(call, now.start, node.rank)
+    nbytes = own.n_elems * call.item_bytes
+    for k in range(1, node.n):
+        to = read_route(node.pes, other(node, k))
+        send_packets(pe.ctx, slot_at(now.results, node.rank), now.whole, nbytes, now.epoch, to)
+    copy(call.out + own.offset_bytes, now.whole, nbytes)
+    for k in range(1, node.n):
+        rank = other(node, k)
+        theirs, source = piece(call, now.start, rank), read_route(node.pes, rank)
+        out, nbytes = call.out + theirs.offset_bytes, theirs.n_elems * call.item_bytes
+        receive_packets(pe.ctx, out, slot_at(now.results, rank), nbytes, now.epoch, source)
+
+
+def hierarchical_packets(pe: PE, call: Reduction, work: Work):
+    """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
+
+    The vector is cut into n_local slices of piece_elems.
+    inbox   (blocks, 2 buffers), a buffer holds parts (n_local,) and results (n_local,), slots of packets, and partials
+            (n_nodes,) of two slots each
+    outbox  (blocks, 2 buffers): the partials of a slice, the elements of one PE, the result
+    signals (blocks, 2, n_nodes) words: a partial is here
+    routes  as of ``hierarchical``
+    """
+    node = Group(word(work.routes, 4), read_route(work.routes, 1), read_route(work.routes, 3))
+    twins = Group(word(work.routes, 4 + node.n), read_route(work.routes, 0), read_route(work.routes, 2))
+    epoch = last_epoch(work)
+    for start in rounds(call.n_elems, node.n * call.piece_elems):
+        epoch += 1
+        now = round_of(call, work, node, twins, start, epoch)
+        reduce_in_node(pe, call, node, now)
+        reduce_between_nodes(pe, call, node, twins, now)
+        gather_in_node(pe, call, node, now)
+    finish_epoch(work, epoch)
+
+
+def refuse(place: Place, dtype: str, op: str) -> str:
+    """As ``hierarchical``, and where packets can't run inside the nodes."""
+    return refuse_shape(place, dtype, op) or by_packets_in_nodes(place)
+
+
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+    """See ``packet_plan``; every block sends each PE of its node a slice."""
+    return packet_plan(count, item_bytes, len(place.nodes[0]), _slots(place, limits), limits)
+
+
+def _slots(place: Place, limits: Limits) -> int:
+    return 2 * (len(place.nodes[0]) + len(place.nodes))
+
+
+ALGORITHM = Algorithm(
+    name="hierarchical_packets",
+    sentence="packets in the node, one hop of slices between PEs of a local rank, packets in the node; three hops",
+    needs="several nodes, all with the same number of PEs (two or more), and NVLink in them",
+    kernel=hierarchical_packets,
+    plan=plan,
+    signals=lambda place: 2 * len(place.nodes),
+    slots=_slots,
+    holds=PACKETS,
+    refuse=refuse,
+    routes=routes,
+)
