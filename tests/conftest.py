@@ -32,9 +32,16 @@ def pytest_report_header():
 def pytest_collection_modifyitems(config, items):
     """Leave out what this run does not run.  pytest-mpi would skip it test by test, on every rank."""
     only_mpi, with_mpi = (config.getoption(f"--{which}-mpi") for which in ("only", "with"))
-    selected = [item for item in items if with_mpi or ("mpi" in item.keywords) == only_mpi]
+    selected = [item for item in items if (with_mpi or ("mpi" in item.keywords) == only_mpi) and is_small_enough(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(selected)])
     items[:] = selected
+
+
+def is_small_enough(item):
+    """Whether a test is for so many ranks: a hosts mark may say most_pes, since many ranks on few cores are slow there."""
+    mark = item.get_closest_marker("hosts")
+    over_hosts = item.config.getoption("-m") == "hosts"
+    return not (mark and over_hosts) or MPI.COMM_WORLD.size <= mark.kwargs.get("most_pes", MPI.COMM_WORLD.size)
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist

@@ -8,7 +8,7 @@ from reductions import N_PES, OPS, PAIRS, expected, own, some
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels.allreduce import TABLE
 
-pytestmark = [pytest.mark.mpi, pytest.mark.hosts]
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
 SIZES = (0, 1, 3, 7, 16, 17, 255, 1023, 4097, 65537)
 MOST = max(SIZES)

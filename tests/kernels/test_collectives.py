@@ -11,7 +11,7 @@ from reductions import OPS
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
 
-pytestmark = [pytest.mark.mpi, pytest.mark.hosts]
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
 SIZES = (0, 1, 3, 16, 255, 4097)
 GUARD = 16  # elements around x and out that must stay as they are

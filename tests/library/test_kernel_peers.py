@@ -7,7 +7,7 @@ from on_device import device, same, to_numpy
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels.block import block, blocks, lanes, load, put_signal, real, signal, store, wait
 
-pytestmark = [pytest.mark.mpi, pytest.mark.hosts]
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 OFFSET = 3
 
 

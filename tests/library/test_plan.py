@@ -9,7 +9,7 @@ import pennympi
 from pennympi.kernels.allreduce import TABLE
 from pennympi.units import size_text
 
-pytestmark = [pytest.mark.mpi, pytest.mark.hosts]
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
 
 @pytest.mark.parametrize("algorithm", TABLE if N_PES <= 4 else some(TABLE, 2))

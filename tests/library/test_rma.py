@@ -6,7 +6,7 @@ from on_device import device, same, to_numpy, write
 
 from pennympi.errors import Unsupported
 
-pytestmark = [pytest.mark.mpi, pytest.mark.hosts]
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 SIZES = (0, 1, 3, 15, 16, 17, 255, 4097, 65_536, 262_144, 262_145, 1 << 20)  # bytes; around the copy engine's limit too
 GUARD = 32
 

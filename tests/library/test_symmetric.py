@@ -11,7 +11,7 @@ import pennympi
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.job.job import open_jobs
 
-pytestmark = [pytest.mark.mpi, pytest.mark.hosts]
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
 
 def usable(team):

@@ -61,9 +61,9 @@ def ranks(stage: Stage) -> Iterator[Case]:
     for n, n_hosts in ((4, 2), (3, 3)):
         over = OnHosts.of(stage, n_hosts)
         yield from faults.compiled(over, n, ("allreduce", "gather"))
-        for fault in RANK_FAULTS[: max(2, stage.times(len(RANK_FAULTS)))]:
-            for place in ("allreduce", "gather")[: max(1, stage.times(2))]:
-                yield struck(over, n, place, fault)
+        pairs = [(fault, place) for fault in RANK_FAULTS for place in ("allreduce", "gather")]
+        for fault, place in stage.some(pairs, len(pairs)):
+            yield struck(over, n, place, fault)
 
 
 def struck(stage: OnHosts, n: int, place: str, fault: str) -> Case:
