@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def is_small_enough(item):
-    """Whether a test is for so many ranks: a hosts mark may say most_pes, since many ranks on few cores are slow there."""
+    """Whether a test is for so many ranks: a hosts mark may say most_pes, as many ranks on few cores are slow there."""
     mark = item.get_closest_marker("hosts")
     over_hosts = item.config.getoption("-m") == "hosts"
     return not (mark and over_hosts) or MPI.COMM_WORLD.size <= mark.kwargs.get("most_pes", MPI.COMM_WORLD.size)
