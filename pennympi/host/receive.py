@@ -112,7 +112,10 @@ def due_word(channel, k):
 
 @function
 def next_slot(channel):
-    """The slot of a message whose turn it is, -1 if there is none: MPI may fill slots in another order than they were posted."""
+    """The slot of a message whose turn it is, -1 if there is none.
+
+    MPI may fill slots in another order than they were posted: MPICH was seen to, with several PEs on a node.
+    """
     held = load_word(channel + 8 * HELD)
     if load_word(channel + 8 * N_HELD) > 0:
         for k in range(N_SLOTS):
