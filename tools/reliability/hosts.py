@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from launch import Ended
@@ -112,14 +112,15 @@ def ends(ended: Ended) -> str:
     found = re.search(r"^fault ([\d.]+)$.*^ended ([\d.]+)$", ended.output, re.MULTILINE | re.DOTALL)
     if not found:
         return unexpected(ended, 60)
-    took_s = float(found[2]) - float(found[1])
+    left = left_behind(ended)
+    took_s, ended = float(found[2]) - float(found[1]), replace(ended, output=ended.output[: found.start(2) - 6])
     if took_s > SHORT_DEADLINE_S + 2:
         return f"mpirun ended after {took_s:.1f} s: {last_words(ended)}"
     if ended.rc == 0:
         return f"status 0: {last_words(ended)}"
     if "host1" not in ended.output:
         return f"does not name host1: {last_words(ended)}"
-    return left_behind(ended)
+    return left
 
 
 def goes_on(stage: Stage) -> Iterator[Case]:
