@@ -85,6 +85,7 @@ def test_large(team, algorithm):
     team.free(x)
 
 
+@pytest.mark.hosts
 @pytest.mark.parametrize("shape", [(), (5, 7), (2, 0, 3), (1, 1, 9)])
 def test_any_shape(team, shape):
     x = team.full(shape, team.me, "int32")

@@ -8,7 +8,7 @@ from on_device import device, same, write
 
 from pennympi.kernels.exchange import TABLE
 
-pytestmark = [pytest.mark.mpi, pytest.mark.hosts, pytest.mark.parametrize("form", TABLE)]
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8), pytest.mark.parametrize("form", TABLE)]
 COUNTS = (0, 1, 7, 64, 1000, 16_384, 16_385, 100_001)  # int32; 16,384 are one piece
 
 

@@ -62,9 +62,10 @@ def from_outside(fault: str, rank: int, after_s: float, when: list[float]) -> Ca
     return act
 
 
-def judged(ended: Ended, fault: str, pe: int, fault_s: float, slack_s: float = 0.0) -> str:
-    """What breaks the promise of this fault; "" where nothing does."""
+def judged(ended: Ended, fault: str, pe: int, fault_s: float, slack_s: float = 0.0, said: str = "") -> str:
+    """What breaks the promise of this fault; "" where nothing does.  said: what the output says instead"""
     limit_s, named = PROMISES[fault]
+    named = said or named
     if ended.rc is None:
         return f"hangs: {last_words(ended)}"
     if ended.rc == 0 or re.search(r"^done$", ended.output, re.MULTILINE):

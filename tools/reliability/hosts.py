@@ -80,9 +80,10 @@ def struck(stage: OnHosts, n: int, place: str, fault: str) -> Case:
         return Case(name, 1, f"in {place}: {unexpected(ended, 45)}")
     fault_s, ended.ended = (when[0] if when else float(found[-2])), float(found[-1])
     limit_s, _ = faults.PROMISES[fault]
-    failure = faults.judged(ended, fault, pe, fault_s, max(0.0, SHORT_DEADLINE_S + 2 - limit_s)) or left_behind(ended)
-    if not failure and host not in ended.output:
-        failure = f"does not name {host}: {last_words(ended)}"
+    slack_s, alone = max(0.0, SHORT_DEADLINE_S + 2 - limit_s), n == stage.n_hosts
+    # Who is alone on its host is named by those who wait for it, or, where mpirun is faster, by mpirun, with its host.
+    said = rf"PE {{pe}}\b.*{host}|{host}" if alone else rf"PE {{pe}}\b.*{host}"
+    failure = faults.judged(ended, fault, pe, fault_s, slack_s, said) or left_behind(ended)
     return Case(name, 1, failure and f"in {place}: {failure}")
 
 
