@@ -147,11 +147,11 @@ def interfaces(stage: Stage) -> Iterator[Case]:
         return
     for n, n_hosts in ((4, 2), (6, 3), (8, 4)):
         ended = OnHosts.of(stage, n_hosts).job(
-            n, PROGRAMS / "interfaces.py", limit_s=200, timeout_s=100, PENNYMPI_COUNT_BYTES="1"
+            n, PROGRAMS / "interfaces.py", limit_s=400, timeout_s=100, PENNYMPI_COUNT_BYTES="1"
         )
         said = re.findall(r"^CARRIED (\{.*\})$", ended.output, re.MULTILINE)
         if not said or ended.rc != 0:
-            yield Case(f"{n_hosts} hosts, {n} PEs", 1, unexpected(ended, 200))
+            yield Case(f"{n_hosts} hosts, {n} PEs", 1, unexpected(ended, 400))
         for one in map(json.loads, said):
             yield Case(f"{one['what']}, {n_hosts} hosts, {n} PEs", one["times"], one["wrong"])
 

@@ -74,7 +74,7 @@ def main():
             print("fault", time.time(), flush=True)
             STRIKES[strike]()
     status = job.wait()
-    print("ended", time.time(), flush=True)
+    print(f"\nended {time.time()}", flush=True)  # mpirun may have left its last line open
     hosts, limit_s = sorted(path.stem for path in FOLDER.glob("*.pid")), time.monotonic() + LEFT_S
     while any(map(left_on, hosts)) and time.monotonic() < limit_s:
         time.sleep(0.1)
