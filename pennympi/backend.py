@@ -44,7 +44,10 @@ class Backend(Protocol):
     order:        of the launches of this process that wait for peers
     needs_scratch: ``combine`` uses its scratch, or puts to a PE that no pointer reaches start from the outbox
     ll128_safe:   a 128-byte line written by a warp reaches every peer at once
+    stores:       a pointer reaches every PE, and kernels put by stores
     multicast:    the multicast primitives reach all PEs
+    puts_from_anywhere: no PE of the team needs to know the arrays that it puts from: those of others than symmetric and
+                        registered memory go through rooms of a workspace otherwise (kernels/rma/by_rooms.py)
     """
 
     name: str
@@ -57,7 +60,9 @@ class Backend(Protocol):
     order: Order
     needs_scratch: bool
     ll128_safe: bool
+    stores: bool
     multicast: bool
+    puts_from_anywhere: bool
 
     def allocate(self, nbytes: int) -> int:
         """Allocate symmetric memory and return its address.  Collective; waits for no stream.

@@ -39,7 +39,7 @@ class HostBackend:
     threads = 1
     has_streams = False
     needs_scratch = True
-    ll128_safe = True
+    ll128_safe = stores = puts_from_anywhere = True
 
     def __init__(self, job: Any, heap_bytes: int | None):
         self.comm, self._find_call = job.comm, job.control.find

@@ -49,10 +49,11 @@ def place_of(job: Job, backend: Backend, layout: Layout | None) -> Place:
     packets = all(job.gather(setting("PENNYMPI_PACKETS"), "comparison of PENNYMPI_PACKETS"))
     if layout:
         multicast = backend.multicast and not any(layout.node_of)
-        return Place(layout.node_of, backend.ll128_safe, multicast, layout.rail_of, packets)
+        return Place(layout.node_of, backend.ll128_safe, multicast, layout.rail_of, packets, backend.stores)
     nodes = list(dict.fromkeys(process.node for process in job.control.processes))
     node_of = tuple(nodes.index(process.node) for process in job.control.processes)
-    place = Place(node_of, backend.ll128_safe, backend.multicast and len(nodes) == 1, packets=packets)
+    multicast = backend.multicast and len(nodes) == 1
+    place = Place(node_of, backend.ll128_safe, multicast, packets=packets, stores=backend.stores)
     if len(nodes) == 1 or backend.name != "cuda":
         return place  # rails connect nodes
     hardware = job.gather(read_hardware(backend.device_name, backend.bus_id), "detection of NICs")

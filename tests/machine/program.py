@@ -53,7 +53,7 @@ def place_for(rng: Random, network: str) -> Place:
     shape = rng.choice(("one", "all", "pairs"))
     node_of = {"one": [0] * n_pes, "all": list(range(n_pes)), "pairs": [pe // 2 for pe in range(n_pes)]}[shape]
     by_pointer = network == POINTER
-    return Place(tuple(node_of), ll128_safe=by_pointer, multicast=by_pointer)
+    return Place(tuple(node_of), ll128_safe=by_pointer, multicast=by_pointer, stores=by_pointer)
 
 
 def runs_on(row: Any, place: Place) -> bool:
@@ -67,7 +67,8 @@ def can_run(table: str, name: str, network: str) -> bool:
     """Whether a row ever runs on a network."""
     by_pointer = network == POINTER
     places = [
-        Place(node_of, ll128_safe=by_pointer, multicast=by_pointer) for node_of in ((0, 0, 0, 0), (0, 0, 1, 1))
+        Place(node_of, ll128_safe=by_pointer, multicast=by_pointer, stores=by_pointer)
+        for node_of in ((0, 0, 0, 0), (0, 0, 1, 1))
     ]  # fmt: skip
     return any(runs_on(TABLES[table][name], place) for place in places)
 
@@ -78,7 +79,7 @@ def all_cases() -> list[Case]:
     for row in ROWS:
         for network in NETWORKS:
             kinds = [SYMMETRIC, PLAIN]
-            if "planned" in row[0] or row[0] in ("one_sided", "solver"):
+            if "planned" in row[0] or row[0] == "solver":
                 kinds = [SYMMETRIC]
             elif network == POINTER:
                 kinds = [PLAIN]
