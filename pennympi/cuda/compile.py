@@ -130,7 +130,7 @@ def _assembled(code: str, cc: tuple[int, int], *others: bytes) -> bytes:
 
 def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> bytes:
     """The kernel's machine code, from disk if it was made before."""
-    bounds, cc = options.bounds or BOUNDS, target.cc
+    bounds, cc = _bounds(options, target), target.cc
 
     def make() -> bytes:
         function, signature = entry(kernel, name, options, target)
@@ -142,9 +142,15 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
     return made_once(label, facts, make)
 
 
+def _bounds(options: KernelOptions, target: Target) -> LaunchBounds:
+    """Those asked for.  What calls the shim needs more registers than a kernel may have, unless it is bound."""
+    return options.bounds or (HALVED if target.beyond else BOUNDS)
+
+
 def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -> str:
     """All that the machine code depends on beside the kernel's text and the name of the call."""
-    reduction, bounds = options.reduction, options.bounds or BOUNDS
+    reduction = options.reduction
+    bounds = _bounds(options, target)
     typed = [
         options.elements.name if options.elements else "bytes",
         *((reduction[0].name, reduction[1]) if reduction else ()),
