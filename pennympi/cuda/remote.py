@@ -26,7 +26,9 @@ UNREACHABLE = ctx_words.UNREACHABLE
 SHIM_REGISTERS = 64  # of a thread: no more than its caller may have
 
 # NVSHMEM's functions are inline here, so that the code holds those alone that are called: 0.1 MB instead of 10.  NVRTC
-# can't compile the headers of IBGDA.  The two words are what nvshmemx_cumodule_init looks for.
+# can't compile the headers of IBGDA.  The two words are what nvshmemx_cumodule_init looks for.  NVSHMEM makes data visible
+# to the GPU before it asks the proxy thread to send them; where the heap is in the host's memory
+# (NVSHMEM_HEAP_KIND=SYSMEM) the CPU must see them too.
 SHIM = r"""
 #include "non_abi/nvshmem_build_options.h"
 #undef NVSHMEM_IBGDA_SUPPORT
@@ -39,12 +41,15 @@ __constant__ nvshmemi_version_t nvshmemi_device_lib_version_d = {
 #include <nvshmem.h>
 #include <nvshmemx.h>
 typedef long long word;
+static __device__ void show_host(void) // behind a barrier of the block
+{ if (threadIdx.x == 0) __threadfence_system(); }
 extern "C" __device__ int pennympi_put(word dst, word src, word nbytes, word pe)
-{ nvshmemx_putmem_nbi_block((void *)dst, (void *)src, nbytes, (int)pe); return 0; }
+{ show_host(); nvshmemx_putmem_nbi_block((void *)dst, (void *)src, nbytes, (int)pe); return 0; }
 extern "C" __device__ int pennympi_get(word dst, word src, word nbytes, word pe)
 { nvshmemx_getmem_block((void *)dst, (void *)src, nbytes, (int)pe); return 0; }
 extern "C" __device__ int pennympi_put_signal(word dst, word src, word nbytes, word signal, word value, word pe)
 {
+  show_host();
   nvshmemx_putmem_signal_nbi_block((void *)dst, (void *)src, nbytes, (uint64_t *)signal, value,
                                    NVSHMEM_SIGNAL_SET, (int)pe);
   return 0;
