@@ -26,8 +26,8 @@ UNREACHABLE = ctx_words.UNREACHABLE
 SHIM_REGISTERS = 64  # of a thread: no more than its caller may have
 
 # NVSHMEM's functions are inline here, so that the code holds those alone that are called: 0.1 MB instead of 10.  NVRTC
-# can't compile the headers of IBGDA.  The two words are what nvshmemx_cumodule_init looks for.  NVSHMEM makes data visible
-# to the GPU before it asks the proxy thread to send them; where the heap is in the host's memory
+# can't compile the headers of IBGDA.  The two words are what nvshmemx_cumodule_init looks for.  Before NVSHMEM asks the
+# proxy thread to send data it makes them visible to the GPU; where the heap is in the host's memory
 # (NVSHMEM_HEAP_KIND=SYSMEM) the CPU must see them too.
 SHIM = r"""
 #include "non_abi/nvshmem_build_options.h"
