@@ -82,7 +82,7 @@ class OneSided:
         if source.nbytes == 0:
             return
         if self._unknown(to, pe):
-            args = (to.address, source.address, source.nbytes, pe, *self._rooms)
+            args = (to.address, source.address, source.nbytes, pe, *self._rooms, 0)
             self._by_rooms[1].launch(min(ROOMS, self._blocks(source.nbytes)), args, stream)
             return
         beyond = self._backend.delta(pe) is None
@@ -165,7 +165,7 @@ class OneSided:
 
     def _put_through_rooms(self, to: Span, source: Span, pe: int, stream: int, word: int = 0, value: int = 0) -> None:
         """word, value: the signal that follows; word 0: none"""
-        args = (to.address, source.address, source.nbytes, pe, *self._rooms, word, value, self._counter(stream))
+        args = (to.address, source.address, source.nbytes, pe, *self._rooms, self._counter(stream), word, value)
         self._by_rooms[0].launch(min(ROOMS, self._blocks(source.nbytes)), args, stream)
 
     def _word(self, signal: Any) -> int:

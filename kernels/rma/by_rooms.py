@@ -10,11 +10,8 @@ from ..steps import word
 from .on_stream import share
 
 
-def put_by_rooms(ctx: int, message: Message, by: Rooms, signal_word: int, value: int, counter: int):
-    """dst (nbytes,) on the peer = src (nbytes,) of this PE, then signal_word = value on the peer, unless it is 0.
-
-    counter: an int32 word of this PE, 0 between launches
-    """
+def put_by_rooms(ctx: int, message: Message, by: Rooms, signal_word: int, value: int):
+    """dst (nbytes,) on the peer = src (nbytes,) of this PE, then signal_word = value there, unless the word is 0."""
     low, nbytes = share(message.nbytes)
     room, own = by.rooms + block() * by.room_bytes, word(by.locks, block())
     lock(own)
@@ -25,7 +22,7 @@ def put_by_rooms(ctx: int, message: Message, by: Rooms, signal_word: int, value:
         fence(ctx)  # the room is free again
     unlock(own)
     if signal_word != 0:
-        if arrive_last(counter):
+        if arrive_last(by.counter):
             signal(ctx, signal_word, value, message.peer)
 
 

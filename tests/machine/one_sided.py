@@ -131,7 +131,7 @@ class OneSided:
             if name == "get":
                 given = Launch(f"{what}, given", lambda: None, begin=begin)
                 kernel = by_rooms.get_by_rooms if by_room else on_stream.get_bytes
-                got = prepared(what, kernel, blocks, **common, **self.rooms)
+                got = prepared(what, kernel, blocks, **common, **self.rooms, counter=0)
                 streams.append([given, *self._barrier(pe), got, checked, *self._barrier(pe)])
                 streams[-1][-1].end = end
                 continue
