@@ -8,7 +8,7 @@ import pytest
 
 from pennympi.job.shared_memory import PAGE_BYTES
 
-NAMES = ("cupy", "nvshmem", "nvshmem.bindings", "pennympi.cuda.heap", "pennympi.cuda.host_heap")
+NAMES = ("cupy", "nvshmem", "nvshmem.bindings", "pennympi.cuda.heap", "pennympi.cuda.host_heap", "pennympi.cuda.links")
 MIB = 1 << 20
 
 
@@ -32,7 +32,7 @@ def machine():
     module = importlib.import_module("pennympi.cuda.host_heap")
     module.room_bytes = lambda: 64 * MIB
     job = SimpleNamespace(n_pes=1, me=0, gather=lambda said, what: [said], control=SimpleNamespace(pes=[0]))
-    made.job, made.segments = job, module.HostSegments(job, 0)
+    made.job, made.segments, made.runtime = job, module.HostSegments(job, 0), runtime
     yield made
     for name, old in saved.items():
         sys.modules.pop(name, None)
@@ -58,3 +58,30 @@ def test_what_cuda_refuses_leaves_nothing_behind(machine):
     assert not machine.segments.add(MIB) and len(machine.registered) == 1 and machine.segments.nbytes == MIB
     machine.most = 2
     assert machine.segments.add(MIB) and machine.segments.nbytes == 2 * MIB
+
+
+@pytest.mark.parametrize(
+    ("other", "reaches", "missing"),
+    [
+        (("0000:01:00.0", "a"), True, False),  # the same device
+        (("0000:01:00.0", "b"), True, True),  # another part of it
+        (("0000:02:00.0", "c"), True, False),
+        (("0000:02:00.0", "c"), False, True),
+        (("0000:03:00.0", "d"), False, False),  # hidden from this process: nothing is known
+    ],
+)
+def test_where_peer_access_is_missing(machine, other, reaches, missing):
+    pytest.importorskip("cuda.bindings.driver", exc_type=ImportError)
+    links, seen = importlib.import_module("pennympi.cuda.links"), {"0000:01:00.0": 0, "0000:02:00.0": 1}
+
+    def number_of(bus_id):
+        if bus_id not in seen:
+            raise OSError(bus_id)
+        return seen[bus_id]
+
+    machine.runtime.deviceGetPCIBusId, machine.runtime.deviceGetByPCIBusId = lambda device: "0000:01:00.0", number_of
+    machine.runtime.getDeviceProperties = lambda device: {"uuid": b"a"}
+    machine.runtime.deviceCanAccessPeer = lambda device, peer: int(reaches)
+    theirs = other[0], other[1].encode()
+    machine.job.gather = lambda said, what: [said, theirs if isinstance(said, tuple) else False]
+    assert links.without_peer_access(machine.job, 0) == missing
