@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 from mpi4py import MPI
-from on_device import device, same, to_numpy
+from on_device import device, reached, same, to_numpy
 
 import pennympi
 from pennympi.job.rendezvous import Meetings
@@ -29,6 +29,7 @@ def test_nothing_of_a_team_works_after_its_end_and_its_arrays_can_be_read(team):
         kernel(1, x, ended.me)
         plan()
         neighbour = (ended.me + 1) % ended.n_pes
+        neighbour = neighbour if reached(ended, x, neighbour) else ended.me
         peer, view = ended.peer(x, neighbour), out[10:20]
         ended.barrier()
         ended.synchronize()
