@@ -9,7 +9,7 @@ _runtime = cupy.cuda.runtime
 
 
 def ll128_in_nodes(job: Job, device: int) -> bool:
-    """Whether the PEs of each node share a device or are on NVLink, whose stores carry whole 128-byte lines.  Collective."""
+    """Whether the PEs of each node share a device or are on NVLink, which carries whole 128-byte lines.  Collective."""
     own = _runtime.deviceGetPCIBusId(device)
     attribute = driver.CUdevice_P2PAttribute.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
     fine = True
