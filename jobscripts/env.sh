@@ -13,8 +13,8 @@ export PENNYMPI_SYMMETRIC_SIZE="${PENNYMPI_SYMMETRIC_SIZE:-auto}"
 # On one node set it to none: nothing is looked for on the network, and start-up is quicker.
 export NVSHMEM_REMOTE_TRANSPORT="${NVSHMEM_REMOTE_TRANSPORT:-ibrc}"
 
-# 1: a kernel rings the network card's doorbell itself (mlx5 cards), instead of asking a CPU thread to; lower latency of
-# small puts between nodes. Needs the site's driver to allow it, so ask before you set it to 1.
+# 1: kernels ring the network card's doorbell themselves (mlx5 cards), instead of asking a CPU thread to. pennympi's kernels
+# are compiled by NVRTC, which can't compile NVSHMEM's code for that: they ask the CPU thread either way, so leave it at 0.
 export NVSHMEM_IB_ENABLE_IBGDA="${NVSHMEM_IB_ENABLE_IBGDA:-0}"
 
 # The unique id that bootstraps NVSHMEM is broadcast over the MPI communicator, so no PMI is needed; after that the PEs

@@ -16,6 +16,7 @@ class Place:
                 are one switch apart.  (): each PE has a NIC of its own
     packets:    algorithms may send packets where that is LL128-safe (PENNYMPI_PACKETS)
     ll128_in_nodes: such a line reaches the peers of the same node as a whole
+    stores:     every PE stores into the memory of every other one by a pointer
     """
 
     node_of: tuple[int, ...]
@@ -24,6 +25,7 @@ class Place:
     rail_of: tuple[int, ...] = ()
     packets: bool = True
     ll128_in_nodes: bool = True
+    stores: bool = True
 
     @property
     def n_pes(self) -> int:
@@ -148,7 +150,7 @@ def by_packets_in_nodes(place: Place) -> str:
 
 def by_stores(place: Place, dtype: str, op: str) -> str:
     """The ``refuse`` of an algorithm that stores into its peers' memory, without NVSHMEM's puts."""
-    return "" if place.ll128_safe else "a peer is not on NVLink (or is reached by NVSHMEM's puts), for this PE's stores"
+    return "" if place.stores else "no pointer reaches a peer, for this PE's stores: NVSHMEM's puts do"
 
 
 # The ops of each dtype for which the switch (place.multicast) gives what this library defines.

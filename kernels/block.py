@@ -79,6 +79,17 @@ def arrive_last(counter: int) -> bool:
 
 
 @_primitive
+def lock(word: int) -> None:
+    """Wait until no other block of this PE holds ``word`` (an int64 word of this PE, 0 when free), and hold it."""
+
+
+@_primitive
+def unlock(word: int) -> None:
+    """Let ``word`` go; whoever holds it next sees all that this block has written.  A block that holds a word waits for
+    nothing that a peer does, or blocks of other kernels could wait for ever."""
+
+
+@_primitive
 def load(base: int, index: int) -> Any:
     """Element ``index`` of the kernel's dtype at address ``base``."""
 

@@ -69,6 +69,20 @@ class Message(NamedTuple):
     peer: int
 
 
+class Rooms(NamedTuple):
+    """Memory of a workspace that one-sided operations go through where NVSHMEM does not know the user's array.
+
+    rooms: (blocks, room_bytes) bytes, one room for each block of a launch
+    locks: (blocks,) words: each held by the block that uses its room, since launches may run side by side
+    counter: an int32 word of this launch, 0 before and after it, by which its blocks find out who is last
+    """
+
+    rooms: int
+    locks: int
+    room_bytes: int
+    counter: int
+
+
 class Work(NamedTuple):
     """The workspace of an algorithm on this PE.
 

@@ -43,10 +43,12 @@ class Backend(Protocol):
     has_streams:  launches return at once and run in streams, which can be captured in graphs
     order:        of the launches of this process that wait for peers
     needs_scratch: ``combine`` uses its scratch, or puts to a PE that no pointer reaches start from the outbox
-    registers:    puts to a PE that no pointer reaches start from symmetric or registered memory, not from any
     ll128_safe:   a 128-byte line written by a warp reaches every peer at once
     ll128_in_nodes: the same for every peer of the same node
+    stores:       a pointer reaches every PE, and kernels put by stores
     multicast:    the multicast primitives reach all PEs
+    puts_from_anywhere: no PE of the team needs to know the arrays that it puts from: those of others than symmetric and
+                        registered memory go through rooms of a workspace otherwise (kernels/rma/by_rooms.py)
     """
 
     name: str
@@ -58,10 +60,11 @@ class Backend(Protocol):
     has_streams: bool
     order: Order
     needs_scratch: bool
-    registers: bool
     ll128_safe: bool
     ll128_in_nodes: bool
+    stores: bool
     multicast: bool
+    puts_from_anywhere: bool
 
     def allocate(self, nbytes: int) -> int:
         """Allocate symmetric memory and return its address.  Collective; waits for no stream.

@@ -10,6 +10,7 @@ from .compile.options import PLAIN, KernelOptions
 from .compile.side_by_side import order_of
 from .job.job import Job
 from .kernels.block import POISON
+from .kernels.rma import by_rooms
 from .kernels.rma import on_stream as kernels
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import make_workspace
@@ -18,16 +19,22 @@ from .settings import setting
 MIN_BLOCK_BYTES = 16384  # that one block of a put moves, unless the put is smaller
 COUNTERS = 1024  # put_signals of several blocks that may be in flight at the same time
 WARP_THREADS = 32  # of a launch that only waits or signals
+ROOMS, ROOM_BYTES = 32, 65536  # through which arrays go that NVSHMEM does not know
 
 
-def kernels_of(n_pes: int) -> list[tuple[Callable[..., Any], str, KernelOptions]]:
-    """The kernels of a team's one-sided operations: function, name and options of each."""
+def kernels_of(n_pes: int, by_room: bool) -> list[tuple[Callable[..., Any], str, KernelOptions]]:
+    """The kernels of a team's one-sided operations: function, name and options of each.
+
+    by_room: also those for arrays that NVSHMEM does not know
+    """
+    others = [(by_rooms.put_by_rooms, "put by rooms", PLAIN), (by_rooms.get_by_rooms, "get by rooms", PLAIN)]
     return [
         (kernels.put_bytes, "put", PLAIN),
         (kernels.get_bytes, "get", PLAIN),
         (kernels.put_bytes_signal, "put_signal", PLAIN),
         (kernels.wait_signal, "wait_signal", PLAIN),
         (kernels.barrier, "barrier", KernelOptions(constants={"n_pes": n_pes})),
+        *(others if by_room else ()),
     ]
 
 
@@ -43,30 +50,40 @@ class OneSided:
         self._counters = backend.local_words([0] * COUNTERS)
         self._next = 0
         self._graph_counters: list[int] = []  # not yet used by a graph
-        wanted = kernels_of(job.n_pes)
+        self._by_room = not backend.puts_from_anywhere
+        wanted = kernels_of(job.n_pes, self._by_room)
         order = order_of(len(wanted), job.control.local, job.control.n_local)
         made = {wanted[i][1]: backend.kernel(*wanted[i]) for i in order}
         self._put, self._get, self._put_signal = made["put"], made["get"], made["put_signal"]
         self._wait, self._barrier = made["wait_signal"], made["barrier"]
-        workspace = make_workspace(backend, job, 0, 0, 2 * job.n_pes, 1)
+        n_rooms = ROOMS if self._by_room else 0
+        workspace = make_workspace(backend, job, 0, n_rooms * ROOM_BYTES, 2 * job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, workspace.signals, workspace.epochs)
+        self._by_rooms = [made.get(f"{what} by rooms", made[what]) for what in ("put", "get")]
+        self._rooms = (workspace.outbox, backend.local_words([0] * n_rooms), ROOM_BYTES) if n_rooms else ()
 
     def put(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         """``Team.put``.  Raises TypeError, ValueError."""
         to, source = self._pair(dst, src, pe, symmetric_dst=True)
         if source.nbytes == 0:
             return
+        if self._unknown(source, pe):
+            self._put_through_rooms(to, source, pe, stream)
+            return
         if source.nbytes > self._kernel_max_bytes and self._backend.host_put(
             to.address, source.address, source.nbytes, pe, stream
         ):
             return
-        self._sendable(source, pe)
         self._put.launch(self._blocks(source.nbytes), (to.address, source.address, source.nbytes, pe), stream)
 
     def get(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         """``Team.get``.  Raises TypeError, ValueError."""
         to, source = self._pair(dst, src, pe, symmetric_dst=False)
         if source.nbytes == 0:
+            return
+        if self._unknown(to, pe):
+            args = (to.address, source.address, source.nbytes, pe, *self._rooms, 0)
+            self._by_rooms[1].launch(min(ROOMS, self._blocks(source.nbytes)), args, stream)
             return
         beyond = self._backend.delta(pe) is None
         if (beyond or source.nbytes > self._kernel_max_bytes) and self._backend.host_get(
@@ -80,11 +97,12 @@ class OneSided:
         to, source = self._pair(dst, src, pe, symmetric_dst=True)
         word, value = self._word(signal), _value(value)
         nbytes = source.nbytes
+        if nbytes and self._unknown(source, pe):
+            self._put_through_rooms(to, source, pe, stream, word, value)
+            return
         if nbytes > self._kernel_max_bytes and self._backend.host_put(to.address, source.address, nbytes, pe, stream):
             self._backend.quiet(stream)
             nbytes = 0  # the kernel only signals: it knows whether an earlier wait has given up
-        else:
-            self._sendable(source, pe)
         # NVSHMEM fuses a put with its signal only within one block.
         blocks = self._blocks(nbytes) if self._backend.puts_by_pointer(pe) else 1
         args = (to.address, source.address, nbytes, pe, word, value, self._counter(stream) if blocks > 1 else 0)
@@ -141,12 +159,14 @@ class OneSided:
             check_alike(dst=to, src=source)
         return to, source
 
-    def _sendable(self, source: Span, pe: int) -> None:
-        if self._backend.registers and self._backend.delta(pe) is None and not self._arrays.sendable(source):
-            raise ValueError(
-                f"no pointer reaches PE {pe}, and only symmetric or registered memory can be sent there: "
-                "call team.register(src) once, or use an array of the team"
-            )
+    def _unknown(self, own: Span, pe: int) -> bool:
+        """Whether NVSHMEM carries what is put from, or got into, an array of this PE, and does not know it."""
+        return self._by_room and not self._backend.puts_by_pointer(pe) and not self._arrays.known(own)
+
+    def _put_through_rooms(self, to: Span, source: Span, pe: int, stream: int, word: int = 0, value: int = 0) -> None:
+        """word, value: the signal that follows; word 0: none"""
+        args = (to.address, source.address, source.nbytes, pe, *self._rooms, self._counter(stream), word, value)
+        self._by_rooms[0].launch(min(ROOMS, self._blocks(source.nbytes)), args, stream)
 
     def _word(self, signal: Any) -> int:
         """The address of a signal word.  Raises ValueError."""

@@ -87,6 +87,12 @@ def _backend(text: str) -> str:
     return text.lower()
 
 
+def _heap(text: str) -> str:
+    if text.lower() not in ("auto", "device", "host"):
+        raise ValueError
+    return text.lower()
+
+
 def _folder(text: str) -> Path:
     return Path(text).expanduser()
 
@@ -153,6 +159,10 @@ SETTINGS = {
                 " smaller of 1 GiB and half of the free shared memory divided by the PEs of the node. On the cuda backend"
                 " all teams share the heap of the first team, and a team of all its PEs makes it larger when it is full;"
                 " auto is the smaller of 2 GiB and half of the device's free memory divided by the PEs that use it."),
+        Setting("PENNYMPI_HEAP", "auto", _heap, "auto, device or host",
+                "Where the symmetric heap of the cuda backend lies: in the devices' memory, which NVSHMEM gives, or in"
+                " the node's memory, which all its GPUs reach over PCIe; auto is host if the PEs are on one node and a"
+                " GPU can't reach another's memory."),
         Setting("PENNYMPI_FORCE_NVSHMEM_PUT", "0", _switch, "0 or 1",
                 "1 sends every put through NVSHMEM's device call, even where a pointer reaches the peer."),
         Setting("PENNYMPI_MULTICAST", "auto", _auto_or_never, "auto, or 0 for never",

@@ -131,8 +131,10 @@ class Team(Collectives):
         return self._arrays.peer(x, self._rma.check_pe(pe))
 
     def register(self, x: Array) -> None:
-        """Let an array outside the heap be the source of puts to any PE, until ``unregister``.  Not collective.
+        """Let NVSHMEM read and write an array outside the heap, until ``unregister``.  Not collective.
 
+        Puts from it, and gets into it, then need no copy where no pointer reaches the PE, and kernels may put from it
+        there.  Keep the array until it is unregistered.
         Raises TypeError, ValueError (a symmetric or registered array), Unsupported (dtype).
         """
         self._guard.check_open()
@@ -168,7 +170,8 @@ class Team(Collectives):
         """``dst`` on PE ``pe`` = ``src``, in stream order.  Not collective.
 
         dst: a symmetric array or a view of one; its local instance names the remote one
-        src: an array of the same count and dtype
+        src: any array of the same count and dtype.  Where no pointer reaches the PE it is copied on the way, unless it
+             is symmetric or registered
         Raises TypeError, ValueError (dst, src, pe), Unsupported (dtype), PeerTimeout.
         """
         self._guard.check_open()

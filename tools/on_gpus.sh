@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What has to be run where there are GPUs: the tests, the solver and the measurements, with this shell's python3 and mpirun.
-#   tools/on_gpus.sh OUT [STEP ...]    logs and JSON go to the folder OUT; steps: precompile bench tests jacobi solver mps (all, when none is named)
+#   tools/on_gpus.sh OUT [STEP ...]    logs and JSON go to the folder OUT; steps: precompile bench tests jacobi solver mps (all, when none is named),
+#                                      network (NVSHMEM's remote transport, see gpu_network.sh), host-heap (GPUs that reach only the host's memory)
 set -u
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
@@ -10,7 +11,7 @@ steps=${*:-precompile bench tests jacobi solver mps}
 tests() { # name, ranks, pytest arguments: every rank's output in OUT, the end of rank 0's here
     local name=$1 ranks=$2
     shift 2
-    timeout "${LIMIT_S:-200}" mpirun --bind-to none -np "$ranks" sh -c 'r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; f=$0.$r.txt
+    timeout "${LIMIT_S:-200}" ${THROUGH:-} mpirun --bind-to none -np "$ranks" sh -c 'r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; f=$0.$r.txt
         exec python3 -m pytest tests --only-mpi -q --color=no --maxfail=20 --durations=5 --basetemp "$0.$r.tmp" "$@" >"$f" 2>&1' \
         "/tmp/$name" "$@" >"$out/$name.mpirun.txt" 2>&1
     echo "== $name, $ranks PEs: status $?, $(grep -hE '^[0-9]+ (passed|failed)|(passed|failed).* in ' "/tmp/$name.0.txt" | tail -1)"
@@ -36,6 +37,8 @@ for step in $steps; do
         [ "$gpus" = 1 ] || tests "np$gpus" "$gpus"
         [ "$gpus" = 4 ] || forced ;;
     forced) forced ;;
+    network) THROUGH=tools/gpu_network.sh LIMIT_S=${LIMIT_S:-900} tests network 2 -k "rma or exchange or symmetric or allreduce or collectives or plan" ;;
+    host-heap) PENNYMPI_HEAP=host tests host-heap 2 ;;
     jacobi) mpirun -np "$gpus" python3 -m apps.jacobi --verify | tee "$out/jacobi.txt" | tail -6 ;;
     solver) # every oracle by either method, and a checkpoint that one PE goes on from
         line="--no-serial --nx 4096 --ny 4096 --bc periodic --nccheck 10"

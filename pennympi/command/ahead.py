@@ -98,7 +98,7 @@ class TeamAhead:
 def rows(collective: str, machine: Machine) -> dict[str, Algorithm]:
     """The algorithms of a collective that can run on such machines; AllReduce's include those of plans."""
     table = dict(COLLECTIVES[collective].table) | (PLANNED if collective == AllReduce.name else {})
-    place = Place((0, 0), not machine.beyond, multicast=not machine.cc)
+    place = Place((0, 0), not machine.beyond, multicast=not machine.cc, stores=not machine.beyond)
     return {name: row for name, row in table.items() if not row.refuse(place, "float32", "sum")}
 
 
@@ -109,7 +109,7 @@ def jobs(
     if not machine.cc:
         counts = counts[:1]  # a CPU's machine code serves any number of PEs, and any alignment
     for n_pes in counts:
-        yield from (Job("", number, n_pes) for number in range(len(kernels_of(n_pes))))
+        yield from (Job("", number, n_pes) for number in range(len(kernels_of(n_pes, machine.beyond))))
     for collective in collectives:
         kinds = list(itertools.product(dtypes, ops)) if collective in REDUCING else MOVED
         for name, n_pes, (dtype, op) in itertools.product(rows(collective, machine), counts, kinds):
@@ -129,7 +129,7 @@ def of_application(machine: Machine, module: str, n_pes: int) -> list[AppKernel]
 def compile_one(machine: Machine, job: Job) -> None:
     """Compile the kernel of a job into the cache, with the same arguments as a team."""
     if not job.what:
-        Compiler(machine).kernel(*kernels_of(job.n_pes)[int(job.which)])
+        Compiler(machine).kernel(*kernels_of(job.n_pes, machine.beyond)[int(job.which)])
     elif job.what in COLLECTIVES:
         row = rows(job.what, machine)[str(job.which)]
         options = COLLECTIVES[job.what].options(row, DTYPES[job.dtype], job.op, job.n_pes, job.aligned)

@@ -20,7 +20,7 @@ from ..job.job import Job, open_jobs
 from ..job.watch import Lookout
 from ..settings import setting
 from ..units import size_text
-from . import arrays, streams, world
+from . import arrays, links, streams, world
 from .aside import beside_captures
 from .compile import HALVED, OVERLAP_CC, Target, call_number, cubin
 from .given_up import given_up
@@ -39,7 +39,6 @@ class CudaBackend:
     buffer_bytes = 256 << 10
     threads = 512
     has_streams = True
-    registers = True
 
     def __init__(self, job: Job, heap_bytes: int | None):
         self._job = job
@@ -59,9 +58,14 @@ class CudaBackend:
         self._reach = [segments.deltas[number] for number in self._pes]
         self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
         self.needs_scratch = self._beyond = any(job.gather(None in self._deltas, "look at the links"))
-        self.ll128_safe = self.ll128_in_nodes = not self._beyond and world.ll128_safe(job, self._device)
+        self.stores = self.puts_from_anywhere = not self._beyond
+        # Nobody says that a line of the host's memory is written whole over PCIe.
+        near = None not in (self._deltas[pe] for pe in job.control.pes) and segments.by_nvshmem
+        near_all = all(job.gather(near, "look at the links"))
+        self.ll128_in_nodes = near_all and links.ll128_in_nodes(job, self._device)
+        self.ll128_safe = self.ll128_in_nodes and self.stores and job.control.n_local == job.n_pes
         whole = self._pes == tuple(range(segments.n_pes))  # the mapping reaches all PEs of NVSHMEM
-        distance = world.multicast_distance(job, segments.base) if whole and not self._beyond else 0
+        distance = world.multicast_distance(job, segments.base) if whole and self.stores and segments.by_nvshmem else 0
         self.multicast = distance != 0 and self._cc >= OVERLAP_CC
         self._kept: list[int] = []
         self._kernels: dict[tuple[Callable[..., Any], str, KernelOptions], CudaKernel] = {}
@@ -193,11 +197,19 @@ class CudaBackend:
         if self._forced:
             return False
         self.hold_if_given_up(stream)
+        delta = self._reach[pe]
+        if delta is not None:
+            _runtime.memcpyAsync(dst + delta, src, nbytes, _runtime.memcpyDefault, stream)
+            return True
         with self.order.lock:  # NVSHMEM takes calls of one thread at a time
             nvshmem.putmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
+        delta = self._reach[pe]
+        if delta is not None:
+            _runtime.memcpyAsync(dst, src + delta, nbytes, _runtime.memcpyDefault, stream)
+            return True
         with self.order.lock:
             nvshmem.getmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
@@ -217,10 +229,12 @@ class CudaBackend:
                 nvshmem.quiet_on_stream(stream)  # a put by pointer is complete when its kernel is
 
     def register(self, span: Span) -> None:
-        world.register(span.address, span.nbytes)
+        if self._world.segments.by_nvshmem:
+            world.register(span.address, span.nbytes)
 
     def unregister(self, span: Span) -> None:
-        world.unregister(span.address)
+        if self._world.segments.by_nvshmem:
+            world.unregister(span.address)
 
     def bytes_sent(self) -> np.ndarray:
         raise Unsupported(
@@ -232,15 +246,16 @@ class CudaBackend:
         reached = sum(d is not None for d in self._reach)
         segments = self._world.segments
         free, whole = size_text(segments.ranges.free_bytes), size_text(segments.nbytes)
+        path = "NVLink or PCIe" if segments.by_nvshmem else "the node's memory"
         driver_version = checked(driver.cuDriverGetVersion())
         return [
-            ("NVSHMEM", nvshmem_version()),
+            ("NVSHMEM", nvshmem_version() if segments.by_nvshmem else "not in use"),
             ("CUDA driver", f"{driver_version // 1000}.{driver_version % 1000 // 10}, CuPy {cupy.__version__}"),
             ("compute capability", f"{self._cc[0]}.{self._cc[1]}"),
             ("a call holds", f"at most one block on each of {self.max_blocks} multiprocessors (fewer with sms=)"),
-            ("heap", f"{free} of {whole} free, shared by all teams"),
+            ("heap", f"{free} of {whole} free in {segments.where}, shared by all teams"),
             ("first team", f"{segments.n_pes} PEs, {self._world.n_sharing} of them on this device"),
-            ("links", f"{reached} of {self._job.n_pes} PEs by pointer (NVLink or PCIe), the others by NVSHMEM puts"),
+            ("links", f"{reached} of {self._job.n_pes} PEs by pointer ({path}), the others by NVSHMEM puts"),
         ]
 
     def close(self, kept: Collection[int] = ()) -> None:

@@ -27,7 +27,7 @@ OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched 
 device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
-    "block", "blocks", "lanes", "first", "sync", "add_shared", "arrive_last", "block_sum", "copy",
+    "block", "blocks", "lanes", "first", "sync", "add_shared", "arrive_last", "lock", "unlock", "block_sum", "copy",
     "wait", "wait_all", "read_route", "read_epoch", "write_epoch",
 )  # fmt: skip
 _PACKETS = ("send_packets", "receive_packets", "all_to_all_packets")
@@ -120,45 +120,37 @@ def ptx(function: FunctionType, signature: Any, cc: tuple[int, int], bounds: Lau
     return code
 
 
-def _linked(function: FunctionType, signature: Any, cc: tuple[int, int], bounds: LaunchBounds) -> bytes:
-    """The kernel as a cubin with NVSHMEM's device code linked in."""
+def _assembled(code: str, cc: tuple[int, int], *others: bytes) -> bytes:
+    """PTX as a cubin, linked with other machine code."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
-    parts, _ = cuda.compile_all(
-        function, signature, device=False, cc=cc, output="ltoir", abi="numba", launch_bounds=_least(bounds)
-    )
-    codes = [part if isinstance(part, bytes) else part.data for part in parts]
-    objects = [ObjectCode.from_ltoir(code) for code in (*codes, remote.shim(cc))]
-    options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True)
-    return Linker(*objects, options=options).link("cubin").code
-
-
-def _assembled(code: str, cc: tuple[int, int]) -> bytes:
-    """PTX as a cubin."""
-    from cuda.core import Linker, LinkerOptions, ObjectCode
-
-    options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}")
-    return Linker(ObjectCode.from_ptx(code.encode()), options=options).link("cubin").code
+    objects = [ObjectCode.from_ptx(code.encode()), *map(ObjectCode.from_cubin, others)]
+    return Linker(*objects, options=LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}")).link("cubin").code
 
 
 def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> bytes:
     """The kernel's machine code, from disk if it was made before."""
-    bounds, cc = options.bounds or BOUNDS, target.cc
+    bounds, cc = _bounds(options, target), target.cc
 
     def make() -> bytes:
         function, signature = entry(kernel, name, options, target)
-        if target.beyond:
-            return _linked(function, signature, cc, bounds)
-        return _assembled(ptx(function, signature, cc, bounds), cc)
+        others = [remote.shim(cc)] if target.beyond else []
+        return _assembled(ptx(function, signature, cc, bounds), cc, *others)
 
     label = _label(kernel, options, target)
     facts = (numba.__version__, numba_cuda.__version__, label, name, kernel_hash(kernel))
     return made_once(label, facts, make)
 
 
+def _bounds(options: KernelOptions, target: Target) -> LaunchBounds:
+    """Those asked for.  What calls the shim needs more registers than a kernel may have, unless it is bound."""
+    return options.bounds or (HALVED if target.beyond else BOUNDS)
+
+
 def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -> str:
     """All that the machine code depends on beside the kernel's text and the name of the call."""
-    reduction, bounds = options.reduction, options.bounds or BOUNDS
+    reduction = options.reduction
+    bounds = _bounds(options, target)
     typed = [
         options.elements.name if options.elements else "bytes",
         *((reduction[0].name, reduction[1]) if reduction else ()),

@@ -24,18 +24,27 @@ class Segments:
     deltas: what to add to an address to get that of each PE's instance, None where no pointer reaches it
     base:   the address of offset 0
     ranges: the free ranges of the nbytes of all segments, by offset
+    where:  in words, for the report;  remedy: what to do when there is no room, for a team of all PEs
     A team may end before its arrays die: their memory is free only then, on each PE at a time of its own.
     """
 
+    by_nvshmem = True
+    where = "device memory"
+    remedy = "free arrays, or use devices with more memory (NVSHMEM_SYMMETRIC_SIZE if VMM is off)"
+
     def __init__(self, me: int, n_pes: int, device: int, n_sharing: int):
-        self.device, self._n_sharing, self.n_pes = device, n_sharing, n_pes
-        self.ranges, self.nbytes = FreeList(), 0
-        self._outlived: set[int] = set()  # offsets of the arrays of ended teams
-        self._dead: list[int] = []  # of those that have died since; garbage collection may add to it at any moment
+        self._begin(n_pes, device)
+        self._n_sharing = n_sharing
         self.base = self._low = self._high = int(nvshmem.malloc(256))
         pointers = [nvshmem.ptr(self.base, pe) if pe != me else self.base for pe in range(n_pes)]
         # Every PE's heap is one range, mapped as one range by its peers: one distance serves all addresses.
         self.deltas = [pointer - self.base if pointer else None for pointer in pointers]
+
+    def _begin(self, n_pes: int, device: int) -> None:
+        self.n_pes, self.device = n_pes, device
+        self.ranges, self.nbytes = FreeList(), 0
+        self._outlived: set[int] = set()  # offsets of the arrays of ended teams
+        self._dead: list[int] = []  # of those that have died since; garbage collection may add to it at any moment
 
     def room_bytes(self) -> int:
         """Bytes that one more segment may take on this PE.
@@ -135,7 +144,7 @@ class Heap:
 
     def _remedy(self) -> str:
         if self._whole:
-            return "free arrays, or use devices with more memory (NVSHMEM_SYMMETRIC_SIZE if VMM is off)"
+            return self._segments.remedy
         return (
             "free arrays, or give more by PENNYMPI_SYMMETRIC_SIZE or init(heap_bytes=...) of the first team: "
             f"only a team of all its {self._segments.n_pes} PEs can make it larger later"

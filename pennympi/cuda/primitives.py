@@ -24,6 +24,7 @@ from .intrinsics import (
     load_word,
     store_1,
     store_4,
+    store_release,
     store_word,
 )
 from .stubs import CALL, SIGNED
@@ -83,6 +84,20 @@ def arrive_last(counter):
         last[0] = count_up(counter, cuda.gridDim.x - 1)
     cuda.syncthreads()
     return last[0] == cuda.gridDim.x - 1
+
+
+def lock(word):
+    if cuda.threadIdx.x == 0:
+        while not claim(word):
+            pass  # whoever holds it runs, and waits for no peer
+        fence_system()
+    cuda.syncthreads()
+
+
+def unlock(word):
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        store_release(word, 0)
 
 
 def block_sum(x):

@@ -1,7 +1,7 @@
 """Bodies of the primitives where a peer may be beyond the reach of a pointer.
 
 Such a peer is reached by NVSHMEM's device calls, through a shim of a few C
-functions that NVRTC compiles once to LTO-IR.
+functions that NVRTC compiles once to machine code; kernels are linked with it.
 """
 
 import ctypes
@@ -23,18 +23,33 @@ from .stubs import ITEM_BYTES
 
 DELTAS, PES = 8 * ctx_words.DELTAS, 8 * ctx_words.N_PES
 UNREACHABLE = ctx_words.UNREACHABLE
+SHIM_REGISTERS = 64  # of a thread: no more than its caller may have
 
+# NVSHMEM's functions are inline here, so that the code holds those alone that are called: 0.1 MB instead of 10.  NVRTC
+# can't compile the headers of IBGDA.  The two words are what nvshmemx_cumodule_init looks for.  Before NVSHMEM asks the
+# proxy thread to send data it makes them visible to the GPU; where the heap is in the host's memory
+# (NVSHMEM_HEAP_KIND=SYSMEM) the CPU must see them too.
 SHIM = r"""
-#define __NVSHMEM_NUMBA_SUPPORT__
+#include "non_abi/nvshmem_build_options.h"
+#undef NVSHMEM_IBGDA_SUPPORT
+#define NVSHMEM_ENABLE_ALL_DEVICE_INLINING
+#include <cuda/std/cstdint>
+#include "device_host/nvshmem_common.cuh"
+__constant__ nvshmemi_device_host_state_t nvshmemi_device_state_d;
+__constant__ nvshmemi_version_t nvshmemi_device_lib_version_d = {
+    NVSHMEM_VENDOR_MAJOR_VERSION, NVSHMEM_VENDOR_MINOR_VERSION, NVSHMEM_VENDOR_PATCH_VERSION};
 #include <nvshmem.h>
 #include <nvshmemx.h>
 typedef long long word;
+static __device__ void show_host(void) // behind a barrier of the block
+{ if (threadIdx.x == 0) __threadfence_system(); }
 extern "C" __device__ int pennympi_put(word dst, word src, word nbytes, word pe)
-{ nvshmemx_putmem_nbi_block((void *)dst, (void *)src, nbytes, (int)pe); return 0; }
+{ show_host(); nvshmemx_putmem_nbi_block((void *)dst, (void *)src, nbytes, (int)pe); return 0; }
 extern "C" __device__ int pennympi_get(word dst, word src, word nbytes, word pe)
 { nvshmemx_getmem_block((void *)dst, (void *)src, nbytes, (int)pe); return 0; }
 extern "C" __device__ int pennympi_put_signal(word dst, word src, word nbytes, word signal, word value, word pe)
 {
+  show_host();
   nvshmemx_putmem_signal_nbi_block((void *)dst, (void *)src, nbytes, (uint64_t *)signal, value,
                                    NVSHMEM_SIGNAL_SET, (int)pe);
   return 0;
@@ -48,16 +63,17 @@ extern "C" __device__ int pennympi_quiet(void)
 
 @cache
 def shim(cc: tuple[int, int]) -> bytes:
-    """The shim as LTO-IR for a compute capability, from disk if it was made before."""
+    """The shim's machine code for a compute capability, from disk if it was made before."""
+    from cuda.core import Program, ProgramOptions
     from cuda.pathfinder import find_nvidia_header_directory as headers
-    from numba.cuda.core import config
-    from numba.cuda.cudadrv import nvrtc
 
     def make() -> bytes:
-        paths = [path for path in (headers("nvshmem"), headers("cccl"), headers("cudart")) if path]
-        cuda.config.CUDA_NVRTC_EXTRA_SEARCH_PATHS = config.CUDA_NVRTC_EXTRA_SEARCH_PATHS = ":".join(paths)
-        made, _log = nvrtc.compile(SHIM, "pennympi_shim.cu", cc, ltoir=True)
-        return made.code
+        paths = [path for path in map(headers, ("nvshmem", "cccl", "cudart")) if path]
+        options = ProgramOptions(
+            arch=f"sm_{cc[0]}{cc[1]}", std="c++17", include_path=paths, relocatable_device_code=True,
+            max_register_count=SHIM_REGISTERS,
+        )  # fmt: skip
+        return Program(SHIM, "c++", options).compile("cubin").code
 
     label = f"shim_sm{cc[0]}{cc[1]}"
     return made_once(label, (label, nvshmem_version()), make)

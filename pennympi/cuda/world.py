@@ -1,7 +1,8 @@
-"""NVSHMEM of this process: it is started once, over the first communicator, and runs until the process ends.
+"""The symmetric memory of this process, which NVSHMEM gives: it is started once, over the first communicator, and runs
+until the process ends.
 
 NVSHMEM has one set of PEs a process, and to start it again after its end is not reliable.  So all teams share it, each
-with some of its PEs.
+with some of its PEs.  Where GPUs don't reach one another's memory the node's memory takes its place (host_heap.py).
 """
 
 import ctypes
@@ -12,7 +13,6 @@ from dataclasses import dataclass
 
 import cupy
 import numpy as np
-from cuda.bindings import driver
 from mpi4py import MPI
 
 from ..errors import Unsupported
@@ -25,6 +25,8 @@ from ..wall_time import timed
 from . import streams
 from .aside import Aside
 from .heap import Segments
+from .host_heap import HostSegments
+from .links import without_peer_access
 
 TEAM_WORLD = 0  # NVSHMEM_TEAM_WORLD
 NO = ("", "0", "false", "no")  # values of a variable that switch nothing on
@@ -34,7 +36,7 @@ NO = ("", "0", "false", "no")  # values of a variable that switch nothing on
 class World:
     """What all teams of a process share.
 
-    group:     the PEs of NVSHMEM
+    group:     the PEs of NVSHMEM, or of the heap that takes its place
     device:    the number of this PE's GPU;  n_sharing: PEs that use that GPU
     segments:  the symmetric memory
     aside:     a stream for work on this PE's memory
@@ -69,10 +71,6 @@ def join(job: Job, heap_bytes: int | None) -> tuple[World, tuple[int, ...]]:
 
 
 def _start(job: Job) -> World:
-    # By the bindings, for nvshmem.core imports PyTorch wherever it is installed, which takes seconds.
-    from cuda.pathfinder import load_nvidia_dynamic_lib
-    from nvshmem import bindings as nvshmem
-
     n_devices = cupy.cuda.runtime.getDeviceCount()
     local_pe, n_local = job.control.local, job.control.n_local
     if n_devices == 1 and n_local > 1 and job.me == 0 and os.environ.get("CUDA_VISIBLE_DEVICES", "").count(",") == 0:
@@ -85,6 +83,26 @@ def _start(job: Job) -> World:
     with timed("CUDA context"):
         cupy.cuda.Device(number).use()
         cupy.cuda.runtime.free(0)  # which makes the context, if nothing has
+    place = (platform.node(), cupy.cuda.runtime.deviceGetPCIBusId(number))
+    n_sharing = job.gather(place, "look at the devices").count(place)
+    segments = HostSegments(job, number) if _in_host_memory(job, number) else _start_nvshmem(job, number, n_sharing)
+    order = Order(streams, cupy.cuda.runtime.getDeviceProperties(number)["multiProcessorCount"])
+    return World(job.comm.Get_group(), number, n_sharing, segments, Aside(), order)
+
+
+def _in_host_memory(job: Job, device: int) -> bool:
+    """Whether the heap is to be in the node's memory.  Collective.  Raises Unsupported where there are several nodes."""
+    heap, one_node = setting("PENNYMPI_HEAP"), job.control.n_local == job.n_pes
+    if heap == "host" and not one_node:
+        raise Unsupported("PENNYMPI_HEAP=host is for PEs of one node, and these are on several: unset it")
+    return heap == "host" or (heap == "auto" and one_node and without_peer_access(job, device))
+
+
+def _start_nvshmem(job: Job, device: int, n_sharing: int) -> Segments:
+    # By the bindings, for nvshmem.core imports PyTorch wherever it is installed, which takes seconds.
+    from cuda.pathfinder import load_nvidia_dynamic_lib
+    from nvshmem import bindings as nvshmem
+
     if not setting("PENNYMPI_MULTICAST"):
         os.environ.setdefault("NVSHMEM_DISABLE_NVLS", "1")  # then NVSHMEM makes no multicast objects
     with timed("start of NVSHMEM"):
@@ -96,28 +114,8 @@ def _start(job: Job) -> World:
         words[...] = job.gather(words, "start of NVSHMEM")[0]
         nvshmem.set_attr_uniqueid_args(job.me, job.n_pes, uid.ptr, attributes.ptr)
         nvshmem.hostlib_init_attr(nvshmem.Flags.INIT_WITH_UNIQUEID, attributes.ptr)
-    place = (platform.node(), cupy.cuda.runtime.deviceGetPCIBusId(number))
-    n_sharing = job.gather(place, "look at the devices").count(place)
     with timed("symmetric heap"):
-        segments = Segments(job.me, job.n_pes, number, n_sharing)
-    order = Order(streams, cupy.cuda.runtime.getDeviceProperties(number)["multiProcessorCount"])
-    return World(job.comm.Get_group(), number, n_sharing, segments, Aside(), order)
-
-
-def ll128_safe(job: Job, device: int) -> bool:
-    """Whether every PE shares this PE's device or is on NVLink, whose stores carry whole 128-byte lines.  Collective."""
-    own = cupy.cuda.runtime.deviceGetPCIBusId(device)
-    attribute = driver.CUdevice_P2PAttribute.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
-    fine = True
-    for bus_id in set(job.gather(own, "look at the links")) - {own}:
-        try:
-            peer = cupy.cuda.runtime.deviceGetByPCIBusId(bus_id)
-        except cupy.cuda.runtime.CUDARuntimeError:  # hidden from this process, so not known to be on NVLink
-            fine = False
-            continue
-        status, supported = driver.cuDeviceGetP2PAttribute(attribute, driver.CUdevice(device), driver.CUdevice(peer))
-        fine = fine and int(status) == 0 and bool(supported)
-    return all(job.gather(fine, "look at the links"))
+        return Segments(job.me, job.n_pes, device, n_sharing)
 
 
 def multicast_distance(job: Job, address: int) -> int:

@@ -41,8 +41,7 @@ class HostBackend:
     threads = 1
     has_streams = False
     needs_scratch = True
-    registers = False
-    ll128_safe = ll128_in_nodes = True
+    ll128_safe = ll128_in_nodes = stores = puts_from_anywhere = True
 
     def __init__(self, job: Any, heap_bytes: int | None):
         self.comm, self._near = job.comm, job.control.n_local

@@ -182,8 +182,8 @@ class SymmetricArrays:
             raise ValueError("unregister() takes an array that register() has registered")
         self._backend.unregister(span)
 
-    def sendable(self, span: Span) -> bool:
-        """True if the memory may be the source of a put to a PE that no pointer reaches."""
+    def known(self, span: Span) -> bool:
+        """True for symmetric and registered memory, which a put to a PE that no pointer reaches may start from."""
         if self.holds(span):
             return True
         return any(

@@ -49,16 +49,12 @@ def place_of(job: Job, backend: Backend, layout: Layout | None) -> Place:
     packets = all(job.gather(setting("PENNYMPI_PACKETS"), "comparison of PENNYMPI_PACKETS"))
     if layout:
         multicast = backend.multicast and not any(layout.node_of)
-        return Place(layout.node_of, backend.ll128_safe, multicast, layout.rail_of, packets, backend.ll128_safe)
+        ways = (backend.ll128_safe, multicast, layout.rail_of, packets, backend.ll128_safe, backend.stores)
+        return Place(layout.node_of, *ways)
     nodes = list(dict.fromkeys(process.node for process in job.control.processes))
     node_of = tuple(nodes.index(process.node) for process in job.control.processes)
-    place = Place(
-        node_of,
-        backend.ll128_safe,
-        backend.multicast and len(nodes) == 1,
-        packets=packets,
-        ll128_in_nodes=backend.ll128_in_nodes,
-    )
+    multicast = backend.multicast and len(nodes) == 1
+    place = Place(node_of, backend.ll128_safe, multicast, (), packets, backend.ll128_in_nodes, backend.stores)
     if len(nodes) == 1 or backend.name != "cuda":
         return place  # rails connect nodes
     hardware = job.gather(read_hardware(backend.device_name, backend.bus_id), "detection of NICs")

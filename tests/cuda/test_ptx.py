@@ -27,7 +27,7 @@ from pennympi.cuda import compile as backend
 from pennympi.kernels.algorithm import SWITCH_ADDS
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
 from pennympi.kernels.exchange import TABLE as FORMS
-from pennympi.kernels.rma import on_stream
+from pennympi.kernels.rma import by_rooms, on_stream
 
 HOPPER, AMPERE = (9, 0), (8, 0)
 N_PES = 4
@@ -177,6 +177,17 @@ def test_beyond_a_pointer(ptx, algorithm):
     )  # fmt: skip
     calls = ("put", "signal", "quiet") if algorithm == "two_shot" else ("put_signal", "signal", "quiet")
     assert all(f"pennympi_{call}" in code for call in calls)
+
+
+@pytest.mark.parametrize("kernel", [by_rooms.put_by_rooms, by_rooms.get_by_rooms])
+def test_by_rooms(ptx, kernel):
+    """A block takes the lock of its room before NVSHMEM reads or writes there, and lets it go by a release."""
+    code = ptx(kernel, kernel.__name__, HOPPER, beyond=True)
+    lines = code.splitlines()
+    asked = [i for i, line in enumerate(lines) if re.search(r"pennympi_(put|get)\b", line)]
+    held = [i for i, line in enumerate(lines) if "atom.global.cas.b64" in line]
+    given = [i for i, line in enumerate(lines) if RELEASE in line]
+    assert held and held[0] < asked[-1] < given[-1]
 
 
 SWEEPS = [  # kernel, dtype, sweeps of a pass, norms, compute capability

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 from mpi4py import MPI
-from on_device import device, same, to_numpy
+from on_device import device, reached, same, to_numpy
 
 import pennympi
 from pennympi.job.rendezvous import Meetings
@@ -28,8 +28,7 @@ def test_nothing_of_a_team_works_after_its_end_and_its_arrays_can_be_read(team):
         kernel = ended.kernel(fill_one, "int32")
         kernel(1, x, ended.me)
         plan()
-        node_of = ended.place.node_of
-        neighbour = max(pe for pe in range(ended.n_pes) if node_of[pe] == node_of[ended.me])
+        neighbour = max(pe for pe in range(ended.n_pes) if reached(ended, x, pe))
         peer, view = ended.peer(x, neighbour), out[10:20]
         ended.barrier()
         ended.synchronize()

@@ -15,7 +15,10 @@ LONGEST, MEDIAN = 400, 120  # lines of a file
 OF_A_KERNEL = {"collections.abc", "dataclasses", "typing", "__future__"}
 ONLY_INSIDE = {"cupy", "nvshmem", "numba", "numba_cuda", "cuda", "torch", "apps", "tests"}
 ONLY_ON_HOST = {"network.py", "receive.py"}  # what NVSHMEM does for GPUs
-WITHOUT_TWIN = {"aside.py", "given_up.py", "peers.py", "remote.py", "world.py", "words.py", "packets.py", "stubs.py"}
+WITHOUT_TWIN = {
+    "aside.py", "given_up.py", "peers.py", "remote.py", "world.py", "words.py", "packets.py", "stubs.py",
+    "host_heap.py", "links.py",
+}  # fmt: skip
 KERNELS, APPS, LIBRARY = (rooms.read(ROOT, folder) for folder in ("kernels", "apps", "pennympi"))
 TREES = {"kernels": KERNELS, "apps/jacobi": rooms.read(ROOT, "apps/jacobi"), "pennympi": LIBRARY}
 WITH_DEVICES = {"host", "cuda", "bench"}  # rooms that import a compiler or a device

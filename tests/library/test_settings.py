@@ -35,6 +35,7 @@ def test_every_default_can_be_read():
         "PENNYMPI_DATA_DIR": Path.home() / ".local" / "share" / "pennympi",
         "PENNYMPI_TOPOLOGY": "auto",
         "PENNYMPI_NODE": None,
+        "PENNYMPI_HEAP": "auto",
         "PENNYMPI_COUNT_BYTES": False,
         "PENNYMPI_FIRST_EPOCH": 0,
         "PENNYMPI_ALLREDUCE": "auto",

@@ -8,6 +8,7 @@ from greenlet import getcurrent
 
 from pennympi.compile.bind import bind, grouped, signs
 
+from .faults import Fault
 from .packets import PACKET_BODIES, drain, syncs
 
 BODIES: dict[str, Any] = {}
@@ -87,6 +88,24 @@ def arrive_last(counter):
         words[counter >> 3] = 0
     b.pause()
     return last
+
+
+@body
+def lock(word):
+    b = getcurrent()
+    b.memory.holds(word, 8)
+    words = b.memory.words[b.pe]
+    while words[word >> 3]:
+        b.sleep(("lock", b.pe, word))
+    words[word >> 3] = 1
+    b.pause()
+
+
+@body
+def unlock(word):
+    b = getcurrent()
+    b.memory.words[b.pe][word >> 3] = 0
+    b.scheduler.wake(("lock", b.pe, word))
 
 
 @quick
@@ -221,6 +240,8 @@ def get(ctx, dst, src, nbytes, pe):
         return
     b = getcurrent()
     b.memory.holds(dst, nbytes), b.memory.holds(src, nbytes)
+    if b.memory.is_plain(dst) and not b.network.by_pointer(b.pe, pe):
+        raise Fault(f"a get by NVSHMEM into {dst}, which is a plain array: it must be symmetric or registered")
     there, own = b.memory.bytes[pe], b.memory.bytes[b.pe]
     for start, stop in b.scheduler.cuts(nbytes):
         b.pause()

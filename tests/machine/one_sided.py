@@ -11,12 +11,11 @@ from pennympi.compile.bind import parameters
 from pennympi.job.control import signature_of
 from pennympi.kernels.block import EPOCH_BITS
 from pennympi.kernels.exchange import Form
-from pennympi.kernels.rma import on_stream
+from pennympi.kernels.rma import by_rooms, on_stream
 
 from .bodies import bound
 from .calls import Arrays, Held, must_be, values
 from .device import Launch, Machine
-from .network import COPIED, POINTER
 from .workspaces import FIRST_EPOCHS, fill
 
 MOST_BYTES = 600
@@ -102,17 +101,20 @@ class OneSided:
         first = machine.rng.choice(FIRST_EPOCHS)
         self.signals, self.epochs = words(machine, SPARE * machine.n_pes, first), words(machine, SPARE, first)
         self.word, self.counter = words(machine, 1, 0), words(machine, 8, 0)
-        self.to = machine.memory.allocate(MOST_BYTES)
+        self.to, self.into = (machine.memory.allocate(MOST_BYTES, plain=plain) for plain in (False, True))
+        room_bytes = machine.rng.choice((32, 64, 256))
+        rooms = machine.memory.allocate(max_blocks * room_bytes)
+        self.rooms = {"rooms": rooms, "locks": words(machine, max_blocks, 0), "room_bytes": room_bytes}
         self.round = 0
 
     def call(self, name: str, rng: Random, number: int) -> list[list[Launch]]:
         """One call of every PE to the PE ``shift`` behind it."""
-        n, network = self.machine.n_pes, self.machine.network
+        n, network, arrays = self.machine.n_pes, self.machine.network, self.arrays
         nbytes, shift, what = 1 + int(rng.random() * MOST_BYTES), rng.randrange(n), f"call {number} ({name})"
         data = values(rng, n, nbytes, "byte")
-        everywhere = rng.choice(self.arrays.symmetric)  # the library sends by NVSHMEM from nothing else
-        of_any = name != "get" and network.kind in (POINTER, COPIED)
-        sources = [self.arrays.draw(rng, 1)[0] if of_any else everywhere] * n
+        everywhere = rng.choice(arrays.symmetric)
+        sources = [everywhere if name == "get" else arrays.draw(rng, 1)[0] for _ in range(n)]
+        dst = self.into if name == "get" and rng.random() < 0.5 else self.to
         self.round += 1
         streams = []
         for pe in range(n):
@@ -120,22 +122,28 @@ class OneSided:
             gives = Held()
             gives.give(sources[pe], 0, data[pe])
             begin, end = gives.begin(self.arrays, pe), gives.end(self.arrays, pe)
-            checked = Launch(f"{what}, check", lambda: None, end=self._check(pe, data[to if name == "get" else source]))
+            wanted = data[to if name == "get" else source]
+            checked = Launch(f"{what}, check", lambda: None, end=self._check(pe, dst, wanted))
             blocks = rng.randint(1, self.max_blocks)
-            common = {"ctx": pe, "src": sources[pe], "dst": self.to, "nbytes": nbytes, "peer": to}
+            common = {"ctx": pe, "src": sources[pe], "dst": dst, "nbytes": nbytes, "peer": to}
+            own = dst if name == "get" else sources[pe]
+            by_room = self.machine.memory.is_plain(own) and not network.by_pointer(pe, to)
             if name == "get":
                 given = Launch(f"{what}, given", lambda: None, begin=begin)
-                got = prepared(what, on_stream.get_bytes, blocks, **common)
+                kernel = by_rooms.get_by_rooms if by_room else on_stream.get_bytes
+                got = prepared(what, kernel, blocks, **common, **self.rooms, counter=0)
                 streams.append([given, *self._barrier(pe), got, checked, *self._barrier(pe)])
                 streams[-1][-1].end = end
                 continue
+            told = {"signal_word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
             if name == "put":
-                one = prepared(what, on_stream.put_bytes, blocks, **common)
+                kernel = by_rooms.put_by_rooms if by_room else on_stream.put_bytes
+                one = prepared(what, kernel, blocks, **common, **self.rooms, **{**told, "signal_word": 0})
                 stream = [one, *self._barrier(pe), checked]
             else:
-                blocks = blocks if network.by_pointer(pe, to) else 1
-                told = {"signal_word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
-                one = prepared(what, on_stream.put_bytes_signal, blocks, **common, **told)
+                blocks = blocks if by_room or network.by_pointer(pe, to) else 1
+                kernel = by_rooms.put_by_rooms if by_room else on_stream.put_bytes_signal
+                one = prepared(what, kernel, blocks, **common, **self.rooms, **told)
                 awaited = {"signal_word": self.word, "value": self.round, "source": source}
                 waited = prepared(f"{what}, wait", on_stream.wait_signal, 1, ctx=pe, **awaited)
                 stream = [one, waited, checked]
@@ -147,8 +155,8 @@ class OneSided:
         known = {"ctx": pe, "me": pe, "n_pes": self.machine.n_pes, "signals": self.signals, "epochs": self.epochs}
         return [Launch("quiet", quiet, (pe,)), prepared("barrier", on_stream.barrier, 1, **known)]
 
-    def _check(self, pe: int, data: np.ndarray) -> Callable[[], None]:
-        found = self.machine.memory.bytes[pe][self.to : self.to + len(data)]
+    def _check(self, pe: int, at: int, data: np.ndarray) -> Callable[[], None]:
+        found = self.machine.memory.bytes[pe][at : at + len(data)]
 
         def at_once() -> None:
             must_be(found, data)

@@ -57,7 +57,8 @@ def place_for(rng: Random, network: str) -> Place:
 
 def place_of(node_of: Sequence[int], network: str) -> Place:
     """What rows may know of a network: whether packets arrive whole, and whether there is a switch that adds up."""
-    return Place(tuple(node_of), ll128_safe=network in (POINTER, COPIED), multicast=network == POINTER)
+    whole = network in (POINTER, COPIED)
+    return Place(tuple(node_of), ll128_safe=whole, multicast=network == POINTER, stores=whole)
 
 
 def runs_on(row: Any, place: Place) -> bool:
@@ -79,7 +80,7 @@ def all_cases() -> list[Case]:
     for row in ROWS:
         for network in NETWORKS:
             kinds = [SYMMETRIC, PLAIN]
-            if "planned" in row[0] or row[0] in ("one_sided", "solver"):
+            if "planned" in row[0] or row[0] == "solver":
                 kinds = [SYMMETRIC]
             elif network in (POINTER, COPIED):
                 kinds = [PLAIN]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pennympi.errors import Unsupported
 from pennympi.kernels.allreduce import PLANNED, TABLE
 
 
@@ -54,3 +55,14 @@ def skip_if_refused(team, algorithm, name="float32", op="sum"):
     reason = (TABLE | PLANNED)[algorithm].refuse(team.place, name, op)
     if reason:
         pytest.skip(reason)
+
+
+def reached(team, x, pe):
+    """Whether a pointer reaches the PE that each PE names; over a network peer() says what to use instead."""
+    try:
+        team.peer(x, pe)
+        here = True
+    except Unsupported as error:
+        assert "use team.get or team.put" in str(error)
+        here = False
+    return all(team.gather(here))

@@ -1,0 +1,38 @@
+"""One-sided operations between a peer beyond a pointer and an array that NVSHMEM does not know, such as a plain one.
+
+NVSHMEM puts from, and gets into, symmetric and registered memory only.  So the bytes go through a room of the workspace,
+piece by piece.  A launch has at most as many blocks as there are rooms.
+"""
+
+from ..block import arrive_last, block, copy, fence, get, lock, put, signal, unlock
+from ..records import Message, Rooms
+from ..steps import word
+from .on_stream import share
+
+
+def put_by_rooms(ctx: int, message: Message, by: Rooms, signal_word: int, value: int):
+    """dst (nbytes,) on the peer = src (nbytes,) of this PE, then signal_word = value there, unless the word is 0."""
+    low, nbytes = share(message.nbytes)
+    room, own = by.rooms + block() * by.room_bytes, word(by.locks, block())
+    lock(own)
+    for start in range(low, low + nbytes, by.room_bytes):
+        piece_bytes = min(by.room_bytes, low + nbytes - start)
+        copy(room, message.src + start, piece_bytes)
+        put(ctx, message.dst + start, room, piece_bytes, message.peer)
+        fence(ctx)  # the room is free again
+    unlock(own)
+    if signal_word != 0:
+        if arrive_last(by.counter):
+            signal(ctx, signal_word, value, message.peer)
+
+
+def get_by_rooms(ctx: int, message: Message, by: Rooms):
+    """dst (nbytes,) of this PE = src (nbytes,) on the peer."""
+    low, nbytes = share(message.nbytes)
+    room, own = by.rooms + block() * by.room_bytes, word(by.locks, block())
+    lock(own)
+    for start in range(low, low + nbytes, by.room_bytes):
+        piece_bytes = min(by.room_bytes, low + nbytes - start)
+        get(ctx, room, message.src + start, piece_bytes, message.peer)
+        copy(message.dst + start, room, piece_bytes)
+    unlock(own)

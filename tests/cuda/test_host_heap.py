@@ -1,0 +1,87 @@
+"""The heap in the node's memory, on a CPU: CUDA only writes down what it is asked, and refuses when it is told to."""
+
+import importlib
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from pennympi.job.shared_memory import PAGE_BYTES
+
+NAMES = ("cupy", "nvshmem", "nvshmem.bindings", "pennympi.cuda.heap", "pennympi.cuda.host_heap", "pennympi.cuda.links")
+MIB = 1 << 20
+
+
+@pytest.fixture
+def machine():
+    """``registered``: {address: bytes};  ``most``: how many ranges CUDA takes."""
+    made = SimpleNamespace(registered={}, most=100)
+
+    def register(address, nbytes, flags):
+        if len(made.registered) == made.most:
+            raise OSError("out of memory")
+        made.registered[address] = nbytes
+
+    runtime = SimpleNamespace(hostRegister=register, hostUnregister=lambda address: made.registered.pop(address))
+    runtime.deviceGetAttribute, runtime.CUDARuntimeError = lambda attribute, device: 1, OSError
+    saved = {name: sys.modules.get(name) for name in NAMES}
+    sys.modules |= {"cupy": SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)), "nvshmem.bindings": SimpleNamespace()}
+    sys.modules["nvshmem"] = SimpleNamespace(bindings=sys.modules["nvshmem.bindings"])
+    for name in NAMES[3:]:
+        sys.modules.pop(name, None)
+    module = importlib.import_module("pennympi.cuda.host_heap")
+    module.room_bytes = lambda: 64 * MIB
+    job = SimpleNamespace(n_pes=1, me=0, gather=lambda said, what: [said], control=SimpleNamespace(pes=[0]))
+    made.job, made.segments, made.runtime = job, module.HostSegments(job, 0), runtime
+    yield made
+    for name, old in saved.items():
+        sys.modules.pop(name, None)
+        if old is not None:
+            sys.modules[name] = old
+
+
+def test_segments_are_added_where_there_is_room(machine):
+    segments = machine.segments
+    assert segments.deltas == [0] and not machine.registered and segments.room_bytes() == 64 * MIB
+    segments.start(machine.job, 8 * MIB)
+    assert machine.registered == {segments.base: 8 * MIB} and segments.ranges.free_bytes == segments.nbytes == 8 * MIB
+    assert segments.add(MIB + 1)
+    second = segments.base + 8 * MIB + PAGE_BYTES
+    assert machine.registered[second] == MIB + PAGE_BYTES and segments.holds(second + MIB)
+    assert len(segments.ranges.free) == 2  # no array lies in both
+    assert not segments.add(60 * MIB) and len(machine.registered) == 2
+
+
+def test_what_cuda_refuses_leaves_nothing_behind(machine):
+    machine.segments.start(machine.job, MIB)
+    machine.most = 1
+    assert not machine.segments.add(MIB) and len(machine.registered) == 1 and machine.segments.nbytes == MIB
+    machine.most = 2
+    assert machine.segments.add(MIB) and machine.segments.nbytes == 2 * MIB
+
+
+@pytest.mark.parametrize(
+    ("other", "reaches", "missing"),
+    [
+        (("0000:01:00.0", "a"), True, False),  # the same device
+        (("0000:01:00.0", "b"), True, True),  # another part of it
+        (("0000:02:00.0", "c"), True, False),
+        (("0000:02:00.0", "c"), False, True),
+        (("0000:03:00.0", "d"), False, False),  # hidden from this process: nothing is known
+    ],
+)
+def test_where_peer_access_is_missing(machine, other, reaches, missing):
+    pytest.importorskip("cuda.bindings.driver", exc_type=ImportError)
+    links, seen = importlib.import_module("pennympi.cuda.links"), {"0000:01:00.0": 0, "0000:02:00.0": 1}
+
+    def number_of(bus_id):
+        if bus_id not in seen:
+            raise OSError(bus_id)
+        return seen[bus_id]
+
+    machine.runtime.deviceGetPCIBusId, machine.runtime.deviceGetByPCIBusId = lambda device: "0000:01:00.0", number_of
+    machine.runtime.getDeviceProperties = lambda device: {"uuid": b"a"}
+    machine.runtime.deviceCanAccessPeer = lambda device, peer: int(reaches)
+    theirs = other[0], other[1].encode()
+    machine.job.gather = lambda said, what: [said, theirs if isinstance(said, tuple) else False]
+    assert links.without_peer_access(machine.job, 0) == missing
