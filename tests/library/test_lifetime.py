@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 from mpi4py import MPI
-from on_device import device, reached, same, to_numpy
+from on_device import device, reaches, same, to_numpy
 
 import pennympi
 from pennympi.job.rendezvous import Meetings
@@ -28,7 +28,7 @@ def test_nothing_of_a_team_works_after_its_end_and_its_arrays_can_be_read(team):
         kernel = ended.kernel(fill_one, "int32")
         kernel(1, x, ended.me)
         plan()
-        neighbour = max(pe for pe in range(ended.n_pes) if reached(ended, x, pe))
+        neighbour = max(pe for pe in range(ended.n_pes) if reaches(ended, x, pe))
         peer, view = ended.peer(x, neighbour), out[10:20]
         ended.barrier()
         ended.synchronize()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from on_device import device, reached, same, to_numpy, write
+from on_device import device, reaches, same, to_numpy, write
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 SIZES = (0, 1, 3, 15, 16, 17, 255, 4097, 65_536, 262_144, 262_145, 1 << 20)  # bytes; around the copy engine's limit too
@@ -132,7 +132,7 @@ def test_peer_views(team):
     x = team.array(np.arange(60).reshape(3, 20) + 1000 * team.me, "int32")
     team.barrier()
     team.synchronize()
-    mates = [pe for pe in range(team.n_pes) if reached(team, x, pe)]  # of the rest, peer says that no pointer reaches it
+    mates = [pe for pe in range(team.n_pes) if reaches(team, x, pe)]  # of the rest, peer says that no pointer reaches it
     right, left = (mates[(mates.index(team.me) + step) % len(mates)] for step in (1, -1))
     view = team.peer(x, right)
     assert view.shape == (3, 20) and same(view, np.arange(60).reshape(3, 20) + 1000 * right)
