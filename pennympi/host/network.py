@@ -107,43 +107,45 @@ class Channel:
         self._words = words = np.zeros(remote.CHANNEL_WORDS, np.int64)
         self.address = words.ctypes.data
         told = job.gather((base, self.address + 8 * remote.GOT), "start of a channel between nodes")
-        self._asked = np.zeros((4 * n_pes, remote.ASKED_WORDS), np.int64)
+        nodes = [process.node for process in job.control.processes]
+        self._sources = np.array([pe for pe in range(n_pes) if nodes[pe] != nodes[job.me]], np.int64)
+        n_far = len(self._sources)
         self._moved, self._their_got = (
             np.array(one, np.int64) for one in ([at - base for at, _ in told], [got for _, got in told])
         )
+        self._asked = np.zeros((4 * n_pes, remote.ASKED_WORDS), np.int64)
+        self._larges = np.zeros((n_far, remote.LARGE_WORDS), np.int64)
         self._status = np.zeros(STATUS_BYTES, np.uint8)
-        self._slots = np.zeros((3, remote.N_SLOTS, remote.SLOT_BYTES), np.uint8)
+        self._in = np.zeros((n_far, remote.SLOT_BYTES), np.uint8)
+        self._out = np.zeros((2, remote.N_SLOTS, remote.SLOT_BYTES), np.uint8)
         null = self._handle(MPI.REQUEST_NULL)
-        self._in_requests = np.full(remote.N_SLOTS, null, f"i{MPI._sizeof(MPI.REQUEST_NULL)}")
-        self._requests = np.full((2, remote.N_SLOTS), null, np.int64)
-        self._held, self._numbers = np.zeros(remote.N_SLOTS, np.int64), np.zeros((2, 2, n_pes), np.int64)
-        words[[remote.LARGE_REQUEST, remote.LARGE_OUT_REQUEST]] = null
+        self._in_requests = np.full(n_far, null, f"i{MPI._sizeof(MPI.REQUEST_NULL)}")
+        self._out_requests = np.full((2, remote.N_SLOTS), null, np.int64)
+        words[remote.LARGE_REQUEST] = null
         for word, value in {
             remote.PROCESS: self._process.address,
             remote.COMM: self._handle(comm),
             remote.BYTE: self._handle(MPI.BYTE),
-            remote.ANY_SOURCE: MPI.ANY_SOURCE,
-            remote.ME: job.me,
-            remote.N_PES: n_pes,
             remote.REQUEST_BYTES: self._in_requests.itemsize,
-            remote.HELD: self._held.ctypes.data,
-            remote.SENT_TO: self._numbers[0].ctypes.data,
-            remote.DUE_FROM: self._numbers[1].ctypes.data,
-            remote.STATUS: self._status.ctypes.data,
-            remote.ASKED: self._asked.ctypes.data,
+            remote.N_SOURCES: n_far,
             remote.MOST_ASKED: len(self._asked),
-            remote.MOVED: self._moved.ctypes.data,
-            remote.THEIR_GOT: self._their_got.ctypes.data,
         }.items():
             words[word] = value
-        for k, word in enumerate((remote.IN, remote.OUT, remote.REPLIES)):
-            words[word] = self._slots[k].ctypes.data
-        for requests, word in (
-            (self._in_requests, remote.IN_REQUESTS),
-            (self._requests[0], remote.OUT_REQUESTS),
-            (self._requests[1], remote.REPLY_REQUESTS),
-        ):
-            words[word] = requests.ctypes.data
+        for word, array in {
+            remote.STATUS: self._status,
+            remote.IN: self._in,
+            remote.IN_REQUESTS: self._in_requests,
+            remote.SOURCES: self._sources,
+            remote.LARGES: self._larges,
+            remote.OUT: self._out[0],
+            remote.OUT_REQUESTS: self._out_requests[0],
+            remote.REPLIES: self._out[1],
+            remote.REPLY_REQUESTS: self._out_requests[1],
+            remote.ASKED: self._asked,
+            remote.MOVED: self._moved,
+            remote.THEIR_GOT: self._their_got,
+        }.items():
+            words[word] = array.ctypes.data
         callable_of("begin")(self._process.address, self.address)
         self._process.open.append(self)
         job.rendezvous("start of a channel between nodes")  # before this, no PE sends
@@ -164,8 +166,8 @@ class Channel:
         self._process.open.remove(self)
         callable_of("end")(self._process.address, self.address)
         mpi, at, status = self._process.mpi, self._in_requests.ctypes.data, ctypes.c_void_p(self._status.ctypes.data)
-        for k in np.flatnonzero(self._held == 0):
-            request = ctypes.c_void_p(at + int(k) * self._in_requests.itemsize)
+        for k in range(len(self._sources)):
+            request = ctypes.c_void_p(at + k * self._in_requests.itemsize)
             mpi.MPI_Cancel(request)
             mpi.MPI_Wait(request, status)
 

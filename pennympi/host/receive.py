@@ -6,7 +6,6 @@ A thread that looks holds LOCK.
 from ..compile import context as ctx_words
 from .intrinsics import call_7, copy_bytes, load_acquire, load_word, nap, store_release, store_word, take
 from .remote import (
-    ANY_SOURCE,
     ASKED,
     ASKED_AT,
     ASKED_BY,
@@ -16,35 +15,30 @@ from .remote import (
     ASKED_NEXT,
     ASKED_VALUE,
     ASKED_WORDS,
+    AT,
     CHANNELS,
     DATA,
     DATA_BYTES,
     DST,
-    DUE_FROM,
     FAILED,
     HEAD_BYTES,
-    HELD,
     IN,
     IN_REQUESTS,
     IN_STATUS,
     KIND,
     LARGE,
-    LARGE_AT,
-    LARGE_FROM,
-    LARGE_LEFT,
-    LARGE_REQUEST,
-    LARGE_SIGNAL,
     LARGE_TAG,
-    LARGE_VALUE,
+    LARGE_WORDS,
+    LARGES,
+    LAST_SIGNAL,
+    LAST_VALUE,
+    LEFT,
     LOCK,
     MOST_ASKED,
     MOST_BYTES,
     N_CHANNELS,
-    N_HELD,
-    N_PES,
-    N_SLOTS,
+    N_SOURCES,
     NBYTES,
-    NUMBER,
     POLLS,
     PROCESS,
     REPLIES,
@@ -53,9 +47,9 @@ from .remote import (
     REQUEST_BYTES,
     SIGNAL,
     SLOT_BYTES,
+    SOURCES,
     STATUS,
     STOP,
-    STREAM,
     TAG,
     TESTANY,
     THEIR_GOT,
@@ -69,13 +63,7 @@ from .remote import (
 )
 
 SHORT_NAPS, MORE_NAPS = 40, 200  # looks of the receiving thread in vain before it sleeps longer
-
-
-@function
-def post_slot(channel, k):
-    """Begin to receive into slot k."""
-    request = load_word(channel + 8 * IN_REQUESTS) + k * load_word(channel + 8 * REQUEST_BYTES)
-    post(channel, False, slot(channel, k), SLOT_BYTES, load_word(channel + 8 * ANY_SOURCE), TAG, request)
+MOST_TAKEN = 64  # messages at a look
 
 
 @function
@@ -85,70 +73,41 @@ def slot(channel, k):
 
 
 @function
+def large(channel, k):
+    """Address of the words of a large put into slot k."""
+    return load_word(channel + 8 * LARGES) + 8 * LARGE_WORDS * k
+
+
+@function
+def post_receive(channel, k, buffer, nbytes, tag):
+    """Begin to receive from the PE of slot k.  Receives from any PE would be fewer, but MPICH then loses the order."""
+    source = load_word(load_word(channel + 8 * SOURCES) + 8 * k)
+    request = load_word(channel + 8 * IN_REQUESTS) + k * load_word(channel + 8 * REQUEST_BYTES)
+    post(channel, False, buffer, nbytes, source, tag, request)
+
+
+@function
+def post_next(channel, k):
+    """Begin to receive what comes next: a message, or a part of a large put in its place."""
+    put = large(channel, k)
+    if load_word(put + LEFT) > 0:
+        post_receive(channel, k, load_word(put + AT), min(load_word(put + LEFT), MOST_BYTES), LARGE_TAG)
+    else:
+        post_receive(channel, k, slot(channel, k), SLOT_BYTES, TAG)
+
+
+@function
 def arrived(channel):
-    """A slot in which a message has arrived, -1 if there is none."""
+    """A slot in which something has arrived, -1 if there is none."""
     process, index = load_word(channel + 8 * PROCESS), load_word(channel + 8 * STATUS) + IN_STATUS
-    flag, requests = index + 8, load_word(channel + 8 * IN_REQUESTS)
+    flag, requests, n = index + 8, load_word(channel + 8 * IN_REQUESTS), load_word(channel + 8 * N_SOURCES)
     store_word(flag, 0)
-    failed = call_7(load_word(process + 8 * TESTANY), N_SLOTS, requests, index, flag, flag + 8, 0, 0)
+    failed = call_7(load_word(process + 8 * TESTANY), n, requests, index, flag, flag + 8, 0, 0)
     if failed != 0:
         store_word(channel + 8 * FAILED, failed)
         return -1
     k = load_word(index) & 0xFFFFFFFF
-    return k if load_word(flag) & 0xFFFFFFFF != 0 and k < N_SLOTS else -1
-
-
-@function
-def due(channel, k):
-    """Whether the message in slot k is the next of its sender and stream."""
-    return load_word(slot(channel, k) + NUMBER) == load_word(due_word(channel, k))
-
-
-@function
-def due_word(channel, k):
-    """Address of the number of the next message of the sender and stream of slot k."""
-    return load_word(channel + 8 * DUE_FROM) + 8 * load_word(slot(channel, k) + STREAM)
-
-
-@function
-def next_slot(channel):
-    """The slot of a message whose turn it is, -1 if there is none.
-
-    MPI may fill slots in another order than they were posted: MPICH was seen to, with several PEs on a node.
-    """
-    held = load_word(channel + 8 * HELD)
-    if load_word(channel + 8 * N_HELD) > 0:
-        for k in range(N_SLOTS):
-            if load_word(held + 8 * k) != 0 and due(channel, k):
-                store_word(held + 8 * k, 0)
-                store_word(channel + 8 * N_HELD, load_word(channel + 8 * N_HELD) - 1)
-                return k
-    while True:
-        k = arrived(channel)
-        if k < 0 or due(channel, k):
-            return k
-        store_word(held + 8 * k, 1)
-        store_word(channel + 8 * N_HELD, load_word(channel + 8 * N_HELD) + 1)
-
-
-@function
-def post_large(channel):
-    """Begin to receive the next part of a large put in its place."""
-    part, source = min(load_word(channel + 8 * LARGE_LEFT), MOST_BYTES), load_word(channel + 8 * LARGE_FROM)
-    post(channel, False, load_word(channel + 8 * LARGE_AT), part, source, LARGE_TAG, channel + 8 * LARGE_REQUEST)
-
-
-@function
-def end_large(channel):
-    """A part has arrived: go on with the next one, or set the signal."""
-    part = min(load_word(channel + 8 * LARGE_LEFT), MOST_BYTES)
-    left = load_word(channel + 8 * LARGE_LEFT) - part
-    store_word(channel + 8 * LARGE_LEFT, left)
-    store_word(channel + 8 * LARGE_AT, load_word(channel + 8 * LARGE_AT) + part)
-    if left > 0:
-        post_large(channel)
-    elif load_word(channel + 8 * LARGE_SIGNAL) != 0:
-        store_release(load_word(channel + 8 * LARGE_SIGNAL), load_word(channel + 8 * LARGE_VALUE))
+    return k if load_word(flag) & 0xFFFFFFFF != 0 and k < n else -1
 
 
 @function
@@ -168,49 +127,48 @@ def ask(channel, at, nbytes, dst, value, pe):
 
 
 @function
-def handle(channel, head):
-    """Do what a message says."""
+def take_message(channel, k):
+    """Do what the message in slot k says."""
+    head, put = slot(channel, k), large(channel, k)
     kind, dst, nbytes = load_word(head + KIND), load_word(head + DST), load_word(head + NBYTES)
-    signal, value, sender = (
-        load_word(head + SIGNAL),
-        load_word(head + VALUE),
-        load_word(head + STREAM) % load_word(channel + 8 * N_PES),
-    )
+    signal, value = load_word(head + SIGNAL), load_word(head + VALUE)
     if kind == DATA:
         if nbytes > 0:
             copy_bytes(dst, head + HEAD_BYTES, nbytes)
         if signal != 0:
             store_release(signal, value)
     elif kind == LARGE:
-        store_word(channel + 8 * LARGE_LEFT, nbytes)
-        store_word(channel + 8 * LARGE_AT, dst)
-        store_word(channel + 8 * LARGE_FROM, sender)
-        store_word(channel + 8 * LARGE_SIGNAL, signal)
-        store_word(channel + 8 * LARGE_VALUE, value)
-        post_large(channel)
+        store_word(put + LEFT, nbytes)
+        store_word(put + AT, dst)
+        store_word(put + LAST_SIGNAL, signal)
+        store_word(put + LAST_VALUE, value)
     else:
-        ask(channel, dst, nbytes, signal, value, sender)
+        ask(channel, dst, nbytes, signal, value, load_word(load_word(channel + 8 * SOURCES) + 8 * k))
+
+
+@function
+def take_part(put):
+    """A part of a large put is there; with the last one set the signal."""
+    part = min(load_word(put + LEFT), MOST_BYTES)
+    store_word(put + LEFT, load_word(put + LEFT) - part)
+    store_word(put + AT, load_word(put + AT) + part)
+    if load_word(put + LEFT) == 0 and load_word(put + LAST_SIGNAL) != 0:
+        store_release(load_word(put + LAST_SIGNAL), load_word(put + LAST_VALUE))
 
 
 @function
 def receive(channel):
-    """Take the messages that have arrived.  Returns how many."""
-    taken = 0
-    while taken < N_SLOTS:
-        if load_word(channel + 8 * LARGE_LEFT) > 0:
-            if not test(channel, channel + 8 * LARGE_REQUEST, IN_STATUS):
-                break
-            end_large(channel)
+    """Take what has arrived.  Returns how many messages."""
+    for taken in range(MOST_TAKEN):
+        k = arrived(channel)
+        if k < 0:
+            return taken
+        if load_word(large(channel, k) + LEFT) > 0:
+            take_part(large(channel, k))
         else:
-            k = next_slot(channel)
-            if k < 0:
-                break
-            word = due_word(channel, k)
-            store_word(word, load_word(word) + 1)
-            handle(channel, slot(channel, k))
-            post_slot(channel, k)
-        taken += 1
-    return taken
+            take_message(channel, k)
+        post_next(channel, k)
+    return MOST_TAKEN
 
 
 @function
@@ -226,7 +184,7 @@ def answer(channel):
         head, part, pe = head_of(channel, REPLIES, REPLY_NEXT), min(left, DATA_BYTES), load_word(entry + ASKED_BY)
         last = part == left
         word = load_word(load_word(channel + 8 * THEIR_GOT) + 8 * pe) if last else 0
-        write_head(channel, head, DATA, dst, part, word, load_word(entry + ASKED_VALUE), pe, 1)
+        write_head(head, DATA, dst, part, word, load_word(entry + ASKED_VALUE))
         copy_bytes(head + HEAD_BYTES, at, part)
         store_word(entry + ASKED_AT, at + part)
         store_word(entry + ASKED_NBYTES, left - part)
@@ -275,11 +233,11 @@ def serve(process):
 
 
 def begin(process, channel):
-    """Begin to receive on a channel, into all slots in their order."""
+    """Begin to receive on a channel."""
     while not take(process + 8 * LOCK):
         nap(1)
-    for k in range(N_SLOTS):
-        post_slot(channel, k)
+    for k in range(load_word(channel + 8 * N_SOURCES)):
+        post_next(channel, k)
     n = load_word(process + 8 * N_CHANNELS)
     store_word(process + 8 * (CHANNELS + n), channel)
     store_word(process + 8 * N_CHANNELS, n + 1)

@@ -1,8 +1,8 @@
 """Puts, gets and signals to PEs of other nodes on CPUs: compiled functions that call the program's own MPI by address.
 
 A message is a header of 64 bytes with up to 64 KiB of data behind it; a larger put is a header, and then a second message
-that MPI receives in its place.  Messages from one PE to another are numbered and taken in that order, so a signal comes
-after the puts before it.  Addresses in a header are those of the PE that receives it (receive.py).
+that MPI receives in its place.  MPI keeps the order of messages from one PE to another, so a signal comes after the puts
+before it.  Addresses in a header are those of the PE that receives it (receive.py).
 """
 
 import numba
@@ -13,22 +13,22 @@ from .primitives import OPTIONS, give_up, pause
 
 # Words of a process.  POLLS: how often its waits have looked;  CHANNELS: addresses of those of its teams
 LOCK, STOP, POLLS, ISEND, IRECV, TEST, TESTANY, N_CHANNELS, CHANNELS = range(9)
-# Words of a channel: MPI's handles, then rings of slots and the requests that use them.  OUT: of the kernels' thread;
-# REPLIES: of the thread that holds LOCK;  ASKED: what peers have asked for
-PROCESS, COMM, BYTE, ANY_SOURCE, ME, N_PES, STATUS = range(7)
-IN, IN_REQUESTS, REQUEST_BYTES, OUT, OUT_REQUESTS, OUT_NEXT, REPLIES, REPLY_REQUESTS, REPLY_NEXT = range(7, 16)
-ASKED, ASKED_FIRST, ASKED_NEXT, MOST_ASKED = range(16, 20)
-# MOVED: what to add to an address for each PE;  GOT: the last get that has ended, and THEIR_GOT its address on each PE
-MOVED, GETS, GOT, THEIR_GOT, FAILED = range(20, 25)
-# HELD: (N_SLOTS,) 1 where a message is ahead of its turn;  SENT_TO, DUE_FROM: (2 streams, n_pes) numbers of messages
-HELD, N_HELD, SENT_TO, DUE_FROM = range(25, 29)
-LARGE_LEFT, LARGE_AT, LARGE_FROM, LARGE_SIGNAL, LARGE_VALUE, LARGE_REQUEST, LARGE_OUT_REQUEST = range(29, 36)
-CHANNEL_WORDS = 36
+# Words of a channel: MPI's handles; a slot and a request for each PE of another node, which SOURCES names, and LARGES: the
+# large put that it sends; rings of slots to send from: OUT by the kernels' thread, REPLIES by whoever holds LOCK
+PROCESS, COMM, BYTE, STATUS = range(4)
+IN, IN_REQUESTS, REQUEST_BYTES, N_SOURCES, SOURCES, LARGES = range(4, 10)
+OUT, OUT_REQUESTS, OUT_NEXT, REPLIES, REPLY_REQUESTS, REPLY_NEXT, LARGE_REQUEST = range(10, 17)
+# ASKED: the gets of peers;  MOVED: what to add to an address for each PE;  GOT: the last get that has ended;  THEIR_GOT: its
+# address on each PE
+ASKED, ASKED_FIRST, ASKED_NEXT, MOST_ASKED, MOVED, GETS, GOT, THEIR_GOT, FAILED = range(17, 26)
+CHANNEL_WORDS = 26
 
 HEAD_BYTES, DATA_BYTES = 64, 65536
 SLOT_BYTES, N_SLOTS = HEAD_BYTES + DATA_BYTES, 32
-KIND, DST, NBYTES, SIGNAL, VALUE, STREAM, NUMBER = (8 * k for k in range(7))  # of a header; a GET's DST is what it reads
+KIND, DST, NBYTES, SIGNAL, VALUE = (8 * k for k in range(5))  # of a header; a GET's DST is what it reads
 DATA, LARGE, GET = range(3)
+LEFT, AT, LAST_SIGNAL, LAST_VALUE = (8 * k for k in range(4))  # of a large put: bytes that have not come, where to
+LARGE_WORDS = 4
 ASKED_AT, ASKED_NBYTES, ASKED_DST, ASKED_VALUE, ASKED_BY = (8 * k for k in range(5))  # of a get
 ASKED_WORDS = 5
 TAG, LARGE_TAG = 32703, 32704  # beside those of job/rendezvous.py
@@ -77,18 +77,13 @@ def request_of(channel, requests, next_slot):
 
 
 @function
-def write_head(channel, head, kind, dst, nbytes, signal, value, pe, stream):
-    """Fill a header of the next message to PE ``pe``.  stream: 0 of the kernels' thread, 1 of replies"""
-    n_pes = load_word(channel + 8 * N_PES)
-    sent = load_word(channel + 8 * SENT_TO) + 8 * (stream * n_pes + pe)
+def write_head(head, kind, dst, nbytes, signal, value):
+    """Fill a header."""
     store_word(head + KIND, kind)
     store_word(head + DST, dst)
     store_word(head + NBYTES, nbytes)
     store_word(head + SIGNAL, signal)
     store_word(head + VALUE, value)
-    store_word(head + STREAM, stream * n_pes + load_word(channel + 8 * ME))
-    store_word(head + NUMBER, load_word(sent))
-    store_word(sent, load_word(sent) + 1)
 
 
 @function
@@ -130,13 +125,13 @@ def send(ctx, dst, src, nbytes, signal, value, pe):
         return
     there, word = dst + moved, signal + moved if signal != 0 else 0
     if nbytes <= DATA_BYTES:
-        write_head(channel, head, DATA, there, nbytes, word, value, pe, 0)
+        write_head(head, DATA, there, nbytes, word, value)
         copy_bytes(head + HEAD_BYTES, src, nbytes)
         send_out(channel, head, nbytes, pe)
         return
-    write_head(channel, head, LARGE, there, nbytes, word, value, pe, 0)
+    write_head(head, LARGE, there, nbytes, word, value)
     send_out(channel, head, 0, pe)
-    request = channel + 8 * LARGE_OUT_REQUEST
+    request = channel + 8 * LARGE_REQUEST
     while nbytes > 0:
         part = min(nbytes, MOST_BYTES)
         post(channel, True, src, part, pe, LARGE_TAG, request)
@@ -155,7 +150,7 @@ def get(ctx, dst, src, nbytes, _signal, _value, pe):
         return
     number = load_word(channel + 8 * GETS) + 1
     store_word(channel + 8 * GETS, number)
-    write_head(channel, head, GET, src + moved, nbytes, dst, number, pe, 0)
+    write_head(head, GET, src + moved, nbytes, dst, number)
     send_out(channel, head, 0, pe)
     spins = since_ns = 0
     while load_acquire(channel + 8 * GOT) < number:
