@@ -13,13 +13,13 @@ from .primitives import OPTIONS, give_up, pause
 
 # Words of a process.  POLLS: how often its waits have looked;  CHANNELS: addresses of those of its teams
 LOCK, STOP, POLLS, ISEND, IRECV, TEST, TESTANY, N_CHANNELS, CHANNELS = range(9)
-# Words of a channel: MPI's handles; a slot and a request for each PE of another node, which SOURCES names, and LARGES: the
+# Words of a channel: MPI's handles; a slot and a request for each PE of another node, which SOURCES names; LARGES: the
 # large put that it sends; rings of slots to send from: OUT by the kernels' thread, REPLIES by whoever holds LOCK
 PROCESS, COMM, BYTE, STATUS = range(4)
 IN, IN_REQUESTS, REQUEST_BYTES, N_SOURCES, SOURCES, LARGES = range(4, 10)
 OUT, OUT_REQUESTS, OUT_NEXT, REPLIES, REPLY_REQUESTS, REPLY_NEXT, LARGE_REQUEST = range(10, 17)
-# ASKED: the gets of peers;  MOVED: what to add to an address for each PE;  GOT: the last get that has ended;  THEIR_GOT: its
-# address on each PE
+# ASKED: the gets of peers;  MOVED: what to add to an address for each PE;  GOT: the last get that has ended
+# THEIR_GOT: its address on each PE
 ASKED, ASKED_FIRST, ASKED_NEXT, MOST_ASKED, MOVED, GETS, GOT, THEIR_GOT, FAILED = range(17, 26)
 CHANNEL_WORDS = 26
 

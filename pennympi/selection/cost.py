@@ -49,7 +49,7 @@ def predict(
     return (
         machine.launch_us
         + (1 if formula.overlaps else rounds) * (counts["near_hops"] * hop_us + counts["net_hops"] * machine.net_hop_us)
-        + rounds * counts["messages"] * machine.message_us
+        + rounds * (counts["messages"] * machine.message_us + counts["signals"] * machine.signal_us)
         + (counts["sent"] / gb_s + counts["nic"] / machine.nic_gb_s) / 1e3
         + (counts["moved"] / machine.moved_gb_s + counts["added"] / machine.added_gb_s) / 1e3
     )
@@ -65,7 +65,8 @@ def page() -> str:
         "",
         "A call takes",
         "",
-        "    launch_us + rounds * (near_hops * hop_us + net_hops * net_hop_us) + rounds * messages * message_us",
+        "    launch_us + rounds * (near_hops * hop_us + net_hops * net_hop_us)",
+        "        + rounds * (messages * message_us + signals * signal_us)",
         "        + sent / sent_gb_s + nic / nic_gb_s + moved / moved_gb_s + added / added_gb_s",
         "",
         "`rounds` is the number of rounds of each block of the algorithm's plan: bytes / (blocks * piece * span).",

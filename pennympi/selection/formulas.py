@@ -31,6 +31,7 @@ class Formula:
     sent:     bytes that a PE sends inside its node;  nic: bytes that the busiest NIC sends
     moved, added: bytes that a PE copies, and that it reduces, in its own memory
     span:     pieces of the vector that one block handles in a round
+    signals:  that a PE sends in a round as messages of their own
     packets:  the messages are packets;  overlaps: a round begins before the previous one has ended
     """
 
@@ -42,6 +43,7 @@ class Formula:
     moved: str
     added: str
     span: str
+    signals: str = "0"
     packets: bool = False
     overlaps: bool = False
 
@@ -87,6 +89,7 @@ def _shots(shots: int, packets: bool, overlaps: bool) -> Formula:
         moved="0" if one else "(n - 1) / n * S",
         added="(n - 1) * S" if one else "(n - 1) / n * S",
         span="1" if one else "n",
+        signals="0" if packets else f"{shots} * (n - 1)",
         packets=packets,
         overlaps=overlaps,
     )

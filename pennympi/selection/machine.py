@@ -8,6 +8,7 @@ class Machine:
     """Constants of one kind of device and its links, in microseconds and in GB/s (1e9 bytes per second).
 
     launch_us:   cost of every call;  message_us: cost of every message that a PE sends
+    signal_us:   cost of a signal that is a message of its own
     hop_us, packet_hop_us: time from a put until the peer has seen its signal, and from a packet's store to its load
     sent_gb_s, packet_gb_s: rate at which a PE sends inside its node, in one direction: by puts, and as packets' data
     moved_gb_s, added_gb_s: rate at which a PE copies and reduces in its own memory, where no link hides it
@@ -27,6 +28,7 @@ class Machine:
     net_hop_us: float
     nic_gb_s: float
     source: str
+    signal_us: float = 0
 
 
 NVLINK = Machine(
@@ -77,6 +79,7 @@ def between_hosts(machine: Machine, hop_us: float, gb_s: float) -> Machine:
         machine,
         name=f"{machine.name}, and MPI to other nodes at {gb_s:.3g} GB/s and {hop_us:.3g} us",
         message_us=machine.message_us + MPI_CALL_US,
+        signal_us=MPI_CALL_US,
         net_hop_us=hop_us + machine.hop_us,
         nic_gb_s=gb_s,
         source="the link: measured when the team started",
