@@ -20,6 +20,9 @@ from ..job.job import Job
 from . import receive, remote
 from .compile import Loaded, facts, load, packed
 
+MOST_CHANNELS = 4096
+STATUS_BYTES = 2 * remote.IN_STATUS
+HANDLE_BYTES = {4: ctypes.c_int32, 8: ctypes.c_int64}
 I64 = types.int64
 FUNCTIONS = {
     "send": (remote.send, types.void(*(I64,) * 7)),
@@ -54,11 +57,6 @@ def callable_of(name: str) -> Callable[..., None]:
         address_of(name)
     )
     return made
-
-
-MOST_CHANNELS = 4096
-STATUS_BYTES = 2 * remote.IN_STATUS
-HANDLE_BYTES = {4: ctypes.c_int32, 8: ctypes.c_int64}
 
 
 class _Process:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -94,4 +95,5 @@ def _run() -> None:
         time.sleep(BEAT_S)
         with _changes:
             for one in _beating:
-                one.beat()
+                with suppress(MPI.Exception):  # of a node that is gone, as the waits for its PEs will say
+                    one.beat()
