@@ -10,7 +10,7 @@ from ..errors import PeerTimeout
 from ..job.job import Job
 
 TAG = 32699  # beside those of job/
-SMALL, LARGE, LARGE_BYTES = 20, 4, 1 << 19  # exchanges of 8 bytes, and of many
+SMALL, LARGE, LARGE_BYTES = 20, 3, 2 << 20  # exchanges of 8 bytes, and of so many that no buffer hides the link
 
 
 class Link(NamedTuple):
@@ -23,7 +23,7 @@ class Link(NamedTuple):
 def measure(job: Job) -> Link | None:
     """The link between PE 0 and the first PE of another node, the same on every PE; None on one node.  Collective.
 
-    It takes some hundred us, or as long as 2 MiB take.  Raises PeerTimeout.
+    It takes some hundred us, or as long as 6 MiB take.  Raises PeerTimeout.
     """
     nodes = [process.node for process in job.control.processes]
     far = next((pe for pe, node in enumerate(nodes) if node != nodes[0]), 0)

@@ -55,8 +55,10 @@ def place_of(job: Job, backend: Backend, layout: Layout | None) -> Place:
     node_of = tuple(nodes.index(process.node) for process in job.control.processes)
     multicast = backend.multicast and len(nodes) == 1
     place = Place(node_of, backend.ll128_safe, multicast, (), packets, backend.ll128_in_nodes, backend.stores)
-    if len(nodes) == 1 or backend.name != "cuda":
+    if len(nodes) == 1:
         return place  # rails connect nodes
+    if backend.name != "cuda":
+        return replace(place, rail_of=(0,) * place.n_pes)  # MPI sends all of a node's messages by one NIC
     hardware = job.gather(read_hardware(backend.device_name, backend.bus_id), "detection of NICs")
     return replace(place, rail_of=rails_of(place, hardware))
 
