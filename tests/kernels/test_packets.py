@@ -26,6 +26,8 @@ def without(team, monkeypatch):
 def test_refused_by_the_name_of_the_setting(team, without):
     assert not without.place.packets and without.place.ll128_safe == team.place.ll128_safe
     by_name = {(name, row.name): row for name, table in TABLES.items() for row in table.values() if "packets" in row.name}
+    nodes = by_name.pop(("allreduce", "hierarchical_packets"))  # which needs several nodes first
+    assert "PENNYMPI_PACKETS=0" in nodes.refuse(Place((0, 0, 1, 1), packets=False), "float32", "sum")
     assert len(by_name) == 7
     x = device(team, np.zeros(8 * team.n_pes, np.float32))
     match = "PENNYMPI_PACKETS=0, on this or another PE" if team.place.ll128_safe else "not on NVLink"
