@@ -38,7 +38,7 @@ class Round(NamedTuple):
     whole: int
 
 
-def round_of(call: Reduction, work: Work, node: Group, twins: Group, start: int, epoch: int) -> Round:
+def round_of(work: Work, node: Group, twins: Group, start: int, epoch: int) -> Round:
     """A message of round e+1 comes from a PE that has read all of round e: two buffers do, and two sets of words."""
     slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, 2 * (node.n + twins.n), PACKET_BYTES)
     outbox = Slots(work.outbox + buffer(work, epoch), slots.nbytes)
@@ -124,7 +124,7 @@ def hierarchical_packets(pe: PE, call: Reduction, work: Work):
     epoch = last_epoch(work)
     for start in rounds(call.n_elems, node.n * call.piece_elems):
         epoch += 1
-        now = round_of(call, work, node, twins, start, epoch)
+        now = round_of(work, node, twins, start, epoch)
         reduce_in_node(pe, call, node, now)
         reduce_between_nodes(pe, call, node, twins, now)
         gather_in_node(pe, call, node, now)
@@ -138,10 +138,10 @@ def refuse(place: Place, dtype: str, op: str) -> str:
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """See ``packet_plan``; every block sends each PE of its node a slice."""
-    return packet_plan(count, item_bytes, len(place.nodes[0]), _slots(place, limits), limits)
+    return packet_plan(count, item_bytes, len(place.nodes[0]), _slots(place), limits)
 
 
-def _slots(place: Place, limits: Limits) -> int:
+def _slots(place: Place) -> int:
     return 2 * (len(place.nodes[0]) + len(place.nodes))
 
 
@@ -152,7 +152,7 @@ ALGORITHM = Algorithm(
     kernel=hierarchical_packets,
     plan=plan,
     signals=lambda place: 2 * len(place.nodes),
-    slots=_slots,
+    slots=lambda place, limits: _slots(place),
     holds=PACKETS,
     refuse=refuse,
     routes=routes,
