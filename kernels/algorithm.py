@@ -138,13 +138,18 @@ def by_packets(place: Place, dtype: str, op: str) -> str:
         return "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need LL128-safe links"
     if place.n_pes > MOST_PACKET_PES:
         return f"packets need a slot for each PE, and an inbox has room for those of {MOST_PACKET_PES}"
-    return "" if place.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
+    return _allowed(place)
 
 
 def by_packets_in_nodes(place: Place) -> str:
     """Why packets can't run inside the nodes of a place, or ""."""
     if not place.ll128_in_nodes:
         return "a peer of the same node is not on NVLink (or is reached by NVSHMEM's puts)"
+    return _allowed(place)
+
+
+def _allowed(place: Place) -> str:
+    """Why no packets are sent where they could be, or ""."""
     return "" if place.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
 
 

@@ -117,7 +117,7 @@ class Record(NamedTuple):
 def recorded_failure(
     record: Record, timeout_s: float, find: Find, on_host: Callable[[int], str] = lambda pe: ""
 ) -> PennympiError:
-    """The error for the record that a kernel wrote when it gave up.  on_host: " on host1" of a PE, or """ ""
+    """The error for the record that a kernel wrote when it gave up.  on_host: such as " on host1" of a PE"""
     me, source, name, epoch, found, signed = record
     if found == INTERRUPTED:
         error = PeerTimeout(me, source, name, epoch, found, timeout_s)

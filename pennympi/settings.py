@@ -81,16 +81,8 @@ def _heap_bytes(text: str) -> int | None:
     return value
 
 
-def _backend(text: str) -> str:
-    if text.lower() not in ("auto", "host", "cuda"):
-        raise ValueError
-    return text.lower()
-
-
-def _heap(text: str) -> str:
-    if text.lower() not in ("auto", "device", "host"):
-        raise ValueError
-    return text.lower()
+def _one_of(*words: str) -> Callable[[str], str]:
+    return lambda text: words[words.index(text.lower())]
 
 
 def _folder(text: str) -> Path:
@@ -147,7 +139,7 @@ class Setting:
 SETTINGS = {
     row.name: row
     for row in (
-        Setting("PENNYMPI_BACKEND", "auto", _backend, "auto, host or cuda",
+        Setting("PENNYMPI_BACKEND", "auto", _one_of("auto", "host", "cuda"), "auto, host or cuda",
                 "Where the symmetric heap is and the kernels run; auto is cuda if every PE has a device and its"
                 " libraries, else host."),
         Setting("PENNYMPI_TIMEOUT_S", "60", _seconds, "seconds from 0.001 to 1000000; 0 means never",
@@ -159,7 +151,7 @@ SETTINGS = {
                 " smaller of 1 GiB and half of the free shared memory divided by the PEs of the node. On the cuda backend"
                 " all teams share the heap of the first team, and a team of all its PEs makes it larger when it is full;"
                 " auto is the smaller of 2 GiB and half of the device's free memory divided by the PEs that use it."),
-        Setting("PENNYMPI_HEAP", "auto", _heap, "auto, device or host",
+        Setting("PENNYMPI_HEAP", "auto", _one_of("auto", "device", "host"), "auto, device or host",
                 "Where the symmetric heap of the cuda backend lies: in the devices' memory, which NVSHMEM gives, or in"
                 " the node's memory, which all its GPUs reach over PCIe; auto is host if the PEs are on one node and a"
                 " GPU can't reach another's memory."),

@@ -61,7 +61,7 @@ class HostBackend:
         running = max(job.control.n_local for job in open_jobs)  # a row's PEs share the cores with other rows
         self.ctx[ctx_words.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
         self.ctx[ctx_words.RECORD] = self._record.ctypes.data
-        alive = [job.control.last_alive_address(pe) for pe in range(self.comm.size)]
+        self._alive = np.array([job.control.last_alive_address(pe) for pe in range(self.comm.size)], np.int64)
         self._channel = None
         if UNREACHABLE in self._heap.deltas:
             with timed("channel to other nodes"):
@@ -70,7 +70,6 @@ class HostBackend:
             self.ctx[ctx_words.SEND], self.ctx[ctx_words.GET] = network.address_of("send"), network.address_of("get")
             self.ctx[ctx_words.PROGRESS] = network.address_of("progress")
             self.multicast = False  # it reads the peers' memory by pointers
-        self._alive = np.array(alive, np.int64)
         self.ctx[ctx_words.ALIVE], self.ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address
         self.ctx[ctx_words.ABORT] = liveness.watch_words_address
         self.ctx[ctx_words.DELTAS :] = self._heap.deltas

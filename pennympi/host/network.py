@@ -7,24 +7,22 @@ import ctypes
 import threading
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
-import numba
 import numpy as np
 from mpi4py import MPI
 from numba import types
 
-from ..compile.cache import made_once
 from ..job.beats import threads_may_call_mpi
 from ..job.exits import before_mpi_ends
 from ..job.job import Job
 from . import receive, remote
-from .compile import Loaded, facts, load, packed
+from .compile import Loaded, c_function
 
 MOST_CHANNELS = 4096
 STATUS_BYTES = 2 * remote.IN_STATUS
-HANDLE_BYTES = {4: ctypes.c_int32, 8: ctypes.c_int64}
 I64 = types.int64
-FUNCTIONS = {
+FUNCTIONS: dict[str, tuple[Callable[..., None], Any]] = {
     "send": (remote.send, types.void(*(I64,) * 7)),
     "get": (remote.get, types.void(*(I64,) * 7)),
     "progress": (receive.progress, types.void(I64)),
@@ -35,27 +33,21 @@ FUNCTIONS = {
 
 
 @cache
+def _compiled(name: str) -> Loaded:
+    plain, signature = FUNCTIONS[name]
+    return c_function(f"network_{name}", signature, lambda: plain, **remote.OPTIONS)
+
+
 def address_of(name: str) -> int:
     """Address of one of the FUNCTIONS as compiled code.  The code lives as long as the process."""
-    plain, signature = FUNCTIONS[name]
-
-    def make() -> bytes:
-        compiled = numba.cfunc(signature, **remote.OPTIONS)(plain)
-        return packed(compiled._library, compiled.native_name)
-
-    loaded = load(made_once(f"network_{name}", (*facts(), name), make))
-    _kept.append(loaded)
-    return loaded.address
+    return _compiled(name).address
 
 
-_kept: list[Loaded] = []
-
-
+@cache
 def callable_of(name: str) -> Callable[..., None]:
     """The same for Python, which lets other threads run meanwhile."""
-    made: Callable[..., None] = ctypes.CFUNCTYPE(None, *(ctypes.c_int64,) * len(FUNCTIONS[name][1].args))(
-        address_of(name)
-    )
+    arguments = (ctypes.c_int64,) * len(FUNCTIONS[name][1].args)
+    made: Callable[..., None] = ctypes.CFUNCTYPE(None, *arguments)(address_of(name))
     return made
 
 
@@ -105,8 +97,7 @@ class Channel:
         self._words = words = np.zeros(remote.CHANNEL_WORDS, np.int64)
         self.address = words.ctypes.data
         told = job.gather((base, self.address + 8 * remote.GOT), "start of a channel between nodes")
-        nodes = [process.node for process in job.control.processes]
-        self._sources = np.array([pe for pe in range(n_pes) if nodes[pe] != nodes[job.me]], np.int64)
+        self._sources = np.array([pe for pe in range(n_pes) if pe not in job.control.pes], np.int64)
         n_far = len(self._sources)
         self._moved, self._their_got = (
             np.array(one, np.int64) for one in ([at - base for at, _ in told], [got for _, got in told])
@@ -116,14 +107,14 @@ class Channel:
         self._status = np.zeros(STATUS_BYTES, np.uint8)
         self._in = np.zeros((n_far, remote.SLOT_BYTES), np.uint8)
         self._out = np.zeros((2, remote.N_SLOTS, remote.SLOT_BYTES), np.uint8)
-        null = self._handle(MPI.REQUEST_NULL)
+        null = _handle(MPI.REQUEST_NULL)
         self._in_requests = np.full(n_far, null, f"i{MPI._sizeof(MPI.REQUEST_NULL)}")
         self._out_requests = np.full((2, remote.N_SLOTS), null, np.int64)
         words[remote.LARGE_REQUEST] = null
         for word, value in {
             remote.PROCESS: self._process.address,
-            remote.COMM: self._handle(comm),
-            remote.BYTE: self._handle(MPI.BYTE),
+            remote.COMM: _handle(comm),
+            remote.BYTE: _handle(MPI.BYTE),
             remote.REQUEST_BYTES: self._in_requests.itemsize,
             remote.N_SOURCES: n_far,
             remote.MOST_ASKED: len(self._asked),
@@ -148,12 +139,6 @@ class Channel:
         self._process.open.append(self)
         job.rendezvous("start of a channel between nodes")  # before this, no PE sends
 
-    @staticmethod
-    def _handle(handle: object) -> int:
-        """An MPI handle as the int64 that C code gets."""
-        kind = HANDLE_BYTES[MPI._sizeof(handle)]
-        return kind.from_address(MPI._addressof(handle)).value
-
     def failure(self) -> str:
         """What MPI said when it last refused to send or to receive, "" if it never did."""
         code = int(self._words[remote.FAILED])
@@ -173,3 +158,8 @@ class Channel:
 def send(ctx_address: int, address: int, nbytes: int, pe: int) -> None:
     """Put symmetric memory to its instance on a PE of another node."""
     callable_of("send")(ctx_address, address, address, nbytes, 0, 0, pe)
+
+
+def _handle(handle: Any) -> int:
+    """An MPI handle as the int64 that C code gets."""
+    return ctypes.c_int64(MPI._handleof(handle)).value

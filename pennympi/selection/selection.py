@@ -204,8 +204,7 @@ def agree_on_selection(job: Job, backend: Backend, place: Place) -> Selection:
 
 def machine_of(backend: Backend, place: Place, link: Link | None = None) -> Machine:
     """The constants of the cost model for this process's device and links.  link: of CPUs to other nodes"""
-    if backend.name == "host" and link:
-        return machines.between_hosts(machines.host(max(map(len, place.nodes)), os.cpu_count() or 1), *link)
     if backend.name == "host":
-        return machines.host(place.n_pes, os.cpu_count() or 1)
+        node = machines.host(max(map(len, place.nodes)) if link else place.n_pes, os.cpu_count() or 1)
+        return machines.between_hosts(node, *link) if link else node
     return machines.NVLINK if place.ll128_safe or len(set(place.node_of)) > 1 else machines.PCIE
