@@ -227,7 +227,16 @@ def test_signs_of_life_go_to_all_tables_of_a_process_and_never_back():
         assert found == [[(shown_ns, shown_ns) for shown_ns in times]] * N_PES
         words = every_pe(lambda pe: ctypes.c_int64.from_address(first.last_alive_address(pe)).value)
         assert words == [times] * N_PES
-        assert seen(lambda: (first.last_alive_ns(NOBODY), first.last_alive_address(NOBODY))) == [(0, 0)] * N_PES
+
+
+def test_of_pes_of_other_nodes_the_last_sign_of_life_heard_counts():
+    with control_over(node=f"node {ME}") as control:
+        others = [pe for pe in range(N_PES) if pe != ME]
+        unheard = [control.last_alive_ns(pe) for pe in others]
+        for pe in others:
+            control.hear(pe, 1000 + pe)
+        found = [ctypes.c_int64.from_address(control.last_alive_address(pe)).value for pe in others]
+        assert all(seen(lambda: unheard == [0] * len(others) and found == [1000 + pe for pe in others]))
 
 
 def test_a_closed_table_is_not_written_any_more():
