@@ -11,6 +11,7 @@ import pickle
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle
 from typing import Any, ClassVar, Protocol
 
 from mpi4py import MPI
@@ -23,7 +24,8 @@ from .process import Process, halted, on_host, stopped_beside
 
 LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
 DIFFERENCE_S = 1.0  # after this time a difference is told, also to PEs that have not come
-ARRIVED, LEFT = 32701, 32702  # message tags, below the 32767 that every MPI has
+LEFT, ARRIVED = 32600, 32602  # message tags, below the 32767 that every MPI has; the first of those of meetings
+NUMBERS = 64  # meetings that have tags of their own, by turns
 FIRST_BYTES, _LENGTH_BYTES = 2048, 8  # of a message's first part, and of its length there; the rest follows
 MOST_BYTES = (1 << 31) - (1 << 20)  # of what a PE brings: MPI counts bytes in 32 bits
 
@@ -31,9 +33,10 @@ MOST_BYTES = (1 << 31) - (1 << 20)  # of what a PE brings: MPI counts bytes in 3
 class PolledBarrier:
     """A barrier over ``comm``, entered when it is made and then polled.  Every PE sends ``message`` to each other.
 
-    Unlike MPI_Ibarrier it knows at any time which PEs have not come.  The meetings of one tag keep their order, because
-    each takes exactly one message of each PE, or one and its rest.
+    Unlike MPI_Ibarrier it knows at any time which PEs have not come.
 
+    tag:      of the messages' first parts; the rest of a long one has the tag after it.  A meeting has tags of its own,
+              because messages were seen to overtake those before them (MPICH on UCX)
     messages: of the PEs that have come, and of this one; a short one with bytes behind it that mean nothing
     """
 
@@ -47,11 +50,12 @@ class PolledBarrier:
         rest = memoryview(message)[FIRST_BYTES - _LENGTH_BYTES :]
         self._sends = [(pe, comm.Isend((first, MPI.BYTE), pe, tag)) for pe in others]
         if rest:
-            self._sends += [(pe, comm.Isend((rest, MPI.BYTE), pe, tag)) for pe in others]
+            self._sends += [(pe, comm.Isend((rest, MPI.BYTE), pe, tag + 1)) for pe in others]
 
     def _receive(self, pe: int, buffer: bytearray, start: int) -> tuple[int, bytearray, int, MPI.Request]:
         """Begin to receive the bytes of a message from ``start`` on: 0, or where the rest begins."""
-        return pe, buffer, start, self._comm.Irecv((memoryview(buffer)[start:], MPI.BYTE), pe, self._tag)
+        tag = self._tag + (start > 0)
+        return pe, buffer, start, self._comm.Irecv((memoryview(buffer)[start:], MPI.BYTE), pe, tag)
 
     def complete(self) -> bool:
         """True once every PE has entered, and this PE's messages are out."""
@@ -151,6 +155,7 @@ class Meetings:
         self.comm, self.timeout_s, self.processes = comm, timeout_s, processes
         self.control: Control | None = None
         self._me, self._n_pes = comm.Get_rank(), comm.Get_size()
+        self._numbers = cycle(range(NUMBERS))
 
     def rendezvous(self, what: str) -> None:
         """Wait until every PE has made this call.  Collective.
@@ -198,7 +203,8 @@ class Meetings:
             control.set_state(WAITING)
             liveness.show_alive(time.monotonic_ns())
             calls = control.recent()
-        barrier = PolledBarrier(self.comm, ARRIVED, pickle.dumps((*calls, data, refusal), pickle.HIGHEST_PROTOCOL))
+        message = pickle.dumps((*calls, data, refusal), pickle.HIGHEST_PROTOCOL)
+        barrier = PolledBarrier(self.comm, ARRIVED + 2 * next(self._numbers), message)
         deadline = Deadline(control, self.timeout_s)
         came: dict[int, Recent] = {}
         brought: dict[int, tuple[bytes, str]] = {}

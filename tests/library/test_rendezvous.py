@@ -5,7 +5,7 @@ which the processes of the node share.
 """
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from types import SimpleNamespace
 
@@ -318,15 +318,36 @@ def test_meetings_of_one_kind_are_not_taken_for_another():
 
 
 @two_or_more
-def test_a_meeting_that_was_given_up_takes_no_message_of_the_next():
-    """Its receives are cancelled: what comes late is for whoever meets again."""
+def test_who_comes_too_late_meets_the_others_at_the_next():
     with job(with_table=False) as (meetings, _):
-        errors, _ = give_up_without_the_last(meetings, "barrier", SHORT_S)
+        meetings.timeout_s, error = SHORT_S, None
+        WORLD.Barrier()
+        if ME != LAST:
+            with suppress(PeerTimeout):
+                meetings.rendezvous("barrier")
+                error = "they did not wait"
+        WORLD.Barrier()
         meetings.timeout_s = LONG_S
+        if ME == LAST:
+            meetings.rendezvous("barrier")  # what the others sent is there
+        else:
+            take_messages(meetings.comm, [LAST])
         for _ in range(3):
             meetings.rendezvous("barrier")
-        assert all(errors[:LAST])
-        assert seen("met") == ["met"] * N_PES
+        assert seen(error) == [None] * N_PES
+
+
+@two_or_more
+@pytest.mark.parametrize("length", [10, 3 * FIRST_BYTES])
+def test_a_message_that_overtakes_the_one_before_it_waits_for_its_meeting(length):
+    with job(with_table=False) as (meetings, _):
+        late, early = (bytes([ME + shift]) * length for shift in (0, 100))
+        second, first = (PolledBarrier(meetings.comm, ARRIVED + tag, words) for tag, words in ((2, early), (0, late)))
+        for _ in poll_times():
+            if first.complete() and second.complete():
+                break
+        found = [[bytes(one.messages[pe][:length]) for pe in range(N_PES)] for one in (first, second)]
+        assert seen(found) == [[[bytes([pe + shift]) * length for pe in range(N_PES)] for shift in (0, 100)]] * N_PES
 
 
 class Clock:
