@@ -10,8 +10,8 @@ A **message** is what one PE has for one neighbour: the points of one field at o
 
 An inbox has two halves, used by the parity of the epoch.  Neighbours are neighbours both ways: a PE that is in exchange
 e+1 has ended its exchange e, so it has the message that its neighbour sent in e, after that neighbour's exchange e-1,
-which read the half of e+1.  The words for arrivals are doubled for the same reason: two may be under way.  The word for
-readiness is one: a PE says it again only when the message that it allowed has come.
+which read the half of e+1.  A signal has one word: an exchange ends when what it sent has arrived, and a PE says again
+that it is ready only when the message that it allowed has come.
 
 Source: the handshake of MPI's rendezvous protocol, and the eager one for small messages.
 """
@@ -26,7 +26,7 @@ def exchange_halos(ctx: int, halo: Halo, work: Work):
     """Every halo of the fields = the neighbours' points.
 
     inbox   (2 parities, inbox_bytes) bytes;  outbox (inbox_bytes,)
-    signals (n_messages * pieces, 3) words: ready, arrived by parity;  epochs (blocks,), this PE's own
+    signals (n_messages * pieces, 2) words: ready, arrived;  epochs (blocks,), this PE's own
     """
     epoch = last_epoch(work) + 1
     n_parts = halo.n_messages * halo.pieces
@@ -37,7 +37,7 @@ def exchange_halos(ctx: int, halo: Halo, work: Work):
         send(ctx, halo, part, epoch)
     for part in range(block(), n_parts, blocks()):
         receive(ctx, halo, part, epoch)
-    fence(ctx)  # the outbox is free again
+    fence(ctx)  # what was sent has arrived, and the outbox is free again
     finish_epoch(work, epoch)
 
 
@@ -50,7 +50,7 @@ def allow(ctx: int, halo: Halo, part: int, epoch: int):
 
 def send(ctx: int, halo: Halo, part: int, epoch: int):
     """Write a part of a message to its receiver, and signal."""
-    message, arrived = outbound(halo, part), arrived_word(halo, part, epoch)
+    message, arrived = outbound(halo, part), arrived_word(halo, part)
     if message.pe >= 0:
         if message.way == PACKED:
             offset = message.room + offset_bytes(message.lines)
@@ -71,6 +71,6 @@ def receive(ctx: int, halo: Halo, part: int, epoch: int):
     """Wait for a part of a message, and copy it to the field where it came packed."""
     message = inbound(halo, part)
     if message.pe >= 0:
-        wait(ctx, arrived_word(halo, part, epoch), epoch, message.pe)
+        wait(ctx, arrived_word(halo, part), epoch, message.pe)
         if message.way != DIRECT:
             put_lines(ctx, message.address, slot(halo, epoch) + message.room, message.lines, halo.me)
