@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from machine.halo_reference import with_halos
+from halo_reference import with_halos
 from on_device import to_numpy, write
 
 from pennympi.grid import exchange as exchange_room

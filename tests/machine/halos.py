@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from greenlet import getcurrent
+from halo_reference import own_part, with_halos
 
 from pennympi.compile.bind import parameters
 from pennympi.grid.decomposition import Decomposition, factorings, with_halo
@@ -20,7 +21,6 @@ from pennympi.kernels.halo.message import PART_WORDS
 from .bodies import bound
 from .calls import must_be
 from .device import Launch, Machine
-from .halo_reference import own_part, with_halos
 from .workspaces import FIRST_EPOCHS, fill
 
 UNTOUCHED = 77
