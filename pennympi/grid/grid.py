@@ -17,6 +17,7 @@ from .overlap import Overlap, boxes_of
 from .whole import Whole
 
 AXES = "xyz"
+PLAIN = (int, float, str, np.number)  # what ``save`` keeps beside fields
 Side = str  # "x-", "x+", "y-", "y+", "z-", "z+": an axis and a direction
 
 
@@ -131,23 +132,27 @@ class Grid:
         self._context.guard.check_open()
         return self._whole.gather(self._field(u), check_root(root, self._context.job.n_pes))
 
-    def save(self, path: str | Path, **fields: Array) -> None:
-        """Write fields to an HDF5 file, a dataset of shape ``shape`` each, by their names.  Collective.
+    def save(self, path: str | Path, **given: Array | Number | str) -> None:
+        """Write fields to an HDF5 file, a dataset of shape ``shape`` each, by their names; and numbers and texts, which
+        ``load`` returns.  Collective.
 
         The file appears when it is complete, and replaces an older one only then.
         Raises on every PE TypeError, ValueError, or OSError where PE 0 can't write the file.
         """
         self._context.guard.check_open()
-        self._whole.save(Path(path), {name: self._field(u) for name, u in fields.items()})
+        plain = {name: one for name, one in given.items() if isinstance(one, PLAIN)}
+        fields = {name: self._field(one) for name, one in given.items() if name not in plain}
+        self._whole.save(Path(path), fields, plain)
 
-    def load(self, path: str | Path, **fields: Array) -> None:
+    def load(self, path: str | Path, **fields: Array) -> dict[str, Any]:
         """Set the own points of fields to those of a file that ``save`` wrote, on any number of PEs.  Collective.
 
+        Returns the numbers and texts of the file by their names, as PE 0's ``save`` was given them.
         Raises on every PE TypeError, ValueError (no such dataset; another shape or dtype), or OSError where a PE can't
         read the file.
         """
         self._context.guard.check_open()
-        self._whole.load(Path(path), {name: (u, self._field(u)) for name, u in fields.items()})
+        return self._whole.load(Path(path), {name: (u, self._field(u)) for name, u in fields.items()})
 
     # Checks ----------------------------------------------------------------------------
     def _array(self, u: Any) -> Any:

@@ -46,7 +46,7 @@ class Whole:
         self._alone(root, "gather of a field", read)
         return found[0] if found else None
 
-    def save(self, path: Path, spans: Mapping[str, Span]) -> None:
+    def save(self, path: Path, spans: Mapping[str, Span], plain: Mapping[str, Any]) -> None:
         """``Grid.save``."""
         import h5py
 
@@ -61,6 +61,7 @@ class Whole:
                     for name, span in spans.items():
                         data = file.create_dataset(name, self._grid.shape, span.dtype.numpy)
                         self._read_all(span, data.__setitem__)
+                    file.attrs.update(plain)
                 unfinished.replace(path)
             except BaseException:
                 unfinished.unlink(missing_ok=True)
@@ -68,12 +69,13 @@ class Whole:
 
         self._alone(0, f"save of {', '.join(spans)}", write)
 
-    def load(self, path: Path, fields: Mapping[str, tuple[Any, Span]]) -> None:
+    def load(self, path: Path, fields: Mapping[str, tuple[Any, Span]]) -> dict[str, Any]:
         """``Grid.load``."""
         error: Exception | None = None
         found: list[np.ndarray[Any, Any]] = []
+        plain: dict[str, Any] = {}
         try:
-            found = [self._read_part(path, name, span) for name, (_, span) in fields.items()]
+            found, plain = self._read(path, {name: span for name, (_, span) in fields.items()})
         except Exception as caught:
             error = caught
         self._agree(error, f"load of {', '.join(fields)}")
@@ -84,19 +86,23 @@ class Whole:
             if data.size:
                 self._backend.copy_in(self._backend.span(points, True).address, data)
             u[inner] = points
+        return plain
 
-    def _read_part(self, path: Path, name: str, span: Span) -> np.ndarray[Any, Any]:
-        """This PE's own points of a dataset.  Raises OSError, ValueError."""
+    def _read(self, path: Path, spans: Mapping[str, Span]) -> tuple[list[np.ndarray[Any, Any]], dict[str, Any]]:
+        """This PE's own points of datasets, and the numbers and texts of the file.  Raises OSError, ValueError."""
         import h5py
 
+        found = []
         with h5py.File(path, "r", locking=False) as file:
-            if name not in file:
-                raise ValueError(f"{path} has no dataset {name}, but {', '.join(file) or 'none'}")
-            data = file[name]
-            if data.shape != self._grid.shape or data.dtype != span.dtype.numpy:
-                wanted = f"{self._grid.shape} {span.dtype.name}"
-                raise ValueError(f"{path} has {name} of {data.shape} {data.dtype}, and the field is of {wanted}")
-            return np.asarray(data[part_of(self._grid, self._job.me)])
+            for name, span in spans.items():
+                if name not in file:
+                    raise ValueError(f"{path} has no dataset {name}, but {', '.join(file) or 'none'}")
+                data = file[name]
+                if data.shape != self._grid.shape or data.dtype != span.dtype.numpy:
+                    wanted = f"{self._grid.shape} {span.dtype.name}"
+                    raise ValueError(f"{path} has {name} of {data.shape} {data.dtype}, and the field is of {wanted}")
+                found.append(np.asarray(data[part_of(self._grid, self._job.me)]))
+            return found, {name: one if isinstance(one, str) else one.item() for name, one in file.attrs.items()}
 
     def _read_all(self, span: Span, take: Take) -> None:
         """Read the own points of one PE after the other."""

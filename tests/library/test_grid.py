@@ -159,10 +159,10 @@ def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
     x, y = grid.coordinates()
     grid.interior(u)[...] = x + 0.5 * y
     grid.interior(v)[...] = x * 1000 + y
-    grid.save(path, u=u, v=v)
+    grid.save(path, u=u, v=v, done=7, seconds=np.float64(0.5), text="as it is")
     other = team.grid((5 + team.n_pes, 9), dims=(1, team.n_pes), halo=0) if team.n_pes <= 9 else grid
     w = other.zeros("int64")
-    other.load(path, v=w)
+    assert other.load(path, v=w) == {"done": 7, "seconds": 0.5, "text": "as it is"}
     x, y = other.coordinates()
     assert (to_numpy(other.interior(w)) == to_numpy(x * 1000 + y)).all()
     for wrong, error in (({"w": w}, "no dataset w"), ({"u": w}, "the field is of")):

@@ -1,0 +1,1 @@
+"""Diffusion in three dimensions over ``team.grid``: the example to copy."""

@@ -1,0 +1,153 @@
+"""Heat in a cube, on several GPUs or CPUs:  mpirun -np 4 python -m apps.heat3d --plot heat.png
+
+mpirun -np 4 python -m apps.heat3d --verify                            PASS or FAIL, exit status 0 or 1
+mpirun -np 2 python -m apps.heat3d --nx 512 --ny 512 --nz 512 --dtype float32 --dims 2,1,1
+mpirun -np 3 python -m apps.heat3d --checkpoint run.h5 --every 100     with --restart on any number of PEs: goes on
+
+A step makes of a point an eighth of its six neighbours and of twice itself, explicit Euler; beyond the cube all is 0.
+2 and 1/8 are exact factors, so that only sums round, always in one order: the same bits on any number of PEs.
+    stream | inner points ............................... | next step
+    push   | points that neighbours wait for | exchange   |             this is grid.overlap
+"""
+
+import argparse
+import math
+import time
+
+import numpy as np
+
+import pennympi
+from pennympi.kernels.block import block, lanes, load, real, store
+
+PLANES, STEPS = 4, 10  # planes of a tile, which a block of threads computes; steps of a CUDA graph, an even number
+
+
+def stepped(old, at, plane, row):  # the new value of a point;  plane, row: elements to the next one in x, in y
+    here, beside = load(old, at), load(old, at - 1) + load(old, at + 1)
+    around = (load(old, at - plane) + load(old, at + plane)) + (load(old, at - row) + load(old, at + row))
+    return real(0.125) * ((around + beside) + (here + here))
+
+
+def step_tiles(ctx, new, old, x0, y0, z0, x1, y1, z1, plane, row, rows, columns):  # points x0..x1-1, y0..y1-1, z0..z1-1
+    across, down = (z1 - z0 + columns - 1) // columns, (y1 - y0 + rows - 1) // rows  # tiles in z, in y
+    x, y = x0 + block() // (across * down) * PLANES, y0 + block() // across % down * rows
+    z, n = z0 + block() % across * columns, min(PLANES, x1 - x)
+    bottom, right, planes = min(y + rows, y1), min(z + columns, z1), range(x * plane, (x + n) * plane, plane)
+    if columns < rows:  # a CPU, or a side of few columns: a thread takes a row
+        for j in lanes(y, bottom):
+            for i in planes:
+                for at in range(i + j * row + z, i + j * row + right):
+                    store(new, at, stepped(old, at, plane, row))
+    else:
+        for j in range(y, bottom):
+            for k in lanes(z, right):  # neighbouring threads read neighbouring addresses
+                if n == PLANES:  # all loads come before the first store, to be under way at the same time
+                    at = x * plane + j * row + k
+                    a, b = stepped(old, at, plane, row), stepped(old, at + plane, plane, row)
+                    c, d = stepped(old, at + 2 * plane, plane, row), stepped(old, at + 3 * plane, plane, row)
+                    for i in range(PLANES):
+                        store(new, at + i * plane, (a, b, c, d)[i])
+                else:
+                    for i in planes:
+                        store(new, i + j * row + k, stepped(old, i + j * row + k, plane, row))
+
+
+def solver(team, grid, start, done=0, overlap=True):
+    """A function that goes on to step n > done and returns the field (grid.local).  start: (grid.own).  Collective."""
+    fields = [grid.zeros(start.dtype) for _ in range(2)]  # whose halo beyond the cube stays 0
+    exchanges, kernel = [grid.plan_exchange(u) for u in fields], team.kernel(step_tiles, start.dtype)
+    stream, on_gpu, (_, ly, lz) = team.stream(), team.backend == "cuda", grid.local
+    inner = grid.halo, [n + h for n, h in zip(grid.own, grid.halo, strict=True)]
+
+    def compute(new, old, first, stop, stream):
+        nx, ny, nz = (high - low for low, high in zip(first, stop, strict=True))
+        rows, columns = (8, 256) if on_gpu and nz >= 16 else (256, 128)
+        tiles = -(-nx // PLANES) * -(-ny // rows) * -(-nz // columns)
+        kernel(tiles, new, old, *first, *stop, ly * lz, lz, rows, columns, stream=stream)
+
+    def step(k):  # enqueues step k, from field k % 2 to the other, and its exchange
+        old, new, exchange = fields[k % 2], fields[(k + 1) % 2], exchanges[(k + 1) % 2]
+        if overlap:
+            with grid.overlap(exchange, stream) as parts:
+                for part in parts:
+                    compute(new, old, part.first, part.stop, part.stream)
+        else:
+            compute(new, old, *inner, stream), exchange(stream)
+
+    def advance(n):
+        nonlocal done
+        while done < n:
+            whole = on_gpu and done % 2 == 0 and STEPS <= n - done
+            graph.launch(stream) if whole else step(done)
+            done += STEPS if whole else 1
+        team.synchronize(stream)
+        return fields[done % 2]
+
+    step(0), step(1), team.synchronize(stream)  # of zeros, which stay zeros: compiles all before the capture
+    if on_gpu:
+        stream.begin_capture()
+        for k in range(STEPS):
+            step(k)
+        graph = stream.end_capture()
+    grid.interior(fields[done % 2])[...] = start
+    exchanges[done % 2](), team.barrier(), team.synchronize()
+    return advance
+
+
+def eigenmode(grid, done):  # (grid.own) float64: half a wave in each dimension, which a step multiplies by one number
+    angles = [math.pi / (n + 1) for n in grid.shape]
+    x, y, z = (np.sin((i + 1) * angle) for i, angle in zip(grid.coordinates(), angles, strict=True))  # CuPy's on a GPU
+    return x * y * z * (1 - sum(math.sin(angle / 2) ** 2 for angle in angles) / 2) ** done
+
+
+def ball(grid):  # (grid.own) float64: 1 inside of a ball, else 0
+    x, y, z = ((i + 0.5) / n for i, n in zip(grid.coordinates(), grid.shape, strict=True))
+    return ((x - 0.4) ** 2 + (y - 0.4) ** 2 + (z - 0.6) ** 2 < 0.05) * 1.0
+
+
+def plot(path, u, title):  # u (nx, ny, nz): a slice through the middle, and a cloud of points where it is warm
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.6), layout="constrained")
+    flat, cloud = figure.add_subplot(1, 2, 1, title=title), figure.add_subplot(1, 2, 2, projection="3d")
+    flat.imshow(u[:, :, u.shape[2] // 2].T, origin="lower", cmap="inferno")
+    warm = tuple(np.random.default_rng(0).permutation(np.argwhere(u > u.max() / 8))[:20000].T)
+    figure.colorbar(cloud.scatter(*warm, c=u[warm], s=3, alpha=0.25, cmap="inferno"))
+    figure.savefig(path)
+
+
+if __name__ == "__main__":
+    parser, seconds, wrong = argparse.ArgumentParser(prog="python -m apps.heat3d"), 0.0, 0.0
+    defaults = {"nx": 128, "ny": 128, "nz": 128, "niter": 1000, "every": 1000, "dims": "0,0,0", "dtype": "float64"}
+    for name, value in (defaults | {"plot": "", "checkpoint": ""}).items():
+        parser.add_argument(f"--{name}", type=type(value), default=value)
+    for name in ("verify", "restart", "no-overlap"):
+        parser.add_argument(f"--{name}", action="store_true")
+    given = parser.parse_args()
+    with pennympi.init() as team:
+        grid, first = team.grid((given.nx, given.ny, given.nz), [int(p) for p in given.dims.split(",")]), 0
+        start = (eigenmode(grid, 0) if given.verify else ball(grid)).astype(given.dtype)
+        if given.restart:
+            u = grid.zeros(given.dtype)
+            start, first = grid.interior(u), grid.load(given.checkpoint, u=u)["done"]
+        advance = solver(team, grid, start, first, not given.no_overlap)
+        for done in [*range(first + given.every, given.niter, given.every), given.niter]:
+            begin = time.perf_counter()
+            u = advance(done)
+            seconds += time.perf_counter() - begin
+            if given.checkpoint:
+                grid.save(given.checkpoint, u=u, done=done)
+        if given.verify:  # at each step, a sum of numbers that are not negative rounds to within 2 eps of itself
+            right, kind = eigenmode(grid, given.niter), np.finfo(given.dtype)
+            wrong = abs(grid.interior(u) - right) / (4 * (given.niter + 1) * (kind.eps * right + kind.tiny))
+            wrong = team.allreduce(float(wrong.max()), op="max")
+        seconds, whole = team.allreduce(seconds, op="max"), grid.gather(u) if given.plot else None
+        if team.me == 0:
+            rate = math.prod(grid.shape) * (given.niter - first) / seconds
+            told = f"{given.dtype} {grid.shape} over {grid.dims} PEs, steps {first} to {given.niter}"
+            print(f"{told}: {rate:.4g} points/s, {2e-9 * u.itemsize * rate:.4g} GB/s, {seconds:.4g} s", flush=True)
+            if given.verify:
+                print("PASS" if wrong <= 1 else "FAIL", f"error: {wrong:.2g} of what rounding can make", flush=True)
+            if given.plot:
+                plot(given.plot, whole, told)
+    raise SystemExit(not wrong <= 1)  # NaN is wrong
