@@ -9,14 +9,24 @@ from on_device import device, to_numpy, write
 
 from pennympi.grid import exchange as exchange_room
 from pennympi.grid.given import decomposition_of
+from pennympi.grid.messages import Ways, box_of, sent
 from pennympi.kernels.algorithm import Place
 from pennympi.kernels.block import lanes, load, store, sync
 from pennympi.kernels.halo.exchange import halo_put, halo_ready, halo_wait
+from pennympi.kernels.halo.message import DIRECT, INBOX, PACKED
 from pennympi.kernels.records import Halo
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 UNTOUCHED = 77
 WAYS = {"straight into the field": 0, "by the inbox": 1 << 40}  # direct_min_bytes
+
+STEPS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
+
+
+def send(monkeypatch, team, way):
+    """Let all messages go this way."""
+    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    monkeypatch.setitem(exchange_room.DIRECT_MIN_LINE_BYTES, team.backend, 0)
 
 
 def whole(grid, dtype, k):
@@ -63,14 +73,14 @@ def at_least(team, shape, halo):
 @pytest.mark.parametrize("periodic", [False, True])
 @pytest.mark.parametrize("shape", [(53,), (17, 31), (9, 10, 13)])
 def test_every_halo(team, monkeypatch, shape, periodic, halo, corners, way):
-    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    send(monkeypatch, team, way)
     check(team, at_least(team, shape, halo), corners=corners, periodic=periodic, halo=halo)
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("along", [0, 1, 2])
 def test_cut_along_one_dimension(team, monkeypatch, along, way):
-    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    send(monkeypatch, team, way)
     dims = [1, 1, 1]
     dims[along] = team.n_pes
     shape = [5, 6, 7]
@@ -82,9 +92,18 @@ def test_cut_along_one_dimension(team, monkeypatch, along, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_fields_of_all_sizes_of_elements_go_together(team, monkeypatch, way):
-    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    send(monkeypatch, team, way)
     shape = at_least(team, (11, 6, 9), 2)
     check(team, shape, ("float16", "uint8", "complex128", "bfloat16", "float32", "int64"), halo=2, periodic=True)
+
+
+def test_short_lines_go_by_the_inbox(team):
+    """Straight into the field goes what is large, in lines that share no cache line with points of the neighbour."""
+    ways = Ways([[True, True], [True, False]], 1 << 16, 64)
+    faces = {along: box_of((130, 130, 130), sent((128,) * 3, (1,) * 3, step), 8) for along, step in STEPS.items()}
+    assert [ways.of(0, 1, faces[along]) for along in "xyz"] == [DIRECT, DIRECT, INBOX]
+    assert [ways.of(0, 0, faces["z"]), ways.of(1, 1, faces["z"])] == [DIRECT, PACKED]
+    assert ways.of(0, 1, box_of((66,) * 3, sent((64,) * 3, (1,) * 3, STEPS["x"]), 8)) == INBOX
 
 
 def test_large_faces_are_cut_into_parts(team):

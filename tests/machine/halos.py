@@ -25,6 +25,7 @@ from .workspaces import FIRST_EPOCHS, fill
 
 UNTOUCHED = 77
 DIRECT_FROM_BYTES = (0, 40, 1 << 30)
+DIRECT_FROM_LINE_BYTES = (0, 16)
 
 
 def decomposition(rng: Random, n_pes: int) -> Decomposition:
@@ -47,7 +48,7 @@ class Halos:
         most = math.prod(with_halo(self.grid.most, self.grid.halo))
         self.fields = [Field(memory.allocate(most * dtype.itemsize), dtype.itemsize) for dtype in self.dtypes]
         by_pointer = [[machine.network.by_pointer(p, q) for q in range(machine.n_pes)] for p in range(machine.n_pes)]
-        ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES))
+        ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
         self.of = [messages_of(self.grid, pe, self.fields, self.corners, ways) for pe in range(machine.n_pes)]
         self.pieces, first = rng.randint(1, 3), rng.choice(FIRST_EPOCHS)
         n_parts = self.of[0].n_messages * self.pieces
