@@ -19,9 +19,9 @@ from .decomposition import Decomposition
 from .messages import Field, Ways, messages_of
 
 DIRECT_MIN_BYTES = {"host": 1 << 16, "cuda": 1 << 18}  # of a message that goes straight into the neighbour's field
-# Of its lines: a shorter one shares a cache line with points that the neighbour computes, which then travels twice.  On
-# GPUs not measured yet.
-DIRECT_MIN_LINE_BYTES = {"host": 64, "cuda": 1}
+# Of its lines: a shorter one shares a cache line with points that the neighbour computes, which then travels twice, and
+# fills only a part of what NVLink carries.
+DIRECT_MIN_LINE_BYTES = 64
 PART_BYTES = 16384  # that one block moves, unless the message is smaller
 
 
@@ -48,7 +48,7 @@ def halos_of(context: CollectiveContext, grid: Decomposition, spans: Sequence[Sp
     told = job.gather((by_pointer, places), "halo exchange")
     if any(theirs != places for _, theirs in told):
         raise ValueError("the PEs give different fields: all plan the exchange of the same arrays in the same order")
-    ways = Ways([one for one, _ in told], DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES[backend.name])
+    ways = Ways([one for one, _ in told], DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES)
     fields = [Field(span.address, span.dtype.item_bytes) for span in spans]
     messages = messages_of(grid, job.me, fields, corners, ways)
     most = backend.max_blocks // max(1, messages.n_messages)

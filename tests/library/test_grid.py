@@ -26,7 +26,7 @@ STEPS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 def send(monkeypatch, team, way):
     """Let all messages go this way."""
     monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
-    monkeypatch.setitem(exchange_room.DIRECT_MIN_LINE_BYTES, team.backend, 0)
+    monkeypatch.setattr(exchange_room, "DIRECT_MIN_LINE_BYTES", 0)
 
 
 def whole(grid, dtype, k):
