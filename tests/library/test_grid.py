@@ -5,11 +5,16 @@ import math
 import numpy as np
 import pytest
 from halo_reference import with_halos
-from on_device import to_numpy, write
+from on_device import device, to_numpy, write
 
 from pennympi.grid import exchange as exchange_room
+from pennympi.grid.given import decomposition_of
 from pennympi.grid.messages import Ways, box_of, sent
+from pennympi.kernels.algorithm import Place
+from pennympi.kernels.block import lanes, load, store, sync
+from pennympi.kernels.halo.exchange import halo_put, halo_ready, halo_wait
 from pennympi.kernels.halo.message import DIRECT, INBOX, PACKED
+from pennympi.kernels.records import Halo
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 UNTOUCHED = 77
@@ -21,7 +26,7 @@ STEPS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 def send(monkeypatch, team, way):
     """Let all messages go this way."""
     monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
-    monkeypatch.setitem(exchange_room.DIRECT_MIN_LINE_BYTES, team.backend, 0)
+    monkeypatch.setattr(exchange_room, "DIRECT_MIN_LINE_BYTES", 0)
 
 
 def whole(grid, dtype, k):
@@ -198,3 +203,91 @@ def test_overlap_gives_every_point_once_and_exchanges(team):
     with pytest.raises(RuntimeError, match="the field has gaps"), grid.overlap(exchange) as parts:
         next(parts)
     team.free(u)
+
+
+def add_neighbours(ctx, halo: Halo, new, old, own, rounds):
+    """``rounds`` times: old's halos, new = the sum of the neighbours' points, old = new.  One block."""
+    for _ in range(rounds):
+        halo_ready(ctx, halo)
+        halo_put(ctx, halo)
+        halo_wait(ctx, halo)
+        for i in lanes(1, own + 1):
+            store(new, i, load(old, i - 1) + load(old, i + 1))
+        sync()
+        for i in lanes(1, own + 1):
+            store(old, i, load(new, i))
+        sync()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_kernels_exchange_by_themselves(team, monkeypatch, way):
+    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    grid = team.grid(3 * team.n_pes + 1, periodic=True)
+    old, new = grid.zeros("int64"), grid.zeros("int64")
+    points = np.arange(grid.shape[0]) ** 2
+    local = to_numpy(old)
+    local[1:-1] = points[grid.first[0] : grid.first[0] + grid.own[0]]
+    write(old, local)
+    halo, kernel = grid.kernel_halo(old), team.kernel(add_neighbours, "int64")
+    for rounds in (1, 4, 5):
+        kernel(1, halo.halo, new, old, grid.own[0], rounds)
+        for _ in range(rounds):
+            points = np.roll(points, 1) + np.roll(points, -1)
+        assert (to_numpy(grid.interior(old)) == points[grid.first[0] : grid.first[0] + grid.own[0]]).all()
+    team.synchronize()
+    del halo
+    team.free(old), team.free(new)
+
+
+def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
+    n = team.n_pes
+    for arguments, error in [
+        (((4, 4, 4, 4),), "1 to 3 dimensions"),
+        (((0, 4),), "at least 1"),
+        (((8 * n, 8), (n + 1, 0)), "can't be cut"),
+        (((8 * n, 8), (n, 2)), "a 0 leaves a number open"),
+        (((8 * n, 8), None, (True,)), "1 bools for 2 dimensions"),
+        (((8 * n, 8), None, False, (1, 1, 1)), "3 numbers for 2 dimensions"),
+        (((n,), None, True, 2), "a narrower halo"),
+    ]:
+        with pytest.raises(ValueError, match=error):
+            team.grid(*arguments)
+    for arguments in (("8",), ((8.5, 2),), (8, None, "yes"), (8, None, False, 1.5)):
+        with pytest.raises(TypeError):
+            team.grid(*arguments)
+    grid = team.grid((8 * n, 5))
+    u, other = grid.zeros("float32"), team.zeros(grid.local, "float32")
+    for wrong in (u[1:], device(team, np.zeros(grid.local, "float32"))):
+        with pytest.raises(ValueError):
+            grid.plan_exchange(wrong)
+    for fields in ((), (u, u)):
+        with pytest.raises(ValueError):
+            grid.plan_exchange(*fields)
+    for side in ("z-", "x", 0):
+        with pytest.raises(ValueError, match="none of x-, x\\+, y-, y\\+"):
+            grid.boundary(u, side)
+    with pytest.raises(ValueError, match="root"):
+        grid.gather(u, n)
+    if n > 1:
+        with pytest.raises(ValueError, match="ask for different grids"):
+            team.grid((8 * n + team.me, 5))
+        with pytest.raises(ValueError, match="different fields"):
+            grid.plan_exchange(u if team.me else other)
+    plan = grid.plan_exchange(u)
+    plan()
+    team.free(u)
+    with pytest.raises(ValueError, match="was freed"):
+        plan()
+    team.free(other)
+
+
+def test_pes_of_a_node_have_a_compact_part():
+    """16 PEs on 4 nodes: blocks of 2 x 2, whatever the numbers of the nodes' PEs are."""
+    place = Place(tuple(pe % 4 for pe in range(16)))
+    grid = decomposition_of(place, (64, 64), None, False, 1)
+    assert grid.dims == (4, 4) and sorted(grid.pes) == list(range(16))
+    for node in range(4):
+        places = [grid.place(pe) for pe in place.nodes[node]]
+        assert [max(one) - min(one) for one in zip(*places, strict=True)] == [1, 1]
+    uneven = decomposition_of(Place((0, 0, 1)), (9, 9), None, False, 1)
+    assert uneven.pes == (0, 1, 2) and uneven.dims == (3, 1)

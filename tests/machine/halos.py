@@ -52,18 +52,17 @@ class Halos:
         self.of = [messages_of(self.grid, pe, self.fields, self.corners, ways) for pe in range(machine.n_pes)]
         self.pieces, first = rng.randint(1, 3), rng.choice(FIRST_EPOCHS)
         n_parts = self.of[0].n_messages * self.pieces
-        self.blocks = rng.randint(1, max(1, n_parts))
         room_bytes = self.of[0].room_bytes
         self.at = {
             "inbox": memory.allocate(2 * room_bytes),
             "outbox": memory.allocate(room_bytes),
             "signals": memory.allocate(8 * PART_WORDS * n_parts),
-            "epochs": memory.allocate(8 * self.blocks),
+            "epochs": memory.allocate(8 * n_parts),
             "messages": memory.allocate(8 * len(self.of[0].words)),
         }
         for pe, one in enumerate(self.of):
             fill(machine, pe, self.at["signals"], [first] * PART_WORDS * n_parts)
-            fill(machine, pe, self.at["epochs"], [first] * self.blocks)
+            fill(machine, pe, self.at["epochs"], [first] * n_parts)
             fill(machine, pe, self.at["messages"], one.words)
             for which in range(len(self.fields)):
                 self.array(pe, which)[...] = UNTOUCHED
@@ -96,21 +95,21 @@ class Halos:
                 must_be(self.array(pe, which).reshape(-1), right.reshape(-1))
             block.pause()
 
-    def launch(self, pe: int, k: int) -> Launch:
-        """The exchange of round k, once the own points are set."""
+    def launch(self, pe: int, k: int, blocks: int) -> Launch:
+        """The exchange of round k, once the own points are set.  blocks: the same on every PE"""
         of: Messages = self.of[pe]
         known = {
             **{"ctx": pe, "me": pe, "n_messages": of.n_messages, "pieces": self.pieces, "inbox_bytes": of.room_bytes},
-            **{f"halo_{name}": self.at[name] for name in ("inbox", "outbox", "signals")},
-            **{f"work_{name}": self.at[name] for name in ("inbox", "outbox", "signals")},
-            **{"messages": self.at["messages"], "epochs": self.at["epochs"], "routes": 0, "buffer_bytes": of.room_bytes},
+            **{f"halo_{name}": self.at[name] for name in ("inbox", "outbox", "signals", "epochs")},
+            **{f"work_{name}": self.at[name] for name in ("inbox", "outbox", "signals", "epochs")},
+            **{"messages": self.at["messages"], "routes": 0, "buffer_bytes": of.room_bytes},
             "signature": signature_of(f"halos of {self.grid}") << EPOCH_BITS,
         }
         kernel = exchange.exchange_halos
         clone = FunctionType(kernel.__code__, kernel.__globals__, kernel.__name__)  # bound anew, with planted faults
         clone.__annotations__ = kernel.__annotations__
         numbers = [known[name] for name in parameters(kernel)]
-        return Launch(f"exchange {k}", bound(clone), numbers, self.blocks, "byte", begin=self.write(pe, k))
+        return Launch(f"exchange {k}", bound(clone), numbers, blocks, "byte", begin=self.write(pe, k))
 
 
 def exchanged(machine: Machine, rng: Random) -> list[Callable[[], None]]:
@@ -118,9 +117,10 @@ def exchanged(machine: Machine, rng: Random) -> list[Callable[[], None]]:
     halos, rounds = Halos(machine, rng), rng.randint(3, 8)
     if not halos.of[0].n_messages:
         return []
-    for pe in machine.pes:
-        for k in range(rounds):
-            pe.issue([halos.launch(pe.me, k), Launch(f"read {k}", halos.read, (pe.me, k))])
+    for k in range(rounds):
+        blocks = rng.randint(1, halos.of[0].n_messages * halos.pieces)
+        for pe in machine.pes:
+            pe.issue([halos.launch(pe.me, k, blocks), Launch(f"read {k}", halos.read, (pe.me, k))])
     return []
 
 
