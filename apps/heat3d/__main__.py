@@ -6,8 +6,8 @@ mpirun -np 3 python -m apps.heat3d --checkpoint run.h5 --every 100     with --re
 
 A step makes of a point an eighth of its six neighbours and of twice itself, explicit Euler; beyond the cube all is 0.
 2 and 1/8 are exact factors, so that only sums round, always in one order: the same bits on any number of PEs.
-    stream | inner points ............................... | next step
-    push   | points that neighbours wait for | exchange   |             this is grid.overlap
+    stream | inner points .............................. | next step
+    push   | points that neighbours wait for | exchange  |             by grid.overlap
 """
 
 import argparse
@@ -56,23 +56,16 @@ def solver(team, grid, start, done=0, overlap=True):
     """A function that goes on to step n > done and returns the field (grid.local).  start: (grid.own).  Collective."""
     fields = [grid.zeros(start.dtype) for _ in range(2)]  # whose halo beyond the cube stays 0
     exchanges, kernel = [grid.plan_exchange(u) for u in fields], team.kernel(step_tiles, start.dtype)
-    stream, on_gpu, (_, ly, lz) = team.stream(), team.backend == "cuda", grid.local
-    inner = grid.halo, [n + h for n, h in zip(grid.own, grid.halo, strict=True)]
-
-    def compute(new, old, first, stop, stream):
-        nx, ny, nz = (high - low for low, high in zip(first, stop, strict=True))
-        rows, columns = (8, 256) if on_gpu and nz >= 16 else (256, 128)
-        tiles = -(-nx // PLANES) * -(-ny // rows) * -(-nz // columns)
-        kernel(tiles, new, old, *first, *stop, ly * lz, lz, rows, columns, stream=stream)
+    stream, on_gpu, steps = team.stream(), team.backend == "cuda", (grid.local[1] * grid.local[2], grid.local[2])
 
     def step(k):  # enqueues step k, from field k % 2 to the other, and its exchange
         old, new, exchange = fields[k % 2], fields[(k + 1) % 2], exchanges[(k + 1) % 2]
-        if overlap:
-            with grid.overlap(exchange, stream) as parts:
-                for part in parts:
-                    compute(new, old, part.first, part.stop, part.stream)
-        else:
-            compute(new, old, *inner, stream), exchange(stream)
+        with grid.overlap(exchange, stream, split=overlap) as parts:  # sides, exchange of ``new``, inner points
+            for part in parts:
+                nx, ny, nz = part.points
+                rows, columns = (8, 256) if on_gpu and nz >= 16 else (256, 128)  # of a tile
+                tiles = -(-nx // PLANES) * -(-ny // rows) * -(-nz // columns)
+                kernel(tiles, new, old, *part.first, *part.stop, *steps, rows, columns, stream=part.stream)
 
     def advance(n):
         nonlocal done
@@ -100,20 +93,16 @@ def eigenmode(grid, done):  # (grid.own) float64: half a wave in each dimension,
     return x * y * z * (1 - sum(math.sin(angle / 2) ** 2 for angle in angles) / 2) ** done
 
 
-def ball(grid):  # (grid.own) float64: 1 inside of a ball, else 0
-    x, y, z = ((i + 0.5) / n for i, n in zip(grid.coordinates(), grid.shape, strict=True))
-    return ((x - 0.4) ** 2 + (y - 0.4) ** 2 + (z - 0.6) ** 2 < 0.05) * 1.0
+def plot(path, u, title):  # u (nx, ny, nz): a slice through the middle, and the warm points, cut open
+    from matplotlib import colormaps, figure
 
-
-def plot(path, u, title):  # u (nx, ny, nz): a slice through the middle, and a cloud of points where it is warm
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 4.6), layout="constrained")
-    flat, cloud = figure.add_subplot(1, 2, 1, title=title), figure.add_subplot(1, 2, 2, projection="3d")
+    page = figure.Figure(figsize=(10, 4.6), layout="constrained")
+    flat, solid = page.add_subplot(1, 2, 1, title=title), page.add_subplot(1, 2, 2, projection="3d")
     flat.imshow(u[:, :, u.shape[2] // 2].T, origin="lower", cmap="inferno")
-    warm = tuple(np.random.default_rng(0).permutation(np.argwhere(u > u.max() / 8))[:20000].T)
-    figure.colorbar(cloud.scatter(*warm, c=u[warm], s=3, alpha=0.25, cmap="inferno"))
-    figure.savefig(path)
+    blocks = u[tuple(slice(None, None, -(-n // 40)) for n in u.shape)] / (u.max() or 1)
+    warm = (blocks > 0.1) & (np.arange(blocks.shape[1])[:, None] > 0.4 * blocks.shape[1])
+    solid.voxels(warm, facecolors=colormaps["inferno"](blocks))
+    page.savefig(path)
 
 
 if __name__ == "__main__":
@@ -124,9 +113,13 @@ if __name__ == "__main__":
     for name in ("verify", "restart", "no-overlap"):
         parser.add_argument(f"--{name}", action="store_true")
     given = parser.parse_args()
+    if min(given.niter, given.every) < 1 or given.restart and not given.checkpoint:
+        parser.error("--niter and --every are at least 1, and --restart needs --checkpoint FILE")
     with pennympi.init() as team:
         grid, first = team.grid((given.nx, given.ny, given.nz), [int(p) for p in given.dims.split(",")]), 0
-        start = (eigenmode(grid, 0) if given.verify else ball(grid)).astype(given.dtype)
+        x, y, z = ((i + 0.5) / n for i, n in zip(grid.coordinates(), grid.shape, strict=True))
+        ball = (x - 0.4) ** 2 + (y - 0.4) ** 2 + (z - 0.6) ** 2 < 0.05  # 1 inside, else 0
+        start = (eigenmode(grid, 0) if given.verify else ball).astype(given.dtype)
         if given.restart:
             u = grid.zeros(given.dtype)
             start, first = grid.interior(u), grid.load(given.checkpoint, u=u)["done"]

@@ -114,7 +114,7 @@ class Grid:
         text = text_of(self._context, self._parts, spans, bool(corners))
         return KernelHalo(halos_of(self._context, self._parts, spans, bool(corners), text), fields)
 
-    def overlap(self, exchange: Plan, stream: AnyStream | None = None) -> Overlap:
+    def overlap(self, exchange: Plan, stream: AnyStream | None = None, split: bool = True) -> Overlap:
         """Compute a new field in parts while its exchange is under way:
 
             with grid.overlap(exchange, stream) as parts:
@@ -127,6 +127,9 @@ class Grid:
         Raises RuntimeError at the end of the block if not all parts were taken.
         """
         self._context.guard.check_open()
+        if not split:
+            end = tuple(h + n for h, n in zip(self.halo, self.own, strict=True))
+            return Overlap(self._context.backend, stream, [(self.halo, end), (end, end)], exchange, stream)
         if self._push is None:
             self._push = self._context.backend.stream("high")
         return Overlap(self._context.backend, self._push, self._boxes, exchange, stream)

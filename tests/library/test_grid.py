@@ -181,7 +181,8 @@ def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
         team.free(one)
 
 
-def test_overlap_gives_every_point_once_and_exchanges(team):
+@pytest.mark.parametrize("split", [True, False])
+def test_overlap_gives_every_point_once_and_exchanges(team, split):
     grid = team.grid(at_least(team, (7, 9, 8), 2), halo=2, periodic=(True, False, True))
     u = grid.zeros("float64")
     exchange, points = grid.plan_exchange(u), whole(grid, "float64", 5)
@@ -189,8 +190,9 @@ def test_overlap_gives_every_point_once_and_exchanges(team):
     mine = points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
     local = np.zeros(grid.local)
     grid.interior(local)[...] = mine
-    with grid.overlap(exchange) as parts:
+    with grid.overlap(exchange, split=split) as parts:
         for part in parts:
+            assert split or part.points == grid.own
             times[part.slices] += 1
             now = to_numpy(u)
             now[part.slices] = local[part.slices]
@@ -200,7 +202,7 @@ def test_overlap_gives_every_point_once_and_exchanges(team):
     right = wanted(grid, points, corners=False)
     right[right == UNTOUCHED] = 0
     assert (to_numpy(u) == right).all()
-    with pytest.raises(RuntimeError, match="the field has gaps"), grid.overlap(exchange) as parts:
+    with pytest.raises(RuntimeError, match="the field has gaps"), grid.overlap(exchange, split=split) as parts:
         next(parts)
     team.free(u)
 
