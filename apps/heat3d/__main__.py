@@ -101,6 +101,7 @@ def plot(path, u, title):  # u (nx, ny, nz): a slice through the middle, and the
     flat.imshow(u[:, :, u.shape[2] // 2].T, origin="lower", cmap="inferno")
     blocks = u[tuple(slice(None, None, -(-n // 40)) for n in u.shape)] / (u.max() or 1)
     warm = (blocks > 0.1) & (np.arange(blocks.shape[1])[:, None] > 0.4 * blocks.shape[1])
+    solid.set_axis_off()
     solid.voxels(warm, facecolors=colormaps["inferno"](blocks))
     page.savefig(path)
 

@@ -1,0 +1,197 @@
+"""The example of grids: NumPy's field bit for bit on any number of PEs, its check, checkpoints, its text on a GPU."""
+
+import ast
+import re
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import h5py
+import numpy as np
+import pytest
+from launch import launch
+from mpi4py import MPI
+from on_device import device
+from settled import settled
+
+from apps.heat3d import __main__ as heat3d
+from pennympi.host.streams import Stream
+
+N_PES = MPI.COMM_WORLD.size
+SOURCE = Path(heat3d.__file__).read_text()
+CASES = [  # shape, dims, dtype
+    ((5, 6, 7 * N_PES), None, "float64"),
+    ((4 * N_PES + 1, 9, 33), (0, 1, 1), "float32"),
+    ((3, N_PES, 40), (1, 0, 1), "float64"),  # a row for each PE
+    ((9, 300, 2 * N_PES), (1, 1, 0), "float32"),  # sides of one column
+    ((10 * N_PES, 19, 270), None, "float32"),
+]
+mpi = pytest.mark.mpi
+alone = pytest.mark.skipif(N_PES > 1, reason="one process is enough")
+
+
+def start_of(shape, dtype):
+    """Random points of the whole grid, the same on every PE."""
+    return np.random.default_rng(shape).random(shape).astype(dtype)
+
+
+def reference(u, n):
+    """The field after n steps, by NumPy."""
+    u = np.pad(u, 1)
+    for _ in range(n):
+        x = u[:-2, 1:-1, 1:-1] + u[2:, 1:-1, 1:-1]
+        y = u[1:-1, :-2, 1:-1] + u[1:-1, 2:, 1:-1]
+        z = u[1:-1, 1:-1, :-2] + u[1:-1, 1:-1, 2:]
+        here = u[1:-1, 1:-1, 1:-1]
+        u = np.pad(u.dtype.type(0.125) * (((x + y) + z) + (here + here)), 1)
+    return u[1:-1, 1:-1, 1:-1]
+
+
+def check(team, grid, dtype, steps, using=None, overlap=True):
+    """Compare the field after each number of steps with NumPy's.  using: what stands in for the team and the grid"""
+    points = start_of(grid.shape, dtype)
+    mine = device(team, points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))])
+    advance = heat3d.solver(*(using or (team, grid)), mine, overlap=overlap)
+    for n in steps:
+        found = grid.gather(advance(n))
+        same = found is None or found.tobytes() == reference(points, n).tobytes()
+        assert all(team.gather(same)), (grid, n)
+
+
+@mpi
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize(("shape", "dims", "dtype"), CASES)
+def test_the_field_is_numpys(team, shape, dims, dtype, overlap):
+    check(team, team.grid(shape, dims), dtype, (1, 6, 27), overlap=overlap)
+
+
+class Calls:
+    """Stands where a team and a grid stand, on CPUs, and has graphs: the launches of a capture, made again."""
+
+    backend = "cuda"
+
+    def __init__(self, of, calls=None):
+        self._of, self.calls = of, calls or SimpleNamespace(captured=None, launches=0)
+
+    def __getattr__(self, name):
+        return getattr(self._of, name)
+
+    def do(self, call, *args, **more):
+        if self.calls.captured is None:
+            call(*args, **more)
+        else:
+            self.calls.captured.append(partial(call, *args, **more))
+
+    def kernel(self, *args):
+        return partial(self.do, self._of.kernel(*args))
+
+    def plan_exchange(self, *fields):
+        return partial(self.do, self._of.plan_exchange(*fields))
+
+    def stream(self, priority="normal"):
+        stream, calls = Stream(priority), self.calls
+
+        def end():
+            captured, calls.captured = calls.captured, None
+            return SimpleNamespace(launch=lambda _: launch_all(captured))
+
+        def launch_all(captured):
+            calls.launches += 1
+            for call in captured:
+                call()
+
+        stream.begin_capture, stream.end_capture = lambda: setattr(calls, "captured", []), end
+        return stream
+
+
+@mpi
+@pytest.mark.parametrize("overlap", [True, False])
+def test_a_graph_on_the_tiles_of_a_gpu(team, overlap):
+    """Ten steps a launch; and the text that a GPU runs, four planes at once, gives the same bits."""
+    if team.backend == "cuda":
+        pytest.skip("the other tests run graphs there")
+    for shape in ((4 * N_PES, 11, 30), (7 * N_PES, 10, 16)):
+        calls = SimpleNamespace(captured=None, launches=0)
+        grid = team.grid(shape)
+        check(team, grid, "float32", (7, 31, 64), (Calls(team, calls), Calls(grid, calls)), overlap)
+        assert calls.launches == 5, "steps 8 to 28, 32 to 62"
+
+
+@mpi
+def test_the_eigenmode_is_one(team):
+    grid = team.grid((6, 7, 8 * N_PES))
+    whole = grid.zeros()
+    grid.interior(whole)[...] = heat3d.eigenmode(grid, 0)
+    first = grid.gather(whole)
+    grid.interior(whole)[...] = heat3d.eigenmode(grid, 9)
+    later = grid.gather(whole)
+    assert first is None or np.allclose(reference(first, 9), later, rtol=1e-13)
+    team.free(whole)
+
+
+def run(n_pes, *options, rc=0):
+    """The output of the program."""
+    ended = launch(n_pes, "-m", "apps.heat3d", *options, env=settled(n_pes), limit_s=150)
+    assert ended.rc == rc and not ended.left_alive and not ended.left_in_shm, ended.output
+    return ended.output
+
+
+@alone
+@pytest.mark.parametrize("n_pes", [1, 2, 3, 4, 5])
+def test_verify(n_pes):
+    said = run(n_pes, "--verify", "--nx", "20", "--ny", "21", "--nz", "19", "--niter", "123")
+    assert re.search(r"^PASS error: 0\.\d+ of what", said, re.MULTILINE), said
+    assert re.search(r"float64 \(20, 21, 19\) over \(\d, \d, \d\) PEs, steps 0 to 123: .* points/s, .* GB/s, .* s", said)
+
+
+@alone
+def test_checkpoints_go_on_elsewhere(tmp_path):
+    """A run on 3 ranks, continued on 2, ends with the bits of one without a break; its picture; and FAIL."""
+    apart, whole, picture = tmp_path / "apart.h5", tmp_path / "whole.h5", tmp_path / "heat.png"
+    options = ("--dtype", "float32", "--nx", "24", "--ny", "18", "--nz", "21")
+    run(3, *options, "--niter", "35", "--every", "20", "--checkpoint", str(apart))
+    assert h5py.File(apart).attrs["done"] == 35
+    said = run(
+        2, *options, "--niter", "77", "--checkpoint", str(apart), "--restart", "--plot", str(picture), "--no-overlap"
+    )
+    assert "steps 35 to 77" in said and picture.read_bytes()[:4] == b"\x89PNG"
+    run(1, *options, "--niter", "77", "--checkpoint", str(whole))
+    with h5py.File(apart) as one, h5py.File(whole) as other:
+        assert one["u"][:].tobytes() == other["u"][:].tobytes() and one.attrs["done"] == other.attrs["done"] == 77
+    assert "FAIL error" in run(2, *options, "--niter", "80", "--checkpoint", str(apart), "--restart", "--verify", rc=1)
+
+
+@alone
+def test_wrong_options():
+    for options in (("--every", "0"), ("--niter", "0"), ("--restart",)):
+        assert "are at least 1, and --restart needs --checkpoint FILE" in run(1, *options, rc=2)
+
+
+@alone
+def test_short_and_of_public_names():
+    assert len(SOURCE.splitlines()) <= 150
+    tree = ast.parse(SOURCE)
+    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert modules == {"argparse", "math", "matplotlib", "numpy", "pennympi", "pennympi.kernels.block", "time"}
+    assert not [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")]
+
+
+@alone
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_kernel_on_a_gpu(monkeypatch, dtype):
+    """Four planes at once: 22 loads for 4 points, all before the first store; no local memory."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from numba.cuda import dispatcher
+
+    from pennympi.arrays.dtypes import TABLE
+    from pennympi.compile.options import KernelOptions
+    from pennympi.cuda import compile as backend
+
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=(9, 0)))
+    options = KernelOptions(elements=TABLE[dtype])
+    function, signature = backend.entry(heat3d.step_tiles, "step_tiles", options, backend.Target((9, 0)))
+    code = backend.ptx(function, signature, (9, 0))
+    accesses = "".join(kind[0] for kind in re.findall(r"(ld|st)\.global\.f\d\d", code))
+    assert re.search("l{22}s{4}", accesses), accesses
+    assert ".local" not in code
