@@ -1,6 +1,6 @@
 """The six faces of a field on CPUs: this library's exchange beside mpi4py, in three forms, by turns in one job.
 
-mpirun -np 2 python benchmarks/halo.py benchmarks/results/halo-2-mpich.json
+mpirun -np 2 python benchmarks/halo.py benchmarks/results/halo-2-mpich.json       and 4
 Every PE has 64^3, then 128^3 points of float64, periodic, so that each has six faces to exchange, whatever the number of
 PEs.  Times are us of an exchange on the slowest rank: the median of bursts.  Before it is timed, each form exchanges
 random points, and every point of the halo is compared with the whole grid's.
@@ -63,7 +63,7 @@ def subarrays(comm, grid, u):
 
 
 def persistent(comm, grid, u):
-    """Contiguous buffers and persistent requests, all faces at once; a PE that is its own neighbour copies."""
+    """Persistent requests of contiguous buffers, all faces at once; a PE that is its own neighbour copies."""
     copies, packs, unpacks, requests = [], [], [], []
     for tag, side in enumerate(SIDES):
         mine, halo = grid.boundary(u, side), grid.halo_of(u, opposite(side))
@@ -86,6 +86,7 @@ def persistent(comm, grid, u):
         for halo, into in unpacks:
             halo[...] = into
 
+    exchange.requests = requests
     return exchange
 
 
@@ -148,7 +149,9 @@ def measure(team, comm, n, dims):
     for name, exchange in ways.items():
         checked(comm, grid, u, name, exchange)
     row = {"points": n, "dims": list(dims), "us": timed(comm, ways)}
-    del ways
+    for request in ways["persistent"].requests:
+        request.Free()
+    del ways, exchange
     team.barrier()
     team.free(u)
     return row

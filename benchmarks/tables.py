@@ -1,12 +1,12 @@
-"""Write the tables of docs/measurements.md, docs/reasons.md and docs/guides/hosts.md, and the plots of docs/plots.
+"""Write the tables of docs/measurements.md, docs/reasons.md and docs/guides/, and the plots of docs/plots.
 
 python benchmarks/tables.py            read benchmarks/results, and rewrite the documents between their marks
 python benchmarks/tables.py --plots    also draw the plots anew
 python benchmarks/tables.py --check    write nothing; status 1 if a document is not what the results make
 
 jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, records-*.json two checkouts
-timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json of benchmarks/hosts.py, and all others of
-``python -m pennympi bench``.
+timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json of benchmarks/hosts.py, halo-*.json of
+benchmarks/halo.py, and all others of ``python -m pennympi bench``.
 """
 
 import json
@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+import halo_table  # noqa: E402
 import hosts_table  # noqa: E402
 import jacobi_results  # noqa: E402
 import plots  # noqa: E402
@@ -196,12 +197,14 @@ def documents():
     compared = sorted(folder.glob("records-*.json"))
     costs = sorted(folder.glob("cost-*.json"))
     between = sorted(folder.glob("hosts-*.json"))
+    faces = sorted(folder.glob("halo-*.json"))
     others = [
         *solved,
         *ordered,
         *compared,
         *costs,
         *between,
+        *faces,
         *folder.glob("reliability*.json"),
     ]  # the last: tools/scorecard.py
     results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in others]
@@ -214,6 +217,7 @@ def documents():
     reasons["cost"] = [cost(path) for path in costs]
     found = {"docs/measurements.md": measured, "docs/reasons.md": reasons}
     found["docs/guides/hosts.md"] = {"between": [hosts_table.markdown(path) for path in between]}
+    found["docs/guides/grids.md"] = {"faces": [halo_table.markdown(path) for path in faces]}
     return {name: filled(name, parts) for name, parts in found.items()}
 
 
