@@ -52,20 +52,24 @@ def step_tiles(ctx, new, old, x0, y0, z0, x1, y1, z1, plane, row, rows, columns)
                         store(new, i + j * row + k, stepped(old, i + j * row + k, plane, row))
 
 
+def compute(team, kernel, new, old, first, stop, stream):  # points first..stop-1 of new from old, both (grid.local)
+    (nx, ny, nz), (_, ly, lz) = (high - low for low, high in zip(first, stop, strict=True)), old.shape
+    rows, columns = (8, 256) if team.backend == "cuda" and nz >= 16 else (256, 128)  # of a tile
+    tiles = -(-nx // PLANES) * -(-ny // rows) * -(-nz // columns)
+    kernel(tiles, new, old, *first, *stop, ly * lz, lz, rows, columns, stream=stream)
+
+
 def solver(team, grid, start, done=0, overlap=True):
     """A function that goes on to step n > done and returns the field (grid.local).  start: (grid.own).  Collective."""
     fields = [grid.zeros(start.dtype) for _ in range(2)]  # whose halo beyond the cube stays 0
     exchanges, kernel = [grid.plan_exchange(u) for u in fields], team.kernel(step_tiles, start.dtype)
-    stream, on_gpu, steps = team.stream(), team.backend == "cuda", (grid.local[1] * grid.local[2], grid.local[2])
+    stream, on_gpu = team.stream(), team.backend == "cuda"
 
     def step(k):  # enqueues step k, from field k % 2 to the other, and its exchange
         old, new, exchange = fields[k % 2], fields[(k + 1) % 2], exchanges[(k + 1) % 2]
         with grid.overlap(exchange, stream, split=overlap) as parts:  # sides, exchange of ``new``, inner points
             for part in parts:
-                nx, ny, nz = part.points
-                rows, columns = (8, 256) if on_gpu and nz >= 16 else (256, 128)  # of a tile
-                tiles = -(-nx // PLANES) * -(-ny // rows) * -(-nz // columns)
-                kernel(tiles, new, old, *part.first, *part.stop, *steps, rows, columns, stream=part.stream)
+                compute(team, kernel, new, old, part.first, part.stop, part.stream)
 
     def advance(n):
         nonlocal done
@@ -101,8 +105,7 @@ def plot(path, u, title):  # u (nx, ny, nz): a slice through the middle, and the
     flat.imshow(u[:, :, u.shape[2] // 2].T, origin="lower", cmap="inferno")
     blocks = u[tuple(slice(None, None, -(-n // 40)) for n in u.shape)] / (u.max() or 1)
     warm = (blocks > 0.1) & (np.arange(blocks.shape[1])[:, None] > 0.4 * blocks.shape[1])
-    solid.set_axis_off()
-    solid.voxels(warm, facecolors=colormaps["inferno"](blocks))
+    solid.voxels(warm, facecolors=colormaps["inferno"](blocks)), solid.set_axis_off()
     page.savefig(path)
 
 

@@ -15,6 +15,7 @@ from on_device import device
 from settled import settled
 
 from apps.heat3d import __main__ as heat3d
+from apps.heat3d import blocked
 from pennympi.host.streams import Stream
 
 N_PES = MPI.COMM_WORLD.size
@@ -63,6 +64,19 @@ def check(team, grid, dtype, steps, using=None, overlap=True):
 @pytest.mark.parametrize(("shape", "dims", "dtype"), CASES)
 def test_the_field_is_numpys(team, shape, dims, dtype, overlap):
     check(team, team.grid(shape, dims), dtype, (1, 6, 27), overlap=overlap)
+
+
+@mpi
+@pytest.mark.parametrize("halo", [1, 2, 3])
+def test_several_steps_of_an_exchange(team, halo):
+    for shape in ((halo * N_PES, 9, 20), (8, 11, halo * N_PES + 1)):
+        grid = team.grid(shape, halo=halo)
+        points = start_of(shape, "float64")
+        mine = device(team, points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))])
+        for n in (1, 12, 13):
+            found = grid.gather(blocked.solve(team, grid, mine, n)[0])
+            same = found is None or found.tobytes() == reference(points, n).tobytes()
+            assert all(team.gather(same)), (grid, n)
 
 
 class Calls:
@@ -159,6 +173,12 @@ def test_checkpoints_go_on_elsewhere(tmp_path):
     with h5py.File(apart) as one, h5py.File(whole) as other:
         assert one["u"][:].tobytes() == other["u"][:].tobytes() and one.attrs["done"] == other.attrs["done"] == 77
     assert "FAIL error" in run(2, *options, "--niter", "80", "--checkpoint", str(apart), "--restart", "--verify", rc=1)
+
+
+@alone
+def test_the_command_of_blocks_in_time():
+    ended = launch(2, "-m", "apps.heat3d.blocked", env=settled(2), limit_s=150)
+    assert ended.rc == 0 and len(re.findall(r"^\d steps an exchange: .* us a step$", ended.output, re.MULTILINE)) == 4
 
 
 @alone

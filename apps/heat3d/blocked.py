@@ -1,0 +1,59 @@
+"""Blocks in time: several steps of an exchange, with halos as wide:  mpirun -np 4 python -m apps.heat3d.blocked
+
+After an exchange of halos of width T, with edges and corners, a PE does T steps alone: the first also of its neighbours'
+points up to T-1 away from its own, the next up to T-2 away, the last of its own.  The neighbours compute the same bits.
+One exchange in T steps waits for one message where T exchanges wait for T; it pays for small parts, and costs the points
+that are computed twice.
+
+    old -> new: own points and T-1 around | new -> old: own and T-2 around | ... | own points | exchange | ...
+"""
+
+import math
+import time
+
+import pennympi
+
+from .__main__ import compute, eigenmode, step_tiles
+
+NITER = 2000
+
+
+def solve(team, grid, start, niter):
+    """niter steps of the field ``start`` (grid.own), as many after an exchange as the halo is wide.  Collective.
+
+    Returns the field (grid.local), and the seconds that this PE's steps took.
+    """
+    fields, kernel, width = (
+        [grid.zeros(start.dtype) for _ in range(2)],
+        team.kernel(step_tiles, start.dtype),
+        min(grid.halo),
+    )
+    exchanges, stream = [grid.plan_exchange(u, corners=True) for u in fields], team.stream()
+    inner = [[grid.neighbour(axis + sign) is not None for axis in "xyz"] for sign in "-+"]  # sides inside of the cube
+
+    def step(k, around):  # step k, also of the points up to ``around`` away, where there are any
+        first = [h - around * more for h, more in zip(grid.halo, inner[0], strict=True)]
+        stop = [h + n + around * more for h, n, more in zip(grid.halo, grid.own, inner[1], strict=True)]
+        compute(team, kernel, fields[(k + 1) % 2], fields[k % 2], first, stop, stream)
+
+    step(0, 0), step(1, 0), exchanges[1](), team.synchronize(stream)  # of zeros: compiles
+    grid.interior(fields[0])[...] = start
+    exchanges[0](), team.barrier(), team.synchronize()
+    begin = time.perf_counter()
+    for k in range(niter):
+        step(k, width - 1 - k % width)
+        if (k + 1) % width == 0 and k + 1 < niter:
+            exchanges[(k + 1) % 2](stream)
+    team.synchronize(stream)
+    return fields[niter % 2], time.perf_counter() - begin
+
+
+if __name__ == "__main__":
+    with pennympi.init() as team:
+        for halo in (1, 2, 4, 8):
+            grid = team.grid((64, 64, 64), halo=halo)
+            u, seconds = solve(team, grid, eigenmode(grid, 0).astype("float32"), NITER)
+            seconds = team.allreduce(seconds, op="max")
+            if team.me == 0:
+                rate, step_us = NITER * math.prod(grid.shape) / seconds, 1e6 * seconds / NITER
+                print(f"{halo} steps an exchange: {rate:.4g} points/s, {step_us:.4g} us a step", flush=True)
