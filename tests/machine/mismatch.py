@@ -8,7 +8,8 @@ import numpy as np
 from pennympi.compile.bind import parameters
 from pennympi.kernels.algorithm import Limits
 
-from .calls import Arrays, collective
+from .arrays import Arrays
+from .calls import collective
 from .device import Launch, Machine
 from .faults import Fault
 from .memory import EPOCHS
