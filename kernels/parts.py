@@ -13,7 +13,7 @@ round r-2, or did in the call before; and to take, for what the sender does at t
 from typing import NamedTuple
 
 from .algorithm import Limits, Place, Plan, cut
-from .block import SENDS, TAKES, DIFFERS, block, blocks, copy, put_signal, read_epoch, refuse, signal, wait, write_epoch
+from .block import DIFFERS, SENDS, TAKES, block, blocks, copy, put_signal, read_epoch, refuse, signal, wait, write_epoch
 from .records import PE, Parts, Work
 from .steps import (
     VECTOR_BYTES,
@@ -40,7 +40,7 @@ class Side(NamedTuple):
     """The parts of one of a call's arrays.
 
     array:  address;  counts, starts, elem_bytes, item_bytes, piece_bytes: as in ``Parts``; counts 0: all parts are empty
-    whose:  EACH: a part for each PE;  OWN: the one of this PE, whoever is at the other end;  ALONE: the same, at element 0
+    whose:  EACH: a part for each PE;  OWN: this PE's, whoever is at the other end;  ALONE: the same, at element 0
     """
 
     array: int
@@ -246,7 +246,7 @@ def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
 
 
 def parts_plan(acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """As many blocks as there may be, since nobody knows the counts of all PEs; pieces that fill a slot behind its head."""
+    """As many blocks as there may be, since nobody knows the counts of all PEs; a piece fills a slot behind its head."""
     slot_bytes = limits.buffer_bytes // place.n_pes // VECTOR_BYTES * VECTOR_BYTES
     room = (slot_bytes - HEAD_BYTES) // acc_bytes
     return Plan(limits.max_blocks, cut(1 << 62, 1, room))

@@ -19,7 +19,7 @@ from ..rma import kernels_of
 
 _EVERY: tuple[type[Collective], ...] = (AllReduce, *ALL)
 COLLECTIVES = {one.name: one for one in _EVERY}
-REDUCING = ("allreduce", "reduce", "reduce_scatter")
+REDUCING = ("allreduce", "reduce", "reduce_scatter", "reduce_scatterv")
 MOVED = [("uint8", "")]  # (dtype, op) of the collectives that only move bytes
 
 

@@ -43,6 +43,11 @@ def starts_of(counts: list[int], rng: Random, packed: bool) -> list[int]:
     return starts
 
 
+def end_of(starts: list[int], counts: list[int]) -> int:
+    """Elements that an array of these parts has."""
+    return max(start + count for start, count in zip(starts, counts, strict=True))
+
+
 class Words:
     """Counts and starts on a PE's device, which are overwritten when the call has ended."""
 
@@ -55,12 +60,12 @@ class Words:
         return at
 
     def set(self) -> None:
-        for at, values in self._held:
-            fill(self._machine, self._pe, at, values)
+        for at, numbers in self._held:
+            fill(self._machine, self._pe, at, numbers)
 
     def scribble(self) -> None:
-        for at, values in self._held:
-            fill(self._machine, self._pe, at, [-1] * len(values))
+        for at, numbers in self._held:
+            fill(self._machine, self._pe, at, [-1] * len(numbers))
 
 
 def by_counts(
@@ -106,7 +111,7 @@ def by_counts(
             for j in range(n):
                 held.give(src, sends[j] * elem, data[pe][j][: sent[j] * elem])
                 held.expect(out, takes[j] * elem, data[j][pe][: taken[j] * elem])
-            src_elems, out_elems = (max(s + c for s, c in zip(*one, strict=True)) for one in ((sends, sent), (takes, taken)))
+            src_elems, out_elems = end_of(sends, sent), end_of(takes, taken)
         elif reduces:
             held.give(src, 0, x[pe])
             low, high = sends[pe], sends[pe] + sent[pe]
@@ -118,7 +123,7 @@ def by_counts(
             held.give(out if in_place else src, takes[pe] * elem if in_place else 0, data[pe][pe])
             for j in range(n):
                 held.expect(out, takes[j] * elem, data[j][j])
-            src_elems, out_elems = taken[pe], max(s + c for s, c in zip(takes, taken, strict=True))
+            src_elems, out_elems = taken[pe], end_of(takes, taken)
             if in_place:
                 src, src_elems = out, out_elems
         packed_too = packed and rng.random() < 0.5  # then the kernel finds the starts itself

@@ -269,7 +269,7 @@ class Machine:
             self.scheduler.wake_all()
 
     def mismatch(self, pe: int) -> None:
-        """A PE has found the message of another call, or a wrong count.  Raises Fault where all PEs make the same calls."""
+        """A PE has found another call's message, or another count.  Raises Fault where all PEs make the same calls."""
         if not self.may_differ:
             raise Fault(f"PE {pe} found another call's message, or another count")
         self.told.add(pe)
