@@ -81,10 +81,10 @@ def fits(pe: PE, side: Side, n_elems: int, why: int) -> bool:
         start = read_epoch(side.starts, k) if side.starts else end
         start = 0 if side.whose == ALONE else start
         end = start + count
-        if side.whose == EACH or k == pe.me or count < 0:
-            if start < 0 or count < 0 or count > n_elems - start:
-                refuse(pe.ctx, why, count, n_elems - start, k)
-                return False
+        outside = count < 0 or (count > 0 and (start < 0 or count > n_elems - start))
+        if outside and (side.whose == EACH or k == pe.me):
+            refuse(pe.ctx, why, count, n_elems - start, k)
+            return False
     return True
 
 
@@ -111,15 +111,28 @@ def own_part(pe: PE, side: Side) -> Part:
     return part_of(side, pe.me, packed_bytes_before(side, pe.me))
 
 
-def piece_of(side: Side, nbytes: int, r: int) -> Part:
-    """Piece r of this block of a part, without bytes if there is none: sender and receiver cut by the length alone."""
+def size_of_pieces(side: Side, nbytes: int) -> int:
+    """Bytes of the pieces of a part: the blocks share it.  Sender and receiver know nothing but its length."""
     most = side.piece_bytes
     least = max(VECTOR_BYTES, most // LEAST_SHARE // VECTOR_BYTES * VECTOR_BYTES)
+    return min(most, max(least, share_of(nbytes)))
+
+
+def share_of(nbytes: int) -> int:
+    """Bytes of a part that each block takes, in whole vectors."""
     share = (nbytes + blocks() - 1) // blocks()
-    share = (share + VECTOR_BYTES - 1) // VECTOR_BYTES * VECTOR_BYTES
-    size = min(most, max(least, share))
+    return (share + VECTOR_BYTES - 1) // VECTOR_BYTES * VECTOR_BYTES
+
+
+def piece_of(part: Part, size: int, r: int) -> Part:
+    """Piece r of this block, without bytes if there is none."""
     start = (block() + r * blocks()) * size
-    return Part(start, max(0, min(size, nbytes - start)))
+    return Part(start, max(0, min(size, part.nbytes - start)))
+
+
+def has_more(part: Part, size: int, r: int) -> bool:
+    """Whether this block has pieces behind piece r."""
+    return (block() + (r + 1) * blocks()) * size < part.nbytes
 
 
 def is_sent(piece: Part, r: int) -> bool:
@@ -190,10 +203,11 @@ def put_round(pe: PE, send: Side, work: Work, r: int) -> bool:
             before += part.nbytes
         else:
             part = part_of(send, pe.me, before)
-        piece = piece_of(send, part.nbytes, r)
+        size = size_of_pieces(send, part.nbytes)
+        piece = piece_of(part, size, r)
         if is_sent(piece, r):
             put_piece(pe, work, to, part, piece)
-        more = more or piece_of(send, part.nbytes, r + 1).nbytes > 0
+        more = more or has_more(part, size, r)
     return more
 
 
@@ -206,12 +220,13 @@ def take_round(pe: PE, receive: Side, work: Work, r: int) -> bool:
         before = before if source else 0
         part = part_of(receive, source, before)
         before += part.nbytes
-        piece = piece_of(receive, part.nbytes, r)
+        size = size_of_pieces(receive, part.nbytes)
+        piece = piece_of(part, size, r)
         if is_sent(piece, r):
             data = await_piece(pe, work, source, receive, part)
             copy(part.start + piece.start, data, piece.nbytes)
             let_go(pe, work, source)
-        more = more or piece_of(receive, part.nbytes, r + 1).nbytes > 0
+        more = more or has_more(part, size, r)
     return more
 
 
@@ -221,7 +236,7 @@ def copy_own(pe: PE, send: Side, receive: Side) -> None:
     if src.nbytes != dst.nbytes:
         refuse(pe.ctx, DIFFERS, src.nbytes // send.elem_bytes, dst.nbytes // send.elem_bytes, pe.me)
     nbytes = min(src.nbytes, dst.nbytes)
-    share = ((nbytes + blocks() - 1) // blocks() + VECTOR_BYTES - 1) // VECTOR_BYTES * VECTOR_BYTES
+    share = share_of(nbytes)
     start = block() * share
     if src.start != dst.start and start < nbytes:
         copy(dst.start + start, src.start + start, min(share, nbytes - start))

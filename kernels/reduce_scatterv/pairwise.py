@@ -15,6 +15,7 @@ from ..parts import (
     arrival,
     await_piece,
     copy_own,
+    has_more,
     inbox_slots,
     is_sent,
     let_go,
@@ -24,6 +25,7 @@ from ..parts import (
     piece_of,
     put_round,
     sending,
+    size_of_pieces,
     taking,
 )
 from ..records import PE, Parts, Work
@@ -33,7 +35,8 @@ from ..steps import peer, slot_at
 def reduce_round(pe: PE, src: Side, out: Side, work: Work, r: int) -> bool:
     """Add up one piece of this PE's part; whether there are more."""
     own, result = own_part(pe, src), own_part(pe, out)
-    piece = piece_of(out, result.nbytes, r)
+    size = size_of_pieces(out, result.nbytes)
+    piece = piece_of(result, size, r)
     if is_sent(piece, r):
         for k in range(1, pe.n_pes):
             await_piece(pe, work, peer(pe, k), out, result)
@@ -47,7 +50,7 @@ def reduce_round(pe: PE, src: Side, out: Side, work: Work, r: int) -> bool:
         )  # fmt: skip
         for k in range(1, pe.n_pes):
             let_go(pe, work, peer(pe, k))
-    return piece_of(out, result.nbytes, r + 1).nbytes > 0
+    return has_more(result, size, r)
 
 
 def pairwise(pe: PE, call: Parts, work: Work):

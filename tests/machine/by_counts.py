@@ -1,5 +1,6 @@
 """Random calls of the collectives whose parts have any length."""
 
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -78,9 +79,10 @@ def by_counts(
     rng: Random,
     number: int,
     plan_number: int = 0,
-    told: dict[int, Counts] | None = None,
+    told: dict[int, Callable[[Counts], Counts]] | None = None,
+    lacks: dict[int, int] | None = None,
 ) -> list[list[Launch]]:
-    """One call.  told: counts that a PE is told in place of the right ones"""
+    """One call.  told: what a PE is told in place of the right counts;  lacks: by how much a PE's out is too small"""
     n, reduces = machine.n_pes, table == "reduce_scatterv"
     dtype = rng.choice([name for name in DTYPES if name != "byte"]) if reduces else "byte"
     item = DTYPES[dtype][0].itemsize
@@ -94,7 +96,7 @@ def by_counts(
     data = [[np.frombuffer(rng.randbytes(elem * count), np.uint8) for count in one] for one in right]
     streams = []
     for pe in range(n):
-        counts = (told or {}).get(pe, right)
+        counts = told[pe](right) if told and pe in told else right
         held, device, (src, out) = Held(), Words(machine, pe), arrays.draw(rng, 2)
         sent, taken = counts[pe], [one[pe] for one in counts]
         if table == "all_gatherv":
@@ -128,7 +130,8 @@ def by_counts(
                 src, src_elems = out, out_elems
         packed_too = packed and rng.random() < 0.5  # then the kernel finds the starts itself
         args = {
-            "out": out, "src": src, "src_elems": src_elems, "out_elems": out_elems, "elem_bytes": elem, "n_elems": 0,
+            "out": out, "src": src, "src_elems": src_elems, "elem_bytes": elem, "n_elems": 0,
+            "out_elems": out_elems - (lacks or {}).get(pe, 0),
             "send_counts": device.address(sent), "receive_counts": device.address(taken),
             "send_starts": 0 if packed_too or reduces else device.address(sends),
             "receive_starts": 0 if packed_too else device.address(takes),
