@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 _Primitive = TypeVar("_Primitive", bound=Callable[..., Any])
 POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
 EPOCH_BITS = 46  # of the number of a round; the signature of the call lies above it, below POISON
-SENDS, TAKES, DIFFERS = 1, 2, 3  # why ``refuse``: a part that does not fit x; or out; a PE sends another count
+SENDS, TAKES, DIFFERS = 1, 2, 3  # why ``refuse_count``: a part that does not fit x; or out; a PE sends another count
 
 
 def _primitive(function: _Primitive) -> _Primitive:
@@ -196,7 +196,7 @@ def wait(ctx: int, signal: int, value: int, source: int) -> None:
 
 
 @_primitive
-def refuse(ctx: int, why: int, found: int, wanted: int, pe: int) -> None:
+def refuse_count(ctx: int, why: int, found: int, wanted: int, pe: int) -> None:
     """Give up, as a wait does, because of a count.
 
     SENDS, TAKES: part ``pe`` has ``found`` elements, where x or out has room for ``wanted``;  DIFFERS: PE ``pe`` sends

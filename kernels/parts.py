@@ -13,7 +13,20 @@ round r-2, or did in the call before; and to take, for what the sender does at t
 from typing import NamedTuple
 
 from .algorithm import Limits, Place, Plan, cut
-from .block import DIFFERS, SENDS, TAKES, block, blocks, copy, put_signal, read_epoch, refuse, signal, wait, write_epoch
+from .block import (
+    DIFFERS,
+    SENDS,
+    TAKES,
+    block,
+    blocks,
+    copy,
+    put_signal,
+    read_epoch,
+    refuse_count,
+    signal,
+    wait,
+    write_epoch,
+)
 from .records import PE, Parts, Work
 from .steps import (
     VECTOR_BYTES,
@@ -83,7 +96,7 @@ def fits(pe: PE, side: Side, n_elems: int, why: int) -> bool:
         end = start + count
         outside = count < 0 or (count > 0 and (start < 0 or count > n_elems - start))
         if outside and (side.whose == EACH or k == pe.me):
-            refuse(pe.ctx, why, count, n_elems - start, k)
+            refuse_count(pe.ctx, why, count, n_elems - start, k)
             return False
     return True
 
@@ -180,7 +193,7 @@ def await_piece(pe: PE, work: Work, source: int, side: Side, part: Part) -> int:
     slot = slot_at(inbox_slots(pe, work, taken), source)
     nbytes = read_epoch(slot, 0)
     if nbytes != part.nbytes:
-        refuse(pe.ctx, DIFFERS, nbytes // side.elem_bytes, part.nbytes // side.elem_bytes, source)
+        refuse_count(pe.ctx, DIFFERS, nbytes // side.elem_bytes, part.nbytes // side.elem_bytes, source)
     return slot + HEAD_BYTES
 
 
@@ -234,7 +247,7 @@ def copy_own(pe: PE, send: Side, receive: Side) -> None:
     """This PE's part for itself, which all blocks share."""
     src, dst = own_part(pe, send), own_part(pe, receive)
     if src.nbytes != dst.nbytes:
-        refuse(pe.ctx, DIFFERS, src.nbytes // send.elem_bytes, dst.nbytes // send.elem_bytes, pe.me)
+        refuse_count(pe.ctx, DIFFERS, src.nbytes // send.elem_bytes, dst.nbytes // send.elem_bytes, pe.me)
     nbytes = min(src.nbytes, dst.nbytes)
     share = share_of(nbytes)
     start = block() * share

@@ -108,7 +108,7 @@ class Record(NamedTuple):
     me, source: the PE that waited, and for whom;  name: of its kernel
     epoch:      the word that it waited for;  found: the word that it saw last
     signed:     both words are a round's number and a call's signature
-    refused:    why the PE refused a count (``kernels.block.refuse``), 0: it did not; both words are counts then
+    refused:    why the PE refused a count (``kernels.block.refuse_count``), 0: it did not; both words are counts then
     """
 
     me: int

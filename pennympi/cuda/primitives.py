@@ -202,7 +202,7 @@ def tell(ctx, source):
         store_word(waits_for, source + 2)
 
 
-def refuse(ctx, why, found, wanted, pe):
+def refuse_count(ctx, why, found, wanted, pe):
     if cuda.threadIdx.x == 0:
         give_up(ctx, found, wanted, pe, why)
     cuda.syncthreads()

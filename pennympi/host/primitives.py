@@ -292,7 +292,7 @@ def give_up(ctx, found, value, source, signed):
 
 
 @body
-def refuse(ctx, why, found, wanted, pe):
+def refuse_count(ctx, why, found, wanted, pe):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:
         give_up(ctx, found, wanted, pe, why * ctx_words.REFUSED)
 

@@ -276,7 +276,7 @@ def wait(ctx, signal, value, source):
 
 
 @body
-def refuse(ctx, why, found, wanted, pe):
+def refuse_count(ctx, why, found, wanted, pe):
     b = getcurrent()
     if not b.machine.patience.gave_up[b.pe]:
         b.machine.told_why.add(why)
