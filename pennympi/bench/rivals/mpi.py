@@ -44,7 +44,14 @@ class Mpi:
         given, received = _message(source), _message(target)
         first = MPI.IN_PLACE if in_place else given
         me = comm.rank
+        sent, taken = case.counts(me, comm.size, source.size // comm.size) if case.counts else ([], [])
         match case.name:
+            case "all_gatherv":
+                return lambda stream: comm.Allgatherv(given[: sent[0]], [received, taken])
+            case "reduce_scatterv":
+                return lambda stream: comm.Reduce_scatter(given[: sum(sent)], received[: taken[0]], sent, by)
+            case "all_to_allv":
+                return lambda stream: comm.Alltoallv([given, sent], [received, taken])
             case "allreduce":
                 return lambda stream: comm.Allreduce(first, received, by)
             case "reduce_scatter":
