@@ -89,7 +89,7 @@ CASES = {
              source_cut=True, target_cut=True, in_place="", reduces=True,
              counts=lambda me, n, elems: (uneven(n, elems), [uneven(n, elems)[me]] * n)),
         Case("all_to_allv", "every PE gets a part of every PE, of uneven lengths", lambda n: (n - 1) / n,
-             lambda me, n, elems, root: [(pe, sum(turned(pe, n, elems)[:me]), turned(pe, n, elems)[me]) for pe in range(n)],
+             lambda me, n, elems, root: [(p, sum(turned(p, n, elems)[:me]), turned(p, n, elems)[me]) for p in range(n)],
              source_cut=True, target_cut=True, in_place="",
              counts=lambda me, n, elems: (turned(me, n, elems), turned(me, n, elems))),
         Case("exchange", "PEs 2k and 2k + 1 exchange their vectors", lambda n: 1.0,

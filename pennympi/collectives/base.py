@@ -106,6 +106,7 @@ class Collective:
         self.backend, self.job, self.arrays, self.place = context.backend, context.job, context.arrays, context.place
         self._guard, self._workspaces, self._sms = context.guard, context.workspaces, context.sms
         self._enter, self._run_in_order = context.guard.count, context.backend.order.call
+        self._facts: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] = context.arrays.facts
         self._prepared: dict[tuple[Any, ...], Prepared] = {}
         self._checked: dict[tuple[Any, ...] | None, tuple[Prepared, tuple[int, ...]]] = {}  # by facts: calls seen before
 
@@ -152,7 +153,7 @@ class Collective:
         if not guard.is_open:
             guard.check_open()
         handle = self.backend.stream_handle(stream)
-        facts = self.arrays.facts((algorithm, sms, *args))
+        facts = self._facts((algorithm, sms, *args))
         checked = self._checked.get(facts)
         if checked:
             prepared, addresses = checked

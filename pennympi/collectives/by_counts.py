@@ -31,7 +31,8 @@ class ByCounts(Collective):
 
     def __init__(self, context: CollectiveContext):
         super().__init__(context)
-        self._reader = CountsReader(self.backend, self.arrays, self.job.n_pes)
+        self._reader = CountsReader(self.backend, self.arrays, self.job.n_pes, self._checked.clear)
+        self._facts = self._facts_and_counts
 
     def call(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
         """See ``Collective``.  What a graph has captured it reads whenever it is replayed."""
@@ -42,6 +43,19 @@ class ByCounts(Collective):
         """See ``Collective``."""
         self._reader.keeps = True
         return super().plan(algorithm, sms, *args)
+
+    def _facts_and_counts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """``SymmetricArrays.facts``, with counts that are lists or tuples of ints."""
+        if self._reader.keeps:
+            return None
+        given, others = [], []
+        for arg in args:
+            if type(arg) in (list, tuple) and all(type(one) is int for one in arg):
+                given.append(tuple(arg))
+                arg = len(arg)
+            others.append(arg)
+        facts = self.arrays.facts(tuple(others))
+        return None if facts is None else (*facts, *given)
 
     def spans(self, x: Any, out: Any) -> tuple[Span, Span]:
         """Both arrays.  Raises as ``Backend.span``, ValueError where their dtypes differ."""

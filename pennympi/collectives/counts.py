@@ -1,7 +1,7 @@
 """Counts and displacements of parts of any length: read on the host and checked there, or left to the kernel."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,11 +57,12 @@ class Counts:
 class CountsReader:
     """Reads the counts of a team's calls.
 
-    keeps: the words of counts that are read now may be read as long as the team lives, by a plan or a graph
+    keeps:  the words of counts that are read now may be read as long as the team lives, by a plan or a graph
+    forget: called before words are given back
     """
 
-    def __init__(self, backend: Backend, arrays: SymmetricArrays, n_pes: int):
-        self._backend, self._arrays, self._n_pes = backend, arrays, n_pes
+    def __init__(self, backend: Backend, arrays: SymmetricArrays, n_pes: int, forget: Callable[[], None]):
+        self._backend, self._arrays, self._n_pes, self._forget = backend, arrays, n_pes, forget
         self.keeps = False
         self._held: dict[tuple[int, ...], int] = {}
         self._kept: set[tuple[int, ...]] = set()
@@ -132,6 +133,7 @@ class CountsReader:
 
     def _give_back(self) -> None:
         """Give back what no plan or graph may read, when nothing in flight does: seldom, for it waits for the device."""
+        self._forget()
         self._backend.synchronize(None)
         for numbers in [one for one in self._held if one not in self._kept]:
             self._backend.give_words(self._held.pop(numbers))

@@ -61,8 +61,8 @@ class Mpi:
             case "broadcast":
                 return lambda stream: comm.Bcast(given, root)
             case "reduce":
-                sent = given if me != root else first
-                return lambda stream: comm.Reduce(sent, received if me == root else None, by, root)
+                part = given if me != root else first
+                return lambda stream: comm.Reduce(part, received if me == root else None, by, root)
             case "all_to_all":
                 return lambda stream: comm.Alltoall(given, received)
             case "exchange":
