@@ -52,7 +52,7 @@ class CudaArray(Protocol):
 
 MPIBuffer: TypeAlias = list[Any] | tuple[Any, ...]  # [x, MPI.DOUBLE] or [x, count, MPI.DOUBLE]
 Array: TypeAlias = Buffer | DLPackArray | CudaArray | MPIBuffer  # what calls take
-Counts: TypeAlias = Sequence[int] | Array  # by PE, on the host or on the device
+Counts: TypeAlias = Sequence[int] | Buffer | DLPackArray | CudaArray  # by PE, on the host or on the device
 Number: TypeAlias = bool | int | float | complex | np.number[Any] | np.bool_
 Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 DTypeLike: TypeAlias = Any  # a name, or a dtype of NumPy, CuPy, ml_dtypes or PyTorch
