@@ -20,10 +20,13 @@ from .block import (
     block,
     blocks,
     copy,
+    fence,
+    put,
     put_signal,
     read_epoch,
     refuse_count,
     signal,
+    staged,
     wait,
     write_epoch,
 )
@@ -46,6 +49,7 @@ HEAD_BYTES = VECTOR_BYTES  # of a message: the bytes of the whole part; its data
 WORDS = 6  # of a block for each PE
 ARRIVED, READ, SENT, TAKEN = 0, 2, 4, 5  # the first of each kind: signals, doubled by parity; counts that this PE keeps
 LEAST_SHARE = 8  # a piece is not smaller than this share of the largest
+SMALL_SHARE = 64  # one below this share of a slot goes in one message with its head
 EACH, OWN, ALONE = 0, 1, 2
 
 
@@ -174,10 +178,17 @@ def put_piece(pe: PE, work: Work, to: int, part: Part, piece: Part) -> None:
     # Once the message before the last is read, the slots of this one are free, on both PEs, and so are its two words.
     wait(pe.ctx, chain_word(work, pe, READ + (sent & 1), to), unsigned(work, sent - 2), to)
     room = slot_at(outbox_slots(pe, work, sent), to)
+    slots, arrived = inbox_slots(pe, work, sent), chain_word(work, pe, ARRIVED + (sent & 1), pe.me)
+    slot, data, source = slot_at(slots, pe.me), room + HEAD_BYTES, part.start + piece.start
+    nbytes = HEAD_BYTES + piece.nbytes
     write_epoch(room, 0, part.nbytes)
-    copy(room + HEAD_BYTES, part.start + piece.start, piece.nbytes)
-    slot, arrived = slot_at(inbox_slots(pe, work, sent), pe.me), chain_word(work, pe, ARRIVED + (sent & 1), pe.me)
-    put_signal(pe.ctx, slot, room, HEAD_BYTES + piece.nbytes, arrived, sent, to)
+    if piece.nbytes < slots.nbytes // SMALL_SHARE or source & 3:
+        copy(data, source, piece.nbytes)  # to travel with its head; and, from any byte on, in whole vectors
+    elif staged(pe.ctx, data, source, piece.nbytes, to) == source:
+        put(pe.ctx, slot + HEAD_BYTES, source, piece.nbytes, to)
+        fence(pe.ctx)
+        nbytes = HEAD_BYTES
+    put_signal(pe.ctx, slot, room, nbytes, arrived, sent, to)
     keep_count(work, chain_word(work, pe, SENT, to), 0, sent)
 
 
