@@ -51,20 +51,20 @@ class Room:
     """An array of the device inside a larger one: which, and where it begins, is drawn; the rest must stay as it is."""
 
     def __init__(self, team, rng, dtype, count, symmetric=()):
-        self.low, self.count = GUARD + rng.randrange(3), count
-        canary = np.full((self.low + count + GUARD) * dtype.item_bytes, 0x5A, np.uint8)
+        self.low_bytes = GUARD * dtype.item_bytes + rng.choice((0, 0, 1, 2, 4, 8))  # arrays may begin at any byte
+        canary = np.full(self.low_bytes + (count + GUARD) * dtype.item_bytes, 0x5A, np.uint8)
         self.whole = device(team, canary)
         if symmetric:
             self.whole = symmetric[0][: len(canary)]
             write(self.whole, canary)
         self.dtype = dtype
-        self.x = self.whole.view(dtype.numpy)[self.low : self.low + count]
+        self.x = self.whole[self.low_bytes :][: count * dtype.item_bytes].view(dtype.numpy)
 
     def hold(self, values):
         """Whether it has these elements, (start, values) each, and nothing else was written."""
         wanted = np.full(len(self.whole), 0x5A, np.uint8)
         for start, one in values:
-            at = (self.low + start) * self.dtype.item_bytes
+            at = self.low_bytes + start * self.dtype.item_bytes
             wanted[at : at + one.nbytes] = np.ascontiguousarray(one).view(np.uint8)
         return to_numpy(self.whole).tobytes() == wanted.tobytes()
 
