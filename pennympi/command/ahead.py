@@ -113,7 +113,8 @@ def jobs(
     for collective in collectives:
         kinds = list(itertools.product(dtypes, ops)) if collective in REDUCING else MOVED
         for name, n_pes, (dtype, op) in itertools.product(rows(collective, machine), counts, kinds):
-            for aligned in (True, False) if machine.cc else (True,):
+            either = () if COLLECTIVES[collective].runs_alone else (True,)  # by counts no array is known to be aligned
+            for aligned in (*either, False) if machine.cc else (True,):
                 yield Job(collective, name, n_pes, dtype, op, aligned)
 
 
