@@ -36,12 +36,12 @@ class ByCounts(Collective):
 
     def call(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
         """See ``Collective``.  What a graph has captured it reads whenever it is replayed."""
-        self._reader.keeps = self.backend.capture_id(self.backend.stream_handle(stream)) != 0
+        self._reader.begin(self.backend.capture_id(self.backend.stream_handle(stream)) != 0)
         super().call(algorithm, stream, sms, *args)
 
     def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
         """See ``Collective``."""
-        self._reader.keeps = True
+        self._reader.begin(True)
         return super().plan(algorithm, sms, *args)
 
     def _facts_and_counts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:

@@ -57,7 +57,7 @@ class Counts:
 class CountsReader:
     """Reads the counts of a team's calls.
 
-    keeps:  the words of counts that are read now may be read as long as the team lives, by a plan or a graph
+    keeps:  the words of counts that are read now may be read as long as the team lives
     forget: called before words are given back
     """
 
@@ -66,6 +66,18 @@ class CountsReader:
         self.keeps = False
         self._held: dict[tuple[int, ...], int] = {}
         self._kept: set[tuple[int, ...]] = set()
+
+    def begin(self, keeps: bool) -> None:
+        """Before the counts of a call are read.  keeps: a plan, or a graph that is captured, will read their words again
+
+        What no plan or graph may read is given back when nothing in flight does: seldom, for this waits for the device.
+        """
+        self.keeps = keeps
+        if len(self._held) - len(self._kept) >= MOST_HELD and not keeps:
+            self._forget()
+            self._backend.synchronize(None)
+            for numbers in [one for one in self._held if one not in self._kept]:
+                self._backend.give_words(self._held.pop(numbers))
 
     def read(self, counts: Any, displacements: Any, name: str = "") -> Counts:
         """Counts and displacements (None: packed).  name: what comes before these words in errors, such as "send_"
@@ -124,16 +136,7 @@ class CountsReader:
     def _words(self, numbers: tuple[int, ...]) -> int:
         """Address of these numbers on the device."""
         if numbers not in self._held:
-            if len(self._held) - len(self._kept) >= MOST_HELD and not self.keeps:
-                self._give_back()
             self._held[numbers] = self._backend.local_words(numbers)
         if self.keeps:
             self._kept.add(numbers)
         return self._held[numbers]
-
-    def _give_back(self) -> None:
-        """Give back what no plan or graph may read, when nothing in flight does: seldom, for it waits for the device."""
-        self._forget()
-        self._backend.synchronize(None)
-        for numbers in [one for one in self._held if one not in self._kept]:
-            self._backend.give_words(self._held.pop(numbers))
