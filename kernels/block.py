@@ -26,6 +26,7 @@ from .records import Lines
 _Primitive = TypeVar("_Primitive", bound=Callable[..., Any])
 POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
 EPOCH_BITS = 46  # of the number of a round; the signature of the call lies above it, below POISON
+SENDS, TAKES, DIFFERS = 1, 2, 3  # why ``refuse_count``: a part that does not fit x; or out; a PE sends another count
 
 
 def _primitive(function: _Primitive) -> _Primitive:
@@ -199,6 +200,15 @@ def signal(ctx: int, signal: int, value: int, pe: int) -> None:
 def wait(ctx: int, signal: int, value: int, source: int) -> None:
     """Wait until the local word ``signal`` is at least ``value`` (acquire).  One thread polls.
     source: the PE that an error names (-1: unknown)"""
+
+
+@_primitive
+def refuse_count(ctx: int, why: int, found: int, wanted: int, pe: int) -> None:
+    """Give up, as a wait does, because of a count.
+
+    SENDS, TAKES: part ``pe`` has ``found`` elements, where x or out has room for ``wanted``;  DIFFERS: PE ``pe`` sends
+    ``found`` elements, where this PE counts on ``wanted``
+    """
 
 
 @_primitive

@@ -56,6 +56,29 @@ class Transfer(NamedTuple):
     reach: int
 
 
+class Parts(NamedTuple):
+    """A call whose parts have any length.
+
+    out, src:    addresses;  out_elems, src_elems: elements that they have
+    send_counts, receive_counts: addresses of (n_pes,) words of this PE: elements of its part for, or from, each PE
+    send_starts, receive_starts: the same of where each part begins in src, or out, in elements; 0: they are packed
+    elem_bytes:  of what the counts count;  item_bytes: of what a reduction adds up
+    piece_bytes: of one message of one block, at most
+    """
+
+    out: int
+    src: int
+    send_counts: int
+    send_starts: int
+    receive_counts: int
+    receive_starts: int
+    src_elems: int
+    out_elems: int
+    elem_bytes: int
+    item_bytes: int
+    piece_bytes: int
+
+
 class Message(NamedTuple):
     """A call between this PE and one other.
 

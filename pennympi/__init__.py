@@ -13,6 +13,7 @@
 from . import needs_mpi  # noqa: F401
 from .errors import (
     CollectiveMismatchError,
+    CountError,
     NotInitialized,
     PeerGaveUp,
     PeerTimeout,
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CollectiveMismatchError",
+    "CountError",
     "NotInitialized",
     "PeerGaveUp",
     "PeerTimeout",

@@ -4,7 +4,7 @@
 compares the Literals with the tables.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -26,6 +26,9 @@ ReduceScatterAlgorithm: TypeAlias = Literal["auto", "ring", "packets", "direct"]
 BroadcastAlgorithm: TypeAlias = Literal["auto", "ring", "packets", "spread"]
 ReduceAlgorithm: TypeAlias = Literal["auto", "ring", "packets", "direct", "gathered"]
 AllToAllAlgorithm: TypeAlias = Literal["auto", "pairwise", "packets", "direct"]
+AllGathervAlgorithm: TypeAlias = Literal["auto", "pairwise"]
+ReduceScattervAlgorithm: TypeAlias = Literal["auto", "pairwise"]
+AllToAllvAlgorithm: TypeAlias = Literal["auto", "pairwise"]
 
 
 class Buffer(Protocol):
@@ -49,6 +52,7 @@ class CudaArray(Protocol):
 
 MPIBuffer: TypeAlias = list[Any] | tuple[Any, ...]  # [x, MPI.DOUBLE] or [x, count, MPI.DOUBLE]
 Array: TypeAlias = Buffer | DLPackArray | CudaArray | MPIBuffer  # what calls take
+Counts: TypeAlias = Sequence[int] | Buffer | DLPackArray | CudaArray  # by PE, on the host or on the device
 Number: TypeAlias = bool | int | float | complex | np.number[Any] | np.bool_
 Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 DTypeLike: TypeAlias = Any  # a name, or a dtype of NumPy, CuPy, ml_dtypes or PyTorch

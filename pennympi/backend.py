@@ -76,7 +76,10 @@ class Backend(Protocol):
         """Give an allocation back, as every PE does in the same order.  No peer may write there any more."""
 
     def local_words(self, words: Sequence[int]) -> int:
-        """Allocate int64 words in memory of this PE, which live as long as the team, and return their address."""
+        """Allocate int64 words in memory of this PE, until ``give_words`` or the end of the team; their address."""
+
+    def give_words(self, address: int) -> None:
+        """Give words back that nothing in flight reads."""
 
     def zero(self, address: int, nbytes: int) -> None:
         """Clear memory of this PE and wait until that is done, but for no stream."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .kernels.block import EPOCH_BITS, POISON
+from .kernels.block import DIFFERS, EPOCH_BITS, POISON, SENDS
 from .units import size_text
 
 INTERRUPTED = -1  # what a wait has found that the watch has ended, after Ctrl-C
@@ -46,6 +46,10 @@ class CollectiveMismatchError(PennympiError):
 
     With PENNYMPI_DEBUG=1 nothing has been sent; else a PE that waited has found another call's message.
     """
+
+
+class CountError(PennympiError, ValueError):
+    """A count or displacement that lies on the device is negative, or its part does not fit the array."""
 
 
 class TopologyError(PennympiError, ValueError):
@@ -104,6 +108,7 @@ class Record(NamedTuple):
     me, source: the PE that waited, and for whom;  name: of its kernel
     epoch:      the word that it waited for;  found: the word that it saw last
     signed:     both words are a round's number and a call's signature
+    refused:    why the PE refused a count (``kernels.block.refuse_count``), 0: it did not; both words are counts then
     """
 
     me: int
@@ -112,13 +117,16 @@ class Record(NamedTuple):
     epoch: int
     found: int
     signed: bool
+    refused: int = 0
 
 
 def recorded_failure(
     record: Record, timeout_s: float, find: Find, on_host: Callable[[int], str] = lambda pe: ""
 ) -> PennympiError:
     """The error for the record that a kernel wrote when it gave up.  on_host: such as " on host1" of a PE"""
-    me, source, name, epoch, found, signed = record
+    me, source, name, epoch, found, signed, refused = record
+    if refused:
+        return _refusal(record)
     if found == INTERRUPTED:
         error = PeerTimeout(me, source, name, epoch, found, timeout_s)
         error.args = (f"PE {me} was interrupted while it waited in {name}: this team makes no more calls.",)
@@ -133,3 +141,18 @@ def recorded_failure(
         return PeerGaveUp(me, source, name, epoch, timeout_s, on_host(source))
     found = found & _EPOCH if signed else found
     return PeerTimeout(me, source, name, epoch, found, timeout_s, on_host=on_host(source))
+
+
+def _refusal(record: Record) -> PennympiError:
+    """The error for a count that a kernel refused."""
+    me, pe, name, wanted, found, _, why = record
+    if why == DIFFERS:
+        return CollectiveMismatchError(
+            f"in {name} PE {me} takes {wanted} elements from PE {pe}, which sends {found}: what a PE sends to another "
+            "one must be what that one counts on"
+        )
+    array = "x" if why == SENDS else "out"
+    return CountError(
+        f"in {name} part {pe} of {array} of PE {me} has {found} elements by the counts on the device, and {array} has "
+        f"room for {wanted} where it begins: give counts and displacements of parts inside the array, or a larger array"
+    )

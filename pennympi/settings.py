@@ -207,6 +207,12 @@ SETTINGS = {
                 "The Reduce algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_ALL_TO_ALL", "auto", _algorithm_of("all_to_all"), "auto, or an algorithm's name",
                 "The all-to-all algorithm that runs for algorithm=\"auto\"."),
+        Setting("PENNYMPI_ALL_GATHERV", "auto", _algorithm_of("all_gatherv"), "auto, or an algorithm's name",
+                "The AllGatherv algorithm that runs for algorithm=\"auto\"."),
+        Setting("PENNYMPI_REDUCE_SCATTERV", "auto", _algorithm_of("reduce_scatterv"), "auto, or an algorithm's name",
+                "The ReduceScatterv algorithm that runs for algorithm=\"auto\"."),
+        Setting("PENNYMPI_ALL_TO_ALLV", "auto", _algorithm_of("all_to_allv"), "auto, or an algorithm's name",
+                "The all-to-allv algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, f"{_BYTES_FORM}; 0 for no kernel",
                 "The largest put on a stream that a kernel of the library carries out; larger ones use NVSHMEM's host"
                 " call."),

@@ -22,6 +22,8 @@ class Case:
     in_place: how source and target overlap: "same", "source in target" or "target in source" (at this PE's block), or
               "" if there is no in-place form
     reduces:  takes an op;  rooted: takes a root
+    counts:   (me, n_pes, block_elems) -> elements of the parts for each PE, and of those from each, of a collective by
+              counts; they are uneven, and a block is their mean
     """
 
     name: str
@@ -33,6 +35,7 @@ class Case:
     in_place: str = "same"
     reduces: bool = False
     rooted: bool = False
+    counts: Callable[[int, int, int], tuple[list[int], list[int]]] | None = None
 
     def block_elems(self, nbytes: int, item_bytes: int, n_pes: int) -> int:
         """Elements of one block for a size of ``nbytes``."""
@@ -47,6 +50,16 @@ def partner(me: int, n_pes: int) -> int:
     """The other PE of an exchange; the last of an odd number of PEs exchanges with itself."""
     other = me ^ 1
     return other if other < n_pes else me
+
+
+def uneven(n_pes: int, block_elems: int) -> list[int]:
+    """Counts whose mean is a block: the last PE has n_pes times as many as the first."""
+    return [2 * block_elems * (pe + 1) // (n_pes + 1) for pe in range(n_pes)]
+
+
+def turned(me: int, n_pes: int, block_elems: int) -> list[int]:
+    """The same for an all-to-all: what PEs i and j send to one another has one length."""
+    return [uneven(n_pes, block_elems)[(me + pe) % n_pes] for pe in range(n_pes)]
 
 
 CASES = {
@@ -67,6 +80,18 @@ CASES = {
         Case("all_to_all", "every PE gets a block of every PE", lambda n: (n - 1) / n,
              lambda me, n, elems, root: [(pe, me * elems, elems) for pe in range(n)],
              source_cut=True, target_cut=True, in_place=""),
+        Case("all_gatherv", "every PE gets every PE's part, of uneven lengths", lambda n: (n - 1) / n,
+             lambda me, n, elems, root: [(pe, 0, uneven(n, elems)[pe]) for pe in range(n)],
+             source_cut=True, target_cut=True, in_place="",
+             counts=lambda me, n, elems: ([uneven(n, elems)[me]] * n, uneven(n, elems))),
+        Case("reduce_scatterv", "every PE gets its part of the reduction, of uneven lengths", lambda n: (n - 1) / n,
+             lambda me, n, elems, root: [(REDUCED, sum(uneven(n, elems)[:me]), uneven(n, elems)[me])],
+             source_cut=True, target_cut=True, in_place="", reduces=True,
+             counts=lambda me, n, elems: (uneven(n, elems), [uneven(n, elems)[me]] * n)),
+        Case("all_to_allv", "every PE gets a part of every PE, of uneven lengths", lambda n: (n - 1) / n,
+             lambda me, n, elems, root: [(p, sum(turned(p, n, elems)[:me]), turned(p, n, elems)[me]) for p in range(n)],
+             source_cut=True, target_cut=True, in_place="",
+             counts=lambda me, n, elems: (turned(me, n, elems), turned(me, n, elems))),
         Case("exchange", "PEs 2k and 2k + 1 exchange their vectors", lambda n: 1.0,
              lambda me, n, elems, root: [(partner(me, n), 0, elems)]),
         Case("put", "every PE writes its vector to the next PE", lambda n: 1.0,

@@ -55,7 +55,14 @@ class Ours:
             named["op"] = op
         if case.rooted:
             named["root"] = root
-        args = (source,) if case.name == "broadcast" else (source, None if target is source else target)
+        args: tuple[Any, ...] = (source,) if case.name == "broadcast" else (source, None if target is source else target)
+        if case.counts:
+            sent, taken = case.counts(team.me, team.n_pes, source.size // team.n_pes)
+            args = {
+                "all_gatherv": (source[: sent[0]], target, taken),
+                "reduce_scatterv": (source[: sum(sent)], target[: taken[0]], sent),
+                "all_to_allv": (source, target, sent, taken),
+            }[case.name]
         if self._planned and hasattr(team, f"plan_{case.name}"):
             plan: Call = getattr(team, f"plan_{case.name}")(*args, **named)
             return plan

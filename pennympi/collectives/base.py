@@ -52,6 +52,7 @@ class Request:
     aligned:   every address is a multiple of 16 bytes
     root:      the root PE, 0 for a collective that has none
     reach:     1 when peers may write ``out`` of this PE directly, else 0
+    counts:    in words, of a collective whose parts have any length; ``count`` then means nothing
     """
 
     addresses: tuple[int, ...]
@@ -61,6 +62,7 @@ class Request:
     aligned: bool
     root: int = 0
     reach: int = 0
+    counts: str = ""
 
 
 class Prepared(NamedTuple):
@@ -91,10 +93,11 @@ class Collective:
     number_params:  those of ``root`` and ``reach`` that a call sets; the kernels hold the others as the constant 0
     moves_bytes:    its kernels know no dtype, and count bytes
     in_parts:       an array has a part for each PE
+    runs_alone:     its kernel runs on a team of one PE, and whatever the count is
     """
 
     name = ""
-    moves_bytes = in_parts = False
+    moves_bytes = in_parts = runs_alone = False
     table: ClassVar[Mapping[str, Algorithm]]
     address_params: tuple[str, ...] = ("out", "src")
     number_params: tuple[str, ...] = ()
@@ -103,6 +106,7 @@ class Collective:
         self.backend, self.job, self.arrays, self.place = context.backend, context.job, context.arrays, context.place
         self._guard, self._workspaces, self._sms = context.guard, context.workspaces, context.sms
         self._enter, self._run_in_order = context.guard.count, context.backend.order.call
+        self._facts: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] = context.arrays.facts
         self._prepared: dict[tuple[Any, ...], Prepared] = {}
         self._checked: dict[tuple[Any, ...] | None, tuple[Prepared, tuple[int, ...]]] = {}  # by facts: calls seen before
 
@@ -149,7 +153,7 @@ class Collective:
         if not guard.is_open:
             guard.check_open()
         handle = self.backend.stream_handle(stream)
-        facts = self.arrays.facts((algorithm, sms, *args))
+        facts = self._facts((algorithm, sms, *args))
         checked = self._checked.get(facts)
         if checked:
             prepared, addresses = checked
@@ -169,7 +173,8 @@ class Collective:
     def _prepared_for(self, request: Request, algorithm: str | Algorithm, sms: int | None) -> Prepared:
         """The launch of a checked eager call, which is entered."""
         key = (
-            request.count, request.dtype, request.op, request.aligned, request.root, request.reach, algorithm, sms
+            request.count, request.dtype, request.op, request.aligned, request.root, request.reach, request.counts,
+            algorithm, sms,
         )  # fmt: skip
         prepared = self._prepared.get(key)
         if prepared is None:
@@ -205,7 +210,7 @@ class Collective:
     def _describe(self, request: Request, row: Algorithm | None = None, sms: int | None = None, plan: int = 0) -> str:
         """A call in words that are the same on every PE, and differ where the messages do."""
         parts = f"{self.job.n_pes} x " if self.in_parts else ""
-        words = [f"{self.name} of {parts}{request.count} {request.dtype.name}", request.op]
+        words = [f"{self.name} of {request.counts or f'{parts}{request.count}'} {request.dtype.name}", request.op]
         words.append("with a residual" if "residual" in self.address_params else "")
         words.append(f"root {request.root}" if "root" in self.number_params else "")
         words.append(f"by {row.name}" if row else "")
@@ -222,7 +227,7 @@ class Collective:
         count, dtype = (nbytes, BYTE) if self.moves_bytes else (request.count, request.dtype)
         limits = self.limits(sms)
         row = self.choose(algorithm, self.place, nbytes, dtype.name, op)
-        meets = count > 0 and n_pes > 1
+        meets = self.runs_alone or (count > 0 and n_pes > 1)
         if meets and (reason := row.no_room(self.place, limits)):
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         text = self._describe(request, row, self._sms if sms is None else sms, plan_number)

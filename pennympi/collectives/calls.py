@@ -26,21 +26,28 @@ from ..arrays.operators import reduction
 from ..selection.selection import Explanation, Selection
 from . import of_numbers
 from .all_gather import AllGather
+from .all_gatherv import AllGatherv
 from .all_to_all import AllToAll
+from .all_to_allv import AllToAllv
 from .allreduce import AllReduce
 from .base import Collective, CollectiveContext
 from .broadcast import Broadcast
 from .reduce import Reduce
 from .reduce_scatter import ReduceScatter
+from .reduce_scatterv import ReduceScatterv
 from .residual import AllReducePlus
+from .variable_counts import VariableCounts
 
 Given = TypeVar("Given", bound=Array)
 GivenOrNumber = TypeVar("GivenOrNumber", bound=Array | Number)
 
-ALL: tuple[type[Collective], ...] = (AllGather, ReduceScatter, Broadcast, Reduce, AllToAll)  # beside AllReduce
+# beside AllReduce
+ALL: tuple[type[Collective], ...] = (
+    AllGather, ReduceScatter, Broadcast, Reduce, AllToAll, AllGatherv, ReduceScatterv, AllToAllv
+)  # fmt: skip
 
 
-class Collectives:
+class Collectives(VariableCounts):
     """Every PE of the team makes these calls in the same order, with the same counts, dtype, op and root.
 
     They return at once and run in stream order, and can be captured in a CUDA graph.  On several streams, in plans,
@@ -64,6 +71,7 @@ class Collectives:
     """
 
     def __init__(self, context: CollectiveContext, selection: Selection):
+        super().__init__(context)
         self._me, self._guard, self._selection = context.job.me, context.guard, selection
         self._backend, self._job = context.backend, context.job
         self._allreduce, self._allreduce_plus = AllReduce(context, selection), AllReducePlus(context, selection)

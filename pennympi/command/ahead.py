@@ -19,7 +19,7 @@ from ..rma import kernels_of
 
 _EVERY: tuple[type[Collective], ...] = (AllReduce, *ALL)
 COLLECTIVES = {one.name: one for one in _EVERY}
-REDUCING = ("allreduce", "reduce", "reduce_scatter")
+REDUCING = ("allreduce", "reduce", "reduce_scatter", "reduce_scatterv")
 MOVED = [("uint8", "")]  # (dtype, op) of the collectives that only move bytes
 
 
@@ -113,7 +113,8 @@ def jobs(
     for collective in collectives:
         kinds = list(itertools.product(dtypes, ops)) if collective in REDUCING else MOVED
         for name, n_pes, (dtype, op) in itertools.product(rows(collective, machine), counts, kinds):
-            for aligned in (True, False) if machine.cc else (True,):
+            either = () if COLLECTIVES[collective].runs_alone else (True,)  # by counts no array is known to be aligned
+            for aligned in (*either, False) if machine.cc else (True,):
                 yield Job(collective, name, n_pes, dtype, op, aligned)
 
 

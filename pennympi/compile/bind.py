@@ -31,6 +31,7 @@ def bind(
     compile_helper: Callable[..., Any],
     constants: Mapping[str, Any] | None = None,
     tag: str = "",
+    made: dict[FunctionType, Any] | None = None,
 ) -> FunctionType:
     """Return ``kernel`` with every primitive replaced by ``bodies[name]``.
 
@@ -38,10 +39,12 @@ def bind(
     constants:      globals of the kernel and of the functions that it calls, instead of their own
     tag:            part of the clone's name: what it was bound with, since a compiled function's
                     symbol holds its name and its argument types, which are int64 whatever the dtype
+    made:           what ``compile_helper`` has made so far: a function that several others call is compiled once
     Raises KeyError, which names the primitive or stub that has neither a body nor a constant.
     """
     assert isinstance(kernel, FunctionType)
     constants = constants or {}
+    made = {} if made is None else made
     rebound: dict[str, Any] = {**kernel.__globals__, **constants}
     for name in globals_read(kernel):
         value: Any = kernel.__globals__.get(name)
@@ -52,7 +55,9 @@ def bind(
                 raise KeyError(f"this backend has no body for the primitive {value.__name__!r}")
             rebound[name] = bodies[value.__name__]
         elif isinstance(value, FunctionType):
-            rebound[name] = compile_helper(bind(value, bodies, compile_helper, constants, tag))
+            if value not in made:
+                made[value] = compile_helper(bind(value, bodies, compile_helper, constants, tag, made))
+            rebound[name] = made[value]
     clone = FunctionType(kernel.__code__, rebound, kernel.__name__, kernel.__defaults__, kernel.__closure__)
     clone.__annotations__ = kernel.__annotations__
     clone.__module__ = kernel.__module__

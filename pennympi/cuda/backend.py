@@ -100,6 +100,10 @@ class CudaBackend:
         self._kept.append(self._aside.take_words(words))
         return self._kept[-1]
 
+    def give_words(self, address: int) -> None:
+        self._kept.remove(address)
+        self._aside.give_words(address)
+
     def zero(self, address: int, nbytes: int) -> None:
         self._aside.zero(address, nbytes)
 
@@ -187,9 +191,10 @@ class CudaBackend:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
         _, source, call, epoch, found, me = map(int, self._record[: ctx_words.RECORD_ME + 1])
-        signed, number = divmod(call, ctx_words.SIGNED)
+        flags, number = divmod(call, ctx_words.SIGNED)
         found = INTERRUPTED if self._given_up.interrupted else found
-        record = Record(me, source, self._call_names.get(number, "a kernel"), epoch, found, bool(signed))
+        name = self._call_names.get(number, "a kernel")
+        record = Record(me, source, name, epoch, found, bool(flags & 1), flags >> 1)
         return recorded_failure(record, self.timeout_s, _find_call, self._job.control.on_host)
 
     def raise_failure(self) -> NoReturn:

@@ -28,7 +28,7 @@ device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
     "block", "blocks", "lanes", "first", "sync", "add_shared", "arrive_last", "lock", "unlock", "block_sum", "copy",
-    "wait", "wait_all", "read_route", "read_epoch", "write_epoch",
+    "wait", "wait_all", "refuse_count", "read_route", "read_epoch", "write_epoch",
 )  # fmt: skip
 _PACKETS = ("send_packets", "receive_packets", "all_to_all_packets")
 _ADDED_PACKETS = ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets")

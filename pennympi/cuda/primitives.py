@@ -49,7 +49,7 @@ RECORD_EPOCH, RECORD_FOUND, RECORD_ME = (
     WORD * ctx_words.RECORD_ME,
 )
 ME = WORD * ctx_words.ME
-SPINS, BEHIND = ctx_words.SPINS_BETWEEN_LOOKS, ctx_words.BEHIND
+SPINS, BEHIND, REFUSED = ctx_words.SPINS_BETWEEN_LOOKS, ctx_words.BEHIND, ctx_words.REFUSED
 
 
 def block():
@@ -202,7 +202,12 @@ def tell(ctx, source):
         store_word(waits_for, source + 2)
 
 
-def give_up(ctx, found, value, source):
+def refuse_count(ctx, why, found, wanted, pe):
+    if cuda.threadIdx.x == 0:  # without a barrier: behind a wait that gave up, threads may find different counts
+        give_up(ctx, found, wanted, pe, why)
+
+
+def give_up(ctx, found, value, source, why=0):
     """Poison all that this PE sends from now on, in all its teams.  The first thread that gives up writes the record and
     sets the abort word."""
     store_word(ctx + GAVE_UP, POISON)
@@ -213,7 +218,7 @@ def give_up(ctx, found, value, source):
         record = load_word(ctx + RECORD)
         store_word(record + RECORD_ME, load_word(ctx + ME))
         store_word(record + RECORD_SOURCE, source)
-        store_word(record + RECORD_CALL, CALL)
+        store_word(record + RECORD_CALL, CALL + why * REFUSED)
         store_word(record + RECORD_EPOCH, value)
         store_word(record + RECORD_FOUND, found)
         fence_system()

@@ -49,7 +49,7 @@ class HostBackend:
         self.multicast: bool = setting("PENNYMPI_MULTICAST")
         self.device_name = processor()
         self._heap = Heap(job, heap_bytes)
-        self._kept: list[np.ndarray] = []
+        self._kept: dict[int, np.ndarray] = {}  # by address
         self.call_names: dict[int, str] = {}
         self._record = np.zeros(ctx_words.RECORD_WORDS, np.int64)
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
@@ -87,8 +87,12 @@ class HostBackend:
         self._heap.release(address)
 
     def local_words(self, words: Sequence[int]) -> int:
-        self._kept.append(np.array(words, np.int64))
-        return self._kept[-1].ctypes.data
+        made = np.array(words, np.int64)
+        self._kept[made.ctypes.data] = made
+        return made.ctypes.data
+
+    def give_words(self, address: int) -> None:
+        del self._kept[address]
 
     def zero(self, address: int, nbytes: int) -> None:
         self._heap.view(address, (nbytes,), BYTE)[:] = 0
@@ -148,8 +152,9 @@ class HostBackend:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
         _, source, call, epoch, found = map(int, self._record[: ctx_words.RECORD_FOUND + 1])
-        signed, number = divmod(call, ctx_words.SIGNED)
-        record = Record(self.comm.rank, source, self.call_names.get(number, "a kernel"), epoch, found, bool(signed))
+        flags, number = divmod(call, ctx_words.SIGNED)
+        name = self.call_names.get(number, "a kernel")
+        record = Record(self.comm.rank, source, name, epoch, found, bool(flags & 1), flags >> 1)
         error = recorded_failure(record, self.timeout_s, self._find_call, self._on_host)
         if self._channel and (said := self._channel.failure()):
             error.add_note(f"MPI said: {said}")

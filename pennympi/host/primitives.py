@@ -292,6 +292,12 @@ def give_up(ctx, found, value, source, signed):
 
 
 @body
+def refuse_count(ctx, why, found, wanted, pe):
+    if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:
+        give_up(ctx, found, wanted, pe, why * ctx_words.REFUSED)
+
+
+@body
 def signal_all(ctx, signals, value, me, n_pes):
     for k in range(1, n_pes):
         send(ctx, signals + 8 * me, value, (me + k) % n_pes)

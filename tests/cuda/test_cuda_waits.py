@@ -9,9 +9,9 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from pennympi.compile import context as ctx_words
 from pennympi.cuda import multicast, packets, peers, primitives, remote
-from pennympi.errors import CollectiveMismatchError, Record, recorded_failure
+from pennympi.errors import CollectiveMismatchError, CountError, Record, recorded_failure
 from pennympi.job.device_liveness import FOREVER_NS
-from pennympi.kernels.block import EPOCH_BITS, POISON
+from pennympi.kernels.block import DIFFERS, EPOCH_BITS, POISON, SENDS, TAKES
 
 HERE, RECORD, ABORT, ALIVE, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000
 SHARED, OTHER_TEAM = 1300, 1400
@@ -249,3 +249,26 @@ def test_the_switch_shows_the_least_round():
     one.store(WORD, one.turned(signed(9, 2)))
     one.poll_least(HERE, WORD, one.turned(WANTED), 3)
     assert one.record() == [1, 0, 7, WANTED, signed(9, 2)]
+
+
+@pytest.mark.parametrize(
+    ("why", "error", "text"),
+    [
+        (SENDS, CountError, "part 2 of x of PE 1 has -1 elements by the counts on the device, and x has room for 10 "),
+        (
+            TAKES,
+            CountError,
+            "part 2 of out of PE 1 has -1 elements by the counts on the device, and out has room for 10 ",
+        ),
+        (DIFFERS, CollectiveMismatchError, "PE 1 takes 10 elements from PE 2, which sends -1: "),
+    ],
+)
+def test_a_count_that_is_refused_is_told(why, error, text):
+    """The first one alone is recorded; a count of -1 is not taken for an interrupt."""
+    one = Thread()
+    one.refuse_count(HERE, why, -1, 10, 2)
+    one.refuse_count(HERE, why, 3, 4, 0)
+    assert one.gave_up == POISON and one.record() == [1, 2, 7 + why * ctx_words.REFUSED, 10, -1]
+    flags, number = divmod(one.record()[2], ctx_words.SIGNED)
+    failure = recorded_failure(Record(1, 2, "a kernel", 10, -1, bool(flags & 1), flags >> 1), 1.0, lambda pe, number: "")
+    assert number == 7 and type(failure) is error and f"in a kernel {text}" in str(failure)

@@ -174,3 +174,36 @@ def test_collectives(team, collective, algorithm):
     team.free(x)
     if not case.one_array:
         team.free(out)
+
+
+def test_a_graph_is_replayed_with_other_counts(team):
+    """Counts on the device are read at each replay; those on the host are the captured ones, whatever else is called."""
+    import cupy
+
+    n, me, most, stream = team.n_pes, team.me, 1000, team.stream()
+    x, out, fixed = (cupy.zeros(n * most, "int64") for _ in range(3))
+    sent, taken = cupy.zeros(n, "int64"), cupy.zeros(n, "int64")
+    ones = list(range(1, n + 1))
+
+    def calls():
+        team.all_to_allv(x, out, sent, taken, stream=stream)
+        team.all_gatherv(x[: ones[me]], fixed, ones, stream=stream)
+
+    calls()
+    team.synchronize()
+    stream.begin_capture()
+    calls()
+    graph = stream.end_capture()
+    for step in range(50):
+        counts = [[(step * (i + 1) * (j + 2)) % most for j in range(n)] for i in range(n)]
+        x.set(np.arange(n * most) + 7 * me + step)
+        sent.set(np.array(counts[me])), taken.set(np.array([one[me] for one in counts]))
+        cupy.cuda.get_current_stream().synchronize()
+        graph.launch(stream)
+        team.synchronize(stream)
+        starts = [sum(counts[pe][:me]) for pe in range(n)]
+        wanted = [np.arange(starts[pe], starts[pe] + counts[pe][me]) + 7 * pe + step for pe in range(n)]
+        assert np.array_equal(to_numpy(out)[: sum(map(len, wanted))], np.concatenate(wanted)), step
+        wanted = np.concatenate([np.arange(one) + 7 * pe + step for pe, one in enumerate(ones)])
+        assert np.array_equal(to_numpy(fixed)[: len(wanted)], wanted), step
+        team.barrier()

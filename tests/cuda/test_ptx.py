@@ -21,6 +21,8 @@ from apps.jacobi.sweep.kernels import bound, sweeps
 from apps.jacobi.sweep.persistent_kernel import persistent_sweeps
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
+from pennympi.collectives.by_counts import ByCounts
+from pennympi.collectives.calls import ALL
 from pennympi.compile.bind import parameters
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
@@ -120,6 +122,19 @@ def test_collectives(ptx, collective, algorithm):
     fixed = constants(row.kernel, dtype, N_PES)
     code = ptx(row.kernel, f"{collective} ({algorithm})", HOPPER, reduction=reduction, constants=fixed, aligned=True)
     check_messages(code, algorithm == "packets", f"{collective} {algorithm} of {dtype.name}")
+
+
+@pytest.mark.parametrize("collective", [one for one in ALL if issubclass(one, ByCounts)])
+def test_collectives_by_counts(ptx, collective):
+    """They know nothing of alignment, and fit 64 registers a thread; a count that is refused goes to the record."""
+    dtype = DTYPES["uint8" if collective.moves_bytes else "bfloat16"]
+    reduction = None if collective.moves_bytes else (dtype, "sum")
+    for name, row in collective.table.items():
+        fixed = constants(row.kernel, dtype, N_PES)
+        for cc, beyond in ((HOPPER, False), (AMPERE, True)):
+            code = ptx(row.kernel, f"{collective.name} ({name})", cc, beyond, reduction=reduction, constants=fixed)
+            check_messages(code, False, f"{collective.name} {name}")
+            assert "atom.global.cas.b64" in code, "no record"
 
 
 def check_messages(code, by_packets, what):

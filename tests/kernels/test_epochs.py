@@ -38,6 +38,14 @@ def test_calls_of_each(team, monkeypatch, first):
             for _ in range(CALLS if runs_here(late, collective, algorithm) else 0):
                 CASES[collective].run(late, call, x, out, algorithm=algorithm)
                 assert right(CASES[collective], call, out, np.zeros(out.size)), (collective, algorithm)
+        counts = list(range(3, 3 + late.n_pes))  # each pair of PEs counts its own messages
+        x, gathered = device(late, np.full(counts[late.me], late.me)), device(late, np.zeros(sum(counts), np.int64))
+        part = device(late, np.zeros(counts[late.me], np.int64))
+        for _ in range(CALLS):
+            late.all_gatherv(x, gathered, counts)
+            late.reduce_scatterv(gathered, part, counts)
+            assert same(gathered, np.repeat(range(late.n_pes), counts))
+            assert same(part, np.full(counts[late.me], late.me * late.n_pes))
         x, out = device(late, np.full(300, late.me, np.int32)), late.empty(300, "int32")
         plan = late.plan_allreduce(x, out)
         for _ in range(CALLS):

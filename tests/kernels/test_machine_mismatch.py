@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import pytest
 from greenlet import getcurrent
+from machine.by_counts import BY_COUNTS
 from machine.faults import Fault
-from machine.mismatch import ALL, WORDS, mismatch_cases, run_mismatch
+from machine.mismatch import ALL, WORDS, mismatch_cases, run_mismatch, run_other_counts
 from machine.mutations import planted
-from machine.network import POINTER
+from machine.network import NETWORKS, POINTER
 from machine.program import PLAIN, TABLES, Case, all_cases, run
 from seed import SEED
+
+from pennympi.kernels.block import DIFFERS, TAKES
 
 PROGRAMS = 2  # of each case
 
@@ -19,6 +22,15 @@ def test_a_mismatch_is_told(table, name, network, differs):
     """By another PE's message, or, where sizes or roots differ so that none comes, by the deadline."""
     told = [run_mismatch(table, name, network, differs, f"{SEED}/{k}") for k in range(PROGRAMS)]
     assert all(told) or differs != WORDS, f"PENNYMPI_MACHINE_SEED={SEED}: a PE waited for a call of the same shape"
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("table", BY_COUNTS)
+def test_another_count_is_refused(table, network):
+    """By who counts on another one, or has no room; nothing is written outside the arrays, and nobody waits for ever."""
+    found = [run_other_counts(table, network, f"{SEED}/{k}") for k in range(6)]
+    assert all(why <= {TAKES, DIFFERS} for why in found)
+    assert {TAKES, DIFFERS} & set().union(*found), "no PE has refused a count in any program"
 
 
 def unsigned_everywhere(work, counts, k):

@@ -28,12 +28,16 @@ PLANTED = [
     ("reduce", "direct", POINTER, Mutation("drop", "wait")),
     ("allreduce", "nvls", POINTER, Mutation("drop", "meet_multicast", 1)),
     ("all_gather", "ring", COPIED, Mutation("drop", "wait")),
+    ("all_to_allv", "pairwise", POINTER, Mutation("drop", "wait", 0, "put_piece")),
+    ("all_gatherv", "pairwise", COPIED, Mutation("early", "wait", 0, "await_piece")),
+    ("reduce_scatterv", "pairwise", POINTER, Mutation("drop", "signal", 0, "let_go")),
     # one parity for two, two quarters for four
     ("allreduce", "ring", POINTER, Mutation("one parity")),
     ("allreduce", "one_shot_packets", POINTER, Mutation("one parity")),
     ("allreduce", "two_shot", POINTER, Mutation("one parity")),
     ("reduce_scatter", "direct", POINTER, Mutation("one parity")),
     ("exchange", "put_fence_signal", POINTER, Mutation("one parity")),
+    ("reduce_scatterv", "pairwise", POINTER, Mutation("one parity")),
     # a fence that is missing
     ("allreduce", "two_shot", ANY_ORDER, Mutation("drop", "fence")),
     ("allreduce", "hierarchical", ANY_ORDER, Mutation("drop", "fence", 0, "signal_group")),
@@ -46,6 +50,7 @@ PLANTED = [
     ("reduce_scatter", "ring", COPIED, Mutation("signal first", "put_signal")),
     # a message beside its place, or none
     ("all_to_all", "pairwise", POINTER, Mutation("beside", "put_signal")),
+    ("all_to_allv", "pairwise", IN_ORDER, Mutation("beside", "put_signal", 0, "put_piece")),
     ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets", 0, "send_parts")),
     ("allreduce", "recursive_doubling", POINTER, Mutation("drop", "put_signal", 1)),
     # an epoch that is not kept

@@ -72,7 +72,7 @@ def test_a_piece_fits_its_slot(table, name):
     assert fitting
 
 
-INBOX, OUTBOX, SIGNALS, ROUTES, OUT, SRC = (k << 44 for k in range(1, 7))
+INBOX, OUTBOX, SIGNALS, ROUTES, OUT, SRC, NUMBERS = (k << 44 for k in range(1, 8))
 EPOCH = 6
 
 
@@ -87,7 +87,10 @@ class Workspace:
             "inbox": INBOX, "outbox": OUTBOX, "signals": SIGNALS, "epochs": 0, "routes": ROUTES,
             "residual": 0, "reach": 0, "root": 0, "signature": 5 << 46,
             "nbytes": count * item_bytes, "piece_bytes": plan.piece_elems * item_bytes,
+            "send_counts": NUMBERS, "receive_counts": NUMBERS, "send_starts": 0, "receive_starts": 0,
+            "src_elems": 1 << 40, "out_elems": 1 << 40, "elem_bytes": item_bytes,
         }  # fmt: skip
+        self.count = count
         self.item, self.acc, self.n_words = item_bytes, acc_bytes, row.signals(place)
         self.inbox = defaultdict(dict)  # of each PE: address -> the most bytes that are written there
         bodies = {name: self.nothing for name, one in vars(primitives).items() if getattr(one, "primitive", False)}
@@ -109,7 +112,14 @@ class Workspace:
         return self.plan.blocks
 
     def read_epoch(self, epochs, index):
+        if epochs >= NUMBERS:
+            return self.count
+        if INBOX <= epochs < OUTBOX:  # the head of a message
+            return self.count * self.item
         return EPOCH if epochs < SIGNALS or index < 2 else 0
+
+    def write_epoch(self, epochs, index, epoch):
+        self.own(epochs, 8)
 
     def read_route(self, routes, index):
         return self.words[(routes - ROUTES) // 8 + index]
@@ -215,7 +225,7 @@ def test_a_kernel_stays_in_its_slots(table, name):
     """Two rounds of a block and one of another, at few PEs and at as many as the row takes."""
     row, limits = ROWS[table, name], Limits(132, 256 << 10)
     able = [place for n in N_PES for place in places(n) if runs(row, place, limits)]
-    moves = table in ("all_gather", "all_to_all", "broadcast")
+    moves = table in ("all_gather", "all_to_all", "broadcast", "all_gatherv", "all_to_allv")
     for place, sizes in ((able[0], (8, 8)), (able[-1], (2, 4))):
         item_bytes, acc_bytes = (1, 1) if moves else sizes
         plan = replace(row.plan(1 << 40, item_bytes, acc_bytes, place, limits), blocks=2)

@@ -54,6 +54,10 @@ with pennympi.init(MPI.COMM_WORLD, backend="host") as team:
     team.all_gather(MPI.IN_PLACE, y)
     team.plan_reduce(MPI.IN_PLACE, y)
     z = team.all_to_all(MPI.IN_PLACE, y)
+    counts = [8] * team.size
+    team.all_gatherv(y, everyone := np.zeros(8 * team.size), counts, displacements=np.array(counts))
+    z = team.all_to_allv(MPI.IN_PLACE, everyone, None, counts)
+    team.plan_reduce_scatterv(everyone, y, tuple(counts), op=MPI.SUM)()
     z[:2] = x[2:4] + 1
     everyone = team.all_gather(y)
     part = team.reduce_scatter(everyone, np.zeros(8), op="max")
@@ -86,6 +90,8 @@ with pennympi.init(backend="gpu") as team:  # arg-type
     team.plan_reduce(x, op="average")  # arg-type
     team.barrier("stream")  # arg-type
     team.broadcast(x, "0")  # arg-type
+    team.all_gatherv(x, x, 8)  # arg-type
+    team.reduce_scatterv(x, x, [8.0])  # list-item
     print(team.ranks)  # attr-defined
 """
 
@@ -114,7 +120,7 @@ def test_mypy_takes_a_right_program_and_finds_each_mistake(tmp_path):
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
     found = re.findall(r"^(\w+)\.py:(\d+): error: .*\[([\w-]+)\]$", ended.stdout, re.MULTILINE)
     marked = [("bad", str(i), line.partition("  # ")[2]) for i, line in enumerate(BAD.splitlines(), 1) if "  # " in line]
-    assert len(marked) == 12 and found == marked, ended.stdout + ended.stderr
+    assert len(marked) == 14 and found == marked, ended.stdout + ended.stderr
 
 
 def test_primitives_show_their_signatures():

@@ -19,6 +19,7 @@ CASES = [  # what differs, PEs, and what the two calls are in words
     ("order", 2, {"reduce_scatter of 2 x 120 float32, sum, by ring", "reduce_scatter of 2 x 120 float32, max, by ring"}),
     ("plans", 3, {f"allreduce of 240 float32, sum, by ring, plan {k}" for k in (1, 2)}),
     ("plan and eager", 2, {"allreduce of 240 float32, sum, by ring", "allreduce of 240 float32, sum, by ring, plan 1"}),
+    ("counts", 3, {"all_gatherv of 3 + 3 + 3 float32, by pairwise", "all_gatherv of 4 + 3 + 3 float32, by pairwise"}),
     ("exchange", 2, {f"exchange of {n} float32 between PEs 0 and 1, by put_signal" for n in (10, 11)}),
 ]
 
@@ -36,6 +37,28 @@ def test_another_call_is_told(what, n_pes, calls):
     output = run(what, n_pes, timeout_s=300)
     told = re.search(TOLD, output)
     assert told and set(told.groups()) == calls, output
+
+
+@pytest.mark.parametrize(
+    "what, n_pes, text",
+    [
+        ("another count", 3, "CollectiveMismatchError: in all_to_allv .* PE 2 takes 6 elements from PE 0, which sends 5"),
+        (
+            "another count on the device",
+            2,
+            r"CollectiveMismatchError: in all_gatherv .* PE \d takes \d elements from PE 0",
+        ),
+        (
+            "no room",
+            2,
+            "CountError: in all_to_allv .* part 1 of out of PE 1 has 5 elements by .*, and out has room for 4 ",
+        ),
+    ],
+)
+def test_another_count_is_told(what, n_pes, text):
+    """By who counts on another one, or has no room for what it counts on."""
+    output = run(what, n_pes, timeout_s=300)
+    assert re.search(text, output), output
 
 
 def test_another_algorithm_ends_with_both_calls_named():

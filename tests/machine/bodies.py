@@ -289,6 +289,14 @@ def wait(ctx, signal, value, source):
 
 
 @body
+def refuse_count(ctx, why, found, wanted, pe):
+    b = getcurrent()
+    if not b.machine.patience.gave_up[b.pe]:
+        b.machine.told_why.add(why)
+        b.machine.mismatch(b.pe)
+
+
+@body
 def signal_all(ctx, signals, value, me, n_pes):
     b = getcurrent()
     others = [pe for pe in range(n_pes) if pe != me]

@@ -1,7 +1,5 @@
 """Random calls of the collectives, and what each must give."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from random import Random
 
 import numpy as np
@@ -10,104 +8,11 @@ from greenlet import getcurrent
 from pennympi.compile.bind import parameters
 from pennympi.kernels.algorithm import Algorithm, Limits
 
+from .arrays import Arrays, Held, values
 from .bodies import bound
+from .by_counts import BY_COUNTS, by_counts
 from .device import DTYPES, Launch, Machine
-from .faults import Fault
-from .memory import SCRIBBLE
 from .workspaces import Workspace, launch, small_plan
-
-ARRAY_BYTES = 1 << 16  # of one of a user's arrays
-ARRAYS = 5  # symmetric ones, and as many plain ones
-
-
-class Arrays:
-    """A user's arrays on every PE.  Between two calls all their bytes are SCRIBBLE."""
-
-    def __init__(self, machine: Machine, plain: bool):
-        self.machine = machine
-        self.symmetric = [machine.memory.allocate(ARRAY_BYTES) for _ in range(ARRAYS)]
-        self.plain = [machine.memory.allocate(ARRAY_BYTES, plain=True) for _ in range(ARRAYS)] if plain else []
-        for pe in range(machine.n_pes):
-            for at in self.symmetric + self.plain:
-                self.of(pe, at)[:] = SCRIBBLE
-
-    def of(self, pe: int, at: int) -> np.ndarray:
-        """The bytes of the array at this address."""
-        return self.machine.memory.bytes[pe][at : at + ARRAY_BYTES]
-
-    def draw(self, rng: Random, n: int) -> list[int]:
-        """Addresses of n arrays."""
-        return rng.sample(self.symmetric + self.plain, n)
-
-    def scribble(self, pe: int, at: int) -> None:
-        self.of(pe, at)[:] = SCRIBBLE
-
-    def must_be_scribbled(self, pe: int, at: int) -> None:
-        """Raises Fault if somebody wrote between two calls, but for a PE that gave up."""
-        if not self.machine.patience.gave_up[pe] and (self.of(pe, at) != SCRIBBLE).any():
-            raise Fault(f"an array of PE {pe} was written after the call that it belonged to")
-
-    def must_all_be_scribbled(self) -> None:
-        """The same of all arrays of all PEs."""
-        for pe in range(self.machine.n_pes):
-            for at in self.symmetric + self.plain:
-                self.must_be_scribbled(pe, at)
-
-
-def must_be(found: np.ndarray, wanted: np.ndarray) -> None:
-    """Raises Fault for wrong bytes."""
-    wrong = np.flatnonzero(found != wanted)
-    if len(wrong):
-        raise Fault(f"wrong bytes in an array: {len(wrong)} from byte {wrong[0]} to {wrong[-1]}")
-
-
-@dataclass
-class Held:
-    """What one PE's arrays hold: (address, first byte, data) before a call, and after it."""
-
-    before: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
-    after: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
-    arrays: set[int] = field(default_factory=set)
-
-    def give(self, at: int, low: int, data: np.ndarray) -> None:
-        self.before.append((at, low, np.ascontiguousarray(data).view(np.uint8)))
-        self.arrays.add(at)
-
-    def expect(self, at: int, low: int, data: np.ndarray) -> None:
-        self.after.append((at, low, np.ascontiguousarray(data).view(np.uint8)))
-        self.arrays.add(at)
-
-    def begin(self, arrays: Arrays, pe: int) -> Callable[[], None]:
-        """The moment at which a call begins on this PE."""
-
-        def at_once() -> None:
-            for at in sorted(self.arrays):
-                arrays.must_be_scribbled(pe, at)
-            for at, low, data in self.before:
-                arrays.of(pe, at)[low : low + len(data)] = data
-
-        return at_once
-
-    def end(self, arrays: Arrays, pe: int) -> Callable[[], None]:
-        """The moment at which it is over: right, and nothing else touched; then the arrays are another's."""
-
-        def at_once() -> None:
-            for at in () if arrays.machine.patience.gave_up[pe] else sorted(self.arrays):
-                wanted = np.full(ARRAY_BYTES, SCRIBBLE, np.uint8)
-                for one, low, data in self.before + self.after:
-                    if one == at:
-                        wanted[low : low + len(data)] = data
-                must_be(arrays.of(pe, at), wanted)
-                arrays.scribble(pe, at)
-
-        return at_once
-
-
-def values(rng: Random, n_pes: int, count: int, dtype: str) -> list[np.ndarray]:
-    """Of each PE, count elements whose sums are exact."""
-    item = DTYPES[dtype][0]
-    numbers = np.random.default_rng(rng.getrandbits(32)).integers(0, 100, (n_pes, count))
-    return list(numbers.astype(item))
 
 
 class Collectives:
@@ -137,6 +42,8 @@ def collective(
     plan_number: int = 0,
 ) -> list[list[Launch]]:
     """One call of a row.  plan_number: in the words that describe it, and in nothing else"""
+    if table in BY_COUNTS:
+        return by_counts(machine, table, row, workspace, arrays, limits, rng, number, plan_number)
     n, reduces, place = machine.n_pes, "reduce" in table, machine.place
     dtypes = [d for d in DTYPES if d != "byte" and not row.refuse(place, d, "sum")] if reduces else ["byte"]
     dtype = rng.choice(dtypes)

@@ -239,6 +239,7 @@ class Machine:
         self.warps = rng.choice((1, 2, 4))  # of a block of packets
         self.together = rng.random() < 0.5  # a thread polls the packets of all PEs at once
         self.may_differ, self.told = False, set[int]()  # whether PEs may make different calls; who was told that they did
+        self.told_why = set[int]()  # of counts
         self.alive: dict[Block, None] = {}
         self.patience = Patience(n_pes)
         self.network.gave_up = self.patience.gave_up
@@ -268,9 +269,9 @@ class Machine:
             self.scheduler.wake_all()
 
     def mismatch(self, pe: int) -> None:
-        """A PE has found the message of another call.  Raises Fault where all PEs make the same calls."""
+        """A PE has found another call's message, or another count.  Raises Fault where all PEs make the same calls."""
         if not self.may_differ:
-            raise Fault(f"PE {pe} found another call's message")
+            raise Fault(f"PE {pe} found another call's message, or another count")
         self.told.add(pe)
         self.give_up(pe)
 

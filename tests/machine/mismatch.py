@@ -8,7 +8,9 @@ import numpy as np
 from pennympi.compile.bind import parameters
 from pennympi.kernels.algorithm import Limits
 
-from .calls import Arrays, collective
+from .arrays import Arrays
+from .by_counts import Counts, by_counts
+from .calls import collective
 from .device import Launch, Machine
 from .faults import Fault
 from .memory import EPOCHS
@@ -66,6 +68,41 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, r
         error.add_note(f"{table}/{name} on {network}, {differs}; {place.n_pes} PEs, {others} differ; seed {seed!r}")
         raise
     return bool(machine.told)
+
+
+def run_other_counts(table: str, network: str, seed: str) -> set[int]:
+    """Right calls, and one in which a PE has other counts, or an out that is too small.  Why PEs have refused it.
+
+    Raises Fault for an access outside an object, and as ``run_mismatch``.
+    """
+    rng, row = Random(seed), TABLES[table]["pairwise"]
+    place = place_for(rng, network)
+    n, machine = place.n_pes, Machine(network, place, rng)
+    machine.may_differ, machine.patience.ends, machine.patience.first = True, True, -1
+    limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if n <= 5 else 16384)
+    arrays, workspace = Arrays(machine, network in (POINTER, COPIED)), Workspace(machine, row, limits)
+    odd, more, lacks = rng.randrange(n), rng.choice((-1, 1, 40)), rng.random() < 0.3
+    i, j = (odd, (odd + rng.randrange(1, n)) % n) if rng.random() < 0.5 else ((odd + rng.randrange(1, n)) % n, odd)
+    if table == "reduce_scatterv":
+        j = n - 1  # PEs in front of it have right results
+    changed = {"all_gatherv": lambda a, b: a == i, "reduce_scatterv": lambda a, b: b == j}
+
+    def other(right: Counts) -> Counts:
+        differs = changed.get(table, lambda a, b: (a, b) == (i, j))
+        return [[max(0, c + more) if differs(a, b) else c for b, c in enumerate(one)] for a, one in enumerate(right)]
+
+    for number in range(rng.randrange(3)):
+        issue(machine, by_counts(machine, table, row, workspace, arrays, limits, rng, number))
+    errors = {"lacks": {odd: 1 << 20}} if lacks else {"told": {odd: other}}
+    streams = by_counts(machine, table, row, workspace, arrays, limits, rng, 9, **errors)
+    issue(machine, streams)
+    try:
+        with np.errstate(all="ignore"):
+            machine.run()
+    except Exception as error:
+        error.add_note(f"{table} on {network}, {errors}, {i} to {j}, {more} more; {n} PEs; seed {seed!r}")
+        raise
+    return machine.told_why
 
 
 def issue(machine: Machine, streams: list[list[Launch]]) -> None:

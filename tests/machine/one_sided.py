@@ -13,8 +13,8 @@ from pennympi.kernels.block import EPOCH_BITS
 from pennympi.kernels.exchange import Form
 from pennympi.kernels.rma import by_rooms, on_stream
 
+from .arrays import Arrays, Held, must_be, values
 from .bodies import bound
-from .calls import Arrays, Held, must_be, values
 from .device import Launch, Machine
 from .workspaces import FIRST_EPOCHS, fill
 

@@ -7,10 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from pennympi.kernels import all_gather, all_to_all, allreduce, broadcast, exchange, reduce, reduce_scatter
+from pennympi.kernels import (
+    all_gather,
+    all_gatherv,
+    all_to_all,
+    all_to_allv,
+    allreduce,
+    broadcast,
+    exchange,
+    reduce,
+    reduce_scatter,
+    reduce_scatterv,
+)
 from pennympi.kernels.algorithm import Algorithm, Limits, Place
 
-from .calls import Arrays, Collectives
+from .arrays import Arrays
+from .calls import Collectives
 from .device import Machine
 from .halos import HALOS
 from .network import COPIED, NETWORKS, POINTER
@@ -26,6 +38,9 @@ TABLES: dict[str, Mapping[str, Any]] = {
     "broadcast": broadcast.TABLE,
     "reduce": reduce.TABLE,
     "all_to_all": all_to_all.TABLE,
+    "all_gatherv": all_gatherv.TABLE,
+    "reduce_scatterv": reduce_scatterv.TABLE,
+    "all_to_allv": all_to_allv.TABLE,
     "exchange": exchange.TABLE,
     "one_sided": {name: name for name in ("put", "get", "put_signal")},
     "halo": HALOS,

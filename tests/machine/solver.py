@@ -16,8 +16,8 @@ from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
 from apps.jacobi.sweep.persistent_kernel import persistent_sweeps
 from apps.jacobi.sweep.records import FieldPair, Loop, Neighbours, Pass, Pieces, Rows, Tiles
 
+from .arrays import must_be
 from .bodies import BODIES, bound
-from .calls import must_be
 from .device import Launch, Machine
 
 COLUMNS, WORD_BYTES = 4, 8

@@ -6,7 +6,8 @@ import numpy as np
 
 from pennympi.kernels.algorithm import Limits, Place
 
-from .calls import Arrays, Collectives
+from .arrays import Arrays
+from .calls import Collectives
 from .device import Launch, Machine
 from .network import POINTER
 from .program import TABLES, runs_on

@@ -44,7 +44,14 @@ class Mpi:
         given, received = _message(source), _message(target)
         first = MPI.IN_PLACE if in_place else given
         me = comm.rank
+        sent, taken = case.counts(me, comm.size, source.size // comm.size) if case.counts else ([], [])
         match case.name:
+            case "all_gatherv":
+                return lambda stream: comm.Allgatherv(given[: sent[0]], [received, taken])
+            case "reduce_scatterv":
+                return lambda stream: comm.Reduce_scatter(given[: sum(sent)], received[: taken[0]], sent, by)
+            case "all_to_allv":
+                return lambda stream: comm.Alltoallv([given, sent], [received, taken])
             case "allreduce":
                 return lambda stream: comm.Allreduce(first, received, by)
             case "reduce_scatter":
@@ -54,8 +61,8 @@ class Mpi:
             case "broadcast":
                 return lambda stream: comm.Bcast(given, root)
             case "reduce":
-                sent = given if me != root else first
-                return lambda stream: comm.Reduce(sent, received if me == root else None, by, root)
+                part = given if me != root else first
+                return lambda stream: comm.Reduce(part, received if me == root else None, by, root)
             case "all_to_all":
                 return lambda stream: comm.Alltoall(given, received)
             case "exchange":

@@ -1,5 +1,6 @@
 """NCCL, through nccl4py, with plain buffers or with symmetric windows."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import cupy
@@ -54,6 +55,12 @@ class Nccl:
     def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
         comm = self._comm
         by = getattr(nccl, op.upper()) if case.reduces else None
+        if case.counts:
+            sent, taken = case.counts(self._me, self._n_pes, source.size // self._n_pes)
+            if case.reduces:
+                return lambda stream: self._reduce_parts(source, target, sent, by, stream)
+            sends = [source[: sent[0]]] * self._n_pes if case.name == "all_gatherv" else _parts(source, sent)
+            return lambda stream: self._send_recv_parts(sends, _parts(target, taken), stream)
         match case.name:
             case "allreduce":
                 return lambda stream: comm.allreduce(source, target, by, stream=stream)
@@ -75,7 +82,27 @@ class Nccl:
                 return lambda stream: self._send_recv(source, target, after, before, stream)
         raise ValueError(f"no NCCL call for {case.name}")
 
+    def _send_recv_parts(self, sends: Sequence[Any], takes: Sequence[Any], stream: Any) -> None:
+        """What NCCL's users do in place of collectives by counts."""
+        with nccl.group():
+            for pe, (send, take) in enumerate(zip(sends, takes, strict=True)):
+                if send.size:
+                    self._comm.send(send, pe, stream=stream)
+                if take.size:
+                    self._comm.recv(take, pe, stream=stream)
+
+    def _reduce_parts(self, source: Any, target: Any, counts: Sequence[int], by: Any, stream: Any) -> None:
+        with nccl.group():
+            for pe, part in enumerate(_parts(source, counts)):
+                if part.size:
+                    self._comm.reduce(part, target[: part.size], by, pe, stream=stream)
+
     def _send_recv(self, source: Any, target: Any, to: int, sender: int, stream: Any) -> None:
         with nccl.group():
             self._comm.send(source, to, stream=stream)
             self._comm.recv(target, sender, stream=stream)
+
+
+def _parts(x: Any, counts: Sequence[int]) -> list[Any]:
+    """The packed parts of an array."""
+    return [x[sum(counts[:pe]) : sum(counts[: pe + 1])] for pe in range(len(counts))]

@@ -24,6 +24,11 @@ def calls(team, odd, x, out):
         for op in ("max", "sum") if odd else ("sum", "max"):
             team.reduce_scatter(x, out[: x.size // team.n_pes], op, algorithm="ring")
 
+    counts, sent = [3 + odd] + [3] * (team.n_pes - 1), [5] * team.n_pes
+    received = [5] * team.n_pes
+    if odd:
+        received[0] = 6
+
     return {
         "count": lambda: team.allreduce(x[:-8] if odd else x, algorithm="ring"),
         "dtype": lambda: team.broadcast(x.view(np.int32) if odd else x, algorithm="ring"),
@@ -33,6 +38,10 @@ def calls(team, odd, x, out):
         "plan and eager": plan_or_eager,
         "exchange": lambda: team.exchange(out[: 10 + odd], x[: 10 + odd], team.n_pes - 1 - team.me),
         "set-up": lambda: team.reduce(x, algorithm="direct") if odd else team.allreduce(x, algorithm="ring"),
+        "counts": lambda: team.all_gatherv(x[: counts[team.me]], out, counts),
+        "another count": lambda: team.all_to_allv(x, out, sent, received),
+        "another count on the device": lambda: team.all_gatherv(x, out, np.array(counts)),
+        "no room": lambda: team.all_to_allv(x, out[:9] if odd else out, np.array(sent), np.array(sent)),
         "algorithm": lambda: team.allreduce(x, algorithm="one_shot" if odd else "ring"),
     }
 
@@ -44,6 +53,7 @@ with pennympi.init() as team:
         team.allreduce(x, algorithm=algorithm)
     team.broadcast(x, algorithm="ring")
     team.reduce_scatter(x, out[: 240 // team.n_pes], algorithm="ring")
+    team.all_gatherv(x[:2], out, [2] * team.n_pes)
     os.write(1, f"fault {time.time()}\n".encode())
     call()
 print("done")

@@ -1,0 +1,36 @@
+"""Pairwise AllGatherv: every PE puts its part to each other PE, in as many messages as that part needs.
+
+Source: a loop of MPI sends, with a window of two messages for each pair of PEs.  Each PE sends its part n-1 times, in
+one hop.
+"""
+
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere
+from ..parts import ALONE, EACH, OWN, WORDS, exchange_parts, parts_plan, sending, taking
+from ..records import PE, Parts, Work
+
+
+def pairwise(pe: PE, call: Parts, work: Work):
+    """Each part of out = the src of that PE; in place where src is out: then src is this PE's part of it.
+
+    inbox, outbox, signals: see ``exchange_parts``
+    """
+    send = sending(pe, call, OWN if call.src == call.out else ALONE)
+    exchange_parts(pe, send, taking(pe, call, EACH), work)
+
+
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+    """See ``parts_plan``."""
+    return parts_plan(acc_bytes, place, limits)
+
+
+ALGORITHM = Algorithm(
+    name="pairwise",
+    sentence="every PE puts its part to each other PE, in messages that each pair of PEs counts for itself",
+    needs="none",
+    kernel=pairwise,
+    plan=plan,
+    signals=lambda place: WORDS * place.n_pes,
+    slots=lambda place, limits: place.n_pes,
+    holds=PARTIALS,
+    refuse=anywhere,
+)

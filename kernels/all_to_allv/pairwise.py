@@ -1,0 +1,35 @@
+"""Pairwise all-to-allv: every PE puts each other PE its part, in as many messages as that part needs.
+
+Source: the pairwise exchange of MPI libraries, with a window of two messages for each pair of PEs.  A PE sends each
+part once, in one hop.
+"""
+
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere
+from ..parts import EACH, WORDS, exchange_parts, parts_plan, sending, taking
+from ..records import PE, Parts, Work
+
+
+def pairwise(pe: PE, call: Parts, work: Work):
+    """Each part of out = the part for this PE of that PE's src; out may be src, where counts and starts are alike.
+
+    inbox, outbox, signals: see ``exchange_parts``
+    """
+    exchange_parts(pe, sending(pe, call, EACH), taking(pe, call, EACH), work)
+
+
+def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+    """See ``parts_plan``."""
+    return parts_plan(acc_bytes, place, limits)
+
+
+ALGORITHM = Algorithm(
+    name="pairwise",
+    sentence="every PE puts each other PE its part, in messages that each pair of PEs counts for itself",
+    needs="none",
+    kernel=pairwise,
+    plan=plan,
+    signals=lambda place: WORDS * place.n_pes,
+    slots=lambda place, limits: place.n_pes,
+    holds=PARTIALS,
+    refuse=anywhere,
+)

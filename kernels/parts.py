@@ -1,0 +1,291 @@
+"""Parts of any length from every PE to every other one: what AllGatherv, ReduceScatterv and all-to-allv share.
+
+From each block of a PE to the block of the same index of each other PE goes a chain of messages, which counts for
+itself: a chain with nothing to send costs the others nothing.  Every message begins with the length of the whole part,
+which the receiver compares with its own count, and block 0 sends one even for an empty part: so a count that differs is
+told at once, and a PE that is told writes nothing beyond its own counts.
+
+In a round a block puts one piece to every PE that has one to come, and then takes one from every PE that sends one.  No
+counts can make the PEs wait for one another in a circle: to put in round r a PE waits for what the receiver does in its
+round r-2, or did in the call before; and to take, for what the sender does at the beginning of its round r.
+"""
+
+from typing import NamedTuple
+
+from .algorithm import Limits, Place, Plan, cut
+from .block import (
+    DIFFERS,
+    SENDS,
+    TAKES,
+    block,
+    blocks,
+    copy,
+    fence,
+    put,
+    put_signal,
+    read_epoch,
+    refuse_count,
+    signal,
+    staged,
+    wait,
+    write_epoch,
+)
+from .records import PE, Parts, Work
+from .steps import (
+    VECTOR_BYTES,
+    Slots,
+    block_words,
+    buffer,
+    counted,
+    keep_count,
+    peer,
+    slot_at,
+    slots_in,
+    unsigned,
+    word,
+)
+
+HEAD_BYTES = VECTOR_BYTES  # of a message: the bytes of the whole part; its data follow
+WORDS = 6  # of a block for each PE
+ARRIVED, READ, SENT, TAKEN = 0, 2, 4, 5  # the first of each kind: signals, doubled by parity; counts that this PE keeps
+LEAST_SHARE = 8  # a piece is not smaller than this share of the largest
+SMALL_SHARE = 64  # one below this share of a slot goes in one message with its head
+EACH, OWN, ALONE = 0, 1, 2
+
+
+class Side(NamedTuple):
+    """The parts of one of a call's arrays.
+
+    array:  address;  counts, starts, elem_bytes, item_bytes, piece_bytes: as in ``Parts``; counts 0: all parts are empty
+    whose:  EACH: a part for each PE;  OWN: this PE's, whoever is at the other end;  ALONE: the same, at element 0
+    """
+
+    array: int
+    counts: int
+    starts: int
+    whose: int
+    elem_bytes: int
+    item_bytes: int
+    piece_bytes: int
+
+
+class Part(NamedTuple):
+    """nbytes that begin at an address, or so many bytes behind the start of a part."""
+
+    start: int
+    nbytes: int
+
+
+def sending(pe: PE, call: Parts, whose: int) -> Side:
+    """The side of src; without counts, where they do not fit."""
+    sizes = call.elem_bytes, call.item_bytes, call.piece_bytes
+    side = Side(call.src, call.send_counts, call.send_starts, whose, *sizes)
+    return side if fits(pe, side, call.src_elems, SENDS) else Side(call.src, 0, 0, EACH, *sizes)
+
+
+def taking(pe: PE, call: Parts, whose: int) -> Side:
+    """The side of out; without counts, where they do not fit."""
+    sizes = call.elem_bytes, call.item_bytes, call.piece_bytes
+    side = Side(call.out, call.receive_counts, call.receive_starts, whose, *sizes)
+    return side if fits(pe, side, call.out_elems, TAKES) else Side(call.out, 0, 0, EACH, *sizes)
+
+
+def fits(pe: PE, side: Side, n_elems: int, why: int) -> bool:
+    """Whether all parts lie inside the array; else this PE gives up."""
+    end = 0
+    for k in range(pe.n_pes):
+        count = read_epoch(side.counts, k)
+        start = read_epoch(side.starts, k) if side.starts else end
+        start = 0 if side.whose == ALONE else start
+        end = start + count
+        outside = count < 0 or (count > 0 and (start < 0 or count > n_elems - start))
+        if outside and (side.whose == EACH or k == pe.me):
+            refuse_count(pe.ctx, why, count, n_elems - start, k)
+            return False
+    return True
+
+
+def packed_bytes_before(side: Side, k: int) -> int:
+    """Bytes of the parts in front of part k where they are packed; 0 where nobody asks."""
+    total = 0
+    if side.counts and not side.starts and side.whose != ALONE:
+        for one in range(k):
+            total += read_epoch(side.counts, one)
+    return total * side.elem_bytes
+
+
+def part_of(side: Side, k: int, before_bytes: int) -> Part:
+    """Part k, which begins behind ``before_bytes`` where the parts are packed."""
+    if not side.counts:
+        return Part(side.array, 0)
+    start = read_epoch(side.starts, k) * side.elem_bytes if side.starts else before_bytes
+    start = 0 if side.whose == ALONE else start
+    return Part(side.array + start, read_epoch(side.counts, k) * side.elem_bytes)
+
+
+def own_part(pe: PE, side: Side) -> Part:
+    """This PE's part."""
+    return part_of(side, pe.me, packed_bytes_before(side, pe.me))
+
+
+def size_of_pieces(side: Side, nbytes: int) -> int:
+    """Bytes of the pieces of a part: the blocks share it.  Sender and receiver know nothing but its length."""
+    most = side.piece_bytes
+    least = max(VECTOR_BYTES, most // LEAST_SHARE // VECTOR_BYTES * VECTOR_BYTES)
+    return min(most, max(least, share_of(nbytes)))
+
+
+def share_of(nbytes: int) -> int:
+    """Bytes of a part that each block takes, in whole vectors."""
+    share = (nbytes + blocks() - 1) // blocks()
+    return (share + VECTOR_BYTES - 1) // VECTOR_BYTES * VECTOR_BYTES
+
+
+def piece_of(part: Part, size: int, r: int) -> Part:
+    """Piece r of this block, without bytes if there is none."""
+    start = (block() + r * blocks()) * size
+    return Part(start, max(0, min(size, part.nbytes - start)))
+
+
+def has_more(part: Part, size: int, r: int) -> bool:
+    """Whether this block has pieces behind piece r."""
+    return (block() + (r + 1) * blocks()) * size < part.nbytes
+
+
+def is_sent(piece: Part, r: int) -> bool:
+    """Whether a piece travels: block 0's first one does even if it is empty."""
+    return piece.nbytes > 0 or (r == 0 and block() == 0)
+
+
+def chain_word(work: Work, pe: PE, kind: int, other: int) -> int:
+    """Address of this block's word of a kind for a PE."""
+    return word(block_words(work, WORDS * pe.n_pes), kind * pe.n_pes + other)
+
+
+def inbox_slots(pe: PE, work: Work, number: int) -> Slots:
+    """Slots (n_pes sources,) of the inbox for messages of this number."""
+    return slots_in(work.inbox + buffer(work, number), work.buffer_bytes, pe.n_pes)
+
+
+def outbox_slots(pe: PE, work: Work, number: int) -> Slots:
+    """Slots (n_pes destinations,) of the outbox; that of this PE is scratch."""
+    return slots_in(work.outbox + buffer(work, number), work.buffer_bytes, pe.n_pes)
+
+
+def put_piece(pe: PE, work: Work, to: int, part: Part, piece: Part) -> None:
+    """Send a piece of a part, behind its head."""
+    sent = counted(work, chain_word(work, pe, SENT, to), 0) + 1
+    # Once the message before the last is read, the slots of this one are free, on both PEs, and so are its two words.
+    wait(pe.ctx, chain_word(work, pe, READ + (sent & 1), to), unsigned(work, sent - 2), to)
+    room = slot_at(outbox_slots(pe, work, sent), to)
+    slots, arrived = inbox_slots(pe, work, sent), chain_word(work, pe, ARRIVED + (sent & 1), pe.me)
+    slot, data, source = slot_at(slots, pe.me), room + HEAD_BYTES, part.start + piece.start
+    nbytes = HEAD_BYTES + piece.nbytes
+    write_epoch(room, 0, part.nbytes)
+    if piece.nbytes < slots.nbytes // SMALL_SHARE or source & 3:
+        copy(data, source, piece.nbytes)  # to travel with its head; and, from any byte on, in whole vectors
+    elif staged(pe.ctx, data, source, piece.nbytes, to) == source:
+        put(pe.ctx, slot + HEAD_BYTES, source, piece.nbytes, to)
+        fence(pe.ctx)
+        nbytes = HEAD_BYTES
+    put_signal(pe.ctx, slot, room, nbytes, arrived, sent, to)
+    keep_count(work, chain_word(work, pe, SENT, to), 0, sent)
+
+
+def arrival(pe: PE, work: Work, source: int) -> int:
+    """The number of the message that comes next from a PE."""
+    return counted(work, chain_word(work, pe, TAKEN, source), 0) + 1
+
+
+def await_piece(pe: PE, work: Work, source: int, side: Side, part: Part) -> int:
+    """Wait for the next message of a PE, compare its head; the address of its data."""
+    taken = arrival(pe, work, source)
+    wait(pe.ctx, chain_word(work, pe, ARRIVED + (taken & 1), source), taken, source)
+    slot = slot_at(inbox_slots(pe, work, taken), source)
+    nbytes = read_epoch(slot, 0)
+    if nbytes != part.nbytes:
+        refuse_count(pe.ctx, DIFFERS, nbytes // side.elem_bytes, part.nbytes // side.elem_bytes, source)
+    return slot + HEAD_BYTES
+
+
+def let_go(pe: PE, work: Work, source: int) -> None:
+    """Tell a PE that its message is read."""
+    taken = arrival(pe, work, source)
+    signal(pe.ctx, chain_word(work, pe, READ + (taken & 1), pe.me), unsigned(work, taken), source)
+    keep_count(work, chain_word(work, pe, TAKEN, source), 0, taken)
+
+
+def put_round(pe: PE, send: Side, work: Work, r: int) -> bool:
+    """Put a piece to every PE that has one to come; whether there are more."""
+    more = False
+    before = packed_bytes_before(send, pe.me + (send.whose == EACH))
+    for k in range(1, pe.n_pes):
+        to = peer(pe, k)
+        if send.whose == EACH:
+            before = before if to else 0
+            part = part_of(send, to, before)
+            before += part.nbytes
+        else:
+            part = part_of(send, pe.me, before)
+        size = size_of_pieces(send, part.nbytes)
+        piece = piece_of(part, size, r)
+        if is_sent(piece, r):
+            put_piece(pe, work, to, part, piece)
+        more = more or has_more(part, size, r)
+    return more
+
+
+def take_round(pe: PE, receive: Side, work: Work, r: int) -> bool:
+    """Take a piece from every PE that sends one; whether there are more."""
+    more = False
+    before = packed_bytes_before(receive, pe.me + 1)
+    for k in range(1, pe.n_pes):
+        source = peer(pe, k)
+        before = before if source else 0
+        part = part_of(receive, source, before)
+        before += part.nbytes
+        size = size_of_pieces(receive, part.nbytes)
+        piece = piece_of(part, size, r)
+        if is_sent(piece, r):
+            data = await_piece(pe, work, source, receive, part)
+            copy(part.start + piece.start, data, piece.nbytes)
+            let_go(pe, work, source)
+        more = more or has_more(part, size, r)
+    return more
+
+
+def copy_own(pe: PE, send: Side, receive: Side) -> None:
+    """This PE's part for itself, which all blocks share."""
+    src, dst = own_part(pe, send), own_part(pe, receive)
+    if src.nbytes != dst.nbytes:
+        refuse_count(pe.ctx, DIFFERS, src.nbytes // send.elem_bytes, dst.nbytes // send.elem_bytes, pe.me)
+    nbytes = min(src.nbytes, dst.nbytes)
+    share = share_of(nbytes)
+    start = block() * share
+    if src.start != dst.start and start < nbytes:
+        copy(dst.start + start, src.start + start, min(share, nbytes - start))
+
+
+def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
+    """The part of out for each PE = its part of src for this one; out may be src, where lengths and starts are alike.
+
+    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
+    outbox  (blocks, 2 buffers), a buffer holds (n_pes destinations,) slots
+    signals (blocks, 6, n_pes) words: a source's message is here (2), a destination has read one (2), and what this PE
+            alone counts: messages sent to a PE, and taken from it
+    """
+    r, more = 0, True
+    while more:
+        more = put_round(pe, send, work, r)
+        if r == 0:
+            copy_own(pe, send, receive)
+        later = take_round(pe, receive, work, r)  # in place this piece of src has been sent, or copied to the outbox
+        more = more or later
+        r += 1
+
+
+def parts_plan(acc_bytes: int, place: Place, limits: Limits) -> Plan:
+    """As many blocks as there may be, since nobody knows the counts of all PEs; a piece fills a slot behind its head."""
+    slot_bytes = limits.buffer_bytes // place.n_pes // VECTOR_BYTES * VECTOR_BYTES
+    room = (slot_bytes - HEAD_BYTES) // acc_bytes
+    return Plan(limits.max_blocks, cut(1 << 62, 1, room))

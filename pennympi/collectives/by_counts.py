@@ -1,0 +1,77 @@
+"""What the collectives whose parts have any length share: they run on one PE too, and wherever the counts lie."""
+
+from typing import Any
+
+from ..annotations import Plan
+from ..arrays.dtypes import DType
+from ..arrays.span import Span
+from ..kernels.algorithm import Algorithm, Place
+from ..selection.thresholds import Choose, selector
+from .base import Collective, CollectiveContext, Request
+from .counts import Counts, CountsReader
+
+
+def only(name: str, table: dict[str, Algorithm]) -> Choose:
+    """The ``choose`` of a collective whose table has one row."""
+
+    def best(place: Place, nbytes: int) -> str:
+        return next(iter(table))
+
+    return selector(name, table, best)
+
+
+class ByCounts(Collective):
+    """A collective by counts.  All that a call changes, the length of its arrays too, is among the ``addresses``."""
+
+    address_params = (
+        "out", "src", "send_counts", "send_starts", "receive_counts", "receive_starts", "src_elems", "out_elems",
+        "elem_bytes",
+    )  # fmt: skip
+    moves_bytes = runs_alone = True
+
+    def __init__(self, context: CollectiveContext):
+        super().__init__(context)
+        self._reader = CountsReader(self.backend, self.arrays, self.job.n_pes, self._checked.clear)
+        self._facts = self._facts_and_counts
+
+    def call(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
+        """See ``Collective``.  What a graph has captured it reads whenever it is replayed."""
+        self._reader.begin(self.backend.capture_id(self.backend.stream_handle(stream)) != 0)
+        super().call(algorithm, stream, sms, *args)
+
+    def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
+        """See ``Collective``."""
+        self._reader.begin(True)
+        return super().plan(algorithm, sms, *args)
+
+    def _facts_and_counts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """``SymmetricArrays.facts``, with counts that are lists or tuples of ints."""
+        if self._reader.keeps:
+            return None
+        given, others = [], []
+        for arg in args:
+            if type(arg) in (list, tuple) and all(type(one) is int for one in arg):
+                given.append(tuple(arg))
+                arg = len(arg)
+            others.append(arg)
+        facts = self.arrays.facts(tuple(others))
+        return None if facts is None else (*facts, *given)
+
+    def spans(self, x: Any, out: Any) -> tuple[Span, Span]:
+        """Both arrays.  Raises as ``Backend.span``, ValueError where their dtypes differ."""
+        src, dst = self.backend.span(x, False), self.backend.span(out, True)
+        self.arrays.holds(src), self.arrays.holds(dst)
+        if src.dtype is not dst.dtype:
+            raise ValueError(f"x is of {src.dtype.name} and out of {dst.dtype.name}: give the same dtype")
+        return src, dst
+
+    @staticmethod
+    def request(
+        src: Span, dst: Span, sent: Counts, taken: Counts, text: str, dtype: DType | None = None, op: str = ""
+    ) -> Request:
+        """A checked call.  dtype: of the numbers that are added up"""
+        addresses = (
+            dst.address, src.address, sent.counts, sent.starts, taken.counts, taken.starts, src.count, dst.count,
+            src.dtype.item_bytes,
+        )  # fmt: skip
+        return Request(addresses, 1, dtype or src.dtype, op, False, counts=text)

@@ -1,0 +1,277 @@
+"""Collectives whose parts have any length: random counts against mpi4py and NumPy, bit for bit, and plans replayed."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from on_device import device, to_numpy, write
+from seed import SEED
+
+from pennympi.arrays.dtypes import ALL as DTYPES
+
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
+
+GUARD = 16  # elements around x and out that must stay as they are
+KINDS = {  # (random, from, to, n) -> elements
+    "none": lambda rng, i, j, n: 0,
+    "one": lambda rng, i, j, n: int(i == j == n - 1),
+    "all to one": lambda rng, i, j, n: rng.randrange(3000) if j == n // 2 else 0,
+    "empty PEs": lambda rng, i, j, n: 0 if (i + j) % 2 else rng.randrange(700),
+    "odd": lambda rng, i, j, n: 2 * rng.randrange(500) + 1,
+    "huge": lambda rng, i, j, n: (3 << 20) // n // n + rng.randrange(99),
+}
+MOVED = ("bfloat16", "float64", "int8", "complex128", "bool")
+REDUCED = (
+    ("bfloat16", "sum"),
+    ("float32", "avg"),
+    ("float16", "sum"),
+    ("int64", "max"),
+    ("uint8", "sum"),
+    ("float64", "prod"),
+)
+NUMBERS = {"bool": 2, "int8": 100, "uint8": 100}
+
+
+def shared(team, what):
+    """Random numbers, the same on every PE."""
+    return random.Random(f"{team.comm.bcast(SEED)}/{what}/{team.n_pes}")
+
+
+def given(name, rng, count):
+    """Elements of a dtype, whose sums are not exact in floats."""
+    numbers = np.random.default_rng(rng.getrandbits(48))
+    whole = name in NUMBERS or DTYPES[name].kind in "iu"
+    values = numbers.integers(0, NUMBERS.get(name, 1 << 20), count) if whole else numbers.standard_normal(count)
+    return values.astype(DTYPES[name].numpy)
+
+
+class Room:
+    """An array of the device inside a larger one: which, and where it begins, is drawn; the rest must stay as it is."""
+
+    def __init__(self, team, rng, dtype, count, symmetric=()):
+        self.low_bytes = GUARD * dtype.item_bytes + rng.choice((0, 0, 1, 2, 4, 8))  # arrays may begin at any byte
+        canary = np.full(self.low_bytes + (count + GUARD) * dtype.item_bytes, 0x5A, np.uint8)
+        self.whole = device(team, canary)
+        if symmetric:
+            self.whole = symmetric[0][: len(canary)]
+            write(self.whole, canary)
+        self.dtype = dtype
+        self.x = self.whole[self.low_bytes :][: count * dtype.item_bytes].view(dtype.numpy)
+
+    def hold(self, values):
+        """Whether it has these elements, (start, values) each, and nothing else was written."""
+        wanted = np.full(len(self.whole), 0x5A, np.uint8)
+        for start, one in values:
+            at = self.low_bytes + start * self.dtype.item_bytes
+            wanted[at : at + one.nbytes] = np.ascontiguousarray(one).view(np.uint8)
+        return to_numpy(self.whole).tobytes() == wanted.tobytes()
+
+
+def starts_of(counts, rng, packed):
+    """Where parts begin: one behind the other, or in any order and with gaps."""
+    order, starts, end = list(range(len(counts))), [0] * len(counts), 0
+    if not packed:
+        rng.shuffle(order)
+    for k in order:
+        starts[k] = end + (0 if packed else rng.randrange(4))
+        end = starts[k] + counts[k]
+    return starts, end
+
+
+def in_words(team, rng, *numbers):
+    """Counts or displacements as a list, a tuple, or an array of the device."""
+    kind = rng.randrange(3)
+    return [one if kind == 0 else tuple(one) if kind == 1 else device(team, np.array(one, np.int64)) for one in numbers]
+
+
+@pytest.fixture(scope="module")
+def symmetric(team):
+    """Bytes of the symmetric heap: of x, and of out."""
+    both = [team.empty(5 << 20, "uint8") for _ in range(2)]
+    yield both
+    for one in both:
+        team.free(one)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", MOVED)
+def test_all_to_allv(team, symmetric, name, kind):
+    """Against Alltoallv of the same bytes."""
+    rng, n, me, dtype = shared(team, f"{name} {kind}"), team.n_pes, team.me, DTYPES[name]
+    counts = [[KINDS[kind](rng, i, j, n) for j in range(n)] for i in range(n)]
+    data = [given(name, rng, sum(one)) for one in counts][me]
+    own = random.Random(f"{SEED}/{me}/{name}/{kind}")
+    for packed in (True, False):
+        sent, taken = counts[me], [one[me] for one in counts]
+        (sends, x_count), (takes, out_count) = starts_of(sent, own, packed), starts_of(taken, own, packed)
+        heap = kind == "odd" and packed
+        x, out = (
+            Room(team, own, dtype, count, symmetric[k : k + 1] if heap else ())
+            for k, count in enumerate((x_count, out_count))
+        )
+        values, wanted = np.zeros(x_count, dtype.numpy), np.full(out_count, 0, dtype.numpy)
+        ends = np.cumsum([0, *sent])
+        for pe in range(n):
+            values[sends[pe] : sends[pe] + sent[pe]] = data[ends[pe] : ends[pe + 1]]
+        write(x.x, values)
+        words = in_words(team, own, sent, taken, sends, takes)
+        returned = team.all_to_allv(x.x, out.x, *(words[:2] if packed else words))
+        item = dtype.item_bytes
+        team.comm.Alltoallv(
+            [values.view(np.uint8), [item * one for one in sent], [item * one for one in sends], MPI.BYTE],
+            [wanted.view(np.uint8), [item * one for one in taken], [item * one for one in takes], MPI.BYTE],
+        )
+        right = out.hold([(takes[pe], wanted[takes[pe] : takes[pe] + taken[pe]]) for pe in range(n)])
+        assert all(team.comm.allgather(right and returned is out.x and x.hold([(0, values)]))), (packed, counts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", MOVED)
+def test_all_gatherv(team, name, kind):
+    """Against Allgatherv of the same bytes, out of place and in place."""
+    rng, n, me, dtype = shared(team, f"{name} {kind}"), team.n_pes, team.me, DTYPES[name]
+    counts = [KINDS[kind](rng, i, (i + 1) % n if kind == "all to one" else i, n) for i in range(n)]
+    values = [given(name, rng, one) for one in counts][me]
+    own = random.Random(f"{SEED}/{me}/{name}/{kind}")
+    for packed, in_place in ((True, ""), (False, ""), (False, "IN_PLACE"), (True, "IN_PLACE"), (False, "part")):
+        takes, out_count = starts_of(counts, own, packed)
+        x, out = Room(team, own, dtype, counts[me]), Room(team, own, dtype, out_count)
+        part = out.x[takes[me] : takes[me] + counts[me]]
+        write(part if in_place else x.x, values)
+        words = shared(team, f"{name} {kind} {packed} {in_place}")  # all PEs give counts in the same way
+        in_counts, displacements = in_words(team, words, counts, takes)
+        if in_place == "part":
+            in_counts, displacements = counts, takes
+        where = {} if packed else {"displacements": displacements}
+        team.all_gatherv(MPI.IN_PLACE if in_place == "IN_PLACE" else part if in_place else x.x, out.x, in_counts, **where)
+        wanted, item = np.zeros(out_count, dtype.numpy), dtype.item_bytes
+        sizes, at = [item * one for one in counts], [item * one for one in takes]
+        team.comm.Allgatherv([values.view(np.uint8), MPI.BYTE], [wanted.view(np.uint8), sizes, at, MPI.BYTE])
+        right = out.hold([(takes[pe], wanted[takes[pe] : takes[pe] + counts[pe]]) for pe in range(n)])
+        assert all(team.comm.allgather(right)), (packed, in_place, counts)
+
+
+def reduced(rows, name, op):
+    """op over the rows, one after the other, in the type of partials, rounded once."""
+    dtype = DTYPES[name]
+    partial = np.float32 if dtype.acc_bytes != dtype.item_bytes else dtype.numpy.type
+    total = rows[0].astype(partial)
+    for row in rows[1:]:
+        by = {"sum": np.add, "avg": np.add, "max": np.maximum, "prod": np.multiply}[op]
+        total = by(total, row.astype(partial))
+    return (total / partial(len(rows)) if op == "avg" else total).astype(dtype.numpy)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "op"), REDUCED)
+def test_reduce_scatterv(team, name, op, kind):
+    """The order of the PEs gives the same bits as NumPy, out of place and in place."""
+    rng, n, me, dtype = shared(team, f"{name} {op} {kind}"), team.n_pes, team.me, DTYPES[name]
+    counts = [KINDS[kind](rng, n - 1, j, n) for j in range(n)]
+    rows = [given(name, rng, sum(counts)) for _ in range(n)]
+    own = random.Random(f"{SEED}/{me}/{name}/{kind}")
+    low, wanted = sum(counts[:me]), reduced(rows, name, op)
+    wanted = wanted[low : low + counts[me]]
+    x, out = Room(team, own, dtype, sum(counts)), Room(team, own, dtype, counts[me])
+    write(x.x, rows[me])
+    (words,) = in_words(team, rng, counts)
+    team.reduce_scatterv(x.x, out.x, words, op=op)
+    right = out.hold([(0, wanted)]) and x.hold([(0, rows[me])])
+    team.reduce_scatterv(x.x, x.x[low : low + counts[me]], counts, op=op)
+    right = right and x.hold([(0, rows[me]), (low, wanted)])
+    assert all(team.comm.allgather(bool(right))), counts
+
+
+def test_complex_numbers_and_bools(team):
+    """They are added up as their numbers, and counted as elements."""
+    n, me = team.n_pes, team.me
+    counts = [2 * pe + 1 for pe in range(n)]
+    low = sum(counts[:me])
+    for values, op, by in (
+        (np.arange(sum(counts)) * (1 + 1j) + me, "sum", lambda x: x.sum(axis=0)),
+        (np.arange(sum(counts)) % n == me, "max", lambda x: x.any(axis=0)),
+    ):
+        x, out = device(team, values), device(team, np.zeros(counts[me], values.dtype))
+        team.reduce_scatterv(x, out, counts, op=op)
+        wanted = by(np.array(team.comm.allgather(values)))[low : low + counts[me]]
+        assert all(team.comm.allgather(bool((to_numpy(out) == wanted).all())))
+
+
+def test_all_to_allv_in_place(team):
+    """PEs swap parts of the same length; counts on the host and on the device, packed or not."""
+    rng, n, me = shared(team, "in place"), team.n_pes, team.me
+    for packed in (True, False):
+        counts = [[rng.choice((0, 1, 77, 200_000 // n)) for _ in range(n)] for _ in range(n)]
+        counts = [[counts[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
+        takes, size = starts_of(counts[me], rng, packed)
+        out = Room(team, rng, DTYPES["float32"], size)
+        parts = [np.arange(counts[me][pe], dtype=np.float32) + 1000 * me + pe for pe in range(n)]
+        for pe in range(n):
+            write(out.x[takes[pe] : takes[pe] + counts[me][pe]], parts[pe])
+        words, where = in_words(team, random.Random(me), counts[me], takes)
+        team.all_to_allv(MPI.IN_PLACE, out.x, None, words, None, None if packed else where)
+        wanted = [np.arange(counts[me][pe], dtype=np.float32) + 1000 * pe + me for pe in range(n)]
+        assert all(team.comm.allgather(out.hold(list(zip(takes, wanted, strict=True))))), (packed, counts)
+
+
+@pytest.mark.parametrize("sms", [None, 3])
+def test_a_plan_is_replayed_with_other_counts(team, sms):
+    """Which lie on the device: out has room for the most; now and then nobody has anything, or a PE comes late."""
+    rng, n, me, most = shared(team, "replay"), team.n_pes, team.me, 500
+    x, out = (device(team, np.zeros(n * most, np.int32)) for _ in range(2))
+    gathered, summed = device(team, np.zeros(n * most, np.int32)), device(team, np.zeros(most, np.int32))
+    words = [device(team, np.zeros(n, np.int64)) for _ in range(3)]
+    plans = [
+        team.plan_all_to_allv(x, out, words[0], words[1], sms=sms),
+        team.plan_all_gatherv(x, gathered, words[2], sms=sms),
+        team.plan_reduce_scatterv(x, summed, words[2], sms=sms),
+    ]
+    for step in range(12):
+        counts = [[0 if step % 5 == 4 else rng.randrange(most + 1) for _ in range(n)] for _ in range(n)]
+        numbers = [np.arange(n * most, dtype=np.int32) * (pe + 1) + step for pe in range(n)]
+        write(x, numbers[me])
+        taken = [one[me] for one in counts]
+        for array, values in zip(words, (counts[me], taken, counts[0]), strict=True):
+            write(array, np.array(values, np.int64))
+        if (step + me) % 4 == 0:
+            time.sleep(random.random() / 300)
+        for plan in plans:
+            plan(team.stream() if step % 2 else None)
+        team.synchronize()
+        parts = [numbers[pe][sum(counts[pe][:me]) :][: taken[pe]] for pe in range(n)]
+        wanted = np.concatenate(parts), np.concatenate([numbers[pe][: counts[0][pe]] for pe in range(n)])
+        total = np.sum(numbers, axis=0, dtype=np.int32)[sum(counts[0][:me]) :][: counts[0][me]]
+        found = zip((out, gathered, summed), (*wanted, total), strict=True)
+        assert all(team.comm.allgather([bool((to_numpy(a)[: len(b)] == b).all()) for a, b in found])), step
+
+
+def test_back_to_back(team):
+    """Calls of all three, and of others, without a synchronization, by PEs of different speeds."""
+    rng, own, n, me = shared(team, "back to back"), random.Random(f"{SEED}/{team.me}"), team.n_pes, team.me
+    checks = []
+    for step in range(60):
+        counts = [[rng.choice((0, 3, 40, 9000 // n)) for _ in range(n)] for _ in range(n)]
+        numbers = [np.arange(sum(map(sum, counts)), dtype=np.float32) % 1000 + pe for pe in range(n)]
+        if own.randrange(8) == 0:
+            time.sleep(own.random() / 500)
+        x, taken, c = device(team, numbers[me]), [one[me] for one in counts], counts[0]
+        match step % 4:
+            case 0:
+                out = device(team, np.zeros(sum(taken), np.float32))
+                team.all_to_allv(x, out, counts[me], taken)
+                wanted = np.concatenate([numbers[pe][sum(counts[pe][:me]) :][: taken[pe]] for pe in range(n)])
+            case 1:
+                out = device(team, np.zeros(sum(c), np.float32))
+                team.all_gatherv(x[: c[me]], out, c)
+                wanted = np.concatenate([numbers[pe][: c[pe]] for pe in range(n)])
+            case 2:
+                out = device(team, np.zeros(c[me], np.float32))
+                team.reduce_scatterv(x[: sum(c)], out, c)
+                wanted = np.sum(numbers, axis=0)[sum(c[:me]) :][: c[me]]
+            case _:
+                out, wanted = team.allreduce(x), np.sum(numbers, axis=0)
+        checks.append((out, wanted))
+    team.synchronize()
+    assert all(team.comm.allgather([bool((to_numpy(out) == wanted).all()) for out, wanted in checks]))

@@ -1,0 +1,114 @@
+"""Bad counts and displacements: one clear error, before anything is sent; the team stays usable."""
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from on_device import device, same, to_numpy
+
+pytestmark = pytest.mark.mpi
+COUNT = 6  # elements of each part
+
+
+@pytest.fixture
+def refused(team):
+    """A function that asserts that a call, and its plan, raise."""
+
+    def check(error, match, name, *args, **named):
+        for call in (getattr(team, name), getattr(team, f"plan_{name}")):
+            with pytest.raises(error, match=match) as caught:
+                call(*args, **named)
+            assert "\n" not in str(caught.value)
+
+    return check
+
+
+def arrays(team):
+    """x and out for parts of COUNT elements, and such a part."""
+    x, out = (device(team, np.arange(team.n_pes * COUNT, dtype=np.float32) + k) for k in range(2))
+    return x, out, device(team, np.zeros(COUNT, np.float32))
+
+
+def test_bad_counts(team, refused):
+    x, out, part = arrays(team)
+    n, before = team.n_pes, to_numpy(out)
+    right = [COUNT] * n
+    for counts, error, match in (
+        (right[1:], ValueError, f"counts has {n - 1} numbers: give one for each of the {n} PEs"),
+        ([*right[1:], 1.0], TypeError, r"counts\[\d+\] is 1.0, and not an int"),
+        ([*right[1:], True], TypeError, "and not an int"),
+        ([-1, *right[1:]], ValueError, r"counts\[0\] is -1: give the number of elements, 0 or more"),
+        ([1 << 62, *right[1:]], ValueError, "which no array has"),
+        (None, TypeError, "give a sequence of ints, or an int64 array"),
+        ("6" * n, TypeError, "give a sequence of ints"),
+        (device(team, np.array(right, np.int32)), ValueError, "of int32: give .* of int64"),
+        (device(team, np.array([*right, 0])), ValueError, "one for each PE"),
+    ):
+        refused(error, match, "all_gatherv", part, out, counts)
+        refused(error, match, "reduce_scatterv", x, part, counts)
+        refused(error, match, "all_to_allv", x, out, right, counts)
+        if counts is not None:
+            refused(error, match, "all_to_allv", x, out, counts, right)
+    refused(TypeError, "send_counts is None", "all_to_allv", x, out, None, right)
+    assert same(out, before)
+    team.all_to_allv(x, out, right, right)
+    team.all_gatherv(part, out, right)
+    team.reduce_scatterv(x, part, right)
+    team.synchronize()
+
+
+def test_parts_that_do_not_fit(team, refused):
+    x, out, part = arrays(team)
+    n, me, before = team.n_pes, team.me, to_numpy(out)
+    right, starts = [COUNT] * n, [COUNT * pe for pe in range(n)]
+    refused(ValueError, "give a larger array, or smaller counts", "all_gatherv", part, out[:-1], right)
+    refused(ValueError, "give a larger array", "all_to_allv", x[:-1], out, right, right)
+    refused(ValueError, "give a larger array", "all_to_allv", x, out, right, right, None, [*starts[:-1], starts[-1] + 1])
+    refused(ValueError, f"x has {COUNT - 1} elements and counts.{me}. is {COUNT}", "all_gatherv", part[1:], out, right)
+    refused(ValueError, "out .*this PE's part", "reduce_scatterv", x, part[1:], right)
+    if n > 1:
+        refused(ValueError, "set them apart", "all_to_allv", x, out, right, right, None, [0, COUNT - 1, *starts[2:]])
+        refused(ValueError, "set them apart", "all_gatherv", part, out, right, [1, 0, *starts[2:]])
+    others = [COUNT - (pe == me) for pe in range(n)]
+    refused(ValueError, "a PE sends itself what it takes", "all_to_allv", x, out, right, others)
+    team.all_to_allv(x, out, [0] * n, [0] * n, [10**9] * n, None)  # where an empty part begins nobody asks
+    words = device(team, np.array([0] * n))
+    team.all_to_allv(x, out, words, words, device(team, np.array([10**9] * n)), words)
+    assert same(out, before)
+
+
+def test_places_and_dtypes(team, refused):
+    x, out, part = arrays(team)
+    n, me = team.n_pes, team.me
+    right, words = [COUNT] * n, device(team, np.array([COUNT] * n))
+    where = [COUNT * pe for pe in range(n)]
+    refused(TypeError, "on the device and displacements on the host", "all_gatherv", part, out, words, where)
+    refused(TypeError, "on the host and displacements on the device", "all_gatherv", part, out, right, words)
+    refused(ValueError, "give the same dtype", "all_to_allv", x, out.view(np.int32), right, right)
+    own = out[me * COUNT : (me + 1) * COUNT]
+    team.all_gatherv(own, out, right)  # in place
+    refused(ValueError, "pass MPI.IN_PLACE", "all_gatherv", own, out, words)
+    refused(ValueError, "pass MPI.IN_PLACE", "all_to_allv", out, out, right, right)
+    refused(ValueError, "pass None as send_counts", "all_to_allv", MPI.IN_PLACE, out, right, right)
+    refused(ValueError, "pass a copy", "reduce_scatterv", x, x[me * COUNT : (me + 1) * COUNT], words)
+    refused(ValueError, "op 'SUM' is not", "reduce_scatterv", x, part, right, "SUM")
+    refused(ValueError, "use auto, pairwise", "all_gatherv", part, out, right, algorithm="ring")
+    if n > 1:
+        refused(ValueError, "x and out overlap", "all_gatherv", out[1 : 1 + COUNT], out, right)  # of no PE
+
+
+def test_many_counts(team):
+    """The words of counts on the host are given back, but for those of plans, and never while a call needs them."""
+    n, me = team.n_pes, team.me
+    x, out = device(team, np.arange(n * 1200)), device(team, np.zeros(1200, np.int64))
+    reader = team._all_to_allv._reader
+    plan = team.plan_all_to_allv(x, out, [1] * n, [1] * n)
+    for total in range(2, 1200):
+        counts = [[total % n if pe == other else total // n for other in range(n)] for pe in range(n)]
+        starts = [sum(counts[me][pe + 1 :]) for pe in range(n)]  # the last part first: words of their own
+        team.all_to_allv(x, out, counts[me], counts[me], None, starts)
+        found, wanted = to_numpy(out), [sum(counts[pe][:me]) for pe in range(n)]
+        for pe, count in enumerate(counts[me]):
+            assert (found[starts[pe] :][:count] == np.arange(wanted[pe], wanted[pe] + count)).all(), total
+        assert len(reader._held) - len(reader._kept) <= 1025
+    plan()
+    assert to_numpy(out)[:n].tolist() == [me] * n

@@ -1,0 +1,145 @@
+"""Random calls of the collectives whose parts have any length."""
+
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+
+from pennympi.kernels.algorithm import Algorithm, Limits
+
+from .arrays import Arrays, Held, values
+from .device import DTYPES, Launch, Machine
+from .workspaces import Workspace, fill, launch, small_plan
+
+BY_COUNTS = ("all_gatherv", "reduce_scatterv", "all_to_allv")
+GAP_ELEMS = 3  # at most, between parts that are not packed
+Counts = list[list[int]]  # [i][j]: elements that PE i has for PE j
+
+
+def drawn(table: str, rng: Random, n: int) -> Counts:
+    """Counts: equal ones, none, all to one PE, or any."""
+    most = rng.choice((1, 20, 120))
+    kind = rng.choice(("any", "any", "many zeros", "one PE", "equal"))
+    one = rng.randrange(n)
+    counts = [[rng.randint(0, most) for _ in range(n)] for _ in range(n)]
+    for i in range(n):
+        for j in range(n):
+            if (kind == "many zeros" and rng.random() < 0.7) or (kind == "one PE" and j != one):
+                counts[i][j] = 0
+            if kind == "equal":
+                counts[i][j] = most
+    if table == "all_gatherv":
+        return [[row[0]] * n for row in counts]
+    return [counts[0]] * n if table == "reduce_scatterv" else counts
+
+
+def starts_of(counts: list[int], rng: Random, packed: bool) -> list[int]:
+    """Where each part begins: one behind the other, or in any order and with gaps."""
+    order, starts, end = list(range(len(counts))), [0] * len(counts), 0
+    if not packed:
+        rng.shuffle(order)
+    for k in order:
+        starts[k] = end + (0 if packed else rng.randint(0, GAP_ELEMS))
+        end = starts[k] + counts[k]
+    return starts
+
+
+def end_of(starts: list[int], counts: list[int]) -> int:
+    """Elements that an array of these parts has."""
+    return max(start + count for start, count in zip(starts, counts, strict=True))
+
+
+class Words:
+    """Counts and starts on a PE's device, which are overwritten when the call has ended."""
+
+    def __init__(self, machine: Machine, pe: int):
+        self._machine, self._pe, self._held = machine, pe, list[tuple[int, list[int]]]()
+
+    def address(self, values: list[int]) -> int:
+        at = self._machine.memory.allocate(8 * len(values), plain=True)
+        self._held.append((at, values))
+        return at
+
+    def set(self) -> None:
+        for at, numbers in self._held:
+            fill(self._machine, self._pe, at, numbers)
+
+    def scribble(self) -> None:
+        for at, numbers in self._held:
+            fill(self._machine, self._pe, at, [-1] * len(numbers))
+
+
+def by_counts(
+    machine: Machine,
+    table: str,
+    row: Algorithm,
+    workspace: Workspace,
+    arrays: Arrays,
+    limits: Limits,
+    rng: Random,
+    number: int,
+    plan_number: int = 0,
+    told: dict[int, Callable[[Counts], Counts]] | None = None,
+    lacks: dict[int, int] | None = None,
+) -> list[list[Launch]]:
+    """One call.  told: what a PE is told in place of the right counts;  lacks: by how much a PE's out is too small"""
+    n, reduces = machine.n_pes, table == "reduce_scatterv"
+    dtype = rng.choice([name for name in DTYPES if name != "byte"]) if reduces else "byte"
+    item = DTYPES[dtype][0].itemsize
+    elem = item if reduces else rng.choice((1, 2, 8, 16))
+    right, packed, in_place = drawn(table, rng, n), rng.random() < 0.5, rng.random() < 0.4
+    if table == "all_to_allv" and in_place:  # what two PEs swap has one length
+        right = [[right[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
+    plan = small_plan(machine, row, 1, dtype, limits, rng)
+    words = f"{table} of parts of {dtype} x {elem}, by {row.name}, plan {plan_number}"
+    x = values(rng, n, sum(right[0]), dtype)
+    data = [[np.frombuffer(rng.randbytes(elem * count), np.uint8) for count in one] for one in right]
+    streams = []
+    for pe in range(n):
+        counts = told[pe](right) if told and pe in told else right
+        held, device, (src, out) = Held(), Words(machine, pe), arrays.draw(rng, 2)
+        sent, taken = counts[pe], [one[pe] for one in counts]
+        if table == "all_gatherv":
+            sent = taken
+        if reduces:
+            taken = sent
+        sends, takes = starts_of(sent, rng, packed or reduces), starts_of(taken, rng, packed)
+        if reduces:
+            takes = sends
+        elif table == "all_gatherv" or in_place:
+            sends = takes
+        if table == "all_to_allv":
+            src = out if in_place else src
+            for j in range(n):
+                held.give(src, sends[j] * elem, data[pe][j][: sent[j] * elem])
+                held.expect(out, takes[j] * elem, data[j][pe][: taken[j] * elem])
+            src_elems, out_elems = end_of(sends, sent), end_of(takes, taken)
+        elif reduces:
+            held.give(src, 0, x[pe])
+            low, high = sends[pe], sends[pe] + sent[pe]
+            total = sum(one.astype(DTYPES[dtype][1]) for one in x)[low:high].astype(x[0].dtype)
+            at = src + low * elem if in_place else out
+            held.expect(src if in_place else out, at - (src if in_place else out), total)
+            out, src_elems, out_elems = at, sum(sent), sent[pe]
+        else:
+            held.give(out if in_place else src, takes[pe] * elem if in_place else 0, data[pe][pe])
+            for j in range(n):
+                held.expect(out, takes[j] * elem, data[j][j])
+            src_elems, out_elems = taken[pe], end_of(takes, taken)
+            if in_place:
+                src, src_elems = out, out_elems
+        packed_too = packed and rng.random() < 0.5  # then the kernel finds the starts itself
+        args = {
+            "out": out, "src": src, "src_elems": src_elems, "elem_bytes": elem, "n_elems": 0,
+            "out_elems": out_elems - (lacks or {}).get(pe, 0),
+            "send_counts": device.address(sent), "receive_counts": device.address(taken),
+            "send_starts": 0 if packed_too or reduces else device.address(sends),
+            "receive_starts": 0 if packed_too else device.address(takes),
+        }  # fmt: skip
+        what = f"call {number} ({table} by {row.name}, {right}, {elem} bytes, {plan.blocks} x {plan.piece_elems})"
+        one = launch(machine, what, row, workspace, plan, limits, dtype, pe, words, **args)
+        begin, end = held.begin(arrays, pe), held.end(arrays, pe)
+        one.begin = lambda begin=begin, device=device: (begin(), device.set())
+        one.end = lambda end=end, device=device: (end(), device.scribble())
+        streams.append([one])
+    return streams
