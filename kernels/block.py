@@ -21,6 +21,8 @@ which each thread calls for itself.  Four rules keep a kernel right on both devi
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from .records import Lines
+
 _Primitive = TypeVar("_Primitive", bound=Callable[..., Any])
 POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
 EPOCH_BITS = 46  # of the number of a round; the signature of the call lies above it, below POISON
@@ -158,6 +160,11 @@ def finish_merge(ctx: int, dst: int, part: int, other: int, count: int) -> None:
 def put(ctx: int, dst: int, src: int, nbytes: int, pe: int) -> None:
     """Write ``nbytes`` from local ``src`` to the instance of ``dst`` on ``pe``.  Where no pointer reaches ``pe``,
     src is read later: until the next ``fence``, or until ``pe`` is known to have the data, it stays as it is."""
+
+
+@_primitive
+def put_lines(ctx: int, dst: int, src: int, lines: Lines, pe: int) -> None:
+    """Write lines of a box at local ``src`` to the box at ``dst`` on ``pe``: this PE, or one that a pointer reaches."""
 
 
 @_primitive

@@ -83,6 +83,43 @@ class Rooms(NamedTuple):
     counter: int
 
 
+class Lines(NamedTuple):
+    """Lines ``first`` .. ``stop - 1`` of a box of bytes: planes of ``rows`` lines of ``nbytes`` each.
+
+    dst_plane_bytes, dst_row_bytes: from one plane, and from one line of a plane, to the next in the destination
+    src_plane_bytes, src_row_bytes: in the source
+    """
+
+    rows: int
+    nbytes: int
+    dst_plane_bytes: int
+    dst_row_bytes: int
+    src_plane_bytes: int
+    src_row_bytes: int
+    first: int
+    stop: int
+
+
+class Halo(NamedTuple):
+    """The messages of a halo exchange, and the memory that they go through.
+
+    me:          this PE's number
+    messages:    rows of words, one for each message (kernels/halo/message.py);  n_messages: of them
+    pieces:      parts that a message is cut into
+    inbox:       (2, inbox_bytes) bytes that neighbours write;  outbox: (inbox_bytes,), which only this PE writes
+    signals:     words that neighbours set to epochs
+    """
+
+    me: int
+    messages: int
+    n_messages: int
+    pieces: int
+    inbox: int
+    outbox: int
+    signals: int
+    inbox_bytes: int
+
+
 class Work(NamedTuple):
     """The workspace of an algorithm on this PE.
 

@@ -123,6 +123,9 @@ class Backend(Protocol):
     def capture_id(self, handle: int) -> int:
         """A number that names the graph capture under way on the stream; 0 where none is."""
 
+    def follow(self, stream: int, other: int) -> None:
+        """Make a stream wait for all that the other one holds now (handles); also in a graph capture."""
+
     def synchronize(self, stream: Any) -> None:
         """Wait until the stream (None: the whole device) has run.  Raises PeerTimeout."""
 

@@ -1,7 +1,7 @@
 """Team: the PEs of a communicator, and everything that they can do together."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, get_args
 from weakref import WeakSet
 
@@ -18,6 +18,8 @@ from .collectives.exchange import Exchange
 from .compile.options import LaunchBounds
 from .compile.side_by_side import order_of
 from .errors import NotInitialized, Unsupported
+from .grid.given import agreed_decomposition
+from .grid.grid import Grid
 from .job.forked import leave_mpi_to_the_parent
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
@@ -69,6 +71,7 @@ class Team(Collectives):
         self._rma = OneSided(backend, job, self._arrays)
         self._exchange = Exchange(backend, job, guard, self._arrays, self._rma)
         context = CollectiveContext(backend, job, guard, self._arrays, self.place, self._workspaces, sms)
+        self._context = context
         super().__init__(context, selection)
         _open.add(self)
 
@@ -238,6 +241,25 @@ class Team(Collectives):
         """
         self._guard.check_open()
         self._exchange.call(recv, send, pe, form, self._backend.stream_handle(stream), stream)
+
+    # Grids -----------------------------------------------------------------------------
+    def grid(
+        self,
+        shape: Shape,
+        dims: Shape | None = None,
+        periodic: bool | Sequence[bool] = False,
+        halo: Shape = 1,
+    ) -> Grid:
+        """A Cartesian grid of one to three dimensions, cut into a part for each PE.  Collective.
+
+        shape:    points of the whole grid, by dimension; the last dimension is contiguous
+        dims:     PEs by dimension, a 0 leaves one open, as MPI.Compute_dims; None: those that send the fewest points
+        periodic: whether the last point lies beside the first; for all dimensions, or by dimension, as is
+        halo:     points that a PE keeps of each neighbour's
+        Raises on every PE TypeError, ValueError (no such grid; PEs differ).
+        """
+        self._guard.check_open()
+        return Grid(self._context, self._rma, agreed_decomposition(self._job, self.place, shape, dims, periodic, halo))
 
     # Kernels, and what the PEs know of one another ----------------------------------------
     def kernel(

@@ -1,9 +1,8 @@
 """What every collective needs on the host side: checked calls, workspaces, prepared launches and plans."""
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple
 
 from ..annotations import Plan
 from ..arrays.dtypes import DType, is_int
@@ -20,6 +19,7 @@ from ..kernels.rma.on_stream import put_bytes
 from ..memory.symmetric import SymmetricArrays
 from ..memory.workspace import Workspaces
 from ..selection.thresholds import BYTE
+from .persistent import plan_of
 
 MOST_KINDS = 1024  # of calls of one collective whose launches are kept ready
 BLOCK_BYTES = 16384  # a block of a team of one PE copies at least this
@@ -187,29 +187,8 @@ class Collective:
         number = self._guard.next_plan()
         self._enter(f"plan_{self._describe(request)}, plan {number}")
         algorithm = self.algorithm_of_plan(request, algorithm)
-        run, blocks, workspace, text, release = self._prepare(request, algorithm, sms, number)
-        addresses, enter = request.addresses, self._enter  # until the plan ends
-        handle_of, run_in_order = self.backend.stream_handle, self._run_in_order
-
-        def plan(stream: Any = None) -> None:
-            """Run in stream order.  Collective."""
-            enter(text)
-            handle = handle_of(stream)
-            if blocks:
-                run_in_order(run, addresses, handle, stream, blocks, workspace)
-            else:
-                run(*addresses, handle)
-
-        def end(refuse: Callable[[str], NoReturn]) -> None:
-            nonlocal enter
-            enter = refuse
-
-        plan.__name__ = plan.__qualname__ = f"plan of {text}"  # what repr shows
-        plan.arrays = args  # type: ignore[attr-defined]
-        self.arrays.plans.add(plan, addresses, end)
-        if release is not None:
-            weakref.finalize(plan, release).atexit = False
-        return plan
+        prepared = self._prepare(request, algorithm, sms, number)
+        return plan_of(self.backend, self.arrays, self._enter, prepared, request.addresses, args)
 
     def limits(self, sms: int | None) -> Limits:
         """What a launch may use.  Raises TypeError or ValueError unless ``sms`` is None or a positive int."""

@@ -68,6 +68,7 @@ class CudaBackend:
         distance = world.multicast_distance(job, segments.base) if whole and self.stores and segments.by_nvshmem else 0
         self.multicast = distance != 0 and self._cc >= OVERLAP_CC
         self._kept: list[int] = []
+        self._followed: Any = None  # an event
         self._kernels: dict[tuple[Callable[..., Any], str, KernelOptions], CudaKernel] = {}
         self._given_up = given_up()
         self.abort, self._record, self._call_names = (
@@ -156,6 +157,12 @@ class CudaBackend:
 
     def capture_id(self, handle: int) -> int:
         return streams.capture_id(handle)
+
+    def follow(self, stream: int, other: int) -> None:
+        event = self._followed = self._followed or streams.new_event()
+        with self.order.lock:  # the event is one for all threads
+            streams.record(event, other)
+            streams.wait(event, stream)
 
     def synchronize_device(self) -> None:
         """Wait for the whole device, and for the puts that NVSHMEM carries."""

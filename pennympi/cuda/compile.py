@@ -15,7 +15,7 @@ from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
 from ..compile.cache import made_once
 from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
-from . import combine, multicast, packets, peers, primitives, remote
+from . import combine, lines, multicast, packets, peers, primitives, remote
 from .elements import accessors
 from .elements import bodies as element_bodies
 from .intrinsics import after_previous_kernel
@@ -68,6 +68,7 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
     reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}
+    plain["put_lines"] = lines.put_lines
     fixed: dict[str, Any] = {"SIGNED": signed, "ALIGNED": options.aligned}
     fixed["CALL"] = call_number(name) + signed * ctx_words.SIGNED
     if reduction:

@@ -138,6 +138,9 @@ class HostBackend:
     def capture_id(self, handle: int) -> int:
         return 0
 
+    def follow(self, stream: int, other: int) -> None:
+        pass
+
     def synchronize(self, stream: Any) -> None:
         self.stream_handle(stream)
 

@@ -3,7 +3,8 @@
 from ..compile import context as ctx_words
 from .combine import STRIP_ELEMS
 from .intrinsics import call_loop, copy_bytes, load_word
-from .primitives import BODIES, at, body, put, send, wait_signed
+from .lines import BODIES
+from .primitives import at, body, put, send, wait_signed
 
 
 @body

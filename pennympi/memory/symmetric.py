@@ -35,21 +35,23 @@ class SymmetricArrays:
         self._arrays: dict[int, Any] = {}
         self._registered_nbytes: dict[int, int] = {}
 
-    def empty(self, shape: Any, dtype: Any) -> Any:
+    def empty(self, shape: Any, dtype: Any, most: Any = None) -> Any:
         """A new array, not initialised, of the same shape and dtype on every PE.  Collective.
 
         shape: int or ints;  dtype: name or dtype of an element type in ``arrays.dtypes.TABLE``
+        most:  None, or the shape with the most elements of all PEs, which they agree on, where their shapes differ
         Raises ValueError if the PEs ask for different arrays, TypeError or ValueError for a wrong shape, Unsupported
         for another dtype, SymmetricHeapExhausted.
         """
         row, sizes = dtype_of(dtype), _shape(shape)
-        request = self._job.gather((sizes, row.name), "empty")
+        largest = sizes if most is None else _shape(most)
+        request = self._job.gather((largest, row.name), "empty")
         if any(other != request[0] for other in request):
             requests = ", ".join(f"PE {pe} {shape} {name}" for pe, (shape, name) in enumerate(request[:8]))
             raise ValueError(
                 f"a symmetric array has the same shape and dtype on every PE, but the PEs asked for: {requests}"
             )
-        nbytes = math.prod(sizes) * row.item_bytes
+        nbytes = math.prod(largest) * row.item_bytes
         address = self._workspaces.with_room(lambda: self._backend.allocate(max(nbytes, 1)))
         array = self._backend.view(address, sizes, row)
         self._insert(address, nbytes, array)

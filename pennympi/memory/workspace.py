@@ -85,10 +85,14 @@ class Workspaces:
 
     def own(self, row: Algorithm, blocks: int) -> tuple[Workspace, Callable[[], None]]:
         """A new workspace for one plan of ``blocks`` blocks, and what to call when the plan has died.  Collective."""
+        return self.kept_for_plan(lambda: self._make(row, blocks))
+
+    def kept_for_plan(self, make: Callable[[], Workspace]) -> tuple[Workspace, Callable[[], None]]:
+        """What ``make`` gives, and what to call when its plan has died.  Collective."""
         self._release_dead()
         self._plans += 1
         number = self._plans
-        self._own[number] = self.with_room(lambda: self._make(row, blocks))
+        self._own[number] = self.with_room(make)
         return self._own[number], lambda: self._dead.add(number)
 
     def with_room(self, allocate: Callable[[], T]) -> T:

@@ -226,6 +226,19 @@ def put(ctx, dst, src, nbytes, pe):
 
 
 @body
+def put_lines(ctx, dst, src, lines, pe):
+    b = getcurrent()
+    if not b.network.by_pointer(b.pe, pe):
+        raise Fault(f"lines go to PE {pe}, which no pointer of PE {b.pe} reaches")
+    order = list(range(lines.first, lines.stop))
+    b.scheduler.rng.shuffle(order)
+    for line in order:
+        plane, row = divmod(line, lines.rows)
+        to = dst + plane * lines.dst_plane_bytes + row * lines.dst_row_bytes
+        b.network.put(b, to, src + plane * lines.src_plane_bytes + row * lines.src_row_bytes, lines.nbytes, pe)
+
+
+@body
 def staged(ctx, room, src, nbytes, pe):
     b = getcurrent()
     if not b.network.reads_later(b.pe, pe):

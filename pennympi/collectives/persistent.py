@@ -1,0 +1,51 @@
+"""Persistent calls: prepared once, called often."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..annotations import Plan
+from ..backend import Backend
+from ..memory.symmetric import SymmetricArrays
+
+if TYPE_CHECKING:
+    from .base import Prepared
+
+
+def plan_of(
+    backend: Backend,
+    arrays: SymmetricArrays,
+    enter: Callable[[str], None],
+    prepared: "Prepared",
+    addresses: tuple[int, ...],
+    kept: Sequence[Any],
+    numbers: tuple[int, ...] = (),
+) -> Plan:
+    """A plan that runs a prepared launch, keeps ``kept`` alive, and ends with its arrays and its team.
+
+    enter:     counts a call, see ``CallGuard.count``
+    addresses: of the plan's arrays;  numbers: what the launch leaves open, where that is not these addresses
+    """
+    given = numbers or addresses
+    run, blocks, workspace, text, release = prepared
+    handle_of, run_in_order = backend.stream_handle, backend.order.call
+
+    def plan(stream: Any = None) -> None:
+        """Run in stream order.  Collective."""
+        enter(text)
+        handle = handle_of(stream)
+        if blocks:
+            run_in_order(run, given, handle, stream, blocks, workspace)
+        else:
+            run(*given, handle)
+
+    def end(refuse: Callable[[str], NoReturn]) -> None:
+        nonlocal enter
+        enter = refuse
+
+    plan.__name__ = plan.__qualname__ = f"plan of {text}"  # what repr shows
+    plan.arrays = kept  # type: ignore[attr-defined]
+    arrays.plans.add(plan, addresses, end)
+    if release is not None:
+        weakref.finalize(plan, release).atexit = False
+    return plan

@@ -1,0 +1,1 @@
+"""Cartesian grids over the PEs of a team: their parts, the exchange of halos, and files."""

@@ -1,0 +1,78 @@
+"""The arguments of ``Team.grid``, checked before any PE sends anything."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from ..job.job import Job
+from ..kernels.algorithm import Place
+from .decomposition import Decomposition, Sizes, chosen_dims, compact_places
+
+MOST_DIMENSIONS = 3
+
+
+def agreed_decomposition(job: Job, place: Place, *given: Any) -> Decomposition:
+    """The decomposition that all PEs ask for.  Collective.  Raises TypeError or ValueError on every PE."""
+    found: Decomposition | None = None
+    error: Exception | None = None
+    try:
+        found = decomposition_of(place, *given)
+    except (TypeError, ValueError) as caught:
+        error = caught
+    told = job.gather(str(error) if found is None else found, "grid")
+    if error is not None:
+        raise error
+    assert found is not None
+    for pe, other in enumerate(told):
+        if other != found:
+            theirs = other if isinstance(other, str) else f"{other.shape}, dims {other.dims}, halo {other.halo}"
+            raise ValueError(f"the PEs ask for different grids: this one {found.shape}, PE {pe} {theirs}")
+    return found
+
+
+def decomposition_of(place: Place, shape: Any, dims: Any, periodic: Any, halo: Any) -> Decomposition:
+    """The decomposition that a user asks for.  Raises TypeError or ValueError."""
+    points = _ints("shape", shape, None, 1)
+    n = len(points)
+    if not 1 <= n <= MOST_DIMENSIONS:
+        raise ValueError(f"shape {points}: a grid has 1 to {MOST_DIMENSIONS} dimensions")
+    given = (0,) * n if dims is None else _ints("dims", dims, n, 0)
+    width = _ints("halo", halo, n, 0)
+    around = _flags(periodic, n)
+    n_pes = place.n_pes
+    if dims is not None and all(given) and math.prod(given) != n_pes:
+        raise ValueError(f"dims {given} are {math.prod(given)} PEs, and the team has {n_pes}: a 0 leaves a number open")
+    found = chosen_dims(n_pes, points, given, around, width)
+    if found is None:
+        asked = f" as dims {given}" if any(given) else ""
+        raise ValueError(
+            f"a grid of {points} points can't be cut over {n_pes} PEs{asked} so that each PE has a point, and as many in "
+            f"each dimension as its neighbours' halo {width} takes: use fewer PEs, a narrower halo, or other dims"
+        )
+    most = tuple(-(-points[d] // found[d]) for d in range(n))
+    return Decomposition(points, found, around, width, compact_places(place.nodes, found, most))
+
+
+def _ints(name: str, value: Any, n: int | None, least: int) -> Sizes:
+    """Ints of at least ``least`` by dimension.  n: of dimensions, None: any.  Raises TypeError or ValueError."""
+    try:
+        sizes = tuple(map(operator.index, value)) if hasattr(value, "__iter__") else (operator.index(value),) * (n or 1)
+    except TypeError:
+        raise TypeError(f"{name} {value!r} is not an int or a sequence of ints") from None
+    if n is not None and len(sizes) != n:
+        raise ValueError(f"{name} {sizes} has {len(sizes)} numbers for {n} dimensions")
+    if any(one < least for one in sizes):
+        raise ValueError(f"{name} {sizes}: each number is at least {least}")
+    return sizes
+
+
+def _flags(periodic: Any, n: int) -> tuple[bool, ...]:
+    """periodic by dimension.  Raises TypeError or ValueError."""
+    if isinstance(periodic, bool):
+        return (periodic,) * n
+    if not isinstance(periodic, Sequence) or not all(isinstance(one, bool) for one in periodic):
+        raise TypeError(f"periodic {periodic!r} is not a bool or a sequence of bools")
+    if len(periodic) != n:
+        raise ValueError(f"periodic {tuple(periodic)} has {len(periodic)} bools for {n} dimensions")
+    return tuple(periodic)

@@ -1,0 +1,182 @@
+"""Grid: the points of a Cartesian grid, cut into one part for each PE of a team."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..annotations import AnyStream, Array, DTypeLike, NewArray, Number, Plan
+from ..arrays.dtypes import DEFAULT, dtype_of, dtype_of_value, scalar
+from ..arrays.span import Span
+from ..collectives.base import CollectiveContext, check_root
+from ..rma import OneSided
+from .decomposition import Decomposition, with_halo
+from .exchange import plan_exchange
+from .messages import received, sent
+from .overlap import Overlap, boxes_of
+from .whole import Whole
+
+AXES = "xyz"
+Side = str  # "x-", "x+", "y-", "y+", "z-", "z+": an axis and a direction
+
+
+class Grid:
+    """A grid of one to three dimensions over the PEs of a team; made by ``team.grid``.
+
+    shape:    points of the whole grid, by dimension, as are the next six
+    dims:     PEs;  coords: where this PE is among them
+    periodic: whether the last point lies beside the first
+    halo:     points that this PE keeps of each neighbour's, on both sides
+    first:    global index of this PE's first own point;  own: this PE's own points
+    local:    shape of this PE's arrays: own + 2 * halo
+
+    The first dimension is x, and the last one is contiguous in memory.  A side is an axis and a direction, such as "x-".
+    The PEs of a node have a compact part of the grid, so that coords need not follow the order of the PEs.
+    """
+
+    def __init__(self, context: CollectiveContext, rma: OneSided, parts: Decomposition):
+        self._context, self._parts, me = context, parts, context.job.me
+        self._whole, self._boxes, self._push = Whole(context, rma, parts), boxes_of(parts, me), None
+        self.shape, self.dims, self.periodic, self.halo = parts.shape, parts.dims, parts.periodic, parts.halo
+        self.coords, self.first, self.own, self.local = parts.place(me), parts.first(me), parts.own(me), parts.local(me)
+
+    def __repr__(self) -> str:
+        return f"<Grid of {self.shape} points over {self.dims} PEs, this one at {self.coords} with {self.own}>"
+
+    # Fields ----------------------------------------------------------------------------
+    def empty(self, dtype: DTypeLike = DEFAULT) -> NewArray:
+        """A symmetric array of shape ``local``, not set: numpy.ndarray on the host, cupy.ndarray on a GPU.  Collective.
+
+        Raises as ``Team.empty``.  ``Team.free`` frees it.
+        """
+        self._context.guard.check_open()
+        return self._context.arrays.empty(self.local, dtype, with_halo(self._parts.most, self.halo))
+
+    def full(self, value: Number, dtype: DTypeLike = None) -> NewArray:
+        """Such an array with every point ``value``, of the halo too.  Collective.  Raises as ``Team.full``."""
+        array, backend = self.empty(dtype_of_value(value) if dtype is None else dtype), self._context.backend
+        return self._context.arrays.set(array, lambda: backend.fill(array, scalar(value, array.dtype)))
+
+    def zeros(self, dtype: DTypeLike = DEFAULT) -> NewArray:
+        """Such an array of zeros.  Collective.  Raises as ``Team.zeros``."""
+        return self.full(0, dtype)
+
+    def interior(self, u: Any) -> Any:
+        """The own points of an array of this grid: a view of shape ``own``.  Raises ValueError (shape)."""
+        return self._array(u)[sent(self.own, self.halo, (0,) * len(self.own))]
+
+    def boundary(self, u: Any, side: Side) -> Any:
+        """The own points that the neighbour at a side keeps in its halo: a view.  Raises ValueError (shape, side)."""
+        return self._array(u)[sent(self.own, self.halo, self._step(side))]
+
+    def halo_of(self, u: Any, side: Side) -> Any:
+        """The points beyond a side: a view.  Raises ValueError (shape, side).
+
+        Where the grid ends there, no exchange changes them: they hold the boundary's values.
+        """
+        return self._array(u)[received(self.own, self.halo, self._step(side))]
+
+    def neighbour(self, side: Side) -> int | None:
+        """The PE beyond a side; None where the grid ends.  Raises ValueError (side)."""
+        return self._parts.neighbour(self._context.job.me, self._step(side))
+
+    def coordinates(self) -> tuple[NewArray, ...]:
+        """The global indices of the own points, an array of int64 for each dimension, as numpy.ogrid gives them."""
+        n, made = len(self.own), []
+        for d, (start, points) in enumerate(zip(self.first, self.own, strict=True)):
+            sizes = tuple(points if one == d else 1 for one in range(n))
+            made.append(self._plain(np.arange(start, start + points, dtype=np.int64).reshape(sizes)))
+        return tuple(made)
+
+    # Exchange --------------------------------------------------------------------------
+    def plan_exchange(self, *fields: Array, corners: bool = False) -> Plan:
+        """A plan that copies the neighbours' points to the halos of all fields, in one launch.  Collective.
+
+        fields:  arrays that ``empty``, ``full`` or ``zeros`` of this grid returned, of any dtypes
+        corners: also the points of the halo where two or three sides meet, from the PEs across edges and corners
+        Raises TypeError, ValueError (no field; not an array of this grid; the same twice; PEs differ),
+        SymmetricHeapExhausted, and when it is called PeerTimeout.
+        """
+        self._context.guard.check_open()
+        spans = [self._field(u) for u in fields]
+        if not spans:
+            raise ValueError("plan_exchange takes one field at least")
+        if len({span.address for span in spans}) < len(spans):
+            raise ValueError("plan_exchange takes each field once")
+        return plan_exchange(self._context, self._parts, spans, fields, bool(corners))
+
+    def overlap(self, exchange: Plan, stream: AnyStream | None = None) -> Overlap:
+        """Compute a new field in parts while its exchange is under way:
+
+            with grid.overlap(exchange, stream) as parts:
+                for part in parts:
+                    step(part.first, part.stop, stream=part.stream)
+
+        The parts are the own points: first those that neighbours wait for, then, while they travel, all others.  After
+        the block, what is put in ``stream`` comes after all of it.
+        exchange: of the field that is computed;  stream: of the points that no neighbour waits for; None: the current one
+        Raises RuntimeError at the end of the block if not all parts were taken.
+        """
+        self._context.guard.check_open()
+        if self._push is None:
+            self._push = self._context.backend.stream("high")
+        return Overlap(self._context.backend, self._push, self._boxes, exchange, stream)
+
+    # Whole fields ----------------------------------------------------------------------
+    def gather(self, u: Array, root: int = 0) -> np.ndarray[Any, Any] | None:
+        """The own points of all PEs, a numpy.ndarray of shape ``shape`` on PE root, None elsewhere.  Collective.
+
+        Raises TypeError, ValueError (u, root), MemoryError, PeerTimeout.
+        """
+        self._context.guard.check_open()
+        return self._whole.gather(self._field(u), check_root(root, self._context.job.n_pes))
+
+    def save(self, path: str | Path, **fields: Array) -> None:
+        """Write fields to an HDF5 file, a dataset of shape ``shape`` each, by their names.  Collective.
+
+        The file appears when it is complete, and replaces an older one only then.
+        Raises on every PE TypeError, ValueError, or OSError where PE 0 can't write the file.
+        """
+        self._context.guard.check_open()
+        self._whole.save(Path(path), {name: self._field(u) for name, u in fields.items()})
+
+    def load(self, path: str | Path, **fields: Array) -> None:
+        """Set the own points of fields to those of a file that ``save`` wrote, on any number of PEs.  Collective.
+
+        Raises on every PE TypeError, ValueError (no such dataset; another shape or dtype), or OSError where a PE can't
+        read the file.
+        """
+        self._context.guard.check_open()
+        self._whole.load(Path(path), {name: (u, self._field(u)) for name, u in fields.items()})
+
+    # Checks ----------------------------------------------------------------------------
+    def _array(self, u: Any) -> Any:
+        """``u``.  Raises ValueError unless it has the shape of this PE's part."""
+        if getattr(u, "shape", None) != self.local:
+            raise ValueError(f"an array of this grid has shape {self.local} here, not {getattr(u, 'shape', None)}")
+        return u
+
+    def _field(self, u: Any) -> Span:
+        """The span of a symmetric array of this grid.  Raises TypeError, ValueError."""
+        span = self._context.backend.span(u, True)
+        self._array(u)
+        if not self._context.arrays.holds(span):
+            raise ValueError(
+                "a field is an array that grid.empty, grid.full or grid.zeros returned: peers write its halo"
+            )
+        return span
+
+    def _step(self, side: Side) -> tuple[int, ...]:
+        """Where the neighbour at a side lies.  Raises ValueError."""
+        n = len(self.shape)
+        known = [axis + sign for axis in AXES[:n] for sign in "-+"]
+        if side not in known:
+            raise ValueError(f"side {side!r} is none of {', '.join(known)}")
+        return tuple((1 if side[1] == "+" else -1) if AXES[d] == side[0] else 0 for d in range(n))
+
+    def _plain(self, data: np.ndarray[Any, Any]) -> Any:
+        """A plain array of the device with the data."""
+        backend = self._context.backend
+        array = backend.new(data.shape, dtype_of(data.dtype), backend.stream_handle(None))
+        backend.copy_in(backend.span(array, True).address, data)
+        return array

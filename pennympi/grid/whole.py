@@ -1,0 +1,132 @@
+"""Whole fields: on one PE, and in files."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arrays.span import Span
+from ..collectives.base import CollectiveContext
+from ..errors import Unsupported
+from ..job import liveness
+from ..rma import OneSided
+from .decomposition import Decomposition
+from .messages import sent
+
+Take = Callable[[tuple[slice, ...], np.ndarray[Any, Any]], None]  # a part of the whole grid, and its points
+
+
+def to_host(x: Any) -> np.ndarray[Any, Any]:
+    """A NumPy array of an array's values."""
+    return np.asarray(x.get() if hasattr(x, "get") else x)
+
+
+def part_of(grid: Decomposition, pe: int) -> tuple[slice, ...]:
+    """Where a PE's own points lie in the whole grid."""
+    return tuple(slice(low, low + n) for low, n in zip(grid.first(pe), grid.own(pe), strict=True))
+
+
+class Whole:
+    """Whole fields of a grid."""
+
+    def __init__(self, context: CollectiveContext, rma: OneSided, grid: Decomposition):
+        self._backend, self._job, self._rma, self._grid = context.backend, context.job, rma, grid
+
+    def gather(self, span: Span, root: int) -> np.ndarray[Any, Any] | None:
+        """``Grid.gather``."""
+        found: list[np.ndarray[Any, Any]] = []
+
+        def read() -> None:
+            found.append(np.empty(self._grid.shape, span.dtype.numpy))
+            self._read_all(span, lambda part, points: found[0].__setitem__(part, points))
+
+        self._alone(root, "gather of a field", read)
+        return found[0] if found else None
+
+    def save(self, path: Path, spans: Mapping[str, Span]) -> None:
+        """``Grid.save``."""
+        import h5py
+
+        for name, span in spans.items():
+            if span.dtype.numpy.kind == "V" or span.dtype.name == "bfloat16":
+                raise Unsupported(f"HDF5 has no {span.dtype.name}: save {name} as float32")
+
+        def write() -> None:
+            unfinished = path.with_name(f".{path.name}.part")
+            try:
+                with h5py.File(unfinished, "w", locking=False) as file:
+                    for name, span in spans.items():
+                        data = file.create_dataset(name, self._grid.shape, span.dtype.numpy)
+                        self._read_all(span, data.__setitem__)
+                unfinished.replace(path)
+            except BaseException:
+                unfinished.unlink(missing_ok=True)
+                raise
+
+        self._alone(0, f"save of {', '.join(spans)}", write)
+
+    def load(self, path: Path, fields: Mapping[str, tuple[Any, Span]]) -> None:
+        """``Grid.load``."""
+        error: Exception | None = None
+        found: list[np.ndarray[Any, Any]] = []
+        try:
+            found = [self._read_part(path, name, span) for name, (_, span) in fields.items()]
+        except Exception as caught:
+            error = caught
+        self._agree(error, f"load of {', '.join(fields)}")
+        me, grid = self._job.me, self._grid
+        inner = sent(grid.own(me), grid.halo, (0,) * len(grid.shape))
+        for (u, span), data in zip(fields.values(), found, strict=True):
+            points = self._backend.new(data.shape, span.dtype, self._backend.stream_handle(None))
+            if data.size:
+                self._backend.copy_in(self._backend.span(points, True).address, data)
+            u[inner] = points
+
+    def _read_part(self, path: Path, name: str, span: Span) -> np.ndarray[Any, Any]:
+        """This PE's own points of a dataset.  Raises OSError, ValueError."""
+        import h5py
+
+        with h5py.File(path, "r", locking=False) as file:
+            if name not in file:
+                raise ValueError(f"{path} has no dataset {name}, but {', '.join(file) or 'none'}")
+            data = file[name]
+            if data.shape != self._grid.shape or data.dtype != span.dtype.numpy:
+                wanted = f"{self._grid.shape} {span.dtype.name}"
+                raise ValueError(f"{path} has {name} of {data.shape} {data.dtype}, and the field is of {wanted}")
+            return np.asarray(data[part_of(self._grid, self._job.me)])
+
+    def _read_all(self, span: Span, take: Take) -> None:
+        """Read the own points of one PE after the other."""
+        backend, grid = self._backend, self._grid
+        handle = backend.stream_handle(None)
+        for pe in range(self._job.n_pes):
+            shape, n = grid.local(pe), math.prod(grid.local(pe))
+            flat = backend.new((n,), span.dtype, handle)
+            self._rma.get(flat, backend.view(span.address, (n,), span.dtype), pe, handle)
+            points = to_host(flat).reshape(shape)[sent(grid.own(pe), grid.halo, (0,) * len(shape))]
+            take(part_of(grid, pe), points)
+            liveness.show_alive(time.monotonic_ns())  # to the others, who wait
+
+    def _alone(self, pe: int, what: str, work: Callable[[], None]) -> None:
+        """Let one PE work while the fields of all stay as they are.  Collective.  Raises its error on every PE."""
+        self._backend.synchronize(None)
+        self._job.rendezvous(what)  # by now all fields are computed
+        error: Exception | None = None
+        if self._job.me == pe:
+            try:
+                work()
+            except Exception as caught:
+                error = caught
+        self._agree(error, f"end of {what}")
+
+    def _agree(self, error: Exception | None, what: str) -> None:
+        """Raise on every PE if one has an error."""
+        texts = self._job.gather(None if error is None else (isinstance(error, ValueError), str(error)), what)
+        if error is not None:
+            raise error
+        for pe, told in enumerate(texts):
+            if told is not None:
+                raise (ValueError if told[0] else OSError)(f"PE {pe}: {told[1]}")

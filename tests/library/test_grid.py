@@ -1,0 +1,188 @@
+"""Grids: how they are cut, and the exchange of halos beside NumPy's copies from the whole grid."""
+
+import math
+
+import numpy as np
+import pytest
+from on_device import to_numpy, write
+
+from pennympi.grid import exchange as exchange_room
+
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
+UNTOUCHED = 77
+WAYS = {"straight into the field": 0, "by the inbox": 1 << 40}  # direct_min_bytes
+
+
+def whole(grid, dtype, k):
+    """The points of the whole grid, the same on every PE, in round k."""
+    return np.random.default_rng(k).integers(0, 50, grid.shape).astype(dtype)
+
+
+def wanted(grid, points, corners):
+    """This PE's array after an exchange: ``points`` of the whole grid, UNTOUCHED where no point comes from."""
+    at, beyond, exists = [], [], []
+    for first, own, halo, n, wraps in zip(grid.first, grid.own, grid.halo, grid.shape, grid.periodic, strict=True):
+        index = np.arange(first - halo, first + own + halo)
+        at.append(index % n)
+        beyond.append(((index < first) | (index >= first + own)).astype(int))
+        exists.append((np.full(index.size, wraps) | (index >= 0) & (index < n)).astype(int))
+    n_beyond = sum(np.ix_(*beyond))
+    there = math.prod(np.ix_(*exists)).astype(bool)
+    return np.where(there & (n_beyond < 2 + len(at) * corners), points[np.ix_(*at)], UNTOUCHED).astype(points.dtype)
+
+
+def check(team, shape, dtypes=("float64",), corners=False, rounds=2, **given):
+    """Exchange fields of these dtypes some times, with other points each time."""
+    grid = team.grid(shape, **given)
+    fields = [grid.full(UNTOUCHED, dtype) for dtype in dtypes]
+    plan = grid.plan_exchange(*fields, corners=corners)
+    inner = tuple(slice(h, h + n) for h, n in zip(grid.halo, grid.own, strict=True))
+    for k in range(rounds):
+        every = [whole(grid, u.dtype, 100 * k + i) for i, u in enumerate(fields)]
+        for u, points in zip(fields, every, strict=True):
+            mine = to_numpy(u)
+            mine[inner] = points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
+            write(u, mine)
+        plan()
+        for u, points in zip(fields, every, strict=True):
+            found, right = to_numpy(u), wanted(grid, points, corners)
+            wrong = np.argwhere(found != right)
+            assert not wrong.size, (grid, str(u.dtype), k, wrong[:3], found[tuple(wrong[0])], right[tuple(wrong[0])])
+    del plan
+    for u in fields:
+        team.free(u)
+    return grid
+
+
+def at_least(team, shape, halo):
+    """A shape in which every PE has as many points as the halo takes, however it is cut."""
+    return tuple(max(n, team.n_pes * h) for n, h in zip(shape, (halo,) * len(shape), strict=True))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("corners", [False, True])
+@pytest.mark.parametrize("halo", [1, 2, 3])
+@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("shape", [(53,), (17, 31), (9, 10, 13)])
+def test_every_halo(team, monkeypatch, shape, periodic, halo, corners, way):
+    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    check(team, at_least(team, shape, halo), corners=corners, periodic=periodic, halo=halo)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("along", [0, 1, 2])
+def test_cut_along_one_dimension(team, monkeypatch, along, way):
+    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    dims = [1, 1, 1]
+    dims[along] = team.n_pes
+    shape = [5, 6, 7]
+    shape[along] = 2 * team.n_pes + 1
+    periodic = [along != 0, along != 1, along == 2]
+    grid = check(team, tuple(shape), dims=dims, halo=(1, 2, 1), periodic=periodic, corners=True)
+    assert grid.dims == tuple(dims)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_fields_of_all_sizes_of_elements_go_together(team, monkeypatch, way):
+    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    shape = at_least(team, (11, 6, 9), 2)
+    check(team, shape, ("float16", "uint8", "complex128", "bfloat16", "float32", "int64"), halo=2, periodic=True)
+
+
+def test_large_faces_are_cut_into_parts(team):
+    check(team, (4 * team.n_pes, 300, 257), ("float32", "float64"), dims=(team.n_pes, 1, 1), periodic=True, rounds=3)
+
+
+def test_no_halo_in_some_dimensions(team):
+    check(team, (8 * team.n_pes, 5), halo=(1, 0), periodic=True, corners=True)
+    check(team, (8 * team.n_pes,), halo=0)
+
+
+def test_many_rounds_beside_another_plan(team):
+    """Two plans by turns, called far more often than an inbox has halves."""
+    grid = team.grid((6 * team.n_pes, 5), periodic=True)
+    u, v = grid.zeros("int64"), grid.zeros("int64")
+    plans = [(u, grid.plan_exchange(u)), (v, grid.plan_exchange(v, corners=True))]
+    inner = tuple(slice(h, h + n) for h, n in zip(grid.halo, grid.own, strict=True))
+    points = np.arange(grid.shape[0] * 5).reshape(grid.shape)
+    mine = points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
+    wrong = 0
+    for k in range(40):
+        for field, plan in plans:
+            local = to_numpy(field)
+            local[inner] = mine + k
+            write(field, local)
+            plan()
+            side = to_numpy(grid.halo_of(field, "x-")).ravel()
+            wrong += int((side != points[(grid.first[0] - 1) % grid.shape[0], grid.first[1] :][: side.size] + k).any())
+    assert wrong == 0
+    del plans, plan
+    team.free(u), team.free(v)
+
+
+def test_the_parts_are_the_grid(team):
+    grid = team.grid((13 + team.n_pes, 7), dims=(0, 1))
+    assert grid.dims == (team.n_pes, 1) and math.prod(grid.dims) == team.n_pes
+    u = grid.zeros("int32")
+    x, y = grid.coordinates()
+    inner = grid.interior(u)
+    assert u.shape == grid.local and inner.shape == grid.own == (x.shape[0], y.shape[1])
+    inner[...] = x * 100 + y
+    found = grid.gather(u)
+    assert (found is None) is (team.me != 0)
+    if found is not None:
+        assert (found == np.arange(grid.shape[0])[:, None] * 100 + np.arange(7)).all()
+    sides = {side: grid.neighbour(side) for side in ("x-", "x+", "y-", "y+")}
+    place = grid.coords[0]
+    assert (sides["y-"], sides["y+"]) == (None, None)
+    assert (sides["x-"] is None) is (place == 0) and (sides["x+"] is None) is (place == team.n_pes - 1)
+    assert grid.boundary(u, "x+").shape == (1, 7) and grid.halo_of(u, "y-").shape == (grid.own[0], 1)
+    team.free(u)
+
+
+def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
+    path = team.comm.bcast(tmp_path) / "fields.h5"
+    grid = team.grid((5 + team.n_pes, 9))
+    u, v = grid.full(1, "float32"), grid.zeros("int64")
+    x, y = grid.coordinates()
+    grid.interior(u)[...] = x + 0.5 * y
+    grid.interior(v)[...] = x * 1000 + y
+    grid.save(path, u=u, v=v)
+    other = team.grid((5 + team.n_pes, 9), dims=(1, team.n_pes), halo=0) if team.n_pes <= 9 else grid
+    w = other.zeros("int64")
+    other.load(path, v=w)
+    x, y = other.coordinates()
+    assert (to_numpy(other.interior(w)) == to_numpy(x * 1000 + y)).all()
+    for wrong, error in (({"w": w}, "no dataset w"), ({"u": w}, "the field is of")):
+        with pytest.raises(ValueError, match=error):
+            other.load(path, **wrong)
+    with pytest.raises(OSError):
+        other.load(path.with_name("none.h5"), v=w)
+    with pytest.raises(OSError):
+        grid.save(path / "no folder" / "x.h5", u=u)
+    for one in (u, v, w):
+        team.free(one)
+
+
+def test_overlap_gives_every_point_once_and_exchanges(team):
+    grid = team.grid(at_least(team, (7, 9, 8), 2), halo=2, periodic=(True, False, True))
+    u = grid.zeros("float64")
+    exchange, points = grid.plan_exchange(u), whole(grid, "float64", 5)
+    times = np.zeros(grid.local, int)
+    mine = points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
+    local = np.zeros(grid.local)
+    grid.interior(local)[...] = mine
+    with grid.overlap(exchange) as parts:
+        for part in parts:
+            times[part.slices] += 1
+            now = to_numpy(u)
+            now[part.slices] = local[part.slices]
+            write(u, now)
+            assert tuple(np.array(part.stop) - part.first) == part.points
+    assert (grid.interior(times) == 1).all() and times.sum() == math.prod(grid.own)
+    right = wanted(grid, points, corners=False)
+    right[right == UNTOUCHED] = 0
+    assert (to_numpy(u) == right).all()
+    with pytest.raises(RuntimeError, match="the field has gaps"), grid.overlap(exchange) as parts:
+        next(parts)
+    team.free(u)
