@@ -1,4 +1,4 @@
-"""What a kernel of an application may call beside ``kernels/block.py``: ``from pennympi.kernels.in_kernel import all_sum``."""
+"""What a kernel of an application may call beside the primitives of ``kernels/block.py``."""
 
 from .all_sum import Meeting, all_sum, last_meeting, meet, meeting_words, sums_at, words_at
 from .exact import (

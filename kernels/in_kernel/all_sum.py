@@ -39,7 +39,7 @@ def all_sum(ctx, place: Meeting, epoch, bins: Bins):
     """The sum of all values in the bins of all threads of all PEs, in every thread.
 
     epoch: the number of this meeting, one more than that of the one before (``last_meeting``)
-    For several values: ``add_to_words(words_at(place, k), bins)`` for each, ``meet``, then ``read_sum(sums_at(place, k))``.
+    Several values: ``add_to_words(words_at(place, k), bins)`` for each, ``meet``, then ``read_sum(sums_at(place, k))``.
     """
     add_to_words(words_at(place, 0), bins)
     meet(ctx, place, epoch)

@@ -15,12 +15,13 @@ from apps.jacobi.grid.problem import Problem
 from apps.jacobi.grid.slab import max_rows, slabs
 from apps.jacobi.norm.exact_sum import FRACTION_BITS, HALF_BITS, LIMB_BITS, LIMBS, WORDS, limb_unit
 from apps.jacobi.norm.norm import norms_of
-from apps.jacobi.outcome import Outcome, checked
+from apps.jacobi.norms_due import checked
 from apps.jacobi.report import closing, report
 from apps.jacobi.report.progress import Progress
 from apps.jacobi.sweep.schedule import fit, norms
 from apps.jacobi.timing import phases
 from apps.jacobi.timing.serial import SerialTime
+from apps.program.outcome import Outcome
 
 # Decomposition ------------------------------------------------------------------------
 

@@ -8,16 +8,16 @@ from typing import Any
 
 from mpi4py import MPI
 
+from ...program.outcome import FAILED, INTERRUPTED, Outcome
+from ...program.printing import complain, lost, say
+from ...program.run_on_pe0 import run_on_pe0
+from ...program.whole_files import in_words, write_text
 from ..grid.problem import Problem
-from ..outcome import FAILED, INTERRUPTED, Outcome
-from ..printing import complain, lost, say
 from ..report import closing, report
 from ..report.plot import Picture
 from ..report.progress import Progress
 from ..solver import Solver
 from ..storage import checkpoint, restart
-from ..storage.files import in_words, write_text
-from ..storage.run_on_pe0 import run_on_pe0
 from ..storage.save import save
 from ..timing import measure, phases, profiled
 from ..timing.serial import Serial, SerialTime

@@ -5,9 +5,9 @@ import threading
 import time
 from typing import Any
 
+from ...program.printing import say
 from ..grid.problem import Problem
-from ..outcome import SHOW_EVERY
-from ..printing import say
+from ..norms_due import SHOW_EVERY
 
 EVERY_S = 3.0  # before anything is shown on stderr, and from one line to the next
 
