@@ -59,9 +59,7 @@ class Solver:
         self.team.synchronize()
         return self.steps.product(name, "r") / self.problem.points
 
-    def run(
-        self, outcome: Outcome, stop: int, on_norm: Callable[[int, float], None] | None = None
-    ) -> Outcome:
+    def run(self, outcome: Outcome, stop: int, on_norm: Callable[[int, float], None] | None = None) -> Outcome:
         """Iterate until the residual is small enough, or until ``stop`` iterations are done.
 
         The history has every iteration's norm of the residual over that of f; a solve ends at a multiple of ``check``.

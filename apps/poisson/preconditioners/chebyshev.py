@@ -53,9 +53,7 @@ class Chebyshev:
         largest = problem.eigenvalues()[1]
         smallest = max(problem.eigenvalues()[0], largest / WIDTH)
         self._middle, self._radius = (largest + smallest) / 2, (largest - smallest) / 2
-        self._start, self._step, self._add = (
-            steps.kernel(one) for one in (chebyshev_start, chebyshev_step, add)
-        )
+        self._start, self._step, self._add = (steps.kernel(one) for one in (chebyshev_start, chebyshev_step, add))
 
     @classmethod
     def refuse(cls, problem: Problem) -> str:
