@@ -14,10 +14,10 @@ FIELDS = ("u", "f", "r", "even", "odd")  # the solution, the right-hand side, th
 def part_of(grid: Any, problem: Problem) -> Part:
     """This PE's part, as kernels see it."""
     plane = len(grid.own) == 2
-    own = (1, *grid.own) if plane else grid.own
+    nx, ny, nz = (1, *grid.own) if plane else grid.own
     pitch, height = grid.local[-1], grid.local[-2]
     first = (0 if plane else height * pitch) + pitch + 1
-    return Part(*own, first, 0 if plane else height * pitch, pitch, *problem.weights)
+    return Part(nx, ny, nz, first, 0 if plane else height * pitch, pitch, *problem.weights)
 
 
 class Fields:

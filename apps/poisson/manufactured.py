@@ -12,7 +12,7 @@ ROUNDING = {"float32": 64.0, "float64": 64.0}  # times eps and the condition num
 
 
 def g_of(t: np.ndarray, periodic: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """g and its second and fourth derivatives at t in [0, 1]: exp(t) t (1 - t), or exp(sin(2 pi t)) where it is periodic."""
+    """g and its second and fourth derivatives at t in [0, 1]: exp(t) t (1 - t), or exp(sin(2 pi t)) if periodic."""
     if not periodic:
         e = np.exp(t)
         return (t - t * t) * e, -(3 * t + t * t) * e, -(8 + 7 * t + t * t) * e

@@ -27,7 +27,7 @@ class Solver:
         self.team, self.problem, self.variant = team, problem, variant
         self.steps = TABLE[variant].make(team, problem)
         self.grid, self.fields = self.steps.grid, self.steps.fields
-        self.unit, self._norm_of_f = 1.0, 0.0
+        self.unit, self.norm_of_f = 1.0, 0.0
         self._goes_on = False
 
     def set_f(self, own: np.ndarray) -> None:
@@ -35,29 +35,25 @@ class Solver:
         scaled = np.broadcast_to(np.asarray(own, np.float64), self.grid.own) * self.problem.scale
         largest = self.team.comm.allreduce(float(np.abs(scaled).max(initial=0.0)), op=MPI.MAX)
         self.unit = 2.0 ** math.frexp(largest)[1] if 0.0 < largest < math.inf else 1.0
-        self._take_f(scaled / self.unit)
+        self.fields.set("f", scaled / self.unit)
         if self.problem.singular:
             self.fields.set("f", scaled / self.unit - self._mean("f"))
-        self._begin()
-        for array in self.fields.arrays:
-            if array != "f":
-                self.fields[array][...] = 0
+        for name, array in self.fields.arrays.items():
+            if name != "f":
+                array[...] = 0
         self.team.synchronize()
-
-    def _take_f(self, values: np.ndarray) -> None:
-        self.fields.set("f", values)
-        self.team.synchronize()
-
-    def _begin(self) -> None:
-        self.team.synchronize()
-        self._norm_of_f = math.sqrt(self.steps.product("f", "f"))
-        self._goes_on = False
+        self.norm_of_f, self._goes_on = math.sqrt(self.steps.product("f", "f")), False
 
     def _mean(self, name: str) -> float:
         """The mean of a field: the same bits on any number of PEs."""
         self.fields.set("r", np.ones(self.grid.own))
         self.team.synchronize()
         return self.steps.product(name, "r") / self.problem.points
+
+    def resume(self) -> None:
+        """Go on from fields that were set to the state of a checkpoint."""
+        self.steps.resume()
+        self._goes_on = True
 
     def run(self, outcome: Outcome, stop: int, on_norm: Callable[[int, float], None] | None = None) -> Outcome:
         """Iterate until the residual is small enough, or until ``stop`` iterations are done.
@@ -75,8 +71,8 @@ class Solver:
             self._goes_on = True
             steps.round()
             norms = np.sqrt(steps.sums.read(steps.stream)[2:, 1])
-            if self._norm_of_f > 0.0:
-                norms /= self._norm_of_f
+            if self.norm_of_f > 0.0:
+                norms /= self.norm_of_f
             for norm in norms.tolist():
                 outcome.iterations += 1
                 outcome.history.append((outcome.iterations, norm))
@@ -94,7 +90,7 @@ class Solver:
         steps.start()
         self._goes_on = False
         norm = math.sqrt(steps.sums.read(steps.stream)[1, 1])
-        return norm / self._norm_of_f if self._norm_of_f > 0.0 else norm
+        return norm / self.norm_of_f if self.norm_of_f > 0.0 else norm
 
     def u(self) -> np.ndarray:
         """This PE's own points of the solution, float64 (own); where a constant can be added to it, its mean is 0."""

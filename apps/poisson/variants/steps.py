@@ -80,6 +80,18 @@ class Steps:
         self.launch(self._inner, fields["r"], fields["r"], self.sums.addresses(NOW)[1] + RR)
         self.precondition(NOW)
 
+    def newest(self) -> str:
+        """The field of the newest directions."""
+        return "odd" if self.parity else "even"
+
+    def resume(self) -> None:
+        """Go on from u, r and the newest directions, in "even", which were set at this PE's own points."""
+        one, self.parity = self.preconditioner, 0
+        self.exchange("even")
+        if one.own_field:
+            one.apply()
+        self.exchange(one.of_field)
+
     def precondition(self, slot: int) -> None:
         """Sum r * r, and make what the next directions are made of; its halo is on its way."""
         one = self.preconditioner

@@ -13,7 +13,7 @@ class Stream(Steps):
 
     def prepare(self) -> None:
         one = self.preconditioner
-        self._exchanges = {name: self.grid.plan_exchange(self.fields[name]) for name in {"u": 0, one.of_field: 0}}
+        self._exchanges = {name: self.grid.plan_exchange(self.fields[name]) for name in ("u", "even", one.of_field)}
         self._sums = {}
         for slot in range(self.problem.check + NOW + 1):
             for first, last in ((PAP, PAP), (RR, one.rz)):
