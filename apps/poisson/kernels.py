@@ -100,16 +100,21 @@ def turn_rows(part: Part, d: Directions, weight, beta, words):
     add_to_words(words, bins)
 
 
+def advance_row(part: Part, s: Solution, alpha, at, bins):
+    """u += alpha p, r -= alpha A p on the row at a point: the bins with its r * r."""
+    for i in lanes(at, at + part.nz):
+        store(s.u, i, load(s.u, i) + unfused(real(alpha) * load(s.p, i)))
+        left = load(s.r, i) - unfused(real(alpha) * applied(part, s.p, i))
+        store(s.r, i, left)
+        bins = add_to_bins(bins, (1.0 * left) * (1.0 * left))
+    return bins
+
+
 def advance_rows(part: Part, s: Solution, alpha, words):
-    """u += alpha p, r -= alpha A p; r * r is added to ``words``."""
+    """``advance_row`` for all rows; the sum r * r is added to ``words``."""
     bins, rows = no_bins(), 0
     for row in range(block(), part.nx * part.ny, blocks()):
-        at = row_at(part, row)
-        for i in lanes(at, at + part.nz):
-            store(s.u, i, load(s.u, i) + unfused(real(alpha) * load(s.p, i)))
-            left = load(s.r, i) - unfused(real(alpha) * applied(part, s.p, i))
-            store(s.r, i, left)
-            bins = add_to_bins(bins, (1.0 * left) * (1.0 * left))
+        bins = advance_row(part, s, alpha, row_at(part, row), bins)
         rows += 1
         if rows * part.nz > MAX_VALUES - part.nz:
             add_to_words(words, bins)

@@ -4,9 +4,10 @@ from typing import Any
 
 from ..problem import Problem
 from .chebyshev import Chebyshev
+from .multigrid import Multigrid
 from .pointwise import Pointwise
 
-TABLE: dict[str, Any] = {"none": Pointwise, "jacobi": Pointwise, "chebyshev": Chebyshev}
+TABLE: dict[str, Any] = {"none": Pointwise, "jacobi": Pointwise, "chebyshev": Chebyshev, "multigrid": Multigrid}
 
 
 def refuse(problem: Problem) -> str:

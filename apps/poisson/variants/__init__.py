@@ -8,7 +8,10 @@ from typing import Any
 
 from ..preconditioners import refuse as refuse_preconditioner
 from ..problem import Problem
+from .graph import Graph
 from .mpi import Mpi
+from .nccl import Nccl
+from .persistent import Persistent
 from .steps import Steps
 from .stream import Stream
 
@@ -33,6 +36,9 @@ TABLE = {
     row.name: row
     for row in (
         Row("mpi", "MPI_Sendrecv of packed faces, MPI_Allreduce", Mpi),
+        Row("nccl", "grouped sends and receives of packed faces, ncclAllReduce", Nccl, "GPUs"),
         Row("stream", "plans of this library on a stream", Stream),
+        Row("graph", "as stream, a round of iterations in a CUDA graph", Graph, "GPUs"),
+        Row("persistent", "a round of iterations in one kernel, sums and halos included", Persistent, "none or jacobi"),
     )
 }

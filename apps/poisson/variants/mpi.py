@@ -4,6 +4,8 @@ Faces are packed by NumPy or CuPy; on GPUs they pass through the host's memory, 
 Read first: stream.py.
 """
 
+from typing import Any
+
 import numpy as np
 from mpi4py import MPI
 
@@ -17,25 +19,34 @@ class Mpi(Steps):
     """What most solvers do."""
 
     def exchange(self, name: str) -> None:
+        """Axis after axis, with the halos of the axes before: so corners come along."""
         grid, field, comm, xp = self.grid, self.fields[name], self.team.comm, array_module(self.team)
         self.team.synchronize(self.stream)
-        for axis in AXES[: len(grid.own)]:
-            for tag, (there, back) in enumerate(((f"{axis}-", f"{axis}+"), (f"{axis}+", f"{axis}-"))):
-                to, source = (_rank(grid.neighbour(side)) for side in (there, back))
-                face = np.ascontiguousarray(to_numpy(grid.boundary(field, there)))
+        n = len(grid.own)
+        for d in range(n):
+            others = [slice(None) if k < d else slice(1, 1 + grid.own[k]) for k in range(n)]
+            for tag, sign in enumerate("-+"):
+                to, source = (_rank(grid.neighbour(AXES[d] + one)) for one in (sign, "-+"[1 - tag]))
+                sent, received = (1, grid.own[d] + 1) if sign == "-" else (grid.own[d], 0)
+                face = np.ascontiguousarray(to_numpy(field[(*others[:d], sent, *others[d + 1 :])]))
                 come = np.empty_like(face)
                 comm.Sendrecv(face, to, tag, come, source, tag)
                 if source != MPI.PROC_NULL:
-                    grid.halo_of(field, back)[...] = xp.asarray(come)
+                    field[(*others[:d], received, *others[d + 1 :])] = xp.asarray(come)
         self.team.synchronize()
 
+    def sum_fields(self, mine: Any, total: Any) -> None:
+        self._sum(mine, total)
+
     def add_up(self, slot: int, first: int, last: int) -> None:
-        words, totals = self.sums.part(slot, first, last)
+        self._sum(*self.sums.part(slot, first, last))
+
+    def _sum(self, mine: Any, total: Any) -> None:
         self.team.synchronize(self.stream)
-        mine = to_numpy(words)
-        total = np.empty_like(mine)
-        self.team.comm.Allreduce(mine, total)
-        totals[...] = array_module(self.team).asarray(total)
+        sent = to_numpy(mine)
+        come = np.empty_like(sent)
+        self.team.comm.Allreduce(sent, come)
+        total[...] = array_module(self.team).asarray(come)
         self.team.synchronize()
 
 

@@ -9,7 +9,7 @@ from ..fields import Fields
 from ..kernels import advance, inner, residual, turn
 from ..preconditioners import TABLE
 from ..problem import Problem
-from ..records import PAP, RR, RZ, Directions, Scalars, Solution
+from ..records import PAP, RR, RZ, Directions, Part, Scalars, Solution
 from ..sums import NOW, Sums
 
 MOST_BLOCKS, MOST_THREADS = 132 * 16, 256
@@ -52,11 +52,15 @@ class Steps:
         """Prepare ``exchange`` and ``add_up``."""
 
     def exchange(self, name: str) -> None:
-        """Bring the neighbours' points of a field to its halo."""
+        """Bring the neighbours' points of a field to its halo; of "d", those across edges and corners too."""
         raise NotImplementedError
 
     def add_up(self, slot: int, first: int, last: int) -> None:
         """totals = words over the PEs, for the sums first..last of a slot."""
+        raise NotImplementedError
+
+    def sum_fields(self, mine: Any, total: Any) -> None:
+        """total = mine over the PEs, two symmetric arrays, where all but one PE have a 0 at each point."""
         raise NotImplementedError
 
     def kernel(self, function: Any) -> Any:
@@ -64,8 +68,14 @@ class Steps:
         return self.team.kernel(function, self.problem.dtype, most_threads=MOST_THREADS)
 
     def launch(self, kernel: Any, *args: Any) -> None:
-        """Enqueue a kernel over the part, in the order of the stream."""
+        """Enqueue a kernel over this PE's part, in the order of the stream."""
         kernel(self.blocks, self.fields.part, *args, stream=self.stream, threads=self.threads)
+
+    def launch_on(self, part: Part, kernel: Any, *args: Any) -> None:
+        """Enqueue a kernel over another part."""
+        blocks = min(MOST_BLOCKS, part.nx * part.ny) if self.team.backend == "cuda" else 1
+        threads = min(MOST_THREADS, -(-part.nz // 32) * 32)
+        kernel(blocks, part, *args, stream=self.stream, threads=threads)
 
     def start(self) -> None:
         """r = f - A u, and forget the directions."""

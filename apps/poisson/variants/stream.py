@@ -3,6 +3,8 @@
 Read first: steps.py.
 """
 
+from typing import Any
+
 from ..records import PAP, RR
 from ..sums import NOW
 from .steps import Steps
@@ -14,6 +16,8 @@ class Stream(Steps):
     def prepare(self) -> None:
         one = self.preconditioner
         self._exchanges = {name: self.grid.plan_exchange(self.fields[name]) for name in ("u", "even", one.of_field)}
+        if "d" in self.fields.arrays:
+            self._exchanges["d"] = self.grid.plan_exchange(self.fields["d"], corners=True)
         self._sums = {}
         for slot in range(self.problem.check + NOW + 1):
             for first, last in ((PAP, PAP), (RR, one.rz)):
@@ -22,6 +26,9 @@ class Stream(Steps):
 
     def exchange(self, name: str) -> None:
         self._exchanges[name](stream=self.stream)
+
+    def sum_fields(self, mine: Any, total: Any) -> None:
+        self.team.allreduce(mine, total, op="sum", stream=self.stream)
 
     def add_up(self, slot: int, first: int, last: int) -> None:
         self._sums[slot, first](stream=self.stream)
