@@ -37,19 +37,20 @@ class Nccl(Steps):
         sends, receives = [], []
         for d in axes:
             others = [slice(None) if corners and k < d else slice(1, 1 + grid.own[k]) for k in range(n)]
+            comes = []
             for sign, sent, received in (("-", 1, 0), ("+", grid.own[d], grid.own[d] + 1)):
                 pe = grid.neighbour(AXES[d] + sign)
                 if pe is not None:
-                    faces = [field[(*others[:d], k, *others[d + 1 :])] for k in (sent, received)]
-                    sends.append((pe, xp.ascontiguousarray(faces[0])))
-                    receives.append((pe, faces[1], xp.empty(faces[1].shape, field.dtype)))
+                    face, halo = (field[(*others[:d], k, *others[d + 1 :])] for k in (sent, received))
+                    sends.append((pe, xp.ascontiguousarray(face)))
+                    comes.append((pe, halo, xp.empty(halo.shape, field.dtype)))
+            # Where both neighbours are one PE, what it sends first is for the second side of this one.
+            receives += reversed(comes)
         with self._nccl.nccl.group():
             for pe, face in sends:
                 self._nccl.comm.send(face, pe, stream=at)
-            # The other side first: where both neighbours are one PE, its first message is for this PE's second side.
-            for k in range(0, len(receives), 2):
-                for pe, _, come in reversed(receives[k : k + 2]):
-                    self._nccl.comm.recv(come, pe, stream=at)
+            for pe, _, come in receives:
+                self._nccl.comm.recv(come, pe, stream=at)
         for _, halo, come in receives:
             halo[...] = come
 
