@@ -71,13 +71,19 @@ def direction(d: Directions, weight, beta, at):
     return unfused(real(weight) * load(d.z, at)) + unfused(real(beta) * load(d.old, at))
 
 
-def turn_rows(part: Part, d: Directions, weight, beta, words):
-    """new = the new direction, also where neighbours' points are known; p * A p is added to ``words``.
+def chunk_rows(part: Part):
+    """How many rows are added up before they become words."""
+    return max(1, MAX_VALUES // part.nz)
 
-    The neighbours' part of z has come, and that of old was computed as here: so no direction travels.
+
+def turn_rows(part: Part, d: Directions, weight, beta, start):
+    """new = the new direction, also where neighbours' points are known: the bins of p * A p.
+
+    start: the first of ``chunk_rows`` outer rows.  The neighbours' part of z has come, and that of old was computed as
+    here: so no direction travels
     """
-    bins, rows = no_bins(), 0
-    for row in range(block(), outer_rows(part), blocks()):
+    bins = no_bins()
+    for row in range(start + block(), min(start + chunk_rows(part), outer_rows(part)), blocks()):
         at, inside = outer_row_at(part, row)
         if inside:
             for i in lanes(0, 2):
@@ -90,14 +96,10 @@ def turn_rows(part: Part, d: Directions, weight, beta, words):
                 z = direction(d, weight, beta, i - 1) + direction(d, weight, beta, i + 1)
                 store(d.new, i, here)
                 bins = add_to_bins(bins, (1.0 * here) * (1.0 * stencil(part, here, x, y, z)))
-            rows += 1
-            if rows * part.nz > MAX_VALUES - part.nz:
-                add_to_words(words, bins)
-                bins, rows = no_bins(), 0
         else:
             for i in lanes(at, at + part.nz):
                 store(d.new, i, direction(d, weight, beta, i))
-    add_to_words(words, bins)
+    return bins
 
 
 def advance_row(part: Part, s: Solution, alpha, at, bins):
@@ -110,40 +112,37 @@ def advance_row(part: Part, s: Solution, alpha, at, bins):
     return bins
 
 
-def advance_rows(part: Part, s: Solution, alpha, words):
-    """``advance_row`` for all rows; the sum r * r is added to ``words``."""
-    bins, rows = no_bins(), 0
-    for row in range(block(), part.nx * part.ny, blocks()):
-        bins = advance_row(part, s, alpha, row_at(part, row), bins)
-        rows += 1
-        if rows * part.nz > MAX_VALUES - part.nz:
-            add_to_words(words, bins)
-            bins, rows = no_bins(), 0
-    add_to_words(words, bins)
+def stop_of(part: Part, start):
+    """Where the chunk of own rows from ``start`` on ends."""
+    return min(start + chunk_rows(part), part.nx * part.ny)
 
 
 def turn(ctx, part: Part, d: Directions, scalars: Scalars):
     """The first half of an iteration, up to the sum p * A p."""
-    turn_rows(part, d, scalars.weight, beta_of(scalars), scalars.words + PAP)
+    beta = beta_of(scalars)
+    for start in range(0, outer_rows(part), chunk_rows(part)):
+        add_to_words(scalars.words + PAP, turn_rows(part, d, scalars.weight, beta, start))
 
 
 def advance(ctx, part: Part, s: Solution, scalars: Scalars):
     """The second half.  The sum r * r is the next iteration's."""
-    advance_rows(part, s, alpha_of(scalars), scalars.words + SLOT_BYTES + RR)
+    alpha = alpha_of(scalars)
+    for start in range(0, part.nx * part.ny, chunk_rows(part)):
+        bins = no_bins()
+        for row in range(start + block(), stop_of(part, start), blocks()):
+            bins = advance_row(part, s, alpha, row_at(part, row), bins)
+        add_to_words(scalars.words + SLOT_BYTES + RR, bins)
 
 
 def inner(ctx, part: Part, a, b, words):
     """a * b of two fields, added to ``words``."""
-    bins, rows = no_bins(), 0
-    for row in range(block(), part.nx * part.ny, blocks()):
-        at = row_at(part, row)
-        for i in lanes(at, at + part.nz):
-            bins = add_to_bins(bins, (1.0 * load(a, i)) * (1.0 * load(b, i)))
-        rows += 1
-        if rows * part.nz > MAX_VALUES - part.nz:
-            add_to_words(words, bins)
-            bins, rows = no_bins(), 0
-    add_to_words(words, bins)
+    for start in range(0, part.nx * part.ny, chunk_rows(part)):
+        bins = no_bins()
+        for row in range(start + block(), stop_of(part, start), blocks()):
+            at = row_at(part, row)
+            for i in lanes(at, at + part.nz):
+                bins = add_to_bins(bins, (1.0 * load(a, i)) * (1.0 * load(b, i)))
+        add_to_words(words, bins)
 
 
 def residual(ctx, part: Part, r, f, u):

@@ -7,7 +7,6 @@ iteration before; and who has come from the second one sees what was put before 
 
 from pennympi.kernels.block import block, blocks, copy, fence, put, sync
 from pennympi.kernels.in_kernel import (
-    MAX_VALUES,
     WORDS_BYTES,
     Meeting,
     add_to_words,
@@ -19,7 +18,7 @@ from pennympi.kernels.in_kernel import (
     words_at,
 )
 
-from .kernels import advance_row, ratio, row_at, turn_rows
+from .kernels import advance_row, chunk_rows, outer_rows, ratio, row_at, stop_of, turn_rows
 from .records import PAP, RR, SLOT_BYTES, Directions, Faces, Loop, Part, Solution
 
 
@@ -29,11 +28,19 @@ def iterate(ctx, part: Part, loop: Loop, faces: Faces, place: Meeting):
     before, now = read_sum(slot - SLOT_BYTES + RR), read_sum(slot + RR)
     new, old = loop.odd, loop.even
     for _ in range(loop.iterations):
-        turn_rows(part, Directions(new, old, loop.r), loop.weight, ratio(now, before), words)
+        beta = ratio(now, before)
+        for start in range(0, outer_rows(part), chunk_rows(part)):
+            add_to_words(words, turn_rows(part, Directions(new, old, loop.r), loop.weight, beta, start))
         meet(ctx, place, epoch + 1)
         alpha = ratio(loop.weight * now, read_sum(sums))
         keep(slot + PAP, sums)
-        advance_and_put(ctx, part, Solution(loop.u, loop.r, new), faces, alpha, words)
+        for start in range(0, part.nx * part.ny, chunk_rows(part)):
+            bins = no_bins()
+            for row in range(start + block(), stop_of(part, start), blocks()):
+                bins = advance_row(part, Solution(loop.u, loop.r, new), alpha, row_at(part, row), bins)
+                put_row(ctx, part, faces, loop.r, row)
+            add_to_words(words, bins)
+        fence(ctx)
         meet(ctx, place, epoch + 2)
         before, now = now, read_sum(sums)
         epoch, slot = epoch + 2, slot + SLOT_BYTES
@@ -45,20 +52,6 @@ def keep(slot, sums):
     """Write a sum to its place among those of the round, for the host."""
     if block() == 0:
         copy(slot, sums, WORDS_BYTES)
-
-
-def advance_and_put(ctx, part: Part, s: Solution, faces: Faces, alpha, words):
-    """``advance_rows``, which sends each row of a face as soon as it is done."""
-    bins, rows = no_bins(), 0
-    for row in range(block(), part.nx * part.ny, blocks()):
-        bins = advance_row(part, s, alpha, row_at(part, row), bins)
-        put_row(ctx, part, faces, s.r, row)
-        rows += 1
-        if rows * part.nz > MAX_VALUES - part.nz:
-            add_to_words(words, bins)
-            bins, rows = no_bins(), 0
-    fence(ctx)
-    add_to_words(words, bins)
 
 
 def put_row(ctx, part: Part, faces: Faces, r, row):
