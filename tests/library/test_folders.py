@@ -9,7 +9,8 @@ import rooms
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = rooms.read(TESTS.parent, "tests")
 FILES = {path: source for path, source in SOURCES.items() if path.count("/") > 1}  # all but conftest.py
-OF_TESTS, OF_OTHERS = ("kernels", "library", "cuda", "jacobi", "examples"), ("support", "machine")
+OF_APPS = ("jacobi", "poisson")
+OF_TESTS, OF_OTHERS = ("kernels", "library", "cuda", *OF_APPS, "examples"), ("support", "machine")
 TEST_FILES = {path: source for path, source in FILES.items() if Path(path).name.startswith("test_")}
 # The solver's kernels are only a part of what these test; and these only name what they read.
 WITH_THE_SOLVER_TOO = {
@@ -62,8 +63,8 @@ def test_tests_lie_in_the_folders_of_tests():
 def test_a_file_lies_where_what_it_imports_says(path):
     source, folder = TEST_FILES[path], folder_of(path)
     if path not in WITH_THE_SOLVER_TOO:
-        assert (folder == "jacobi") == imported(source, "apps")
-    if folder != "jacobi":
+        assert (folder in OF_APPS) == imported(source, "apps")
+    if folder not in OF_APPS:
         assert folder == "cuda" or not imported(source, "pennympi.cuda", "numba.cuda", "numba_cuda")
     if imported(source, "machine"):
-        assert folder == "kernels" and "/test_machine" in path
+        assert "/test_machine" in path if folder == "kernels" else path.endswith("_machine.py")
