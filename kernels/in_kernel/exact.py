@@ -70,7 +70,7 @@ def add_to_bins(bins: Bins, x: float):
 def add_to_words(words: int, bins: Bins):
     """Add what the threads of a block hold to the WORDS words at address ``words``.  All threads call it.
 
-    It, and what calls it, is for one function of a kernel: Numba defines the shared memory of ``block_sum`` once for each.
+    It, and what calls it, is for one function of a kernel: Numba defines ``block_sum``'s shared memory once for each.
     """
     a, b, c = block_sum(bins.a), block_sum(bins.b), block_sum(bins.c)
     d, e, f = block_sum(bins.d), block_sum(bins.e), block_sum(bins.f)
