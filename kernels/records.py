@@ -107,7 +107,7 @@ class Halo(NamedTuple):
     messages:    rows of words, one for each message (kernels/halo/message.py);  n_messages: of them
     pieces:      parts that a message is cut into
     inbox:       (2, inbox_bytes) bytes that neighbours write;  outbox: (inbox_bytes,), which only this PE writes
-    signals:     words that neighbours set to epochs
+    signals:     (n_messages * pieces, 2) words that neighbours set to epochs;  epochs: (n_messages * pieces,), this PE's
     """
 
     me: int
@@ -117,6 +117,7 @@ class Halo(NamedTuple):
     inbox: int
     outbox: int
     signals: int
+    epochs: int
     inbox_bytes: int
 
 

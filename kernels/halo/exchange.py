@@ -10,15 +10,14 @@ A **message** is what one PE has for one neighbour: the points of one field at o
 
 An inbox has two halves, used by the parity of the epoch.  Neighbours are neighbours both ways: a PE that is in exchange
 e+1 has ended its exchange e, so it has the message that its neighbour sent in e, after that neighbour's exchange e-1,
-which read the half of e+1.  The words for arrivals are doubled for the same reason: two may be under way.  The word for
-readiness is one: a PE says it again only when the message that it allowed has come.
+which read the half of e+1.  A signal has one word: an exchange ends when what it sent has arrived, and a PE says again
+that it is ready only when the message that it allowed has come.
 
 Source: the handshake of MPI's rendezvous protocol, and the eager one for small messages.
 """
 
-from ..block import block, blocks, fence, put_lines, put_signal, signal, wait
+from ..block import block, blocks, fence, put_lines, put_signal, read_epoch, signal, sync, wait, write_epoch
 from ..records import Halo, Work
-from ..steps import finish_epoch, last_epoch
 from .message import DIRECT, PACKED, arrived_word, inbound, offset_bytes, outbound, part_bytes, ready_word, slot
 
 
@@ -26,51 +25,61 @@ def exchange_halos(ctx: int, halo: Halo, work: Work):
     """Every halo of the fields = the neighbours' points.
 
     inbox   (2 parities, inbox_bytes) bytes;  outbox (inbox_bytes,)
-    signals (n_messages * pieces, 3) words: ready, arrived by parity;  epochs (blocks,), this PE's own
+    signals (parts, 2) words: ready, arrived;  epochs (parts,), this PE's own
     """
-    epoch = last_epoch(work) + 1
-    n_parts = halo.n_messages * halo.pieces
-    # Three loops: what a PE says first waits for nobody, so that the parts of one block may come in any number.
-    for part in range(block(), n_parts, blocks()):
-        allow(ctx, halo, part, epoch)
-    for part in range(block(), n_parts, blocks()):
-        send(ctx, halo, part, epoch)
-    for part in range(block(), n_parts, blocks()):
-        receive(ctx, halo, part, epoch)
-    fence(ctx)  # the outbox is free again
-    finish_epoch(work, epoch)
+    # Three loops over the parts of a block: what comes first waits for nobody, so that a block may have any number.
+    halo_ready(ctx, halo, work.signature)
+    halo_put(ctx, halo, work.signature)
+    halo_wait(ctx, halo, work.signature)
 
 
-def allow(ctx: int, halo: Halo, part: int, epoch: int):
-    """Let the sender of a direct message write."""
-    message = inbound(halo, part)
-    if message.pe >= 0 and message.way == DIRECT:
-        signal(ctx, ready_word(halo, part), epoch, message.pe)
+def halo_ready(ctx: int, halo: Halo, signature: int = 0):
+    """Let the neighbours write: no block of this PE reads the halos any more."""
+    for part in parts(halo):
+        message = inbound(halo, part)
+        if message.pe >= 0 and message.way == DIRECT:
+            signal(ctx, ready_word(halo, part), next_epoch(halo, part, signature), message.pe)
 
 
-def send(ctx: int, halo: Halo, part: int, epoch: int):
-    """Write a part of a message to its receiver, and signal."""
-    message, arrived = outbound(halo, part), arrived_word(halo, part, epoch)
-    if message.pe >= 0:
-        if message.way == PACKED:
-            offset = message.room + offset_bytes(message.lines)
-            put_lines(ctx, halo.outbox + message.room, message.address, message.lines, halo.me)
-            there, nbytes = slot(halo, epoch) + offset, part_bytes(message.lines)
-            put_signal(ctx, there, halo.outbox + offset, nbytes, arrived, epoch, message.pe)
-        else:
-            there = message.there
-            if message.way == DIRECT:
-                wait(ctx, ready_word(halo, part), epoch, message.pe)
+def halo_put(ctx: int, halo: Halo, signature: int = 0):
+    """Write this block's parts of the messages to the neighbours: the own points have been computed by all blocks."""
+    for part in parts(halo):
+        message, epoch = outbound(halo, part), next_epoch(halo, part, signature)
+        if message.pe >= 0:
+            if message.way == PACKED:
+                room, offset = halo.outbox + message.room, offset_bytes(message.lines)
+                there, nbytes = slot(halo, epoch) + message.room + offset, part_bytes(message.lines)
+                put_lines(ctx, room, message.address, message.lines, halo.me)
+                put_signal(ctx, there, room + offset, nbytes, arrived_word(halo, part), epoch, message.pe)
             else:
-                there = slot(halo, epoch) + message.room
-            put_lines(ctx, there, message.address, message.lines, message.pe)
-            signal(ctx, arrived, epoch, message.pe)
+                there = message.there
+                if message.way == DIRECT:
+                    wait(ctx, ready_word(halo, part), epoch, message.pe)
+                else:
+                    there = slot(halo, epoch) + message.room
+                put_lines(ctx, there, message.address, message.lines, message.pe)
+                signal(ctx, arrived_word(halo, part), epoch, message.pe)
 
 
-def receive(ctx: int, halo: Halo, part: int, epoch: int):
-    """Wait for a part of a message, and copy it to the field where it came packed."""
-    message = inbound(halo, part)
-    if message.pe >= 0:
-        wait(ctx, arrived_word(halo, part, epoch), epoch, message.pe)
-        if message.way != DIRECT:
-            put_lines(ctx, message.address, slot(halo, epoch) + message.room, message.lines, halo.me)
+def halo_wait(ctx: int, halo: Halo, signature: int = 0):
+    """Wait for this block's parts of the messages, and copy to the fields what came packed."""
+    for part in parts(halo):
+        message, epoch = inbound(halo, part), next_epoch(halo, part, signature)
+        if message.pe >= 0:
+            wait(ctx, arrived_word(halo, part), epoch, message.pe)
+            if message.way != DIRECT:
+                put_lines(ctx, message.address, slot(halo, epoch) + message.room, message.lines, halo.me)
+    fence(ctx)  # what was sent has arrived, and the outbox is free again
+    for part in parts(halo):
+        write_epoch(halo.epochs, part, next_epoch(halo, part, 0))
+        sync()
+
+
+def parts(halo: Halo):
+    """The parts of messages that this block handles."""
+    return range(block(), halo.n_messages * halo.pieces, blocks())
+
+
+def next_epoch(halo: Halo, part: int, signature: int) -> int:
+    """The epoch of a part's exchange, until ``halo_wait`` has ended it."""
+    return read_epoch(halo.epochs, part) + 1 + signature

@@ -11,7 +11,7 @@ END_WORDS = (
     12  # of one end of a message: pe, way, room, address, there, lines, then the six fields of Lines before its first
 )
 ROW_WORDS = 2 * END_WORDS  # of a message: the end that this PE sends, and that of the same number that it receives
-PART_WORDS = 3  # signals of a part of a message: ready, arrived by parity
+PART_WORDS = 2  # signals of a part of a message: ready, arrived
 
 
 class End(NamedTuple):
@@ -84,6 +84,6 @@ def ready_word(halo: Halo, part: int) -> int:
     return halo.signals + part * PART_WORDS * WORD_BYTES
 
 
-def arrived_word(halo: Halo, part: int, epoch: int) -> int:
+def arrived_word(halo: Halo, part: int) -> int:
     """Address, at the receiver, of the word that says that a part has come."""
-    return halo.signals + (part * PART_WORDS + 1 + (epoch & 1)) * WORD_BYTES
+    return halo.signals + (part * PART_WORDS + 1) * WORD_BYTES

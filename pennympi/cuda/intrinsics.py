@@ -119,6 +119,16 @@ def add_int64(typing, address, value):
     return types.void(types.int64, types.int64), code
 
 
+@intrinsic
+def divide_32(typing, x, y):
+    """x // y of numbers from 0 to 2**32 - 1; a division of 64 bits takes four times as long."""
+
+    def code(context, b, signature, args):
+        return b.zext(b.udiv(*(b.trunc(one, _I32) for one in args)), _I64)
+
+    return types.int64(types.int64, types.int64), code
+
+
 def _loader(kind, value, align):
     @intrinsic
     def load(typing, address):

@@ -107,14 +107,19 @@ def chosen_dims(n_pes: int, shape: Sizes, dims: Sizes, periodic: Sequence[bool],
 
     def sent(one: Sizes) -> tuple[int, ...]:
         own = [-(-n // p) for n, p in zip(shape, one, strict=True)]
-        faces = [2 * h * math.prod(own) // n for n, p, h in zip(own, one, halo, strict=True) if p > 1]
-        return sum(faces), *(-p for p in one)
+        every = zip(own, one, periodic, halo, strict=True)
+        return sum(sides(p, wraps) * h * math.prod(own) // n for n, p, wraps, h in every), *(-p for p in one)
 
     return min(filter(fits, factorings(n_pes, dims)), key=sent, default=None)
 
 
-def compact_places(nodes: Sequence[Sequence[int]], dims: Sizes, own: Sizes) -> Sizes:
-    """The PE at each place: those of a node together in a block of the grid with the smallest surface.
+def sides(p: int, wraps: bool) -> int:
+    """On how many sides of a dimension of p parts the busiest part has a neighbour."""
+    return 2 * (p > 1) if wraps else min(2, p - 1)
+
+
+def compact_places(nodes: Sequence[Sequence[int]], dims: Sizes, own: Sizes, periodic: Sequence[bool]) -> Sizes:
+    """The PE at each place: those of a node together in a block of the grid that exchanges the fewest points.
 
     nodes: the PEs of each node, which are the same on all PEs;  own: points of a PE
     Where the nodes have different numbers of PEs, or no block of theirs fits, the PEs lie in their order.
@@ -130,7 +135,8 @@ def compact_places(nodes: Sequence[Sequence[int]], dims: Sizes, own: Sizes) -> S
 
     def surface(block: Sizes) -> int:
         points = [b * n for b, n in zip(block, own, strict=True)]
-        return sum(math.prod(points) // n for n, p, b in zip(points, dims, block, strict=True) if p > b)
+        every = zip(points, dims, block, periodic, strict=True)
+        return sum(sides(p // b, wraps) * math.prod(points) // n for n, p, b, wraps in every)
 
     block = min(blocks, key=surface)
     outer = tuple(p // b for p, b in zip(dims, block, strict=True))

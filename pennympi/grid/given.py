@@ -51,7 +51,7 @@ def decomposition_of(place: Place, shape: Any, dims: Any, periodic: Any, halo: A
             f"each dimension as its neighbours' halo {width} takes: use fewer PEs, a narrower halo, or other dims"
         )
     most = tuple(-(-points[d] // found[d]) for d in range(n))
-    return Decomposition(points, found, around, width, compact_places(place.nodes, found, most))
+    return Decomposition(points, found, around, width, compact_places(place.nodes, found, most, around))
 
 
 def _ints(name: str, value: Any, n: int | None, least: int) -> Sizes:

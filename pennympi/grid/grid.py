@@ -1,5 +1,6 @@
 """Grid: the points of a Cartesian grid, cut into one part for each PE of a team."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..arrays.span import Span
 from ..collectives.base import CollectiveContext, check_root
 from ..rma import OneSided
 from .decomposition import Decomposition, with_halo
-from .exchange import plan_exchange
+from .exchange import KernelHalo, halos_of, plan_exchange, text_of
 from .messages import received, sent
 from .overlap import Overlap, boxes_of
 from .whole import Whole
@@ -97,13 +98,20 @@ class Grid:
         Raises TypeError, ValueError (no field; not an array of this grid; the same twice; PEs differ),
         SymmetricHeapExhausted, and when it is called PeerTimeout.
         """
-        self._context.guard.check_open()
-        spans = [self._field(u) for u in fields]
-        if not spans:
-            raise ValueError("plan_exchange takes one field at least")
-        if len({span.address for span in spans}) < len(spans):
-            raise ValueError("plan_exchange takes each field once")
-        return plan_exchange(self._context, self._parts, spans, fields, bool(corners))
+        return plan_exchange(self._context, self._parts, self._fields(fields), fields, bool(corners))
+
+    def kernel_halo(self, *fields: Array, corners: bool = False) -> KernelHalo:
+        """The same for kernels of the user's own, which exchange by themselves.  Collective.
+
+        A kernel takes the ``halo`` of the result, a ``pennympi.kernels.records.Halo``, and calls in this order, in all
+        blocks of all PEs, with the same number of blocks on every PE, functions of ``pennympi.kernels.in_kernel``:
+        ``halo_ready`` once no block reads the halos any more, ``halo_put`` once all blocks have computed the own points,
+        ``halo_wait``, after which this block's part of the halos is there.
+        Keep the result until the last launch has run.  Raises as ``plan_exchange``.
+        """
+        spans = self._fields(fields)
+        text = text_of(self._context, self._parts, spans, bool(corners))
+        return KernelHalo(halos_of(self._context, self._parts, spans, bool(corners), text), fields)
 
     def overlap(self, exchange: Plan, stream: AnyStream | None = None) -> Overlap:
         """Compute a new field in parts while its exchange is under way:
@@ -155,6 +163,16 @@ class Grid:
         if getattr(u, "shape", None) != self.local:
             raise ValueError(f"an array of this grid has shape {self.local} here, not {getattr(u, 'shape', None)}")
         return u
+
+    def _fields(self, fields: Sequence[Any]) -> list[Span]:
+        """The spans of fields to exchange.  Raises NotInitialized, TypeError, ValueError."""
+        self._context.guard.check_open()
+        spans = [self._field(u) for u in fields]
+        if not spans:
+            raise ValueError("an exchange takes one field at least")
+        if len({span.address for span in spans}) < len(spans):
+            raise ValueError("an exchange takes each field once")
+        return spans
 
     def _field(self, u: Any) -> Span:
         """The span of a symmetric array of this grid.  Raises TypeError, ValueError."""

@@ -20,18 +20,21 @@ class Field(NamedTuple):
 class Ways(NamedTuple):
     """How messages go.
 
-    by_pointer:       whether PE p stores into the memory of PE q, [p][q]
-    direct_min_bytes: from which size on a message goes straight into the field
+    by_pointer: whether PE p stores into the memory of PE q, [p][q]
+    direct_min_bytes, direct_min_line_bytes: from which size on, of a message and of its lines, it goes straight into the
+                field
     """
 
     by_pointer: Sequence[Sequence[bool]]
     direct_min_bytes: int
+    direct_min_line_bytes: int
 
-    def of(self, sender: int, receiver: int, nbytes: int) -> int:
-        """The way of a message."""
+    def of(self, sender: int, receiver: int, box: "Box") -> int:
+        """The way of a message.  box: its lines, at either end"""
         if not self.by_pointer[sender][receiver]:
             return PACKED
-        return DIRECT if sender == receiver or nbytes >= self.direct_min_bytes else INBOX
+        large = box.planes * box.rows * box.nbytes >= self.direct_min_bytes and box.nbytes >= self.direct_min_line_bytes
+        return DIRECT if sender == receiver or large else INBOX
 
 
 def steps_of(grid: Decomposition, corners: bool) -> Iterator[Sizes]:
@@ -119,7 +122,7 @@ def _outbound(grid: Decomposition, me: int, field: Field, step: Sizes, ways: Way
     box = box_of(grid.local(me), sent(grid.own(me), grid.halo, step), field.item_bytes)
     back = tuple(-one for one in step)
     there = box_of(grid.local(to), received(grid.own(to), grid.halo, back), field.item_bytes)
-    way = ways.of(me, to, box.planes * box.rows * box.nbytes)
+    way = ways.of(me, to, box)
     goal = (there.plane_bytes, there.row_bytes) if way == DIRECT else box.packed
     ends = [to, way, room, field.address + box.offset, field.address + there.offset, box.planes * box.rows]
     return [*ends, box.rows, box.nbytes, *goal, box.plane_bytes, box.row_bytes]
@@ -132,6 +135,6 @@ def _inbound(grid: Decomposition, me: int, field: Field, step: Sizes, ways: Ways
     if source is None:
         return [-1] + [0] * 11
     box = box_of(grid.local(me), received(grid.own(me), grid.halo, back), field.item_bytes)
-    way = ways.of(source, me, box.planes * box.rows * box.nbytes)
+    way = ways.of(source, me, box)
     ends = [source, way, room, field.address + box.offset, 0, box.planes * box.rows]
     return [*ends, box.rows, box.nbytes, box.plane_bytes, box.row_bytes, *box.packed]

@@ -31,6 +31,7 @@ from pennympi.cuda import compile as backend
 from pennympi.kernels.algorithm import SWITCH_ADDS
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
 from pennympi.kernels.exchange import TABLE as FORMS
+from pennympi.kernels.halo.exchange import exchange_halos
 from pennympi.kernels.rma import by_rooms, on_stream
 
 HOPPER, AMPERE = (9, 0), (8, 0)
@@ -297,3 +298,13 @@ def test_a_cubin_is_made_once_and_anew_for_whatever_it_depends_on(monkeypatch, t
     first = [backend.cubin(*call) for call in calls]
     assert [backend.cubin(*call) for call in calls] == first
     assert len(made) == len(calls) == len(list(tmp_path.glob("*/*")))
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+@pytest.mark.parametrize("cc", [HOPPER, AMPERE])
+def test_halos(ptx, cc, beyond):
+    """Faces go in units of 16, 8, 4 and 1 bytes, whatever the bytes are of."""
+    code = ptx(exchange_halos, "halo exchange", cc, beyond)
+    for move in (r"st\.global\.v[24]\.", r"st\.global\.[bu]64", r"st\.global\.[bu]32", r"st\.global\.[bu]8"):
+        assert re.search(move, code), move
+    assert ACQUIRE in code and RELEASE in code

@@ -4,6 +4,7 @@ from itertools import count
 
 import pytest
 from machine.faults import Fault
+from machine.halos import HALOS
 from machine.mutations import Mutation, changed, mutated
 from machine.network import ANY_ORDER, COPIED, IN_ORDER, POINTER
 from machine.program import PLAIN, SYMMETRIC, TABLES, Case, run
@@ -11,6 +12,7 @@ from machine.solver import SOLVER
 from seed import SEED
 
 from apps.jacobi.sweep import exchanging_kernel, persistent_kernel
+from pennympi.kernels.halo import exchange as halo_exchange
 
 MOST_PROGRAMS = 60  # in which a planted fault has to show
 PLANTED = [
@@ -87,3 +89,24 @@ def test_a_fault_planted_in_the_solver_is_found(monkeypatch, text, network, muta
     for module in (exchanging_kernel, persistent_kernel):
         monkeypatch.setattr(module, helper.__name__, changed(helper, mutation), raising=False)
     programs_until_found(Case((("solver", text),), network, SYMMETRIC), SOLVER[text])
+
+
+@pytest.mark.parametrize(
+    "helper, network, mutation",
+    [
+        ("halo_ready", POINTER, Mutation("drop", "signal")),
+        ("halo_put", POINTER, Mutation("drop", "wait")),
+        ("halo_put", POINTER, Mutation("early", "wait")),
+        ("halo_put", ANY_ORDER, Mutation("apart", "put_signal")),
+        ("halo_wait", POINTER, Mutation("drop", "wait")),
+        ("halo_wait", COPIED, Mutation("early", "wait")),
+        ("halo_wait", IN_ORDER, Mutation("drop", "put_lines")),
+        ("slot", POINTER, Mutation("one parity")),
+        ("halo_wait", IN_ORDER, Mutation("drop", "fence")),
+        ("halo_wait", ANY_ORDER, Mutation("drop", "fence")),
+    ],
+    ids=str,
+)
+def test_a_fault_planted_in_the_exchange_of_halos_is_found(monkeypatch, helper, network, mutation):
+    monkeypatch.setattr(halo_exchange, helper, changed(getattr(halo_exchange, helper), mutation))
+    programs_until_found(Case((("halo", "exchange_halos"),), network, SYMMETRIC), HALOS["exchange_halos"])

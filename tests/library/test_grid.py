@@ -4,13 +4,29 @@ import math
 
 import numpy as np
 import pytest
-from on_device import to_numpy, write
+from halo_reference import with_halos
+from on_device import device, to_numpy, write
 
 from pennympi.grid import exchange as exchange_room
+from pennympi.grid.given import decomposition_of
+from pennympi.grid.messages import Ways, box_of, sent
+from pennympi.kernels.algorithm import Place
+from pennympi.kernels.block import lanes, load, store, sync
+from pennympi.kernels.halo.exchange import halo_put, halo_ready, halo_wait
+from pennympi.kernels.halo.message import DIRECT, INBOX, PACKED
+from pennympi.kernels.records import Halo
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 UNTOUCHED = 77
 WAYS = {"straight into the field": 0, "by the inbox": 1 << 40}  # direct_min_bytes
+
+STEPS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
+
+
+def send(monkeypatch, team, way):
+    """Let all messages go this way."""
+    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    monkeypatch.setattr(exchange_room, "DIRECT_MIN_LINE_BYTES", 0)
 
 
 def whole(grid, dtype, k):
@@ -19,16 +35,8 @@ def whole(grid, dtype, k):
 
 
 def wanted(grid, points, corners):
-    """This PE's array after an exchange: ``points`` of the whole grid, UNTOUCHED where no point comes from."""
-    at, beyond, exists = [], [], []
-    for first, own, halo, n, wraps in zip(grid.first, grid.own, grid.halo, grid.shape, grid.periodic, strict=True):
-        index = np.arange(first - halo, first + own + halo)
-        at.append(index % n)
-        beyond.append(((index < first) | (index >= first + own)).astype(int))
-        exists.append((np.full(index.size, wraps) | (index >= 0) & (index < n)).astype(int))
-    n_beyond = sum(np.ix_(*beyond))
-    there = math.prod(np.ix_(*exists)).astype(bool)
-    return np.where(there & (n_beyond < 2 + len(at) * corners), points[np.ix_(*at)], UNTOUCHED).astype(points.dtype)
+    """This PE's array after an exchange."""
+    return with_halos(grid._parts, grid._context.job.me, points, corners, UNTOUCHED)
 
 
 def check(team, shape, dtypes=("float64",), corners=False, rounds=2, **given):
@@ -65,14 +73,14 @@ def at_least(team, shape, halo):
 @pytest.mark.parametrize("periodic", [False, True])
 @pytest.mark.parametrize("shape", [(53,), (17, 31), (9, 10, 13)])
 def test_every_halo(team, monkeypatch, shape, periodic, halo, corners, way):
-    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    send(monkeypatch, team, way)
     check(team, at_least(team, shape, halo), corners=corners, periodic=periodic, halo=halo)
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("along", [0, 1, 2])
 def test_cut_along_one_dimension(team, monkeypatch, along, way):
-    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    send(monkeypatch, team, way)
     dims = [1, 1, 1]
     dims[along] = team.n_pes
     shape = [5, 6, 7]
@@ -84,9 +92,18 @@ def test_cut_along_one_dimension(team, monkeypatch, along, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_fields_of_all_sizes_of_elements_go_together(team, monkeypatch, way):
-    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    send(monkeypatch, team, way)
     shape = at_least(team, (11, 6, 9), 2)
     check(team, shape, ("float16", "uint8", "complex128", "bfloat16", "float32", "int64"), halo=2, periodic=True)
+
+
+def test_short_lines_go_by_the_inbox(team):
+    """Straight into the field goes what is large, in lines that share no cache line with points of the neighbour."""
+    ways = Ways([[True, True], [True, False]], 1 << 16, 64)
+    faces = {along: box_of((130, 130, 130), sent((128,) * 3, (1,) * 3, step), 8) for along, step in STEPS.items()}
+    assert [ways.of(0, 1, faces[along]) for along in "xyz"] == [DIRECT, DIRECT, INBOX]
+    assert [ways.of(0, 0, faces["z"]), ways.of(1, 1, faces["z"])] == [DIRECT, PACKED]
+    assert ways.of(0, 1, box_of((66,) * 3, sent((64,) * 3, (1,) * 3, STEPS["x"]), 8)) == INBOX
 
 
 def test_large_faces_are_cut_into_parts(team):
@@ -186,3 +203,91 @@ def test_overlap_gives_every_point_once_and_exchanges(team):
     with pytest.raises(RuntimeError, match="the field has gaps"), grid.overlap(exchange) as parts:
         next(parts)
     team.free(u)
+
+
+def add_neighbours(ctx, halo: Halo, new, old, own, rounds):
+    """``rounds`` times: old's halos, new = the sum of the neighbours' points, old = new.  One block."""
+    for _ in range(rounds):
+        halo_ready(ctx, halo)
+        halo_put(ctx, halo)
+        halo_wait(ctx, halo)
+        for i in lanes(1, own + 1):
+            store(new, i, load(old, i - 1) + load(old, i + 1))
+        sync()
+        for i in lanes(1, own + 1):
+            store(old, i, load(new, i))
+        sync()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_kernels_exchange_by_themselves(team, monkeypatch, way):
+    monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[way])
+    grid = team.grid(3 * team.n_pes + 1, periodic=True)
+    old, new = grid.zeros("int64"), grid.zeros("int64")
+    points = np.arange(grid.shape[0]) ** 2
+    local = to_numpy(old)
+    local[1:-1] = points[grid.first[0] : grid.first[0] + grid.own[0]]
+    write(old, local)
+    halo, kernel = grid.kernel_halo(old), team.kernel(add_neighbours, "int64")
+    for rounds in (1, 4, 5):
+        kernel(1, halo.halo, new, old, grid.own[0], rounds)
+        for _ in range(rounds):
+            points = np.roll(points, 1) + np.roll(points, -1)
+        assert (to_numpy(grid.interior(old)) == points[grid.first[0] : grid.first[0] + grid.own[0]]).all()
+    team.synchronize()
+    del halo
+    team.free(old), team.free(new)
+
+
+def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
+    n = team.n_pes
+    for arguments, error in [
+        (((4, 4, 4, 4),), "1 to 3 dimensions"),
+        (((0, 4),), "at least 1"),
+        (((8 * n, 8), (n + 1, 0)), "can't be cut"),
+        (((8 * n, 8), (n, 2)), "a 0 leaves a number open"),
+        (((8 * n, 8), None, (True,)), "1 bools for 2 dimensions"),
+        (((8 * n, 8), None, False, (1, 1, 1)), "3 numbers for 2 dimensions"),
+        (((n,), None, True, 2), "a narrower halo"),
+    ]:
+        with pytest.raises(ValueError, match=error):
+            team.grid(*arguments)
+    for arguments in (("8",), ((8.5, 2),), (8, None, "yes"), (8, None, False, 1.5)):
+        with pytest.raises(TypeError):
+            team.grid(*arguments)
+    grid = team.grid((8 * n, 5))
+    u, other = grid.zeros("float32"), team.zeros(grid.local, "float32")
+    for wrong in (u[1:], device(team, np.zeros(grid.local, "float32"))):
+        with pytest.raises(ValueError):
+            grid.plan_exchange(wrong)
+    for fields in ((), (u, u)):
+        with pytest.raises(ValueError):
+            grid.plan_exchange(*fields)
+    for side in ("z-", "x", 0):
+        with pytest.raises(ValueError, match="none of x-, x\\+, y-, y\\+"):
+            grid.boundary(u, side)
+    with pytest.raises(ValueError, match="root"):
+        grid.gather(u, n)
+    if n > 1:
+        with pytest.raises(ValueError, match="ask for different grids"):
+            team.grid((8 * n + team.me, 5))
+        with pytest.raises(ValueError, match="different fields"):
+            grid.plan_exchange(u if team.me else other)
+    plan = grid.plan_exchange(u)
+    plan()
+    team.free(u)
+    with pytest.raises(ValueError, match="was freed"):
+        plan()
+    team.free(other)
+
+
+def test_pes_of_a_node_have_a_compact_part():
+    """16 PEs on 4 nodes: blocks of 2 x 2, whatever the numbers of the nodes' PEs are."""
+    place = Place(tuple(pe % 4 for pe in range(16)))
+    grid = decomposition_of(place, (64, 64), None, False, 1)
+    assert grid.dims == (4, 4) and sorted(grid.pes) == list(range(16))
+    for node in range(4):
+        places = [grid.place(pe) for pe in place.nodes[node]]
+        assert [max(one) - min(one) for one in zip(*places, strict=True)] == [1, 1]
+    uneven = decomposition_of(Place((0, 0, 1)), (9, 9), None, False, 1)
+    assert uneven.pes == (0, 1, 2) and uneven.dims == (3, 1)

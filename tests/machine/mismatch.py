@@ -13,7 +13,7 @@ from .device import Launch, Machine
 from .faults import Fault
 from .memory import EPOCHS
 from .network import COPIED, POINTER
-from .program import MAX_BLOCKS, PLAIN, SYMMETRIC, TABLES, Case, place_for, runs_on
+from .program import MAX_BLOCKS, PLAIN, PROGRAMS, SYMMETRIC, TABLES, Case, place_for, runs_on
 from .workspaces import Workspace
 
 WORDS, ALL = "words", "all"  # the other call differs in its description only, as with another op; in all that it may
@@ -85,7 +85,7 @@ def mismatch_cases(cases: list[Case]) -> list[tuple[str, str, str, str]]:
     found = []
     for case in cases:
         table, name = case.rows[0]
-        if table not in ("exchange", "one_sided", "solver") and case.arrays == (
+        if table not in ("exchange", "one_sided", *PROGRAMS) and case.arrays == (
             PLAIN if case.network in (POINTER, COPIED) and "planned" not in table else SYMMETRIC
         ):
             found += [(table, name, case.network, differs) for differs in (WORDS, ALL)]

@@ -12,6 +12,7 @@ from pennympi.kernels.algorithm import Algorithm, Limits, Place
 
 from .calls import Arrays, Collectives
 from .device import Machine
+from .halos import HALOS
 from .network import COPIED, NETWORKS, POINTER
 from .one_sided import Exchanges, OneSided
 from .solver import SOLVER
@@ -27,8 +28,10 @@ TABLES: dict[str, Mapping[str, Any]] = {
     "all_to_all": all_to_all.TABLE,
     "exchange": exchange.TABLE,
     "one_sided": {name: name for name in ("put", "get", "put_signal")},
+    "halo": HALOS,
     "solver": SOLVER,
 }
+PROGRAMS = ("halo", "solver")  # whose rows are whole programs
 MAKERS = {"exchange": Exchanges, "one_sided": OneSided}  # of all else, Collectives
 ROWS = [(table, name) for table, rows in TABLES.items() for name in rows]
 SYMMETRIC, PLAIN = "symmetric", "plain"  # whether users' arrays are symmetric, or not all of them
@@ -80,7 +83,7 @@ def all_cases() -> list[Case]:
     for row in ROWS:
         for network in NETWORKS:
             kinds = [SYMMETRIC, PLAIN]
-            if "planned" in row[0] or row[0] == "solver":
+            if "planned" in row[0] or row[0] in PROGRAMS:
                 kinds = [SYMMETRIC]
             elif network in (POINTER, COPIED):
                 kinds = [PLAIN]
@@ -89,10 +92,10 @@ def all_cases() -> list[Case]:
 
 
 def mixtures(cases: Sequence[Case]) -> list[Case]:
-    """All rows of these cases that share a network and a kind of arrays, in one program; the solver has its own."""
+    """All rows of these cases that share a network and a kind of arrays, in one program; PROGRAMS have their own."""
     rows: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for case in cases:
-        if case.rows[0][0] != "solver":
+        if case.rows[0][0] not in PROGRAMS:
             rows.setdefault((case.network, case.arrays), []).append(case.rows[0])
     return [Case(tuple(several), *kind) for kind, several in rows.items() if len(several) > 1]
 
@@ -130,7 +133,7 @@ def run(
         machine.patience.quiet = quiet
     try:
         with np.errstate(all="ignore"):
-            if found[0][0] == "solver":
+            if found[0][0] in PROGRAMS:
                 right = found[0][1](machine, rng)
             else:
                 program(machine, arrays, limits, found, calls, rng)

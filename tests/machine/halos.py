@@ -1,0 +1,127 @@
+"""Exchanges of halos, as ``pennympi/grid/exchange.py`` launches them; what is read of a halo stays until it is read."""
+
+import math
+from collections.abc import Callable
+from random import Random
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from greenlet import getcurrent
+from halo_reference import own_part, with_halos
+
+from pennympi.compile.bind import parameters
+from pennympi.grid.decomposition import Decomposition, factorings, with_halo
+from pennympi.grid.messages import Field, Messages, Ways, messages_of
+from pennympi.job.control import signature_of
+from pennympi.kernels.block import EPOCH_BITS
+from pennympi.kernels.halo import exchange
+from pennympi.kernels.halo.message import PART_WORDS
+
+from .bodies import bound
+from .calls import must_be
+from .device import Launch, Machine
+from .workspaces import FIRST_EPOCHS, fill
+
+UNTOUCHED = 77
+DIRECT_FROM_BYTES = (0, 40, 1 << 30)
+DIRECT_FROM_LINE_BYTES = (0, 16)
+
+
+def decomposition(rng: Random, n_pes: int) -> Decomposition:
+    """A small grid, cut in any way that leaves each PE as many points as the halo takes."""
+    n = rng.randint(1, 3)
+    dims = rng.choice(list(factorings(n_pes, [0] * n)))
+    halo = tuple(rng.randint(0, 2) for _ in dims)
+    shape = tuple(p * max(1, h) + rng.randint(0, 3) for p, h in zip(dims, halo, strict=True))
+    pes = tuple(rng.sample(range(n_pes), n_pes))
+    return Decomposition(shape, dims, tuple(rng.random() < 0.5 for _ in dims), halo, pes)
+
+
+class Halos:
+    """Fields over all PEs, and the launches of one plan."""
+
+    def __init__(self, machine: Machine, rng: Random):
+        self.machine, self.grid, memory = machine, decomposition(rng, machine.n_pes), machine.memory
+        self.corners = rng.random() < 0.5
+        self.dtypes = [np.dtype(rng.choice(("uint8", "int64", "float32"))) for _ in range(rng.randint(1, 2))]
+        most = math.prod(with_halo(self.grid.most, self.grid.halo))
+        self.fields = [Field(memory.allocate(most * dtype.itemsize), dtype.itemsize) for dtype in self.dtypes]
+        by_pointer = [[machine.network.by_pointer(p, q) for q in range(machine.n_pes)] for p in range(machine.n_pes)]
+        ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
+        self.of = [messages_of(self.grid, pe, self.fields, self.corners, ways) for pe in range(machine.n_pes)]
+        self.pieces, first = rng.randint(1, 3), rng.choice(FIRST_EPOCHS)
+        n_parts = self.of[0].n_messages * self.pieces
+        room_bytes = self.of[0].room_bytes
+        self.at = {
+            "inbox": memory.allocate(2 * room_bytes),
+            "outbox": memory.allocate(room_bytes),
+            "signals": memory.allocate(8 * PART_WORDS * n_parts),
+            "epochs": memory.allocate(8 * n_parts),
+            "messages": memory.allocate(8 * len(self.of[0].words)),
+        }
+        for pe, one in enumerate(self.of):
+            fill(machine, pe, self.at["signals"], [first] * PART_WORDS * n_parts)
+            fill(machine, pe, self.at["epochs"], [first] * n_parts)
+            fill(machine, pe, self.at["messages"], one.words)
+            for which in range(len(self.fields)):
+                self.array(pe, which)[...] = UNTOUCHED
+
+    def array(self, pe: int, which: int) -> np.ndarray:
+        """A PE's part of a field, with its halo."""
+        shape, field = self.grid.local(pe), self.fields[which]
+        return self.machine.memory.elements(pe, field.address, math.prod(shape), self.dtypes[which]).reshape(shape)
+
+    def points(self, which: int, k: int) -> np.ndarray:
+        """The whole grid in round k."""
+        return np.random.default_rng(1000 * which + k).integers(0, 70, self.grid.shape).astype(self.dtypes[which])
+
+    def write(self, pe: int, k: int) -> Callable[[], None]:
+        """What sets the own points of a PE."""
+
+        def at_once() -> None:
+            whole, inner = own_part(self.grid, pe)
+            for which in range(len(self.fields)):
+                self.array(pe, which)[inner] = self.points(which, k)[whole]
+
+        return at_once
+
+    def read(self, pe: int, k: int) -> None:
+        """A kernel of the user's, which reads the fields for some time."""
+        block: Any = getcurrent()
+        for _ in range(4):
+            for which in range(len(self.fields)):
+                right = with_halos(self.grid, pe, self.points(which, k), self.corners, UNTOUCHED)
+                must_be(self.array(pe, which).reshape(-1), right.reshape(-1))
+            block.pause()
+
+    def launch(self, pe: int, k: int, blocks: int) -> Launch:
+        """The exchange of round k, once the own points are set.  blocks: the same on every PE"""
+        of: Messages = self.of[pe]
+        known = {
+            **{"ctx": pe, "me": pe, "n_messages": of.n_messages, "pieces": self.pieces, "inbox_bytes": of.room_bytes},
+            **{f"halo_{name}": self.at[name] for name in ("inbox", "outbox", "signals", "epochs")},
+            **{f"work_{name}": self.at[name] for name in ("inbox", "outbox", "signals", "epochs")},
+            **{"messages": self.at["messages"], "routes": 0, "buffer_bytes": of.room_bytes},
+            "signature": signature_of(f"halos of {self.grid}") << EPOCH_BITS,
+        }
+        kernel = exchange.exchange_halos
+        clone = FunctionType(kernel.__code__, kernel.__globals__, kernel.__name__)  # bound anew, with planted faults
+        clone.__annotations__ = kernel.__annotations__
+        numbers = [known[name] for name in parameters(kernel)]
+        return Launch(f"exchange {k}", bound(clone), numbers, blocks, "byte", begin=self.write(pe, k))
+
+
+def exchanged(machine: Machine, rng: Random) -> list[Callable[[], None]]:
+    """Rounds of: set the own points, exchange, read."""
+    halos, rounds = Halos(machine, rng), rng.randint(3, 8)
+    if not halos.of[0].n_messages:
+        return []
+    for k in range(rounds):
+        blocks = rng.randint(1, halos.of[0].n_messages * halos.pieces)
+        for pe in machine.pes:
+            pe.issue([halos.launch(pe.me, k, blocks), Launch(f"read {k}", halos.read, (pe.me, k))])
+    return []
+
+
+HALOS = {"exchange_halos": exchanged}
