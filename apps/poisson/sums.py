@@ -7,10 +7,10 @@ import numpy as np
 from pennympi.kernels.in_kernel import WORDS, SumWords, as_float
 
 from ..program.device import Readback, address
-from .records import PAP, RR, RZ, SLOT_BYTES, SUMS
+from .records import SLOT_BYTES, SUMS
 
 WORDS_BYTES = SLOT_BYTES // SUMS
-OLDER, NOW = 0, 1  # the slots that a round begins with: of the iteration before its first one, and of that one
+NOW = 1  # the slot of a round's first iteration; before it lies that of the iteration before
 
 
 class Sums:
@@ -60,6 +60,3 @@ def floats(totals: np.ndarray) -> np.ndarray:
     """The sums in words (..., WORDS) as float64 (...)."""
     flat = totals.reshape(-1, WORDS)[:, : len(SumWords._fields)].tolist()
     return np.array([as_float(SumWords(*one)) for one in flat]).reshape(totals.shape[:-1])
-
-
-__all__ = ["NOW", "OLDER", "PAP", "RR", "RZ", "Sums", "floats"]

@@ -20,7 +20,8 @@ WITHOUT_TWIN = {
     "host_heap.py", "links.py",
 }  # fmt: skip
 KERNELS, APPS, LIBRARY = (rooms.read(ROOT, folder) for folder in ("kernels", "apps", "pennympi"))
-TREES = {"kernels": KERNELS, "apps/jacobi": rooms.read(ROOT, "apps/jacobi"), "pennympi": LIBRARY}
+APP_TREES = {folder: rooms.read(ROOT, folder) for folder in ("apps/jacobi", "apps/poisson")}
+TREES = {"kernels": KERNELS, "pennympi": LIBRARY, **APP_TREES}
 WITH_DEVICES = {"host", "cuda", "bench"}  # rooms that import a compiler or a device
 
 

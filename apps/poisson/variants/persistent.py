@@ -14,7 +14,6 @@ from ..persistent_kernel import iterate
 from ..problem import Problem
 from ..records import Faces, Loop
 from ..sums import NOW
-from .steps import MOST_THREADS
 from .stream import Stream
 
 RESIDENT_THREADS = 512  # of a multiprocessor: all blocks of the grid must run at the same time
@@ -27,8 +26,10 @@ class Persistent(Stream):
     def refuse(cls, team: Any, problem: Problem) -> str:
         if problem.preconditioner not in ("none", "jacobi"):
             return "it has the preconditioners none and jacobi: take one of them, or another variant"
+        if team.backend == "host":
+            return ""
         probe = team.zeros(1, "int64")
-        near = all(_reaches(team, probe, pe) for pe in range(team.n_pes)) or team.backend == "host"
+        near = all(_reaches(team, probe, pe) for pe in range(team.n_pes))
         team.free(probe)
         return "" if near else "its blocks write to the neighbours by pointers, which do not reach all GPUs"
 
@@ -45,7 +46,7 @@ class Persistent(Stream):
         self._memory = team.zeros(meeting_words(team.n_pes, 1), "int64")
         self._place = Meeting(team.me, team.n_pes, 1, self._memory)
         self._faces = faces_of(team, self.grid, self.problem)
-        self._iterate = team.kernel(iterate, self.problem.dtype, most_threads=MOST_THREADS, resident=resident)
+        self._iterate = self.kernel(iterate, resident)
 
     def round(self) -> None:
         at, check, one = self.fields.at, self.problem.check, self.preconditioner

@@ -10,13 +10,13 @@ from ..kernels import advance, inner, residual, turn
 from ..preconditioners import TABLE
 from ..problem import Problem
 from ..records import PAP, RR, RZ, Directions, Part, Scalars, Solution
-from ..sums import NOW, Sums
+from ..sums import NOW, Sums, floats
 
 MOST_BLOCKS, MOST_THREADS = 132 * 16, 256
 
 
 class Steps:
-    """Base of the variants.  All methods but ``refuse`` are collective.
+    """Base of the variants.  All methods are collective.
 
     An iteration is two kernels: ``turn`` makes the direction p and the sum p * A p, ``advance`` changes u and r and sums
     r * r.  The halo of r, or of the preconditioned z, travels between them; that of p is computed from it.
@@ -33,9 +33,11 @@ class Steps:
         on_gpu = team.backend == "cuda"
         self.threads = min(MOST_THREADS, -(-part.nz // 32) * 32)
         self.blocks = min(MOST_BLOCKS, (part.nx + 2 * (n == 3)) * (part.ny + 2)) if on_gpu else 1
+        self._kernels: list[Any] = []
         self._turn, self._advance, self._inner, self._residual = map(self.kernel, (turn, advance, inner, residual))
         self.preconditioner = kind(self, problem)
         self.prepare()
+        team.compile(self._kernels)
         self.parity = 0  # which of the two directions is the newest
 
     @classmethod
@@ -63,9 +65,10 @@ class Steps:
         """total = mine over the PEs, two symmetric arrays, where all but one PE have a 0 at each point."""
         raise NotImplementedError
 
-    def kernel(self, function: Any) -> Any:
-        """Compile a kernel for the fields."""
-        return self.team.kernel(function, self.problem.dtype, most_threads=MOST_THREADS)
+    def kernel(self, function: Any, resident: int = 1) -> Any:
+        """A kernel for the fields, which is compiled when all are known: each PE of a node compiles some of them."""
+        self._kernels.append(self.team.kernel(function, self.problem.dtype, most_threads=MOST_THREADS, resident=resident))
+        return self._kernels[-1]
 
     def launch(self, kernel: Any, *args: Any) -> None:
         """Enqueue a kernel over this PE's part, in the order of the stream."""
@@ -129,8 +132,6 @@ class Steps:
 
     def product(self, a: str, b: str) -> float:
         """The sum of the products of two fields, of any kind but while a round is under way."""
-        from ..sums import floats
-
         with self.stream:
             self.sums.words[0] = 0
         self.launch(self._inner, self.fields[a], self.fields[b], self.sums.addresses(0)[1])
