@@ -57,7 +57,7 @@ def program(comm: Any, argv: list[str] | None) -> int:
 def heap_bytes(problem: Problem, n_pes: int) -> int | None:
     """Size of a PE's symmetric heap; None, which is the library's default, for small fields."""
     fields = FIELDS * 2 * problem.points * problem.item_bytes // n_pes  # twice: uneven parts, and halos
-    if problem.preconditioner == "multigrid":  # whose coarser levels every PE has, three and a half fields of each
+    if problem.preconditioner == "multigrid":  # whose coarser levels every PE has whole
         fields += 2 * problem.points * problem.item_bytes
     return None if fields <= DEFAULT_HEAP_FIELD_BYTES else fields + HEAP_SPARE_BYTES
 

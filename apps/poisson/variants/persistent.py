@@ -46,7 +46,7 @@ class Persistent(Stream):
         self._memory = team.zeros(meeting_words(team.n_pes, 1), "int64")
         self._place = Meeting(team.me, team.n_pes, 1, self._memory)
         self._faces = faces_of(team, self.grid, self.problem)
-        self._iterate = self.kernel(iterate, resident)
+        self._iterate = self.kernel(iterate, threads, resident)
 
     def round(self) -> None:
         at, check, one = self.fields.at, self.problem.check, self.preconditioner

@@ -65,10 +65,11 @@ class Steps:
         """total = mine over the PEs, two symmetric arrays, where all but one PE have a 0 at each point."""
         raise NotImplementedError
 
-    def kernel(self, function: Any, resident: int = 1) -> Any:
+    def kernel(self, function: Any, most_threads: int = MOST_THREADS, resident: int = 1) -> Any:
         """A kernel for the fields, which is compiled when all are known: each PE of a node compiles some of them."""
-        self._kernels.append(self.team.kernel(function, self.problem.dtype, most_threads=MOST_THREADS, resident=resident))
-        return self._kernels[-1]
+        made = self.team.kernel(function, self.problem.dtype, most_threads=most_threads, resident=resident)
+        self._kernels.append(made)
+        return made
 
     def launch(self, kernel: Any, *args: Any) -> None:
         """Enqueue a kernel over this PE's part, in the order of the stream."""
