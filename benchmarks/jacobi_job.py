@@ -23,14 +23,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import pennympi  # noqa: E402
-from apps.jacobi.grid.device import array_module, to_numpy  # noqa: E402
 from apps.jacobi.grid.problem import Problem  # noqa: E402
 from apps.jacobi.report.report import environment  # noqa: E402
 from apps.jacobi.solver import Solver  # noqa: E402
-from apps.jacobi.timing.measure import copy_rate  # noqa: E402
 from apps.jacobi.variants import TABLE  # noqa: E402
 from apps.jacobi.variants.memory import heap_bytes  # noqa: E402
 from apps.jacobi.verify import reference  # noqa: E402
+from apps.program.copy_rate import copy_rate  # noqa: E402
+from apps.program.device import array_module, to_numpy  # noqa: E402
 
 PACKAGES = (
     "numpy", "numba", "numba-cuda", "cupy-cuda13x", "cupy-cuda12x", "cuda-core", "nvshmem4py-cu13", "nvshmem4py-cu12",

@@ -18,7 +18,7 @@ mpi4py.rc.initialize = False  # these processes do not communicate
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from apps.jacobi.norm.exact_sum import LANE_COLUMNS, MAX_SWEEPS  # noqa: E402
-from apps.jacobi.outcome import checked  # noqa: E402
+from apps.jacobi.norms_due import checked  # noqa: E402
 from apps.jacobi.sweep import schedule  # noqa: E402
 from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps  # noqa: E402
 from apps.jacobi.sweep.kernels import bound, sweeps  # noqa: E402

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-TREES = ("kernels", "pennympi", "apps/jacobi")
+TREES = ("kernels", "pennympi", "apps/jacobi", "apps/poisson")
 MOST_LINES, MOST_PARAMETERS = 60, 5  # of a function
 # What a reader of the solver's default path begins with, and a table of which only the default's row is followed.
 SOLVER_STARTS = ("apps/jacobi/solver.py", "apps/jacobi/variants/nvshmem_overlap.py")

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ..program.outcome import Outcome
 from .grid.problem import Problem
 from .grid.slab import Slab
-from .outcome import Outcome
 from .sweep.schedule import kinds_of_steps, next_step
 from .variants import DEFAULT, TABLE, row_of
 

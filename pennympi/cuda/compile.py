@@ -96,13 +96,13 @@ def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
     names, constants = parameters(kernel), options.constants
     open_names = [n for n in names if n not in constants]
     arguments, records = call_source(kernel, constants)
-    scope: dict[str, Any] = {
-        "body": body, "after_previous_kernel": after_previous_kernel, "__name__": __name__, **records
+    scope: dict[str, Any] = {  # names that end in _ are no parameter's
+        "body_": body, "after_previous_kernel_": after_previous_kernel, "__name__": __name__, **records
     }  # fmt: skip
-    begin = "after_previous_kernel()\n    " if target.overlap else ""
+    begin = "after_previous_kernel_()\n    " if target.overlap else ""
     function_name = "".join(c if c.isalnum() else "_" for c in name)
     # By exec, since only the list of parameters differs from kernel to kernel.
-    exec(f"def {function_name}({', '.join(open_names)}):\n    {begin}body({arguments})\n", scope)
+    exec(f"def {function_name}({', '.join(open_names)}):\n    {begin}body_({arguments})\n", scope)
     letters = "i" + options.kinds_of(kernel)
     types = [_LETTERS[letter] for n, letter in zip(names, letters, strict=True) if n not in constants]
     return scope[function_name], numba.void(*types)

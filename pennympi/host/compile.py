@@ -160,15 +160,16 @@ def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> Fun
     body = device_function(bind(kernel, bodies(kernel, dtype), device_function, tag=name))
     names = parameters(kernel)
     arguments, records = call_source(kernel, {})
+    # Its own names end in _, which keeps them apart from the kernel's parameters.
     source = (
-        f"def {name}(n_blocks, {', '.join(names)}):\n"
-        f"    show_alive({names[0]}, coarse_ns())\n"
-        f"    for b in range(n_blocks):\n"
-        f"        set_block(b, n_blocks)\n"
-        f"        body({arguments})\n"
+        f"def {name}(n_blocks_, {', '.join(names)}):\n"
+        f"    show_alive_({names[0]}, coarse_ns_())\n"
+        f"    for block_ in range(n_blocks_):\n"
+        f"        set_block_(block_, n_blocks_)\n"
+        f"        body_({arguments})\n"
     )
-    scope: dict[str, Any] = {"body": body, "__name__": __name__, **records}
-    scope |= {"set_block": set_block, "coarse_ns": coarse_ns, "show_alive": show_alive}
+    scope: dict[str, Any] = {"body_": body, "__name__": __name__, **records}
+    scope |= {"set_block_": set_block, "coarse_ns_": coarse_ns, "show_alive_": show_alive}
     exec(compile(source, __file__, "exec"), scope)  # only a parameter list differs
     return scope[name]
 

@@ -19,11 +19,15 @@ from apps.jacobi.sweep import chebyshev_kernels, march_cuda_source
 from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
 from apps.jacobi.sweep.kernels import bound, sweeps
 from apps.jacobi.sweep.persistent_kernel import persistent_sweeps
+from apps.poisson import kernels as poisson_kernels
+from apps.poisson.persistent_kernel import iterate
+from apps.poisson.preconditioners import transfers
+from apps.poisson.preconditioners.chebyshev import chebyshev_step
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
 from pennympi.collectives.calls import ALL
-from pennympi.compile.bind import parameters
+from pennympi.compile.bind import annotated_kinds, parameters
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 from pennympi.kernels.algorithm import SWITCH_ADDS
@@ -251,6 +255,31 @@ def test_chebyshev(ptx, name):
         fused = len(re.findall(r"\bfma\.rn\.f(32|64)", code))
         sums = len(re.findall(rf"\bmin\.{letter}", code)) if "sum" in kernel.__name__ else 0
         assert fused == sums, "fused steps other than those of the norm's squares"
+
+
+CONJUGATE = [  # kernel, dtype, sums that it reads
+    (poisson_kernels.turn, "float64", 2),
+    (poisson_kernels.advance, "float32", 2),
+    (poisson_kernels.inner, "float64", 0),
+    (poisson_kernels.residual, "float32", 0),
+    (chebyshev_step, "float64", 0),
+    (transfers.restrict, "float32", None),
+    (transfers.prolong, "float64", None),
+    (iterate, "float64", 4),
+]
+
+
+@pytest.mark.parametrize(("kernel", "name", "sums"), CONJUGATE, ids=lambda x: getattr(x, "__name__", str(x)))
+def test_poisson(ptx, kernel, name, sums):
+    """No product that is rounded is fused with a sum: in a sum that is read, and between levels, they are exact."""
+    code = ptx(kernel, kernel.__name__, HOPPER, kinds=annotated_kinds(kernel), elements=DTYPES[name])
+    assert ".local" not in code
+    if sums is not None:
+        assert len(re.findall(r"\bfma\.rn\.f(32|64)", code)) == 5 * sums
+        adds = kernel in (poisson_kernels.turn, poisson_kernels.advance, poisson_kernels.inner, iterate)
+        assert ("red.global.add.u64" in code) == adds
+    if kernel is iterate:
+        assert ACQUIRE in code and RELEASE in code and "atom.acq_rel.gpu.global.inc.u32" in code
 
 
 def test_the_kernel_of_the_example(ptx):

@@ -10,9 +10,9 @@ from launch import ROOT, launch
 from mpi4py import MPI
 
 from apps.jacobi.cli import cli, room
-from apps.jacobi.grid import host_memory
 from apps.jacobi.grid.problem import Problem
-from apps.jacobi.outcome import STATUSES
+from apps.program import host_memory
+from apps.program.outcome import STATUSES
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)

@@ -13,10 +13,10 @@ from mpi4py import MPI
 
 from apps.jacobi.cli import cli
 from apps.jacobi.grid.problem import Problem
-from apps.jacobi.outcome import Outcome
 from apps.jacobi.storage import restart
 from apps.jacobi.storage.files import FieldFile
 from apps.jacobi.storage.seal import SEAL_BYTES, row_checksums
+from apps.program.outcome import Outcome
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests read files on one PE: run them without mpirun", allow_module_level=True)

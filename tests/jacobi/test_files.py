@@ -11,12 +11,13 @@ import pytest
 from mpi4py import MPI
 
 from apps.jacobi.grid.problem import Problem
-from apps.jacobi.outcome import Outcome
 from apps.jacobi.report.plot import Picture
 from apps.jacobi.storage import restart, xdmf
-from apps.jacobi.storage.files import FieldFile, in_words, part_name, why_unwritable, write_text
+from apps.jacobi.storage.files import FieldFile
 from apps.jacobi.storage.save import Writer
 from apps.jacobi.storage.seal import row_checksums
+from apps.program.outcome import Outcome
+from apps.program.whole_files import in_words, part_name, why_unwritable, write_text
 
 PROBLEM = Problem(6, 5, niter=90, tol=0.25, nccheck=3, dtype="float64", bc="periodic", method="chebyshev")
 ROWS = np.arange(18.0).reshape(3, 6)

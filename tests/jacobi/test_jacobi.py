@@ -15,12 +15,13 @@ from apps.jacobi.grid.problem import Problem
 from apps.jacobi.grid.slab import max_rows, slabs
 from apps.jacobi.norm.exact_sum import FRACTION_BITS, HALF_BITS, LIMB_BITS, LIMBS, WORDS, limb_unit
 from apps.jacobi.norm.norm import norms_of
-from apps.jacobi.outcome import Outcome, checked
+from apps.jacobi.norms_due import checked
 from apps.jacobi.report import closing, report
-from apps.jacobi.report.progress import Progress
 from apps.jacobi.sweep.schedule import fit, norms
 from apps.jacobi.timing import phases
 from apps.jacobi.timing.serial import SerialTime
+from apps.program.outcome import Outcome
+from apps.program.progress import Progress
 
 # Decomposition ------------------------------------------------------------------------
 
@@ -212,14 +213,14 @@ def test_lines_of_the_sample(capsys, monkeypatch):
         "64x128: 1 GPU:   1.5000 s, 4 GPUs:   0.5000 s, speedup:     3.00, efficiency:    75.00",
     ]
     assert report.csv_line(problem, 4, timing) == "pennympi, 128, 64, 300, 10, 4, 1, 0.500000, 1.500000"
-    progress = Progress(problem, 300)
+    progress = Progress(problem.points, 300, 100)
     for iteration in range(201):
         progress(iteration, 1.25)
     assert capsys.readouterr().out == "    0, 1.250000\n  100, 1.250000\n  200, 1.250000\n"
     assert progress.line(100, 0.5, 2.0) == "100/300  norm 5.000e-01  50 it/s  0.00 GLUP/s  ETA 4 s"
     ticks = itertools.count()
     monkeypatch.setattr("time.monotonic", lambda: float(next(ticks)))
-    slow = Progress(problem, 300, norms=False)
+    slow = Progress(problem.points, 300)
     for iteration in range(10):
         slow(iteration, 0.5)
     lines = capsys.readouterr().err.splitlines()

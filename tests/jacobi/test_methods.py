@@ -14,10 +14,8 @@ import pennympi
 from apps.jacobi.cli import dry_run
 from apps.jacobi.grid import spectrum
 from apps.jacobi.grid.problem import Problem
-from apps.jacobi.outcome import Outcome
 from apps.jacobi.solver import Solver
 from apps.jacobi.storage import checkpoint, restart
-from apps.jacobi.storage.agreement import Agreement
 from apps.jacobi.storage.files import FieldFile
 from apps.jacobi.storage.save import save
 from apps.jacobi.storage.seal import row_checksums
@@ -26,6 +24,8 @@ from apps.jacobi.timing.serial import Serial
 from apps.jacobi.variants import TABLE
 from apps.jacobi.verify import oracles, reference
 from apps.jacobi.verify.checks import TABLE as CHECKS
+from apps.program.agreement import Agreement
+from apps.program.outcome import Outcome
 
 N_PES = MPI.COMM_WORLD.size
 KINDS = [("float32", "nvidia"), ("float64", "periodic")]

@@ -15,10 +15,11 @@ from mpi4py import MPI
 
 from apps.jacobi.cli import cli
 from apps.jacobi.grid.problem import Problem
-from apps.jacobi.outcome import Outcome
 from apps.jacobi.storage import restart
-from apps.jacobi.storage.files import FieldFile, part_name
+from apps.jacobi.storage.files import FieldFile
 from apps.jacobi.storage.seal import row_checksums
+from apps.program.outcome import Outcome
+from apps.program.whole_files import part_name
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)

@@ -37,6 +37,13 @@ def sum_of_squares(ctx, x, n, words):
         add_shared(words, 2, SCALE)
 
 
+def of_any_names(ctx, body, b, n_blocks, set_block, out):
+    """out (3,) = the numbers given, in parameters of names that a launcher may use for itself."""
+    store(out, 0, real(1.0 * body + b))
+    store(out, 1, real(1.0 * n_blocks))
+    store(out, 2, real(1.0 * set_block))
+
+
 def reversed_in_place(ctx, x, n):
     """Swap the ends of x (n,): one block, two phases."""
     for i in lanes(0, n // 2):
@@ -123,6 +130,13 @@ def test_kinds_of_numbers(team):
         kernel(1, y, x, n, factor)
         team.synchronize()
         assert same(y, np.arange(40) * float(factor)), (n, factor)
+
+
+def test_parameters_of_any_names(team):
+    out = device(team, np.zeros(3))
+    team.kernel(of_any_names, "float64")(2, 10, 3, 7, 11, out)
+    team.synchronize()
+    assert to_numpy(out).tolist() == [13.0, 7.0, 11.0]
 
 
 def test_views_and_streams(team):

@@ -9,14 +9,15 @@ from typing import Any
 
 import pennympi
 
+from ...program.arguments import Parser, at_least, fail, not_negative
+from ...program.outcome import STATUSES
+from ...program.printing import name_program
 from .. import variants
 from ..grid import boundary, spectrum
 from ..grid.problem import Problem
 from ..norm import exact_sum
-from ..outcome import STATUSES
 from ..storage import restart
 from ..verify import checks
-from .arguments import Parser, at_least, fail, not_negative
 from .validate import first_error
 
 DEFAULT = Problem(nx=1024, ny=1024)
@@ -111,6 +112,7 @@ def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace,
 
     options.saved: the open file to restart from, checked, or None
     """
+    name_program("jacobi")
     options = parser(comm).parse_args(argv)
     given = {one.name: getattr(options, one.name) for one in fields(Problem) if hasattr(options, one.name)}
     options.saved = _saved(comm, options)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...program.copy_rate import copy_rate
+from ...program.device import array_module, free_bytes
 from ..grid import spectrum
-from ..grid.device import array_module, free_bytes
 from ..grid.problem import Problem
 from ..grid.slab import Slab, slabs
 from ..report.report import accesses, size_text
-from ..timing.measure import copy_rate
 from ..variants import row_of
 from ..variants.memory import field_bytes, heap_bytes
 

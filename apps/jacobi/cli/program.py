@@ -5,14 +5,14 @@ from typing import Any
 
 import pennympi
 
-from ..outcome import DONE, FAILED
-from ..printing import lost, say
+from ...program.arguments import fail
+from ...program.outcome import DONE, FAILED
+from ...program.printing import lost, say
 from ..timing.wall import Wall
 from ..variants import row_of
 from ..variants.memory import heap_bytes
 from ..verify import checks
 from . import cli, dry_run, room
-from .arguments import fail
 from .run import Run
 
 

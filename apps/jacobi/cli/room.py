@@ -7,7 +7,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from ..grid.host_memory import host_free_bytes
+from ...program.host_memory import host_free_bytes
 from ..grid.problem import Problem
 from ..grid.slab import max_rows, slabs
 from ..report.report import size_text

@@ -8,16 +8,17 @@ from typing import Any
 
 from mpi4py import MPI
 
+from ...program.outcome import FAILED, INTERRUPTED, Outcome
+from ...program.printing import complain, lost, say
+from ...program.progress import Progress
+from ...program.run_on_pe0 import run_on_pe0
+from ...program.whole_files import in_words, write_text
 from ..grid.problem import Problem
-from ..outcome import FAILED, INTERRUPTED, Outcome
-from ..printing import complain, lost, say
+from ..norms_due import SHOW_EVERY
 from ..report import closing, report
 from ..report.plot import Picture
-from ..report.progress import Progress
 from ..solver import Solver
 from ..storage import checkpoint, restart
-from ..storage.files import in_words, write_text
-from ..storage.run_on_pe0 import run_on_pe0
 from ..storage.save import save
 from ..timing import measure, phases, profiled
 from ..timing.serial import Serial, SerialTime
@@ -106,12 +107,12 @@ class Run:
             if not like.fits():
                 return None, None
             self.say(report.single_header(problem, like.sweeps()))
-            progress = Progress(problem, like.sweeps(), norms=show, pace=show)
+            progress = Progress(problem.points, like.sweeps(), SHOW_EVERY if show else 0, pace=show)
             time = like.time(show, progress)
             progress.close()
             if not (other_kind and other_kind[0].fits()):
                 return time, time
-            progress = Progress(problem, like.sweeps(), norms=False, pace=show)
+            progress = Progress(problem.points, like.sweeps(), pace=show)
             other = other_kind[0].time(False, progress)
             progress.close()
             return time, time if time.runtime_s <= other.runtime_s else other
@@ -137,7 +138,8 @@ class Run:
             every_s = CHECKPOINT_S if options.checkpoint_seconds is None else options.checkpoint_seconds
             every = options.checkpoint_every or 0
             self.checkpoints = checkpoint.Checkpoints(team, self.problem, options.checkpoint, every, every_s)
-        progress = Progress(self.problem, self.problem.niter, done=self.began_at) if team.me == 0 and show else None
+        points, niter = self.problem.points, self.problem.niter
+        progress = Progress(points, niter, SHOW_EVERY, done=self.began_at) if team.me == 0 and show else None
         team.comm.Barrier()
         with self.checkpoints or nullcontext():
             seconds = checkpoint.run(solver, outcome, self.checkpoints, show, progress)

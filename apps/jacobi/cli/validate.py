@@ -4,12 +4,12 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
+from ...program import figure
+from ...program.whole_files import why_unwritable
 from ..grid.problem import Problem
 from ..grid.slab import slabs
 from ..norm import exact_sum
-from ..report import plot
 from ..storage import restart, xdmf
-from ..storage.files import why_unwritable
 from ..variants import DEFAULT, TABLE, row_of
 
 FILES = ("json", "output", "plot", "checkpoint")
@@ -51,8 +51,8 @@ def _contradiction(options: Namespace, problem: Problem) -> str:
         return f"{options.restart} has {done} iterations already: give a larger --niter than {problem.niter}"
     if options.csv and options.profile:
         return "--csv prints one line, and --profile a table: leave one of them out"
-    if options.plot and plot.missing():
-        return plot.missing()
+    if options.plot and figure.missing():
+        return figure.missing()
     return ""
 
 

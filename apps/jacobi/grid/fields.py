@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ...program.device import array_module, to_numpy
 from .boundary import column
-from .device import array_module, to_numpy
 from .problem import Problem
 from .slab import Slab, max_rows, slabs
 

@@ -32,6 +32,11 @@ class Problem:
         return np.dtype(self.dtype).itemsize
 
     @property
+    def points(self) -> int:
+        """Of the grid."""
+        return self.nx * self.ny
+
+    @property
     def row_bytes(self) -> int:
         """Bytes of the nx columns of a row."""
         return self.nx * self.item_bytes

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..grid.device import Readback
+from ...program.device import Readback
 from .norm import SLOTS, Norm
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..grid.device import Readback, address
+from ...program.device import Readback, address
 from .exact_sum import BAD_WORD, COPIES, FRACTION_BITS, HALF_BITS, LIMB_BITS, LIMBS, WORDS
 
 SLOTS = 2  # one step adds to a slot while the norms of the step before, in the other slot, are summed and read

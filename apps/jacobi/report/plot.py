@@ -5,19 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ...program.figure import save_figure
 from ..grid.problem import Problem
-from ..storage.files import write_whole
 
 MAX_PIXELS = 1024
-
-
-def missing() -> str:
-    """Why nothing can be plotted, or ""."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        return "matplotlib is not installed: pip install matplotlib, or leave --plot out"
-    return ""
 
 
 class Picture:
@@ -60,13 +51,3 @@ class Picture:
         right.set(title=f"norm of the change of a sweep, {self._problem.method}", xlabel="sweeps")
         right.grid(True, alpha=0.3)
         save_figure(figure, path)
-
-
-def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure as PNG, completely or not at all, and close it."""
-    from matplotlib import pyplot
-
-    try:
-        write_whole(path, lambda part: figure.savefig(part, format="png", dpi=110))
-    finally:
-        pyplot.close(figure)

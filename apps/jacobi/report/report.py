@@ -4,8 +4,8 @@ import platform
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ...program.outcome import Outcome
 from ..grid.problem import Problem
-from ..outcome import Outcome
 from ..timing.phases import mean, overlap_percent, overlap_text
 from ..timing.serial import SerialTime
 

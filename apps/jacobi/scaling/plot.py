@@ -4,7 +4,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..report.plot import save_figure
+from ...program.figure import save_figure
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:

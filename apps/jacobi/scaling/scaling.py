@@ -20,10 +20,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..cli.arguments import at_least, whole_numbers
-from ..printing import complain, lost, say
-from ..report import plot
-from ..storage.files import in_words, why_unwritable, write_text
+from ...program import figure
+from ...program.arguments import at_least, whole_numbers
+from ...program.printing import complain, lost, name_program, say
+from ...program.whole_files import in_words, why_unwritable, write_text
 from ..variants import TABLE
 from . import plot as scaling_plot
 
@@ -114,6 +114,7 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Run all cases.  Returns 0 if every run succeeded, else 1."""
+    name_program("jacobi")
     p = parser()
     options, more = p.parse_known_args(argv)
     if not (options.strong or options.weak):
@@ -130,8 +131,8 @@ def main(argv: list[str] | None = None) -> int:
     for path in filter(None, (options.output, options.plot)):
         if why_unwritable(path):
             p.error(f"{path} cannot be written: {why_unwritable(path)}")
-    if options.plot and plot.missing():
-        p.error(plot.missing())
+    if options.plot and figure.missing():
+        p.error(figure.missing())
     rows: list[dict[str, Any]] = []
     failed = 0
     for kind, n_pes, nx, ny in cases(options):

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ...program.agreement import Agreement
+from ...program.interrupt import Wishes
+from ...program.outcome import Outcome
+from ...program.printing import say
 from ..grid.problem import Problem
-from ..outcome import Outcome
-from ..printing import say
-from .agreement import Agreement
-from .interrupt import Wishes
 from .save import save
 
 STRETCH_S = 0.5

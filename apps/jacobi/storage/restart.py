@@ -7,8 +7,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+from ...program.outcome import Outcome
 from ..grid.problem import Problem
-from ..outcome import Outcome
 from .gather import CHUNK_BYTES
 from .seal import FORMAT, check_seal, row_checksums
 

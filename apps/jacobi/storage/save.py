@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...program.outcome import Outcome
+from ...program.run_on_pe0 import run_on_pe0
+from ...program.whole_files import WRITE_ERRORS, in_words
 from ..grid.problem import Problem
-from ..outcome import Outcome
 from . import xdmf
-from .files import WRITE_ERRORS, FieldFile, in_words
+from .files import FieldFile
 from .gather import Sink, gather, gather_checksums
-from .run_on_pe0 import run_on_pe0
 
 
 class Writer:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from ...program.whole_files import write_text
 from ..grid.problem import Problem
-from .files import write_text
 
 TEXT = """<?xml version="1.0" ?>
 <!DOCTYPE Xdmf SYSTEM "Xdmf.dtd" []>

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..grid.device import multiprocessors
+from ...program.device import multiprocessors
 from ..grid.problem import Problem
 from ..norm.exact_sum import MAX_CHUNK_ROWS, segment_columns
 from .records import Rows

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..grid.device import address, array_module
+from ...program.device import address, array_module
 from ..grid.fields import Fields
 from ..grid.problem import Problem
 from ..norm.exact_sum import segment_columns

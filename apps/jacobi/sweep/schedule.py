@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from ..grid.problem import Problem
-from ..outcome import checked
+from ..norms_due import checked
 
 LOOKED_AT = 2000  # steps, in which the schedule repeats itself
 

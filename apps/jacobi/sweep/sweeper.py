@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..grid.device import address, array_module
+from ...program.device import address, array_module
 from ..grid.problem import Problem
 from .band import RESIDENT, THREADS_PER_BLOCK, Band
 from .kernels import bound, sweeps

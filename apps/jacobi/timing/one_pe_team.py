@@ -5,7 +5,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from ..grid.device import array_module
+from ...program.device import array_module
 
 
 class OnePeTeam:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from ...program.outcome import Outcome
 from ..grid.problem import Problem
-from ..outcome import Outcome
 from .clocks import clock, ranges
 from .phases import Phases
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..grid.device import free_bytes
+from ...program.device import free_bytes
+from ...program.outcome import Outcome
 from ..grid.problem import Problem
-from ..outcome import Outcome
 from ..solver import Solver
 from ..variants import row_of
 from ..variants.memory import field_bytes

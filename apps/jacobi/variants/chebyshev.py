@@ -8,13 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from ..grid.device import address, array_module, launch_shape, to_numpy
+from ...program.device import address, array_module, to_numpy
 from ..grid.problem import Problem
 from ..grid.spectrum import weight
 from ..sweep import chebyshev_kernels
 from ..sweep.band import Band
 from ..sweep.records import FieldPair, RowRange, Sum
 from .nvshmem_overlap import NvshmemOverlap
+
+MAX_BLOCKS = 132 * 8  # eight for each multiprocessor of an H200
+
+
+def launch_shape(team: Any, rows: int) -> tuple[int, int]:
+    """(blocks, threads) of a launch over ``rows`` rows, one row a block; few rows get wide blocks."""
+    if team.backend == "cuda":
+        return min(rows, MAX_BLOCKS), 256 if rows > 2 else 512
+    return 1, 32
 
 
 class Chebyshev(NvshmemOverlap):

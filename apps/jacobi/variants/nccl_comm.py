@@ -1,22 +1,22 @@
-"""An NCCL communicator over the team's PEs, by nccl4py.
+"""The edge rows by NCCL.
 
 Read first: ../grid/fields.py.
 """
 
 from typing import Any
 
+from ...program.nccl_communicator import Communicator, missing
 from ..grid.fields import Fields
 
+__all__ = ["NcclComm", "missing"]
 
-class NcclComm:
-    """Making it is collective.  The first call of each kind takes a third of a second."""
+
+class NcclComm(Communicator):
+    """A communicator that swaps rows."""
 
     def __init__(self, team: Any, fields: Fields):
-        import nccl.core as nccl
-
-        self._nccl, self._fields = nccl, fields
-        uid = team.comm.bcast(nccl.get_unique_id() if team.me == 0 else None)
-        self._comm = nccl.Communicator.init(team.n_pes, team.me, uid)
+        super().__init__(team)
+        self._fields = fields
 
     def swap(self, field: Any, stream: Any) -> None:
         """Send the edge rows to both neighbours and receive their rows into the halos, as one group.
@@ -24,23 +24,8 @@ class NcclComm:
         The row from below is received first: with two PEs both rows come from the same PE, which sends upward first.
         """
         slab, at = self._fields.slab, stream.ptr
-        with self._nccl.group():
-            self._comm.send(field[1], slab.top, stream=at)
-            self._comm.recv(field[slab.rows + 1], slab.bottom, stream=at)
-            self._comm.send(field[slab.rows], slab.bottom, stream=at)
-            self._comm.recv(field[0], slab.top, stream=at)
-
-    def sum(self, source: Any, target: Any, stream: Any) -> None:
-        """target = sum of source over the PEs."""
-        self._comm.allreduce(source, target, self._nccl.SUM, stream=stream.ptr)
-
-
-def missing(team: Any) -> str:
-    """Why NCCL cannot be used; "" if it can."""
-    if team.backend != "cuda":
-        return "NCCL needs GPUs, and this is the host backend"
-    try:
-        import nccl.core  # noqa: F401
-    except ImportError:
-        return "nccl4py is not installed: pip install nccl4py"
-    return ""
+        with self.nccl.group():
+            self.comm.send(field[1], slab.top, stream=at)
+            self.comm.recv(field[slab.rows + 1], slab.bottom, stream=at)
+            self.comm.send(field[slab.rows], slab.bottom, stream=at)
+            self.comm.recv(field[0], slab.top, stream=at)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..grid.device import address, array_module, multiprocessors
+from ...program.device import address, array_module, multiprocessors
 from ..grid.problem import Problem
 from ..norm.exact_sum import MAX_CHUNK_ROWS, WORDS_BYTES, segment_columns
 from ..norm.norm import Norm, words_shape

@@ -6,7 +6,7 @@ Read first: steps.py.
 from dataclasses import dataclass
 from typing import Any
 
-from ..grid.device import free_bytes
+from ...program.device import free_bytes
 from ..grid.fields import shape
 from ..grid.problem import Problem
 from ..norm import exact_sum

@@ -5,7 +5,7 @@ Read first: ../textbook.py, then steps.py and ../sweep/kernels.py.
 
 from typing import Any
 
-from ..grid.device import address
+from ...program.device import address
 from ..grid.problem import Problem
 from ..sweep.kernels import wrap
 from .steps import SweepBySweep

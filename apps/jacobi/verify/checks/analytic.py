@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from ....program.outcome import Outcome
 from ...grid.boundary import column
 from ...grid.problem import Problem
-from ...outcome import Outcome
 from .. import oracles
 from .check import Check, Verdict, largest_error
 

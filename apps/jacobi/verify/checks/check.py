@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from ....program.outcome import Outcome
 from ...grid.problem import Problem
-from ...outcome import Outcome
 
 CHUNK_BYTES = 32 << 20
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from ....program.outcome import Outcome
 from ...grid import spectrum
 from ...grid.problem import Problem
-from ...outcome import Outcome
 from .. import oracles
 from .check import Check, Verdict, largest_error
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ....program.outcome import Outcome
+from ....program.run_on_pe0 import run_on_pe0
 from ...grid.problem import Problem
-from ...outcome import Outcome
-from ...storage.run_on_pe0 import run_on_pe0
 from .. import oracles
 from .check import Check, Verdict
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from ....program.outcome import Outcome
+from ....program.run_on_pe0 import run_on_pe0
 from ...grid.problem import Problem
-from ...outcome import Outcome
 from ...storage.gather import gather
-from ...storage.run_on_pe0 import run_on_pe0
 from ...timing.serial import Serial
 from .. import reference
 from .check import Check, Verdict

@@ -1,11 +1,9 @@
-"""Which iterations have a norm, when a solve ends, and the exit status of the program."""
+"""When a solve ends, and the exit status of its program."""
 
 import math
 from dataclasses import dataclass, field
 
-SHOW_EVERY = 100  # iterations from one norm that NVIDIA's sample prints to the next
-
-# Exit statuses.  A solve without convergence ends with 0, as in NVIDIA's sample, unless --must-converge is given.
+# Exit statuses.  A solve without convergence ends with 0, as in NVIDIA's samples, unless --must-converge is given.
 DONE, FAILED, BAD_ARGUMENTS, DIVERGED, NOT_CONVERGED, INTERRUPTED = range(6)
 STATUSES = {
     DONE: "converged, or all iterations done",
@@ -21,7 +19,7 @@ STATUSES = {
 class Outcome:
     """How far a solve has come, and how it ended.
 
-    iterations: sweeps done, including those before a restart
+    iterations: done, including those before a restart
     reason:     "iterations" (no other reason so far), "converged", "diverged" or "interrupted"
     history:    (iteration, norm) of every iteration whose norm was computed
     """
@@ -44,8 +42,3 @@ class Outcome:
         if self.reason == "iterations":
             return NOT_CONVERGED if must_converge else DONE
         return {"converged": DONE, "diverged": DIVERGED, "interrupted": INTERRUPTED}[self.reason]
-
-
-def checked(iteration: int, nccheck: int, show: bool) -> bool:
-    """Whether the norm of this iteration is computed.  show: whether norms are printed as NVIDIA's sample does"""
-    return iteration % nccheck == 0 or (show and iteration % SHOW_EVERY == 0)

@@ -5,9 +5,7 @@ import threading
 import time
 from typing import Any
 
-from ..grid.problem import Problem
-from ..outcome import SHOW_EVERY
-from ..printing import say
+from .printing import say
 
 EVERY_S = 3.0  # before anything is shown on stderr, and from one line to the next
 
@@ -15,20 +13,21 @@ EVERY_S = 3.0  # before anything is shown on stderr, and from one line to the ne
 class Progress:
     """Shows how far a solve is; called with every norm.
 
-    norms: whether to print norms to stdout, as NVIDIA's sample does
-    pace:  whether to show the sweeps done on stderr
-    done:  sweeps before a restart
+    points: of the grid
+    niter:  iterations at most;  done: those before a restart
+    show_every: iterations from one norm that is printed to stdout, as NVIDIA's samples do, to the next; 0: none is
+    pace:   whether to show the iterations done on stderr
     """
 
-    def __init__(self, problem: Problem, niter: int, norms: bool = True, pace: bool = True, done: int = 0):
-        self._problem, self._niter, self._norms, self._before = problem, niter, norms, done
+    def __init__(self, points: int, niter: int, show_every: int = 0, pace: bool = True, done: int = 0):
+        self._points, self._niter, self._show_every, self._before = points, niter, show_every, done
         self._start = self._last = time.monotonic()
         self._bar = _bar(niter, done) if pace and sys.stderr.isatty() else None
         self._lines = pace and self._bar is None
 
     def __call__(self, iteration: int, norm: float) -> None:
         """Show what is due with the norm of an iteration (0-based)."""
-        if self._norms and iteration % SHOW_EVERY == 0:
+        if self._show_every and iteration % self._show_every == 0:
             if self._bar is not None:
                 self._bar.clear()
             say(f"{iteration:5d}, {norm:0.6f}")
@@ -48,7 +47,7 @@ class Progress:
     def line(self, done: int, norm: float, elapsed_s: float) -> str:
         """Iterations done, norm, iterations a second, billions of point updates a second, and the time left."""
         rate = (done - self._before) / max(elapsed_s, 1e-9)
-        glups = rate * self._problem.nx * self._problem.ny / 1e9
+        glups = rate * self._points / 1e9
         left_s = (self._niter - done) / rate
         return f"{done}/{self._niter}  norm {norm:.3e}  {rate:.0f} it/s  {glups:.2f} GLUP/s  ETA {left_s:.0f} s"
 

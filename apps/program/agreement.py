@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..grid.device import array_module, to_numpy
+from .device import array_module, to_numpy
 
 
 class Agreement:

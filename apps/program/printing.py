@@ -5,6 +5,13 @@ import sys
 from typing import Any
 
 _lost = ""
+_name = "pennympi"
+
+
+def name_program(name: str) -> None:
+    """Set the name that errors begin with."""
+    global _name
+    _name = name
 
 
 def say(*lines: str, file: Any = None) -> None:
@@ -24,7 +31,7 @@ def say(*lines: str, file: Any = None) -> None:
 
 def complain(message: str) -> None:
     """Print an error as one line on stderr."""
-    say(f"jacobi: error: {message}", file=sys.stderr)
+    say(f"{_name}: error: {message}", file=sys.stderr)
 
 
 def lost() -> bool:

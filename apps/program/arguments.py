@@ -6,14 +6,14 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..outcome import BAD_ARGUMENTS
-from ..printing import say
+from .outcome import BAD_ARGUMENTS
+from .printing import complain
 
 
-def fail(comm: Any, message: str, program: str = "jacobi") -> NoReturn:
+def fail(comm: Any, message: str) -> NoReturn:
     """Print one line on PE 0 and exit with status 2.  All ranks must call it."""
     if comm.rank == 0:
-        say(f"{program}: error: {message}", file=sys.stderr)
+        complain(message)
     sys.exit(BAD_ARGUMENTS)
 
 

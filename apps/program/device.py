@@ -33,16 +33,6 @@ def free_bytes(team: Any) -> int:
     return host_free_bytes()
 
 
-MAX_BLOCKS = 132 * 8  # eight for each multiprocessor of an H200
-
-
-def launch_shape(team: Any, rows: int) -> tuple[int, int]:
-    """(blocks, threads) of a launch over ``rows`` rows, one row a block; few rows get wide blocks."""
-    if team.backend == "cuda":
-        return min(rows, MAX_BLOCKS), 256 if rows > 2 else 512
-    return 1, 32
-
-
 class Readback:
     """Copies a small device array to the host in stream order, while the host goes on."""
 

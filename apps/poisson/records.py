@@ -1,0 +1,100 @@
+"""What the kernels are told, as records; numbers are int64 unless they are annotated as float, addresses of this PE."""
+
+from typing import NamedTuple
+
+from pennympi.kernels.in_kernel import WORDS_BYTES
+
+SUMS = 3  # of an iteration: p * A p, r * r, r * z
+SLOT_BYTES = SUMS * WORDS_BYTES
+PAP, RR, RZ = 0, WORDS_BYTES, 2 * WORDS_BYTES
+
+
+class Part(NamedTuple):
+    """This PE's part of the grid.
+
+    nx, ny, nz: own points; of a plane nx is 1
+    first:      elements from the start of an array to the first own point
+    plane, row: elements from a point to the next one along x, and along y; of a plane ``plane`` is 0
+    wx, wy, wz: weights of the three differences; of a plane wx is 0
+    """
+
+    nx: int
+    ny: int
+    nz: int
+    first: int
+    plane: int
+    row: int
+    wx: float
+    wy: float
+    wz: float
+
+
+class Directions(NamedTuple):
+    """new = weight * z + beta * old, on the own points and those beside them.  Addresses of fields."""
+
+    new: int
+    old: int
+    z: int
+
+
+class Solution(NamedTuple):
+    """Addresses of the fields that an iteration advances: u, the residual r, and the direction p."""
+
+    u: int
+    r: int
+    p: int
+
+
+class Scalars(NamedTuple):
+    """The sums of the iterations.
+
+    sums:   address of the sums over all PEs of this iteration, PAP, RR and RZ; those of the one before lie before it
+    words:  address of the words of this PE that make them
+    rz:     RR or RZ: where r * z is found
+    weight: of z, see ``Directions``, and of r * z
+    """
+
+    sums: int
+    words: int
+    rz: int
+    weight: float
+
+
+class Faces(NamedTuple):
+    """Where the rows of this PE's faces go: to halos of the neighbours, each at a PE (-1: there is none).
+
+    *_pe:    of the neighbour at a side
+    *_start: elements from the start of a field there to where the first row of the face goes
+    below_plane, above_plane: elements between rows of the faces along y there, one for each x
+    around:  1 where the rows' ends are neighbours of one another
+    item_bytes: of an element
+    """
+
+    left_pe: int
+    left_start: int
+    right_pe: int
+    right_start: int
+    below_pe: int
+    below_start: int
+    below_plane: int
+    above_pe: int
+    above_start: int
+    above_plane: int
+    around: int
+    item_bytes: int
+
+
+class Loop(NamedTuple):
+    """The iterations of a launch.
+
+    iterations: how many, an even number;  even, odd: the two fields of directions, of which the newest is in ``even``
+    u, r:  fields;  sums: as in ``Scalars``, of the first iteration;  weight: of r
+    """
+
+    iterations: int
+    even: int
+    odd: int
+    u: int
+    r: int
+    sums: int
+    weight: float

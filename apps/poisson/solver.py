@@ -1,0 +1,106 @@
+"""A solve: rounds of iterations until the residual is small enough."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from ..program.outcome import Outcome
+from .problem import Problem
+from .variants import TABLE
+
+
+class Solver:
+    """Solves a problem on a team by a variant.  All methods are collective.
+
+    unit: the kernels' u times this is u.  They solve for a right-hand side whose largest value is between 1/2 and 1, so
+          that the exact sums, which have fixed places, lose nothing; the factor is a power of two, hence exact
+    Raises ValueError where the variant can't run.
+    """
+
+    def __init__(self, team: Any, problem: Problem, variant: str = "stream"):
+        reason = TABLE[variant].refuse(team, problem)
+        if reason:
+            raise ValueError(f"the variant {variant} cannot run here: {reason}")
+        self.team, self.problem, self.variant = team, problem, variant
+        self.steps = TABLE[variant].make(team, problem)
+        self.grid, self.fields = self.steps.grid, self.steps.fields
+        self.unit, self.norm_of_f = 1.0, 0.0
+        self._goes_on = False
+
+    def set_f(self, own: np.ndarray) -> None:
+        """Set the right-hand side, this PE's own points of f, and u to 0.  own: broadcast to ``grid.own``, in float64"""
+        scaled = np.broadcast_to(np.asarray(own, np.float64), self.grid.own) * self.problem.scale
+        largest = self.team.comm.allreduce(float(np.abs(scaled).max(initial=0.0)), op=MPI.MAX)
+        self.unit = 2.0 ** math.frexp(largest)[1] if 0.0 < largest < math.inf else 1.0
+        self.fields.set("f", scaled / self.unit)
+        if self.problem.singular:
+            self.fields.set("f", scaled / self.unit - self._mean("f"))
+        for name, array in self.fields.arrays.items():
+            if name != "f":
+                array[...] = 0
+        self.team.synchronize()
+        self.norm_of_f, self._goes_on = math.sqrt(self.steps.product("f", "f")), False
+
+    def _mean(self, name: str) -> float:
+        """The mean of a field: the same bits on any number of PEs."""
+        self.fields.set("r", np.ones(self.grid.own))
+        self.team.synchronize()
+        return self.steps.product(name, "r") / self.problem.points
+
+    def resume(self) -> None:
+        """Go on from fields that were set to the state of a checkpoint."""
+        self.steps.resume()
+        self._goes_on = True
+
+    def run(self, outcome: Outcome, stop: int, on_norm: Callable[[int, float], None] | None = None) -> Outcome:
+        """Iterate until the residual is small enough, or until ``stop`` iterations are done.
+
+        The history has every iteration's norm of the residual over that of f; a solve ends at a multiple of ``check``.
+        """
+        problem, steps = self.problem, self.steps
+        while outcome.iterations < stop and outcome.reason == "iterations":
+            if not self._goes_on:
+                steps.start()
+            else:
+                steps.sums.begin(steps.stream)
+                if problem.replace and outcome.iterations % problem.replace == 0:
+                    steps.replace()
+            self._goes_on = True
+            steps.round()
+            norms = np.sqrt(steps.sums.read(steps.stream)[2:, 1])
+            if self.norm_of_f > 0.0:
+                norms /= self.norm_of_f
+            for norm in norms.tolist():
+                outcome.iterations += 1
+                outcome.history.append((outcome.iterations, norm))
+            if not math.isfinite(norms[-1]):
+                outcome.reason = "diverged"
+            elif norms[-1] <= problem.tol:
+                outcome.reason = "converged"
+            if on_norm:
+                on_norm(outcome.iterations, norms[-1])
+        return outcome
+
+    def residual(self) -> float:
+        """The norm of f - A u over that of f, computed anew; the next run begins new directions."""
+        steps = self.steps
+        steps.start()
+        self._goes_on = False
+        norm = math.sqrt(steps.sums.read(steps.stream)[1, 1])
+        return norm / self.norm_of_f if self.norm_of_f > 0.0 else norm
+
+    def u(self) -> np.ndarray:
+        """This PE's own points of the solution, float64 (own); where a constant can be added to it, its mean is 0."""
+        self.team.synchronize(self.steps.stream)
+        own = self.fields.own("u").astype(np.float64)
+        if self.problem.singular:
+            own = own - self._mean("u")
+            self._goes_on = False
+        return own * self.unit
+
+    def free(self) -> None:
+        """Free all symmetric memory."""
+        self.steps.free()

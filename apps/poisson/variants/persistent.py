@@ -1,0 +1,93 @@
+"""One kernel does a round: its blocks never leave the device, and sum over all PEs by themselves.
+
+It computes what ``stream`` does by the same functions, in the same order where that matters: to the same bits.
+Read first: stream.py, then ../persistent_kernel.py.
+"""
+
+from typing import Any
+
+import pennympi
+from pennympi.kernels.in_kernel import Meeting, meeting_words
+
+from ...program.device import multiprocessors
+from ..persistent_kernel import iterate
+from ..problem import Problem
+from ..records import Faces, Loop
+from ..sums import NOW
+from .stream import Stream
+
+RESIDENT_THREADS = 512  # of a multiprocessor: all blocks of the grid must run at the same time
+
+
+class Persistent(Stream):
+    """The contiguous dimension is not cut, so that all faces are made of rows."""
+
+    @classmethod
+    def refuse(cls, team: Any, problem: Problem) -> str:
+        if problem.preconditioner not in ("none", "jacobi"):
+            return "it has the preconditioners none and jacobi: take one of them, or another variant"
+        if team.backend == "host":
+            return ""
+        probe = team.zeros(1, "int64")
+        near = all(_reaches(team, probe, pe) for pe in range(team.n_pes))
+        team.free(probe)
+        return "" if near else "its blocks write to the neighbours by pointers, which do not reach all GPUs"
+
+    @classmethod
+    def dims(cls, team: Any, problem: Problem) -> tuple[int, ...] | None:
+        return (*(0 for _ in problem.shape[1:]), 1)
+
+    def prepare(self) -> None:
+        super().prepare()
+        team, threads = self.team, self.threads
+        resident = RESIDENT_THREADS // threads
+        part = self.fields.part
+        self._at_once = min(multiprocessors(team) * resident, part.nx * part.ny) if team.backend == "cuda" else 1
+        self._memory = team.zeros(meeting_words(team.n_pes, 1), "int64")
+        self._place = Meeting(team.me, team.n_pes, 1, self._memory)
+        self._faces = faces_of(team, self.grid, self.problem)
+        self._iterate = self.kernel(iterate, threads, resident)
+
+    def round(self) -> None:
+        at, check, one = self.fields.at, self.problem.check, self.preconditioner
+        even, odd = ("odd", "even") if self.parity else ("even", "odd")
+        fields = (at(even), at(odd), at("u"), at("r"))
+        loop = Loop(check, *fields, self.sums.addresses(NOW)[0], one.weight)
+        where = (self._faces, self._place)
+        self._iterate(self._at_once, self.fields.part, loop, *where, stream=self.stream, threads=self.threads)
+
+    def free(self) -> None:
+        super().free()
+        self.team.free(self._memory)
+
+
+def _reaches(team: Any, x: Any, pe: int) -> bool:
+    try:
+        team.peer(x, pe)
+    except pennympi.Unsupported:
+        return False
+    return True
+
+
+def faces_of(team: Any, grid: Any, problem: Problem) -> Faces:
+    """See ``Faces``.  Collective."""
+    own_of = team.gather(grid.own)
+    pitch = grid.local[-1]
+    plane_of_mine = grid.local[-2] * pitch if len(grid.own) == 3 else 0
+    last = len(grid.own) - 2  # the dimension of the rows that lie beside one another
+
+    def beside(axis: int, sign: str) -> tuple[int, tuple[int, ...]]:
+        pe = grid.neighbour("xyz"[axis] + sign)
+        return (-1, grid.own) if pe is None else (pe, own_of[pe])
+
+    sides = []
+    for sign in "-+":  # along x of a box: planes are alike there
+        pe, own = beside(0, sign) if last else (-1, grid.own)
+        x = own[0] if sign == "-" else -1
+        sides += [pe, (1 + x) * plane_of_mine + pitch + 1]
+    for sign in "-+":
+        pe, own = beside(last, sign)
+        plane = (own[last] + 2) * pitch if last else 0
+        y = own[last] if sign == "-" else -1
+        sides += [pe, plane + (1 + y) * pitch + 1, plane]
+    return Faces(*sides, int(problem.periodic[-1]), problem.item_bytes)  # type: ignore[call-arg]

@@ -1,0 +1,39 @@
+"""What a kernel of an application may call beside the primitives of ``kernels/block.py``."""
+
+from .all_sum import Meeting, all_sum, last_meeting, meet, meeting_words, sums_at, words_at
+from .exact import (
+    LIMIT,
+    MAX_TOTAL,
+    MAX_VALUES,
+    WORDS,
+    WORDS_BYTES,
+    Bins,
+    SumWords,
+    add_to_bins,
+    add_to_words,
+    as_float,
+    no_bins,
+    read_sum,
+)
+
+__all__ = [
+    "LIMIT",
+    "MAX_TOTAL",
+    "MAX_VALUES",
+    "WORDS",
+    "WORDS_BYTES",
+    "Bins",
+    "Meeting",
+    "SumWords",
+    "add_to_bins",
+    "add_to_words",
+    "all_sum",
+    "as_float",
+    "last_meeting",
+    "meet",
+    "meeting_words",
+    "no_bins",
+    "read_sum",
+    "sums_at",
+    "words_at",
+]

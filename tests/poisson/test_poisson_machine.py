@@ -1,0 +1,121 @@
+"""The persistent kernel on the machine of ``machine/``: rounds of iterations against one PE with one block."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+pytest.importorskip("greenlet", reason="the machine runs blocks as greenlets")
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("the machine runs all PEs in one process", allow_module_level=True)
+
+from machine.bodies import bound
+from machine.device import DTYPES, Launch, Machine
+from machine.faults import Fault
+from machine.network import ANY_ORDER, NETWORKS, POINTER
+from machine.program import place_of
+from seed import SEED
+
+from apps.poisson import persistent_kernel
+from apps.poisson.fields import part_of
+from apps.poisson.persistent_kernel import iterate
+from apps.poisson.problem import Problem
+from apps.poisson.records import SLOT_BYTES, WORDS_BYTES, Loop
+from apps.poisson.sums import floats
+from apps.poisson.variants.persistent import faces_of
+from pennympi.grid.decomposition import Decomposition
+from pennympi.kernels.in_kernel import WORDS, meeting_words
+
+PROGRAMS, ITERATIONS, ROUNDS = 3, 2, 2
+DTYPE = np.dtype("float64")
+CASES = [((5, 4), (False, True), (2, 1)), ((6, 3), (True, False), (3, 1)), ((2, 5, 2), (True, False, True), (2, 2, 1))]
+
+
+@pytest.fixture(autouse=True)
+def float64(monkeypatch):
+    """The collectives' programs have no float64 on the machine."""
+    monkeypatch.setitem(DTYPES, DTYPE.name, (DTYPE, DTYPE))
+
+
+class OnePe:
+    """What ``part_of`` and ``faces_of`` ask a grid and a team for."""
+
+    def __init__(self, parts, me):
+        self.parts, self.me = parts, me
+        self.own, self.local, self.first = parts.own(me), parts.local(me), parts.first(me)
+
+    def neighbour(self, side):
+        step = [0] * len(self.own)
+        step["xyz".index(side[0])] = 1 if side[1] == "+" else -1
+        return self.parts.neighbour(self.me, tuple(step))
+
+    def gather(self, own):
+        return [self.parts.own(pe) for pe in range(len(self.parts.pes))]
+
+
+def solved(network, shape, periodic, dims, seed, kernel=iterate):
+    """(u of the whole grid, the sums r * r of the last round) on the PEs of a machine."""
+    rng, n_pes = Random(seed), int(np.prod(dims))
+    problem = Problem(shape, periodic)
+    parts = Decomposition(shape, dims, periodic, (1,) * len(shape), tuple(range(n_pes)))
+    machine = Machine(network, place_of([0] * n_pes if network == POINTER else list(range(n_pes)), network), rng)
+    nbytes = max(int(np.prod(parts.local(pe))) for pe in range(n_pes)) * DTYPE.itemsize
+    u, r, even, odd = (machine.memory.allocate(nbytes) for _ in range(4))
+    sums = machine.memory.allocate((ROUNDS * ITERATIONS + 3) * SLOT_BYTES) + SLOT_BYTES
+    memory = machine.memory.allocate(8 * meeting_words(n_pes, 1))
+    whole = np.random.default_rng(5).integers(-8, 9, shape).astype(DTYPE)
+    padded = np.pad(whole, 1, mode="constant")
+    for d, around in enumerate(periodic):
+        if around:
+            lines = np.moveaxis(padded, d, 0)
+            lines[0], lines[-1] = lines[-2], lines[1]
+
+    def field(pe, at):
+        local = parts.local(pe)
+        return machine.memory.elements(pe, at, int(np.prod(local)), DTYPE).reshape(local)
+
+    for pe in machine.pes:
+        one = OnePe(parts, pe.me)
+        inside = tuple(slice(first, first + n) for first, n in zip(one.first, one.local, strict=True))
+        field(pe.me, r)[...] = padded[inside]
+        rr = machine.memory.elements(pe.me, sums + WORDS_BYTES, WORDS, np.dtype("int64"))
+        rr[1] = int(np.square(whole).sum()) << 22  # in the unit of the second word
+        part, faces = part_of(one, problem), faces_of(one, one, problem)
+        pe.slots = rng.randint(1, 3)
+        for k in range(ROUNDS):
+            loop = Loop(ITERATIONS, even, odd, u, r, sums + k * ITERATIONS * SLOT_BYTES, 1.0)
+            numbers = (pe.me, *part, *loop, *faces, pe.me, n_pes, 1, memory)
+            pe.issue([Launch(f"round {k}", bound(kernel), numbers, pe.slots, DTYPE.name)])
+    machine.run()
+    found = np.empty(shape, DTYPE)
+    for pe in range(n_pes):
+        inside = tuple(slice(first, first + n) for first, n in zip(parts.first(pe), parts.own(pe), strict=True))
+        found[inside] = field(pe, u)[(slice(1, -1),) * len(shape)]
+    last = sums + ROUNDS * ITERATIONS * SLOT_BYTES + WORDS_BYTES
+    totals = [machine.memory.elements(pe, last, WORDS, np.dtype("int64")).copy() for pe in range(n_pes)]
+    return found, [float(floats(one)) for one in totals]
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize(("shape", "periodic", "dims"), CASES, ids=str)
+def test_the_bits_of_one_pe(network, shape, periodic, dims):
+    alone, (rr,) = solved(POINTER, shape, periodic, (1,) * len(shape), SEED)
+    assert alone.any() and rr > 0.0
+    for k in range(PROGRAMS):
+        found, sums = solved(network, shape, periodic, dims, f"{SEED}/{k}")
+        assert found.tobytes() == alone.tobytes() and sums == [rr] * len(sums)
+
+
+def test_without_the_fence_halos_come_late(monkeypatch):
+    """The machine finds a block that comes to the meeting while its rows are under way."""
+    text = {**iterate.__globals__, "fence": lambda ctx: None}
+    hasty = type(iterate)(iterate.__code__, text, "iterate")
+    hasty.__annotations__ = iterate.__annotations__
+    monkeypatch.setattr(persistent_kernel, "iterate", hasty)
+    shape, periodic, dims = CASES[1]
+    alone = solved(POINTER, shape, periodic, (1, 1), SEED)[0]
+    with pytest.raises((Fault, AssertionError)):
+        for k in range(40):
+            found, _ = solved(ANY_ORDER, shape, periodic, dims, f"{SEED}/{k}", hasty)
+            assert found.tobytes() == alone.tobytes()
