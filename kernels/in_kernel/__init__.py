@@ -1,5 +1,7 @@
 """What a kernel of an application may call beside the primitives of ``kernels/block.py``."""
 
+from ..halo.exchange import halo_put, halo_ready, halo_wait
+from ..records import Halo
 from .all_sum import Meeting, all_sum, last_meeting, meet, meeting_words, sums_at, words_at
 from .exact import (
     LIMIT,
@@ -23,12 +25,16 @@ __all__ = [
     "WORDS",
     "WORDS_BYTES",
     "Bins",
+    "Halo",
     "Meeting",
     "SumWords",
     "add_to_bins",
     "add_to_words",
     "all_sum",
     "as_float",
+    "halo_put",
+    "halo_ready",
+    "halo_wait",
     "last_meeting",
     "meet",
     "meeting_words",

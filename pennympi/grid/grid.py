@@ -104,7 +104,7 @@ class Grid:
     def kernel_halo(self, *fields: Array, corners: bool = False) -> KernelHalo:
         """The same for kernels of the user's own, which exchange by themselves.  Collective.
 
-        A kernel takes the ``halo`` of the result, a ``pennympi.kernels.records.Halo``, and calls in this order, in all
+        A kernel takes the ``halo`` of the result, a ``Halo``, and calls in this order, in all
         blocks of all PEs, with the same number of blocks on every PE, functions of ``pennympi.kernels.in_kernel``:
         ``halo_ready`` once no block reads the halos any more, ``halo_put`` once all blocks have computed the own points,
         ``halo_wait``, after which this block's part of the halos is there.
