@@ -172,6 +172,7 @@ def test_checkpoints_go_on_elsewhere(tmp_path):
     run(1, *options, "--niter", "77", "--checkpoint", str(whole))
     with h5py.File(apart) as one, h5py.File(whole) as other:
         assert one["u"][:].tobytes() == other["u"][:].tobytes() and one.attrs["done"] == other.attrs["done"] == 77
+    assert "steps 77 to 77: 0 points/s" in run(1, *options, "--niter", "50", "--checkpoint", str(apart), "--restart")
     assert "FAIL error" in run(2, *options, "--niter", "80", "--checkpoint", str(apart), "--restart", "--verify", rc=1)
 
 
