@@ -24,8 +24,8 @@ from .process import Process, halted, on_host, stopped_beside
 
 LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
 DIFFERENCE_S = 1.0  # after this time a difference is told, also to PEs that have not come
-LEFT, ARRIVED = 32600, 32602  # message tags, below the 32767 that every MPI has; the first of those of meetings
-NUMBERS = 64  # meetings that have tags of their own, by turns
+LEFT, ARRIVED = 32500, 32502  # message tags, below the 32767 that every MPI has; of meetings the first of 2 * NUMBERS
+NUMBERS = 64  # meetings that have tags of their own, by turns: the last tag is below those of beats.py and remote.py
 FIRST_BYTES, _LENGTH_BYTES = 2048, 8  # of a message's first part, and of its length there; the rest follows
 MOST_BYTES = (1 << 31) - (1 << 20)  # of what a PE brings: MPI counts bytes in 32 bits
 

@@ -17,7 +17,8 @@ if MPI.COMM_WORLD.Get_size() > 1:
 PROGRAMS = ROOT / "tools" / "reliability" / "programs"
 STRUCK = [sys.executable, str(PROGRAMS / "on_hosts.py")]
 TIMEOUT_S, MORE_S = 4.0, 2.0
-WHERE = "import os, platform; print('at', platform.node(), os.getpid() < 1000, os.stat('/dev/shm').st_dev)"
+WHERE = """import os, platform
+os.write(1, f"at {platform.node()} {os.getpid() < 1000} {os.stat('/dev/shm').st_dev}\\n".encode())  # whole"""
 
 
 @pytest.mark.parametrize(("n_hosts", "n_ranks", "on_each"), [(2, 4, [2, 2]), (3, 3, [1, 1, 1]), (2, 3, [2, 1])])

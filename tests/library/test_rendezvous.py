@@ -13,10 +13,21 @@ import pytest
 from mpi4py import MPI
 
 from pennympi.errors import CollectiveMismatchError, PeerTimeout
-from pennympi.job import liveness, rendezvous
+from pennympi.host import remote
+from pennympi.job import beats, liveness, rendezvous
 from pennympi.job.control import COMPUTING, WAITING, Control
 from pennympi.job.process import this_process
-from pennympi.job.rendezvous import ARRIVED, FIRST_BYTES, LEFT, Deadline, Meetings, PolledBarrier, poll_times
+from pennympi.job.rendezvous import (
+    ARRIVED,
+    FIRST_BYTES,
+    LEFT,
+    NUMBERS,
+    Deadline,
+    Meetings,
+    PolledBarrier,
+    poll_times,
+)
+from pennympi.topology import between_nodes
 
 pytestmark = pytest.mark.mpi
 WORLD = MPI.COMM_WORLD
@@ -335,6 +346,12 @@ def test_who_comes_too_late_meets_the_others_at_the_next():
         for _ in range(3):
             meetings.rendezvous("barrier")
         assert seen(error) == [None] * N_PES
+
+
+def test_no_tag_has_two_meanings():
+    of_meetings = range(ARRIVED, ARRIVED + 2 * NUMBERS)
+    others = [LEFT, beats.TAG, between_nodes.TAG, remote.TAG, remote.LARGE_TAG]
+    assert len({*of_meetings, *others}) == len(of_meetings) + len(others) and max(*of_meetings, *others) <= 32767
 
 
 @two_or_more

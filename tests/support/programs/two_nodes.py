@@ -9,6 +9,7 @@ from mpi4py import MPI
 
 import pennympi
 from pennympi.compile.cache import made_once
+from pennympi.job.rendezvous import NUMBERS
 
 comm = MPI.COMM_WORLD
 os.environ["PENNYMPI_NODE"] = f"node{2 * comm.rank // comm.size}"
@@ -87,6 +88,15 @@ def teams(team, far):
     told(team, "two teams at a time")
 
 
+def meetings(team, far):
+    """More meetings than have tags of their own, short and long ones, beside all else that goes over MPI."""
+    for k in range(3 * NUMBERS):
+        brought = bytes([team.me]) * (k % 3 * 4000)
+        assert team.gather(brought) == [bytes([pe]) * len(brought) for pe in range(team.n_pes)]
+        assert (team.allreduce(np.ones(3)) == team.n_pes).all()
+    told(team, "many meetings beside puts and signs of life")
+
+
 def compiling(team, far):
     """A PE that compiles for longer than the deadline is alive for the other node."""
     if team.me == far:
@@ -98,7 +108,7 @@ def compiling(team, far):
 def main():
     with pennympi.init(comm, backend="host") as team:
         assert [len(pes) for pes in team.place.nodes] == [comm.size // 2] * 2
-        for check in (computing, in_order, all_at_once, teams, compiling):
+        for check in (computing, in_order, all_at_once, teams, meetings, compiling):
             check(team, team.n_pes - 1)
     assert not sys.modules.get("cupy")
 
