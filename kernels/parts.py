@@ -12,7 +12,7 @@ round r-2, or did in the call before; and to take, for what the sender does at t
 
 from typing import NamedTuple
 
-from .algorithm import Limits, Place, Plan, cut
+from .algorithm import MIN_BLOCK_BYTES, Limits, Place, Plan, cut
 from .block import (
     DIFFERS,
     SENDS,
@@ -284,8 +284,9 @@ def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
         r += 1
 
 
-def parts_plan(acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """As many blocks as there may be, since nobody knows the counts of all PEs; a piece fills a slot behind its head."""
+def parts_plan(largest_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+    """Pieces that fill a slot behind its head.  largest_bytes: of the largest part of all PEs, 0: not all PEs know it"""
+    needed = max(1, largest_bytes // MIN_BLOCK_BYTES) if largest_bytes else limits.max_blocks
     slot_bytes = limits.buffer_bytes // place.n_pes // VECTOR_BYTES * VECTOR_BYTES
     room = (slot_bytes - HEAD_BYTES) // acc_bytes
-    return Plan(limits.max_blocks, cut(1 << 62, 1, room))
+    return Plan(min(limits.max_blocks, needed), cut(1 << 62, 1, room))

@@ -19,8 +19,8 @@ def pairwise(pe: PE, call: Parts, work: Work):
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``parts_plan``."""
-    return parts_plan(acc_bytes, place, limits)
+    """See ``parts_plan``.  count: elements of the largest part"""
+    return parts_plan(count * item_bytes, acc_bytes, place, limits)
 
 
 ALGORITHM = Algorithm(

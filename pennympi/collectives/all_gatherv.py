@@ -30,4 +30,4 @@ class AllGatherv(ByCounts):
                 src = dst
             elif overlap(src, dst):
                 raise ValueError("x and out overlap, and x is not known to be this PE's part of out: pass MPI.IN_PLACE")
-        return self.request(src, dst, parts, parts, parts.text())
+        return self.request(src, dst, parts, parts, parts.text(), count=parts.largest)

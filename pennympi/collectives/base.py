@@ -52,7 +52,8 @@ class Request:
     aligned:   every address is a multiple of 16 bytes
     root:      the root PE, 0 for a collective that has none
     reach:     1 when peers may write ``out`` of this PE directly, else 0
-    counts:    in words, of a collective whose parts have any length; ``count`` then means nothing
+    counts:    in words, of a collective whose parts have any length; ``count`` is that of the largest part of all PEs, 0
+               where not all of them know it
     """
 
     addresses: tuple[int, ...]

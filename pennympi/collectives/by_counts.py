@@ -67,11 +67,18 @@ class ByCounts(Collective):
 
     @staticmethod
     def request(
-        src: Span, dst: Span, sent: Counts, taken: Counts, text: str, dtype: DType | None = None, op: str = ""
+        src: Span,
+        dst: Span,
+        sent: Counts,
+        taken: Counts,
+        text: str,
+        dtype: DType | None = None,
+        op: str = "",
+        count: int = 0,
     ) -> Request:
-        """A checked call.  dtype: of the numbers that are added up"""
+        """A checked call.  dtype: of the numbers that are added up;  count: as in ``Request``"""
         addresses = (
             dst.address, src.address, sent.counts, sent.starts, taken.counts, taken.starts, src.count, dst.count,
             src.dtype.item_bytes,
         )  # fmt: skip
-        return Request(addresses, 1, dtype or src.dtype, op, False, counts=text)
+        return Request(addresses, count, dtype or src.dtype, op, False, counts=text)

@@ -45,6 +45,11 @@ class Counts:
         """(count, start) of a part, None where only the device knows."""
         return self.on_host[pe] if self.on_host else None
 
+    @property
+    def largest(self) -> int:
+        """Elements of the largest part, 0 where only the device knows."""
+        return max((max(1, count) for count, _ in self.on_host), default=0)
+
     def text(self, numbers: int = 1) -> str:
         """What all PEs know of it, in words.  numbers: that an element has"""
         if not self.on_host:

@@ -32,4 +32,4 @@ class ReduceScatterv(ByCounts):
         if overlap(src, dst) and not in_place:
             raise ValueError("x and out overlap, and out is not known to be this PE's part of x: pass a copy")
         name, dtype, numbers = reduction(op, src.dtype)
-        return self.request(src, dst, parts, parts, parts.text(numbers), dtype, name)
+        return self.request(src, dst, parts, parts, parts.text(numbers), dtype, name, parts.largest * numbers)

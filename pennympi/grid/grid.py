@@ -124,6 +124,7 @@ class Grid:
         The parts are the own points: first those that neighbours wait for, then, while they travel, all others.  After
         the block, what is put in ``stream`` comes after all of it.
         exchange: of the field that is computed;  stream: of the points that no neighbour waits for; None: the current one
+        split: False is one part, all own points, and then the exchange: what it would be without overlap
         Raises RuntimeError at the end of the block if not all parts were taken.
         """
         self._context.guard.check_open()

@@ -90,7 +90,7 @@ def by_counts(
     right, packed, in_place = drawn(table, rng, n), rng.random() < 0.5, rng.random() < 0.4
     if table == "all_to_allv" and in_place:  # what two PEs swap has one length
         right = [[right[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
-    plan = small_plan(machine, row, 1, dtype, limits, rng)
+    plan = small_plan(machine, row, rng.choice((0, 0, 40)), dtype, limits, rng)
     words = f"{table} of parts of {dtype} x {elem}, by {row.name}, plan {plan_number}"
     x = values(rng, n, sum(right[0]), dtype)
     data = [[np.frombuffer(rng.randbytes(elem * count), np.uint8) for count in one] for one in right]
