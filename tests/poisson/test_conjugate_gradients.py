@@ -26,6 +26,7 @@ CASES = [
     ((17, 16, 18), "", "float64", "chebyshev", 10),
     ((31, 17), "", "float64", "multigrid", 10),
     ((17, 16, 17), "y", "float64", "multigrid", 10),
+    ((15, 15, 23), "", "float32", "multigrid", 10),
 ]
 
 
