@@ -4,7 +4,7 @@ On a GPU a division of 64-bit integers is dozens of instructions, and a range wi
 ``advance``, which an iteration consists of, have none for a row.
 
 No product is fused with the sum that takes it, which a GPU's compiler does or leaves as it likes: all kernels that
-compute the same thing have the same bits, on a GPU the bits of a CPU.
+compute the same thing have the same bits, and a GPU is expected to have a CPU's.
 """
 
 from typing import NamedTuple
