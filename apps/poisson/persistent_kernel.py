@@ -18,7 +18,7 @@ from pennympi.kernels.in_kernel import (
     words_at,
 )
 
-from .kernels import advance_row, chunk_rows, outer_rows, ratio, row_at, stop_of, turn_rows
+from .kernels import advance_row, chunk_rows, lane, outer_rows, quotient, ratio, row_at, stop_of, turn_rows
 from .records import PAP, RR, SLOT_BYTES, Directions, Faces, Loop, Part, Solution
 
 
@@ -26,7 +26,7 @@ def iterate(ctx, part: Part, loop: Loop, faces: Faces, place: Meeting):
     """loop.iterations iterations.  All blocks run at the same time; on a CPU there is one."""
     epoch, words, sums, slot = last_meeting(place), words_at(place, 0), sums_at(place, 0), loop.sums
     before, now = read_sum(slot - SLOT_BYTES + RR), read_sum(slot + RR)
-    new, old = loop.odd, loop.even
+    new, old, thread = loop.odd, loop.even, lane()
     for _ in range(loop.iterations):
         beta = ratio(now, before)
         for start in range(0, outer_rows(part), chunk_rows(part)):
@@ -37,7 +37,7 @@ def iterate(ctx, part: Part, loop: Loop, faces: Faces, place: Meeting):
         for start in range(0, part.nx * part.ny, chunk_rows(part)):
             bins = no_bins()
             for row in range(start + block(), stop_of(part, start), blocks()):
-                bins = advance_row(part, Solution(loop.u, loop.r, new), alpha, row_at(part, row), bins)
+                bins = advance_row(part, Solution(loop.u, loop.r, new), alpha, row_at(part, row), thread, bins)
                 put_row(ctx, part, faces, loop.r, row)
             add_to_words(words, bins)
         fence(ctx)
@@ -56,7 +56,8 @@ def keep(slot, sums):
 
 def put_row(ctx, part: Part, faces: Faces, r, row):
     """Put a row that lies at a face of this PE's part, or at several, to the neighbours there."""
-    x, y, item, at = row // part.ny, row % part.ny, faces.item_bytes, r + row_at(part, row) * faces.item_bytes
+    x, item = quotient(row, part.ny), faces.item_bytes
+    y, at = row - x * part.ny, r + row_at(part, row) * item
     nbytes = part.nz * item
     if y == 0 or y == part.ny - 1 or x == 0 or x == part.nx - 1 or faces.around:
         sync()  # all threads have written the row

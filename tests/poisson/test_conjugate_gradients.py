@@ -1,6 +1,7 @@
 """Conjugate gradients under mpirun: one PE's bits from every variant, and NumPy's answer."""
 
 import zlib
+from random import Random
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from mpi4py import MPI
 
 import pennympi
 from apps.poisson import manufactured
+from apps.poisson.kernels import quotient
 from apps.poisson.problem import Problem
 from apps.poisson.solver import Solver
 from apps.poisson.variants import TABLE
@@ -26,6 +28,7 @@ CASES = [
     ((17, 16, 18), "", "float64", "chebyshev", 10),
     ((31, 17), "", "float64", "multigrid", 10),
     ((17, 16, 17), "y", "float64", "multigrid", 10),
+    ((15, 15, 23), "", "float32", "multigrid", 10),
 ]
 
 
@@ -140,6 +143,14 @@ def test_what_diverges_is_said(team):
     solver.set_f(f)
     assert solver.run(Outcome(), 100).reason == "diverged"
     solver.free()
+
+
+def test_quotients_without_a_division_of_ints():
+    random = Random(8)
+    for _ in range(20000):
+        b = random.randint(1, 2 ** random.randint(1, 30))
+        for a in (random.randrange(2**50), random.randrange(2**50 // b) * b, random.randint(1, 2**50 // b) * b - 1):
+            assert quotient(a, b) == a // b, (a, b)
 
 
 def test_refused(team):
