@@ -120,6 +120,9 @@ class Backend(Protocol):
     def stream(self, priority: str) -> Any:
         """A new stream of priority "normal" or "high"."""
 
+    def current_stream(self) -> Any:
+        """The stream that None stands for."""
+
     def stream_handle(self, stream: Any) -> int:
         """The handle of a stream; None is the current stream.  Raises TypeError for anything but a stream."""
 

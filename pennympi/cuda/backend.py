@@ -156,6 +156,9 @@ class CudaBackend:
     def stream(self, priority: str) -> cupy.cuda.Stream:
         return streams.make(priority)
 
+    def current_stream(self) -> cupy.cuda.Stream:
+        return cupy.cuda.get_current_stream()
+
     def stream_handle(self, stream: Any) -> int:
         return streams.handle(stream)
 

@@ -128,6 +128,7 @@ class Grid:
         Raises RuntimeError at the end of the block if not all parts were taken.
         """
         self._context.guard.check_open()
+        stream = self._context.backend.current_stream() if stream is None else stream
         if not split:
             end = tuple(h + n for h, n in zip(self.halo, self.own, strict=True))
             return Overlap(self._context.backend, stream, [(self.halo, end), (end, end)], exchange, stream)

@@ -12,7 +12,7 @@ class Part(NamedTuple):
     """Own points of an array with halo.
 
     first, stop: local indices of the first point, and behind the last one, by dimension
-    stream:      where they are to be computed; None: the current stream
+    stream:      where they are to be computed
     """
 
     first: Sizes

@@ -134,6 +134,9 @@ class HostBackend:
     def stream(self, priority: str) -> streams.Stream:
         return streams.Stream(priority)
 
+    def current_stream(self) -> streams.Stream:
+        return streams.Stream()
+
     def stream_handle(self, stream: Any) -> int:
         if stream is not None:
             streams.check(stream)

@@ -196,7 +196,8 @@ def test_overlap_gives_every_point_once_and_exchanges(team, split):
             times[part.slices] += 1
             now = to_numpy(u)
             now[part.slices] = local[part.slices]
-            write(u, now)
+            with part.stream:
+                write(u, now)
             assert tuple(np.array(part.stop) - part.first) == part.points
     assert (grid.interior(times) == 1).all() and times.sum() == math.prod(grid.own)
     right = wanted(grid, points, corners=False)
