@@ -102,7 +102,7 @@ class Whole:
                     wanted = f"{self._grid.shape} {span.dtype.name}"
                     raise ValueError(f"{path} has {name} of {data.shape} {data.dtype}, and the field is of {wanted}")
                 found.append(np.asarray(data[part_of(self._grid, self._job.me)]))
-            return found, {name: one if isinstance(one, str) else one.item() for name, one in file.attrs.items()}
+            return found, {name: one.item() if isinstance(one, np.generic) else one for name, one in file.attrs.items()}
 
     def _read_all(self, span: Span, take: Take) -> None:
         """Read the own points of one PE after the other."""

@@ -18,8 +18,8 @@ from pennympi.kernels.block import EPOCH_BITS
 from pennympi.kernels.halo import exchange
 from pennympi.kernels.halo.message import PART_WORDS
 
+from .arrays import must_be
 from .bodies import bound
-from .calls import must_be
 from .device import Launch, Machine
 from .workspaces import FIRST_EPOCHS, fill
 
