@@ -4,6 +4,8 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,16 +103,25 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """
     if reason := why_unwritable(path):
         raise FileError(f"{path} cannot be written: {reason}")
-    part = _part(path)
     try:
-        with open(part, "wb") as file:
+        with replacing(path) as part, open(part, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, path.resolve())
     except OSError as error:
-        _remove(part)
         raise FileError(f"{path} cannot be written: {why(error)}") from None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """The name to write a file under.  At the end of the block it gets its own, or is removed after an error."""
+    part = _part(path)
+    try:
+        yield part
+        os.replace(part, path.resolve())
+    except BaseException:
+        _remove(part)
+        raise
 
 
 def why_unwritable(path: Path) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays.span import Span
 from ..collectives.base import CollectiveContext
 from ..errors import Unsupported
+from ..files import replacing
 from ..job import liveness
 from ..rma import OneSided
 from .decomposition import Decomposition
@@ -55,17 +56,11 @@ class Whole:
                 raise Unsupported(f"HDF5 has no {span.dtype.name}: save {name} as float32")
 
         def write() -> None:
-            unfinished = path.with_name(f".{path.name}.part")
-            try:
-                with h5py.File(unfinished, "w", locking=False) as file:
-                    for name, span in spans.items():
-                        data = file.create_dataset(name, self._grid.shape, span.dtype.numpy)
-                        self._read_all(span, data.__setitem__)
-                    file.attrs.update(plain)
-                unfinished.replace(path)
-            except BaseException:
-                unfinished.unlink(missing_ok=True)
-                raise
+            with replacing(path) as part, h5py.File(part, "w", locking=False) as file:
+                for name, span in spans.items():
+                    data = file.create_dataset(name, self._grid.shape, span.dtype.numpy)
+                    self._read_all(span, data.__setitem__)
+                file.attrs.update(plain)
 
         self._alone(0, f"save of {', '.join(spans)}", write)
 
