@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+from halo_cpu import WAYS
+from halo_faces import checked
 from mpi4py import MPI
 
 import pennympi
@@ -20,103 +22,6 @@ from pennympi.bench.rivals.mpi import Mpi
 
 POINTS = (64, 128)
 BURSTS, BURST_S, MOST_CALLS = 31, 0.02, 2000
-SIDES = [axis + sign for axis in "xyz" for sign in "-+"]
-OTHER = {"-": "+", "+": "-"}
-
-
-def opposite(side):
-    return side[0] + OTHER[side[1]]
-
-
-def packed(comm, grid, u):
-    """Sendrecv of contiguous buffers; a PE that is its own neighbour copies."""
-    ends = [(grid.boundary(u, side), grid.halo_of(u, opposite(side)), *neighbours(grid, side)) for side in SIDES]
-    send, receive = ([np.empty(end[k].shape) for end in ends] for k in (0, 1))
-
-    def exchange():
-        for (mine, halo, to, source), out, into in zip(ends, send, receive, strict=True):
-            if to == comm.rank:
-                halo[...] = mine
-            else:
-                out[...] = mine
-                comm.Sendrecv(out, to, 0, into, source, 0)
-                halo[...] = into
-
-    return exchange
-
-
-def subarrays(comm, grid, u):
-    """Sendrecv of MPI's subarray datatypes; a PE that is its own neighbour copies."""
-    ends = []
-    for side in SIDES:
-        mine, halo = grid.boundary(u, side), grid.halo_of(u, opposite(side))
-        ends.append((mine, halo, subarray(u, mine), subarray(u, halo), *neighbours(grid, side)))
-
-    def exchange():
-        for mine, halo, out, into, to, source in ends:
-            if to == comm.rank:
-                halo[...] = mine
-            else:
-                comm.Sendrecv([u, 1, out], to, 0, [u, 1, into], source, 0)
-
-    return exchange
-
-
-def persistent(comm, grid, u):
-    """Persistent requests of contiguous buffers, all faces at once; a PE that is its own neighbour copies."""
-    copies, packs, unpacks, requests = [], [], [], []
-    for tag, side in enumerate(SIDES):
-        mine, halo = grid.boundary(u, side), grid.halo_of(u, opposite(side))
-        to, source = neighbours(grid, side)
-        if to == comm.rank:
-            copies.append((halo, mine))
-            continue
-        out, into = np.empty(mine.shape), np.empty(mine.shape)
-        packs.append((out, mine))
-        unpacks.append((halo, into))
-        requests += [comm.Recv_init(into, source, tag), comm.Send_init(out, to, tag)]
-
-    def exchange():
-        for out, mine in packs:
-            out[...] = mine
-        MPI.Prequest.Startall(requests)
-        for halo, mine in copies:
-            halo[...] = mine
-        MPI.Request.Waitall(requests)
-        for halo, into in unpacks:
-            halo[...] = into
-
-    exchange.requests = requests
-    return exchange
-
-
-def neighbours(grid, side):
-    """The rank that a side's points go to, and the one that points come from at the opposite side."""
-    return grid.neighbour(side), grid.neighbour(opposite(side))
-
-
-def subarray(u, part):
-    """The datatype of a view's points in its array."""
-    first = np.unravel_index((part.ctypes.data - u.ctypes.data) // u.itemsize, u.shape)
-    return MPI.DOUBLE.Create_subarray(u.shape, part.shape, [int(one) for one in first]).Commit()
-
-
-WAYS = {"packed": packed, "subarrays": subarrays, "persistent": persistent}
-
-
-def checked(comm, grid, u, name, exchange):
-    """Exchange random points, and compare every point of the halo with the whole grid's."""
-    points = np.random.default_rng(comm.bcast(time.time_ns())).random(grid.shape)
-    u[...] = -1
-    grid.interior(u)[...] = points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
-    exchange()
-    index = [np.arange(f - 1, f + n + 1) % whole for f, n, whole in zip(grid.first, grid.own, grid.shape, strict=True)]
-    right = points[np.ix_(*index)]
-    inner = grid.interior(u)
-    same = (inner == grid.interior(right)).all()
-    same = same and all((grid.halo_of(u, side) == grid.halo_of(right, side)).all() for side in SIDES)
-    if not comm.allreduce(bool(same), MPI.LAND):
-        raise SystemExit(f"{name}: a halo of {grid} is wrong")
 
 
 def timed(comm, ways):
@@ -146,12 +51,11 @@ def measure(team, comm, n, dims):
     """{"points", "dims", "us": {name: us}} of exchanges with n^3 points a PE."""
     grid = team.grid([n * p for p in dims], dims, periodic=True)
     u = grid.zeros("float64")
-    ways = {name: make(comm, grid, u) for name, make in WAYS.items()} | {"pennympi": grid.plan_exchange(u)}
+    ways = {name: make(team, grid, u) for name, make in WAYS.items()} | {"pennympi": grid.plan_exchange(u)}
     for name, exchange in ways.items():
-        checked(comm, grid, u, name, exchange)
+        checked(team, grid, u, name, exchange)
     row = {"points": n, "dims": list(dims), "us": timed(comm, ways)}
-    for request in ways["persistent"].requests:
-        request.Free()
+    ways["persistent"].free()
     del ways, exchange
     team.barrier()
     team.free(u)
