@@ -2,7 +2,7 @@
 
 mpirun -np 2 python3 benchmarks/grids.py benchmarks/results/grids-2xH200.json       and -np 1, into the same file
     --only halo,face,heat,cg,counts        some of the parts
-    --limit-s 20                           of each part, else those of PARTS: what would begin later is left out, and named
+    --limit-s 20                           of a part, else those of PARTS: what would begin later is left out and named
 
 A row is printed when it is measured, and the file is written after each part, beside what it has of other numbers of PEs.
 Times are us of the slowest PE, the median of bursts.  Without GPUs the sizes are small: that only tries the script.
@@ -32,7 +32,7 @@ PARTS = {  # and their limits in seconds
     "halo": (grids_halo.every_face, 15.0),
     "face": (grids_halo.one_face, 5.0),
     "heat": (grids_solvers.heat, 25.0),
-    "cg": (grids_solvers.conjugate_gradients, 35.0),
+    "cg": (grids_solvers.conjugate_gradients, 40.0),
     "counts": (grids_counts.by_counts, 15.0),
 }
 
