@@ -1,7 +1,7 @@
 """Halos, heat, conjugate gradients and collectives by counts, beside other libraries in the same job:
 
 mpirun -np 2 python3 benchmarks/grids.py benchmarks/results/grids-2xH200.json       and -np 1, into the same file
-    --only halo,face,heat,cg,counts        some of the parts
+    --only floor,halo,face,heat,cg,counts        some of the parts
     --limit-s 20                           of a part, else those of PARTS: what would begin later is left out and named
 
 A row is printed when it is measured, and the file is written after each part, beside what it has of other numbers of PEs.
@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import grids_counts  # noqa: E402
+import grids_floor  # noqa: E402
 import grids_halo  # noqa: E402
 import grids_solvers  # noqa: E402
 
@@ -29,6 +30,7 @@ from pennympi.bench.rivals.mpi import Mpi  # noqa: E402
 from pennympi.files import write_whole  # noqa: E402
 
 PARTS = {  # and their limits in seconds
+    "floor": (grids_floor.floors, 3.0),
     "halo": (grids_halo.every_face, 15.0),
     "face": (grids_halo.one_face, 5.0),
     "heat": (grids_solvers.heat, 25.0),

@@ -1,0 +1,65 @@
+"""Part of benchmarks/grids.py: what no exchange and no iteration can be faster than, measured in the same job."""
+
+from pennympi.bench.memory import array_module
+from pennympi.bench.timing import Effort, on_device, on_host
+
+EFFORT = Effort(budget_ms=30.0)
+COPY_BYTES = 64 << 20
+
+
+def floors(team):
+    """The launch of a kernel that does nothing, an AllReduce of one number, and a copy to the other GPU."""
+    if team.backend == "cuda":
+        yield "empty kernel", lambda: launch(team)
+    yield "allreduce", lambda: small_allreduce(team)
+    if team.n_pes > 1:
+        yield "copy to the next PE", lambda: copy(team)
+
+
+def timed(team, what, call, modes, **more):
+    """Rows of a call in some modes.  Collective."""
+    if team.backend == "host":
+        return [{"what": what, "mode": "host", "us": on_host(team, [call], EFFORT)[0].median_us, **more}]
+    stream = team.stream()
+    every = [on_device(team, call, stream, EFFORT, mode == "graph") for mode in modes]
+    return [{"what": what, "mode": times.mode, "us": times.median_us, **more} for times in every]
+
+
+def launch(team):
+    import cupy
+
+    kernel = cupy.RawKernel('extern "C" __global__ void nothing() {}', "nothing")
+
+    def call(stream):
+        with stream:
+            kernel((1,), (32,), ())
+
+    return timed(team, "a kernel that does nothing", call, ("eager", "graph"))
+
+
+def small_allreduce(team):
+    x = team.zeros(1, "float64")
+    plan = team.plan_allreduce(x)
+    rows = timed(team, "AllReduce of one float64", plan, ("eager", "graph"))
+    del plan
+    team.synchronize(), team.comm.Barrier()
+    team.free(x)
+    return rows
+
+
+def copy(team):
+    """All PEs at once, each to the next, by its copy engine."""
+    x, plain = team.zeros(COPY_BYTES, "uint8"), array_module(team).zeros(COPY_BYTES, "uint8")
+    peer = team.peer(x, (team.me + 1) % team.n_pes)
+
+    def call(stream):
+        if stream is None:
+            peer[...] = plain
+        else:
+            runtime = array_module(team).cuda.runtime
+            runtime.memcpyAsync(peer.data.ptr, plain.data.ptr, COPY_BYTES, runtime.memcpyDefault, stream.ptr)
+
+    rows = timed(team, "copy to the next PE", call, ("eager",), bytes=COPY_BYTES)
+    team.synchronize(), team.comm.Barrier()
+    team.free(x)
+    return [row | {"GB_per_s": COPY_BYTES / row["us"] / 1e3} for row in rows]
