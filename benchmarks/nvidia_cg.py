@@ -17,7 +17,7 @@ from launching import run
 
 from pennympi.files import write_whole
 
-SIZES, ITERATIONS, RUNS, LIMIT_S = (64, 128, 256), 200, 5, 40.0
+SIZES, ITERATIONS, RUNS, LIMIT_S = (64, 128, 256), 200, 3, 15.0
 DIFFERENCE = {"double": 1e-9, "float": 1e-2}  # of the two norms at most, over the norm of the right-hand side
 
 
