@@ -1,7 +1,7 @@
 """Halos, heat, conjugate gradients and collectives by counts, beside other libraries in the same job:
 
 mpirun -np 2 python3 benchmarks/grids.py benchmarks/results/grids-2xH200.json       and -np 1, into the same file
-    --only floor,halo,face,heat,cg,counts        some of the parts
+    --only floor,halo,face,loop,heat,cg,counts        some of the parts
     --limit-s 20                           of a part, else those of PARTS: what would begin later is left out and named
 
 A row is printed when it is measured, and the file is written after each part, beside what it has of other numbers of PEs.
@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 import grids_counts  # noqa: E402
 import grids_floor  # noqa: E402
 import grids_halo  # noqa: E402
+import grids_loop  # noqa: E402
 import grids_solvers  # noqa: E402
 
 import pennympi  # noqa: E402
@@ -33,6 +34,7 @@ PARTS = {  # and their limits in seconds
     "floor": (grids_floor.floors, 3.0),
     "halo": (grids_halo.every_face, 15.0),
     "face": (grids_halo.one_face, 5.0),
+    "loop": (grids_loop.loops, 5.0),
     "heat": (grids_solvers.heat, 25.0),
     "cg": (grids_solvers.conjugate_gradients, 40.0),
     "counts": (grids_counts.by_counts, 15.0),
