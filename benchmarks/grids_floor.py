@@ -5,12 +5,15 @@ from pennympi.bench.timing import Effort, on_device, on_host
 
 EFFORT = Effort(budget_ms=30.0)
 COPY_BYTES = 64 << 20
+SIDES = (64, 128, 256)  # of the cubes that apps/poisson is timed with
 
 
 def floors(team):
-    """The launch of a kernel that does nothing, an AllReduce of one number, and a copy to the other GPU."""
+    """The launch of a kernel that does nothing, an AllReduce of one number, copies of fields, and one to the other GPU."""
     if team.backend == "cuda":
         yield "empty kernel", lambda: launch(team)
+        for n in SIDES:
+            yield f"copy of {n}^3", lambda n=n: field_copy(team, n)
     yield "allreduce", lambda: small_allreduce(team)
     if team.n_pes > 1:
         yield "copy to the next PE", lambda: copy(team)
@@ -35,6 +38,20 @@ def launch(team):
             kernel((1,), (32,), ())
 
     return timed(team, "a kernel that does nothing", call, ("eager", "graph"))
+
+
+def field_copy(team, n):
+    """A PE's part of a float64 field, copied in its memory: small ones stay in the L2 cache."""
+    import cupy
+
+    nbytes = n**3 // team.n_pes * 8
+    x, y = cupy.zeros(nbytes, "uint8"), cupy.zeros(nbytes, "uint8")
+    runtime = cupy.cuda.runtime
+
+    def call(stream):
+        runtime.memcpyAsync(y.data.ptr, x.data.ptr, nbytes, runtime.memcpyDeviceToDevice, stream.ptr)
+
+    return timed(team, "copy of a field", call, ("eager", "graph"), points=n, bytes=nbytes)
 
 
 def small_allreduce(team):
