@@ -9,7 +9,7 @@ SIDES = (64, 128, 256)  # of the cubes that apps/poisson is timed with
 
 
 def floors(team):
-    """The launch of a kernel that does nothing, an AllReduce of one number, copies of fields, and one to the other GPU."""
+    """The launch of a kernel that does nothing, an AllReduce of one number, copies here and to the next PE."""
     if team.backend == "cuda":
         yield "empty kernel", lambda: launch(team)
         for n in SIDES:

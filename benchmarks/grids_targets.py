@@ -1,8 +1,8 @@
 """What exchanges and solvers were meant to reach, beside what nothing can be faster than, and what was measured.
 
 The floor of an exchange is an AllReduce of one number in a CUDA graph, which is a launch and a message each way at once,
-and the bytes of the faces that travel over what a copy to the other GPU reaches.  That of an iteration is its bytes, which
-are those of four copies of a field in a CUDA graph, without their launches, and on two PEs two such AllReduces.
+and the bytes of the faces that travel over what a copy to the other GPU reaches.  That of an iteration is its bytes,
+those of four copies of a field in a CUDA graph, without their launches, and on two PEs two such AllReduces.
 """
 
 from grids_results import best_us, floor_us, rows, short
