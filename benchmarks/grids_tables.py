@@ -117,6 +117,6 @@ def poisson(path):
     for (n, pes), ways in sorted(found.items()):
         floor = short(grids_targets.iteration_floor(data, n, pes))
         lines.append([f"{n}^3", pes, *(short(ways.get(name, {}).get("us")) for name in names), floor])
-    titles = [grids_targets.PUBLIC.get(name, f"`{name}`") for name in names]
+    titles = [grids_targets.TITLES.get(name, name if " " in name else f"`{name}`") for name in names]
     parts = [f"Targets and floors ({where(data, path)}):", table(*grids_targets.of_poisson(data))]
     return [*parts, "us an iteration, float64 unless it says float:", table(["points", "PEs", *titles, "floor"], lines)]

@@ -10,10 +10,16 @@ from grids_results import best_us, floor_us, rows, short
 LAUNCH, ALLREDUCE, COPY = "a kernel that does nothing", "AllReduce of one float64", "copy to the next PE"
 COPIES = 4  # of a field, whose bytes are those of an iteration: eight values are read or written for each point
 HEAD = ["case", "target", "floor", "measured", "reached"]
-PUBLIC = {"cupyx.scipy.sparse.linalg.cg": "CuPy's `cg`, one GPU"}  # and NVIDIA's sample; by their names
-NCCL = ("nccl", "nccl-graph")
+TITLES = {"cupyx.scipy.sparse.linalg.cg": "CuPy's `cg`, one GPU"}
+PUBLIC = "public solver"
+KINDS = {"ours": ("persistent", "graph", "stream"), "over NCCL": ("nccl", "nccl-graph"), "over MPI": ("mpi",)}
 CG_TARGETS_US = {64: 12.0, 128: 28.0, 256: 190.0}
 TWICE_UP_TO = 128  # points of a side, where an iteration was to be twice as fast as others'
+
+
+def kind(variant):
+    """Whose conjugate gradients a variant is: a key of KINDS, PUBLIC, or "" of others than float64."""
+    return next((name for name, variants in KINDS.items() if variant in variants), "" if "float" in variant else PUBLIC)
 
 
 def exchange_floor(data, points, periodic):
@@ -94,20 +100,23 @@ def of_heat(data):
 
 def of_poisson(data):
     """(head, lines) of the targets of conjugate gradients."""
-    lines, ours = [], lambda row: row["variant"] in ("stream", "graph", "persistent") and "us" in row
+    lines = []
     for n, target_us in CG_TARGETS_US.items():
-        found = [row for row in rows(data, 2, "cg") + rows(data, 2, "nvidia_cg") if row["shape"][0] == n and "us" in row]
-        best = min((row["us"] for row in found if ours(row)), default=None)
-        if best is None:
+        best = {}
+        for row in rows(data, 2, "cg") + rows(data, 2, "nvidia_cg"):
+            if row["shape"][0] == n and "us" in row:
+                best.setdefault(kind(row["variant"]), []).append(row["us"])
+        best = {name: min(us) for name, us in best.items()}
+        if "ours" not in best:
             continue
-        lines.append(at_most(f"{n}^3, two PEs", target_us, iteration_floor(data, n, 2), best))
-        others = {row["variant"]: row["us"] for row in found}
-        nccl = min((us for name, us in others.items() if name in NCCL), default=None)
-        public = min((us for name, us in others.items() if name in PUBLIC or "NVIDIA" in name), default=None)
-        for name, us in (("the best over NCCL", nccl), ("the best public one", public)):
-            if n <= TWICE_UP_TO and us:
-                lines.append(at_least(f"the same against {name}", 2, us / best, " times faster"))
-    alone = [row for row in rows(data, 1, "cg") if row["shape"][0] == 256 and ours(row)]
+        lines.append(at_most(f"{n}^3, two PEs", target_us, iteration_floor(data, n, 2), best["ours"]))
+        for name in ("over NCCL", PUBLIC):
+            if n <= TWICE_UP_TO and name in best:
+                case = f"the same against the best {name}"
+                lines.append(at_least(case, 2, best[name] / best["ours"], " times faster"))
+    alone = [
+        row for row in rows(data, 1, "cg") if row["shape"][0] == 256 and "us" in row and kind(row["variant"]) == "ours"
+    ]
     if alone:
         best = min(alone, key=lambda row: row["us"])
         floor = f"{short(iteration_floor(data, 256, 1))} us"

@@ -1,11 +1,13 @@
-"""The plots of README.md and docs/measurements.md: how many times faster than the best of the others.
+"""The plots of README.md, docs/measurements.md and docs/guides/: how many times faster than the best of the others.
 
 A line or a bar above 1 is faster. Only what was measured beside others in the same run is drawn.
 """
 
 import io
 
+import grids_plots
 import jacobi_results
+from drawing import COLOURS, HEAD_PT, pyplot, quiet
 from jacobi_results import best, select
 from solver_table import cases, device, every
 
@@ -15,8 +17,6 @@ from pennympi.bench.rivals import RIVALS
 from pennympi.bench.sizes import show
 from pennympi.files import write_whole
 
-HEAD_PT = 10.5
-COLOURS = ("#1f5fbf", "#d97706", "#6b7280")  # of lines; apart in grey too
 PLAIN, BLOCKED = "#7fb0e6", "#1f5fbf"
 LINES = {  # file: title, and the label and file of each line
     "allreduce": ("AllReduce, sum, in a CUDA graph: times faster than the better of NCCL's two modes", {
@@ -41,8 +41,7 @@ def ratios(result):
 
 def lines(title, series):
     """A figure with a line for each of {label: {bytes: ratio}}."""
-    pyplot = _pyplot()
-    figure, axes = pyplot.subplots(figsize=(8, 3.6), layout="constrained")
+    figure, axes = pyplot().subplots(figsize=(8, 3.6), layout="constrained")
     for (label, points), colour in zip(series.items(), COLOURS, strict=False):
         axes.semilogx(list(points), list(points.values()), color=colour, linewidth=2.2, label=label, base=2)
     sizes = sorted({size for points in series.values() for size in points})
@@ -57,13 +56,12 @@ def lines(title, series):
     axes.set_xlabel("size of the vector")
     axes.legend(frameon=False, fontsize=10, loc="lower left", bbox_to_anchor=(0.12, 0.02))
     figure.suptitle(title, fontsize=HEAD_PT, x=0.01, ha="left")
-    _quiet(axes, "y")
+    quiet(axes, "y")
     return figure
 
 
 def bars(results):
     """A figure with two bars for each case of a result of benchmarks/jacobi.py that has one of NVIDIA's samples."""
-    pyplot = _pyplot()
     found = []
     for n, nccheck, pes in cases(results):
         where = {"n": n, "nccheck": nccheck, "pes": pes}
@@ -72,7 +70,7 @@ def bars(results):
         if theirs and all(kinds):
             label = f"{n} x {n}, {pes} GPU{'s' * (pes > 1)}, norm {every(nccheck)}"
             found.append((f"{label}\nNVIDIA: {theirs['seconds']:.3f} s", theirs["seconds"], kinds))
-    figure, axes = pyplot.subplots(figsize=(8, 1.1 + 0.6 * len(found)), layout="constrained")
+    figure, axes = pyplot().subplots(figsize=(8, 1.1 + 0.6 * len(found)), layout="constrained")
     for kind, (name, colour) in enumerate((("one sweep a pass", PLAIN), ("blocked: up to 8 sweeps a pass", BLOCKED))):
         times = [(theirs, kinds[kind]["seconds"]) for _, theirs, kinds in found]
         at = [row + 0.38 * kind for row in range(len(found))]
@@ -88,7 +86,7 @@ def bars(results):
     axes.legend(frameon=False, fontsize=10, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     title = f"{results['iterations']} Jacobi sweeps, float32: times faster than NVIDIA's best sample"
     figure.suptitle(f"{device(results)}. {title}", fontsize=HEAD_PT, x=0.01, ha="left")
-    _quiet(axes, "x")
+    quiet(axes, "x")
     return figure
 
 
@@ -100,6 +98,8 @@ def figures(folder):
         device = next(iter(results.values())).facts["device"]
         made[name] = lines(f"{device}. {title}", {label: ratios(result) for label, result in results.items()})
     made["solver"] = bars(jacobi_results.read(folder / "jacobi-2xH200.json"))
+    for path in sorted(folder.glob("grids-*.json")):
+        made |= grids_plots.figures(path)
     return made
 
 
@@ -112,21 +112,3 @@ def write(folder, to):
         with matplotlib.rc_context({"svg.hashsalt": "pennympi"}):
             figure.savefig(picture, format="svg", metadata={"Date": None})
         write_whole(to / f"{name}.svg", picture.getvalue())
-
-
-def _pyplot():
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
-
-
-def _quiet(axes, along):
-    """Take away what says nothing."""
-    for side in ("top", "right", "left" if along == "y" else "bottom"):
-        axes.spines[side].set_visible(False)
-    axes.grid(True, axis=along, alpha=0.3)
-    axes.tick_params(axis=along, length=0)
-    axes.set_axisbelow(True)

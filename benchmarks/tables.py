@@ -6,7 +6,7 @@ python benchmarks/tables.py --check    write nothing; status 1 if a document is 
 
 jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, records-*.json two checkouts
 timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json of benchmarks/hosts.py, halo-*.json of
-benchmarks/halo.py, and all others of ``python -m pennympi bench``.
+benchmarks/halo.py, grids-*.json of benchmarks/grids.py, and all others of ``python -m pennympi bench``.
 """
 
 import json
@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+import grids_tables  # noqa: E402
 import halo_table  # noqa: E402
 import hosts_table  # noqa: E402
 import jacobi_results  # noqa: E402
@@ -198,15 +199,9 @@ def documents():
     costs = sorted(folder.glob("cost-*.json"))
     between = sorted(folder.glob("hosts-*.json"))
     faces = sorted(folder.glob("halo-*.json"))
-    others = [
-        *solved,
-        *ordered,
-        *compared,
-        *costs,
-        *between,
-        *faces,
-        *folder.glob("reliability*.json"),
-    ]  # the last: tools/scorecard.py
+    on_gpus = sorted(folder.glob("grids-*.json"))
+    others = [*solved, *ordered, *compared, *costs, *between, *faces, *on_gpus]
+    others += folder.glob("reliability*.json")  # of tools/scorecard.py
     results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in others]
     measured = {
         "measured": [tables(path) for path in results],
@@ -217,7 +212,9 @@ def documents():
     reasons["cost"] = [cost(path) for path in costs]
     found = {"docs/measurements.md": measured, "docs/reasons.md": reasons}
     found["docs/guides/hosts.md"] = {"between": [hosts_table.markdown(path) for path in between]}
-    found["docs/guides/grids.md"] = {"faces": [halo_table.markdown(path) for path in faces]}
+    exchanged = [part for path in on_gpus for part in grids_tables.grids(path)]
+    found["docs/guides/grids.md"] = {"faces": [halo_table.markdown(path) for path in faces], "gpus": exchanged}
+    found["docs/guides/poisson.md"] = {"cg": [part for path in on_gpus for part in grids_tables.poisson(path)]}
     return {name: filled(name, parts) for name, parts in found.items()}
 
 
