@@ -23,6 +23,10 @@ def bars(title, names, cases, floors):
     axes.set_xscale("log")
     axes.set_xlim(0.7 * min([*(us for us, _ in low), *(us for one in cases.values() for us in one.values())]))
     axes.set_xlim(right=1.8 * axes.get_xlim()[1])
+    low_us, high_us = axes.get_xlim()
+    ticks = [10**k for k in range(7) if low_us <= 10**k <= high_us]
+    axes.set_xticks(ticks, [f"{us} us" for us in ticks])
+    axes.minorticks_off()
     axes.set_yticks([row + 0.4 - width / 2 for row in range(len(cases))], list(cases))
     axes.tick_params(axis="y", length=0)
     axes.invert_yaxis()

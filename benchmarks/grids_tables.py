@@ -91,7 +91,8 @@ def grids(path):
     """The paragraphs of docs/guides/grids.md."""
     data = json.loads(path.read_text())
     said, faces, face = where(data, path), rows(data, 2, "halo"), rows(data, 2, "face")
-    parts = [f"Targets and floors, two PEs unless it says one ({said}):", table(*grids_targets.of_grids(data))]
+    parts = ["![Six faces on two GPUs: us, beside NCCL and MPI](../plots/halos.svg)"] if faces else []
+    parts += [f"Targets and floors, two PEs unless it says one ({said}):", table(*grids_targets.of_grids(data))]
     if faces:
         parts += ["Six faces of a float64 field, periodic, us, two PEs:", exchanges(data, "halo")]
     if face:
@@ -118,5 +119,6 @@ def poisson(path):
         floor = short(grids_targets.iteration_floor(data, n, pes))
         lines.append([f"{n}^3", pes, *(short(ways.get(name, {}).get("us")) for name in names), floor])
     titles = [grids_targets.TITLES.get(name, name if " " in name else f"`{name}`") for name in names]
-    parts = [f"Targets and floors ({where(data, path)}):", table(*grids_targets.of_poisson(data))]
+    parts = ["![An iteration on two GPUs: us, beside others](../plots/cg.svg)"] * bool(rows(data, 2, "cg"))
+    parts += [f"Targets and floors ({where(data, path)}):", table(*grids_targets.of_poisson(data))]
     return [*parts, "us an iteration, float64 unless it says float:", table(["points", "PEs", *titles, "floor"], lines)]
