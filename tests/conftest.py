@@ -15,6 +15,7 @@ from pennympi.start import why_no_cuda
 ROOT = Path(__file__).resolve().parents[1]
 # A rank that failed alone leaves the others waiting: they end in PeerTimeout, not in the job's time limit.
 os.environ.setdefault("PENNYMPI_TIMEOUT_S", "30")
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes three quarters of a GPU for one test
 
 # The machine runs all PEs in one process, by greenlets (of the test extra), and knows nothing of GPUs.
 collect_ignore_glob = ["kernels/test_machine*.py"] if MPI.COMM_WORLD.size > 1 or not find_spec("greenlet") else []

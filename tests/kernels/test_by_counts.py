@@ -237,6 +237,7 @@ def test_a_plan_is_replayed_with_other_counts(team, sms):
             write(array, np.array(values, np.int64))
         if (step + me) % 4 == 0:
             time.sleep(random.random() / 300)
+        team.synchronize()  # what was written, in the order of the current stream
         for plan in plans:
             plan(team.stream() if step % 2 else None)
         team.synchronize()

@@ -156,7 +156,10 @@ def test_plan(team, collective):
             if step % 3 == 2:
                 case.run(team, call, x, out)
             else:
-                plan(team.stream() if step % 2 else None)
+                stream = team.stream() if step % 2 else None
+                team.synchronize()  # what was written, in the order of the current stream
+                plan(stream)
+                team.synchronize()
             assert right(case, call, out, np.zeros(out.size)), step
 
 
