@@ -127,10 +127,11 @@ class Halo(NamedTuple):
     """The messages of a halo exchange, and the memory that they go through.
 
     me:          this PE's number
-    messages:    rows of words, one for each message (kernels/halo/message.py);  n_messages: of them
-    pieces:      parts that a message is cut into
+    messages:    rows of words, one for each neighbour at a side (kernels/halo/message.py);  n_messages: rows
+    pieces:      parts that a message is cut into, on all PEs
     inbox:       (2, inbox_bytes) bytes that neighbours write;  outbox: (inbox_bytes,), which only this PE writes
-    signals:     (n_messages * pieces, 2) words that neighbours set to epochs;  epochs: (n_messages * pieces,), this PE's
+    signals:     (numbers * pieces, 2) words that neighbours set to epochs;  epochs: (numbers * pieces,), this PE's;
+                 numbers: sides of all fields, those without a neighbour too
     """
 
     me: int

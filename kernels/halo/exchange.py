@@ -18,7 +18,7 @@ Source: the handshake of MPI's rendezvous protocol, and the eager one for small 
 
 from ..block import block, blocks, fence, put_lines, put_signal, read_epoch, signal, sync, wait, write_epoch
 from ..records import Halo, Work
-from .message import DIRECT, PACKED, arrived_word, inbound, offset_bytes, outbound, part_bytes, ready_word, slot
+from .message import DIRECT, PACKED, Row, arrived_word, offset_bytes, part_bytes, ready_word, row_at, slot
 
 
 def exchange_halos(ctx: int, halo: Halo, work: Work):
@@ -27,52 +27,76 @@ def exchange_halos(ctx: int, halo: Halo, work: Work):
     inbox   (2 parities, inbox_bytes) bytes;  outbox (inbox_bytes,)
     signals (parts, 2) words: ready, arrived;  epochs (parts,), this PE's own
     """
-    # Three loops over the parts of a block: what comes first waits for nobody, so that a block may have any number.
-    halo_ready(ctx, halo, work.signature)
-    halo_put(ctx, halo, work.signature)
-    halo_wait(ctx, halo, work.signature)
+    if blocks() == halo.n_messages * halo.pieces:  # a part a block: its row is read once, before anything waits
+        row = row_at(halo, block())
+        epoch = next_epoch(halo, row, work.signature)
+        allow(ctx, halo, row, epoch)
+        send(ctx, halo, row, epoch)
+        receive(ctx, halo, row, epoch)
+        fence(ctx)
+        write_epoch(halo.epochs, row.here, epoch - work.signature)
+    else:  # what comes first waits for nobody, so that a block may have any number of parts
+        halo_ready(ctx, halo, work.signature)
+        halo_put(ctx, halo, work.signature)
+        halo_wait(ctx, halo, work.signature)
 
 
 def halo_ready(ctx: int, halo: Halo, signature: int = 0):
     """Let the neighbours write: no block of this PE reads the halos any more."""
     for part in parts(halo):
-        message = inbound(halo, part)
-        if message.pe >= 0 and message.way == DIRECT:
-            signal(ctx, ready_word(halo, part), next_epoch(halo, part, signature), message.pe)
+        row = row_at(halo, part)
+        allow(ctx, halo, row, next_epoch(halo, row, signature))
 
 
 def halo_put(ctx: int, halo: Halo, signature: int = 0):
     """Write this block's parts of the messages to the neighbours: the own points have been computed by all blocks."""
     for part in parts(halo):
-        message, epoch = outbound(halo, part), next_epoch(halo, part, signature)
-        if message.pe >= 0:
-            if message.way == PACKED:
-                room, offset = halo.outbox + message.room, offset_bytes(message.lines)
-                there, nbytes = slot(halo, epoch) + message.room + offset, part_bytes(message.lines)
-                put_lines(ctx, room, message.address, message.lines, halo.me)
-                put_signal(ctx, there, room + offset, nbytes, arrived_word(halo, part), epoch, message.pe)
-            else:
-                there = message.there
-                if message.way == DIRECT:
-                    wait(ctx, ready_word(halo, part), epoch, message.pe)
-                else:
-                    there = slot(halo, epoch) + message.room
-                put_lines(ctx, there, message.address, message.lines, message.pe)
-                signal(ctx, arrived_word(halo, part), epoch, message.pe)
+        row = row_at(halo, part)
+        send(ctx, halo, row, next_epoch(halo, row, signature))
 
 
 def halo_wait(ctx: int, halo: Halo, signature: int = 0):
     """Wait for this block's parts of the messages, and copy to the fields what came packed."""
     for part in parts(halo):
-        message, epoch = inbound(halo, part), next_epoch(halo, part, signature)
-        if message.pe >= 0:
-            wait(ctx, arrived_word(halo, part), epoch, message.pe)
-            if message.way != DIRECT:
-                put_lines(ctx, message.address, slot(halo, epoch) + message.room, message.lines, halo.me)
+        row = row_at(halo, part)
+        receive(ctx, halo, row, next_epoch(halo, row, signature))
     fence(ctx)  # what was sent has arrived, and the outbox is free again
     for part in parts(halo):
-        write_epoch(halo.epochs, part, next_epoch(halo, part, 0))
+        row = row_at(halo, part)
+        write_epoch(halo.epochs, row.here, next_epoch(halo, row, 0))
         sync()
+
+
+def allow(ctx: int, halo: Halo, row: Row, epoch: int):
+    """Tell the sender that its part may come."""
+    if row.received.way == DIRECT:
+        signal(ctx, ready_word(halo, row.there), epoch, row.pe)
+
+
+def send(ctx: int, halo: Halo, row: Row, epoch: int):
+    """Put a part, and say so."""
+    message = row.sent
+    if message.way == PACKED:
+        room, offset = halo.outbox + message.room, offset_bytes(message.lines)
+        there, nbytes = slot(halo, epoch) + message.room + offset, part_bytes(message.lines)
+        put_lines(ctx, room, message.address, message.lines, halo.me)
+        put_signal(ctx, there, room + offset, nbytes, arrived_word(halo, row.there), epoch, row.pe)
+    else:
+        there = message.there
+        if message.way == DIRECT:
+            wait(ctx, ready_word(halo, row.here), epoch, row.pe)
+        else:
+            there = slot(halo, epoch) + message.room
+        put_lines(ctx, there, message.address, message.lines, row.pe)
+        signal(ctx, arrived_word(halo, row.there), epoch, row.pe)
+
+
+def receive(ctx: int, halo: Halo, row: Row, epoch: int):
+    """Wait for a part, and copy it to the field where it came packed."""
+    message = row.received
+    wait(ctx, arrived_word(halo, row.here), epoch, row.pe)
+    if message.way != DIRECT:
+        put_lines(ctx, message.address, slot(halo, epoch) + message.room, message.lines, halo.me)
 
 
 def parts(halo: Halo):
@@ -80,6 +104,6 @@ def parts(halo: Halo):
     return range(block(), halo.n_messages * halo.pieces, blocks())
 
 
-def next_epoch(halo: Halo, part: int, signature: int) -> int:
-    """The epoch of a part's exchange, until ``halo_wait`` has ended it."""
-    return read_epoch(halo.epochs, part) + 1 + signature
+def next_epoch(halo: Halo, row: Row, signature: int) -> int:
+    """The epoch of a part's exchange, until it has ended."""
+    return read_epoch(halo.epochs, row.here) + 1 + signature

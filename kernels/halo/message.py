@@ -1,4 +1,7 @@
-"""The rows of words that tell a kernel what its messages are; pennympi/grid/messages.py writes them."""
+"""The rows of words that tell a kernel what its messages are; pennympi/grid/messages.py writes them.
+
+A row is a neighbour's at one side: what goes there, and what comes from there.
+"""
 
 from typing import NamedTuple
 
@@ -7,22 +10,20 @@ from ..records import Halo, Lines
 from ..steps import WORD_BYTES
 
 DIRECT, INBOX, PACKED = 0, 1, 2  # ways of a message
-END_WORDS = (
-    12  # of one end of a message: pe, way, room, address, there, lines, then the six fields of Lines before its first
-)
-ROW_WORDS = 2 * END_WORDS  # of a message: the end that this PE sends, and that of the same number that it receives
-PART_WORDS = 2  # signals of a part of a message: ready, arrived
+FIRST_WORDS = 3  # of a row: pe, number, other; then its two ends
+END_WORDS = 11  # way, room, address, there, lines, then the six fields of Lines before its first
+ROW_WORDS = FIRST_WORDS + 2 * END_WORDS
+PART_WORDS = 2  # signals of a part of a row: ready, arrived
 
 
 class End(NamedTuple):
     """What one PE does for a message.
 
-    pe:      at the other end, -1: there is no message;  way: DIRECT, INBOX or PACKED
+    way:     DIRECT, INBOX or PACKED
     room:    bytes from the start of an inbox, or of the outbox, to the packed message
     address: of the first line in this PE's field;  there: in the receiver's, where it is DIRECT
     """
 
-    pe: int
     way: int
     room: int
     address: int
@@ -30,27 +31,42 @@ class End(NamedTuple):
     lines: Lines
 
 
-def outbound(halo: Halo, part: int):
-    """The message that this PE sends, with the lines of one part."""
-    return end_at(halo, part, 0)
+class Row(NamedTuple):
+    """A part of what this PE has with one neighbour at one side.
+
+    pe:   the neighbour;  here, there: number of the part among its own parts, and among the neighbour's
+    sent, received: the lines of the part
+    """
+
+    pe: int
+    here: int
+    there: int
+    sent: End
+    received: End
 
 
-def inbound(halo: Halo, part: int):
-    """The message that this PE receives, with the lines of one part."""
-    return end_at(halo, part, END_WORDS)
+def row_at(halo: Halo, part: int):
+    """The row of a part, which has an equal share of its lines."""
+    at, piece = part // halo.pieces * ROW_WORDS, part % halo.pieces
+    return Row(
+        read_route(halo.messages, at),
+        read_route(halo.messages, at + 1) * halo.pieces + piece,
+        read_route(halo.messages, at + 2) * halo.pieces + piece,
+        end_at(halo, at + FIRST_WORDS, piece),
+        end_at(halo, at + FIRST_WORDS + END_WORDS, piece),
+    )
 
 
-def end_at(halo: Halo, part: int, word: int):
-    """One end of a message.  A part is an equal share of its lines."""
-    at, piece = part // halo.pieces * ROW_WORDS + word, part % halo.pieces
-    n_lines = read_route(halo.messages, at + 5)
+def end_at(halo: Halo, at: int, piece: int):
+    """One end of a message, from word number ``at`` on."""
+    n_lines = read_route(halo.messages, at + 4)
     lines = Lines(
+        read_route(halo.messages, at + 5),
         read_route(halo.messages, at + 6),
         read_route(halo.messages, at + 7),
         read_route(halo.messages, at + 8),
         read_route(halo.messages, at + 9),
         read_route(halo.messages, at + 10),
-        read_route(halo.messages, at + 11),
         n_lines * piece // halo.pieces,
         n_lines * (piece + 1) // halo.pieces,
     )
@@ -59,7 +75,6 @@ def end_at(halo: Halo, part: int, word: int):
         read_route(halo.messages, at + 1),
         read_route(halo.messages, at + 2),
         read_route(halo.messages, at + 3),
-        read_route(halo.messages, at + 4),
         lines,
     )
 
@@ -80,10 +95,10 @@ def slot(halo: Halo, epoch: int) -> int:
 
 
 def ready_word(halo: Halo, part: int) -> int:
-    """Address, at the sender, of the word by which the receiver allows a part of a message."""
+    """Address of the word by which a receiver allows its sender's part with this number."""
     return halo.signals + part * PART_WORDS * WORD_BYTES
 
 
 def arrived_word(halo: Halo, part: int) -> int:
-    """Address, at the receiver, of the word that says that a part has come."""
+    """Address of the word that says that something has come for the receiver's part with this number."""
     return halo.signals + (part * PART_WORDS + 1) * WORD_BYTES

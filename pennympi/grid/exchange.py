@@ -18,11 +18,11 @@ from ..memory.workspace import make_workspace
 from .decomposition import Decomposition
 from .messages import Field, Ways, messages_of
 
-DIRECT_MIN_BYTES = {"host": 1 << 16, "cuda": 1 << 18}  # of a message that goes straight into the neighbour's field
+DIRECT_MIN_BYTES = {"host": 1 << 16, "cuda": 0}  # of a message that goes straight into the neighbour's field
 # Of its lines: a shorter one shares a cache line with points that the neighbour computes, which then travels twice, and
 # fills only a part of what NVLink carries.
 DIRECT_MIN_LINE_BYTES = 64
-PART_BYTES = 16384  # that one block moves, unless the message is smaller
+PART_BYTES = {"host": 1 << 14, "cuda": 1 << 12}  # that one block moves, unless the message is smaller
 
 
 class Halos(NamedTuple):
@@ -51,9 +51,9 @@ def halos_of(context: CollectiveContext, grid: Decomposition, spans: Sequence[Sp
     ways = Ways([one for one, _ in told], DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES)
     fields = [Field(span.address, span.dtype.item_bytes) for span in spans]
     messages = messages_of(grid, job.me, fields, corners, ways)
-    most = backend.max_blocks // max(1, messages.n_messages)
-    pieces = max(1, min(most, -(-messages.largest_bytes // PART_BYTES)))
-    n_parts = messages.n_messages * pieces
+    most = backend.max_blocks // max(1, messages.most_messages)
+    pieces = max(1, min(most, -(-messages.largest_bytes // PART_BYTES[backend.name])))
+    n_parts = messages.n_numbers * pieces
     workspace, release = context.workspaces.kept_for_plan(
         lambda: make_workspace(
             backend, job, 2 * messages.room_bytes, messages.room_bytes, n_parts * PART_WORDS, n_parts, messages.words
@@ -61,7 +61,7 @@ def halos_of(context: CollectiveContext, grid: Decomposition, spans: Sequence[Sp
     )
     memory = (workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
     halo = Halo(job.me, workspace.routes, messages.n_messages, pieces, *memory, messages.room_bytes)
-    return Halos(halo, min(n_parts, backend.max_blocks), release)
+    return Halos(halo, min(messages.n_messages * pieces, backend.max_blocks), release)
 
 
 def plan_exchange(

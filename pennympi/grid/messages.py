@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..kernels.halo.message import DIRECT, INBOX, PACKED
+from ..kernels.halo.message import DIRECT, INBOX, PACKED, ROW_WORDS
 from ..memory.freelist import aligned
 from .decomposition import Decomposition, Sizes
 
@@ -92,49 +92,60 @@ def box_of(shape: Sizes, part: tuple[slice, ...], item_bytes: int) -> Box:
 
 
 class Messages(NamedTuple):
-    """words: rows of words, one for each message;  room_bytes: of all packed messages;  largest_bytes: of a message"""
+    """The messages of a PE.
+
+    words: rows of words, one for each neighbour at a side, as many words on each PE;  n_messages: rows
+    n_numbers: sides of all fields on any PE;  most_messages: rows of the PE that has most
+    room_bytes: of all packed messages;  largest_bytes: of a message
+    """
 
     words: list[int]
     n_messages: int
+    n_numbers: int
+    most_messages: int
     room_bytes: int
     largest_bytes: int
 
 
 def messages_of(grid: Decomposition, me: int, fields: Sequence[Field], corners: bool, ways: Ways) -> Messages:
     """The messages of PE ``me``.  Their numbers, rooms and sizes at most are the same on every PE."""
-    words: list[int] = []
-    n = room = largest = 0
+    steps, words, rooms = list(steps_of(grid, corners)), [], [0]
+    largest = 0
     for field in fields:
-        for step in steps_of(grid, corners):
+        for step in steps:
             most = [h if one else points for h, one, points in zip(grid.halo, step, grid.most, strict=True)]
             most_bytes = math.prod(most) * field.item_bytes
-            words += _outbound(grid, me, field, step, ways, room)
-            words += _inbound(grid, me, field, step, ways, room)
-            n, room, largest = n + 1, room + aligned(most_bytes), max(largest, most_bytes)
-    return Messages(words, n, room, largest)
+            rooms.append(rooms[-1] + aligned(most_bytes))
+            largest = max(largest, most_bytes)
+    for which, field in enumerate(fields):
+        for k, step in enumerate(steps):
+            pe = grid.neighbour(me, step)
+            if pe is not None:
+                number, other = which * len(steps) + k, which * len(steps) + len(steps) - 1 - k  # which goes to -step
+                words += [pe, number, other]
+                words += _sent(grid, (me, pe), field, step, ways, rooms[number])
+                words += _received(grid, (me, pe), field, step, ways, rooms[other])
+    pes = range(math.prod(grid.dims))
+    rows = [sum(grid.neighbour(pe, step) is not None for step in steps) * len(fields) for pe in pes]
+    words += [0] * (max(rows) * ROW_WORDS - len(words))
+    return Messages(words, rows[me], len(fields) * len(steps), max(rows), rooms[-1], largest)
 
 
-def _outbound(grid: Decomposition, me: int, field: Field, step: Sizes, ways: Ways, room: int) -> list[int]:
-    """What ``me`` sends to its neighbour at ``step``."""
-    to = grid.neighbour(me, step)
-    if to is None:
-        return [-1] + [0] * 11
+def _sent(grid: Decomposition, ends: tuple[int, int], field: Field, step: Sizes, ways: Ways, room: int) -> list[int]:
+    """What the first of two PEs sends to the second, its neighbour at ``step``."""
+    me, to = ends
     box = box_of(grid.local(me), sent(grid.own(me), grid.halo, step), field.item_bytes)
     back = tuple(-one for one in step)
     there = box_of(grid.local(to), received(grid.own(to), grid.halo, back), field.item_bytes)
     way = ways.of(me, to, box)
     goal = (there.plane_bytes, there.row_bytes) if way == DIRECT else box.packed
-    ends = [to, way, room, field.address + box.offset, field.address + there.offset, box.planes * box.rows]
-    return [*ends, box.rows, box.nbytes, *goal, box.plane_bytes, box.row_bytes]
+    words = [way, room, field.address + box.offset, field.address + there.offset, box.planes * box.rows]
+    return [*words, box.rows, box.nbytes, *goal, box.plane_bytes, box.row_bytes]
 
 
-def _inbound(grid: Decomposition, me: int, field: Field, step: Sizes, ways: Ways, room: int) -> list[int]:
-    """What comes to ``me`` from the neighbour whose neighbour at ``step`` it is."""
-    back = tuple(-one for one in step)
-    source = grid.neighbour(me, back)
-    if source is None:
-        return [-1] + [0] * 11
-    box = box_of(grid.local(me), received(grid.own(me), grid.halo, back), field.item_bytes)
-    way = ways.of(source, me, box)
-    ends = [source, way, room, field.address + box.offset, 0, box.planes * box.rows]
-    return [*ends, box.rows, box.nbytes, box.plane_bytes, box.row_bytes, *box.packed]
+def _received(grid: Decomposition, ends: tuple[int, int], field: Field, step: Sizes, ways: Ways, room: int) -> list[int]:
+    """What comes to the first of two PEs from the second."""
+    me, source = ends
+    box = box_of(grid.local(me), received(grid.own(me), grid.halo, step), field.item_bytes)
+    words = [ways.of(source, me, box), room, field.address + box.offset, 0, box.planes * box.rows]
+    return [*words, box.rows, box.nbytes, box.plane_bytes, box.row_bytes, *box.packed]

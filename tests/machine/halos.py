@@ -51,7 +51,7 @@ class Halos:
         ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
         self.of = [messages_of(self.grid, pe, self.fields, self.corners, ways) for pe in range(machine.n_pes)]
         self.pieces, first = rng.randint(1, 3), rng.choice(FIRST_EPOCHS)
-        n_parts = self.of[0].n_messages * self.pieces
+        n_parts = self.of[0].n_numbers * self.pieces
         room_bytes = self.of[0].room_bytes
         self.at = {
             "inbox": memory.allocate(2 * room_bytes),
@@ -96,7 +96,7 @@ class Halos:
             block.pause()
 
     def launch(self, pe: int, k: int, blocks: int) -> Launch:
-        """The exchange of round k, once the own points are set.  blocks: the same on every PE"""
+        """The exchange of round k, once the own points are set."""
         of: Messages = self.of[pe]
         known = {
             **{"ctx": pe, "me": pe, "n_messages": of.n_messages, "pieces": self.pieces, "inbox_bytes": of.room_bytes},
@@ -115,12 +115,12 @@ class Halos:
 def exchanged(machine: Machine, rng: Random) -> list[Callable[[], None]]:
     """Rounds of: set the own points, exchange, read."""
     halos, rounds = Halos(machine, rng), rng.randint(3, 8)
-    if not halos.of[0].n_messages:
-        return []
     for k in range(rounds):
-        blocks = rng.randint(1, halos.of[0].n_messages * halos.pieces)
         for pe in machine.pes:
-            pe.issue([halos.launch(pe.me, k, blocks), Launch(f"read {k}", halos.read, (pe.me, k))])
+            parts = min(halos.of[pe.me].n_messages * halos.pieces, pe.slots)  # all blocks of an exchange run at once
+            exchange = [halos.launch(pe.me, k, rng.choice((parts, rng.randint(1, parts))))] if parts else []
+            begin = None if parts else halos.write(pe.me, k)
+            pe.issue([*exchange, Launch(f"read {k}", halos.read, (pe.me, k), begin=begin)])
     return []
 
 
