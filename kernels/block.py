@@ -7,8 +7,8 @@ All addresses, byte counts and element counts are int64.  An address is one of *
 writes to a peer takes the local address of the symmetric object and the number of the PE, as in OpenSHMEM.  ``ctx`` is
 the handle of this PE; kernels only pass it on.
 
-All threads of a block call a primitive together, except ``lanes``, ``first``, ``load``, ``store`` and ``add_shared``,
-which each thread calls for itself.  Four rules keep a kernel right on both devices:
+All threads of a block call a primitive together, except ``lanes``, ``first``, ``load``, ``store``, ``product`` and
+``add_shared``, which each thread calls for itself.  Four rules keep a kernel right on both devices:
 
 1. A block waits only for the block of the same index on a peer, so that a CPU PE may run its blocks one after another.
 2. Every wait ends in data or in ``PeerTimeout``.  A PE whose wait gave up runs the rest of its kernel, but its puts reach
@@ -108,6 +108,11 @@ def real(x: float) -> Any:
 
 
 @_primitive
+def product(x: Any, y: Any) -> Any:
+    """x * y of two floats of one type, rounded: no compiler fuses it with the sum that takes it."""
+
+
+@_primitive
 def add_shared(base: int, index: int, value: int) -> None:
     """Atomically add an int64 to word ``index`` at ``base`` (memory of this PE)."""
 
@@ -115,6 +120,12 @@ def add_shared(base: int, index: int, value: int) -> None:
 @_primitive
 def block_sum(x: float) -> float:
     """Sum of the threads' float64 ``x`` in a fixed order, in every thread."""
+
+
+@_primitive
+def add_block_sums(base: int, x: Any) -> None:
+    """For each of a few float64 in a tuple, whole numbers: ``add_shared`` of their sum over the block's threads to the word
+    of that index at ``base``.  Those that are NaN leave their words, and the word behind all others counts 1."""
 
 
 @_primitive

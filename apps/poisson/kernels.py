@@ -1,20 +1,21 @@
-"""The kernels of an iteration.  All take the blocks of a launch by rows, which are lines of nz points.
+"""The kernels of an iteration, ``turn`` and ``advance``, and two that take their blocks by rows, lines of nz points.
 
-On a GPU a division of 64-bit integers is dozens of instructions, and a range with a step has one.  So ``turn`` and
-``advance``, which an iteration consists of, have none for a row.
+The first two take tiles.  A thread of a GPU takes a column of a tile, a point of each plane, and goes along x: what it
+needs of the planes before and behind it has already, and of the other neighbours, which are those of threads beside it,
+the cache has.  It takes two planes at a time, whose loads all come before the first store, to be under way at the same
+time.  A thread of a CPU, which is alone in its block, takes the rows of a tile.
 
-No product is fused with the sum that takes it, which a GPU's compiler does or leaves as it likes: all kernels that
-compute the same thing have the same bits, and a GPU is expected to have a CPU's.
+A product that a sum takes is one of ``product``, which no compiler fuses with the sum: all kernels that compute the same
+thing have the same bits, and a GPU is expected to have a CPU's.
 """
 
 from typing import NamedTuple
 
-from pennympi.kernels.block import block, blocks, lanes, load, real, store
-from pennympi.kernels.in_kernel import MAX_VALUES, add_to_bins, add_to_words, no_bins, read_sum
+from pennympi.kernels.block import block, blocks, lanes, load, product, real, store
+from pennympi.kernels.in_kernel import MAX_VALUES, Bins, add_to_bins, add_to_words, no_bins, read_sum
 
-from .records import PAP, RR, SLOT_BYTES, Directions, Part, Scalars, Solution
+from .records import PAP, RR, SLOT_BYTES, Box, Directions, Part, Scalars, Solution, Tiles
 
-LARGEST = 3e38
 TWICE_MOST_THREADS = 1024
 
 
@@ -23,6 +24,24 @@ class Lane(NamedTuple):
 
     first: int
     step: int
+
+
+class Sides(NamedTuple):
+    """A field at the neighbours of a point along z and y."""
+
+    left: float
+    right: float
+    below: float
+    above: float
+
+
+class Ends(NamedTuple):
+    """Whether a point is the first or the last one along z and y: the neighbour is in a halo there."""
+
+    left: bool
+    right: bool
+    below: bool
+    above: bool
 
 
 def lane():
@@ -36,13 +55,11 @@ def lane():
 
 
 def quotient(a, b):
-    """a // b, for 0 <= a < 2**50: a / b is at least 1 / (2 b) from what would round to another number."""
+    """a // b, for 0 <= a < 2**50: a / b is at least 1 / (2 b) from what would round to another number.
+
+    On a GPU a division of 64-bit integers is dozens of instructions, and a range with a step has one.
+    """
     return int((a + 0.5) * (1.0 / b))
-
-
-def unfused(product):
-    """The product.  A compiler can't know that the minimum changes nothing, and fuses no addition with what is before."""
-    return min(product, real(LARGEST))
 
 
 def ratio(a, b):
@@ -67,26 +84,21 @@ def row_at(part: Part, row):
     return part.first + x * part.plane + (row - x * part.ny) * part.row
 
 
-def outer_row_at(part: Part, row):
-    """The same of all rows, those beyond the faces along x and y among them: (point, whether the row is an own one)."""
-    beyond = 1 if part.plane > 0 else 0
-    plane = quotient(row, part.ny + 2)
-    x, y = plane - beyond, row - plane * (part.ny + 2) - 1
-    inside = x >= 0 and x < part.nx and y >= 0 and y < part.ny
-    return part.first + x * part.plane + y * part.row, inside
-
-
-def outer_rows(part: Part):
-    """How many rows ``outer_row_at`` numbers."""
-    beyond = 2 if part.plane > 0 else 0
-    return (part.nx + beyond) * (part.ny + 2)
+def box_at(part: Part, tiles: Tiles, k):
+    """The own points of tile number k."""
+    plane = quotient(k, tiles.down * tiles.across)
+    k -= plane * (tiles.down * tiles.across)
+    row = quotient(k, tiles.across)
+    x, y, z = plane * tiles.planes, row * tiles.rows, (k - row * tiles.across) * tiles.columns
+    nx, ny, nz = min(tiles.planes, part.nx - x), min(tiles.rows, part.ny - y), min(tiles.columns, part.nz - z)
+    return Box(x, y, z, nx, ny, nz, part.first + x * part.plane + y * part.row + z)
 
 
 def stencil(part: Part, here, x, y, z):
     """-laplace at a point, times the scale.  x, y, z: the sums of its two neighbours along each dimension"""
     twice = here + here
-    along_x, along_y = unfused(real(part.wx) * (twice - x)), unfused(real(part.wy) * (twice - y))
-    return (along_x + along_y) + unfused(real(part.wz) * (twice - z))
+    along_x, along_y = product(real(part.wx), twice - x), product(real(part.wy), twice - y)
+    return (along_x + along_y) + product(real(part.wz), twice - z)
 
 
 def applied(part: Part, u, at):
@@ -98,84 +110,207 @@ def applied(part: Part, u, at):
 
 def direction(d: Directions, weight, beta, at):
     """The new direction at a point."""
-    return unfused(real(weight) * load(d.z, at)) + unfused(real(beta) * load(d.old, at))
+    return product(real(weight), load(d.z, at)) + product(real(beta), load(d.old, at))
 
 
-def chunk_rows(part: Part):
-    """How many rows are added up before they become words."""
-    return max(1, MAX_VALUES // part.nz)
+def turn_line(part: Part, d: Directions, weight, beta, at, n):
+    """new = the new direction at n points in a halo."""
+    for i in range(at, at + n):
+        store(d.new, i, direction(d, weight, beta, i))
 
 
-def turn_rows(part: Part, d: Directions, weight, beta, start):
-    """new = the new direction, also where neighbours' points are known: the bins of p * A p.
+def turn_row(part: Part, d: Directions, weight, beta, at, bins: Bins):
+    """The same on a row, and at its ends: the bins with its p * A p."""
+    for i in range(at, at + part.nz):
+        here = direction(d, weight, beta, i)
+        x = direction(d, weight, beta, i - part.plane) + direction(d, weight, beta, i + part.plane)
+        y = direction(d, weight, beta, i - part.row) + direction(d, weight, beta, i + part.row)
+        z = direction(d, weight, beta, i - 1) + direction(d, weight, beta, i + 1)
+        store(d.new, i, here)
+        bins = add_to_bins(bins, (1.0 * here) * (1.0 * stencil(part, here, x, y, z)))
+    turn_line(part, d, weight, beta, at - 1, 1)
+    turn_line(part, d, weight, beta, at + part.nz, 1)
+    return bins
 
-    start: the first of ``chunk_rows`` outer rows.  The neighbours' part of z has come, and that of old was computed as
-    here: so no direction travels
+
+def turn_rows(part: Part, d: Directions, weight, beta, box: Box, bins: Bins):
+    """The same on all rows of a box, and on those in a halo beside them."""
+    for x in range(box.nx):
+        at = box.at + x * part.plane
+        for y in range(box.ny):
+            bins = turn_row(part, d, weight, beta, at + y * part.row, bins)
+        if box.y == 0:
+            turn_line(part, d, weight, beta, at - part.row, part.nz)
+        if box.y + box.ny == part.ny:
+            turn_line(part, d, weight, beta, at + box.ny * part.row, part.nz)
+        if box.x + x == 0:
+            for y in range(box.ny):
+                turn_line(part, d, weight, beta, at - part.plane + y * part.row, part.nz)
+        if box.x + x == part.nx - 1:
+            for y in range(box.ny):
+                turn_line(part, d, weight, beta, at + part.plane + y * part.row, part.nz)
+    return bins
+
+
+def turn_sides(part: Part, d: Directions, weight, beta, at):
+    """The new direction beside a point."""
+    left, right = direction(d, weight, beta, at - 1), direction(d, weight, beta, at + 1)
+    return Sides(left, right, direction(d, weight, beta, at - part.row), direction(d, weight, beta, at + part.row))
+
+
+def turn_point(part: Part, new, at, before, here, behind, sides: Sides, ends: Ends, bins: Bins):
+    """Store the new direction at a point, and at neighbours in a halo: the bins with p * A p."""
+    store(new, at, here)
+    if ends.left:
+        store(new, at - 1, sides.left)
+    if ends.right:
+        store(new, at + 1, sides.right)
+    if ends.below:
+        store(new, at - part.row, sides.below)
+    if ends.above:
+        store(new, at + part.row, sides.above)
+    there = stencil(part, here, before + behind, sides.below + sides.above, sides.left + sides.right)
+    return add_to_bins(bins, (1.0 * here) * (1.0 * there))
+
+
+def turn_column(part: Part, d: Directions, weight, beta, box: Box, y, z, bins: Bins):
+    """new = the new direction on a column of a box, and at its neighbours in a halo: the bins with p * A p."""
+    at, left = box.at + y * part.row + z, box.nx
+    y, z = box.y + y, box.z + z
+    ends = Ends(z == 0, z == part.nz - 1, y == 0, y == part.ny - 1)
+    before, here = direction(d, weight, beta, at - part.plane), direction(d, weight, beta, at)
+    if box.x == 0:
+        store(d.new, at - part.plane, before)
+    while left >= 2:
+        behind, beyond = direction(d, weight, beta, at + part.plane), direction(d, weight, beta, at + 2 * part.plane)
+        near, far = turn_sides(part, d, weight, beta, at), turn_sides(part, d, weight, beta, at + part.plane)
+        bins = turn_point(part, d.new, at, before, here, behind, near, ends, bins)
+        bins = turn_point(part, d.new, at + part.plane, here, behind, beyond, far, ends, bins)
+        before, here = behind, beyond
+        at += 2 * part.plane
+        left -= 2
+    if left > 0:
+        behind, near = direction(d, weight, beta, at + part.plane), turn_sides(part, d, weight, beta, at)
+        bins = turn_point(part, d.new, at, before, here, behind, near, ends, bins)
+        here = behind
+        at += part.plane
+    if box.x + box.nx == part.nx:
+        store(d.new, at, here)
+    return bins
+
+
+def turn_box(part: Part, d: Directions, weight, beta, tiles: Tiles, box: Box, thread: Lane, bins: Bins):
+    """new = the new direction on a box, and in a halo beside it: the bins with p * A p.
+
+    The neighbours' part of z has come, and that of old was computed as here: so no direction travels.
     """
+    if tiles.by_rows:
+        return turn_rows(part, d, weight, beta, box, bins)
+    k = thread.first
+    while k < tiles.rows * tiles.columns:
+        y = quotient(k, tiles.columns)
+        z = k - y * tiles.columns
+        if y < box.ny and z < box.nz:
+            bins = turn_column(part, d, weight, beta, box, y, z, bins)
+        k += thread.step
+    return bins
+
+
+def turn_tiles(part: Part, d: Directions, weight, beta, tiles: Tiles, start):
+    """``turn_box`` on this block's share of the tiles from ``start`` on that are added up before they become words."""
     bins, thread = no_bins(), lane()
-    for row in range(start + block(), min(start + chunk_rows(part), outer_rows(part)), blocks()):
-        at, inside = outer_row_at(part, row)
-        i = at + thread.first
-        if inside:
-            k = thread.first
-            while k < 2:
-                end = at - 1 + k * (part.nz + 1)
-                store(d.new, end, direction(d, weight, beta, end))
-                k += thread.step
-            while i < at + part.nz:
-                here = direction(d, weight, beta, i)
-                x = direction(d, weight, beta, i - part.plane) + direction(d, weight, beta, i + part.plane)
-                y = direction(d, weight, beta, i - part.row) + direction(d, weight, beta, i + part.row)
-                z = direction(d, weight, beta, i - 1) + direction(d, weight, beta, i + 1)
-                store(d.new, i, here)
-                bins = add_to_bins(bins, (1.0 * here) * (1.0 * stencil(part, here, x, y, z)))
-                i += thread.step
-        else:
-            while i < at + part.nz:
-                store(d.new, i, direction(d, weight, beta, i))
-                i += thread.step
+    for k in range(start + block(), min(start + tiles.chunk, tiles.number), blocks()):
+        bins = turn_box(part, d, weight, beta, tiles, box_at(part, tiles, k), thread, bins)
     return bins
 
 
-def advance_row(part: Part, s: Solution, alpha, at, thread: Lane, bins):
-    """u += alpha p, r -= alpha A p on the row at a point: the bins with its r * r."""
-    i = at + thread.first
-    while i < at + part.nz:
-        store(s.u, i, load(s.u, i) + unfused(real(alpha) * load(s.p, i)))
-        left = load(s.r, i) - unfused(real(alpha) * applied(part, s.p, i))
-        store(s.r, i, left)
-        bins = add_to_bins(bins, (1.0 * left) * (1.0 * left))
-        i += thread.step
+def beside(part: Part, p, at):
+    """A field beside a point."""
+    return Sides(load(p, at - 1), load(p, at + 1), load(p, at - part.row), load(p, at + part.row))
+
+
+def lessened(part: Part, r, alpha, before, here, behind, sides: Sides):
+    """r - alpha A p at a point.  before, behind: p at its neighbours along x"""
+    there = stencil(part, here, before + behind, sides.below + sides.above, sides.left + sides.right)
+    return r - product(real(alpha), there)
+
+
+def advance_rows(part: Part, s: Solution, alpha, box: Box, bins: Bins):
+    """u += alpha p, r -= alpha A p on the rows of a box: the bins with its r * r."""
+    for x in range(box.nx):
+        for y in range(box.ny):
+            at = box.at + x * part.plane + y * part.row
+            for i in range(at, at + part.nz):
+                store(s.u, i, load(s.u, i) + product(real(alpha), load(s.p, i)))
+                left = load(s.r, i) - product(real(alpha), applied(part, s.p, i))
+                store(s.r, i, left)
+                bins = add_to_bins(bins, (1.0 * left) * (1.0 * left))
     return bins
 
 
-def stop_of(part: Part, start):
-    """Where the chunk of own rows from ``start`` on ends."""
-    return min(start + chunk_rows(part), part.nx * part.ny)
+def advance_column(part: Part, s: Solution, alpha, at, left, bins: Bins):
+    """The same on a column, of which ``left`` points are left."""
+    before, here = load(s.p, at - part.plane), load(s.p, at)
+    while left >= 2:
+        to = at + part.plane
+        behind, beyond = load(s.p, to), load(s.p, to + part.plane)
+        near, far = beside(part, s.p, at), beside(part, s.p, to)
+        u, v, r, t = load(s.u, at), load(s.u, to), load(s.r, at), load(s.r, to)
+        r, t = lessened(part, r, alpha, before, here, behind, near), lessened(part, t, alpha, here, behind, beyond, far)
+        store(s.u, at, u + product(real(alpha), here))
+        store(s.u, to, v + product(real(alpha), behind))
+        store(s.r, at, r)
+        store(s.r, to, t)
+        bins = add_to_bins(add_to_bins(bins, (1.0 * r) * (1.0 * r)), (1.0 * t) * (1.0 * t))
+        before, here = behind, beyond
+        at = to + part.plane
+        left -= 2
+    if left > 0:
+        u, r = load(s.u, at), load(s.r, at)
+        r = lessened(part, r, alpha, before, here, load(s.p, at + part.plane), beside(part, s.p, at))
+        store(s.u, at, u + product(real(alpha), here))
+        store(s.r, at, r)
+        bins = add_to_bins(bins, (1.0 * r) * (1.0 * r))
+    return bins
 
 
-def turn(ctx, part: Part, d: Directions, scalars: Scalars):
+def advance_box(part: Part, s: Solution, alpha, tiles: Tiles, box: Box, thread: Lane, bins: Bins):
+    """u += alpha p, r -= alpha A p on a box: the bins with its r * r."""
+    if tiles.by_rows:
+        return advance_rows(part, s, alpha, box, bins)
+    k = thread.first
+    while k < tiles.rows * tiles.columns:
+        y = quotient(k, tiles.columns)
+        z = k - y * tiles.columns
+        if y < box.ny and z < box.nz:
+            bins = advance_column(part, s, alpha, box.at + y * part.row + z, box.nx, bins)
+        k += thread.step
+    return bins
+
+
+def turn(ctx, part: Part, d: Directions, scalars: Scalars, tiles: Tiles):
     """The first half of an iteration, up to the sum p * A p."""
     beta = beta_of(scalars)
-    for start in range(0, outer_rows(part), chunk_rows(part)):
-        add_to_words(scalars.words + PAP, turn_rows(part, d, scalars.weight, beta, start))
+    for start in range(0, tiles.number, tiles.chunk):
+        add_to_words(scalars.words + PAP, turn_tiles(part, d, scalars.weight, beta, tiles, start))
 
 
-def advance(ctx, part: Part, s: Solution, scalars: Scalars):
+def advance(ctx, part: Part, s: Solution, scalars: Scalars, tiles: Tiles):
     """The second half.  The sum r * r is the next iteration's."""
     alpha, thread = alpha_of(scalars), lane()
-    for start in range(0, part.nx * part.ny, chunk_rows(part)):
+    for start in range(0, tiles.number, tiles.chunk):
         bins = no_bins()
-        for row in range(start + block(), stop_of(part, start), blocks()):
-            bins = advance_row(part, s, alpha, row_at(part, row), thread, bins)
+        for k in range(start + block(), min(start + tiles.chunk, tiles.number), blocks()):
+            bins = advance_box(part, s, alpha, tiles, box_at(part, tiles, k), thread, bins)
         add_to_words(scalars.words + SLOT_BYTES + RR, bins)
 
 
 def inner(ctx, part: Part, a, b, words):
     """a * b of two fields, added to ``words``."""
-    for start in range(0, part.nx * part.ny, chunk_rows(part)):
+    chunk = max(1, MAX_VALUES // part.nz) * blocks()
+    for start in range(0, part.nx * part.ny, chunk):
         bins = no_bins()
-        for row in range(start + block(), stop_of(part, start), blocks()):
+        for row in range(start + block(), min(start + chunk, part.nx * part.ny), blocks()):
             at = row_at(part, row)
             for i in lanes(at, at + part.nz):
                 bins = add_to_bins(bins, (1.0 * load(a, i)) * (1.0 * load(b, i)))

@@ -29,6 +29,38 @@ class Part(NamedTuple):
     wz: float
 
 
+class Tiles(NamedTuple):
+    """How a part is cut into tiles, which blocks compute; those at an end may have fewer points.
+
+    planes, rows, columns: points of a tile by dimension.  On a GPU a block has rows * columns threads
+    down, across: tiles along y and z;  number: of all tiles
+    blocks:  of a launch;  chunk: tiles that they add up together before they give their sums
+    by_rows: 1 where a thread takes whole rows, and a tile has all columns;  0: a thread takes columns along x
+    """
+
+    planes: int
+    rows: int
+    columns: int
+    down: int
+    across: int
+    number: int
+    blocks: int
+    chunk: int
+    by_rows: int
+
+
+class Box(NamedTuple):
+    """Some own points: nx * ny * nz from own point (x, y, z) on, which lies ``at`` elements from the start of a field."""
+
+    x: int
+    y: int
+    z: int
+    nx: int
+    ny: int
+    nz: int
+    at: int
+
+
 class Directions(NamedTuple):
     """new = weight * z + beta * old, on the own points and those beside them.  Addresses of fields."""
 

@@ -10,7 +10,7 @@ Source: the indexed sums of Demmel and Nguyen, "Parallel Reproducible Summation"
 
 from typing import NamedTuple
 
-from ..block import add_shared, block_sum, first, read_epoch
+from ..block import add_block_sums, read_epoch
 
 BINS = 6
 BIN_BITS = 30
@@ -18,7 +18,7 @@ TOP_BIT = 8
 WORD_BYTES = 8
 WORDS = 8  # of a sum: one for each bin, then the count of blocks with a bad sum; one is spare
 WORDS_BYTES = WORD_BYTES * WORDS
-BAD_WORD = BINS
+BAD_WORD = BINS  # where one bin of a block is NaN, all are
 MAX_VALUES = 1 << (54 - BIN_BITS)  # added before they become words
 MAX_TOTAL = 1 << (64 - BIN_BITS)  # added to one sum
 
@@ -70,20 +70,10 @@ def add_to_bins(bins: Bins, x: float):
 def add_to_words(words: int, bins: Bins):
     """Add what the threads of a block hold to the WORDS words at address ``words``.  All threads call it.
 
-    It, and what calls it, is for one function of a kernel: Numba defines ``block_sum``'s shared memory once for each.
+    It, and what calls it, is for one function of a kernel: Numba defines the shared memory of a primitive once for each.
     """
-    a, b, c = block_sum(bins.a), block_sum(bins.b), block_sum(bins.c)
-    d, e, f = block_sum(bins.d), block_sum(bins.e), block_sum(bins.f)
-    if first():
-        if a == a:
-            add_shared(words, 0, int(a * (1.0 / UNIT_0)))
-            add_shared(words, 1, int(b * (1.0 / UNIT_1)))
-            add_shared(words, 2, int(c * (1.0 / UNIT_2)))
-            add_shared(words, 3, int(d * (1.0 / UNIT_3)))
-            add_shared(words, 4, int(e * (1.0 / UNIT_4)))
-            add_shared(words, 5, int(f * (1.0 / UNIT_5)))
-        else:
-            add_shared(words, BAD_WORD, 1)
+    upper = bins.a * (1.0 / UNIT_0), bins.b * (1.0 / UNIT_1), bins.c * (1.0 / UNIT_2)
+    add_block_sums(words, (*upper, bins.d * (1.0 / UNIT_3), bins.e * (1.0 / UNIT_4), bins.f * (1.0 / UNIT_5)))
 
 
 class SumWords(NamedTuple):

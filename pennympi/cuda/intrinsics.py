@@ -6,6 +6,7 @@ but not carry across a flag.
 """
 
 from llvmlite import ir
+from numba.core import cgutils
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
@@ -127,6 +128,19 @@ def divide_32(typing, x, y):
         return b.zext(b.udiv(*(b.trunc(one, _I32) for one in args)), _I64)
 
     return types.int64(types.int64, types.int64), code
+
+
+@intrinsic
+def multiply_rounded(typing, x, y):
+    """x * y of two floats of one type, by an instruction that is never fused with an addition."""
+
+    def code(context, b, signature, args):
+        kind = args[0].type
+        name = "llvm.nvvm.mul.rn." + ("d" if x is types.float64 else "f")
+        function = cgutils.get_or_insert_function(b.module, ir.FunctionType(kind, [kind, kind]), name)
+        return b.call(function, args)
+
+    return x(x, x), code
 
 
 def _loader(kind, value, align):

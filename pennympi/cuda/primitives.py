@@ -22,6 +22,7 @@ from .intrinsics import (
     load_acquire,
     load_volatile,
     load_word,
+    multiply_rounded,
     store_1,
     store_4,
     store_release,
@@ -30,6 +31,7 @@ from .intrinsics import (
 from .stubs import CALL, SIGNED
 
 WORD = 8
+SUMS_OF_WARPS = 256  # eight of 32 warps: what ``add_block_sums`` has room for
 # Byte offsets of the words of ``ctx``, each a global of its own: the compiler takes those as constants.
 ABORT, RECORD, TIMEOUT_NS, SHARED = (
     WORD * ctx_words.ABORT,
@@ -112,6 +114,32 @@ def block_sum(x):
     for warp in range(cuda.blockDim.x // 32):
         total += partial[warp]
     return total
+
+
+def add_block_sums(base, x):
+    partial = cuda.shared.array(SUMS_OF_WARPS, "float64")
+    thread, warps = cuda.threadIdx.x, cuda.blockDim.x // 32
+    cuda.syncthreads()  # the last call's partials have been read
+    k = 0
+    for value in x:
+        for offset in (16, 8, 4, 2, 1):
+            value += cuda.shfl_down_sync(0xFFFFFFFF, value, offset)
+        if thread % 32 == 0:
+            partial[k * warps + thread // 32] = value
+        k += 1
+    cuda.syncthreads()
+    if thread < len(x):
+        total = 0.0
+        for warp in range(warps):
+            total += partial[thread * warps + warp]
+        if total == total:
+            add_int64(base + WORD * thread, int(total))
+        elif thread == 0:
+            add_int64(base + WORD * len(x), 1)
+
+
+def product(x, y):
+    return multiply_rounded(x, y)
 
 
 def copy(dst, src, nbytes):

@@ -72,6 +72,11 @@ def block_sum(x):
 
 
 @quick
+def product(x, y):
+    return x * y
+
+
+@quick
 def sync():
     drain(getcurrent())
 
@@ -128,6 +133,12 @@ def add_shared(base, index, value):
     b.memory.holds(base + 8 * index, 8)
     b.memory.words[b.pe][(base >> 3) + index] += value
     b.pause()
+
+
+@quick
+def add_block_sums(base, x):
+    for k, value in enumerate(x):
+        add_shared(base, k, int(value))
 
 
 @body

@@ -23,6 +23,7 @@ from apps.poisson.persistent_kernel import iterate
 from apps.poisson.problem import Problem
 from apps.poisson.records import SLOT_BYTES, WORDS_BYTES, Loop
 from apps.poisson.sums import floats
+from apps.poisson.tiles import by_rows, tiles_of
 from apps.poisson.variants.persistent import faces_of
 from pennympi.grid.decomposition import Decomposition
 from pennympi.kernels.in_kernel import WORDS, meeting_words
@@ -83,10 +84,12 @@ def solved(network, shape, periodic, dims, seed, kernel=iterate):
         rr[1] = int(np.square(whole).sum()) << 22  # in the unit of the second word
         part, faces = part_of(one, problem), faces_of(one, one, problem)
         pe.slots = rng.randint(1, 3)
+        size = (rng.randint(1, n) for n in (part.nx, part.ny, part.nz))
+        tiles = tiles_of(part, *size, pe.slots, 0) if rng.randint(0, 2) else by_rows(part)
         for k in range(ROUNDS):
             loop = Loop(ITERATIONS, even, odd, u, r, sums + k * ITERATIONS * SLOT_BYTES, 1.0)
-            numbers = (pe.me, *part, *loop, *faces, pe.me, n_pes, 1, memory)
-            pe.issue([Launch(f"round {k}", bound(kernel), numbers, pe.slots, DTYPE.name)])
+            numbers = (pe.me, *part, *loop, *faces, pe.me, n_pes, 1, memory, *tiles)
+            pe.issue([Launch(f"round {k}", bound(kernel), numbers, tiles.blocks, DTYPE.name)])
     machine.run()
     found = np.empty(shape, DTYPE)
     for pe in range(n_pes):

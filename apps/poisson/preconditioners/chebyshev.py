@@ -5,9 +5,9 @@ Its only communication is a halo for each step but the first.  Two dot products 
 
 from typing import Any
 
-from pennympi.kernels.block import block, blocks, lanes, load, real, store
+from pennympi.kernels.block import block, blocks, lanes, load, product, real, store
 
-from ..kernels import applied, row_at, unfused
+from ..kernels import applied, row_at
 from ..problem import Problem
 from ..records import RZ, Part
 
@@ -31,7 +31,7 @@ def chebyshev_step(ctx, part: Part, d, z, r, keep: float, weight: float):
         at = row_at(part, row)
         for i in lanes(at, at + part.nz):
             left = load(r, i) - applied(part, z, i)
-            store(d, i, unfused(real(keep) * load(d, i)) + unfused(real(weight) * left))
+            store(d, i, product(real(keep), load(d, i)) + product(real(weight), left))
 
 
 def add(ctx, part: Part, z, d):

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pennympi.kernels.block import block, blocks, lanes, load, real, store
+from pennympi.kernels.block import block, blocks, lanes, load, product, real, store
 
 from ...program.device import array_module
-from ..kernels import residual, row_at, unfused
+from ..kernels import residual, row_at
 from ..problem import Problem
 from ..records import RZ, Part
 from .transfers import Transfer, prolong, restrict
@@ -35,7 +35,7 @@ def add_scaled(ctx, part: Part, z, d, weight: float):
     for row in range(block(), part.nx * part.ny, blocks()):
         at = row_at(part, row)
         for i in lanes(at, at + part.nz):
-            store(z, i, load(z, i) + unfused(real(weight) * load(d, i)))
+            store(z, i, load(z, i) + product(real(weight), load(d, i)))
 
 
 def coarser(shape: tuple[int, ...], periodic: tuple[bool, ...]) -> tuple[int, ...] | None:

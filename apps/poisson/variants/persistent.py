@@ -9,14 +9,14 @@ from typing import Any
 import pennympi
 from pennympi.kernels.in_kernel import Meeting, meeting_words
 
-from ...program.device import multiprocessors
 from ..persistent_kernel import iterate
 from ..problem import Problem
 from ..records import Faces, Loop
 from ..sums import NOW
+from .steps import TILE_THREADS
 from .stream import Stream
 
-RESIDENT_THREADS = 512  # of a multiprocessor: all blocks of the grid must run at the same time
+RESIDENT = 2  # blocks of a multiprocessor: all blocks of the grid must run at the same time
 
 
 class Persistent(Stream):
@@ -39,22 +39,22 @@ class Persistent(Stream):
 
     def prepare(self) -> None:
         super().prepare()
-        team, threads = self.team, self.threads
-        resident = RESIDENT_THREADS // threads
-        part = self.fields.part
-        self._at_once = min(multiprocessors(team) * resident, part.nx * part.ny) if team.backend == "cuda" else 1
+        team = self.team
+        self._in_one = self.cut(self.fields.part, RESIDENT)
         self._memory = team.zeros(meeting_words(team.n_pes, 1), "int64")
         self._place = Meeting(team.me, team.n_pes, 1, self._memory)
         self._faces = faces_of(team, self.grid, self.problem)
-        self._iterate = self.kernel(iterate, threads, resident)
+        self._iterate = self.kernel(iterate, TILE_THREADS, RESIDENT)
 
     def round(self) -> None:
         at, check, one = self.fields.at, self.problem.check, self.preconditioner
         even, odd = ("odd", "even") if self.parity else ("even", "odd")
         fields = (at(even), at(odd), at("u"), at("r"))
         loop = Loop(check, *fields, self.sums.addresses(NOW)[0], one.weight)
-        where = (self._faces, self._place)
-        self._iterate(self._at_once, self.fields.part, loop, *where, stream=self.stream, threads=self.threads)
+        tiles, where = self._in_one, (self._faces, self._place)
+        self._iterate(
+            tiles.blocks, self.fields.part, loop, *where, tiles, stream=self.stream, threads=TILE_THREADS
+        )
 
     def free(self) -> None:
         super().free()

@@ -5,14 +5,17 @@ Read first: ../kernels.py, then ../sums.py and ../fields.py.
 
 from typing import Any
 
+from ...program.device import multiprocessors
 from ..fields import Fields
 from ..kernels import advance, inner, residual, turn
 from ..preconditioners import TABLE
 from ..problem import Problem
-from ..records import PAP, RR, RZ, Directions, Part, Scalars, Solution
+from ..records import PAP, RR, RZ, Directions, Part, Scalars, Solution, Tiles
 from ..sums import NOW, Sums, floats
+from ..tiles import by_columns, by_rows
 
-MOST_BLOCKS, MOST_THREADS = 132 * 16, 256
+MOST_BLOCKS, MOST_THREADS = 132 * 8, 256  # of kernels that take rows
+TILE_THREADS, RESIDENT = 256, 3  # threads of a tile, and tiles that a multiprocessor works at
 
 
 class Steps:
@@ -34,7 +37,9 @@ class Steps:
         self.threads = min(MOST_THREADS, -(-part.nz // 32) * 32)
         self.blocks = min(MOST_BLOCKS, (part.nx + 2 * (n == 3)) * (part.ny + 2)) if on_gpu else 1
         self._kernels: list[Any] = []
-        self._turn, self._advance, self._inner, self._residual = map(self.kernel, (turn, advance, inner, residual))
+        self.tiles = self.cut(part, RESIDENT)
+        self._inner, self._residual = map(self.kernel, (inner, residual))
+        self._turn, self._advance = (self.kernel(one, TILE_THREADS, RESIDENT) for one in (turn, advance))
         self.preconditioner = kind(self, problem)
         self.prepare()
         team.compile(self._kernels)
@@ -49,6 +54,12 @@ class Steps:
     def dims(cls, team: Any, problem: Problem) -> tuple[int, ...] | None:
         """PEs by dimension; None: as the library chooses."""
         return None
+
+    def cut(self, part: Part, resident: int) -> Tiles:
+        """The tiles of a launch of at most ``resident`` blocks on each multiprocessor."""
+        if self.team.backend == "host":
+            return by_rows(part)
+        return by_columns(part, TILE_THREADS, resident * multiprocessors(self.team))
 
     def prepare(self) -> None:
         """Prepare ``exchange`` and ``add_up``."""
@@ -74,6 +85,11 @@ class Steps:
     def launch(self, kernel: Any, *args: Any) -> None:
         """Enqueue a kernel over this PE's part, in the order of the stream."""
         kernel(self.blocks, self.fields.part, *args, stream=self.stream, threads=self.threads)
+
+    def launch_tiles(self, kernel: Any, *args: Any) -> None:
+        """Enqueue a kernel over the tiles of this PE's part."""
+        tiles = self.tiles
+        kernel(tiles.blocks, self.fields.part, *args, tiles, stream=self.stream, threads=TILE_THREADS)
 
     def launch_on(self, part: Part, kernel: Any, *args: Any) -> None:
         """Enqueue a kernel over another part."""
@@ -126,9 +142,9 @@ class Steps:
         newest, older = ("odd", "even") if self.parity == 0 else ("even", "odd")
         self.parity = 1 - self.parity
         scalars = Scalars(*self.sums.addresses(slot), one.rz, one.weight)
-        self.launch(self._turn, Directions(*map(fields.at, (newest, older, one.of_field))), scalars)
+        self.launch_tiles(self._turn, Directions(*map(fields.at, (newest, older, one.of_field))), scalars)
         self.add_up(slot, PAP, PAP)
-        self.launch(self._advance, Solution(*map(fields.at, ("u", "r", newest))), scalars)
+        self.launch_tiles(self._advance, Solution(*map(fields.at, ("u", "r", newest))), scalars)
         self.precondition(slot + 1)
 
     def product(self, a: str, b: str) -> float:

@@ -1,0 +1,39 @@
+"""How a part is cut into tiles."""
+
+from pennympi.kernels.in_kernel import MAX_VALUES
+
+from .records import Part, Tiles
+
+MOST_COLUMNS = 64  # of a tile, and at least a warp's
+BEYOND = 2  # planes more that a tile reads: the cost of a cut along x
+
+
+def by_rows(part: Part) -> Tiles:
+    """For a block that is one thread."""
+    rows = max(1, min(part.ny, MAX_VALUES // part.nz))
+    return tiles_of(part, 1, rows, part.nz, 1, 1)
+
+
+def by_columns(part: Part, threads: int, blocks: int) -> Tiles:
+    """For blocks of so many threads, a power of two, of which ``blocks`` run at the same time."""
+    columns = 32
+    while columns < min(part.nz, MOST_COLUMNS, threads):
+        columns *= 2
+    rows = threads // columns
+    beside = -(-part.ny // rows) * -(-part.nz // columns)
+
+    def cost(planes: int) -> int:
+        """Planes that a block reads in all."""
+        return -(-beside * -(-part.nx // planes) // blocks) * (planes + BEYOND)
+
+    planes = min({-(-part.nx // cuts) for cuts in range(1, part.nx + 1)}, key=cost)
+    return tiles_of(part, planes, rows, columns, blocks, 0)
+
+
+def tiles_of(part: Part, planes: int, rows: int, columns: int, blocks: int, by_rows: int) -> Tiles:
+    """The record."""
+    down, across = -(-part.ny // rows), -(-part.nz // columns)
+    number = -(-part.nx // planes) * down * across
+    blocks = min(blocks, number)
+    chunk = max(1, MAX_VALUES // (planes * rows * columns)) * blocks
+    return Tiles(planes, rows, columns, down, across, number, blocks, chunk, by_rows)
