@@ -179,6 +179,7 @@ class CudaBackend:
                 nvshmem.quiet_on_stream(stream)
 
     def synchronize(self, stream: Any) -> None:
+        self.order.record_pending()
         if stream is None:
             self.synchronize_device()
         else:

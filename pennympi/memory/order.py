@@ -95,6 +95,7 @@ class Order:
         self._only: _StreamCalls | None = None  # the stream of a group that has one stream
         self._events_before: list[Any] = []  # behind the previous group
         self._graph_event: Any = None  # behind all calls, once there are graphs
+        self._late: list[_StreamCalls] = []  # whose calls are not behind that event yet
         self._captured: dict[int, tuple[int, Any]] = {}  # capture -> its last stream, and the end there
 
     def call(
@@ -117,6 +118,7 @@ class Order:
             self._wait_in_graph(handle)
             return True
         if self._graph_event is not None:
+            self._catch_up()
             self._streams.wait(self._graph_event, handle)
             return True
         mine = self._only
@@ -140,13 +142,18 @@ class Order:
     def record_pending(self) -> None:
         """Record the events of the group's streams now, so that later calls wait for the calls before them only.
 
-        Call it before any launch that may hold its stream up for long.
+        Call it before any launch that may hold its stream up for long, and before the host waits: programs wait before
+        they begin a capture, during which a stream's earlier calls can't be recorded.
         """
         with self.lock:
-            for one in self._group:
-                if not one.recorded:
-                    self._streams.record(one.event, one.handle)
-                    one.recorded = True
+            self._record(self._group)
+
+    def _record(self, some: list[_StreamCalls]) -> None:
+        for one in some:
+            # A record under capture would make the event a part of the graph: outside it CUDA then refuses to wait.
+            if not one.recorded and not self._is_capturing(one.handle):
+                self._streams.record(one.event, one.handle)
+                one.recorded = True
 
     def _join(self, handle: int, stream: Any, blocks: int, workspace: Any) -> _StreamCalls:
         """Add a call to the current group, or begin the next group with it.  Returns its stream's entry."""
@@ -184,10 +191,10 @@ class Order:
     def _wait_in_graph(self, handle: int) -> None:
         """Make a captured call wait for the calls before it, inside and outside its graph."""
         if self._graph_event is None:
-            self.record_pending()
             self._graph_event = self._streams.new_event()
-            self._streams.record_after_all(self._graph_event, [*self._events_before, *(one.event for one in self._group)])
-            self._group, self._only = [], None
+            self._streams.record_after_all(self._graph_event, self._events_before)
+            self._late, self._group, self._only = self._group, [], None
+        self._catch_up()
         capture = self._streams.capture_id(handle)
         if capture in self._captured:
             last, end = self._captured[capture]
@@ -195,3 +202,15 @@ class Order:
                 self._streams.wait_for_end(handle, end)
         else:
             self._streams.wait_external(self._graph_event, handle)
+
+    def _catch_up(self) -> None:
+        """Bring the graphs' event behind the calls of the last group; those of a stream under capture when that ends.
+
+        Until then a graph comes behind these on their own stream alone.
+        """
+        if self._late:
+            self._record(self._late)
+            done = [one.event for one in self._late if one.recorded]
+            self._late = [one for one in self._late if not one.recorded]
+            if done:
+                self._streams.record_after_all(self._graph_event, [self._graph_event, *done])

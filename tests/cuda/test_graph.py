@@ -141,6 +141,25 @@ def test_without_a_call_before(team):
         counting.check()
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_call_between_a_capture_and_its_first_launch(team, waits):
+    """A call, a capture on the same stream, a call on another stream.  waits: for the first call, as most programs do"""
+    counting, beside = Counting(team, team.stream()), Counting(team, team.stream())
+    counting.once()
+    if waits:
+        team.synchronize(counting.stream)
+    counting.stream.begin_capture()
+    counting.once()
+    graph = counting.stream.end_capture()
+    counting.rounds = 1
+    for _ in range(50):
+        beside.once()
+        beside.rounds += 1
+        replay(counting, graph, 1)
+    counting.check()
+    beside.check()
+
+
 @pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
 def test_collectives(team, collective, algorithm):
     """x += 1, a call, total += out: captured once, replayed among eager rounds."""

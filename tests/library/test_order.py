@@ -102,3 +102,30 @@ def test_two_captures_at_a_time_are_two_graphs(streams):
     for stream in (1, 2, 1, 2):
         call(order, streams, 0, stream)
     assert [what for what, *_ in streams.said] == ["wait external", "end", "wait external", "end", "end", "end"]
+
+
+def test_a_capture_on_the_stream_of_the_calls_before_it(streams):
+    """Calls in front of a capture can't be recorded while it lasts: a later call is behind them, graph or no graph."""
+    order = Order(streams, ALL)
+    call(order, streams, "before", 1, 1, "one")
+    call(order, streams, "beside", 2, 1, "two")
+    streams.captures = {1: 77}
+    order.record_pending()  # as a kernel of the user's does
+    call(order, streams, "inside", 1)
+    assert streams.events[streams.mark] == {"beside"}
+    assert call(order, streams, "meanwhile", 2) == {"beside"}
+    streams.captures, streams.behind[1] = {}, frozenset({"before"})  # the graph is never launched
+    assert call(order, streams, "after", 3) == {"before", "beside", "meanwhile"}
+    said = len(streams.said)
+    call(order, streams, "last", 3)
+    assert [what for what, *_ in streams.said[said:]] == ["wait", "record"], "what is behind the event stays there"
+
+
+def test_a_graph_waits_for_calls_before_another_capture(streams):
+    order = Order(streams, ALL)
+    call(order, streams, "before", 1)
+    streams.captures = {1: 77}
+    call(order, streams, "inside", 1)
+    streams.captures, streams.behind[1] = {2: 78}, frozenset({"before"})
+    call(order, streams, "inside another", 2)
+    assert streams.events[streams.mark] == {"before"}
