@@ -19,11 +19,15 @@ class Communicator:
 
 
 def missing(team: Any) -> str:
-    """Why NCCL cannot be used; "" if it can."""
+    """Why NCCL cannot be used; "" if it can.  Collective."""
     if team.backend != "cuda":
         return "NCCL needs GPUs, and this is the host backend"
     try:
         import nccl.core  # noqa: F401
     except ImportError:
         return "nccl4py is not installed: pip install nccl4py"
-    return ""
+    import cupy
+
+    here = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["uuid"]
+    alone = len(set(team.comm.allgather(here))) == team.n_pes
+    return "" if alone else "NCCL needs a GPU for each PE, and here some share one"

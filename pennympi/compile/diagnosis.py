@@ -22,6 +22,7 @@ def cannot_compile(kernel: FunctionType, error: Exception) -> TypeError:
         at, said = next(_mistakes(Text(kernel)), None) or _as_told(error)
     except (OSError, TypeError, SyntaxError):  # there is no text
         at, said = _as_told(error)
+    at = at or f" at {kernel.__code__.co_filename}:{kernel.__code__.co_firstlineno}"  # a compiler may not say where
     return TypeError(f"kernel {kernel.__name__} can't be compiled{at}: {said}; {RULE}")
 
 

@@ -18,7 +18,7 @@ from ..memory.workspace import make_workspace
 from .decomposition import Decomposition
 from .messages import Field, Ways, messages_of
 
-DIRECT_MIN_BYTES = {"host": 1 << 16, "cuda": 0}  # of a message that goes straight into the neighbour's field
+DIRECT_MIN_BYTES = {"host": 1 << 16, "cuda": 1 << 20}  # of a message that goes straight into the neighbour's field
 # Of its lines: a shorter one shares a cache line with points that the neighbour computes, which then travels twice, and
 # fills only a part of what NVLink carries.
 DIRECT_MIN_LINE_BYTES = 64

@@ -60,6 +60,7 @@ def test_allreduce(team, memory, algorithm):
 
 @pytest.mark.parametrize("algorithm", [name for name, row in TABLE.items() if row.residual])
 def test_residual(team, memory, algorithm):
+    skip_if_refused(team, algorithm, NAMES[0])
     n = team.n_pes
     for name, shifts in zip(NAMES, ((1, 2, 3), (3, 2, 1), (4, 0, 0), (0, 0, 1)), strict=True):
         count = COUNTS[shifts[0] % 2]

@@ -178,7 +178,9 @@ def test_dlpack_without_a_version_of_a_read_only_buffer():
 def test_jax(team):
     """An array that never changes: read, and never written."""
     jax = pytest.importorskip("jax", reason="JAX is not installed")
-    x, out = jax.numpy.full(9, team.me + 1.0), device(team, np.zeros(9, np.float32))
+    number = device(team, np.ones(1)).device.id if team.backend == "cuda" else 0
+    x = jax.device_put(np.full(9, team.me + 1, np.float32), jax.devices()[number])
+    out = device(team, np.zeros(9, np.float32))
     team.allreduce(x, out, "max")
     team.synchronize()
     assert (to_numpy(out) == team.n_pes).all()
