@@ -1,7 +1,6 @@
 """Heat in a cube, on several GPUs or CPUs:  mpirun -np 4 python -m apps.heat3d --plot heat.png
 
-mpirun -np 4 python -m apps.heat3d --verify                            PASS or FAIL, exit status 0 or 1
-mpirun -np 2 python -m apps.heat3d --nx 512 --ny 512 --nz 512 --dtype float32 --dims 2,1,1
+mpirun -np 4 python -m apps.heat3d --nx 512 --dtype float32 --verify   PASS or FAIL, exit status 0 or 1
 mpirun -np 3 python -m apps.heat3d --checkpoint run.h5 --every 100     with --restart on any number of PEs: goes on
 
 A step makes of a point an eighth of its six neighbours and of twice itself, explicit Euler; beyond the cube all is 0.
@@ -19,57 +18,60 @@ import numpy as np
 import pennympi
 from pennympi.kernels.block import block, lanes, load, real, store
 
-PLANES, STEPS = 4, 10  # planes of a tile, which a block of threads computes; steps of a CUDA graph, an even number
+STEPS, BY_ROWS, BY_COLUMNS = 10, (4, 256), (8, 4)  # of a CUDA graph, an even number; planes and rows of a block's tile
 
 
-def stepped(old, at, plane, row):  # the new value of a point;  plane, row: elements to the next one in x, in y
-    here, beside = load(old, at), load(old, at - 1) + load(old, at + 1)
-    around = (load(old, at - plane) + load(old, at + plane)) + (load(old, at - row) + load(old, at + row))
-    return real(0.125) * ((around + beside) + (here + here))
+def stepped(before, after, above, below, left, right, here):  # a point's new value, from the six beside it and itself
+    return real(0.125) * ((((before + after) + (above + below)) + (left + right)) + (here + here))
 
 
-def step_tiles(ctx, new, old, x0, y0, z0, x1, y1, z1, plane, row, rows, columns):  # points x0..x1-1, y0..y1-1, z0..z1-1
-    across, down = (z1 - z0 + columns - 1) // columns, (y1 - y0 + rows - 1) // rows  # tiles in z, in y
-    x, y = x0 + block() // (across * down) * PLANES, y0 + block() // across % down * rows
-    z, n = z0 + block() % across * columns, min(PLANES, x1 - x)
-    bottom, right, planes = min(y + rows, y1), min(z + columns, z1), range(x * plane, (x + n) * plane, plane)
-    if columns < rows:  # a CPU, or a side of few columns: a thread takes a row
-        for j in lanes(y, bottom):
-            for i in planes:
-                for at in range(i + j * row + z, i + j * row + right):
-                    store(new, at, stepped(old, at, plane, row))
-    else:
-        for j in range(y, bottom):
-            for k in lanes(z, right):  # neighbouring threads read neighbouring addresses
-                if n == PLANES:  # all loads come before the first store, to be under way at the same time
-                    at = x * plane + j * row + k
-                    a, b = stepped(old, at, plane, row), stepped(old, at + plane, plane, row)
-                    c, d = stepped(old, at + 2 * plane, plane, row), stepped(old, at + 3 * plane, plane, row)
-                    for i in range(PLANES):
-                        store(new, at + i * plane, (a, b, c, d)[i])
-                else:
-                    for i in planes:
-                        store(new, i + j * row + k, stepped(old, i + j * row + k, plane, row))
+def four(old, at, row):  # points of four rows
+    return load(old, at), load(old, at + row), load(old, at + 2 * row), load(old, at + 3 * row)
 
 
-def compute(team, kernel, new, old, first, stop, stream):  # points first..stop-1 of new from old, both (grid.local)
-    (nx, ny, nz), (_, ly, lz) = (high - low for low, high in zip(first, stop, strict=True)), old.shape
-    rows, columns = (8, 256) if team.backend == "cuda" and nz >= 16 else (256, 128)  # of a tile
-    tiles = -(-nx // PLANES) * -(-ny // rows) * -(-nz // columns)
-    kernel(tiles, new, old, *first, *stop, ly * lz, lz, rows, columns, stream=stream)
+def step_by_rows(ctx, new, old, x0, y0, z0, x1, y1, z1, plane, row, planes, down):  # points x0..x1-1, y0..y1-1, z0..z1-1
+    x, y = x0 + block() // down * planes, y0 + block() % down * 256  # plane, row: elements to the next point in x, in y
+    for z in range(z0, z1, 128):
+        for j in lanes(y, min(y + 256, y1)):
+            for i in range(x, min(x + planes, x1)):
+                for at in range(i * plane + j * row + z, i * plane + j * row + min(z + 128, z1)):
+                    x_and_y = load(old, at - plane), load(old, at + plane), load(old, at - row), load(old, at + row)
+                    store(new, at, stepped(*x_and_y, load(old, at - 1), load(old, at + 1), load(old, at)))
+
+
+def step_by_columns(ctx, new, old, x0, y0, z0, x1, y1, z1, plane, row, planes, down):
+    x, y = min(x0 + block() // down * planes, x1 - planes), min(y0 + block() % down * 4, y1 - 4)  # some points twice
+    for k in lanes(z0, z1):  # neighbouring threads read neighbouring addresses
+        at, end = x * plane + y * row + k, (x + planes) * plane + y * row + k
+        before, here = four(old, at - plane, row), four(old, at, row)
+        while at < end:  # all loads of four points come before their first store, to be under way at the same time
+            after, left, right = four(old, at + plane, row), four(old, at - 1, row), four(old, at + 1, row)
+            sides = load(old, at - row), *here, load(old, at + 4 * row)
+            for r in range(4):
+                store(new, at + r * row, stepped(before[r], after[r], sides[r], sides[r + 2], left[r], right[r], here[r]))
+            before, here, at = here, after, at + plane
+
+
+def compute(team, kernels, new, old, first, stop, stream):  # points first..stop-1 of new from old, both (grid.local)
+    n, (_, ly, lz) = [high - low for low, high in zip(first, stop, strict=True)], old.shape
+    by_columns = team.backend == "cuda" and max(n[:2]) >= 4 and n[2] >= 16
+    x, y = (1, 0) if by_columns and n[1] < 4 else (0, 1)  # a sum is the same with x and y exchanged
+    planes, down = min(n[x], (BY_ROWS, BY_COLUMNS)[by_columns][0]), -(-n[y] // (BY_ROWS, BY_COLUMNS)[by_columns][1])
+    box = (first[x], first[y], first[2], stop[x], stop[y], stop[2], (ly * lz, lz)[x], (ly * lz, lz)[y])
+    kernels[by_columns](-(-n[x] // planes) * down, new, old, *box, planes, down, stream=stream)
 
 
 def solver(team, grid, start, done=0, overlap=True):
     """A function that goes on to step n > done and returns the field (grid.local).  start: (grid.own).  Collective."""
     fields = [grid.zeros(start.dtype) for _ in range(2)]  # whose halo beyond the cube stays 0
-    exchanges, kernel = [grid.plan_exchange(u) for u in fields], team.kernel(step_tiles, start.dtype)
-    stream, on_gpu = team.stream(), team.backend == "cuda"
+    kernels = [team.kernel(one, start.dtype) for one in (step_by_rows, step_by_columns)]
+    exchanges, stream, on_gpu = [grid.plan_exchange(u) for u in fields], team.stream(), team.backend == "cuda"
 
     def step(k):  # enqueues step k, from field k % 2 to the other, and its exchange
         old, new, exchange = fields[k % 2], fields[(k + 1) % 2], exchanges[(k + 1) % 2]
         with grid.overlap(exchange, stream, split=overlap) as parts:  # sides, exchange of ``new``, inner points
             for part in parts:
-                compute(team, kernel, new, old, part.first, part.stop, part.stream)
+                compute(team, kernels, new, old, part.first, part.stop, part.stream)
 
     def advance(n):
         nonlocal done
@@ -105,8 +107,7 @@ def plot(path, u, title):  # u (nx, ny, nz): a slice through the middle, and the
     flat.imshow(u[:, :, u.shape[2] // 2].T, origin="lower", cmap="inferno")
     blocks = u[tuple(slice(None, None, -(-n // 40)) for n in u.shape)] / (u.max() or 1)
     warm = (blocks > 0.1) & (np.arange(blocks.shape[1])[:, None] > 0.4 * blocks.shape[1])
-    solid.voxels(warm, facecolors=colormaps["inferno"](blocks)), solid.set_axis_off()
-    page.savefig(path)
+    solid.voxels(warm, facecolors=colormaps["inferno"](blocks)), solid.set_axis_off(), page.savefig(path)
 
 
 if __name__ == "__main__":
@@ -121,16 +122,15 @@ if __name__ == "__main__":
         parser.error("--niter and --every are at least 1, and --restart needs --checkpoint FILE")
     with pennympi.init() as team:
         grid, first = team.grid((given.nx, given.ny, given.nz), [int(p) for p in given.dims.split(",")]), 0
-        x, y, z = ((i + 0.5) / n for i, n in zip(grid.coordinates(), grid.shape, strict=True))
-        ball = (x - 0.4) ** 2 + (y - 0.4) ** 2 + (z - 0.6) ** 2 < 0.05  # 1 inside, else 0
+        places = zip(grid.coordinates(), grid.shape, (0.4, 0.4, 0.6), strict=True)
+        ball = sum(((i + 0.5) / n - middle) ** 2 for i, n, middle in places) < 0.05  # 1 inside, else 0
         start = (eigenmode(grid, 0) if given.verify else ball).astype(given.dtype)
         if given.restart:
             u = grid.zeros(given.dtype)
             start, first = grid.interior(u), grid.load(given.checkpoint, u=u)["done"]
         advance = solver(team, grid, start, first, not given.no_overlap)
         for done in [*range(first + given.every, given.niter, given.every), max(first, given.niter)]:
-            begin = time.perf_counter()
-            u = advance(done)
+            begin, u = time.perf_counter(), advance(done)
             seconds += time.perf_counter() - begin
             if given.checkpoint:
                 grid.save(given.checkpoint, u=u, done=done)

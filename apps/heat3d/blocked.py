@@ -13,7 +13,7 @@ import time
 
 import pennympi
 
-from .__main__ import compute, eigenmode, step_tiles
+from .__main__ import compute, eigenmode, step_by_columns, step_by_rows
 
 NITER = 2000
 
@@ -23,18 +23,15 @@ def solve(team, grid, start, niter):
 
     Returns the field (grid.local), and the seconds that this PE's steps took.
     """
-    fields, kernel, width = (
-        [grid.zeros(start.dtype) for _ in range(2)],
-        team.kernel(step_tiles, start.dtype),
-        min(grid.halo),
-    )
+    fields, width = [grid.zeros(start.dtype) for _ in range(2)], min(grid.halo)
+    kernels = [team.kernel(one, start.dtype) for one in (step_by_rows, step_by_columns)]
     exchanges, stream = [grid.plan_exchange(u, corners=True) for u in fields], team.stream()
     inner = [[grid.neighbour(axis + sign) is not None for axis in "xyz"] for sign in "-+"]  # sides inside of the cube
 
     def step(k, around):  # step k, also of the points up to ``around`` away, where there are any
         first = [h - around * more for h, more in zip(grid.halo, inner[0], strict=True)]
         stop = [h + n + around * more for h, n, more in zip(grid.halo, grid.own, inner[1], strict=True)]
-        compute(team, kernel, fields[(k + 1) % 2], fields[k % 2], first, stop, stream)
+        compute(team, kernels, fields[(k + 1) % 2], fields[k % 2], first, stop, stream)
 
     step(0, 0), step(1, 0), exchanges[1](), team.synchronize(stream)  # of zeros: compiles
     grid.interior(fields[0])[...] = start
