@@ -50,7 +50,7 @@ def at_most(case, target_us, floor, us):
 
 def at_least(case, target, measured, unit, floor=""):
     """A line of a target that is a ratio or a share."""
-    return [case, f"{target:g}{unit}", floor, f"{measured:.{0 if '%' in unit else 1}f}{unit}", yes(measured >= target)]
+    return [case, f"{target:g}{unit}", floor, f"{measured:.{1 if '%' in unit else 2}f}{unit}", yes(measured >= target)]
 
 
 def yes(reached):
