@@ -5,8 +5,8 @@ python benchmarks/tables.py --plots    also draw the plots anew
 python benchmarks/tables.py --check    write nothing; status 1 if a document is not what the results make
 
 jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, records-*.json two checkouts
-timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json of benchmarks/hosts.py, halo-*.json of
-benchmarks/halo.py, and all others of ``python -m pennympi bench``.
+timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json and predicted-*.json of benchmarks/hosts.py,
+halo-*.json of benchmarks/halo.py, and all others of ``python -m pennympi bench``.
 """
 
 import json
@@ -197,6 +197,7 @@ def documents():
     compared = sorted(folder.glob("records-*.json"))
     costs = sorted(folder.glob("cost-*.json"))
     between = sorted(folder.glob("hosts-*.json"))
+    expected = sorted(folder.glob("predicted-*.json"))
     faces = sorted(folder.glob("halo-*.json"))
     others = [
         *solved,
@@ -204,6 +205,7 @@ def documents():
         *compared,
         *costs,
         *between,
+        *expected,
         *faces,
         *folder.glob("reliability*.json"),
     ]  # the last: tools/scorecard.py
@@ -216,7 +218,10 @@ def documents():
     reasons = {"order": [order_cost(path) for path in ordered], "records": [before_and_after(path) for path in compared]}
     reasons["cost"] = [cost(path) for path in costs]
     found = {"docs/measurements.md": measured, "docs/reasons.md": reasons}
-    found["docs/guides/hosts.md"] = {"between": [hosts_table.markdown(path) for path in between]}
+    found["docs/guides/hosts.md"] = {
+        "between": [hosts_table.markdown(path) for path in between],
+        "expected": [hosts_table.predicted(path) for path in expected],
+    }
     found["docs/guides/grids.md"] = {"faces": [halo_table.markdown(path) for path in faces]}
     return {name: filled(name, parts) for name, parts in found.items()}
 
