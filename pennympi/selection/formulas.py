@@ -168,7 +168,7 @@ FORMULAS = {
         net_hops="2 * ceil(log2(N))",
         messages="4",
         sent="(1 + w) * S",
-        nic="(1 + w / 2) * S * (N > 1)",
+        nic="(1 + w) * min(N, 3) / (2 + 2 * (R == M)) * S * (N > 1)",
         moved="1.5 * S",
         added="S",
         span="2",
