@@ -103,7 +103,7 @@ FORMULAS = {
         net_hops="2 * (n - 1) * N * (N > 1) / n",
         messages="2",
         sent="(1 + w) * (n - 1) * S * (n - N * (N > 1)) / n",
-        nic="(1 + w) * (n - 1) * S * N * (N > 1) / n",
+        nic="(1 + w) * (N - (1 + (M == 1)) / 2) * S * (N > 1)",  # of crossings that wait for one another
         moved="S",
         added="(n - 1) * S",
         span="1",
