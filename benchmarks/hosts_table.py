@@ -22,3 +22,17 @@ def markdown(path):
         lines.append("| " + " | ".join(cells) + " |")
     where = f"{hosts} PEs on {len(data['nodes'])} hosts, links {data['link']}, {data['mpi']}"
     return f"Plans, median, slowest PE, {where} ([raw](../../benchmarks/results/{path.name})):\n\n" + "\n".join(lines)
+
+
+def predicted(path):
+    """A caption and a table for a result of benchmarks/hosts.py with sizes: times, and predicted / measured."""
+    data = json.loads(path.read_text())
+    rows = data["allreduce"]
+    names = sorted({name for row in rows for name in row["us"]}, key=lambda name: rows[0]["us"].get(name, float("inf")))
+    lines = ["| AllReduce | MPI, ms | " + " | ".join(names) + " |", "|" + "---|" * (2 + len(names))]
+    for row in rows:
+        us, modelled = row["us"], row["modelled"]
+        cells = [f"{us[name] / 1e3:.1f}, {modelled[name] / us[name]:.2f}" if name in us else "" for name in names]
+        lines.append("| " + " | ".join([show(row["nbytes"]), f"{row['mpi'] / 1e3:.1f}", *cells]) + " |")
+    hosts = f"{len(data['nodes'])} hosts of {data['nodes'][0]} PEs, links {data['link']}, {data['mpi']}"
+    return f"ms, predicted / measured, {hosts} ([raw](../../benchmarks/results/{path.name})):\n\n" + "\n".join(lines)

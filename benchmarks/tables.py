@@ -5,8 +5,8 @@ python benchmarks/tables.py --plots    also draw the plots anew
 python benchmarks/tables.py --check    write nothing; status 1 if a document is not what the results make
 
 jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, records-*.json two checkouts
-timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json of benchmarks/hosts.py, halo-*.json of
-benchmarks/halo.py, grids-*.json of benchmarks/grids.py, and all others of ``python -m pennympi bench``.
+timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json and predicted-*.json of benchmarks/hosts.py,
+halo-*.json of benchmarks/halo.py, grids-*.json of benchmarks/grids.py, and all others of ``python -m pennympi bench``.
 """
 
 import json
@@ -198,9 +198,10 @@ def documents():
     compared = sorted(folder.glob("records-*.json"))
     costs = sorted(folder.glob("cost-*.json"))
     between = sorted(folder.glob("hosts-*.json"))
+    expected = sorted(folder.glob("predicted-*.json"))
     faces = sorted(folder.glob("halo-*.json"))
     on_gpus = sorted(folder.glob("grids-*.json"))
-    others = [*solved, *ordered, *compared, *costs, *between, *faces, *on_gpus]
+    others = [*solved, *ordered, *compared, *costs, *between, *expected, *faces, *on_gpus]
     others += folder.glob("reliability*.json")  # of tools/scorecard.py
     results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in others]
     measured = {
@@ -211,7 +212,8 @@ def documents():
     reasons = {"order": [order_cost(path) for path in ordered], "records": [before_and_after(path) for path in compared]}
     reasons["cost"] = [cost(path) for path in costs]
     found = {"docs/measurements.md": measured, "docs/reasons.md": reasons}
-    found["docs/guides/hosts.md"] = {"between": [hosts_table.markdown(path) for path in between]}
+    between_hosts = {"between": map(hosts_table.markdown, between), "expected": map(hosts_table.predicted, expected)}
+    found["docs/guides/hosts.md"] = {name: list(parts) for name, parts in between_hosts.items()}
     exchanged = [part for path in on_gpus for part in grids_tables.grids(path)]
     found["docs/guides/grids.md"] = {"faces": [halo_table.markdown(path) for path in faces], "gpus": exchanged}
     found["docs/guides/poisson.md"] = {"cg": [part for path in on_gpus for part in grids_tables.poisson(path)]}

@@ -123,7 +123,7 @@ class Record(NamedTuple):
 def recorded_failure(
     record: Record, timeout_s: float, find: Find, on_host: Callable[[int], str] = lambda pe: ""
 ) -> PennympiError:
-    """The error for the record that a kernel wrote when it gave up.  on_host: such as " on host1" of a PE"""
+    """The error for the record that a kernel wrote when it gave up.  on_host: where a PE is, " on host1" or so"""
     me, source, name, epoch, found, signed, refused = record
     if refused:
         return _refusal(record)

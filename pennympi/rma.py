@@ -12,7 +12,7 @@ from .job.job import Job
 from .kernels.block import POISON
 from .kernels.rma import by_rooms
 from .kernels.rma import on_stream as kernels
-from .memory.symmetric import SymmetricArrays
+from .memory.symmetric import SymmetricArrays, keep
 from .memory.workspace import make_workspace
 from .settings import setting
 
@@ -49,6 +49,7 @@ class OneSided:
         self._kernel_max_bytes: int = setting("PENNYMPI_PUT_KERNEL_MAX_BYTES")
         self._counters = backend.local_words([0] * COUNTERS)
         self._next = 0
+        self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # by facts: puts seen before
         self._graph_counters: list[int] = []  # not yet used by a graph
         self._by_room = not backend.puts_from_anywhere
         wanted = kernels_of(job.n_pes, self._by_room)
@@ -64,17 +65,15 @@ class OneSided:
 
     def put(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         """``Team.put``.  Raises TypeError, ValueError."""
-        to, source = self._pair(dst, src, pe, symmetric_dst=True)
-        if source.nbytes == 0:
+        to, source, nbytes, by_room, _ = self._checked_put(dst, src, pe)
+        if nbytes == 0:
             return
-        if self._unknown(source, pe):
-            self._put_through_rooms(to, source, pe, stream)
+        if by_room:
+            self._put_through_rooms(to, source, nbytes, pe, stream)
             return
-        if source.nbytes > self._kernel_max_bytes and self._backend.host_put(
-            to.address, source.address, source.nbytes, pe, stream
-        ):
+        if nbytes > self._kernel_max_bytes and self._backend.host_put(to, source, nbytes, pe, stream):
             return
-        self._put.launch(self._blocks(source.nbytes), (to.address, source.address, source.nbytes, pe), stream)
+        self._put.launch(self._blocks(nbytes), (to, source, nbytes, pe), stream)
 
     def get(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         """``Team.get``.  Raises TypeError, ValueError."""
@@ -94,18 +93,17 @@ class OneSided:
 
     def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: int) -> None:
         """``Team.put_signal``.  Raises TypeError, ValueError."""
-        to, source = self._pair(dst, src, pe, symmetric_dst=True)
-        word, value = self._word(signal), _value(value)
-        nbytes = source.nbytes
-        if nbytes and self._unknown(source, pe):
-            self._put_through_rooms(to, source, pe, stream, word, value)
+        to, source, nbytes, by_room, word = self._checked_put(dst, src, pe, signal)
+        value = _value(value)
+        if nbytes and by_room:
+            self._put_through_rooms(to, source, nbytes, pe, stream, word, value)
             return
-        if nbytes > self._kernel_max_bytes and self._backend.host_put(to.address, source.address, nbytes, pe, stream):
+        if nbytes > self._kernel_max_bytes and self._backend.host_put(to, source, nbytes, pe, stream):
             self._backend.quiet(stream)
             nbytes = 0  # the kernel only signals: it knows whether an earlier wait has given up
         # NVSHMEM fuses a put with its signal only within one block.
         blocks = self._blocks(nbytes) if self._backend.puts_by_pointer(pe) else 1
-        args = (to.address, source.address, nbytes, pe, word, value, self._counter(stream) if blocks > 1 else 0)
+        args = (to, source, nbytes, pe, word, value, self._counter(stream) if blocks > 1 else 0)
         self._put_signal.launch(blocks, args, stream)
 
     def _counter(self, stream: int) -> int:
@@ -145,6 +143,21 @@ class OneSided:
     def _blocks(self, nbytes: int) -> int:
         return max(1, min(self._backend.max_blocks, nbytes // MIN_BLOCK_BYTES))
 
+    def _checked_put(self, dst: Any, src: Any, pe: int, *signal: Any) -> tuple[int, int, int, bool, int]:
+        """Addresses of dst and src, bytes, whether they go through rooms, address of the signal (0: none).
+
+        What was checked once is found by its facts: the check takes longer than a message to another node.
+        """
+        facts = self._arrays.facts((dst, src, pe, *signal))
+        found = self._checked.get(facts)
+        if found is None:
+            to, source = self._pair(dst, src, pe, symmetric_dst=True)
+            word = self._word(*signal) if signal else 0
+            found = to.address, source.address, source.nbytes, self._unknown(source, pe), word
+            if facts:
+                keep(self._checked, facts, found)
+        return found
+
     def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[Span, Span]:
         """The checked spans of dst and src.  symmetric_dst: dst must be symmetric, else src."""
         self.check_pe(pe)
@@ -163,10 +176,12 @@ class OneSided:
         """Whether NVSHMEM carries what is put from, or got into, an array of this PE, and does not know it."""
         return self._by_room and not self._backend.puts_by_pointer(pe) and not self._arrays.known(own)
 
-    def _put_through_rooms(self, to: Span, source: Span, pe: int, stream: int, word: int = 0, value: int = 0) -> None:
+    def _put_through_rooms(
+        self, to: int, source: int, nbytes: int, pe: int, stream: int, word: int = 0, value: int = 0
+    ) -> None:
         """word, value: the signal that follows; word 0: none"""
-        args = (to.address, source.address, source.nbytes, pe, *self._rooms, self._counter(stream), word, value)
-        self._by_rooms[0].launch(min(ROOMS, self._blocks(source.nbytes)), args, stream)
+        args = (to, source, nbytes, pe, *self._rooms, self._counter(stream), word, value)
+        self._by_rooms[0].launch(min(ROOMS, self._blocks(nbytes)), args, stream)
 
     def _word(self, signal: Any) -> int:
         """The address of a signal word.  Raises ValueError."""

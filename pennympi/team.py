@@ -38,6 +38,7 @@ class Team(Collectives):
     """A group of PEs with a symmetric heap; made by ``pennympi.init``.
 
     me, n_pes: this PE and the number of PEs, the rank and size of ``comm``; also by these names
+    comm:      an MPI communicator of these PEs for the program; what the library sends goes by another one
     backend:   "host" or "cuda"
     place:     the node of each PE and what the links can do, which decides what algorithms may run
     layout:    the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of the system and the hardware
@@ -60,7 +61,7 @@ class Team(Collectives):
 
     def __init__(self, job: Job, backend: Backend, layout: Layout | None = None, sms: int | None = None):
         self._job, self._backend = job, backend
-        self.comm = job.comm
+        self.comm = job.own_comm
         self.me, self.n_pes = self.rank, self.size = job.me, job.n_pes
         self.backend, self.device_name = backend.name, backend.device_name
         self.layout, self.place = layout, place_of(job, backend, layout)

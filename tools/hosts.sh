@@ -4,7 +4,7 @@
 #   tools/hosts.sh 2 mpirun -np 16 python -m apps.jacobi --verify         8 ranks on host0, 8 on host1
 #
 #   SLOTS=8      ranks of a host (the command's -np or -n divided by the hosts; 1 where it has none)
-#   RATE=1gbit   what each host's link carries (no limit)
+#   RATE=1gbit   what each host's link carries (no limit)     BURST=256k   what it carries at once after a pause
 #   MTU=1500     bytes of a packet     SHM=4g   of a host's /dev/shm
 #
 # A host is a set of namespaces: an address, a name, a /dev/shm, semaphores and process numbers of its own, and one
@@ -70,7 +70,7 @@ for ((i = 0; i < n; i++)); do
     ip link set "port$i" master switch up
     nsenter -t "$pid" -n sh -c "ip addr add $net.$((i + 1))/24 dev eth0; ip link set eth0 up"
     if [ -n "${RATE:-}" ]; then
-        limit=(root tbf rate "$RATE" burst 256k latency 50ms)
+        limit=(root tbf rate "$RATE" burst "${BURST:-256k}" latency 1s)
         tc qdisc add dev "port$i" "${limit[@]}"
         nsenter -t "$pid" -n tc qdisc add dev eth0 "${limit[@]}"
     fi

@@ -16,12 +16,11 @@ from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Place
 from ..kernels.block import EPOCH_BITS
 from ..kernels.rma.on_stream import put_bytes
-from ..memory.symmetric import SymmetricArrays
+from ..memory.symmetric import SymmetricArrays, keep
 from ..memory.workspace import Workspaces
 from ..selection.thresholds import BYTE
 from .persistent import plan_of
 
-MOST_KINDS = 1024  # of calls of one collective whose launches are kept ready
 BLOCK_BYTES = 16384  # a block of a team of one PE copies at least this
 
 
@@ -269,13 +268,6 @@ class Collective:
                 release()
             raise
         return Prepared(run, plan.blocks if self.backend.has_streams else 0, workspace.inbox, text, release)
-
-
-def keep(kept: dict[Any, Any], key: Any, value: Any) -> None:
-    """Keep a launch for its next call.  One in flight needs nothing of what is dropped."""
-    kept[key] = value
-    if len(kept) > MOST_KINDS:
-        del kept[next(iter(kept))]
 
 
 def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params: Sequence[str] = ()) -> dict[str, int]:

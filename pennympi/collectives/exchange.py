@@ -11,10 +11,10 @@ from ..job.control import signature_of
 from ..job.job import Job
 from ..kernels.block import EPOCH_BITS
 from ..kernels.exchange import TABLE
-from ..memory.symmetric import SymmetricArrays
+from ..memory.symmetric import SymmetricArrays, keep
 from ..memory.workspace import Workspace, make_workspace
 from ..rma import OneSided
-from .base import Prepared, keep
+from .base import Prepared
 
 PIECE_BYTES = 65536  # of one message of one block
 MAX_BLOCKS = 32

@@ -199,7 +199,7 @@ class CudaBackend:
         found = INTERRUPTED if self._given_up.interrupted else found
         name = self._call_names.get(number, "a kernel")
         record = Record(me, source, name, epoch, found, bool(flags & 1), flags >> 1)
-        return recorded_failure(record, self.timeout_s, _find_call, self._job.control.on_host)
+        return recorded_failure(record, self.timeout_s, _find_call, self._job.control.where)
 
     def raise_failure(self) -> NoReturn:
         """Raise the error that a kernel recorded; the watch then does not."""

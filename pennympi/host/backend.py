@@ -45,7 +45,7 @@ class HostBackend:
 
     def __init__(self, job: Any, heap_bytes: int | None):
         self.comm, self._near = job.comm, job.control.n_local
-        self._find_call, self._on_host = job.control.find, job.control.on_host
+        self._find_call, self._where = job.control.find, job.control.where
         self.multicast: bool = setting("PENNYMPI_MULTICAST")
         self.device_name = processor()
         self._heap = Heap(job, heap_bytes)
@@ -158,7 +158,7 @@ class HostBackend:
         flags, number = divmod(call, ctx_words.SIGNED)
         name = self.call_names.get(number, "a kernel")
         record = Record(self.comm.rank, source, name, epoch, found, bool(flags & 1), flags >> 1)
-        error = recorded_failure(record, self.timeout_s, self._find_call, self._on_host)
+        error = recorded_failure(record, self.timeout_s, self._find_call, self._where)
         if self._channel and (said := self._channel.failure()):
             error.add_note(f"MPI said: {said}")
         return error

@@ -25,7 +25,7 @@ I64 = types.int64
 FUNCTIONS: dict[str, tuple[Callable[..., None], Any]] = {
     "send": (remote.send, types.void(*(I64,) * 7)),
     "get": (remote.get, types.void(*(I64,) * 7)),
-    "progress": (receive.progress, types.void(I64)),
+    "progress": (receive.progress, I64(I64)),
     "serve": (receive.serve, types.void(I64)),
     "begin": (receive.begin, types.void(I64, I64)),
     "end": (receive.end, types.void(I64, I64)),

@@ -239,10 +239,11 @@ def wait_signed(ctx, signal, value, source):
 def pause(ctx, spins, since_ns, source):
     """Between two polls of a signal: what the last ``look`` said."""
     progress = load_word(ctx + 8 * ctx_words.PROGRESS)
-    if progress != 0:
-        call_1(progress, ctx)
+    came = call_1(progress, ctx) if progress != 0 else 0
     patience = load_word(ctx + 8 * ctx_words.PATIENCE)
-    if spins >= patience:
+    if came > 0:
+        pass  # it may be what this wait is for
+    elif spins >= patience:
         nap(1)
     elif spins >= SPINS_BEFORE_YIELD:
         sched_yield()

@@ -157,9 +157,9 @@ def take_part(put):
 
 
 @function
-def receive(channel):
-    """Take what has arrived.  Returns how many messages."""
-    for taken in range(MOST_TAKEN):
+def receive(channel, most):
+    """Take what has arrived.  Returns how many messages, at most ``most``."""
+    for taken in range(most):
         k = arrived(channel)
         if k < 0:
             return taken
@@ -168,7 +168,7 @@ def receive(channel):
         else:
             take_message(channel, k)
         post_next(channel, k)
-    return MOST_TAKEN
+    return most
 
 
 @function
@@ -196,23 +196,23 @@ def answer(channel):
 
 
 @function
-def look(process):
-    """Take what has arrived on any channel, unless another thread does.  Returns how many messages."""
+def look(process, most):
+    """Take what has arrived, at most ``most`` of a channel, unless another thread does.  Returns how many messages."""
     taken = 0
     if take(process + 8 * LOCK):
         for k in range(load_word(process + 8 * N_CHANNELS)):
             channel = load_word(process + 8 * (CHANNELS + k))
-            taken += receive(channel)
+            taken += receive(channel, most)
             answer(channel)
         store_release(process + 8 * LOCK, 0)
     return taken
 
 
 def progress(ctx):
-    """What a wait does between two polls of its signal."""
+    """What a wait does between two polls of its signal, which one message may set.  Returns how many messages came."""
     process = load_word(load_word(ctx + 8 * ctx_words.NETWORK) + 8 * PROCESS)
     store_word(process + 8 * POLLS, load_word(process + 8 * POLLS) + 1)
-    look(process)
+    return look(process, 1)
 
 
 def serve(process):
@@ -223,7 +223,7 @@ def serve(process):
             polls = load_word(process + 8 * POLLS)
             nap(1000)
             continue
-        in_vain = 0 if look(process) > 0 else in_vain + 1
+        in_vain = 0 if look(process, MOST_TAKEN) > 0 else in_vain + 1
         if in_vain > MORE_NAPS:
             nap(1000)
         elif in_vain > SHORT_NAPS:

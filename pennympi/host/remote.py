@@ -1,8 +1,8 @@
 """Puts, gets and signals to PEs of other nodes on CPUs: compiled functions that call the program's own MPI by address.
 
-A message is a header of 64 bytes with up to 64 KiB of data behind it; a larger put is a header, and then a second message
-that MPI receives in its place.  MPI keeps the order of messages from one PE to another, so a signal comes after the puts
-before it.  Addresses in a header are those of the PE that receives it (receive.py).
+A message is a header of 64 bytes with up to 32 KiB of data behind it; a put of more than 128 KiB is a header, and then a
+second message that MPI receives in its place.  MPI keeps the order of messages from one PE to another, so a signal comes
+after the puts before it.  Addresses in a header are those of the PE that receives it (receive.py).
 """
 
 import numba
@@ -23,7 +23,8 @@ OUT, OUT_REQUESTS, OUT_NEXT, REPLIES, REPLY_REQUESTS, REPLY_NEXT, LARGE_REQUEST 
 ASKED, ASKED_FIRST, ASKED_NEXT, MOST_ASKED, MOVED, GETS, GOT, THEIR_GOT, FAILED = range(17, 26)
 CHANNEL_WORDS = 26
 
-HEAD_BYTES, DATA_BYTES = 64, 65536
+HEAD_BYTES, DATA_BYTES = 64, 32768  # MPIs ask before they send 64 KiB by TCP, which takes as long as the data
+MOST_SMALL = 4  # messages of a put
 SLOT_BYTES, N_SLOTS = HEAD_BYTES + DATA_BYTES, 32
 KIND, DST, NBYTES, SIGNAL, VALUE = (8 * k for k in range(5))  # of a header; a GET's DST is what it reads
 DATA, LARGE, GET = range(3)
@@ -120,14 +121,22 @@ def send(ctx, dst, src, nbytes, signal, value, pe):
     """``primitives.send_message``; src is free again when it returns."""
     channel = load_word(ctx + 8 * ctx_words.NETWORK)
     moved = load_word(load_word(channel + 8 * MOVED) + 8 * pe)
-    head = out_slot(ctx, channel, pe)
-    if head == 0 or (nbytes == 0 and signal == 0):
+    if nbytes == 0 and signal == 0:
         return
     there, word = dst + moved, signal + moved if signal != 0 else 0
-    if nbytes <= DATA_BYTES:
-        write_head(head, DATA, there, nbytes, word, value)
-        copy_bytes(head + HEAD_BYTES, src, nbytes)
-        send_out(channel, head, nbytes, pe)
+    while nbytes <= MOST_SMALL * DATA_BYTES:
+        head, part = out_slot(ctx, channel, pe), min(nbytes, DATA_BYTES)
+        if head == 0:
+            return
+        last = part == nbytes
+        write_head(head, DATA, there, part, word if last else 0, value)
+        copy_bytes(head + HEAD_BYTES, src, part)
+        send_out(channel, head, part, pe)
+        if last:
+            return
+        there, src, nbytes = there + part, src + part, nbytes - part
+    head = out_slot(ctx, channel, pe)
+    if head == 0:
         return
     write_head(head, LARGE, there, nbytes, word, value)
     send_out(channel, head, 0, pe)

@@ -11,6 +11,7 @@ import time
 import warnings
 from contextlib import suppress
 from functools import cache
+from itertools import count
 
 import numpy as np
 from mpi4py import MPI
@@ -18,6 +19,7 @@ from mpi4py import MPI
 from .control import Control
 
 BEAT_S = 0.5
+LOOKS = 10  # at what comes, in that time: a sign that lies unread looks younger than it is, in a circle again and again
 TAG = 32700  # beside those of rendezvous.py
 _beating: list[Beats] = []
 _changes = threading.Lock()  # of ``_beating``; held while the thread calls MPI
@@ -39,8 +41,8 @@ class Beats:
             _beating.append(self)
         _thread()
 
-    def beat(self) -> None:
-        """Hear the others, and tell them."""
+    def hear(self) -> None:
+        """Take what the others tell."""
         control = self._control
         for first, request in self._receives.items():
             while request.Test():
@@ -48,7 +50,10 @@ class Beats:
                 for pe, silent_ns in zip(self._pes_of[first], self._came[first], strict=True):
                     control.hear(pe, now_ns - int(silent_ns))
                 request = self._receives[first] = self._comm.Irecv(self._came[first], first, TAG)
-        now_ns = time.monotonic_ns()
+
+    def tell(self) -> None:
+        """Tell the others."""
+        control, now_ns = self._control, time.monotonic_ns()
         for first, sent in self._sends.items():
             if sent.Test():  # else that node takes nothing now
                 self._silent_ns[first][:] = [now_ns - control.last_alive_ns(pe) for pe in control.pes]
@@ -91,9 +96,11 @@ def _thread() -> threading.Thread:
 
 
 def _run() -> None:
-    while True:
-        time.sleep(BEAT_S)
+    for look in count(1):
+        time.sleep(BEAT_S / LOOKS)
         with _changes:
             for one in _beating:
                 with suppress(MPI.Exception):  # of a node that is gone, as the waits for its PEs will say
-                    one.beat()
+                    one.hear()
+                    if look % LOOKS == 0:
+                        one.tell()

@@ -267,6 +267,15 @@ class Control:
         """ " on host1", or "" where the team is on one node."""
         return on_host(self.processes, pe)
 
+    def where(self, pe: int) -> str:
+        """``on_host``, and the PE of another node that ``pe`` of this node waits for, directly or through others."""
+        beyond = pe
+        for _ in self.pes:
+            if beyond in self._part and self.waits_for(beyond) >= 0:
+                beyond = self.waits_for(beyond)
+        passed_on = pe in self._part and 0 <= beyond not in self._part
+        return self.on_host(pe) + (f", which waits for PE {beyond}{self.on_host(beyond)}," if passed_on else "")
+
     def halted(self, pe: int) -> str:
         """That ``pe`` is stopped or has ended, in words; "" if it runs or is on another node."""
         return halted(self.processes, pe) if pe in self._part else ""

@@ -23,6 +23,7 @@ class Job:
     """One communicator of the library.  Making and closing a Job are collective over ``comm``.
 
     comm:      a private duplicate of the communicator that was given;  me, n_pes: this PE's rank, and the size
+    own_comm:  another one for the program, whose receives of any tag must not take what the library sends
     control:   the node's table: call control.enter(text) at every call that all PEs make
     timeout_s: how long to wait for a PE (0: for ever); None is PENNYMPI_TIMEOUT_S
     Raises PeerTimeout if a PE of ``comm`` does not come, Unsupported if MPI has no more communicators, or a PE no memory.
@@ -37,17 +38,17 @@ class Job:
         with timed(WAITING):
             processes = first.processes = first.gather(this_process(), "init")
         try:
-            self.comm = first.duplicate()
+            self.comm, self.own_comm = _two(first)
         except MPI.Exception:
             raise Unsupported(
                 f"MPI gives no communicator for one more team: this process has {len(open_jobs)} teams open, and each "
-                "has one; finalize those that are no longer needed"
+                "has two; finalize those that are no longer needed"
             ) from None
         self._meetings = Meetings(self.comm, self.timeout_s, processes)
         try:
             self.control = Control(self.me, processes, lambda obj: self._meetings.gather(obj, "init"))
         except Unsupported:
-            self.comm.Free()
+            self._free()
             raise
         self._meetings.control = self.control
         self._one_thread = threading.Lock()
@@ -82,7 +83,21 @@ class Job:
         if self._beats:
             self._beats.close()
         self.control.close()
+        self._free()
+
+    def _free(self) -> None:
         self.comm.Free()
+        self.own_comm.Free()
+
+
+def _two(meetings: Meetings) -> tuple[MPI.Intracomm, MPI.Intracomm]:
+    """Two duplicates, or none.  Collective."""
+    one = meetings.duplicate()
+    try:
+        return one, meetings.duplicate()
+    except MPI.Exception:
+        one.Free()
+        raise
 
 
 def _show_waiting(comm: MPI.Intracomm, pe: int) -> None:

@@ -16,6 +16,7 @@ from .plans import Plans
 from .workspace import Workspaces
 
 MOST_DIMENSIONS = 32  # that CuPy's arrays have
+MOST_KINDS = 1024  # of calls of one operation that are kept ready
 FREED = "the array was freed: its memory is back in the symmetric heap"
 MOST_ELEMS = 1 << 59  # of 8 bytes, so that a number of bytes fits into 63 bits
 
@@ -23,7 +24,7 @@ MOST_ELEMS = 1 << 59  # of 8 bytes, so that a number of bytes fits into 63 bits
 class SymmetricArrays:
     """The arrays of one team that are allocated in its symmetric heap, and the ``plans`` that end with them."""
 
-    changes: ClassVar[int] = 0  # of the memory that any team holds: what was checked before one is checked again
+    changes: ClassVar[int] = 0  # of the memory that any team holds or knows: what was checked before one is checked again
     _freed: ClassVar[dict[int, "ref[Any]"]] = {}  # arrays of all teams that were freed and still live, by id
 
     def __init__(self, backend: Backend, job: Job, workspaces: Workspaces):
@@ -176,12 +177,14 @@ class SymmetricArrays:
             raise ValueError("register() is for an array outside the symmetric heap that is not registered yet")
         self._backend.register(span)
         self._registered_nbytes[span.address] = span.nbytes
+        SymmetricArrays.changes += 1
 
     def unregister(self, x: Any) -> None:
         """Undo ``register``.  Raises ValueError if ``x`` is not registered."""
         span = self._backend.span(x, writable=False)
         if self._registered_nbytes.pop(span.address, None) is None:
             raise ValueError("unregister() takes an array that register() has registered")
+        SymmetricArrays.changes += 1
         self._backend.unregister(span)
 
     def known(self, span: Span) -> bool:
@@ -192,6 +195,13 @@ class SymmetricArrays:
             start <= span.address and span.address + span.nbytes <= start + nbytes
             for start, nbytes in self._registered_nbytes.items()
         )
+
+
+def keep(kept: dict[Any, Any], key: Any, value: Any) -> None:
+    """Keep a launch for its next call.  One in flight needs nothing of what is dropped."""
+    kept[key] = value
+    if len(kept) > MOST_KINDS:
+        del kept[next(iter(kept))]
 
 
 def _shape(shape: Any) -> tuple[int, ...]:

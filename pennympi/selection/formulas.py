@@ -103,7 +103,7 @@ FORMULAS = {
         net_hops="2 * (n - 1) * N * (N > 1) / n",
         messages="2",
         sent="(1 + w) * (n - 1) * S * (n - N * (N > 1)) / n",
-        nic="(1 + w) * (n - 1) * S * N * (N > 1) / n",
+        nic="(1 + w) * (N - (1 + (M == 1)) / 2) * S * (N > 1)",  # of crossings that wait for one another
         moved="S",
         added="(n - 1) * S",
         span="1",
@@ -168,7 +168,7 @@ FORMULAS = {
         net_hops="2 * ceil(log2(N))",
         messages="4",
         sent="(1 + w) * S",
-        nic="(1 + w / 2) * S * (N > 1)",
+        nic="(1 + w) * min(N, 3) / (2 + 2 * (R == M)) * S * (N > 1)",
         moved="1.5 * S",
         added="S",
         span="2",

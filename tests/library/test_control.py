@@ -175,6 +175,16 @@ def test_states_in_words():
         assert seen(lambda: control.on_host(0)) == [""] * N_PES
 
 
+@pytest.mark.mpi(min_size=2)
+def test_the_pe_of_another_node_that_a_pe_waits_for():
+    """All PEs of a node wait for its first one, which waits for the first one of the other node."""
+    other = N_PES - 1 if 2 * ME < N_PES else 0
+    with control_over(node=f"node{2 * ME // N_PES}") as control:
+        control.show_waiting(other if control.local == 0 else control.pes[0])
+        told = seen(lambda: (control.where(control.pes[-1]), control.where(other)))
+        assert told[0] == (f" on node0, which waits for PE {N_PES - 1} on node1,", " on node1")
+
+
 def state_of(child, letters):
     """The state of a process once it is one of these letters, or after five seconds."""
     end = time.monotonic() + 5

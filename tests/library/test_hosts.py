@@ -101,6 +101,14 @@ def test_a_pe_of_another_host_fails(compiled, fault, named):
     assert seconds_to_the_end(ended.output) < TIMEOUT_S + MORE_S
 
 
+def test_a_pe_that_leaves_while_others_meet_does_not_keep_itself_alive(compiled):
+    """It waits for them at its exit, and each side passes the other's sign of life on."""
+    command = [*STRUCK, "none", "mpirun", "-np", 3, *PLACE[3:-1], "gather", "exit0", 2, 0.2]
+    ended = launch_on_hosts(3, *command, PENNYMPI_TIMEOUT_S=str(TIMEOUT_S), PYTHONPATH=SUPPORT)
+    assert ended.rc != 0 and re.search(r"PE 2\b.*host2", ended.output), ended.output
+    assert seconds_to_the_end(ended.output) < TIMEOUT_S + 1.5
+
+
 def test_a_link_that_comes_back_is_waited_for(compiled):
     ended = launch_on_hosts(2, *STRUCK, "down-2", *LINKS, 4, PENNYMPI_TIMEOUT_S="10")
     assert ended.rc == 0 and ", 0 elements wrong" in ended.output, ended.output

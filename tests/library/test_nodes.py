@@ -11,6 +11,8 @@ from reductions import OPS, expected, own
 import pennympi
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels.allreduce import TABLE
+from pennympi.selection.cost import values_of
+from pennympi.selection.formulas import FORMULAS
 from pennympi.topology import bytes_by_rail
 
 pytestmark = pytest.mark.mpi(min_size=2)
@@ -22,7 +24,7 @@ LAID = {
     4: ["two-nodes-of-two"],
     5: [UNEVEN.format(rest=2, rails=[0, 1])],  # a node of three, with two rails, and one of two
     7: [UNEVEN.format(rest=4, rails=[0, 1, 1, 0])],
-    8: ["2-nodes-of-4", "[[node]]\ncount = 4\npes = 2"],
+    8: ["2-nodes-of-4", "[[node]]\ncount = 4\npes = 2\nrails = [0, 0]"],
     16: ["two-nodes-of-eight", "four-nodes-of-four"],
 }
 # The rows that ask where the PEs are, and one that does not.
@@ -170,3 +172,23 @@ def test_errors_are_every_pes(team, monkeypatch):
         assert plain.place.node_of == team.place.node_of
     with pytest.raises(pennympi.Unsupported, match="hierarchical can't run here: "):
         team.allreduce(team.zeros(3, "float32"), algorithm="hierarchical")
+
+
+# The model's steps of simple_ring wait for one another; of trees and of folded doublings it counts the usual case.
+NIC_IS_A_GUESS = {"simple_ring": range(99), "tree": (4,), "halving_doubling": (3,), "recursive_doubling": (3,)}
+
+
+@pytest.mark.parametrize("algorithm", [name for name in FORMULAS if name in TABLE])
+def test_the_model_counts_the_bytes_of_the_busiest_nic(nodes, algorithm):
+    if nodes.backend != "host":
+        pytest.skip("bytes are counted on the host backend")
+    able(nodes, algorithm)
+    if nodes.n_pes in NIC_IS_A_GUESS.get(algorithm, ()) or len({len(pes) for pes in nodes.place.nodes}) > 1:
+        pytest.skip("the formula is a guess here")
+    nbytes = nodes.n_pes * len(set(nodes.place.rails)) * 256
+    x = nodes.full(nbytes // 4, 1, "float32")
+    before = nodes.bytes_sent()
+    nodes.allreduce(x, algorithm=algorithm)
+    out, _ = bytes_by_rail(nodes.place, np.array(nodes.gather(nodes.bytes_sent() - before)))
+    nodes.free(x)
+    assert out.max() == FORMULAS[algorithm].counts(values_of(nodes.place, 4, 4, nbytes))["nic"]

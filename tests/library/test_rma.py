@@ -1,8 +1,12 @@
 """put, get, put_signal, wait_signal, quiet, barrier, peer views and registered arrays."""
 
+import time
+
 import numpy as np
 import pytest
 from on_device import device, reaches, same, to_numpy, write
+
+from pennympi.job.beats import BEAT_S
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 SIZES = (0, 1, 3, 15, 16, 17, 255, 4097, 65_536, 262_144, 262_145, 1 << 20)  # bytes; around the copy engine's limit too
@@ -202,3 +206,37 @@ def test_streams_and_events(team):
     assert first.record(event) is not None
     for one in (x, y):
         team.free(one)
+
+
+def test_a_receive_of_the_program_takes_nothing_of_the_library(team):
+    """One that takes any tag of any PE, while the library meets, puts and shows signs of life."""
+    n, me, words, got = team.n_pes, team.me, team.signals(1), np.zeros(1, np.int64)
+    pending = team.comm.Irecv(got)
+    assert team.gather(me) == list(range(n))
+    for k in range(1, 100):
+        team.put_signal(words[:0], words[:0], words, k, (me + 1) % n)
+    team.wait_signal(words, 99, (me - 1) % n)
+    time.sleep(2.5 * BEAT_S)
+    assert team.gather(pending.Test()) == [False] * n
+    team.comm.Send(np.array([100 + me]), (me + 1) % n)
+    pending.Wait()
+    assert team.gather(int(got[0]) - 100) == [(pe - 1) % n for pe in range(n)]
+    team.free(words)
+
+
+def test_a_put_made_before_is_checked_again_once_an_array_is_freed(team):
+    x, words = team.zeros(4, "int32"), team.signals(1)
+    for k in (1, 2):
+        team.put_signal(x, x, words, k, team.me)
+    team.free(x)
+    y = team.zeros(4, "int32")  # at the same place
+    with pytest.raises(ValueError, match="freed"):
+        team.put_signal(x, x, words, 3, team.me)
+    team.put_signal(y, y, words, 3, team.me)
+    with pytest.raises(ValueError, match="outside this team"):
+        team.put_signal(y, y, words, 4, team.n_pes)
+    with pytest.raises(TypeError, match="is not an int"):
+        team.put_signal(y, y, words, 4, True)
+    team.wait_signal(words, 3)
+    for array in (y, words):
+        team.free(array)

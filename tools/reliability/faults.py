@@ -62,8 +62,13 @@ def from_outside(fault: str, rank: int, after_s: float, when: list[float]) -> Ca
     return act
 
 
-def judged(ended: Ended, fault: str, pe: int, fault_s: float, slack_s: float = 0.0, said: str = "") -> str:
-    """What breaks the promise of this fault; "" where nothing does.  said: what the output says instead"""
+def judged(
+    ended: Ended, fault: str, pe: int, fault_s: float, slack_s: float = 0.0, said: str = "", tracebacks: int = 1
+) -> str:
+    """What breaks the promise of this fault; "" where nothing does.
+
+    said: what the output says instead;  tracebacks: at most, one a host
+    """
     limit_s, named = PROMISES[fault]
     named = said or named
     if ended.rc is None:
@@ -76,7 +81,7 @@ def judged(ended: Ended, fault: str, pe: int, fault_s: float, slack_s: float = 0
         return f"does not say {named.format(pe=pe)!r}: {last_words(ended)}"
     if fault == "raise" and "ValueError: broken on purpose" not in ended.output:
         return f"the traceback is lost: {last_words(ended)}"
-    if (found := ended.output.count(TRACEBACK)) > 1:
+    if (found := ended.output.count(TRACEBACK)) > tracebacks:
         return f"{found} tracebacks"
     return left(ended)
 

@@ -83,7 +83,7 @@ def struck(stage: OnHosts, n: int, place: str, fault: str) -> Case:
     slack_s, alone = max(0.0, SHORT_DEADLINE_S + 2 - limit_s), n == stage.n_hosts
     # Who is alone on its host is named by those who wait for it, or, where mpirun is faster, by mpirun, with its host.
     said = rf"PE {{pe}}\b.*{host}|{host}" if alone else rf"PE {{pe}}\b.*{host}"
-    failure = faults.judged(ended, fault, pe, fault_s, slack_s, said) or left_behind(ended)
+    failure = faults.judged(ended, fault, pe, fault_s, slack_s, said, stage.n_hosts) or left_behind(ended)
     return Case(name, 1, failure and f"in {place}: {failure}")
 
 
@@ -159,7 +159,7 @@ def interfaces(stage: Stage) -> Iterator[Case]:
 LOST = "ended within the deadline + 2 s, non-zero status, the host named, nothing left on the others"
 ROWS = [
     Row("33", "between hosts: a PE of another host raises, exits, is killed or stopped, in an AllReduce and in a meeting",
-        "as in rows 10 to 12, and its host named; nothing left on any host", 150, ranks),
+        "as in rows 10 to 12, and its host named; one traceback a host at most, nothing left on any", 150, ranks),
     Row("34", "between hosts: a host vanishes with all that runs there", LOST, 60, parted("vanish", 4, 2)),
     Row("35", "between hosts: the link of a host is down for good", LOST, 60, parted("down", 4, 2)),
     Row("36", "between hosts: a link down for 2 s (deadline 10 s), and one at a hundredth of its speed",
