@@ -11,7 +11,7 @@ thing have the same bits, and a GPU is expected to have a CPU's.
 
 from typing import NamedTuple
 
-from pennympi.kernels.block import block, blocks, lanes, load, product, real, store
+from pennympi.kernels.block import alone, block, blocks, lanes, load, product, real, store
 from pennympi.kernels.in_kernel import MAX_VALUES, Bins, add_to_bins, add_to_words, no_bins, read_sum
 
 from .records import PAP, RR, SLOT_BYTES, Box, Directions, Part, Scalars, Solution, Tiles
@@ -204,7 +204,7 @@ def turn_box(part: Part, d: Directions, weight, beta, tiles: Tiles, box: Box, th
 
     The neighbours' part of z has come, and that of old was computed as here: so no direction travels.
     """
-    if tiles.by_rows:
+    if alone():
         return turn_rows(part, d, weight, beta, box, bins)
     k = thread.first
     while k < tiles.rows * tiles.columns:
@@ -276,7 +276,7 @@ def advance_column(part: Part, s: Solution, alpha, at, left, bins: Bins):
 
 def advance_box(part: Part, s: Solution, alpha, tiles: Tiles, box: Box, thread: Lane, bins: Bins):
     """u += alpha p, r -= alpha A p on a box: the bins with its r * r."""
-    if tiles.by_rows:
+    if alone():
         return advance_rows(part, s, alpha, box, bins)
     k = thread.first
     while k < tiles.rows * tiles.columns:

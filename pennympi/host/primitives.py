@@ -43,6 +43,11 @@ def body(function: Callable[..., Any]) -> Any:
 
 
 @body
+def alone():
+    return True
+
+
+@body
 def first():
     return True
 

@@ -57,6 +57,11 @@ def lanes(start, stop):
 
 
 @quick
+def alone():
+    return True
+
+
+@quick
 def first():
     return True
 
