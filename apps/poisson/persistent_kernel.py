@@ -61,14 +61,14 @@ class Lines(NamedTuple):
     """What a box has of a face: lines of own points along z, in elements from the start of a field.
 
     to, at: where the first one goes, and where it lies;  to_step, at_step: to the next one
-    count:  of lines;  pe: where they go
+    number:  of lines;  pe: where they go
     """
 
     to: int
     at: int
     to_step: int
     at_step: int
-    count: int
+    number: int
     pe: int
 
 
@@ -76,19 +76,19 @@ def lines_of(part: Part, faces: Faces, box: Box, side):
     """The lines of a box at side 0 to 3 of this PE's part."""
     along = box.y * part.row + box.z
     if side == 0:
-        count = box.ny if box.x == 0 and faces.left_pe >= 0 else 0
-        return Lines(faces.left_start + along, box.at, part.row, part.row, count, faces.left_pe)
+        number = box.ny if box.x == 0 and faces.left_pe >= 0 else 0
+        return Lines(faces.left_start + along, box.at, part.row, part.row, number, faces.left_pe)
     if side == 1:
-        count = box.ny if box.x + box.nx == part.nx and faces.right_pe >= 0 else 0
+        number = box.ny if box.x + box.nx == part.nx and faces.right_pe >= 0 else 0
         at = box.at + (box.nx - 1) * part.plane
-        return Lines(faces.right_start + along, at, part.row, part.row, count, faces.right_pe)
+        return Lines(faces.right_start + along, at, part.row, part.row, number, faces.right_pe)
     if side == 2:
-        count = box.nx if box.y == 0 and faces.below_pe >= 0 else 0
+        number = box.nx if box.y == 0 and faces.below_pe >= 0 else 0
         to = faces.below_start + box.x * faces.below_plane + box.z
-        return Lines(to, box.at, faces.below_plane, part.plane, count, faces.below_pe)
-    count = box.nx if box.y + box.ny == part.ny and faces.above_pe >= 0 else 0
+        return Lines(to, box.at, faces.below_plane, part.plane, number, faces.below_pe)
+    number = box.nx if box.y + box.ny == part.ny and faces.above_pe >= 0 else 0
     to, at = faces.above_start + box.x * faces.above_plane + box.z, box.at + (box.ny - 1) * part.row
-    return Lines(to, at, faces.above_plane, part.plane, count, faces.above_pe)
+    return Lines(to, at, faces.above_plane, part.plane, number, faces.above_pe)
 
 
 def put_faces(ctx, part: Part, faces: Faces, r, box: Box):
@@ -97,7 +97,7 @@ def put_faces(ctx, part: Part, faces: Faces, r, box: Box):
         sync()  # all threads have written their points
     for side in range(4):
         lines, item = lines_of(part, faces, box, side), faces.item_bytes
-        for k in range(lines.count):
+        for k in range(lines.number):
             to, at = lines.to + k * lines.to_step, lines.at + k * lines.at_step
             put(ctx, r + to * item, r + at * item, box.nz * item, lines.pe)
     if faces.around:

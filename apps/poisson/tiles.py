@@ -2,6 +2,7 @@
 
 from pennympi.kernels.in_kernel import MAX_VALUES
 
+from .kernels import AT_ONCE
 from .records import Part, Tiles
 
 MOST_COLUMNS = 64  # of a tile, and at least a warp's
@@ -26,7 +27,7 @@ def by_columns(part: Part, threads: int, blocks: int) -> Tiles:
         """Planes that a block reads in all."""
         return -(-beside * -(-part.nx // planes) // blocks) * (planes + BEYOND)
 
-    planes = min({-(-part.nx // cuts) for cuts in range(1, part.nx + 1)}, key=cost)
+    planes = min(range(AT_ONCE, part.nx + AT_ONCE, AT_ONCE), key=cost)
     return tiles_of(part, planes, rows, columns, blocks)
 
 

@@ -31,6 +31,7 @@ from pennympi.kernels.in_kernel import WORDS, meeting_words
 PROGRAMS, ITERATIONS, ROUNDS = 3, 2, 2
 DTYPE = np.dtype("float64")
 CASES = [((5, 4), (False, True), (2, 1)), ((6, 3), (True, False), (3, 1)), ((2, 5, 2), (True, False, True), (2, 2, 1))]
+CASES.append(((13, 3, 2), (False, True, False), (2, 1, 1)))  # planes enough to be taken several at once
 
 
 @pytest.fixture(autouse=True)
