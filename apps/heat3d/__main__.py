@@ -122,9 +122,9 @@ if __name__ == "__main__":
         parser.error("--niter and --every are at least 1, and --restart needs --checkpoint FILE")
     with pennympi.init() as team:
         grid, first = team.grid((given.nx, given.ny, given.nz), [int(p) for p in given.dims.split(",")]), 0
-        middle = (0.4, 0.4, 0.6)
-        x, y, z = (((i + 0.5) / n - m) ** 2 for i, n, m in zip(grid.coordinates(), grid.shape, middle, strict=True))
-        start = (eigenmode(grid, 0) if given.verify else x + y + z < 0.05).astype(given.dtype)  # 1 in a ball, else 0
+        x, y, z = ((i + 0.5) / n for i, n in zip(grid.coordinates(), grid.shape, strict=True))
+        ball = (x - 0.4) ** 2 + (y - 0.4) ** 2 + (z - 0.6) ** 2 < 0.05  # 1 inside, else 0
+        start = (eigenmode(grid, 0) if given.verify else ball).astype(given.dtype)
         if given.restart:
             u = grid.zeros(given.dtype)
             start, first = grid.interior(u), grid.load(given.checkpoint, u=u)["done"]
