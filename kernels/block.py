@@ -7,8 +7,9 @@ All addresses, byte counts and element counts are int64.  An address is one of *
 writes to a peer takes the local address of the symmetric object and the number of the PE, as in OpenSHMEM.  ``ctx`` is
 the handle of this PE; kernels only pass it on.
 
-All threads of a block call a primitive together, except ``lanes``, ``first``, ``load``, ``store``, ``product`` and
-``add_shared``, which each thread calls for itself.  Four rules keep a kernel right on both devices:
+All threads of a block call a primitive together, except ``lanes``, ``alone``, ``first``, ``load``, ``prefetch``,
+``store``, ``product`` and ``add_shared``, which each thread calls for itself.  Four rules keep a kernel right on both
+devices:
 
 1. A block waits only for the block of the same index on a peer, so that a CPU PE may run its blocks one after another.
 2. Every wait ends in data or in ``PeerTimeout``.  A PE whose wait gave up runs the rest of its kernel, but its puts reach
@@ -63,6 +64,11 @@ def lanes(start: int, stop: int) -> Iterable[int]:
 
 
 @_primitive
+def alone() -> bool:
+    """Whether a block is one thread, a constant of the compiled kernel: which may go by another order."""
+
+
+@_primitive
 def first() -> bool:
     """True in exactly one thread of the block."""
 
@@ -98,6 +104,11 @@ def load(base: int, index: int) -> Any:
 
 
 @_primitive
+def prefetch(base: int, index: int) -> None:
+    """Element ``index`` at address ``base`` is loaded soon: bring it nearer."""
+
+
+@_primitive
 def store(base: int, index: int, value: float) -> None:
     """Write element ``index`` of the kernel's dtype at address ``base``."""
 
@@ -124,8 +135,8 @@ def block_sum(x: float) -> float:
 
 @_primitive
 def add_block_sums(base: int, x: Any) -> None:
-    """For each of a few float64 in a tuple, whole numbers: ``add_shared`` of their sum over the block's threads to the word
-    of that index at ``base``.  Those that are NaN leave their words, and the word behind all others counts 1."""
+    """For each of a few float64 in a tuple, whole numbers: ``add_shared`` of their sum over the block's threads to the
+    word of that index at ``base``.  A sum that is NaN is left out; where the first one is, the word behind all gets 1."""
 
 
 @_primitive

@@ -2,7 +2,7 @@
 
 The first two take tiles.  A thread of a GPU takes a column of a tile, a point of each plane, and goes along x: what it
 needs of the planes before and behind it has already, and of the other neighbours, which are those of threads beside it,
-the cache has.  It takes two planes at a time, whose loads all come before the first store, to be under way at the same
+the cache has.  It takes four planes at a time, whose loads all come before the first store, to be under way at the same
 time.  A thread of a CPU, which is alone in its block, takes the rows of a tile.
 
 A product that a sum takes is one of ``product``, which no compiler fuses with the sum: all kernels that compute the same
@@ -11,12 +11,14 @@ thing have the same bits, and a GPU is expected to have a CPU's.
 
 from typing import NamedTuple
 
-from pennympi.kernels.block import block, blocks, lanes, load, product, real, store
+from pennympi.kernels.block import alone, block, blocks, lanes, load, prefetch, product, real, store
 from pennympi.kernels.in_kernel import MAX_VALUES, Bins, add_to_bins, add_to_words, no_bins, read_sum
 
 from .records import PAP, RR, SLOT_BYTES, Box, Directions, Part, Scalars, Solution, Tiles
 
 TWICE_MOST_THREADS = 1024
+AT_ONCE = 4  # planes whose loads all come before the first store
+AHEAD = 0  # planes between those that are loaded and those that are brought to the cache meanwhile; 0: none are
 
 
 class Lane(NamedTuple):
@@ -181,19 +183,29 @@ def turn_column(part: Part, d: Directions, weight, beta, box: Box, y, z, bins: B
     before, here = direction(d, weight, beta, at - part.plane), direction(d, weight, beta, at)
     if box.x == 0:
         store(d.new, at - part.plane, before)
-    while left >= 2:
-        behind, beyond = direction(d, weight, beta, at + part.plane), direction(d, weight, beta, at + 2 * part.plane)
-        near, far = turn_sides(part, d, weight, beta, at), turn_sides(part, d, weight, beta, at + part.plane)
-        bins = turn_point(part, d.new, at, before, here, behind, near, ends, bins)
-        bins = turn_point(part, d.new, at + part.plane, here, behind, beyond, far, ends, bins)
-        before, here = behind, beyond
-        at += 2 * part.plane
-        left -= 2
-    if left > 0:
-        behind, near = direction(d, weight, beta, at + part.plane), turn_sides(part, d, weight, beta, at)
-        bins = turn_point(part, d.new, at, before, here, behind, near, ends, bins)
-        here = behind
+    while left >= AT_ONCE:
+        a, b, c = at + part.plane, at + 2 * part.plane, at + 3 * part.plane
+        if AHEAD and left >= AHEAD + AT_ONCE:
+            for k in range(AHEAD + 1, AHEAD + 1 + AT_ONCE):
+                prefetch(d.z, at + k * part.plane)
+                prefetch(d.old, at + k * part.plane)
+        p, q, r = direction(d, weight, beta, a), direction(d, weight, beta, b), direction(d, weight, beta, c)
+        s = direction(d, weight, beta, c + part.plane)
+        i, j = turn_sides(part, d, weight, beta, at), turn_sides(part, d, weight, beta, a)
+        k, m = turn_sides(part, d, weight, beta, b), turn_sides(part, d, weight, beta, c)
+        bins = turn_point(part, d.new, at, before, here, p, i, ends, bins)
+        bins = turn_point(part, d.new, a, here, p, q, j, ends, bins)
+        bins = turn_point(part, d.new, b, p, q, r, k, ends, bins)
+        bins = turn_point(part, d.new, c, q, r, s, m, ends, bins)
+        before, here = r, s
+        at = c + part.plane
+        left -= AT_ONCE
+    while left > 0:
+        behind, sides = direction(d, weight, beta, at + part.plane), turn_sides(part, d, weight, beta, at)
+        bins = turn_point(part, d.new, at, before, here, behind, sides, ends, bins)
+        before, here = here, behind
         at += part.plane
+        left -= 1
     if box.x + box.nx == part.nx:
         store(d.new, at, here)
     return bins
@@ -204,7 +216,7 @@ def turn_box(part: Part, d: Directions, weight, beta, tiles: Tiles, box: Box, th
 
     The neighbours' part of z has come, and that of old was computed as here: so no direction travels.
     """
-    if tiles.by_rows:
+    if alone():
         return turn_rows(part, d, weight, beta, box, bins)
     k = thread.first
     while k < tiles.rows * tiles.columns:
@@ -248,35 +260,49 @@ def advance_rows(part: Part, s: Solution, alpha, box: Box, bins: Bins):
     return bins
 
 
+def advance_point(s: Solution, alpha, at, u, p, r, bins: Bins):
+    """Store r and u + alpha p at a point: the bins with r * r."""
+    store(s.u, at, u + product(real(alpha), p))
+    store(s.r, at, r)
+    return add_to_bins(bins, (1.0 * r) * (1.0 * r))
+
+
 def advance_column(part: Part, s: Solution, alpha, at, left, bins: Bins):
     """The same on a column, of which ``left`` points are left."""
     before, here = load(s.p, at - part.plane), load(s.p, at)
-    while left >= 2:
-        to = at + part.plane
-        behind, beyond = load(s.p, to), load(s.p, to + part.plane)
-        near, far = beside(part, s.p, at), beside(part, s.p, to)
-        u, v, r, t = load(s.u, at), load(s.u, to), load(s.r, at), load(s.r, to)
-        r, t = lessened(part, r, alpha, before, here, behind, near), lessened(part, t, alpha, here, behind, beyond, far)
-        store(s.u, at, u + product(real(alpha), here))
-        store(s.u, to, v + product(real(alpha), behind))
-        store(s.r, at, r)
-        store(s.r, to, t)
-        bins = add_to_bins(add_to_bins(bins, (1.0 * r) * (1.0 * r)), (1.0 * t) * (1.0 * t))
-        before, here = behind, beyond
-        at = to + part.plane
-        left -= 2
-    if left > 0:
-        u, r = load(s.u, at), load(s.r, at)
-        r = lessened(part, r, alpha, before, here, load(s.p, at + part.plane), beside(part, s.p, at))
-        store(s.u, at, u + product(real(alpha), here))
-        store(s.r, at, r)
-        bins = add_to_bins(bins, (1.0 * r) * (1.0 * r))
+    while left >= AT_ONCE:
+        a, b, c = at + part.plane, at + 2 * part.plane, at + 3 * part.plane
+        if AHEAD and left >= AHEAD + AT_ONCE:
+            for k in range(AHEAD, AHEAD + AT_ONCE):
+                prefetch(s.p, at + (k + 1) * part.plane)
+                prefetch(s.u, at + k * part.plane)
+                prefetch(s.r, at + k * part.plane)
+        p, q, v, w = load(s.p, a), load(s.p, b), load(s.p, c), load(s.p, c + part.plane)
+        u = load(s.u, at), load(s.u, a), load(s.u, b), load(s.u, c)
+        r = load(s.r, at), load(s.r, a), load(s.r, b), load(s.r, c)
+        i, j, k, m = beside(part, s.p, at), beside(part, s.p, a), beside(part, s.p, b), beside(part, s.p, c)
+        first, second = lessened(part, r[0], alpha, before, here, p, i), lessened(part, r[1], alpha, here, p, q, j)
+        third, fourth = lessened(part, r[2], alpha, p, q, v, k), lessened(part, r[3], alpha, q, v, w, m)
+        bins = advance_point(s, alpha, at, u[0], here, first, bins)
+        bins = advance_point(s, alpha, a, u[1], p, second, bins)
+        bins = advance_point(s, alpha, b, u[2], q, third, bins)
+        bins = advance_point(s, alpha, c, u[3], v, fourth, bins)
+        before, here = v, w
+        at = c + part.plane
+        left -= AT_ONCE
+    while left > 0:
+        behind, u, r = load(s.p, at + part.plane), load(s.u, at), load(s.r, at)
+        r = lessened(part, r, alpha, before, here, behind, beside(part, s.p, at))
+        bins = advance_point(s, alpha, at, u, here, r, bins)
+        before, here = here, behind
+        at += part.plane
+        left -= 1
     return bins
 
 
 def advance_box(part: Part, s: Solution, alpha, tiles: Tiles, box: Box, thread: Lane, bins: Bins):
     """u += alpha p, r -= alpha A p on a box: the bins with its r * r."""
-    if tiles.by_rows:
+    if alone():
         return advance_rows(part, s, alpha, box, bins)
     k = thread.first
     while k < tiles.rows * tiles.columns:

@@ -5,7 +5,9 @@ into its neighbours' halos between the two.  By the first meeting all blocks of 
 iteration before; and who has come from the second one sees what was put before it.
 """
 
-from pennympi.kernels.block import block, blocks, copy, fence, put, sync
+from typing import NamedTuple
+
+from pennympi.kernels.block import block, blocks, copy, fence, lanes, load, put, store, sync
 from pennympi.kernels.in_kernel import (
     WORDS_BYTES,
     Meeting,
@@ -18,7 +20,7 @@ from pennympi.kernels.in_kernel import (
     words_at,
 )
 
-from .kernels import advance_box, box_at, lane, ratio, turn_tiles
+from .kernels import advance_box, box_at, lane, quotient, ratio, turn_tiles
 from .records import PAP, RR, SLOT_BYTES, Box, Directions, Faces, Loop, Part, Solution, Tiles
 
 
@@ -55,35 +57,54 @@ def keep(slot, sums):
         copy(slot, sums, WORDS_BYTES)
 
 
+class Lines(NamedTuple):
+    """What a box has of a face: lines of own points along z, in elements from the start of a field.
+
+    to, at: where the first one goes, and where it lies;  to_step, at_step: to the next one
+    number:  of lines;  pe: where they go
+    """
+
+    to: int
+    at: int
+    to_step: int
+    at_step: int
+    number: int
+    pe: int
+
+
+def lines_of(part: Part, faces: Faces, box: Box, side):
+    """The lines of a box at side 0 to 3 of this PE's part."""
+    along = box.y * part.row + box.z
+    if side == 0:
+        number = box.ny if box.x == 0 and faces.left_pe >= 0 else 0
+        return Lines(faces.left_start + along, box.at, part.row, part.row, number, faces.left_pe)
+    if side == 1:
+        number = box.ny if box.x + box.nx == part.nx and faces.right_pe >= 0 else 0
+        at = box.at + (box.nx - 1) * part.plane
+        return Lines(faces.right_start + along, at, part.row, part.row, number, faces.right_pe)
+    if side == 2:
+        number = box.nx if box.y == 0 and faces.below_pe >= 0 else 0
+        to = faces.below_start + box.x * faces.below_plane + box.z
+        return Lines(to, box.at, faces.below_plane, part.plane, number, faces.below_pe)
+    number = box.nx if box.y + box.ny == part.ny and faces.above_pe >= 0 else 0
+    to, at = faces.above_start + box.x * faces.above_plane + box.z, box.at + (box.ny - 1) * part.row
+    return Lines(to, at, faces.above_plane, part.plane, number, faces.above_pe)
+
+
 def put_faces(ctx, part: Part, faces: Faces, r, box: Box):
     """Put what a box has of the faces of this PE's part to the neighbours there."""
-    item, row = faces.item_bytes, part.row * faces.item_bytes
-    at, nbytes = r + box.at * item, box.nz * item
     if box.x == 0 or box.x + box.nx == part.nx or box.y == 0 or box.y + box.ny == part.ny or faces.around:
         sync()  # all threads have written their points
-    if box.x == 0 and faces.left_pe >= 0:
-        put_plane(ctx, r + (faces.left_start + box.y * part.row + box.z) * item, at, row, box, nbytes, faces.left_pe)
-    if box.x + box.nx == part.nx and faces.right_pe >= 0:
-        to = r + (faces.right_start + box.y * part.row + box.z) * item
-        put_plane(ctx, to, at + (box.nx - 1) * part.plane * item, row, box, nbytes, faces.right_pe)
-    for x in range(box.nx):
-        start = at + x * part.plane * item
-        if box.y == 0 and faces.below_pe >= 0:
-            to = r + (faces.below_start + (box.x + x) * faces.below_plane + box.z) * item
-            put(ctx, to, start, nbytes, faces.below_pe)
-        if box.y + box.ny == part.ny and faces.above_pe >= 0:
-            to = r + (faces.above_start + (box.x + x) * faces.above_plane + box.z) * item
-            put(ctx, to, start + (box.ny - 1) * row, nbytes, faces.above_pe)
-        if faces.around:
-            for y in range(box.ny):
-                if box.z == 0:
-                    copy(start + y * row + part.nz * item, start + y * row, item)
-                if box.z + box.nz == part.nz:
-                    end = start + y * row + nbytes - item
-                    copy(end - part.nz * item, end, item)
-
-
-def put_plane(ctx, to, at, row, box: Box, nbytes, pe):
-    """Put the rows of a plane of a box, ``row`` bytes apart."""
-    for y in range(box.ny):
-        put(ctx, to + y * row, at + y * row, nbytes, pe)
+    for side in range(4):
+        lines, item = lines_of(part, faces, box, side), faces.item_bytes
+        for k in range(lines.number):
+            to, at = lines.to + k * lines.to_step, lines.at + k * lines.at_step
+            put(ctx, r + to * item, r + at * item, box.nz * item, lines.pe)
+    if faces.around:
+        for k in lanes(0, box.nx * box.ny):
+            x = quotient(k, box.ny)
+            at = box.at + x * part.plane + (k - x * box.ny) * part.row
+            if box.z == 0:
+                store(r, at + part.nz, load(r, at))
+            if box.z + box.nz == part.nz:
+                store(r, at + box.nz - 1 - part.nz, load(r, at + box.nz - 1))

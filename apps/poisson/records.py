@@ -32,10 +32,9 @@ class Part(NamedTuple):
 class Tiles(NamedTuple):
     """How a part is cut into tiles, which blocks compute; those at an end may have fewer points.
 
-    planes, rows, columns: points of a tile by dimension.  On a GPU a block has rows * columns threads
+    planes, rows, columns: points of a tile by dimension.  A thread that is alone takes rows, of all columns
     down, across: tiles along y and z;  number: of all tiles
     blocks:  of a launch;  chunk: tiles that they add up together before they give their sums
-    by_rows: 1 where a thread takes whole rows, and a tile has all columns;  0: a thread takes columns along x
     """
 
     planes: int
@@ -46,7 +45,6 @@ class Tiles(NamedTuple):
     number: int
     blocks: int
     chunk: int
-    by_rows: int
 
 
 class Box(NamedTuple):

@@ -2,6 +2,7 @@
 
 from pennympi.kernels.in_kernel import MAX_VALUES
 
+from .kernels import AT_ONCE
 from .records import Part, Tiles
 
 MOST_COLUMNS = 64  # of a tile, and at least a warp's
@@ -11,7 +12,7 @@ BEYOND = 2  # planes more that a tile reads: the cost of a cut along x
 def by_rows(part: Part) -> Tiles:
     """For a block that is one thread."""
     rows = max(1, min(part.ny, MAX_VALUES // part.nz))
-    return tiles_of(part, 1, rows, part.nz, 1, 1)
+    return tiles_of(part, 1, rows, part.nz, 1)
 
 
 def by_columns(part: Part, threads: int, blocks: int) -> Tiles:
@@ -26,14 +27,14 @@ def by_columns(part: Part, threads: int, blocks: int) -> Tiles:
         """Planes that a block reads in all."""
         return -(-beside * -(-part.nx // planes) // blocks) * (planes + BEYOND)
 
-    planes = min({-(-part.nx // cuts) for cuts in range(1, part.nx + 1)}, key=cost)
-    return tiles_of(part, planes, rows, columns, blocks, 0)
+    planes = min(range(AT_ONCE, part.nx + AT_ONCE, AT_ONCE), key=cost)
+    return tiles_of(part, planes, rows, columns, blocks)
 
 
-def tiles_of(part: Part, planes: int, rows: int, columns: int, blocks: int, by_rows: int) -> Tiles:
+def tiles_of(part: Part, planes: int, rows: int, columns: int, blocks: int) -> Tiles:
     """The record."""
     down, across = -(-part.ny // rows), -(-part.nz // columns)
     number = -(-part.nx // planes) * down * across
     blocks = min(blocks, number)
     chunk = max(1, MAX_VALUES // (planes * rows * columns)) * blocks
-    return Tiles(planes, rows, columns, down, across, number, blocks, chunk, by_rows)
+    return Tiles(planes, rows, columns, down, across, number, blocks, chunk)

@@ -27,7 +27,7 @@ OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched 
 device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
-    "block", "blocks", "lanes", "first", "sync", "add_shared", "arrive_last", "lock", "unlock", "block_sum",
+    "block", "blocks", "lanes", "alone", "first", "sync", "add_shared", "arrive_last", "lock", "unlock", "block_sum",
     "add_block_sums", "product", "copy", "wait", "wait_all", "refuse_count", "read_route", "read_epoch", "write_epoch",
 )  # fmt: skip
 _PACKETS = ("send_packets", "receive_packets", "all_to_all_packets")

@@ -66,6 +66,10 @@ def lanes(start, stop):
     return range(start + cuda.threadIdx.x, stop, cuda.blockDim.x)
 
 
+def alone():
+    return False
+
+
 def first():
     return cuda.threadIdx.x == 0
 

@@ -43,6 +43,11 @@ def body(function: Callable[..., Any]) -> Any:
 
 
 @body
+def alone():
+    return True
+
+
+@body
 def first():
     return True
 
@@ -55,6 +60,11 @@ def sync():
 @body
 def block_sum(x):
     return x
+
+
+@body
+def prefetch(base, index):
+    pass
 
 
 @body

@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 from on_device import device, same, to_numpy
 
-from pennympi.kernels.block import add_shared, block, block_sum, blocks, first, lanes, load, real, store, sync
+from pennympi.kernels.block import (
+    add_block_sums,
+    add_shared,
+    block,
+    block_sum,
+    blocks,
+    first,
+    lanes,
+    load,
+    product,
+    real,
+    store,
+    sync,
+)
 
 pytestmark = pytest.mark.mpi
 
@@ -35,6 +48,15 @@ def sum_of_squares(ctx, x, n, words):
         add_shared(words, 0, int(total))
         add_shared(words, 1, 1)
         add_shared(words, 2, SCALE)
+
+
+def powers(ctx, x, n, words):
+    """words (3,) += (the sums of x and of x * x, the blocks for which the sum of x is NaN)."""
+    one, two = 0.0, 0.0
+    for i in lanes(block() * n, (block() + 1) * n):
+        one += 1.0 * load(x, i)
+        two += 1.0 * product(load(x, i), load(x, i))
+    add_block_sums(words, (one, two))
 
 
 def of_any_names(ctx, body, b, n_blocks, set_block, out):
@@ -96,6 +118,18 @@ def test_block_sum_and_add_shared(team, n_blocks):
         kernel(n_blocks, x, 777, words)
         team.synchronize()
         assert same(words, times * np.array([(np.arange(777) ** 2).sum(), n_blocks, SCALE * n_blocks]))
+    team.free(words)
+
+
+def test_several_sums_of_a_block(team):
+    values = np.arange(900.0, dtype=np.float32)
+    values[700] = np.nan
+    x, words = device(team, values), team.zeros(3, "int64")
+    kernel = team.kernel(powers, "float32")
+    for _ in range(2):
+        kernel(3, x, 300, words)
+    team.synchronize()
+    assert same(words, 2 * np.array([values[:600].sum(), (values[:600] ** 2).sum(), 1]))
     team.free(words)
 
 

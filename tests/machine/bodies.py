@@ -57,6 +57,11 @@ def lanes(start, stop):
 
 
 @quick
+def alone():
+    return True
+
+
+@quick
 def first():
     return True
 
@@ -69,6 +74,11 @@ def real(x):
 @quick
 def block_sum(x):
     return x
+
+
+@quick
+def prefetch(base, index):
+    pass
 
 
 @quick

@@ -10,7 +10,7 @@ pytest.importorskip("greenlet", reason="the machine runs blocks as greenlets")
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("the machine runs all PEs in one process", allow_module_level=True)
 
-from machine.bodies import bound
+from machine.bodies import BODIES, bound
 from machine.device import DTYPES, Launch, Machine
 from machine.faults import Fault
 from machine.network import ANY_ORDER, NETWORKS, POINTER
@@ -31,6 +31,7 @@ from pennympi.kernels.in_kernel import WORDS, meeting_words
 PROGRAMS, ITERATIONS, ROUNDS = 3, 2, 2
 DTYPE = np.dtype("float64")
 CASES = [((5, 4), (False, True), (2, 1)), ((6, 3), (True, False), (3, 1)), ((2, 5, 2), (True, False, True), (2, 2, 1))]
+CASES.append(((13, 3, 2), (False, True, False), (2, 1, 1)))  # planes enough to be taken several at once
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +58,7 @@ class OnePe:
 
 def solved(network, shape, periodic, dims, seed, kernel=iterate):
     """(u of the whole grid, the sums r * r of the last round) on the PEs of a machine."""
-    rng, n_pes = Random(seed), int(np.prod(dims))
+    rng, n_pes, by_columns = Random(seed), int(np.prod(dims)), not BODIES["alone"]()
     problem = Problem(shape, periodic)
     parts = Decomposition(shape, dims, periodic, (1,) * len(shape), tuple(range(n_pes)))
     machine = Machine(network, place_of([0] * n_pes if network == POINTER else list(range(n_pes)), network), rng)
@@ -85,7 +86,7 @@ def solved(network, shape, periodic, dims, seed, kernel=iterate):
         part, faces = part_of(one, problem), faces_of(one, one, problem)
         pe.slots = rng.randint(1, 3)
         size = (rng.randint(1, n) for n in (part.nx, part.ny, part.nz))
-        tiles = tiles_of(part, *size, pe.slots, 0) if rng.randint(0, 2) else by_rows(part)
+        tiles = tiles_of(part, *size, pe.slots) if by_columns else by_rows(part)
         for k in range(ROUNDS):
             loop = Loop(ITERATIONS, even, odd, u, r, sums + k * ITERATIONS * SLOT_BYTES, 1.0)
             numbers = (pe.me, *part, *loop, *faces, pe.me, n_pes, 1, memory, *tiles)
@@ -100,11 +101,26 @@ def solved(network, shape, periodic, dims, seed, kernel=iterate):
     return found, [float(floats(one)) for one in totals]
 
 
+@pytest.fixture
+def columns(monkeypatch):
+    """Call it, and the machine's thread takes columns from then on, as those of a GPU do."""
+
+    def begin():
+        monkeypatch.setitem(BODIES, "alone", lambda: False)
+        bound.cache_clear()
+
+    yield begin
+    bound.cache_clear()
+
+
+@pytest.mark.parametrize("by_columns", [False, True], ids=["rows", "columns"])
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize(("shape", "periodic", "dims"), CASES, ids=str)
-def test_the_bits_of_one_pe(network, shape, periodic, dims):
+def test_the_bits_of_one_pe(columns, network, shape, periodic, dims, by_columns):
     alone, (rr,) = solved(POINTER, shape, periodic, (1,) * len(shape), SEED)
     assert alone.any() and rr > 0.0
+    if by_columns:
+        columns()
     for k in range(PROGRAMS):
         found, sums = solved(network, shape, periodic, dims, f"{SEED}/{k}")
         assert found.tobytes() == alone.tobytes() and sums == [rr] * len(sums)

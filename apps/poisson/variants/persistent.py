@@ -52,9 +52,7 @@ class Persistent(Stream):
         fields = (at(even), at(odd), at("u"), at("r"))
         loop = Loop(check, *fields, self.sums.addresses(NOW)[0], one.weight)
         tiles, where = self._in_one, (self._faces, self._place)
-        self._iterate(
-            tiles.blocks, self.fields.part, loop, *where, tiles, stream=self.stream, threads=TILE_THREADS
-        )
+        self._iterate(tiles.blocks, self.fields.part, loop, *where, tiles, stream=self.stream, threads=TILE_THREADS)
 
     def free(self) -> None:
         super().free()
