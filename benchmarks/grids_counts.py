@@ -22,19 +22,22 @@ def by_counts(team):
     ways = [Ours(team, symmetric(team), planned=True), RIVALS["nccl" if on_gpu else "mpi"](team)]
     for one in ways:
         one.memory.grow(sizes[-1])
-    seed = team.gather(secrets.randbits(48))[0]
+    seed, modes = team.gather(secrets.randbits(48))[0], (False, True) if on_gpu else (False,)
+    runs = {(name, graph): run_of(team, name, graph, seed) for name in NAMES for graph in modes}
     for nbytes in sizes:
-        for name in NAMES:
-            for graph in (False, True) if on_gpu else (False,):
-                case = (name, nbytes, graph)
-                yield f"{name} {nbytes}", lambda case=case: measure(team, ways, seed, *case)
+        for (name, graph), run in runs.items():
+            case = f"{name} {nbytes}{', graph' * graph}"
+            yield case, lambda case=case, run=run, nbytes=nbytes: measure(case, run, ways, nbytes)
 
 
-def measure(team, ways, seed, name, nbytes, graph):
+def run_of(team, name, graph, seed):
+    case, options = CASES[name], Options(effort=Effort(budget_ms=40.0), graph=graph)
+    return Run(team, case, dtype_of("float32"), "sum" if case.reduces else "", options, seed)
+
+
+def measure(case, run, ways, nbytes):
     """A row for each implementation.  Collective."""
-    case, effort = CASES[name], Effort(budget_ms=40.0)
-    run = Run(team, case, dtype_of("float32"), "sum" if case.reduces else "", Options(effort=effort, graph=graph), seed)
     rows = [asdict(row) for row in run.measure(ways, nbytes, False) if row]
     if any(row["wrong"] for row in rows):
-        raise SystemExit(f"{name} of {nbytes} bytes is wrong: {rows}")
+        raise SystemExit(f"{case} is wrong: {rows}")
     return [{key: row[key] for key in KEPT} for row in rows]

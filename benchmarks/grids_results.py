@@ -1,5 +1,7 @@
 """Rows of a result of benchmarks/grids.py, and its numbers in words."""
 
+MODES = {"eager": "one by one", "graph": "in a CUDA graph"}
+
 
 def rows(data, pes, part):
     """The rows of a part on a number of PEs, [] where it was not measured."""

@@ -3,12 +3,11 @@
 import json
 
 import grids_targets
-from grids_results import best_us, mode_us, rows, short
+from grids_results import MODES, best_us, mode_us, rows, short
 
 from pennympi.bench.sizes import show
 
 WAYS = {"pennympi": "`plan_exchange`", "nccl": "NCCL", "mpi": "mpi4py, staged"}
-FORMS = {"eager": "one by one", "graph": "in a CUDA graph"}
 RIVALS = ("nccl", "mpi")
 
 
@@ -20,7 +19,7 @@ def table(head, lines):
 def where(data, path, pes="2"):
     """The end of a caption: machine, libraries, date, and the raw results."""
     facts = data[pes]["facts"]
-    named = [f"{key} {facts[key]}" for key in ("NCCL", "CuPy", "NVSHMEM", "CUDA driver") if key in facts]
+    named = [f"{key} {facts[key]}" for key in ("NCCL", "NVSHMEM", "CUDA driver") if key in facts]
     raw = f"[raw](../../benchmarks/results/{path.name})"
     return f"{facts['device']}, {', '.join([*named, facts['mpi']])}, {facts['date']}; {raw}"
 
@@ -36,12 +35,12 @@ def by_way(found):
 def exchanges(data, part):
     """A table of exchanges on two PEs."""
     head = ["points a PE", "PEs by dimension"]
-    head += [f"{WAYS[way]}, {FORMS[mode]}" for way in ("pennympi", "nccl") for mode in FORMS]
+    head += [f"{WAYS[way]}, {MODES[mode]}" for way in ("pennympi", "nccl") for mode in MODES]
     head += [WAYS["mpi"], "floor", "times faster than NCCL", "than mpi4py"]
     lines = []
     for (points, dims), ways in by_way(rows(data, 2, part)).items():
         cells = [f"{points}^3", " x ".join(map(str, dims))]
-        cells += [mode_us(ways.get(way), mode) for way in ("pennympi", "nccl") for mode in FORMS]
+        cells += [mode_us(ways.get(way), mode) for way in ("pennympi", "nccl") for mode in MODES]
         cells += [mode_us(ways.get("mpi"), "eager"), short(grids_targets.exchange_floor(data, points, part == "halo"))]
         ours = best_us(ways["pennympi"])
         lines.append(cells + [f"{best_us(ways[way]) / ours:.1f}" if way in ways else "" for way in RIVALS])
@@ -76,7 +75,7 @@ def counts(data):
     for row in rows(data, 2, "counts"):
         found.setdefault(row["size_bytes"], {})[row["collective"], row["mode"], row["implementation"]] = row["median_us"]
         names.append(row["collective"])
-    columns = [(name, mode) for name in dict.fromkeys(names) for mode in FORMS]
+    columns = [(name, mode) for name in dict.fromkeys(names) for mode in MODES]
     lines = []
     for size, us in found.items():
         cells = []
@@ -84,7 +83,7 @@ def counts(data):
             ours, theirs = (us.get((*case, one)) for one in ("pennympi", "nccl"))
             cells.append(f"{short(ours)}, {short(theirs)}: {theirs / ours:.1f}" if ours and theirs else short(ours))
         lines.append([show(size), *cells])
-    return table(["size", *(f"{name}, {FORMS[mode]}" for name, mode in columns)], lines)
+    return table(["size", *(f"{name}, {MODES[mode]}" for name, mode in columns)], lines)
 
 
 def grids(path):
@@ -99,7 +98,8 @@ def grids(path):
         parts += ["One face alone, the grid not periodic, us, two PEs:", exchanges(data, "face")]
     if rows(data, 2, "loop"):
         parts += ["The two loops of this page in CuPy, us a step, two PEs, cut along z:", loops(data)]
-    parts += ["`apps/heat3d`, bytes counted as one read and one write of a point:", heat(data)]
+    if rows(data, 1, "heat") or rows(data, 2, "heat"):
+        parts += ["`apps/heat3d`, bytes counted as one read and one write of a point:", heat(data)]
     if rows(data, 2, "counts"):
         parts += ["Collectives by counts, float32, uneven parts, us of ours, of NCCL's grouped calls, and the ratio:"]
         parts += [counts(data)]
