@@ -7,9 +7,8 @@ All addresses, byte counts and element counts are int64.  An address is one of *
 writes to a peer takes the local address of the symmetric object and the number of the PE, as in OpenSHMEM.  ``ctx`` is
 the handle of this PE; kernels only pass it on.
 
-All threads of a block call a primitive together, except ``lanes``, ``alone``, ``first``, ``load``, ``prefetch``,
-``store``, ``product`` and ``add_shared``, which each thread calls for itself.  Four rules keep a kernel right on both
-devices:
+All threads of a block call a primitive together, except ``lanes``, ``alone``, ``first``, ``load``, ``store``, ``product``
+and ``add_shared``, which each thread calls for itself.  Four rules keep a kernel right on both devices:
 
 1. A block waits only for the block of the same index on a peer, so that a CPU PE may run its blocks one after another.
 2. Every wait ends in data or in ``PeerTimeout``.  A PE whose wait gave up runs the rest of its kernel, but its puts reach
@@ -101,11 +100,6 @@ def unlock(word: int) -> None:
 @_primitive
 def load(base: int, index: int) -> Any:
     """Element ``index`` of the kernel's dtype at address ``base``."""
-
-
-@_primitive
-def prefetch(base: int, index: int) -> None:
-    """Element ``index`` at address ``base`` is loaded soon: bring it nearer."""
 
 
 @_primitive

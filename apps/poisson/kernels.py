@@ -11,14 +11,13 @@ thing have the same bits, and a GPU is expected to have a CPU's.
 
 from typing import NamedTuple
 
-from pennympi.kernels.block import alone, block, blocks, lanes, load, prefetch, product, real, store
+from pennympi.kernels.block import alone, block, blocks, lanes, load, product, real, store
 from pennympi.kernels.in_kernel import MAX_VALUES, Bins, add_to_bins, add_to_words, no_bins, read_sum
 
 from .records import PAP, RR, SLOT_BYTES, Box, Directions, Part, Scalars, Solution, Tiles
 
 TWICE_MOST_THREADS = 1024
 AT_ONCE = 4  # planes whose loads all come before the first store
-AHEAD = 0  # planes between those that are loaded and those that are brought to the cache meanwhile; 0: none are
 
 
 class Lane(NamedTuple):
@@ -185,10 +184,6 @@ def turn_column(part: Part, d: Directions, weight, beta, box: Box, y, z, bins: B
         store(d.new, at - part.plane, before)
     while left >= AT_ONCE:
         a, b, c = at + part.plane, at + 2 * part.plane, at + 3 * part.plane
-        if AHEAD and left >= AHEAD + AT_ONCE:
-            for k in range(AHEAD + 1, AHEAD + 1 + AT_ONCE):
-                prefetch(d.z, at + k * part.plane)
-                prefetch(d.old, at + k * part.plane)
         p, q, r = direction(d, weight, beta, a), direction(d, weight, beta, b), direction(d, weight, beta, c)
         s = direction(d, weight, beta, c + part.plane)
         i, j = turn_sides(part, d, weight, beta, at), turn_sides(part, d, weight, beta, a)
@@ -272,11 +267,6 @@ def advance_column(part: Part, s: Solution, alpha, at, left, bins: Bins):
     before, here = load(s.p, at - part.plane), load(s.p, at)
     while left >= AT_ONCE:
         a, b, c = at + part.plane, at + 2 * part.plane, at + 3 * part.plane
-        if AHEAD and left >= AHEAD + AT_ONCE:
-            for k in range(AHEAD, AHEAD + AT_ONCE):
-                prefetch(s.p, at + (k + 1) * part.plane)
-                prefetch(s.u, at + k * part.plane)
-                prefetch(s.r, at + k * part.plane)
         p, q, v, w = load(s.p, a), load(s.p, b), load(s.p, c), load(s.p, c + part.plane)
         u = load(s.u, at), load(s.u, a), load(s.u, b), load(s.u, c)
         r = load(s.r, at), load(s.r, a), load(s.r, b), load(s.r, c)

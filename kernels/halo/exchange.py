@@ -27,7 +27,7 @@ def exchange_halos(ctx: int, halo: Halo, work: Work):
     inbox   (2 parities, inbox_bytes) bytes;  outbox (inbox_bytes,)
     signals (parts, 2) words: ready, arrived;  epochs (parts,), this PE's own
     """
-    if blocks() == halo.n_messages * halo.pieces:  # a part a block: its row is read once, before anything waits
+    if blocks() == halo.n_messages * halo.pieces:  # a part a block, which all run at once (one, on a CPU): one reading
         row = row_at(halo, block())
         epoch = next_epoch(halo, row, work.signature)
         allow(ctx, halo, row, epoch)

@@ -12,7 +12,7 @@ from ..arrays.dtypes import DType
 from ..compile import accessors as shared
 from ..compile import context as ctx_words
 from ..compile.arithmetic import STEPS, Step, step_bytes
-from .intrinsics import GLOBAL, load_word, prefetch_to_l2
+from .intrinsics import GLOBAL, load_word
 from .stubs import ALIGNED, DST_BYTES, PART_BYTES, SRC_BYTES, WIDTH, elements, shifted, single, wide
 
 VECTOR_BYTES = 16
@@ -21,18 +21,8 @@ PES = 8 * ctx_words.N_PES
 
 @cache
 def accessors(dtype: DType) -> dict[str, Any]:
-    """Bodies of ``load``, ``store``, ``real`` and ``prefetch`` on a GPU."""
-    item_bytes = dtype.item_bytes
-
-    @intrinsic
-    def prefetch(typing, base, index):
-        def code(context, b, signature, args):
-            prefetch_to_l2(b, b.add(args[0], b.mul(args[1], args[1].type(item_bytes))))
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64), code
-
-    return shared.accessors(dtype, intrinsic, types, GLOBAL) | {"prefetch": prefetch}
+    """Bodies of ``load``, ``store`` and ``real`` on a GPU."""
+    return shared.accessors(dtype, intrinsic, types, GLOBAL)
 
 
 def _step(step: str, dtype: DType, op: str, width: int, align: tuple[int, int]) -> Any:

@@ -20,11 +20,6 @@ def _asm(b, result, operands, ptx, constraints):
     return b.call(ir.InlineAsm(kind, ptx, constraints, side_effect=True), operands)
 
 
-def prefetch_to_l2(b, address):
-    """Emit a prefetch of what lies at an address."""
-    _asm(b, _VOID, [address], "prefetch.global.L2 [$0];", "l")
-
-
 @intrinsic
 def load_acquire(typing, address):
     """The int64 at ``address``; later reads see what its writer wrote before, on any PE."""

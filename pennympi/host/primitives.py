@@ -63,11 +63,6 @@ def block_sum(x):
 
 
 @body
-def prefetch(base, index):
-    pass
-
-
-@body
 def product(x, y):
     return x * y
 

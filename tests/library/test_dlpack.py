@@ -178,9 +178,11 @@ def test_dlpack_without_a_version_of_a_read_only_buffer():
 def test_jax(team):
     """An array that never changes: read, and never written."""
     jax = pytest.importorskip("jax", reason="JAX is not installed")
-    number = device(team, np.ones(1)).device.id if team.backend == "cuda" else 0
-    x = jax.device_put(np.full(9, team.me + 1, np.float32), jax.devices()[number])
     out = device(team, np.zeros(9, np.float32))
+    mine = out.device if team.backend == "cuda" else None
+    x = jax.device_put(np.full(9, team.me + 1, np.float32), jax.devices()[mine.id if mine else 0])
+    if mine:
+        mine.use()  # JAX makes another device the current one
     team.allreduce(x, out, "max")
     team.synchronize()
     assert (to_numpy(out) == team.n_pes).all()

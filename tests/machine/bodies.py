@@ -77,11 +77,6 @@ def block_sum(x):
 
 
 @quick
-def prefetch(base, index):
-    pass
-
-
-@quick
 def product(x, y):
     return x * y
 
