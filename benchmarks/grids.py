@@ -31,7 +31,7 @@ from pennympi.bench.rivals.mpi import Mpi  # noqa: E402
 from pennympi.files import write_whole  # noqa: E402
 
 PARTS = {  # and their limits in seconds
-    "floor": (grids_floor.floors, 3.0),
+    "floor": (grids_floor.floors, 10.0),
     "halo": (grids_halo.every_face, 15.0),
     "face": (grids_halo.one_face, 5.0),
     "loop": (grids_loop.loops, 5.0),

@@ -91,7 +91,12 @@ def grids(path):
     data = json.loads(path.read_text())
     said, faces, face = where(data, path), rows(data, 2, "halo"), rows(data, 2, "face")
     parts = ["![Six faces on two GPUs: us, beside NCCL and MPI](../plots/halos.svg)"] if faces else []
-    parts += [f"Targets and floors, two PEs unless it says one ({said}):", table(*grids_targets.of_grids(data))]
+    less = (
+        ""
+        if grids_targets.copy_rate(data)
+        else ". No copy to the other GPU was timed there: floors are without the bytes"
+    )
+    parts += [f"Targets and floors, two PEs unless it says one ({said}){less}:", table(*grids_targets.of_grids(data))]
     if faces:
         parts += ["Six faces of a float64 field, periodic, us, two PEs:", exchanges(data, "halo")]
     if face:

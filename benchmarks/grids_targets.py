@@ -24,11 +24,16 @@ def kind(variant):
 
 def exchange_floor(data, points, periodic):
     """us of an exchange of float64 faces of two PEs; None where the floors were not measured."""
-    copies = [row["GB_per_s"] for row in rows(data, 2, "floor") if row["what"] == COPY]
-    if not copies:
+    if not any(row["what"] == ALLREDUCE for row in rows(data, 2, "floor")):
         return None
     faces = 2 if periodic else 1  # that a PE sends to the other
-    return floor_us(data, ALLREDUCE, 2) + faces * points**2 * 8 / copies[0] / 1e3
+    rate = copy_rate(data)
+    return floor_us(data, ALLREDUCE, 2) + (faces * points**2 * 8 / rate / 1e3 if rate else 0.0)
+
+
+def copy_rate(data):
+    """GB/s of a copy to the other GPU; None where it was not measured: floors are without the bytes then."""
+    return next((row["GB_per_s"] for row in rows(data, 2, "floor") if row["what"] == COPY), None)
 
 
 def iteration_floor(data, n, pes):
