@@ -6,6 +6,7 @@ A line or a bar above 1 is faster. Only what was measured beside others in the s
 import io
 
 import grids_plots
+import hosts_plots
 import jacobi_results
 from drawing import COLOURS, HEAD_PT, pyplot, quiet
 from jacobi_results import best, select
@@ -100,6 +101,7 @@ def figures(folder):
     made["solver"] = bars(jacobi_results.read(folder / "jacobi-2xH200.json"))
     for path in sorted(folder.glob("grids-*.json")):
         made |= grids_plots.figures(path)
+    made["hosts"] = hosts_plots.predictions([*folder.glob("hosts-*.json"), *folder.glob("predicted-*.json")])
     return made
 
 
