@@ -45,13 +45,13 @@ def halos_of(context: CollectiveContext, grid: Decomposition, spans: Sequence[Sp
     context.guard.enter(text)
     by_pointer = [backend.puts_by_pointer(pe) for pe in range(job.n_pes)]
     places = [context.arrays.locate(span.address, 1) for span in spans]
-    told = job.gather((by_pointer, places), "halo exchange")
-    if any(theirs != places for _, theirs in told):
+    told = job.gather((by_pointer, places, backend.max_blocks), "halo exchange")
+    if any(theirs != places for _, theirs, _ in told):
         raise ValueError("the PEs give different fields: all plan the exchange of the same arrays in the same order")
-    ways = Ways([one for one, _ in told], DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES)
+    ways = Ways([one for one, *_ in told], DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES)
     fields = [Field(span.address, span.dtype.item_bytes) for span in spans]
     messages = messages_of(grid, job.me, fields, corners, ways)
-    most = backend.max_blocks // max(1, messages.most_messages)
+    most = min(blocks for *_, blocks in told) // max(1, messages.most_messages)
     pieces = max(1, min(most, -(-messages.largest_bytes // PART_BYTES[backend.name])))
     n_parts = messages.n_numbers * pieces
     workspace, release = context.workspaces.kept_for_plan(
