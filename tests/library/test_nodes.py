@@ -123,7 +123,7 @@ def test_every_rail_carries_as_much(nodes, algorithm):
         out, into = rails_of(nodes, algorithm, count)
         per_rail = {
             "multi_ring": 2 * (n - 1) * count * 4 // (n * n_rails),
-            "hierarchical": 2 * (n_nodes - 1) * count * 4 // n,
+            "hierarchical": 2 * (n_nodes - 1) * count * 4 // (n_nodes * n_rails),
         }[algorithm]
         assert (out == per_rail).all() and (into == per_rail).all(), (count, out, into)
 

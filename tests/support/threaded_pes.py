@@ -39,7 +39,7 @@ class Machine:
             pe = SimpleNamespace(_channel=None, me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
             pe.calls = threading.Lock()
             pe.call_names, pe.comm, pe.timeout_s = {}, SimpleNamespace(rank=me), timeout_s
-            pe._find_call, pe._on_host = lambda pe, signature: f"call {signature}", lambda pe: ""
+            pe._find_call, pe._where = lambda pe, signature: f"call {signature}", lambda pe: ""
             pe._record, pe.failure = record, lambda pe=pe: HostBackend.failure(pe)
             self.pes.append(pe)
 
