@@ -31,7 +31,7 @@ demo: .venv/.ready-demo  ## solve a Laplace problem on NP=4 ranks and draw it: a
 	    '  mpirun -np 2 python -m pennympi                     # what it runs on here'
 
 test: .venv/.ready-test  ## the whole suite, without mpirun, at 1, 2, 3, 4, 5, 7, 8 and 16 ranks, and over hosts of namespaces
-	.venv/bin/python $(TESTS) --hosts 2x2,2x3,3x1 -- $(ARGS)
+	.venv/bin/python $(TESTS) --hosts 2x2,2x3,3x1,4x4 -- $(ARGS)
 
 test-gpu:  ## the suite with this shell's python3 and mpirun at 1 to GPUS=2 ranks
 	python3 $(TESTS) --ranks $$(seq -s, 1 $(GPUS)) -- $(ARGS)
