@@ -101,8 +101,8 @@ class HostBackend:
         return self._heap.view(address, shape, dtype)
 
     def copy_in(self, address: int, data: Any) -> None:
-        flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-        self._heap.view(address, (flat.size,), BYTE)[:] = flat
+        data = np.ascontiguousarray(data)
+        ctypes.memmove(address, data.ctypes.data, data.nbytes)
 
     def fill(self, view: np.ndarray, value: Any) -> None:
         view[...] = value

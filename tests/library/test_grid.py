@@ -18,6 +18,7 @@ from pennympi.kernels.records import Halo
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 UNTOUCHED = 77
+BEFORE_INIT = np.zeros(1 << 18, np.int64)  # in front of the heap, or behind it: where later arrays do not lie
 WAYS = {"straight into the field": 0, "by the inbox": 1 << 40}  # direct_min_bytes
 
 STEPS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
@@ -179,6 +180,15 @@ def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
         grid.save(path / "no folder" / "x.h5", u=u)
     for one in (u, v, w):
         team.free(one)
+
+
+def test_coordinates_in_plain_memory_on_either_side_of_the_heap(team, monkeypatch):
+    if team.backend != "host":
+        pytest.skip("about addresses of host memory")
+    grid = team.grid((4 + team.n_pes,))
+    for memory in (BEFORE_INIT, np.zeros(1 << 18, np.int64)):
+        monkeypatch.setattr(team._backend, "new", lambda shape, dtype, stream, memory=memory: memory[: shape[0]])
+        assert (grid.coordinates()[0] == np.arange(grid.first[0], grid.first[0] + grid.own[0])).all()
 
 
 @pytest.mark.parametrize("split", [True, False])
