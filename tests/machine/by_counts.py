@@ -103,6 +103,8 @@ def by_counts(
             sent = taken
         if reduces:
             taken = sent
+        elif table == "all_to_allv" and in_place:
+            sent = taken = [s if s != right[pe][j] else t for j, (s, t) in enumerate(zip(sent, taken, strict=True))]
         sends, takes = starts_of(sent, rng, packed or reduces), starts_of(taken, rng, packed)
         if reduces:
             takes = sends
@@ -124,7 +126,7 @@ def by_counts(
         else:
             held.give(out if in_place else src, takes[pe] * elem if in_place else 0, data[pe][pe])
             for j in range(n):
-                held.expect(out, takes[j] * elem, data[j][j])
+                held.expect(out, takes[j] * elem, data[j][j][: taken[j] * elem])
             src_elems, out_elems = taken[pe], end_of(takes, taken)
             if in_place:
                 src, src_elems = out, out_elems
