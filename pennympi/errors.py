@@ -121,9 +121,9 @@ class Record(NamedTuple):
 
 
 def recorded_failure(
-    record: Record, timeout_s: float, find: Find, on_host: Callable[[int], str] = lambda pe: ""
+    record: Record, timeout_s: float, find: Find, where: Callable[[int], str] = lambda pe: ""
 ) -> PennympiError:
-    """The error for the record that a kernel wrote when it gave up.  on_host: where a PE is, " on host1" or so"""
+    """The error for the record that a kernel wrote when it gave up.  where: a PE is, as ``Control.where``"""
     me, source, name, epoch, found, signed, refused = record
     if refused:
         return _refusal(record)
@@ -138,9 +138,9 @@ def recorded_failure(
     if signed:
         epoch = epoch & _EPOCH
     if found >= POISON:
-        return PeerGaveUp(me, source, name, epoch, timeout_s, on_host(source))
+        return PeerGaveUp(me, source, name, epoch, timeout_s, where(source))
     found = found & _EPOCH if signed else found
-    return PeerTimeout(me, source, name, epoch, found, timeout_s, on_host=on_host(source))
+    return PeerTimeout(me, source, name, epoch, found, timeout_s, on_host=where(source))
 
 
 def _refusal(record: Record) -> PennympiError:

@@ -95,6 +95,11 @@ def box_at(part: Part, tiles: Tiles, k):
     return Box(x, y, z, nx, ny, nz, part.first + x * part.plane + y * part.row + z)
 
 
+def share(tiles: Tiles, start):
+    """This block's share of the tiles from ``start`` on that are added up before they become words."""
+    return range(start + block(), min(start + tiles.chunk, tiles.number), blocks())
+
+
 def stencil(part: Part, here, x, y, z):
     """-laplace at a point, times the scale.  x, y, z: the sums of its two neighbours along each dimension"""
     twice = here + here
@@ -159,6 +164,11 @@ def turn_sides(part: Part, d: Directions, weight, beta, at):
     return Sides(left, right, direction(d, weight, beta, at - part.row), direction(d, weight, beta, at + part.row))
 
 
+def applied_beside(part: Part, before, here, behind, sides: Sides):
+    """``stencil`` of a field at a point whose neighbours are known.  before, behind: those along x"""
+    return stencil(part, here, before + behind, sides.below + sides.above, sides.left + sides.right)
+
+
 def turn_point(part: Part, new, at, before, here, behind, sides: Sides, ends: Ends, bins: Bins):
     """Store the new direction at a point, and at neighbours in a halo: the bins with p * A p."""
     store(new, at, here)
@@ -170,8 +180,7 @@ def turn_point(part: Part, new, at, before, here, behind, sides: Sides, ends: En
         store(new, at - part.row, sides.below)
     if ends.above:
         store(new, at + part.row, sides.above)
-    there = stencil(part, here, before + behind, sides.below + sides.above, sides.left + sides.right)
-    return add_to_bins(bins, (1.0 * here) * (1.0 * there))
+    return add_to_bins(bins, (1.0 * here) * (1.0 * applied_beside(part, before, here, behind, sides)))
 
 
 def turn_column(part: Part, d: Directions, weight, beta, box: Box, y, z, bins: Bins):
@@ -224,9 +233,9 @@ def turn_box(part: Part, d: Directions, weight, beta, tiles: Tiles, box: Box, th
 
 
 def turn_tiles(part: Part, d: Directions, weight, beta, tiles: Tiles, start):
-    """``turn_box`` on this block's share of the tiles from ``start`` on that are added up before they become words."""
+    """``turn_box`` on this block's share of the tiles from ``start`` on."""
     bins, thread = no_bins(), lane()
-    for k in range(start + block(), min(start + tiles.chunk, tiles.number), blocks()):
+    for k in share(tiles, start):
         bins = turn_box(part, d, weight, beta, tiles, box_at(part, tiles, k), thread, bins)
     return bins
 
@@ -238,8 +247,7 @@ def beside(part: Part, p, at):
 
 def lessened(part: Part, r, alpha, before, here, behind, sides: Sides):
     """r - alpha A p at a point.  before, behind: p at its neighbours along x"""
-    there = stencil(part, here, before + behind, sides.below + sides.above, sides.left + sides.right)
-    return r - product(real(alpha), there)
+    return r - product(real(alpha), applied_beside(part, before, here, behind, sides))
 
 
 def advance_rows(part: Part, s: Solution, alpha, box: Box, bins: Bins):
@@ -316,7 +324,7 @@ def advance(ctx, part: Part, s: Solution, scalars: Scalars, tiles: Tiles):
     alpha, thread = alpha_of(scalars), lane()
     for start in range(0, tiles.number, tiles.chunk):
         bins = no_bins()
-        for k in range(start + block(), min(start + tiles.chunk, tiles.number), blocks()):
+        for k in share(tiles, start):
             bins = advance_box(part, s, alpha, tiles, box_at(part, tiles, k), thread, bins)
         add_to_words(scalars.words + SLOT_BYTES + RR, bins)
 

@@ -7,7 +7,7 @@ iteration before; and who has come from the second one sees what was put before 
 
 from typing import NamedTuple
 
-from pennympi.kernels.block import block, blocks, copy, fence, lanes, load, put, store, sync
+from pennympi.kernels.block import block, copy, fence, lanes, load, put, store, sync
 from pennympi.kernels.in_kernel import (
     WORDS_BYTES,
     Meeting,
@@ -20,7 +20,7 @@ from pennympi.kernels.in_kernel import (
     words_at,
 )
 
-from .kernels import advance_box, box_at, lane, quotient, ratio, turn_tiles
+from .kernels import advance_box, box_at, lane, quotient, ratio, share, turn_tiles
 from .records import PAP, RR, SLOT_BYTES, Box, Directions, Faces, Loop, Part, Solution, Tiles
 
 
@@ -38,7 +38,7 @@ def iterate(ctx, part: Part, loop: Loop, faces: Faces, place: Meeting, tiles: Ti
         keep(slot + PAP, sums)
         for start in range(0, tiles.number, tiles.chunk):
             bins = no_bins()
-            for k in range(start + block(), min(start + tiles.chunk, tiles.number), blocks()):
+            for k in share(tiles, start):
                 box = box_at(part, tiles, k)
                 bins = advance_box(part, Solution(loop.u, loop.r, new), alpha, tiles, box, thread, bins)
                 put_faces(ctx, part, faces, loop.r, box)

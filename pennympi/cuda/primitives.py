@@ -106,10 +106,16 @@ def unlock(word):
         store_release(word, 0)
 
 
-def block_sum(x):
-    partial = cuda.shared.array(32, "float64")
+def warp_sum(x):
+    """The sum of a warp's values, in its first thread."""
     for offset in (16, 8, 4, 2, 1):
         x += cuda.shfl_down_sync(0xFFFFFFFF, x, offset)
+    return x
+
+
+def block_sum(x):
+    partial = cuda.shared.array(32, "float64")
+    x = warp_sum(x)
     cuda.syncthreads()  # the last call's partials have been read
     if cuda.threadIdx.x % 32 == 0:
         partial[cuda.threadIdx.x // 32] = x
@@ -126,8 +132,7 @@ def add_block_sums(base, x):
     cuda.syncthreads()  # the last call's partials have been read
     k = 0
     for value in x:
-        for offset in (16, 8, 4, 2, 1):
-            value += cuda.shfl_down_sync(0xFFFFFFFF, value, offset)
+        value = warp_sum(value)
         if thread % 32 == 0:
             partial[k * warps + thread // 32] = value
         k += 1

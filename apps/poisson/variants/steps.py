@@ -28,16 +28,11 @@ class Steps:
     def __init__(self, team: Any, problem: Problem):
         self.team, self.problem = team, problem
         kind = TABLE[problem.preconditioner]
-        n = len(problem.shape)
         self.grid = team.grid(problem.shape, dims=self.dims(team, problem), periodic=problem.periodic, halo=1)
         self.fields = Fields(team, problem, self.grid, kind.own_field)
         self.sums, self.stream = Sums(team, problem.check), team.stream()
-        part = self.fields.part
-        on_gpu = team.backend == "cuda"
-        self.threads = min(MOST_THREADS, -(-part.nz // 32) * 32)
-        self.blocks = min(MOST_BLOCKS, (part.nx + 2 * (n == 3)) * (part.ny + 2)) if on_gpu else 1
         self._kernels: list[Any] = []
-        self.tiles = self.cut(part, RESIDENT)
+        self.tiles = self.cut(self.fields.part, RESIDENT)
         self._inner, self._residual = map(self.kernel, (inner, residual))
         self._turn, self._advance = (self.kernel(one, TILE_THREADS, RESIDENT) for one in (turn, advance))
         self.preconditioner = kind(self, problem)
@@ -84,7 +79,7 @@ class Steps:
 
     def launch(self, kernel: Any, *args: Any) -> None:
         """Enqueue a kernel over this PE's part, in the order of the stream."""
-        kernel(self.blocks, self.fields.part, *args, stream=self.stream, threads=self.threads)
+        self.launch_on(self.fields.part, kernel, *args)
 
     def launch_tiles(self, kernel: Any, *args: Any) -> None:
         """Enqueue a kernel over the tiles of this PE's part."""
