@@ -30,7 +30,7 @@ _LOCAL = (
     "block", "blocks", "lanes", "alone", "first", "sync", "add_shared", "arrive_last", "lock", "unlock", "block_sum",
     "add_block_sums", "product", "copy", "wait", "wait_all", "refuse_count", "read_route", "read_epoch", "write_epoch",
 )  # fmt: skip
-_PACKETS = ("send_packets", "receive_packets", "all_to_all_packets")
+_PACKETS = ("send_packets", "receive_packets")
 _ADDED_PACKETS = ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets")
 _MULTICAST = ("store_multicast", "meet_multicast")
 _PEER = ("put", "staged", "get", "put_signal", "fence", "signal", "signal_all")
@@ -69,6 +69,7 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}
     plain["put_lines"] = lines.put_lines
+    plain |= {primitive: getattr(packets if near else remote, primitive) for primitive in _PACKETS}
     fixed: dict[str, Any] = {"SIGNED": signed, "ALIGNED": options.aligned}
     fixed["CALL"] = call_number(name) + signed * ctx_words.SIGNED
     if reduction:
@@ -77,7 +78,7 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, n_pes)}
     if near:
         fixed |= together(n_pes)
-        plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
+        plain["all_to_all_packets"] = packets.all_to_all_packets
     else:
         plain |= {"wait": remote.wait, "wait_all": remote.wait_all}
     if near and reduction:

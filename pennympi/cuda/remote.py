@@ -15,6 +15,8 @@ from ..compile.cache import made_once
 from ..kernels.block import POISON
 from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
+from .packets import receive_packets as receive_packets_only
+from .packets import send_packets
 from .peers import goal
 from .primitives import GAVE_UP, copy, poisoned
 from .primitives import wait as wait_only
@@ -183,6 +185,11 @@ def wait_all(ctx, signals, value, me, n_pes):
     fence_if_given_up(ctx)
 
 
+def receive_packets(ctx, dst, slot, nbytes, epoch, source):
+    receive_packets_only(ctx, dst, slot, nbytes, epoch, source)
+    fence_if_given_up(ctx)
+
+
 def fence_if_given_up(ctx):
     """A wait that gave up proves nothing: what is under way has to leave its source before garbage gets there."""
     if gave_up(ctx):
@@ -215,5 +222,6 @@ def signal_all(ctx, signals, value, me, n_pes):
 
 
 __all__ = [
-    "combine_put", "fence", "get", "put", "put_signal", "shim", "signal", "signal_all", "staged", "wait", "wait_all"
+    "combine_put", "fence", "get", "put", "put_signal", "receive_packets", "send_packets", "shim", "signal", "signal_all",
+    "staged", "wait", "wait_all"
 ]  # fmt: skip

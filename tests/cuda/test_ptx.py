@@ -30,7 +30,7 @@ from pennympi.collectives.calls import ALL
 from pennympi.compile.bind import annotated_kinds, parameters
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
-from pennympi.kernels.algorithm import SWITCH_ADDS
+from pennympi.kernels.algorithm import SWITCH_ADDS, Place
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
 from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.kernels.halo.exchange import exchange_halos
@@ -38,6 +38,7 @@ from pennympi.kernels.rma import by_rooms, on_stream
 
 HOPPER, AMPERE = (9, 0), (8, 0)
 N_PES = 4
+TWO_NODES = Place((0, 0, 1, 1), ll128_safe=False, stores=False)
 # Loads, the op and stores are alike in every algorithm, and test_allreduce.py runs them all: here each is compiled for
 # bfloat16, whose partials are wider, and for float32 or some of the other dtypes, so that each of them is compiled once.
 IN_TURN = [name for name in DTYPES if name not in ("float32", "bfloat16")]
@@ -197,6 +198,15 @@ def test_beyond_a_pointer(ptx, algorithm):
     )  # fmt: skip
     calls = ("put", "signal", "quiet") if algorithm == "two_shot" else ("put_signal", "signal", "quiet")
     assert all(f"pennympi_{call}" in code for call in calls)
+
+
+@pytest.mark.parametrize("algorithm", [k for k, row in ALGORITHMS.items() if not row.refuse(TWO_NODES, "float32", "sum")])
+def test_every_algorithm_for_several_nodes_compiles_for_them(ptx, algorithm):
+    """Whether its packets stay inside the nodes, or it has none."""
+    text, reduction = ALGORITHMS[algorithm].kernel, (DTYPES["float32"], "sum")
+    code = ptx(text, algorithm, HOPPER, reduction=reduction, constants=constants(text, reduction[0], N_PES), beyond=True)
+    assert "pennympi_put" in code
+    assert ("packets" in algorithm) == ("st.relaxed.sys.global.v2" in code)
 
 
 @pytest.mark.parametrize("kernel", [by_rooms.put_by_rooms, by_rooms.get_by_rooms])
