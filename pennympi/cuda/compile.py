@@ -33,6 +33,7 @@ _LOCAL = (
 _PACKETS = ("send_packets", "receive_packets")
 _ADDED_PACKETS = ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets")
 _MULTICAST = ("store_multicast", "meet_multicast")
+_WAITS = ("wait", "wait_all", "receive_packets")  # remote.py has its own, for when they give up
 _PEER = ("put", "staged", "get", "put_signal", "fence", "signal", "signal_all")
 
 
@@ -68,8 +69,8 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
     reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}
+    plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
     plain["put_lines"] = lines.put_lines
-    plain |= {primitive: getattr(packets if near else remote, primitive) for primitive in _PACKETS}
     fixed: dict[str, Any] = {"SIGNED": signed, "ALIGNED": options.aligned}
     fixed["CALL"] = call_number(name) + signed * ctx_words.SIGNED
     if reduction:
@@ -80,7 +81,7 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
         fixed |= together(n_pes)
         plain["all_to_all_packets"] = packets.all_to_all_packets
     else:
-        plain |= {"wait": remote.wait, "wait_all": remote.wait_all}
+        plain |= {primitive: getattr(remote, primitive) for primitive in _WAITS}
     if near and reduction:
         plain |= {primitive: getattr(packets, primitive) for primitive in _ADDED_PACKETS}
         plain |= {primitive: getattr(multicast, primitive) for primitive in _MULTICAST}

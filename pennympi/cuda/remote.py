@@ -16,7 +16,6 @@ from ..kernels.block import POISON
 from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
 from .packets import receive_packets as receive_packets_only
-from .packets import send_packets
 from .peers import goal
 from .primitives import GAVE_UP, copy, poisoned
 from .primitives import wait as wait_only
@@ -222,6 +221,6 @@ def signal_all(ctx, signals, value, me, n_pes):
 
 
 __all__ = [
-    "combine_put", "fence", "get", "put", "put_signal", "receive_packets", "send_packets", "shim", "signal", "signal_all",
-    "staged", "wait", "wait_all"
+    "combine_put", "fence", "get", "put", "put_signal", "receive_packets", "shim", "signal", "signal_all", "staged",
+    "wait", "wait_all"
 ]  # fmt: skip

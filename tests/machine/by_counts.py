@@ -101,7 +101,7 @@ def by_counts(
         sent, taken = counts[pe], [one[pe] for one in counts]
         if table == "all_gatherv":
             sent = taken
-        if reduces:
+        elif reduces:
             taken = sent
         elif table == "all_to_allv" and in_place:
             sent = taken = [s if s != right[pe][j] else t for j, (s, t) in enumerate(zip(sent, taken, strict=True))]
