@@ -46,6 +46,9 @@ def tail(result: Result) -> list[str]:
         rows = [row for row in result.rows if row.implementation == name]
         lines.append(f"# Avg bus bandwidth of {name}: {sum(row.busbw for row in rows) / len(rows):.4g} GB/s")
     lines += [f"# {name} left out: {why}" for name, why in result.refused.items()]
+    if result.floor:
+        told = f"a launch {result.floor.launch_us:.2f} us, a hop {result.floor.hop_us:.2f} us, a link"
+        lines.append(f"# Floor: {told} {result.floor.gb_per_s:.1f} GB/s each way")
     if result.host_us:
         cost = ", ".join(f"{name} {us:.2f}" for name, us in result.host_us.items())
         lines.append(f"# Host time of a call at the smallest size, us: {cost}")
@@ -53,13 +56,13 @@ def tail(result: Result) -> list[str]:
 
 
 def comparison(result: Result) -> list[str]:
-    """The times of all implementations side by side, in us of a call.
+    """The times of all implementations side by side, in us of a call, and the floor, where it was measured.
 
     A line ends with the ratio of the best rival's time to the library's.  If several algorithms of the library were
     measured, the ratio of the library's time to that of the best of them follows.
     """
     names = result.implementations()
-    if len(names) < 2:
+    if len(names) < 2 and not result.floor:
         return []
     lines = ["#", f"#{'size':>10s}  " + "  ".join(f"{name:>16s}" for name in names)]
     for group in result.groups():
@@ -69,8 +72,15 @@ def comparison(result: Result) -> list[str]:
         for size in sorted({size for one in series.values() for size in one}):
             us = {name: series[name][size].median_us for name in names if size in series[name]}
             cells = [f"{us[name]:16.2f}" if name in us else f"{'-':>16s}" for name in names]
-            lines.append(f" {show(size):>10s}  {'  '.join(cells)}{_verdict(us)}")
+            floor_us = result.floor.us(next(one[size] for one in series.values() if size in one)) if result.floor else 0.0
+            lines.append(f" {show(size):>10s}  {'  '.join(cells)}{_verdict(us)}{_share(floor_us, us)}")
     return lines
+
+
+def _share(floor_us: float, us: dict[str, float]) -> str:
+    """How near the library is to the floor, where there is one."""
+    own = us.get(OURS, min(us.values()))
+    return f"  floor: {floor_us:.2f}, {floor_us / own:.0%} of the time" if floor_us else ""
 
 
 def _verdict(us: dict[str, float]) -> str:

@@ -15,6 +15,7 @@ class Ours:
 
     algorithm: a name, "auto" for the library's own choice, or a row with another plan
     planned:   measure a persistent plan of the arrays, if the collective has plans
+    options:   what else its calls are told by name, such as sms
     """
 
     on_device = True
@@ -26,11 +27,12 @@ class Ours:
         algorithm: str | Algorithm = "auto",
         name: str = "pennympi",
         planned: bool = False,
+        **options: Any,
     ):
         from .. import __version__
 
         self.name, self.version, self.memory, self.algorithm = name, __version__, memory, algorithm
-        self._team, self._planned = team, planned
+        self._team, self._planned, self._options = team, planned, options
         self.on_device = team.backend == "cuda"
 
     def refuse(self, case: Case, dtype: DType, op: str) -> str:
@@ -50,7 +52,7 @@ class Ours:
         if case.name == "put":
             after = (team.me + 1) % team.n_pes
             return lambda stream: run(target, source, after, stream=stream)
-        named: dict[str, Any] = {"algorithm": self.algorithm} if self.algorithm != "auto" else {}
+        named: dict[str, Any] = self._options | ({"algorithm": self.algorithm} if self.algorithm != "auto" else {})
         if case.reduces:
             named["op"] = op
         if case.rooted:

@@ -35,6 +35,20 @@ class Row:
     wrong: int
 
 
+@dataclass(frozen=True)
+class Floor:
+    """What no call can be faster than: a launch of a kernel that does nothing (in a CUDA graph, on a GPU), a hop to the
+    partner, and bytes at the rate of a link while as much comes the other way."""
+
+    launch_us: float
+    hop_us: float
+    gb_per_s: float
+
+    def us(self, row: Row) -> float:
+        """Of one call."""
+        return self.launch_us + self.hop_us + row.size_bytes * row.busbw / row.algbw / self.gb_per_s / 1e3
+
+
 @dataclass
 class Result:
     """All rows of one run.
@@ -42,6 +56,7 @@ class Result:
     facts:    of the machine and the libraries;  options: of the command
     host_us:  {implementation: host time of one asynchronous call at the smallest size}
     refused:  {implementation: why it was left out}
+    floor:    as measured in this run, None if it was not asked for
     rails:    the result of ``rails.bytes_on_rails`` for the largest size
     accuracy: the rows of ``accuracy.measure``
     """
@@ -51,6 +66,7 @@ class Result:
     rows: list[Row] = field(default_factory=list)
     host_us: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    floor: Floor | None = None
     rails: dict[str, list[list[int]]] = field(default_factory=dict)
     accuracy: list[dict[str, Any]] = field(default_factory=list)
 
@@ -80,7 +96,9 @@ def read(path: Path) -> Result:
         data = json.loads(text)
         if data.pop("version", None) != VERSION:
             raise ValueError("another version")
-        return Result(**data | {"rows": [Row(**row) for row in data["rows"]]})
+        floor = data.get("floor")
+        parsed = {"rows": [Row(**row) for row in data["rows"]], "floor": Floor(**floor) if floor else None}
+        return Result(**data | parsed)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         what = "is not a result of this version of `python -m pennympi bench --output`"
         raise FileError(f"{path} {what}: {error}") from None

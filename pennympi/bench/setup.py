@@ -78,6 +78,14 @@ def check(args: Any) -> None:
     changed = args.blocks or args.piece_bytes or args.threads
     if not table and (changed or (args.algorithm or "auto") != "auto"):
         raise ValueError(f"{args.case} has no algorithms: leave --algorithm, --blocks, --piece-bytes and --threads out")
+    if args.floor and n_pes < 2:
+        raise ValueError("--floor measures a hop to another PE, for times: start two ranks or more")
+    if args.order != "any" and args.case != "allreduce":
+        raise ValueError(f"--order {args.order}: {args.case} has no order; allreduce has")
+    if (args.sms or args.order != "any") and ((args.algorithm or "auto") != "auto" or changed):
+        raise ValueError("--sms and --order measure the library's own choice: leave --algorithm and its plan out")
+    if args.sms and not table:
+        raise ValueError(f"--sms: {args.case} holds no multiprocessors; {', '.join(filter(algorithms, CASES))} do")
     wanted = [] if args.algorithm in (None, "auto", "each") else args.algorithm.split(",")
     for name in wanted:
         if name not in table:
@@ -117,7 +125,10 @@ def _ours(team: Team, args: Any, memory: Any, refused: dict[str, str]) -> list[I
     """One implementation for the library's own choice, or one for each algorithm and plan in ``args``."""
     changed = args.blocks or args.piece_bytes or args.threads
     if args.algorithm == "auto" and not changed:
-        return [Ours(team, memory, planned=args.plan)]
+        told: list[tuple[str, Any]] = [("sms", k) for k in args.sms]
+        told += [("order", args.order)] if args.order != "any" else []
+        others = [Ours(team, memory, "auto", f"pennympi {name}={one}", args.plan, **{name: one}) for name, one in told]
+        return [Ours(team, memory, planned=args.plan), *others]
     table = algorithms(args.case)
     wanted = list(table) if args.algorithm in ("each", "auto") else args.algorithm.split(",")
     found: list[Implementation] = [Ours(team, memory, planned=args.plan)] if args.algorithm == "each" else []

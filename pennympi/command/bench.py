@@ -11,7 +11,7 @@ from typing import Any
 from .. import __version__
 from ..arrays.dtypes import TABLE as DTYPES
 from ..arrays.operators import NAMES as OPS
-from ..bench import accuracy, columns, plot, setup, sizes
+from ..bench import accuracy, columns, floor, plot, setup, sizes
 from ..bench.cases import CASES
 from ..bench.result import Result
 from ..bench.rivals import RIVALS
@@ -68,6 +68,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     threads = listed(whole(WARP_THREADS, MAX_THREADS, multiple=WARP_THREADS))
     add("--threads", type=threads, default=[], metavar="LIST", help="threads of a block, instead of the plan's")
     add("--topology", metavar="NAME", help="lay nodes over the PEs, such as two-nodes-of-eight; prints bytes by rail")
+    add(
+        "--sms",
+        type=listed(whole(1, 1 << 10)),
+        default=[],
+        metavar="LIST",
+        help="calls of so few multiprocessors as well",
+    )
+    add("--order", choices=("any", "canonical"), default="any", help="canonical: allreduce in that order too")
+    add("--floor", action="store_true", help="measure a launch, a hop and a link, and how near each time is to them")
     add("--plan", action="store_true", help="measure persistent plans instead of calls")
     add("--elements", type=size(1, 1 << 40), default=accuracy.ELEMENTS, metavar="N", help="elements for accuracy (1M)")
     add("--output", type=path, metavar="JSON", help="write all results to a file")
@@ -121,6 +130,7 @@ def run(args: argparse.Namespace) -> int:
             options = Options(args.root, effort, graph, bool(args.check), args.place != "in", args.place != "out")
             session = Session(team, CASES[args.case], implementations, swept(args), dtypes, ops, options, args.quiet)
             session.run(result, tell)
+            result.floor = floor.measure(team) if args.floor else None
             said = [*columns.comparison(result), *columns.tail(result)]
             status = 1 if any(row.wrong for row in result.rows) else 0 if result.rows else 2
         if team.me == 0:

@@ -63,6 +63,30 @@ def test_every_case(team, case, tmp_path, capsys):
         assert "Wrong elements: 0 OK" in capsys.readouterr().out
 
 
+@pytest.mark.mpi
+def test_calls_of_few_multiprocessors_and_in_order(team, tmp_path):
+    """Beside the library's own choice, in one table."""
+    path = tmp_path / "result.json"
+    options = ("--sms", "1,2", "--order", "canonical", "--output", str(path))
+    assert ended("allreduce", "--sizes", "4099", *options)[0] == 0
+    if team.me == 0:
+        names = ["pennympi", "pennympi sms=1", "pennympi sms=2", "pennympi order=canonical"]
+        assert result.read(path).implementations() == names
+
+
+@pytest.mark.mpi(min_size=2)
+def test_the_floor_is_beside_the_times(team, tmp_path, capsys):
+    path = tmp_path / "result.json"
+    assert ended("allreduce", "--sizes", "4099", "--floor", "--output", str(path))[0] == 0
+    if team.me == 0:
+        found = result.read(path)
+        assert found.floor.launch_us > 0 and found.floor.hop_us > 0 and found.floor.gb_per_s > 0
+        row = found.rows[0]
+        least_us = found.floor.launch_us + row.size_bytes / found.floor.gb_per_s / 1e3  # at least as many bytes go out
+        assert found.floor.us(row) > least_us
+        assert f"floor: {found.floor.us(row):.2f}, " in capsys.readouterr().out
+
+
 @pytest.mark.mpi(min_size=2)
 def test_a_wrong_element_is_found(team):
     buffers = memory.plain(team)

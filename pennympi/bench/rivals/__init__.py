@@ -25,9 +25,17 @@ def _mpi(team: Team) -> Implementation:
     return Mpi(team)
 
 
+def _torch_symm(team: Team, shots: str) -> Implementation:
+    from .torch_symm import TorchSymm
+
+    return TorchSymm(team, shots)
+
+
 RIVALS: dict[str, Callable[[Any], Implementation]] = {
     "nccl": lambda team: _nccl(team, False),
     "nccl-symmetric": lambda team: _nccl(team, True),
+    "torch-symm-one-shot": lambda team: _torch_symm(team, "one_shot"),
+    "torch-symm-two-shot": lambda team: _torch_symm(team, "two_shot"),
     "nvshmem": _nvshmem,
     "mpi": _mpi,
 }

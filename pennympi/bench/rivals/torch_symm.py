@@ -1,0 +1,84 @@
+"""AllReduce of PyTorch on its symmetric memory, ``torch.ops.symm_mem``, by loads and stores: not by multicast."""
+
+from typing import Any
+
+import cupy
+
+from ...arrays.dtypes import DType
+from ...errors import Unsupported
+from ...team import Team
+from ..cases import Case
+from ..implementation import Call
+from ..memory import Memory
+
+try:
+    import torch
+    import torch.distributed as dist
+    import torch.distributed._symmetric_memory as symmetric_memory
+except ImportError:
+    torch = None
+
+DTYPES = ("float32", "bfloat16")  # that its kernels have
+
+
+class TorchSymm:
+    """One of PyTorch's two kernels over the team's PEs; see ``Implementation``.  Making one is collective.
+
+    shots: "one_shot" or "two_shot", which alone has an in-place form
+    Raises Unsupported without PyTorch, and on the host backend.
+    """
+
+    on_device = True
+
+    def __init__(self, team: Team, shots: str):
+        if torch is None:
+            raise Unsupported("PyTorch is not installed (pip install torch)")
+        if team.backend != "cuda":
+            raise Unsupported("PyTorch's symmetric memory needs the cuda backend")
+        self.name = "torch-symm-" + shots.replace("_", "-")
+        self.version = f"PyTorch {torch.__version__}"
+        self._shots = shots
+        if not dist.is_initialized():
+            dist.init_process_group("nccl", store=_store(team), rank=team.me, world_size=team.n_pes)
+        self._group = dist.group.WORLD.group_name
+        self._tensors: dict[int, Any] = {}  # {address: the tensor that holds it}
+        self.memory = Memory(self._allocate)
+
+    def _allocate(self, nbytes: int) -> Any:
+        tensor = symmetric_memory.empty(nbytes, dtype=torch.uint8, device=torch.device("cuda", cupy.cuda.Device().id))
+        symmetric_memory.rendezvous(tensor, self._group)
+        self._tensors[tensor.data_ptr()] = tensor
+        return cupy.from_dlpack(tensor)
+
+    def refuse(self, case: Case, dtype: DType, op: str) -> str:
+        if case.name != "allreduce" or dtype.name not in DTYPES or op != "sum":
+            return f"PyTorch's symmetric memory has sums of {' and '.join(DTYPES)}, by AllReduce alone"
+        return ""
+
+    def has(self, case: Case, in_place: bool) -> bool:
+        return self._shots == "two_shot" or not in_place
+
+    def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
+        given, to, ops, group = self._tensor(source), self._tensor(target), torch.ops.symm_mem, self._group
+        if source is target:
+            run = lambda: ops.two_shot_all_reduce_(given, op, group)  # noqa: E731
+        else:
+            out = getattr(ops, f"{self._shots}_all_reduce_out")
+            run = lambda: out(given, op, group, to)  # noqa: E731
+
+        def call(stream: Any) -> None:
+            with torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr)):
+                run()
+
+        return call
+
+    def _tensor(self, x: Any) -> Any:
+        """The tensor of an array that begins where the memory does."""
+        return self._tensors[x.data.ptr][: x.nbytes].view(getattr(torch, x.dtype.name))
+
+
+def _store(team: Team) -> Any:
+    """PyTorch's store, which PE 0 serves."""
+    mine = dist.TCPStore("localhost", 0, team.n_pes, True, wait_for_workers=False) if team.me == 0 else None
+    port = team.gather(mine.port if mine else None)[0]
+    return mine or dist.TCPStore("localhost", port, team.n_pes, False)
