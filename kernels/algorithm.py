@@ -54,10 +54,12 @@ class Limits:
     max_blocks:   thread blocks of a launch, at most
     buffer_bytes: size of one of the two buffers in a block's inbox.  Buffers lie at fixed addresses whatever the plan
                   is, so that a call of another size may follow at once.
+    row_elems:    elements of a row, of a call that normalises rows: a block takes whole ones.  0: it has none
     """
 
     max_blocks: int
     buffer_bytes: int
+    row_elems: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,17 +69,20 @@ class Plan:
     blocks:      thread blocks of the launch
     piece_elems: elements of one message of one block
     threads:     threads of a block on a GPU; 0: the backend's default
+    share_elems: elements of the rows that a block takes at a time, 0 where the call has no rows
     """
 
     blocks: int
     piece_elems: int
     threads: int = 0
+    share_elems: int = 0
 
 
 # The least size of a slot, so that a piece of any dtype is whole 16-byte vectors: 16-bit floats have partials of 32
 # bits, and packets are written four at a time.
 ELEMENTS, PARTIALS, PACKETS = "elements", "partials", "packets"
 LEAST_SLOT_BYTES = {ELEMENTS: 16, PARTIALS: 32, PACKETS: 512}
+WITH_THE_SUM, AFTER_THE_SUM = "rounded with the sum", "the sum is rounded first"  # how a residual is added
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,9 @@ class Algorithm:
     copied:   (count, n_pes) -> elements of a chunk: after the kernel the copy engines send chunk ``me`` of out to every
               PE, and ``meet`` waits for the copies of the others; None: the kernel does all
     meet:     the kernel, of a PE and the workspace, that ends such a call
-    residual: the kernel adds ``Reduction.residual`` to the result
+    residual: how the kernel adds ``Reduction.residual``: WITH_THE_SUM or AFTER_THE_SUM; "": it does not
+    canonical: an element's values are added one after another in the order of the PEs, in the type of partials, and the
+              sum is rounded once: its bits depend on nothing but them
     """
 
     name: str
@@ -114,7 +121,8 @@ class Algorithm:
     routes: Callable[[Place, int], Sequence[int]] | None = None
     copied: Callable[[int, int], int] | None = None
     meet: Callable[..., Any] | None = None
-    residual: bool = False
+    residual: str = ""
+    canonical: bool = False
 
     def no_room(self, place: Place, limits: Limits) -> str:
         """Why its slots do not fit into a buffer of an inbox, or ""."""
@@ -189,6 +197,7 @@ MOST_PACKET_PES = 256  # two_shot_packets has two slots of four packets for each
 PACKETS_TOGETHER = 4  # packets that a warp writes at once
 WARP_THREADS, MAX_THREADS = 32, 512  # MAX_THREADS: of a block; registers are allocated for that
 GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
+WARP_BYTES = 16 * WARP_THREADS  # of a row that a warp reads at once
 
 
 def packed_bytes(slot_bytes: int) -> int:
@@ -218,9 +227,29 @@ def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Li
     else:
         n_blocks = limits.max_blocks
     piece = cut_evenly(count, shares * n_blocks, largest_elems)
-    groups = -(-piece * item_bytes // GROUP_DATA_BYTES)
-    warps = -(-groups // -(-groups // MOST_WARPS))
-    return Plan(n_blocks, piece, warps * WARP_THREADS)
+    return Plan(n_blocks, piece, threads_for(-(-piece * item_bytes // GROUP_DATA_BYTES)))
+
+
+def threads_for(n_parts: int) -> int:
+    """Threads of a block whose warps take ``n_parts`` parts in turn: each of them the same number, or one more."""
+    return -(-n_parts // -(-n_parts // MOST_WARPS)) * WARP_THREADS
+
+
+def row_plan(count: int, item_bytes: int, shares: int, most_elems: int, limits: Limits) -> Plan:
+    """A plan for whole rows, which are dealt out to the blocks as evenly as can be.
+
+    shares: pieces of a block in one round;  most_elems: of a piece
+
+    All rows of a block are in one round where they fit, since a round takes the time of a hop; a row that is too long for
+    one takes several.
+    """
+    row_elems = limits.row_elems
+    n_rows, fitting = -(-count // row_elems), max(1, shares * most_elems // row_elems)
+    turns = -(-n_rows // (limits.max_blocks * fitting))
+    together = -(-n_rows // (limits.max_blocks * turns))
+    share = together * row_elems
+    threads = threads_for(-(-row_elems * item_bytes // WARP_BYTES))
+    return Plan(-(-n_rows // (together * turns)), cut_evenly(share, shares, most_elems), threads, share)
 
 
 # As measured on H200s for the pieces of AllReduce: a piece's fence costs about 2 us, so that small pieces are slower.

@@ -11,6 +11,7 @@
 """
 
 from . import needs_mpi  # noqa: F401
+from .collectives.norm import RMSNorm
 from .errors import (
     CollectiveMismatchError,
     CountError,
@@ -36,6 +37,7 @@ __all__ = [
     "PeerGaveUp",
     "PeerTimeout",
     "PennympiError",
+    "RMSNorm",
     "SymmetricHeapExhausted",
     "Team",
     "TopologyError",

@@ -15,6 +15,7 @@ Priority: TypeAlias = Literal["normal", "high"]
 ExchangeForm: TypeAlias = Literal["put_barrier", "put_fence_signal", "put_signal"]
 OpName: TypeAlias = Literal["sum", "prod", "min", "max", "avg", "mean"]
 Op: TypeAlias = OpName | MPI.Op
+Order: TypeAlias = Literal["any", "canonical"]
 
 AllReduceAlgorithm: TypeAlias = Literal[
     "auto", "ring", "simple_ring", "multi_ring", "hierarchical", "hierarchical_packets", "one_shot", "one_shot_packets",

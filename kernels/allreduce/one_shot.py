@@ -5,7 +5,7 @@ Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
 one before it is added up; its signal comes after that, when the piece has long arrived.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, WITH_THE_SUM, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import combine, put, staged, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -90,5 +90,6 @@ ALGORITHM = Algorithm(
     holds=ELEMENTS,
     outbox=False,
     refuse=anywhere,
-    residual=True,
+    residual=WITH_THE_SUM,
+    canonical=True,
 )

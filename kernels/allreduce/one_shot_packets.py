@@ -5,7 +5,7 @@ a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  It takes on
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKET_BYTES, PACKETS, WITH_THE_SUM, Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import exchange_reduce_packets
 from ..records import PE, Reduction, Work
 from ..steps import buffer, finish_count, first_start, last_count, piece_inside, residual_of, signed, slots_in, stride_of
@@ -52,5 +52,6 @@ ALGORITHM = Algorithm(
     holds=PACKETS,
     outbox=False,
     refuse=by_packets,
-    residual=True,
+    residual=WITH_THE_SUM,
+    canonical=True,
 )

@@ -9,7 +9,7 @@ for its own, and collects the reduced chunks of the one before.  Its signals com
 at its end, when the puts in front of them have long arrived.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import AFTER_THE_SUM, ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import combine_put, copy, fence, plus, put, signal_all, staged, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -130,5 +130,6 @@ ALGORITHM = Algorithm(
     holds=ELEMENTS,
     outbox=False,
     refuse=anywhere,
-    residual=True,
+    residual=AFTER_THE_SUM,
+    canonical=True,
 )

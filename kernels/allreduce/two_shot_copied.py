@@ -105,4 +105,5 @@ ALGORITHM = Algorithm(
     refuse=by_stores,
     copied=chunk_elems,
     meet=meet,
+    canonical=True,
 )

@@ -88,4 +88,5 @@ ALGORITHM = Algorithm(
     holds=ELEMENTS,
     outbox=False,
     refuse=anywhere,
+    canonical=True,
 )

@@ -1,7 +1,8 @@
 """What every collective needs on the host side: checked calls, workspaces, prepared launches and plans."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from struct import pack, unpack
 from typing import Any, ClassVar, NamedTuple
 
 from ..annotations import Plan
@@ -53,6 +54,7 @@ class Request:
     reach:     1 when peers may write ``out`` of this PE directly, else 0
     counts:    in words, of a collective whose parts have any length; ``count`` is that of the largest part of all PEs, 0
                where not all of them know it
+    row_elems, eps_bits: of an RMSNorm (``kernels.records.Norm``); 0 where there is none
     """
 
     addresses: tuple[int, ...]
@@ -63,6 +65,8 @@ class Request:
     root: int = 0
     reach: int = 0
     counts: str = ""
+    row_elems: int = 0
+    eps_bits: int = 0
 
 
 class Prepared(NamedTuple):
@@ -128,10 +132,10 @@ class Collective:
         fixed = constants(row.kernel, dtype, n_pes, (*cls.address_params, *cls.number_params))
         return KernelOptions(reduction=(dtype, op) if op else None, constants=fixed, aligned=aligned)
 
-    def single_pe_run(self, count: int, dtype: DType) -> Run:
+    def single_pe_run(self, request: Request) -> Run:
         """The launch of a team of one PE: copy src to out."""
         kernel = self.backend.kernel(put_bytes, f"{self.name} of one PE")
-        nbytes = count * dtype.item_bytes
+        nbytes = request.count * request.dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
         run = kernel.prepare(blocks, (0, 0, nbytes, 0), (0, 1))
         lock = self.backend.order.lock  # which other calls hold in Order.call
@@ -174,7 +178,7 @@ class Collective:
         """The launch of a checked eager call, which is entered."""
         key = (
             request.count, request.dtype, request.op, request.aligned, request.root, request.reach, request.counts,
-            algorithm, sms,
+            request.row_elems, request.eps_bits, algorithm, sms,
         )  # fmt: skip
         prepared = self._prepared.get(key)
         if prepared is None:
@@ -212,6 +216,9 @@ class Collective:
         parts = f"{self.job.n_pes} x " if self.in_parts else ""
         words = [f"{self.name} of {request.counts or f'{parts}{request.count}'} {request.dtype.name}", request.op]
         words.append("with a residual" if "residual" in self.address_params else "")
+        if request.row_elems:
+            (eps,) = unpack("=d", pack("=q", request.eps_bits))
+            words.append(f"an RMSNorm of rows of {request.row_elems}, eps {eps}")
         words.append(f"root {request.root}" if "root" in self.number_params else "")
         words.append(f"by {row.name}" if row else "")
         words += ["" if sms is None else f"sms={sms}", f"plan {plan}" if plan else ""]
@@ -225,7 +232,7 @@ class Collective:
         op, n_pes = request.op, self.job.n_pes
         nbytes = request.count * request.dtype.item_bytes
         count, dtype = (nbytes, BYTE) if self.moves_bytes else (request.count, request.dtype)
-        limits = self.limits(sms)
+        limits = replace(self.limits(sms), row_elems=request.row_elems)
         row = self.choose(algorithm, self.place, nbytes, dtype.name, op)
         meets = self.runs_alone or (count > 0 and n_pes > 1)
         if meets and (reason := row.no_room(self.place, limits)):
@@ -234,7 +241,7 @@ class Collective:
         if not plan_number:
             self._enter(text)
         if not meets:
-            run = self.single_pe_run(count, dtype) if count else lambda *addresses_and_stream: None
+            run = self.single_pe_run(request) if count else lambda *addresses_and_stream: None
             return Prepared(run, 0, 0, text)
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
         options = self.options(row, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
@@ -252,6 +259,9 @@ class Collective:
             "reach": request.reach,
             "n_elems": count,
             "piece_elems": plan.piece_elems,
+            "share_elems": plan.share_elems,
+            "row_elems": request.row_elems,
+            "eps_bits": request.eps_bits,
             **vars(workspace),
             "buffer_bytes": limits.buffer_bytes,
             "nbytes": nbytes,

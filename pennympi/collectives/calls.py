@@ -16,6 +16,7 @@ from ..annotations import (
     NewArray,
     Number,
     Op,
+    Order,
     Plan,
     PlannedAllReduceAlgorithm,
     ReduceAlgorithm,
@@ -23,7 +24,7 @@ from ..annotations import (
 )
 from ..arrays.dtypes import dtype_of
 from ..arrays.operators import reduction
-from ..selection.selection import Explanation, Selection
+from ..selection.selection import Explanation, Selection, unknown_order
 from . import of_numbers
 from .all_gather import AllGather
 from .all_gatherv import AllGatherv
@@ -32,6 +33,7 @@ from .all_to_allv import AllToAllv
 from .allreduce import AllReduce
 from .base import Collective, CollectiveContext
 from .broadcast import Broadcast
+from .norm import AllReduceNorm, RMSNorm, arguments
 from .reduce import Reduce
 from .reduce_scatter import ReduceScatter
 from .reduce_scatterv import ReduceScatterv
@@ -40,6 +42,7 @@ from .variable_counts import VariableCounts
 
 Given = TypeVar("Given", bound=Array)
 GivenOrNumber = TypeVar("GivenOrNumber", bound=Array | Number)
+Residual = TypeVar("Residual", bound=Array)
 
 # beside AllReduce
 ALL: tuple[type[Collective], ...] = (
@@ -74,10 +77,15 @@ class Collectives(VariableCounts):
         super().__init__(context)
         self._me, self._guard, self._selection = context.job.me, context.guard, selection
         self._backend, self._job = context.backend, context.job
-        self._allreduce, self._allreduce_plus = AllReduce(context, selection), AllReducePlus(context, selection)
+        self._selections = {"any": selection, "canonical": selection.canonical()}
+        self._sums = {
+            order: (AllReduce(context, one), AllReducePlus(context, one)) for order, one in self._selections.items()
+        }
+        self._allreduce_norm = AllReduceNorm(context, selection)
         self._all_gather, self._reduce_scatter = AllGather(context), ReduceScatter(context)
         self._broadcast, self._reduce, self._all_to_all = Broadcast(context), Reduce(context), AllToAll(context)
 
+    @overload
     def allreduce(
         self,
         x: GivenOrNumber | MPI.InPlaceType,
@@ -87,7 +95,37 @@ class Collectives(VariableCounts):
         stream: AnyStream | None = None,
         residual: Array | None = None,
         sms: int | None = None,
-    ) -> GivenOrNumber:
+        order: Order = "any",
+        norm: None = None,
+    ) -> GivenOrNumber: ...
+
+    @overload
+    def allreduce(
+        self,
+        x: Given | MPI.InPlaceType,
+        out: Given | None = None,
+        op: Op = "sum",
+        algorithm: AllReduceAlgorithm = "auto",
+        stream: AnyStream | None = None,
+        *,
+        residual: Residual,
+        sms: int | None = None,
+        order: Order = "any",
+        norm: RMSNorm,
+    ) -> tuple[Given, Residual]: ...
+
+    def allreduce(
+        self,
+        x: Any,
+        out: Any = None,
+        op: Op = "sum",
+        algorithm: AllReduceAlgorithm = "auto",
+        stream: AnyStream | None = None,
+        residual: Array | None = None,
+        sms: int | None = None,
+        order: Order = "any",
+        norm: RMSNorm | None = None,
+    ) -> Any:
         """out = op over all PEs of x, plus residual; returns out (x when out is None: in place).  Collective.
 
         x, out, residual: arrays of the same count and dtype.  Or x is a number of Python or NumPy, of the same type on
@@ -95,19 +133,31 @@ class Collectives(VariableCounts):
         Every PE gets the same bits, but for its own residual, which the same kernel adds before the 16-bit floats
         are rounded (one_shot, one_shot_packets), or in float32 with a second rounding (two_shot, two_shot_packets).
         residual may be out.
+        order: "canonical": an element's bits depend only on the PEs' values of it, which are added in the PEs' order and
+           rounded once: not on the count, its place, the algorithm, or what else the call holds.  Not by every algorithm,
+           nor with a norm
+        norm: an RMSNorm of the rows of the result, in the same kernel (one_shot, one_shot_packets, two_shot_packets).
+              residual, which is required, must be the same on every PE, as it is in tensor-parallel models.  The sum (or
+              mean) plus residual is rounded once and written to residual; out is the norm of what was written, computed
+              in float32, or of float32 in float64, and rounded once.  Returns (out, residual), the same bits everywhere.
+              x, residual, out: (..., row_elems); only x and one of the others may be the same array
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
+        plain, plus = self._sums.get(order) or unknown_order(order)
         try:
-            if residual is None:
-                self._allreduce.call(algorithm, stream, sms, x, out, op)
+            if norm is not None:
+                self._allreduce_norm.call(algorithm, stream, sms, *arguments(x, out, op, residual, norm, order))
+            elif residual is None:
+                plain.call(algorithm, stream, sms, x, out, op)
             else:
-                self._allreduce_plus.call(algorithm, stream, sms, x, out, op, residual)
+                plus.call(algorithm, stream, sms, x, out, op, residual)
         except TypeError:
             if not isinstance(x, of_numbers.NUMBERS):
                 raise
         else:
-            return x if out is None else out  # type: ignore[return-value]
-        return of_numbers.allreduce(self._job, x, op, (out, residual))
+            result = x if out is None else out
+            return result if norm is None else (result, residual)
+        return of_numbers.allreduce(self._job, x, op, (out, residual, norm))
 
     def plan_allreduce(
         self,
@@ -117,26 +167,35 @@ class Collectives(VariableCounts):
         algorithm: PlannedAllReduceAlgorithm = "auto",
         residual: Array | None = None,
         sms: int | None = None,
+        order: Order = "any",
+        norm: RMSNorm | None = None,
     ) -> Plan:
         """A persistent ``allreduce``.  Collective.
 
         Where out is the same symmetric array on every PE, the plan may write the peers' out directly.
         Raises as ``allreduce``.
         """
+        plain, plus = self._sums.get(order) or unknown_order(order)
+        if norm is not None:
+            return self._allreduce_norm.plan(algorithm, sms, *arguments(x, out, op, residual, norm, order))
         if residual is None:
-            return self._allreduce.plan(algorithm, sms, x, out, op)
-        return self._allreduce_plus.plan(algorithm, sms, x, out, op, residual)
+            return plain.plan(algorithm, sms, x, out, op)
+        return plus.plan(algorithm, sms, x, out, op, residual)
 
-    def explain(self, nbytes: int, dtype: DTypeLike = "float32", op: Op = "sum", sms: int | None = None) -> Explanation:
+    def explain(
+        self, nbytes: int, dtype: DTypeLike = "float32", op: Op = "sum", sms: int | None = None, order: Order = "any"
+    ) -> Explanation:
         """What an AllReduce of ``nbytes`` bytes will run and why, its plan, and each algorithm's time in us.
 
-        Not collective.  Raises TypeError (sms), ValueError (nbytes, op, sms, PENNYMPI_ALLREDUCE), Unsupported (dtype).
+        Not collective.
+        Raises TypeError (sms), ValueError (nbytes, op, sms, order, PENNYMPI_ALLREDUCE), Unsupported (dtype).
         """
         self._guard.check_open()
         if nbytes < 0:
             raise ValueError(f"{nbytes} bytes: a size is not negative")
         name, numbers, _ = reduction(op, dtype_of(dtype))
-        return self._selection.explain(int(nbytes), numbers, name, self._allreduce.limits(sms))
+        chosen = self._selections.get(order) or unknown_order(order)
+        return chosen.explain(int(nbytes), numbers, name, self._sums["any"][0].limits(sms))
 
     @overload
     def all_gather(

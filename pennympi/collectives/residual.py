@@ -4,7 +4,6 @@ from typing import Any
 
 from mpi4py.MPI import IN_PLACE
 
-from ..arrays.dtypes import DType
 from ..arrays.span import Span, check_alike, check_apart
 from ..backend import Run
 from ..compile.options import KernelOptions
@@ -46,8 +45,9 @@ class AllReducePlus(AllReduce):
         """As an eager call: no algorithm that writes the peers' ``out`` adds a residual."""
         return algorithm
 
-    def single_pe_run(self, count: int, dtype: DType) -> Run:
+    def single_pe_run(self, request: Request) -> Run:
         """The launch of a team of one PE: out = x + residual."""
+        count, dtype = request.count, request.dtype
         kernel = self.backend.kernel(add_residual, "allreduce of one PE", KernelOptions(reduction=(dtype, "sum")))
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))

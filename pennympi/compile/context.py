@@ -17,18 +17,19 @@ CALL = 5  # host backend: number of the running kernel, for the record
 WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: addresses of the compiled element loops
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
 CLOSE, LAST, PLUS = 13, 14, 15  # host backend: addresses of the loops that add a residual
-PATIENCE = 16  # host backend: polls of a signal before the PE sleeps between them
-SENT = 17  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
-MULTICAST = 18  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
-GAVE_UP = 19  # 0, or POISON (kernels/block.py) once a wait of this PE has given up
-ALIVE = 20  # address of (n_pes,) words about each PE's last sign of life (job/liveness.py); host backend: the words'
+NORM = 16  # host backend: address of the loop that normalises rows
+PATIENCE = 17  # host backend: polls of a signal before the PE sleeps between them
+SENT = 18  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
+MULTICAST = 19  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
+GAVE_UP = 20  # 0, or POISON (kernels/block.py) once a wait of this PE has given up
+ALIVE = 21  # address of (n_pes,) words about each PE's last sign of life (job/liveness.py); host backend: the words'
 # addresses, 0 for a PE of another node; cuda backend: the words of a DeviceLiveness
-OWN_ALIVE = 21  # host backend: address of the number of this process's own words; their addresses follow it
-SHARED = 22  # cuda backend: address of a word that the first wait to give up takes; the number of teams of this process,
+OWN_ALIVE = 22  # host backend: address of the number of this process's own words; their addresses follow it
+SHARED = 23  # cuda backend: address of a word that the first wait to give up takes; the number of teams of this process,
 # and the address of each one's ``ctx``, follow
-NETWORK = 23  # host backend: address of the words of this team's channel to other nodes (host/remote.py), 0: it has none
-SEND, GET, PROGRESS = 24, 25, 26  # host backend: addresses of the compiled functions of that channel, 0 where it has none
-DELTAS = 27
+NETWORK = 24  # host backend: address of the words of this team's channel to other nodes (host/remote.py), 0: it has none
+SEND, GET, PROGRESS = 25, 26, 27  # host backend: addresses of the compiled functions of that channel, 0 where it has none
+DELTAS = 28
 
 UNREACHABLE = -(1 << 62)  # a delta that no address can have
 

@@ -10,12 +10,13 @@ import numba
 import numba_cuda
 from numba import cuda
 
+from ..arrays.dtypes import NORMED
 from ..compile import context as ctx_words
 from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
 from ..compile.cache import made_once
 from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
-from . import combine, lines, multicast, packets, peers, primitives, remote
+from . import combine, lines, multicast, norm, packets, peers, primitives, remote
 from .elements import accessors
 from .elements import bodies as element_bodies
 from .intrinsics import after_previous_kernel
@@ -77,6 +78,9 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
         plain |= element_bodies(*reduction) | {"combine": combine.combine, "plus": combine.plus}
         plain["combine_put"] = combine.combine_put if near else remote.combine_put
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, n_pes)}
+        if reduction[0].name in NORMED:
+            plain["rms_norm"] = norm.rms_norm
+            fixed |= norm.steps(reduction[0])
     if near:
         fixed |= together(n_pes)
         plain["all_to_all_packets"] = packets.all_to_all_packets

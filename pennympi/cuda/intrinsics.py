@@ -131,6 +131,16 @@ def divide_32(typing, x, y):
 
 
 @intrinsic
+def here(typing, x):
+    """The int64 ``x``; what depends on it is computed where this stands, by no compiler before."""
+
+    def code(context, b, signature, args):
+        return _asm(b, _I64, args, "mov.b64 $0, $1;", "=l,l")
+
+    return types.int64(types.int64), code
+
+
+@intrinsic
 def multiply_rounded(typing, x, y):
     """x * y of two floats of one type, by an instruction that is never fused with an addition."""
 

@@ -25,7 +25,7 @@ def split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
     return cgutils.pack_array(b, [b.extract_element(words, ir.Constant(ir.IntType(32), k)) for k in range(n)])
 
 
-class _Vectors:
+class Vectors:
     """The arithmetic of a dtype and op on 16 bytes of elements and their partials, both held as tuples of int64.
 
     width: elements of a vector;  n_words: int64 of its partials
@@ -83,11 +83,11 @@ def _join(b: ir.IRBuilder, words: ir.Value, n: int, element: ir.Type, width: int
 @cache
 def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
     """The instructions that reduce in registers, by the names of their stubs (``stubs.py``)."""
-    vectors = _Vectors(dtype, op)
+    vectors = Vectors(dtype, op)
     return _steps_by_pe(vectors) | _folds(vectors, n_pes)
 
 
-def _steps_by_pe(vectors: _Vectors) -> dict[str, Any]:
+def _steps_by_pe(vectors: Vectors) -> dict[str, Any]:
     """``begin``, ``add``, ``end``, ``end_plus`` and ``plus_pair``: one PE's pair at a time."""
     partials = types.UniTuple(types.int64, vectors.n_words)
 
@@ -131,7 +131,7 @@ def _steps_by_pe(vectors: _Vectors) -> dict[str, Any]:
     return {"begin": begin, "add": add, "end": end, "end_plus": end_plus, "plus_pair": plus_pair}
 
 
-def _folds(vectors: _Vectors, n_pes: int) -> dict[str, Any]:
+def _folds(vectors: Vectors, n_pes: int) -> dict[str, Any]:
     """``fold`` and ``fold_plus``: the pairs of ``n_pes`` PEs at a time."""
     pairs_of_all = types.UniTuple(types.int64, 2 * n_pes)
 
@@ -269,3 +269,32 @@ def poll_pair(typing, address):
         return cgutils.pack_array(b, [b.extract_value(pair, k) for k in (0, 1)])
 
     return PAIR(types.int64), code
+
+
+# By inline PTX where a compiler would make two accesses of 8 bytes of a vector of 16-bit elements.
+
+
+@intrinsic
+def load_16(typing, address):
+    """``load_pair`` in one instruction."""
+
+    def code(context, b, signature, args):
+        kind = ir.FunctionType(ir.LiteralStructType([_I64] * 2), [_I64])
+        asm = ir.InlineAsm(kind, "ld.global.v2.u64 {$0,$1}, [$2];", "=l,=l,l,~{memory}", side_effect=True)
+        pair = b.call(asm, args)
+        return cgutils.pack_array(b, [b.extract_value(pair, k) for k in (0, 1)])
+
+    return PAIR(types.int64), code
+
+
+@intrinsic
+def store_16(typing, address, pair):
+    """``store_pair`` in one instruction."""
+
+    def code(context, b, signature, args):
+        kind = ir.FunctionType(ir.VoidType(), [_I64] * 3)
+        asm = ir.InlineAsm(kind, "st.global.v2.u64 [$0], {$1,$2};", "l,l,l,~{memory}", side_effect=True)
+        b.call(asm, [args[0], *cgutils.unpack_tuple(b, args[1])])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, PAIR), code

@@ -128,7 +128,8 @@ class HostBackend:
         # Constants stay arguments, and a reduction is a call through ``ctx``: one machine code serves all.
         residual = "residual" in parameters(kernel) and "residual" not in options.constants
         many_blocks = options.bounds is not None
-        return HostKernel(self, compiled(kernel, options), name, options.reduction, residual, many_blocks)
+        norm = "eps_bits" in parameters(kernel)
+        return HostKernel(self, compiled(kernel, options), name, options.reduction, residual, norm, many_blocks)
 
     # streams
     def stream(self, priority: str) -> streams.Stream:

@@ -80,11 +80,13 @@ def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me,
 
 
 @body
-def reduce_forward_packets(ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
+def reduce_forward_packets(
+    ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0, added=0
+):
     result = out
     if residual != 0:
         result = slots + me * slot_bytes  # which no peer writes
-    combine_packets(ctx, result, slots, slot_bytes, src, count, epoch, scratch, me, n_pes)
+    combine_packets(ctx, result, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, added)
     nbytes = count * load_word(ctx + 8 * ctx_words.ITEM_BYTES)
     for k in range(1, n_pes):
         send_packets(ctx, reduced + me * slot_bytes, result, nbytes, epoch, (me + k) % n_pes)

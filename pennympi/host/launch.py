@@ -19,7 +19,7 @@ GAVE_UP = ctx_words.GAVE_UP
 class HostKernel:
     """A compiled kernel and what ``ctx`` must hold while it runs.
 
-    residual: its calls pass a residual, which other element loops add
+    residual: its calls pass a residual, which other element loops add;  norm: and normalise rows
     many_blocks: it may be launched with more than one block
     """
 
@@ -30,12 +30,13 @@ class HostKernel:
         name: str,
         reduction: tuple[DType, str] | None,
         residual: bool = False,
+        norm: bool = False,
         many_blocks: bool = False,
     ):
         self._backend, self._compiled = backend, compiled
         words = [zlib.crc32(name.encode())]
         if reduction:
-            words += loop_words(*reduction, residual)
+            words += loop_words(*reduction, residual, norm)
         backend.call_names[words[0]] = name
         self._ctx = memoryview(backend.ctx)  # read faster than an array
         self._words = memoryview(array("q", words)).cast("B")

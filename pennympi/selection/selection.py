@@ -1,15 +1,17 @@
 """Which AllReduce algorithm runs: the named one, else the fastest one as measured, else as the model predicts."""
 
+import copy
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from ..arrays.dtypes import DType, dtype_of
 from ..backend import Backend
 from ..errors import Unsupported
 from ..files import FileError
 from ..job.job import Job
-from ..kernels.algorithm import Algorithm, Limits, Place, Plan
+from ..kernels.algorithm import WITH_THE_SUM, Algorithm, Limits, Place, Plan
 from ..kernels.allreduce import PLANNED, TABLE
 from ..settings import setting
 from ..topology.between_nodes import Link, measure
@@ -78,6 +80,13 @@ class Selection:
 
     def __init__(self, place: Place, limits: Limits, machine: Machine, tuned: Tuned | None, device: str):
         self._place, self._limits, self.machine, self.tuned, self.device = place, limits, machine, tuned, device
+        self._canonical = False
+
+    def canonical(self) -> "Selection":
+        """The same, but only of algorithms that add in the order of the PEs and round once."""
+        other = copy.copy(self)
+        other._canonical = True
+        return other
 
     def choose(
         self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, residual: bool = False
@@ -97,7 +106,7 @@ class Selection:
             raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
         if row is None:
             raise ValueError(f"algorithm {name!r} is unknown: use auto, {', '.join(TABLE)}")
-        reason = self._refusal(row, dtype, op)
+        reason = self._refusal(row, dtype, op, residual)
         if reason:
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         if residual and not row.residual:
@@ -126,8 +135,13 @@ class Selection:
             raise Unsupported(f"{name} can't run here: {reason}" if reason else f"{name} {NEEDS_SHARED_OUT}")
         return row
 
-    def _refusal(self, row: Algorithm, dtype: str, op: str) -> str:
+    def _refusal(self, row: Algorithm, dtype: str, op: str, residual: bool = False) -> str:
         """Why a row cannot run here, or "" if it can."""
+        if self._canonical and not row.canonical:
+            return "order='canonical' needs sums in the order of the PEs"
+        kind = dtype_of(dtype)
+        if self._canonical and residual and kind.acc_bytes != kind.item_bytes and row.residual != WITH_THE_SUM:
+            return f"order='canonical' needs a residual that is {WITH_THE_SUM}"
         return row.refuse(self._place, dtype, op) or row.no_room(self._place, self._limits)
 
     def explain(self, nbytes: int, dtype: DType, op: str, limits: Limits | None = None) -> Explanation:
@@ -154,14 +168,19 @@ class Selection:
 
     def _best(self, nbytes: int, dtype: DType, op: str, residual: bool = False) -> tuple[str, str]:
         """(name, why) of the fastest algorithm that can run, and add a residual if it has to."""
-        able = [row.name for row in TABLE.values() if row.residual or not residual]
+        able = [
+            row.name
+            for row in TABLE.values()
+            if (row.residual or not residual) and not self._refusal(row, dtype.name, op, residual)
+        ]
         measured = {name: us for name, us in self._measured(nbytes, dtype, op).items() if name in able}
         if measured and self.tuned:
             return min(measured, key=lambda name: measured[name]), f"the fastest as measured ({self.tuned.source})"
         modelled = {name: us for name, us in self._modelled(nbytes, dtype, op).items() if name in able}
         if modelled:
             return min(modelled, key=lambda name: modelled[name]), f"the fastest by the cost model of {self.machine.name}"
-        able = [name for name in able if not self._refusal(TABLE[name], dtype.name, op)]
+        if not able:
+            raise Unsupported("no algorithm adds in the order of the PEs here: leave order='canonical' out")
         return able[0], "the first that can run, because none has a formula"
 
     def _measured(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:
@@ -208,3 +227,8 @@ def machine_of(backend: Backend, place: Place, link: Link | None = None) -> Mach
         node = machines.host(max(map(len, place.nodes)) if link else place.n_pes, os.cpu_count() or 1)
         return machines.between_hosts(node, *link) if link else node
     return machines.NVLINK if place.ll128_safe or len(set(place.node_of)) > 1 else machines.PCIE
+
+
+def unknown_order(order: Any) -> NoReturn:
+    """Raises ValueError."""
+    raise ValueError(f"order {order!r} is unknown: use 'any' or 'canonical'")

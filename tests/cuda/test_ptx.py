@@ -27,11 +27,14 @@ from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
 from pennympi.collectives.calls import ALL
+from pennympi.collectives.norm import AllReduceNorm
 from pennympi.compile.bind import annotated_kinds, parameters
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 from pennympi.kernels.algorithm import SWITCH_ADDS, Place
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
+from pennympi.kernels.allreduce_norm import TABLE as NORMED
+from pennympi.kernels.allreduce_norm.alone import add_and_normalise
 from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.kernels.halo.exchange import exchange_halos
 from pennympi.kernels.rma import by_rooms, on_stream
@@ -115,6 +118,40 @@ def test_residual(ptx, algorithm):
     code = ptx(text, f"allreduce ({algorithm})", HOPPER, reduction=(dtype, op), constants=fixed, aligned=True)
     check_messages(code, "packets" in algorithm, f"{algorithm} with a residual")
     assert "fma.rn.f" not in code and "add.rn.f32" in code
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "name", "cc", "aligned"),
+    [
+        ("one_shot_packets", "bfloat16", HOPPER, True),
+        ("one_shot_packets", "float32", AMPERE, False),
+        ("two_shot_packets", "float16", HOPPER, True),
+        ("one_shot", "bfloat16", AMPERE, True),
+    ],
+)
+def test_norm(ptx, algorithm, name, cc, aligned):
+    """Vectors whole, the squares fused by name alone, and two 16-bit results rounded by one instruction."""
+    row, dtype = NORMED[algorithm], DTYPES[name]
+    options = AllReduceNorm.options(row, dtype, "sum", N_PES, aligned)
+    code = ptx(row.kernel, f"allreduce ({algorithm})", cc, **vars(options))
+    check_messages(code, "packets" in algorithm, f"{algorithm} with a norm of {name}")
+    packed, letter = {"float16": ("f16x2", "f32"), "bfloat16": ("bf16x2", "f32"), "float32": ("", "f64")}[name]
+    assert "ld.global.v2.u64" in code and "st.global.v2.u64" in code and f"rsqrt.approx.{letter}" in code
+    assert not packed or f"cvt.rn.{packed}.f32" in code
+    assert f"fma.rn.{letter}" in code and "shfl.sync.down" in code and "shfl.sync.bfly" in code
+
+
+def test_norm_of_one_pe(ptx):
+    options = {"reduction": (DTYPES["bfloat16"], "sum"), "aligned": True}
+    code = ptx(add_and_normalise, "allreduce of one PE", HOPPER, **options)
+    assert ".local" not in code and "cvt.rn.bf16x2.f32" in code and "ld.global.v2.u64" in code
+
+
+def test_norm_beyond_a_pointer(ptx):
+    row = NORMED["one_shot"]
+    options = AllReduceNorm.options(row, DTYPES["float32"], "avg", N_PES, False)
+    code = ptx(row.kernel, "allreduce (one_shot)", HOPPER, True, **vars(options))
+    assert "rsqrt.approx.f64" in code and ACQUIRE in code
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), ALL_OTHERS)

@@ -78,4 +78,4 @@ def test_a_fence_orders_puts_before_signals_to_their_pe(network):
 
 def test_a_fence_says_nothing_to_a_third_pe():
     """Where messages go by MPI between hosts: they are in order for each pair of PEs alone."""
-    assert not all(finds_all(COPIED, 1, f"{SEED}/{k}") for k in range(40))
+    assert not all(finds_all(COPIED, 1, f"{SEED}/{k}") for k in range(400))  # one in six does not

@@ -208,7 +208,7 @@ def test_a_workspace_or_a_plan_that_fails_takes_nothing(team, monkeypatch):
                 monkeypatch.undo()
             assert held() == before
             for _ in range(20):
-                monkeypatch.setattr(small._allreduce, "with_follow_up", fail)
+                monkeypatch.setattr(small._sums["any"][0], "with_follow_up", fail)
                 with pytest.raises(RuntimeError, match="no copy engine"):
                     small.plan_allreduce(x, sms=1)
                 monkeypatch.undo()
@@ -220,7 +220,7 @@ def test_prepared_launches_are_bounded(team):
     x = device(team, np.ones(1300, np.int8))
     for n in range(1, 1300):
         team.allreduce(x[:n], op="max")
-    assert len(team._allreduce._prepared) <= 1024
+    assert len(team._sums["any"][0]._prepared) <= 1024
     assert same(team.allreduce(x[:5]), np.full(5, team.n_pes))
 
 

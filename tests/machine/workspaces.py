@@ -1,5 +1,6 @@
 """A row's workspace, plan and arguments, as ``pennympi/collectives/base.py`` makes them."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -52,7 +53,7 @@ def small_plan(machine: Machine, row: Algorithm, count: int, dtype: str, limits:
     piece = plan.piece_elems
     if rng.random() < 0.8:
         piece = rng.choice([e for e in (VECTOR_ELEMS, 2 * VECTOR_ELEMS, 3 * VECTOR_ELEMS) if e <= piece] or [piece])
-    return Plan(plan.blocks, piece, plan.threads)
+    return replace(plan, piece_elems=piece)
 
 
 def launch(

@@ -1,0 +1,22 @@
+"""The rows of an AllReduce with an RMSNorm: a block sums up whole ones, piece by piece, and normalises them.
+
+The sum plus the residual of this PE goes to the residual's memory, the normalised rows to ``out``, which may be ``src``:
+a block has sent and added up all of its share by then.
+"""
+
+from ..block import rms_norm
+from ..records import Norm, Reduction
+
+
+def share_from(call: Reduction, norm: Norm, start: int) -> Reduction:
+    """The call as if it ended with the share that begins at element ``start``: its last piece ends there."""
+    n_elems = min(start + norm.share_elems, call.n_elems)
+    return Reduction(
+        call.out, call.src, n_elems, call.piece_elems, call.item_bytes, call.acc_bytes, call.residual, call.root
+    )
+
+
+def normalise(ctx: int, share: Reduction, norm: Norm, start: int):
+    """out = the RMSNorm of the totals, in the rows of a share from element ``start`` on."""
+    at, n_elems = start * share.item_bytes, share.n_elems - start
+    rms_norm(ctx, share.out + at, share.residual + at, norm.weight, n_elems, norm.row_elems, norm.eps_bits)

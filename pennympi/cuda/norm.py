@@ -1,0 +1,140 @@
+"""The RMSNorm of whole rows by one block, on a GPU."""
+
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+from numba import cuda
+from numba.cuda import cgutils, types
+from numba.cuda.extending import intrinsic
+
+from ..arrays.dtypes import DType
+from .intrinsics import here
+from .packets import ALL, store_word_at, word_at
+from .primitives import SUMS_OF_WARPS, warp_sum
+from .stubs import ALIGNED, ITEM_BYTES, WIDE, add_squares, normalised, reciprocal_root
+from .words import PAIR, Vectors, load_16, split, store_16
+
+libdevice = cuda.libdevice
+_I32 = ir.IntType(32)
+FUSED = {True: "llvm.nvvm.fma.rn.f", False: "llvm.nvvm.fma.rn.d"}  # whether of float32
+PACKED = {"f": "f16x2", "b": "bf16x2"}  # by kind of a dtype
+
+
+def vector_at(row, i, row_bytes, whole):
+    """The 16 bytes at byte i of a row, zeros behind its end.  whole: rows are 16-byte vectors at multiples of 16"""
+    if i >= row_bytes:
+        return (0, 0)
+    if whole:
+        return load_16(row + i)
+    return (word_at(row, i, row_bytes), word_at(row, i + 8, row_bytes))
+
+
+def put_vector(row, i, row_bytes, whole, pair):
+    """16 bytes to byte i of a row; nothing behind its end."""
+    if i < row_bytes:
+        if whole:
+            store_16(row + i, pair)
+        else:
+            store_word_at(row, i, row_bytes, pair[0])
+            store_word_at(row, i + 8, row_bytes, pair[1])
+
+
+def rms_norm(ctx, out, x, weight, n_elems, row_elems, eps_bits):
+    """All rows whose sums have room are read before the first is written, so that they wait for the barrier once.  Two
+    vectors of a thread are under way at a time."""
+    partial = cuda.shared.array(SUMS_OF_WARPS, WIDE)
+    # Not before the loop of rounds around it, where what is made of them would hold registers and delay the first packet.
+    weight, row_elems, eps_bits, thread = here(weight), here(row_elems), here(eps_bits), here(cuda.threadIdx.x)
+    warps, lane = cuda.blockDim.x // 32, thread & 15
+    row_bytes, end = row_elems * ITEM_BYTES, n_elems * ITEM_BYTES
+    start, next_start, step = thread * 16, (thread + cuda.blockDim.x) * 16, cuda.blockDim.x * 16
+    whole = ALIGNED or ((out | x | weight | row_bytes) & 15) == 0
+    eps, part = WIDE(libdevice.longlong_as_double(eps_bits)), WIDE(1) / WIDE(row_elems)
+    # The weights of a thread's first vectors, for all rows.
+    scale, next_scale = vector_at(weight, start, row_bytes, whole), vector_at(weight, next_start, row_bytes, whole)
+    begin = 0
+    while begin < end:
+        row, sums = begin, 0
+        while row < end and sums + warps <= SUMS_OF_WARPS:
+            one, other = vector_at(x + row, start, row_bytes, whole), vector_at(x + row, next_start, row_bytes, whole)
+            total = add_squares(add_squares(WIDE(0), one), other)
+            i = next_start + step
+            while i < row_bytes:
+                total = add_squares(total, vector_at(x + row, i, row_bytes, whole))
+                i += step
+            total = warp_sum(total)
+            if thread % 32 == 0:
+                partial[sums + thread // 32] = total
+            row += row_bytes
+            sums += warps
+        cuda.syncthreads()
+        stop, row, sums = row, begin, 0
+        while row < stop:
+            total = partial[sums + lane] if lane < warps else WIDE(0)
+            for offset in (8, 4, 2, 1):  # alike in all threads
+                total += cuda.shfl_xor_sync(ALL, total, offset)
+            root = reciprocal_root(total * part + eps)
+            one, other = vector_at(x + row, start, row_bytes, whole), vector_at(x + row, next_start, row_bytes, whole)
+            put_vector(out + row, start, row_bytes, whole, normalised(one, scale, root))
+            put_vector(out + row, next_start, row_bytes, whole, normalised(other, next_scale, root))
+            i = next_start + step
+            while i < row_bytes:
+                one, other = vector_at(x + row, i, row_bytes, whole), vector_at(weight, i, row_bytes, whole)
+                put_vector(out + row, i, row_bytes, whole, normalised(one, other, root))
+                i += step
+            row += row_bytes
+            sums += warps
+        cuda.syncthreads()
+        begin = stop
+
+
+@cache
+def steps(dtype: DType) -> dict[str, Any]:
+    """The instructions of a norm and the type that it is computed in, by the names of their stubs (``stubs.py``)."""
+    vectors, single = Vectors(dtype, "sum"), dtype.item_bytes < 4
+    wide, kind = (types.float32, ir.FloatType()) if single else (types.float64, ir.DoubleType())
+
+    def lanes(b: ir.IRBuilder, pair: ir.Value) -> list[ir.Value]:
+        """A pair of elements one by one, in the wider type."""
+        widened = vectors.widened(b, pair)
+        found = [b.extract_element(widened, ir.Constant(_I32, k)) for k in range(vectors.width)]
+        return found if single else [b.fpext(one, kind) for one in found]
+
+    @intrinsic
+    def add_squares(typing, total, pair):
+        def code(context, b, signature, args):
+            # Fused by name: not where a compiler finds that it may, or the bits would depend on the rest of a kernel.
+            fused = cgutils.get_or_insert_function(b.module, ir.FunctionType(kind, [kind] * 3), FUSED[single])
+            total = args[0]
+            for one in lanes(b, args[1]):
+                total = b.call(fused, [one, one, total])
+            return total
+
+        return wide(wide, PAIR), code
+
+    @intrinsic
+    def normalised(typing, pair, weights, scale):
+        def code(context, b, signature, args):
+            both = zip(lanes(b, args[0]), lanes(b, args[1]), strict=True)
+            return packed(b, [b.fmul(b.fmul(x, args[2]), weight) for x, weight in both])
+
+        return PAIR(PAIR, PAIR, wide), code
+
+    def packed(b: ir.IRBuilder, values: list[ir.Value]) -> ir.Value:
+        """Elements as a pair, each rounded: two at a time by one instruction, as no step of a reduction does, where the
+        bits of a NaN are to be those of a CPU."""
+        if single:
+            asm = ir.InlineAsm(
+                ir.FunctionType(_I32, [kind] * 2), f"cvt.rn.{PACKED[dtype.kind]}.f32 $0, $2, $1;", "=r,f,f"
+            )
+            words = [b.call(asm, two) for two in zip(values[::2], values[1::2], strict=True)]
+        else:
+            words = [b.bitcast(b.fptrunc(one, ir.FloatType()), _I32) for one in values]
+        vector = ir.Constant(ir.VectorType(_I32, 4), ir.Undefined)
+        for k, word in enumerate(words):
+            vector = b.insert_element(vector, word, ir.Constant(_I32, k))
+        return split(b, vector, 2)
+
+    root = libdevice.rsqrtf if single else libdevice.rsqrt
+    return {"WIDE": wide, "add_squares": add_squares, "normalised": normalised, "reciprocal_root": root}

@@ -1,0 +1,117 @@
+"""AllReduce in the canonical order: an element's bits depend on the PEs' values of it alone."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from on_device import device, same, to_numpy, write
+from reductions import N_PES, some
+
+from pennympi import RMSNorm, Unsupported
+from pennympi.arrays.dtypes import TABLE as DTYPES
+from pennympi.kernels.allreduce import PLANNED, TABLE
+
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
+
+CANONICAL = [name for name, row in TABLE.items() if row.canonical]
+FLOATS = [name for name, dtype in DTYPES.items() if dtype.kind in "fb"]
+VALUES = 5003  # of a pool that all arrays take theirs from: a prime, so that no piece of a message is as long
+COUNTS = (1, 2, 7, 64, 255, 1024, 4099, 30_011)
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "algorithms.md"
+
+
+def pool(pe, name):
+    """(VALUES,) values of a PE, of all sizes, so that the order of the additions decides the bits."""
+    rng = np.random.default_rng([pe, 11])
+    return (rng.standard_normal(VALUES) * 10.0 ** rng.integers(-3, 3, VALUES)).astype(DTYPES[name].numpy)
+
+
+def in_order(name, op, residual=None):
+    """(VALUES,) sums of the pool's values: one PE after another, then the residual, rounded once."""
+    dtype = DTYPES[name]
+    partial = np.float32 if dtype.acc_bytes != dtype.item_bytes else dtype.numpy
+    total = pool(0, name).astype(partial)
+    for pe in range(1, N_PES):
+        total = total + pool(pe, name).astype(partial)
+    total = total / np.dtype(partial).type(N_PES) if op == "avg" else total
+    return (total if residual is None else total + residual.astype(partial)).astype(dtype.numpy)
+
+
+def windows(count):
+    """Indices (count,) into the pool, from different places on, and how far from its memory's start each array is."""
+    for turn, offset in ((1, 0), (count, 1)):
+        yield (np.arange(count) + 37 * turn) % VALUES, offset
+
+
+@pytest.mark.parametrize("algorithm", ["auto", *CANONICAL])
+@pytest.mark.parametrize("name", FLOATS if N_PES <= 3 else some(FLOATS, 2))
+def test_bits_of_an_element(team, algorithm, name):
+    dtype, mine = DTYPES[name].numpy, pool(team.me, name)
+    memory = team.zeros(max(COUNTS) + 1, name)
+    for count in COUNTS:
+        for at, offset in windows(count):
+            x = memory[offset : offset + count]
+            for op in ("sum", "avg"):
+                write(x, mine[at])
+                team.allreduce(x, None, op, algorithm, order="canonical")
+                assert same(x, in_order(name, op)[at]), (op, count, offset)
+    big, at = device(team, np.zeros(300_000, dtype)), np.arange(300_000) % VALUES
+    write(big, mine[at])
+    assert same(team.allreduce(big, algorithm=algorithm, order="canonical"), in_order(name, "sum")[at])
+    team.free(memory)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_with_a_residual(team, name):
+    """At every size by the same rule, however the algorithm that runs by itself would round."""
+    mine, rest = pool(team.me, name), pool(N_PES, name)
+    for count in (3, 4099, 200_000):
+        at = np.arange(count) % VALUES
+        x, more = device(team, mine[at]), device(team, rest[at])
+        assert same(team.allreduce(x, residual=more, order="canonical"), in_order(name, "sum", rest)[at]), count
+
+
+@pytest.mark.parametrize("algorithm", ["auto", *(name for name, row in PLANNED.items() if row.canonical)])
+def test_plans(team, algorithm):
+    """Of a symmetric out, which some algorithms write directly."""
+    for count in (7, 4099, 300_000):
+        at = np.arange(count) % VALUES
+        x, out = team.array(pool(team.me, "float32")[at]), team.empty(count, "float32")
+        try:
+            plan = team.plan_allreduce(x, out, algorithm=algorithm, order="canonical")
+        except Unsupported as error:
+            assert algorithm != "auto" and "can't run here" in str(error)
+        else:
+            plan()
+            assert same(out, in_order("float32", "sum")[at]), count
+        team.free(x)
+        team.free(out)
+
+
+def test_the_others_are_refused(team):
+    """By name, with one sentence that says what to do; and at more than two PEs their bits are others."""
+    x = device(team, pool(team.me, "float32"))
+    others = [name for name, row in TABLE.items() if not row.canonical]
+    for name in others:
+        with pytest.raises(Unsupported, match="needs sums in the order of the PEs; use algorithm='auto'"):
+            team.allreduce(x, algorithm=name, order="canonical")
+    with pytest.raises(ValueError, match="order 'fixed' is unknown: use 'any' or 'canonical'"):
+        team.allreduce(x, order="fixed")
+    with pytest.raises(Unsupported, match="leave order out, or call allreduce without norm"):
+        team.allreduce(x, residual=x.copy(), norm=RMSNorm(x.copy()), order="canonical")
+    assert same(x, pool(team.me, "float32"))
+    if N_PES > 2:
+        assert to_numpy(team.allreduce(x, algorithm="ring")).tobytes() != in_order("float32", "sum").tobytes()
+
+
+def test_explain_stays_among_them(team):
+    for nbytes in (64, 1 << 16, 1 << 24):
+        told = team.explain(nbytes, order="canonical")
+        assert TABLE[told.algorithm].canonical and set(told.modelled) <= set(CANONICAL)
+
+
+def test_documented():
+    names = re.search(r'order="canonical"\)`.*?\((.*?)\)', DOCUMENT.read_text(), re.DOTALL)[1]
+    rows = [row.name for row in (*TABLE.values(), *PLANNED.values()) if row.canonical]
+    assert names.replace("\n", " ") == ", ".join(rows)
