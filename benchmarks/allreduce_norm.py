@@ -30,7 +30,7 @@ __device__ unsigned scaled(unsigned x, unsigned w, float s) {
   return rounded(low(x) * s * low(w)) | rounded(high(x) * s * high(w)) << 16;
 }
 __device__ float squares(unsigned x) { return low(x) * low(x) + high(x) * high(x); }
-extern "C" __global__ void norm(uint4* out, const uint4* x, const uint4* weight, int vectors, float eps) {
+extern "C" __global__ void rms_norm(uint4* out, const uint4* x, const uint4* weight, int vectors, float eps) {
   __shared__ float sums[32];
   float sum = 0;
   x += (size_t)blockIdx.x * vectors, out += (size_t)blockIdx.x * vectors;
@@ -64,7 +64,7 @@ def norms(team, out, x, weight):
         return {"numpy": by_numpy}
     import cupy
 
-    kernel, args = cupy.RawKernel(NORM, "norm"), (out, x, weight, np.int32(row // 8), np.float32(EPS))
+    kernel, args = cupy.RawKernel(NORM, "rms_norm"), (out, x, weight, np.int32(row // 8), np.float32(EPS))
     made = {"kernel": lambda stream: kernel((x.shape[0],), (384,), args, stream=stream)}
     try:
         import torch
