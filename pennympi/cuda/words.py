@@ -56,16 +56,21 @@ class Vectors:
         """The vector of partials of a pair of elements."""
         if self._narrow:
             pair = _hidden(b, pair)
-        if self._dtype.kind != "b":
+        if not self._halves:
             return arithmetic.widen(b, self._dtype, _join(b, pair, 2, self._element, self.width), self.width)
-        # One instruction an element; from a vector of 16 bits every other element would take two.
+        # Two at a time from a word of 32 bits: whole vectors of 16 bits take more instructions and registers.
         words = _join(b, pair, 2, _I32, 4)
-        floats = []
-        for k in range(4):
-            word = _lane(b, words, k)
-            for bits in (b.shl(word, ir.Constant(_I32, 16)), b.and_(word, ir.Constant(_I32, 0xFFFF0000))):
-                floats.append(b.bitcast(bits, ir.FloatType()))
-        return vector_of(b, floats)
+        return vector_of(b, [half for k in range(4) for half in self._two(b, _lane(b, words, k))])
+
+    def _two(self, b: ir.IRBuilder, word: ir.Value) -> list[ir.Value]:
+        """The partials of two 16-bit floats."""
+        if self._dtype.kind == "b":
+            bits = b.shl(word, ir.Constant(_I32, 16)), b.and_(word, ir.Constant(_I32, 0xFFFF0000))
+            return [b.bitcast(half, ir.FloatType()) for half in bits]
+        kind = ir.FunctionType(ir.LiteralStructType([ir.FloatType()] * 2), [_I32])
+        code = "{ .reg .b16 low, high; mov.b32 {low, high}, $2; cvt.f32.f16 $0, low; cvt.f32.f16 $1, high; }"
+        both = b.call(ir.InlineAsm(kind, code, "=f,=f,r"), [word])
+        return [b.extract_value(both, k) for k in (0, 1)]
 
     def combined(self, b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
         """op(x, y) of vectors of partials."""
