@@ -154,6 +154,7 @@ class Step:
     name:  of the primitive (``kernels/block.py``), ``CLOSE`` or ``PLUS``
     align: what (elements, partials) are aligned to, in bytes
     space: LLVM address space of the memory
+    whole: a backend's own way to ``read`` and ``write`` a vector of elements, if it has one
     """
 
     name: str
@@ -162,27 +163,40 @@ class Step:
     width: int
     align: tuple[int, int]
     space: int = 0
+    whole: Any = None
+
+
+def _of_partials(step: Step, partials: bool) -> bool:
+    """Whether what lies in memory is wider than elements."""
+    return partials and step.dtype.acc_bytes != step.dtype.item_bytes
+
+
+def _read(b: ir.IRBuilder, step: Step, address: ir.Value, partials: bool) -> ir.Value:
+    """Partials in memory, or those of the elements there."""
+    dtype, width, (item_align, part_align) = step.dtype, step.width, step.align
+    if _of_partials(step, partials):
+        return load(b, address, partial_type(dtype), width, part_align, step.space)
+    if step.whole:
+        return step.whole.read(b, address)
+    return widen(b, dtype, load(b, address, element_type(dtype), width, item_align, step.space), width)
+
+
+def _write(b: ir.IRBuilder, step: Step, address: ir.Value, x: ir.Value, partials: bool) -> None:
+    """Partials to memory, as they are or as elements."""
+    if _of_partials(step, partials):
+        store(b, address, x, step.align[1], step.space)
+    elif step.whole:
+        step.whole.write(b, address, x)
+    else:
+        store(b, address, narrow(b, step.dtype, x, step.width), step.align[0], step.space)
 
 
 def apply(b: ir.IRBuilder, step: Step, dst: ir.Value, part: ir.Value, src: ir.Value, n_pes: ir.Value) -> None:
     """One step at int64 addresses."""
-    name, dtype, op, width, space = step.name, step.dtype, step.op, step.width, step.space
-    item_align, part_align = step.align
-    if name in OF_PARTIALS:
-        x = load(b, src, partial_type(dtype), width, part_align, space)
-    else:
-        x = widen(b, dtype, load(b, src, element_type(dtype), width, item_align, space), width)
-    if name == "widen":
-        store(b, dst, x, part_align, space)
-        return
-    if name == PLUS:
-        y = widen(b, dtype, load(b, part, element_type(dtype), width, item_align, space), width)
-    else:
-        y = load(b, part, partial_type(dtype), width, part_align, space)
-    x = combine(b, dtype, op, y, x)
+    name, dtype, op = step.name, step.dtype, step.op
+    x = _read(b, step, src, name in OF_PARTIALS)
+    if name != "widen":
+        x = combine(b, dtype, op, _read(b, step, part, name != PLUS), x)
     if op == "avg" and name in (*TO_ELEMENTS, CLOSE):
-        x = divide(b, dtype, x, n_pes, width)
-    if name in TO_ELEMENTS:
-        store(b, dst, narrow(b, dtype, x, width), item_align, space)
-    else:
-        store(b, dst, x, part_align, space)
+        x = divide(b, dtype, x, n_pes, step.width)
+    _write(b, step, dst, x, name not in TO_ELEMENTS)

@@ -14,6 +14,7 @@ from ..compile import context as ctx_words
 from ..compile.arithmetic import STEPS, Step, step_bytes
 from .intrinsics import GLOBAL, load_word
 from .stubs import ALIGNED, DST_BYTES, PART_BYTES, SRC_BYTES, WIDTH, elements, shifted, single, wide
+from .words import Vectors
 
 VECTOR_BYTES = 16
 PES = 8 * ctx_words.N_PES
@@ -26,7 +27,8 @@ def accessors(dtype: DType) -> dict[str, Any]:
 
 
 def _step(step: str, dtype: DType, op: str, width: int, align: tuple[int, int]) -> Any:
-    return shared.reduction_step(Step(step, dtype, op, width, align, GLOBAL), intrinsic, types)
+    whole = Vectors(dtype, op) if 1 < width and dtype.item_bytes < 4 else None
+    return shared.reduction_step(Step(step, dtype, op, width, align, GLOBAL, whole), intrinsic, types)
 
 
 def _elements(ctx, dst, part, src, count):

@@ -13,12 +13,11 @@ from .intrinsics import here
 from .packets import ALL, store_word_at, word_at
 from .primitives import SUMS_OF_WARPS, warp_sum
 from .stubs import ALIGNED, ITEM_BYTES, WIDE, add_squares, normalised, reciprocal_root
-from .words import PAIR, Vectors, load_16, split, store_16
+from .words import PAIR, Vectors, load_16, store_16, vector_of
 
 libdevice = cuda.libdevice
 _I32 = ir.IntType(32)
 FUSED = {True: "llvm.nvvm.fma.rn.f", False: "llvm.nvvm.fma.rn.d"}  # whether of float32
-PACKED = {"f": "f16x2", "b": "bf16x2"}  # by kind of a dtype
 
 
 def vector_at(row, i, row_bytes, whole):
@@ -122,19 +121,8 @@ def steps(dtype: DType) -> dict[str, Any]:
         return PAIR(PAIR, PAIR, wide), code
 
     def packed(b: ir.IRBuilder, values: list[ir.Value]) -> ir.Value:
-        """Elements as a pair, each rounded: two at a time by one instruction, as no step of a reduction does, where the
-        bits of a NaN are to be those of a CPU."""
-        if single:
-            asm = ir.InlineAsm(
-                ir.FunctionType(_I32, [kind] * 2), f"cvt.rn.{PACKED[dtype.kind]}.f32 $0, $2, $1;", "=r,f,f"
-            )
-            words = [b.call(asm, two) for two in zip(values[::2], values[1::2], strict=True)]
-        else:
-            words = [b.bitcast(b.fptrunc(one, ir.FloatType()), _I32) for one in values]
-        vector = ir.Constant(ir.VectorType(_I32, 4), ir.Undefined)
-        for k, word in enumerate(words):
-            vector = b.insert_element(vector, word, ir.Constant(_I32, k))
-        return split(b, vector, 2)
+        """Elements as a pair, each rounded."""
+        return vectors.rounded(b, vector_of(b, values if single else [b.fptrunc(one, ir.FloatType()) for one in values]))
 
     root = libdevice.rsqrtf if single else libdevice.rsqrt
     return {"WIDE": wide, "add_squares": add_squares, "normalised": normalised, "reciprocal_root": root}

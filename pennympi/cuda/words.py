@@ -15,8 +15,9 @@ from ..arrays.dtypes import DType
 from ..compile import arithmetic
 from .intrinsics import GLOBAL
 
-_I64 = ir.IntType(64)
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
 PAIR = types.UniTuple(types.int64, 2)
+_PACKED = {"f": "f16x2", "b": "bf16x2"}  # by kind of a dtype of 16-bit floats
 
 
 def split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
@@ -33,9 +34,19 @@ class Vectors:
 
     def __init__(self, dtype: DType, op: str):
         self._dtype, self._op = dtype, op
+        self._halves = dtype.acc_bytes != dtype.item_bytes
+        self._narrow = not self._halves and dtype.item_bytes < 4
         self.width = 16 // dtype.item_bytes
         self.n_words = self.width * dtype.acc_bytes // 8
         self._element, self._partial = arithmetic.element_type(dtype), arithmetic.partial_type(dtype)
+
+    def read(self, b: ir.IRBuilder, address: ir.Value) -> ir.Value:
+        """The vector of partials of 16 aligned bytes of elements."""
+        return self.widened(b, _read_pair(b, address))
+
+    def write(self, b: ir.IRBuilder, address: ir.Value, x: ir.Value) -> None:
+        """What the op has made of partials to 16 aligned bytes of elements."""
+        _write_pair(b, address, self.ended(b, x))
 
     def joined(self, b: ir.IRBuilder, words: ir.Value) -> ir.Value:
         """The vector of partials in a tuple of n_words int64."""
@@ -43,7 +54,23 @@ class Vectors:
 
     def widened(self, b: ir.IRBuilder, pair: ir.Value) -> ir.Value:
         """The vector of partials of a pair of elements."""
-        return arithmetic.widen(b, self._dtype, _join(b, pair, 2, self._element, self.width), self.width)
+        if self._narrow:
+            pair = _hidden(b, pair)
+        if not self._halves:
+            return arithmetic.widen(b, self._dtype, _join(b, pair, 2, self._element, self.width), self.width)
+        # Two at a time from a word of 32 bits: whole vectors of 16 bits take more instructions and registers.
+        words = _join(b, pair, 2, _I32, 4)
+        return vector_of(b, [half for k in range(4) for half in self._two(b, _lane(b, words, k))])
+
+    def _two(self, b: ir.IRBuilder, word: ir.Value) -> list[ir.Value]:
+        """The partials of two 16-bit floats."""
+        if self._dtype.kind == "b":
+            bits = b.shl(word, ir.Constant(_I32, 16)), b.and_(word, ir.Constant(_I32, 0xFFFF0000))
+            return [b.bitcast(half, ir.FloatType()) for half in bits]
+        kind = ir.FunctionType(ir.LiteralStructType([ir.FloatType()] * 2), [_I32])
+        code = "{ .reg .b16 low, high; mov.b32 {low, high}, $2; cvt.f32.f16 $0, low; cvt.f32.f16 $1, high; }"
+        both = b.call(ir.InlineAsm(kind, code, "=f,=f,r"), [word])
+        return [b.extract_value(both, k) for k in (0, 1)]
 
     def combined(self, b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
         """op(x, y) of vectors of partials."""
@@ -54,8 +81,28 @@ class Vectors:
         return arithmetic.divide(b, self._dtype, x, n_pes, self.width) if self._op == "avg" else x
 
     def rounded(self, b: ir.IRBuilder, x: ir.Value) -> ir.Value:
-        """A vector of partials as a pair of elements."""
-        return split(b, arithmetic.narrow(b, self._dtype, x, self.width), 2)
+        """A vector of partials as a pair of elements.  The 16-bit floats two at a time by one instruction: it rounds as
+        ``arithmetic.narrow`` does, and makes every NaN the one that all arithmetic of a GPU makes."""
+        if not self._halves:
+            pair = split(b, arithmetic.narrow(b, self._dtype, x, self.width), 2)
+            return _hidden(b, pair) if self._narrow else pair
+        code = f"cvt.rn.{_PACKED[self._dtype.kind]}.f32 $0, $2, $1;"
+        asm = ir.InlineAsm(ir.FunctionType(_I32, [ir.FloatType()] * 2), code, "=r,f,f")
+        return split(b, vector_of(b, [b.call(asm, [_lane(b, x, k), _lane(b, x, k + 1)]) for k in range(0, 8, 2)]), 2)
+
+    def ended(self, b: ir.IRBuilder, x: ir.Value) -> ir.Value:
+        """``rounded`` of what the op makes.  The least or the greatest bfloat16 is one, and a NaN among them keeps its
+        bits, made quiet."""
+        if self._dtype.kind != "b" or self._op not in ("min", "max"):
+            return self.rounded(b, x)
+        bits = b.bitcast(x, ir.VectorType(_I32, self.width))
+        quiet = b.or_(bits, ir.Constant(bits.type, [0x400000] * self.width))
+        bits = b.select(b.fcmp_unordered("uno", x, x), quiet, bits)
+        words = []
+        for k in range(0, self.width, 2):
+            low, high = b.lshr(_lane(b, bits, k), ir.Constant(_I32, 16)), _lane(b, bits, k + 1)
+            words.append(b.or_(low, b.and_(high, ir.Constant(_I32, 0xFFFF0000))))
+        return split(b, vector_of(b, words), 2)
 
     def plus(self, b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
         """x + y of partials, never fused with a product before it: a CPU does not, and the bits would differ."""
@@ -64,20 +111,40 @@ class Vectors:
         name = "llvm.nvvm.add.rn." + ("f" if isinstance(self._partial, ir.FloatType) else "d")
         kind = ir.FunctionType(self._partial, [self._partial] * 2)
         add = cgutils.get_or_insert_function(b.module, kind, name)
-        result = ir.Constant(ir.VectorType(self._partial, self.width), ir.Undefined)
-        for k in range(self.width):
-            lane = ir.Constant(ir.IntType(32), k)
-            total = b.call(add, [b.extract_element(x, lane), b.extract_element(y, lane)])
-            result = b.insert_element(result, total, lane)
-        return result
+        return vector_of(b, [b.call(add, [_lane(b, x, k), _lane(b, y, k)]) for k in range(self.width)])
+
+
+def vector_of(b: ir.IRBuilder, lanes: list[ir.Value]) -> ir.Value:
+    """Scalars of one type as a vector."""
+    vector = ir.Constant(ir.VectorType(lanes[0].type, len(lanes)), ir.Undefined)
+    for k, lane in enumerate(lanes):
+        vector = b.insert_element(vector, lane, ir.Constant(_I32, k))
+    return vector
+
+
+def _hidden(b: ir.IRBuilder, pair: ir.Value) -> ir.Value:
+    """A pair whose elements the compiler does not see: it would load and store small integers by 4 or 8 bytes."""
+    asm = ir.InlineAsm(ir.FunctionType(_I64, [_I64]), "mov.b64 $0, $1;", "=l,l")
+    return cgutils.pack_array(b, [b.call(asm, [word]) for word in cgutils.unpack_tuple(b, pair)])
+
+
+def _lane(b: ir.IRBuilder, vector: ir.Value, k: int) -> ir.Value:
+    return b.extract_element(vector, ir.Constant(_I32, k))
 
 
 def _join(b: ir.IRBuilder, words: ir.Value, n: int, element: ir.Type, width: int) -> ir.Value:
     """A tuple of n int64 as a vector of elements."""
-    vector = ir.Constant(ir.VectorType(_I64, n), ir.Undefined)
-    for k in range(n):
-        vector = b.insert_element(vector, cgutils.unpack_tuple(b, words)[k], ir.Constant(ir.IntType(32), k))
-    return b.bitcast(vector, ir.VectorType(element, width))
+    return b.bitcast(vector_of(b, cgutils.unpack_tuple(b, words)[:n]), ir.VectorType(element, width))
+
+
+def _read_pair(b: ir.IRBuilder, address: ir.Value) -> ir.Value:
+    vector = b.load(b.inttoptr(address, ir.PointerType(ir.VectorType(_I64, 2), GLOBAL)), align=16)
+    return split(b, vector, 2)
+
+
+def _write_pair(b: ir.IRBuilder, address: ir.Value, pair: ir.Value) -> None:
+    vector = vector_of(b, cgutils.unpack_tuple(b, pair))
+    b.store(vector, b.inttoptr(address, ir.PointerType(vector.type, GLOBAL)), align=16)
 
 
 @cache
@@ -109,7 +176,7 @@ def _steps_by_pe(vectors: Vectors) -> dict[str, Any]:
     @intrinsic
     def end(typing, part, n_pes):
         def code(context, b, signature, args):
-            return vectors.rounded(b, vectors.divided(b, vectors.joined(b, args[0]), args[1]))
+            return vectors.ended(b, vectors.divided(b, vectors.joined(b, args[0]), args[1]))
 
         return PAIR(partials, types.int64), code
 
@@ -152,7 +219,7 @@ def _folds(vectors: Vectors, n_pes: int) -> dict[str, Any]:
     @intrinsic
     def fold(typing, pairs, own, me):
         def code(context, b, signature, args):
-            return vectors.rounded(b, folded(b, *args))
+            return vectors.ended(b, folded(b, *args))
 
         return PAIR(pairs_of_all, PAIR, types.int64), code
 
@@ -224,9 +291,7 @@ def load_pair(typing, address):
     """16 aligned bytes as two int64."""
 
     def code(context, b, signature, args):
-        pointer = b.inttoptr(args[0], ir.PointerType(ir.VectorType(_I64, 2), GLOBAL))
-        vector = b.load(pointer, align=16)
-        return cgutils.pack_array(b, [b.extract_element(vector, ir.Constant(ir.IntType(32), k)) for k in (0, 1)])
+        return _read_pair(b, args[0])
 
     return PAIR(types.int64), code
 
@@ -236,10 +301,7 @@ def store_pair(typing, address, pair):
     """Two int64 to 16 aligned bytes."""
 
     def code(context, b, signature, args):
-        vector = ir.Constant(ir.VectorType(_I64, 2), ir.Undefined)
-        for k, word in enumerate(cgutils.unpack_tuple(b, args[1])):
-            vector = b.insert_element(vector, word, ir.Constant(ir.IntType(32), k))
-        b.store(vector, b.inttoptr(args[0], ir.PointerType(vector.type, GLOBAL)), align=16)
+        _write_pair(b, *args)
         return context.get_dummy_value()
 
     return types.void(types.int64, PAIR), code

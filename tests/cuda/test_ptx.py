@@ -32,6 +32,7 @@ from pennympi.compile.bind import annotated_kinds, parameters
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 from pennympi.kernels.algorithm import SWITCH_ADDS, Place
+from pennympi.kernels.allreduce import PLANNED
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
 from pennympi.kernels.allreduce_norm import TABLE as NORMED
 from pennympi.kernels.allreduce_norm.alone import add_and_normalise
@@ -61,6 +62,7 @@ def kernels():
 
 KERNELS = list(kernels())
 VECTOR = {"load": re.compile(r"\bld\.global(\.nc)?\.v[24]\."), "store": re.compile(r"\bst\.global\.v[24]\.")}
+ACCESS = re.compile(r"\b(?:ld|st)\.global(?:\.nc)?\.v([24])\.[a-z]+(\d+)")
 ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 
 
@@ -139,6 +141,38 @@ def test_norm(ptx, algorithm, name, cc, aligned):
     assert "ld.global.v2.u64" in code and "st.global.v2.u64" in code and f"rsqrt.approx.{letter}" in code
     assert not packed or f"cvt.rn.{packed}.f32" in code
     assert f"fma.rn.{letter}" in code and "shfl.sync.down" in code and "shfl.sync.bfly" in code
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "name", "op", "cc"),
+    [
+        ("two_shot", "bfloat16", "sum", HOPPER),
+        ("two_shot", "float16", "sum", HOPPER),
+        ("two_shot_direct", "bfloat16", "avg", AMPERE),
+        ("one_shot", "bfloat16", "max", HOPPER),
+        ("two_shot_packets", "bfloat16", "sum", AMPERE),
+        ("one_shot_packets", "float16", "sum", HOPPER),
+        ("ring", "bfloat16", "sum", HOPPER),
+        ("one_shot", "int8", "sum", HOPPER),
+    ],
+)
+def test_small_elements(ptx, algorithm, name, op, cc):
+    """As many bytes in an access as of float32, and two results rounded by one instruction, not by integers."""
+    text, dtype = {**ALGORITHMS, **PLANNED}[algorithm].kernel, DTYPES[name]
+    fixed = constants(text, dtype, 2)
+    code = ptx(text, f"allreduce ({algorithm})", cc, reduction=(dtype, op), constants=fixed, aligned=True)
+    assert "packets" in algorithm or len(ACCESS.findall(code)) >= 4
+    assert {int(lanes) * int(bits) for lanes, bits in ACCESS.findall(code)} <= {128}, "a vector in parts"
+    packed = {"bfloat16": "cvt.rn.bf16x2.f32", "float16": "cvt.rn.f16x2.f32"}.get(name, "no float")
+    assert (packed in code) == (name == "float16" or (name == "bfloat16" and op != "max"))
+    assert algorithm == "ring" or "32767" not in code, "rounded by integers"  # a ring's last elements are
+    if algorithm == "two_shot":  # at 2 PEs float32 needs 80, and a kernel of more is compiled again, for 64
+        assert registers(backend._assembled(code, cc)) <= 80
+
+
+def registers(cubin):
+    """Of a thread: EIATTR_REGCOUNT."""
+    return int.from_bytes(re.search(rb"\x04\x2f\x08\x00.{4}(.{4})", cubin, re.DOTALL)[1], "little")
 
 
 def test_norm_of_one_pe(ptx):
