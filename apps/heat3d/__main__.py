@@ -16,56 +16,17 @@ import time
 import numpy as np
 
 import pennympi
-from pennympi.kernels.block import block, lanes, load, real, store
 
-STEPS, BY_ROWS, BY_COLUMNS = 10, (4, 256), (8, 4)  # of a CUDA graph, an even number; planes and rows of a block's tile
+from .kernels import compute, kernels_for
 
-
-def stepped(before, after, above, below, left, right, here):  # a point's new value, from the six beside it and itself
-    return real(0.125) * ((((before + after) + (above + below)) + (left + right)) + (here + here))
-
-
-def four(old, at, row):  # points of four rows
-    return load(old, at), load(old, at + row), load(old, at + 2 * row), load(old, at + 3 * row)
-
-
-def step_by_rows(ctx, new, old, x0, y0, z0, x1, y1, z1, plane, row, planes, down):  # points x0..x1-1, y0..y1-1, z0..z1-1
-    x, y = x0 + block() // down * planes, y0 + block() % down * 256  # plane, row: elements to the next point in x, in y
-    for z in range(z0, z1, 128):
-        for j in lanes(y, min(y + 256, y1)):
-            for i in range(x, min(x + planes, x1)):
-                for at in range(i * plane + j * row + z, i * plane + j * row + min(z + 128, z1)):
-                    x_and_y = load(old, at - plane), load(old, at + plane), load(old, at - row), load(old, at + row)
-                    store(new, at, stepped(*x_and_y, load(old, at - 1), load(old, at + 1), load(old, at)))
-
-
-def step_by_columns(ctx, new, old, x0, y0, z0, x1, y1, z1, plane, row, planes, down):
-    x, y = min(x0 + block() // down * planes, x1 - planes), min(y0 + block() % down * 4, y1 - 4)  # some points twice
-    for k in lanes(z0, z1):  # neighbouring threads read neighbouring addresses
-        at, end = x * plane + y * row + k, (x + planes) * plane + y * row + k
-        before, here = four(old, at - plane, row), four(old, at, row)
-        while at < end:  # all loads of four points come before their first store, to be under way at the same time
-            after, left, right = four(old, at + plane, row), four(old, at - 1, row), four(old, at + 1, row)
-            sides = load(old, at - row), *here, load(old, at + 4 * row)
-            for r in range(4):
-                store(new, at + r * row, stepped(before[r], after[r], sides[r], sides[r + 2], left[r], right[r], here[r]))
-            before, here, at = here, after, at + plane
-
-
-def compute(team, kernels, new, old, first, stop, stream):  # points first..stop-1 of new from old, both (grid.local)
-    n, (_, ly, lz) = [high - low for low, high in zip(first, stop, strict=True)], old.shape
-    by_columns = team.backend == "cuda" and max(n[:2]) >= 4 and n[2] >= 16
-    x, y = (1, 0) if by_columns and n[1] < 4 else (0, 1)  # a sum is the same with x and y exchanged
-    planes, down = min(n[x], (BY_ROWS, BY_COLUMNS)[by_columns][0]), -(-n[y] // (BY_ROWS, BY_COLUMNS)[by_columns][1])
-    box = (first[x], first[y], first[2], stop[x], stop[y], stop[2], (ly * lz, lz)[x], (ly * lz, lz)[y])
-    kernels[by_columns](-(-n[x] // planes) * down, new, old, *box, planes, down, stream=stream)
+STEPS = 10  # of a CUDA graph, an even number
 
 
 def solver(team, grid, start, done=0, overlap=True):
     """A function that goes on to step n > done and returns the field (grid.local).  start: (grid.own).  Collective."""
     fields = [grid.zeros(start.dtype) for _ in range(2)]  # whose halo beyond the cube stays 0
-    kernels = [team.kernel(one, start.dtype) for one in (step_by_rows, step_by_columns)]
-    exchanges, stream, on_gpu = [grid.plan_exchange(u) for u in fields], team.stream(), team.backend == "cuda"
+    kernels, exchanges = kernels_for(team, fields[0]), [grid.plan_exchange(u) for u in fields]
+    stream, on_gpu = team.stream(), team.backend == "cuda"
 
     def step(k):  # enqueues step k, from field k % 2 to the other, and its exchange
         old, new, exchange = fields[k % 2], fields[(k + 1) % 2], exchanges[(k + 1) % 2]

@@ -13,7 +13,8 @@ import time
 
 import pennympi
 
-from .__main__ import compute, eigenmode, step_by_columns, step_by_rows
+from .__main__ import eigenmode
+from .kernels import compute, kernels_for
 
 NITER = 2000
 
@@ -24,8 +25,8 @@ def solve(team, grid, start, niter):
     Returns the field (grid.local), and the seconds that this PE's steps took.
     """
     fields, width = [grid.zeros(start.dtype) for _ in range(2)], min(grid.halo)
-    kernels = [team.kernel(one, start.dtype) for one in (step_by_rows, step_by_columns)]
-    exchanges, stream = [grid.plan_exchange(u, corners=True) for u in fields], team.stream()
+    kernels, stream = kernels_for(team, fields[0]), team.stream()
+    exchanges = [grid.plan_exchange(u, corners=True) for u in fields]
     inner = [[grid.neighbour(axis + sign) is not None for axis in "xyz"] for sign in "-+"]  # sides inside of the cube
 
     def step(k, around):  # step k, also of the points up to ``around`` away, where there are any

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,21 +12,29 @@ import numpy as np
 import pytest
 from launch import launch
 from mpi4py import MPI
-from on_device import device
+from on_device import device, same
 from settled import settled
 
 from apps.heat3d import __main__ as heat3d
-from apps.heat3d import blocked
+from apps.heat3d import blocked, kernels
 from pennympi.host.streams import Stream
 
 N_PES = MPI.COMM_WORLD.size
-SOURCE = Path(heat3d.__file__).read_text()
+SOURCES = [Path(one.__file__).read_text() for one in (heat3d, kernels)]
 CASES = [  # shape, dims, dtype
     ((5, 6, 7 * N_PES), None, "float64"),
     ((4 * N_PES + 1, 9, 33), (0, 1, 1), "float32"),
     ((3, N_PES, 40), (1, 0, 1), "float64"),  # a row for each PE
     ((9, 300, 2 * N_PES), (1, 1, 0), "float32"),  # sides of one column
     ((10 * N_PES, 19, 270), None, "float32"),
+]
+BOXES = [(4, 5, 4), (6, 9, 7), (5, 8, 18), (7, 6, 19), (6, 7, 20), (5, 5, 21), (10, 40, 66), (6, 33, 65)]  # with halos
+SHAPES = [  # shape, dims
+    ((4 * N_PES, 11, 30), None),
+    ((9, 7 * N_PES, 16), (1, 0, 1)),
+    ((3, 3 * N_PES, 17), (1, 0, 1)),
+    ((6 * N_PES, 40, 65), (0, 1, 1)),
+    ((5, 6, 19 * N_PES), (1, 1, 0)),
 ]
 mpi = pytest.mark.mpi
 alone = pytest.mark.skipif(N_PES > 1, reason="one process is enough")
@@ -55,8 +64,8 @@ def check(team, grid, dtype, steps, using=None, overlap=True):
     advance = heat3d.solver(*(using or (team, grid)), mine, overlap=overlap)
     for n in steps:
         found = grid.gather(advance(n))
-        same = found is None or found.tobytes() == reference(points, n).tobytes()
-        assert all(team.gather(same)), (grid, n)
+        alike = found is None or found.tobytes() == reference(points, n).tobytes()
+        assert all(team.gather(alike)), (grid, n)
 
 
 @mpi
@@ -64,19 +73,6 @@ def check(team, grid, dtype, steps, using=None, overlap=True):
 @pytest.mark.parametrize(("shape", "dims", "dtype"), CASES)
 def test_the_field_is_numpys(team, shape, dims, dtype, overlap):
     check(team, team.grid(shape, dims), dtype, (1, 6, 27), overlap=overlap)
-
-
-@mpi
-@pytest.mark.parametrize("halo", [1, 2, 3])
-def test_several_steps_of_an_exchange(team, halo):
-    for shape in ((halo * N_PES, 9, 20), (8, 11, halo * N_PES + 1)):
-        grid = team.grid(shape, halo=halo)
-        points = start_of(shape, "float64")
-        mine = device(team, points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))])
-        for n in (1, 12, 13):
-            found = grid.gather(blocked.solve(team, grid, mine, n)[0])
-            same = found is None or found.tobytes() == reference(points, n).tobytes()
-            assert all(team.gather(same)), (grid, n)
 
 
 class Calls:
@@ -124,11 +120,53 @@ def test_a_graph_on_the_tiles_of_a_gpu(team, overlap):
     """Ten steps a launch; and the kernel that a GPU runs gives the same bits, also for sides of few planes or rows."""
     if team.backend == "cuda":
         pytest.skip("the other tests run graphs there")
-    for shape, dims in (((4 * N_PES, 11, 30), None), ((9, 7 * N_PES, 16), (1, 0, 1)), ((3, 3 * N_PES, 17), (1, 0, 1))):
+    for shape, dims in SHAPES:
         calls = SimpleNamespace(captured=None, launches=0)
         grid = team.grid(shape, dims)
         check(team, grid, "float32", (7, 31, 64), (Calls(team, calls), Calls(grid, calls)), overlap)
         assert calls.launches == 5, "steps 8 to 28, 32 to 62"
+
+
+@mpi
+@pytest.mark.parametrize("halo", [1, 2, 3])
+def test_several_steps_of_an_exchange(team, halo):
+    for shape in ((halo * N_PES, 9, 20), (8, 11, halo * N_PES + 1)):
+        grid = team.grid(shape, halo=halo)
+        points = start_of(shape, "float64")
+        mine = device(team, points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))])
+        for n, using in ((1, team), (12, team), (13, team), (7, Calls(team))):  # with the kernel of GPUs on CPUs too
+            found = grid.gather(blocked.solve(using, grid, mine, n)[0])
+            alike = found is None or found.tobytes() == reference(points, n).tobytes()
+            assert all(team.gather(alike)), (grid, n)
+
+
+@mpi
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", BOXES)
+def test_a_box_of_any_place(team, shape, dtype):
+    """The points of a box, of any rows, and no others: by the kernel that a GPU runs."""
+    points = start_of(shape, dtype)
+    old, new = team.zeros(shape, dtype), team.zeros(shape, dtype)
+    old[...] = device(team, points)
+    launched, stream = kernels.kernels_for(team, old), team.stream()
+    stepped = reference(points, 1)
+    firsts = [(h, h, h) for h in (1, 2, 3)] + [(1, 2, 1), (2, 1, 3), (1, 3, 2)]
+    lasts = [(1, 1, 1), (2, 2, 2), (3, 1, 1), (1, 2, 3)]
+    boxes = [(f, tuple(n - b for n, b in zip(shape, last, strict=True))) for f in firsts for last in lasts]
+    boxes += [((1, 1, 1), (2, shape[1] - 1, shape[2] - 1)), ((1, 1, 1), (shape[0] - 1, 2, shape[2] - 1))]
+    for first, stop in boxes:
+        if any(low >= high for low, high in zip(first, stop, strict=True)):
+            continue
+        new[...] = -1
+        team.synchronize()
+        kernels.compute(SimpleNamespace(backend="cuda"), launched, new, old, first, stop, stream)
+        team.synchronize(stream)
+        inside = tuple(slice(low, high) for low, high in zip(first, stop, strict=True))
+        wanted = np.full_like(points, -1)
+        wanted[inside] = stepped[inside]
+        assert same(new, wanted), (first, stop)
+    team.free(old)
+    team.free(new)
 
 
 @mpi
@@ -190,18 +228,28 @@ def test_wrong_options():
 
 @alone
 def test_short_and_of_public_names():
-    assert len(SOURCE.splitlines()) <= 150
-    tree = ast.parse(SOURCE)
-    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert modules == {"argparse", "math", "matplotlib", "numpy", "pennympi", "pennympi.kernels.block", "time"}
-    assert not [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")]
+    assert sum(len(source.splitlines()) for source in SOURCES) <= 200, "what README.md says"
+    trees = [ast.parse(source) for source in SOURCES]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    public = {"argparse", "math", "matplotlib", "numpy", "pennympi", "pennympi.kernels.block", "time"}
+    assert modules == public | {"kernels"}
+    assert not [node.attr for node in nodes if isinstance(node, ast.Attribute) and node.attr.startswith("_")]
 
 
 @alone
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_kernel_on_a_gpu(monkeypatch, dtype):
-    """Of four points that a thread computes at once, 14 loads come before the first store; no local memory."""
+@pytest.mark.parametrize(
+    ("dtype", "row", "accesses"),
+    [
+        ("float32", 514, {"ld.v4": 3, "ld.v2": 4, "ld": 2, "st.v4": 1, "st": 4}),
+        ("float32", 516, {"ld.v4": 5, "ld": 2, "st.v4": 1, "st": 4}),
+        ("float32", 513, {"ld": 22, "st": 8}),
+        ("float64", 514, {"ld.v2": 10, "ld": 2, "st.v2": 2, "st": 4}),
+    ],
+)
+def test_the_kernel_on_a_gpu(monkeypatch, dtype, row, accesses):
+    """Loads of 16 bytes, and for the y neighbours of as many as their rows allow, before the stores; no local memory."""
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
     from numba.cuda import dispatcher
 
@@ -210,9 +258,10 @@ def test_the_kernel_on_a_gpu(monkeypatch, dtype):
     from pennympi.cuda import compile as backend
 
     monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=(9, 0)))
-    options = KernelOptions(elements=TABLE[dtype])
-    function, signature = backend.entry(heat3d.step_by_columns, "step_by_columns", options, backend.Target((9, 0)))
+    kernel, options = kernels.by_fours(row * row, row, TABLE[dtype].item_bytes), KernelOptions(elements=TABLE[dtype])
+    function, signature = backend.entry(kernel, "step_by_fours", options, backend.Target((9, 0)))
     code = backend.ptx(function, signature, (9, 0))
-    accesses = "".join(kind[0] for kind in re.findall(r"(ld|st)\.global\.f\d\d", code))
-    assert re.search("l{14}s{4}", accesses), accesses
+    found = [kind + width for kind, width in re.findall(r"(ld|st)\.global(\.v\d)?\.f\d\d", code)]
+    assert Counter(found) == accesses
+    assert "st ld" not in " ".join(one[:2] for one in found)
     assert ".local" not in code
