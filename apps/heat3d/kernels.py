@@ -12,7 +12,7 @@ import math
 
 from pennympi.kernels.block import block, lanes, load, real, store
 
-PLANES, THREADS, RESIDENT = 4, 256, {4: 6, 8: 4}  # of a block; blocks on a multiprocessor, by the size of an element
+PLANES, THREADS = 8, 256  # of a block
 
 
 def stepped(before, after, above, below, left, right, here):  # a point's new value, from the six beside it and itself
@@ -73,7 +73,7 @@ def by_fours(plane, row, item):
 def kernels_for(team, u):
     """What ``compute`` launches for fields like u (grid.local)."""
     fours = by_fours(u.shape[1] * u.shape[2], u.shape[2], u.itemsize)
-    return team.kernel(step_by_rows, u.dtype), team.kernel(fours, u.dtype, THREADS, RESIDENT[u.itemsize])
+    return team.kernel(step_by_rows, u.dtype), team.kernel(fours, u.dtype, THREADS)
 
 
 def compute(team, kernels, new, old, first, stop, stream):
