@@ -16,9 +16,9 @@ def table(head, lines):
     return "\n".join("| " + " | ".join(map(str, cells)) + " |" for cells in (head, ["---"] * len(head), *lines))
 
 
-def where(data, path, pes="2"):
-    """The end of a caption: machine, libraries, date, and the raw results."""
-    facts = data[pes]["facts"]
+def where(data, path):
+    """The end of a caption: machine, libraries, date of the run on the most PEs, and the raw results."""
+    facts = data[max(data)]["facts"]
     named = [f"{key} {facts[key]}" for key in ("NCCL", "NVSHMEM", "CUDA driver") if key in facts]
     raw = f"[raw](../../benchmarks/results/{path.name})"
     return f"{facts['device']}, {', '.join([*named, facts['mpi']])}, {facts['date']}; {raw}"
@@ -93,7 +93,7 @@ def grids(path):
     parts = ["![Six faces on two GPUs: us, beside NCCL and MPI](../plots/halos.svg)"] if faces else []
     less = (
         ""
-        if grids_targets.copy_rate(data)
+        if grids_targets.copy_rate(data) or "2" not in data
         else ". No copy to the other GPU was timed there: floors are without the bytes"
     )
     parts += [f"Targets and floors, two PEs unless it says one ({said}){less}:", table(*grids_targets.of_grids(data))]

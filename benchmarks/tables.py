@@ -200,7 +200,7 @@ def documents():
     between = sorted(folder.glob("hosts-*.json"))
     expected = sorted(folder.glob("predicted-*.json"))
     faces = sorted(folder.glob("halo-*.json"))
-    on_gpus = sorted(folder.glob("grids-*.json"))
+    on_gpus = sorted(folder.glob("grids-*.json"), reverse=True)  # of most GPUs first
     others = [*solved, *ordered, *compared, *costs, *between, *expected, *faces, *on_gpus]
     others += folder.glob("reliability*.json")  # of tools/scorecard.py
     results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in others]
