@@ -84,7 +84,8 @@ def give(ctx, place: Meeting, epoch):
     out = words_at(place, (3 + (epoch & 1)) * place.n_sums)
     slot = words_at(place, PARTS * place.n_sums) + 2 * place.n_pes * WORD_BYTES + at * nbytes
     word = words_at(place, PARTS * place.n_sums) + at * WORD_BYTES
-    copy(out, words_at(place, 0), nbytes)
+    if place.n_pes > 1:
+        copy(out, words_at(place, 0), nbytes)
     for k in range(1, place.n_pes):
         put_signal(ctx, slot, out, nbytes, word, epoch, (place.me + k) % place.n_pes)
 

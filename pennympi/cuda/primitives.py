@@ -141,9 +141,9 @@ def add_block_sums(base, x):
         total = 0.0
         for warp in range(warps):
             total += partial[thread * warps + warp]
-        if total == total:
+        if total == total and total != 0.0:  # most bins of a sum hold nothing, and all blocks add to one cache line
             add_int64(base + WORD * thread, int(total))
-        elif thread == 0:
+        elif total != total and thread == 0:
             add_int64(base + WORD * len(x), 1)
 
 
