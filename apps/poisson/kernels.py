@@ -8,6 +8,7 @@ A product that a sum takes is one of ``product``, which no compiler fuses with t
 thing have the same bits, and a GPU is expected to have a CPU's.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 from pennympi.kernels.block import alone, block, blocks, lanes, load, product, real, store
@@ -150,6 +151,7 @@ def advance_box(part: Part, s: Solution, alpha, stride: Stride, box: Box, thread
     return bins
 
 
+@cache
 def turn_of(stride: Stride):
     """``turn`` for fields of these strides."""
 
@@ -162,6 +164,7 @@ def turn_of(stride: Stride):
     return turn
 
 
+@cache
 def advance_of(stride: Stride):
     """``advance`` for fields of these strides."""
 

@@ -5,6 +5,7 @@ into its neighbours' halos between the two.  By the first meeting all blocks of 
 iteration before; and who has come from the second one sees what was put before it.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 from pennympi.kernels.block import block, copy, fence, lanes, load, put, store, sync
@@ -25,6 +26,7 @@ from .points import quotient
 from .records import PAP, RR, SLOT_BYTES, Box, Directions, Faces, Loop, Part, Solution, Stride, Tiles
 
 
+@cache
 def iterate_of(stride: Stride):
     """``iterate`` for fields of these strides."""
 

@@ -10,7 +10,7 @@ from ..fields import Fields
 from ..kernels import advance_of, inner, residual, turn_of
 from ..preconditioners import TABLE
 from ..problem import Problem
-from ..records import PAP, RR, RZ, Directions, Part, Scalars, Solution, Tiles
+from ..records import PAP, RR, RZ, Directions, Part, Scalars, Solution, Stride, Tiles
 from ..sums import NOW, Sums, floats
 from ..tiles import by_pairs, by_rows, stride_of
 
@@ -33,7 +33,9 @@ class Steps:
         self.sums, self.stream = Sums(team, problem.check), team.stream()
         self._kernels: list[Any] = []
         self.tiles = self.cut(self.fields.part, RESIDENT)
-        self.stride = stride_of(self.fields.part, problem.item_bytes)
+        self.stride = Stride(*(problem.item_bytes,) * 3)  # a CPU's thread takes no pairs: one kernel for all parts
+        if team.backend == "cuda":
+            self.stride = stride_of(self.fields.part, problem.item_bytes)
         self._inner, self._residual = map(self.kernel, (inner, residual))
         self._turn, self._advance = (
             self.kernel(one(self.stride), TILE_THREADS, RESIDENT) for one in (turn_of, advance_of)
