@@ -5,6 +5,7 @@ into its neighbours' halos between the two.  By the first meeting all blocks of 
 iteration before; and who has come from the second one sees what was put before it.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 from pennympi.kernels.block import block, copy, fence, lanes, load, put, store, sync
@@ -20,35 +21,42 @@ from pennympi.kernels.in_kernel import (
     words_at,
 )
 
-from .kernels import advance_box, box_at, lane, quotient, ratio, share, turn_tiles
-from .records import PAP, RR, SLOT_BYTES, Box, Directions, Faces, Loop, Part, Solution, Tiles
+from .kernels import advance_box, box_at, lane, ratio, share, turn_tiles
+from .points import quotient
+from .records import PAP, RR, SLOT_BYTES, Box, Directions, Faces, Loop, Part, Solution, Stride, Tiles
 
 
-def iterate(ctx, part: Part, loop: Loop, faces: Faces, place: Meeting, tiles: Tiles):
-    """loop.iterations iterations.  All blocks run at the same time; on a CPU there is one."""
-    epoch, words, sums, slot = last_meeting(place), words_at(place, 0), sums_at(place, 0), loop.sums
-    before, now = read_sum(slot - SLOT_BYTES + RR), read_sum(slot + RR)
-    new, old, thread = loop.odd, loop.even, lane()
-    for _ in range(loop.iterations):
-        beta = ratio(now, before)
-        for start in range(0, tiles.number, tiles.chunk):
-            add_to_words(words, turn_tiles(part, Directions(new, old, loop.r), loop.weight, beta, tiles, start))
-        meet(ctx, place, epoch + 1)
-        alpha = ratio(loop.weight * now, read_sum(sums))
-        keep(slot + PAP, sums)
-        for start in range(0, tiles.number, tiles.chunk):
-            bins = no_bins()
-            for k in share(tiles, start):
-                box = box_at(part, tiles, k)
-                bins = advance_box(part, Solution(loop.u, loop.r, new), alpha, tiles, box, thread, bins)
-                put_faces(ctx, part, faces, loop.r, box)
-            add_to_words(words, bins)
-        fence(ctx)
-        meet(ctx, place, epoch + 2)
-        before, now = now, read_sum(sums)
-        epoch, slot = epoch + 2, slot + SLOT_BYTES
-        keep(slot + RR, sums)
-        new, old = old, new
+@cache
+def iterate_of(stride: Stride):
+    """``iterate`` for fields of these strides."""
+
+    def iterate(ctx, part: Part, loop: Loop, faces: Faces, place: Meeting, tiles: Tiles):
+        """loop.iterations iterations.  All blocks run at the same time; on a CPU there is one."""
+        epoch, words, sums, slot = last_meeting(place), words_at(place, 0), sums_at(place, 0), loop.sums
+        before, now = read_sum(slot - SLOT_BYTES + RR), read_sum(slot + RR)
+        new, old, thread = loop.odd, loop.even, lane()
+        for _ in range(loop.iterations):
+            d, beta = Directions(new, old, loop.r), ratio(now, before)
+            for start in range(0, tiles.number, tiles.chunk):
+                add_to_words(words, turn_tiles(part, d, loop.weight, beta, stride, tiles, start))
+            meet(ctx, place, epoch + 1)
+            s, alpha = Solution(loop.u, loop.r, new), ratio(loop.weight * now, read_sum(sums))
+            keep(slot + PAP, sums)
+            for start in range(0, tiles.number, tiles.chunk):
+                bins = no_bins()
+                for k in share(tiles, start):
+                    box = box_at(part, tiles, k)
+                    bins = advance_box(part, s, alpha, stride, box, thread, bins)
+                    put_faces(ctx, part, faces, loop.r, box)
+                add_to_words(words, bins)
+            fence(ctx)
+            meet(ctx, place, epoch + 2)
+            before, now = now, read_sum(sums)
+            epoch, slot = epoch + 2, slot + SLOT_BYTES
+            keep(slot + RR, sums)
+            new, old = old, new
+
+    return iterate
 
 
 def keep(slot, sums):
@@ -57,54 +65,66 @@ def keep(slot, sums):
         copy(slot, sums, WORDS_BYTES)
 
 
-class Lines(NamedTuple):
-    """What a box has of a face: lines of own points along z, in elements from the start of a field.
+class Pieces(NamedTuple):
+    """What a box has of a face, in elements: one piece of memory, or one in each plane.
 
-    to, at: where the first one goes, and where it lies;  to_step, at_step: to the next one
-    number:  of lines;  pe: where they go
+    to, at: where the first one goes, and where it lies, from the start of a field;  to_plane: to the next one, there
+    elements: of each;  number: of them;  pe: where they go
     """
 
     to: int
     at: int
-    to_step: int
-    at_step: int
+    to_plane: int
+    elements: int
     number: int
     pe: int
 
 
-def lines_of(part: Part, faces: Faces, box: Box, side):
-    """The lines of a box at side 0 to 3 of this PE's part."""
-    along = box.y * part.row + box.z
+def pieces_of(part: Part, faces: Faces, box: Box, side):
+    """The pieces of a box at side 0 to 3 of this PE's part.
+
+    Along x, the points of a plane with what lies between its rows, which nobody reads there; along y, those of one row.
+    """
+    first, last = part.row + 1, part.ny * part.row + 1  # of the points of the first row, and of the last one
+    begin, stop = max(box.begin, first), min(box.stop, last + part.nz)
     if side == 0:
-        number = box.ny if box.x == 0 and faces.left_pe >= 0 else 0
-        return Lines(faces.left_start + along, box.at, part.row, part.row, number, faces.left_pe)
+        number = 1 if box.x == 0 and faces.left_pe >= 0 else 0
+        return Pieces(faces.left_start + begin - first, box.at + begin, 0, stop - begin, number, faces.left_pe)
     if side == 1:
-        number = box.ny if box.x + box.nx == part.nx and faces.right_pe >= 0 else 0
-        at = box.at + (box.nx - 1) * part.plane
-        return Lines(faces.right_start + along, at, part.row, part.row, number, faces.right_pe)
+        number = 1 if box.x + box.nx == part.nx and faces.right_pe >= 0 else 0
+        at = box.at + (box.nx - 1) * part.plane + begin
+        return Pieces(faces.right_start + begin - first, at, 0, stop - begin, number, faces.right_pe)
     if side == 2:
-        number = box.nx if box.y == 0 and faces.below_pe >= 0 else 0
-        to = faces.below_start + box.x * faces.below_plane + box.z
-        return Lines(to, box.at, faces.below_plane, part.plane, number, faces.below_pe)
-    number = box.nx if box.y + box.ny == part.ny and faces.above_pe >= 0 else 0
-    to, at = faces.above_start + box.x * faces.above_plane + box.z, box.at + (box.ny - 1) * part.row
-    return Lines(to, at, faces.above_plane, part.plane, number, faces.above_pe)
+        number = box.nx if begin < first + part.nz and faces.below_pe >= 0 else 0
+        to, stop = faces.below_start + box.x * faces.below_plane + begin - first, min(stop, first + part.nz)
+        return Pieces(to, box.at + begin, faces.below_plane, stop - begin, number, faces.below_pe)
+    number, begin = box.nx if stop > last and faces.above_pe >= 0 else 0, max(begin, last)
+    to = faces.above_start + box.x * faces.above_plane + begin - last
+    return Pieces(to, box.at + begin, faces.above_plane, stop - begin, number, faces.above_pe)
 
 
 def put_faces(ctx, part: Part, faces: Faces, r, box: Box):
     """Put what a box has of the faces of this PE's part to the neighbours there."""
-    if box.x == 0 or box.x + box.nx == part.nx or box.y == 0 or box.y + box.ny == part.ny or faces.around:
-        sync()  # all threads have written their points
+    sync()  # all threads have written their points
+    item = faces.item_bytes
     for side in range(4):
-        lines, item = lines_of(part, faces, box, side), faces.item_bytes
-        for k in range(lines.number):
-            to, at = lines.to + k * lines.to_step, lines.at + k * lines.at_step
-            put(ctx, r + to * item, r + at * item, box.nz * item, lines.pe)
+        one = pieces_of(part, faces, box, side)
+        for x in range(one.number if one.elements > 0 else 0):
+            to, at = r + (one.to + x * one.to_plane) * item, r + (one.at + x * part.plane) * item
+            put(ctx, to, at, one.elements * item, one.pe)
     if faces.around:
-        for k in lanes(0, box.nx * box.ny):
-            x = quotient(k, box.ny)
-            at = box.at + x * part.plane + (k - x * box.ny) * part.row
-            if box.z == 0:
-                store(r, at + part.nz, load(r, at))
-            if box.z + box.nz == part.nz:
-                store(r, at + box.nz - 1 - part.nz, load(r, at + box.nz - 1))
+        join_ends(part, r, box)
+
+
+def join_ends(part: Part, r, box: Box):
+    """Bring what a box has of the first and the last points of rows to the halo at the other end."""
+    low = quotient(box.begin, part.row)
+    rows = quotient(box.stop - 1, part.row) + 1 - low
+    for k in lanes(0, box.nx * rows):
+        x = quotient(k, rows)
+        row = (low + k - x * rows) * part.row
+        at = box.at + x * part.plane + row
+        if box.begin <= row + 1 and row + 1 < box.stop:
+            store(r, at + 1 + part.nz, load(r, at + 1))
+        if box.begin <= row + part.nz and row + part.nz < box.stop:
+            store(r, at, load(r, at + part.nz))

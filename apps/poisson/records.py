@@ -29,33 +29,45 @@ class Part(NamedTuple):
     wz: float
 
 
-class Tiles(NamedTuple):
-    """How a part is cut into tiles, which blocks compute; those at an end may have fewer points.
+class Stride(NamedTuple):
+    """What is known of the strides of a part when its kernels are compiled, in bytes.
 
-    planes, rows, columns: points of a tile by dimension.  A thread that is alone takes rows, of all columns
-    down, across: tiles along y and z;  number: of all tiles
+    item:  of an element
+    plane, row: from a point of an aligned field to the one in another plane, or row, it is a multiple of these
+    """
+
+    item: int
+    plane: int
+    row: int
+
+
+class Tiles(NamedTuple):
+    """How a part is cut into tiles, which blocks compute.
+
+    The rows of a plane, with their ends in the halo, are a run of memory; a tile has ``run`` elements of it in each of
+    ``planes`` planes.  Those at an end may have fewer.  A thread that is alone takes whole rows.
+    begin:   elements from the start of a plane to its first tile
+    beside:  tiles of a plane;  number: of all tiles
     blocks:  of a launch;  chunk: tiles that they add up together before they give their sums
     """
 
     planes: int
-    rows: int
-    columns: int
-    down: int
-    across: int
+    run: int
+    begin: int
+    beside: int
     number: int
     blocks: int
     chunk: int
 
 
 class Box(NamedTuple):
-    """Some own points: nx * ny * nz from own point (x, y, z) on, which lies ``at`` elements from the start of a field."""
+    """A tile: elements begin..stop-1 of own planes x..x+nx-1; the first of these begins ``at`` elements from the start of
+    a field."""
 
     x: int
-    y: int
-    z: int
     nx: int
-    ny: int
-    nz: int
+    begin: int
+    stop: int
     at: int
 
 

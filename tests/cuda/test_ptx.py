@@ -20,9 +20,10 @@ from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
 from apps.jacobi.sweep.kernels import bound, sweeps
 from apps.jacobi.sweep.persistent_kernel import persistent_sweeps
 from apps.poisson import kernels as poisson_kernels
-from apps.poisson.persistent_kernel import iterate
+from apps.poisson.persistent_kernel import iterate_of
 from apps.poisson.preconditioners import transfers
 from apps.poisson.preconditioners.chebyshev import chebyshev_step
+from apps.poisson.records import Stride
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
@@ -338,28 +339,37 @@ def test_chebyshev(ptx, name):
         assert fused == sums, "fused steps other than those of the norm's squares"
 
 
-CONJUGATE = [  # kernel, dtype, sums that it reads
-    (poisson_kernels.turn, "float64", 2),
-    (poisson_kernels.advance, "float32", 2),
-    (poisson_kernels.inner, "float64", 0),
-    (poisson_kernels.residual, "float32", 0),
-    (chebyshev_step, "float64", 0),
-    (transfers.restrict, "float32", None),
-    (transfers.prolong, "float64", None),
-    (iterate, "float64", 4),
+PAIRS = {"float64": Stride(8, 16, 16), "float32": Stride(4, 8, 8), "odd": Stride(8, 8, 8)}
+CONJUGATE = [  # kernel, dtype, sums that it reads, accesses of one and of two elements: those of its loop, and before it
+    (poisson_kernels.turn_of(PAIRS["float64"]), "float64", 2, (4, 19)),
+    (poisson_kernels.advance_of(PAIRS["float32"]), "float32", 2, (6, 13)),
+    (poisson_kernels.turn_of(PAIRS["odd"]), "float64", 2, (42, 0)),
+    (poisson_kernels.inner, "float64", 0, None),
+    (poisson_kernels.residual, "float32", 0, None),
+    (chebyshev_step, "float64", 0, None),
+    (transfers.restrict, "float32", None, None),
+    (transfers.prolong, "float64", None, None),
+    (iterate_of(PAIRS["float64"]), "float64", 4, None),
 ]
 
 
-@pytest.mark.parametrize(("kernel", "name", "sums"), CONJUGATE, ids=lambda x: getattr(x, "__name__", str(x)))
-def test_poisson(ptx, kernel, name, sums):
-    """No product that is rounded is fused with a sum: in a sum that is read, and between levels, they are exact."""
+@pytest.mark.parametrize(("kernel", "name", "sums", "accesses"), CONJUGATE, ids=lambda x: getattr(x, "__name__", str(x)))
+def test_poisson(ptx, kernel, name, sums, accesses):
+    """No product that is rounded is fused with a sum: in a sum that is read, and between levels, they are exact.
+
+    Pairs are accessed as vectors where strides are multiples of them.
+    """
     code = ptx(kernel, kernel.__name__, HOPPER, kinds=annotated_kinds(kernel), elements=DTYPES[name])
     assert ".local" not in code
     if sums is not None:
         assert len(re.findall(r"\bfma\.rn\.f(32|64)", code)) == 5 * sums
-        adds = kernel in (poisson_kernels.turn, poisson_kernels.advance, poisson_kernels.inner, iterate)
+        adds = kernel.__name__ in ("turn", "advance", "inner", "iterate")
         assert ("red.global.add.u64" in code) == adds
-    if kernel is iterate:
+    if accesses:
+        kinds = re.findall(r"\b(?:ld|st)\.global(\.v2)?\.f", code)
+        assert (kinds.count(""), kinds.count(".v2")) == accesses
+    if kernel.__name__ == "iterate":
+        assert code.count("ld.global.v2.f64") == 25
         assert ACQUIRE in code and RELEASE in code and "atom.acq_rel.gpu.global.inc.u32" in code
 
 

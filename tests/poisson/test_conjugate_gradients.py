@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 import pennympi
 from apps.poisson import manufactured
-from apps.poisson.kernels import quotient
+from apps.poisson.points import quotient
 from apps.poisson.problem import Problem
 from apps.poisson.solver import Solver
 from apps.poisson.variants import TABLE

@@ -1,5 +1,6 @@
 """The persistent kernel on the machine of ``machine/``: rounds of iterations against one PE with one block."""
 
+from functools import cache
 from random import Random
 
 import numpy as np
@@ -19,11 +20,11 @@ from seed import SEED
 
 from apps.poisson import persistent_kernel
 from apps.poisson.fields import part_of
-from apps.poisson.persistent_kernel import iterate
+from apps.poisson.persistent_kernel import iterate_of
 from apps.poisson.problem import Problem
 from apps.poisson.records import SLOT_BYTES, WORDS_BYTES, Loop
 from apps.poisson.sums import floats
-from apps.poisson.tiles import by_rows, tiles_of
+from apps.poisson.tiles import by_rows, stride_of, tiles_of
 from apps.poisson.variants.persistent import faces_of
 from pennympi.grid.decomposition import Decomposition
 from pennympi.kernels.in_kernel import WORDS, meeting_words
@@ -31,7 +32,9 @@ from pennympi.kernels.in_kernel import WORDS, meeting_words
 PROGRAMS, ITERATIONS, ROUNDS = 3, 2, 2
 DTYPE = np.dtype("float64")
 CASES = [((5, 4), (False, True), (2, 1)), ((6, 3), (True, False), (3, 1)), ((2, 5, 2), (True, False, True), (2, 2, 1))]
-CASES.append(((13, 3, 2), (False, True, False), (2, 1, 1)))  # planes enough to be taken several at once
+CASES.append(((13, 3, 2), (False, True, False), (2, 1, 1)))
+CASES.append(((4, 4, 3), (False, False, True), (2, 1, 1)))  # odd rows in even planes, which a pair begins before
+CASES.append(((2, 5, 3), (True, True, False), (1, 2, 1)))  # odd planes, and even ones on another PE
 
 
 @pytest.fixture(autouse=True)
@@ -56,9 +59,9 @@ class OnePe:
         return [self.parts.own(pe) for pe in range(len(self.parts.pes))]
 
 
-def solved(network, shape, periodic, dims, seed, kernel=iterate):
+def solved(network, shape, periodic, dims, seed, kernel_of=iterate_of):
     """(u of the whole grid, the sums r * r of the last round) on the PEs of a machine."""
-    rng, n_pes, by_columns = Random(seed), int(np.prod(dims)), not BODIES["alone"]()
+    rng, n_pes, by_pairs = Random(seed), int(np.prod(dims)), not BODIES["alone"]()
     problem = Problem(shape, periodic)
     parts = Decomposition(shape, dims, periodic, (1,) * len(shape), tuple(range(n_pes)))
     machine = Machine(network, place_of([0] * n_pes if network == POINTER else list(range(n_pes)), network), rng)
@@ -85,8 +88,9 @@ def solved(network, shape, periodic, dims, seed, kernel=iterate):
         rr[1] = int(np.square(whole).sum()) << 22  # in the unit of the second word
         part, faces = part_of(one, problem), faces_of(one, one, problem)
         pe.slots = rng.randint(1, 3)
-        size = (rng.randint(1, n) for n in (part.nx, part.ny, part.nz))
-        tiles = tiles_of(part, *size, pe.slots) if by_columns else by_rows(part)
+        planes, run = rng.randint(1, part.nx), 2 * rng.randint(1, part.ny * part.row // 2 + 1)
+        tiles = tiles_of(part, planes, run, part.row & -2, pe.slots) if by_pairs else by_rows(part)
+        kernel = kernel_of(stride_of(part, DTYPE.itemsize))
         for k in range(ROUNDS):
             loop = Loop(ITERATIONS, even, odd, u, r, sums + k * ITERATIONS * SLOT_BYTES, 1.0)
             numbers = (pe.me, *part, *loop, *faces, pe.me, n_pes, 1, memory, *tiles)
@@ -102,8 +106,8 @@ def solved(network, shape, periodic, dims, seed, kernel=iterate):
 
 
 @pytest.fixture
-def columns(monkeypatch):
-    """Call it, and the machine's thread takes columns from then on, as those of a GPU do."""
+def pairs(monkeypatch):
+    """Call it, and the machine's thread takes columns of pairs from then on, as those of a GPU do."""
 
     def begin():
         monkeypatch.setitem(BODIES, "alone", lambda: False)
@@ -113,14 +117,14 @@ def columns(monkeypatch):
     bound.cache_clear()
 
 
-@pytest.mark.parametrize("by_columns", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("by_pairs", [False, True], ids=["rows", "pairs"])
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize(("shape", "periodic", "dims"), CASES, ids=str)
-def test_the_bits_of_one_pe(columns, network, shape, periodic, dims, by_columns):
+def test_the_bits_of_one_pe(pairs, network, shape, periodic, dims, by_pairs):
     alone, (rr,) = solved(POINTER, shape, periodic, (1,) * len(shape), SEED)
     assert alone.any() and rr > 0.0
-    if by_columns:
-        columns()
+    if by_pairs:
+        pairs()
     for k in range(PROGRAMS):
         found, sums = solved(network, shape, periodic, dims, f"{SEED}/{k}")
         assert found.tobytes() == alone.tobytes() and sums == [rr] * len(sums)
@@ -128,12 +132,10 @@ def test_the_bits_of_one_pe(columns, network, shape, periodic, dims, by_columns)
 
 def test_without_the_fence_halos_come_late(monkeypatch):
     """The machine finds a block that comes to the meeting while its rows are under way."""
-    text = {**iterate.__globals__, "fence": lambda ctx: None}
-    hasty = type(iterate)(iterate.__code__, text, "iterate")
-    hasty.__annotations__ = iterate.__annotations__
-    monkeypatch.setattr(persistent_kernel, "iterate", hasty)
     shape, periodic, dims = CASES[1]
     alone = solved(POINTER, shape, periodic, (1, 1), SEED)[0]
+    monkeypatch.setattr(persistent_kernel, "fence", lambda ctx: None)
+    hasty = cache(iterate_of.__wrapped__)  # made anew: the machine has bound the others
     with pytest.raises((Fault, AssertionError)):
         for k in range(40):
             found, _ = solved(ANY_ORDER, shape, periodic, dims, f"{SEED}/{k}", hasty)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pennympi.kernels.block import block, blocks, lanes, load, product, real, store
 
-from ..kernels import applied, row_at
+from ..points import applied, row_at
 from ..problem import Problem
 from ..records import RZ, Part
 

@@ -12,7 +12,8 @@ import numpy as np
 from pennympi.kernels.block import block, blocks, lanes, load, product, real, store
 
 from ...program.device import array_module
-from ..kernels import residual, row_at
+from ..kernels import residual
+from ..points import row_at
 from ..problem import Problem
 from ..records import RZ, Part
 from .transfers import Transfer, prolong, restrict

@@ -9,14 +9,12 @@ from typing import Any
 import pennympi
 from pennympi.kernels.in_kernel import Meeting, meeting_words
 
-from ..persistent_kernel import iterate
+from ..persistent_kernel import iterate_of
 from ..problem import Problem
 from ..records import Faces, Loop
 from ..sums import NOW
-from .steps import TILE_THREADS
+from .steps import RESIDENT, TILE_THREADS
 from .stream import Stream
-
-RESIDENT = 2  # blocks of a multiprocessor: all blocks of the grid must run at the same time
 
 
 class Persistent(Stream):
@@ -44,7 +42,7 @@ class Persistent(Stream):
         self._memory = team.zeros(meeting_words(team.n_pes, 1), "int64")
         self._place = Meeting(team.me, team.n_pes, 1, self._memory)
         self._faces = faces_of(team, self.grid, self.problem)
-        self._iterate = self.kernel(iterate, TILE_THREADS, RESIDENT)
+        self._iterate = self.kernel(iterate_of(self.stride), TILE_THREADS, RESIDENT)
 
     def round(self) -> None:
         at, check, one = self.fields.at, self.problem.check, self.preconditioner

@@ -7,15 +7,15 @@ from typing import Any
 
 from ...program.device import multiprocessors
 from ..fields import Fields
-from ..kernels import advance, inner, residual, turn
+from ..kernels import advance_of, inner, residual, turn_of
 from ..preconditioners import TABLE
 from ..problem import Problem
-from ..records import PAP, RR, RZ, Directions, Part, Scalars, Solution, Tiles
+from ..records import PAP, RR, RZ, Directions, Part, Scalars, Solution, Stride, Tiles
 from ..sums import NOW, Sums, floats
-from ..tiles import by_columns, by_rows
+from ..tiles import by_pairs, by_rows, stride_of
 
 MOST_BLOCKS, MOST_THREADS = 132 * 8, 256  # of kernels that take rows
-TILE_THREADS, RESIDENT = 256, 2  # threads of a tile, and tiles that a multiprocessor works at
+TILE_THREADS, RESIDENT = 512, 1  # threads of a tile, and tiles that a multiprocessor works at
 
 
 class Steps:
@@ -33,8 +33,13 @@ class Steps:
         self.sums, self.stream = Sums(team, problem.check), team.stream()
         self._kernels: list[Any] = []
         self.tiles = self.cut(self.fields.part, RESIDENT)
+        self.stride = Stride(*(problem.item_bytes,) * 3)  # a CPU's thread takes no pairs: one kernel for all parts
+        if team.backend == "cuda":
+            self.stride = stride_of(self.fields.part, problem.item_bytes)
         self._inner, self._residual = map(self.kernel, (inner, residual))
-        self._turn, self._advance = (self.kernel(one, TILE_THREADS, RESIDENT) for one in (turn, advance))
+        self._turn, self._advance = (
+            self.kernel(one(self.stride), TILE_THREADS, RESIDENT) for one in (turn_of, advance_of)
+        )
         self.preconditioner = kind(self, problem)
         self.prepare()
         team.compile(self._kernels)
@@ -54,7 +59,7 @@ class Steps:
         """The tiles of a launch of at most ``resident`` blocks on each multiprocessor."""
         if self.team.backend == "host":
             return by_rows(part)
-        return by_columns(part, TILE_THREADS, resident * multiprocessors(self.team))
+        return by_pairs(part, TILE_THREADS, resident * multiprocessors(self.team))
 
     def prepare(self) -> None:
         """Prepare ``exchange`` and ``add_up``."""

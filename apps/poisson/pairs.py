@@ -1,0 +1,166 @@
+"""The halves of an iteration for threads of a GPU: a column of pairs, two points of each plane that lie side by side.
+
+The rows of a plane, their ends in the halo included, are one run of memory.  Threads beside one another take pairs beside
+one another in it, whatever the row, and go along x: what a pair needs of the planes before and behind has its thread
+already.  What comes from memory it loads early, z, p and the old direction two planes before they are behind; what lies
+beside a pair, other threads have loaded.  A pair of float64 is one access of 16 bytes where planes and rows are
+multiples of it.
+
+Points of a pair that are no own ones, between the rows, are computed with what lies there, and are not kept.
+"""
+
+from typing import NamedTuple
+
+from pennympi.kernels.block import load, product, real, store
+from pennympi.kernels.in_kernel import Bins, add_to_bins
+
+from .points import quotient, stencil
+from .records import Box, Directions, Part, Solution, Stride
+
+
+class Pair(NamedTuple):
+    """A field at two points."""
+
+    a: float
+    b: float
+
+
+class Pairs(NamedTuple):
+    """z and the old direction at two points."""
+
+    z: Pair
+    old: Pair
+
+
+class Column(NamedTuple):
+    """Pairs of a box, one of each plane.
+
+    at: of the first one, in bytes from the start of a field;  plane, below, above: bytes to its neighbours along x and y
+    a, b: whether its points are own ones;  low, high: whether it has points of the first row, and of the last one
+    """
+
+    at: int
+    plane: int
+    below: int
+    above: int
+    a: bool
+    b: bool
+    low: bool
+    high: bool
+
+
+def column_at(part: Part, stride: Stride, box: Box, k):
+    """The column whose first point is element k of a plane.
+
+    The pairs at both ends of a plane's rows may reach beyond them, by the end of a row in a halo, which has no neighbour.
+    """
+    item, z = stride.item, k - quotient(k, part.row) * part.row - 1
+    below, above = min(part.row, k) * item, min(part.row, (part.ny + 2) * part.row - 2 - k) * item
+    own_a, own_b = 0 <= z and z < part.nz, z < part.nz - 1
+    low, high = k < 2 * part.row, k + 2 > part.ny * part.row
+    return Column((box.at + k) * item, part.plane * item, below, above, own_a, own_b, low, high)
+
+
+def pair_at(field, at, stride):
+    """Of a field.  stride: what the address is a multiple of"""
+    at = (field + at) & -stride
+    return Pair(load(at, 0), load(at, 1))
+
+
+def pairs_at(d: Directions, at, stride):
+    """``pair_at`` of what a direction is made of."""
+    return Pairs(pair_at(d.z, at, stride), pair_at(d.old, at, stride))
+
+
+def set_pair(field, at, stride, pair: Pair):
+    """Write both points of a pair."""
+    at = (field + at) & -stride
+    store(at, 0, pair.a)
+    store(at, 1, pair.b)
+
+
+def set_own(field, at, stride, pair: Pair, c: Column):
+    """Write the own points of a pair."""
+    if c.a and c.b:
+        set_pair(field, at, stride, pair)
+    elif c.a:
+        store(field + at, 0, pair.a)
+    elif c.b:
+        store(field + at, 1, pair.b)
+
+
+def turned(weight, beta, of: Pairs):
+    """The new directions."""
+    a = product(real(weight), of.z.a) + product(real(beta), of.old.a)
+    return Pair(a, product(real(weight), of.z.b) + product(real(beta), of.old.b))
+
+
+def turned_at(d: Directions, weight, beta, at, i):
+    """The new direction i points from one."""
+    return product(real(weight), load(d.z + at, i)) + product(real(beta), load(d.old + at, i))
+
+
+def applied(part: Part, before: Pair, here: Pair, behind: Pair, below: Pair, above: Pair, left, right):
+    """``stencil`` at both points of a pair, from the pairs around it, and the points to its left and right."""
+    a = stencil(part, here.a, before.a + behind.a, below.a + above.a, left + here.b)
+    return Pair(a, stencil(part, here.b, before.b + behind.b, below.b + above.b, here.a + right))
+
+
+def add_pair(bins: Bins, c: Column, p: Pair, q: Pair):
+    """The bins with p * q at the own points of a pair."""
+    bins = add_to_bins(bins, (1.0 * p.a) * (1.0 * q.a) if c.a else 0.0)
+    return add_to_bins(bins, (1.0 * p.b) * (1.0 * q.b) if c.b else 0.0)
+
+
+def turn_pairs(part: Part, d: Directions, weight, beta, stride: Stride, box: Box, k, bins: Bins):
+    """new = the new direction on a column, and beside it in a halo: the bins with p * A p.
+
+    At any point new is that of its z and old: whoever writes more than own points, or what another thread writes, too,
+    writes the same.
+    """
+    c = column_at(part, stride, box, k)
+    at = c.at
+    before = turned(weight, beta, pairs_at(d, at - c.plane, stride.plane))
+    here = turned(weight, beta, pairs_at(d, at, stride.plane))
+    after, end = pairs_at(d, at + c.plane, stride.plane), at + box.nx * c.plane
+    ahead = pairs_at(d, min(at + 2 * c.plane, end), stride.plane)
+    if box.x == 0:
+        set_pair(d.new, at - c.plane, stride.plane, before)
+    for _ in range(box.nx):
+        later = pairs_at(d, min(at + 3 * c.plane, end), stride.plane)
+        below, above = pairs_at(d, at - c.below, stride.row), pairs_at(d, at + c.above, stride.row)
+        first, last = turned_at(d, weight, beta, at, -1), turned_at(d, weight, beta, at, 2)
+        behind, below, above = turned(weight, beta, after), turned(weight, beta, below), turned(weight, beta, above)
+        set_pair(d.new, at, stride.plane, here)
+        if c.low:
+            set_pair(d.new, at - c.below, stride.row, below)
+        if c.high:
+            set_pair(d.new, at + c.above, stride.row, above)
+        bins = add_pair(bins, c, here, applied(part, before, here, behind, below, above, first, last))
+        before, here, after, ahead, at = here, behind, ahead, later, at + c.plane
+    if box.x + box.nx == part.nx:
+        set_pair(d.new, at, stride.plane, here)
+    return bins
+
+
+def advance_pairs(part: Part, s: Solution, alpha, stride: Stride, box: Box, k, bins: Bins):
+    """u += alpha p, r -= alpha A p on a column: the bins with its r * r."""
+    c = column_at(part, stride, box, k)
+    at, by = c.at, real(alpha)
+    before, here = pair_at(s.p, at - c.plane, stride.plane), pair_at(s.p, at, stride.plane)
+    behind, end = pair_at(s.p, at + c.plane, stride.plane), at + box.nx * c.plane
+    ahead = pair_at(s.p, min(at + 2 * c.plane, end), stride.plane)
+    next_u, next_r = pair_at(s.u, at, stride.plane), pair_at(s.r, at, stride.plane)
+    for _ in range(box.nx):
+        u, r, on = next_u, next_r, at + c.plane
+        later = pair_at(s.p, min(at + 3 * c.plane, end), stride.plane)
+        next_u, next_r = pair_at(s.u, on, stride.plane), pair_at(s.r, on, stride.plane)
+        below, above = pair_at(s.p, at - c.below, stride.row), pair_at(s.p, at + c.above, stride.row)
+        first, last = load(s.p + at, -1), load(s.p + at, 2)
+        less = applied(part, before, here, behind, below, above, first, last)
+        r = Pair(r.a - product(by, less.a), r.b - product(by, less.b))
+        set_own(s.u, at, stride.plane, Pair(u.a + product(by, here.a), u.b + product(by, here.b)), c)
+        set_own(s.r, at, stride.plane, r, c)
+        bins = add_pair(bins, c, r, r)
+        before, here, behind, ahead, at = here, behind, ahead, later, on
+    return bins
