@@ -15,7 +15,7 @@ from ..sums import NOW, Sums, floats
 from ..tiles import by_pairs, by_rows, stride_of
 
 MOST_BLOCKS, MOST_THREADS = 132 * 8, 256  # of kernels that take rows
-TILE_THREADS, RESIDENT = 512, 1  # threads of a tile, and tiles that a multiprocessor works at
+TILE_THREADS, RESIDENT = 256, 2  # threads of a tile, and tiles that a multiprocessor works at
 
 
 class Steps:
