@@ -100,6 +100,7 @@ def check(team, call, stream, arrays, given):
     x, out, residual, weight = arrays
     for array, values in zip((x, residual, weight), given, strict=True):
         write(array, values)
+    team.synchronize()  # a copy from the host may be under way when CuPy returns, and the stream does not wait for it
     call(stream)
     team.synchronize(stream)
     sums = team.comm.allreduce(given[0].astype(np.float64)) + given[1].astype(np.float64)
@@ -154,6 +155,7 @@ def times(team, stream, rows, row_elems):
     for call in calls.values():
         check(team, call, stream, arrays, given)
     write(arrays[0], np.zeros(shape, dtype))  # the residual stays what it is
+    team.synchronize()
     timers = {name: timer(team, call, stream) for name, call in calls.items()}
     found = {name: [] for name in timers}
     for _ in range(ROUNDS):
