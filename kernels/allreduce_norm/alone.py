@@ -11,4 +11,4 @@ def add_and_normalise(ctx, call: Reduction, norm: Norm):
     for start in rounds(call.n_elems, norm.share_elems):
         share, at = share_from(call, norm, start), start * call.item_bytes
         plus(ctx, call.residual + at, call.src + at, call.residual + at, share.n_elems - start)
-        normalise(ctx, share, norm, start)
+        normalise(ctx, call, share, norm, start)

@@ -34,7 +34,7 @@ def sum_share(pe: PE, share: Reduction, work: Work, start: int, count: int) -> i
         # A PE's signal of epoch e finds that of e-2 taken: two sets of words are enough.
         wait_all(pe.ctx, words(work, count, pe.n_pes), signed(work, count), pe.me, pe.n_pes)
         own, slots = piece_inside(share, at), quarter_slots(work, count, pe.n_pes)
-        total, src = share.residual + own.offset_bytes, share.src + own.offset_bytes
+        total, src = share.out + own.offset_bytes, share.src + own.offset_bytes
         combine(pe.ctx, total, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes, total)
         if following < share.n_elems:
             fence_signal_all(pe, words(work, count + 1, pe.n_pes), signed(work, count + 1))
@@ -53,7 +53,7 @@ def one_shot(pe: PE, call: Reduction, norm: Norm, work: Work):
     while start < call.n_elems:
         share = share_from(call, norm, start)
         count = sum_share(pe, share, work, start, count)
-        normalise(pe.ctx, share, norm, start)
+        normalise(pe.ctx, call, share, norm, start)
         start += stride
     finish_count(work, count)
 

@@ -24,13 +24,13 @@ def one_shot_packets(pe: PE, call: Reduction, norm: Norm, work: Work):
             # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
             slots = slots_in(work.inbox + buffer(work, count), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
             own, scratch = piece_inside(share, at), work.outbox + buffer(work, count)
-            total, src = call.residual + own.offset_bytes, call.src + own.offset_bytes
+            total, src = share.out + own.offset_bytes, share.src + own.offset_bytes
             epoch = signed(work, count)
             exchange_reduce_packets(
                 pe.ctx, total, slots.address, slots.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes, 0, total
             )
             at += call.piece_elems
-        normalise(pe.ctx, share, norm, start)
+        normalise(pe.ctx, call, share, norm, start)
         start += stride
     finish_count(work, count)
 

@@ -9,14 +9,13 @@ from ..records import Norm, Reduction
 
 
 def share_from(call: Reduction, norm: Norm, start: int) -> Reduction:
-    """The call as if it ended with the share that begins at element ``start``: its last piece ends there."""
+    """The sum alone, to the residual's memory, and as if it ended with the share that begins at element ``start``: its
+    last piece ends there."""
     n_elems = min(start + norm.share_elems, call.n_elems)
-    return Reduction(
-        call.out, call.src, n_elems, call.piece_elems, call.item_bytes, call.acc_bytes, call.residual, call.root
-    )
+    return Reduction(call.residual, call.src, n_elems, call.piece_elems, call.item_bytes, call.acc_bytes, 0, call.root)
 
 
-def normalise(ctx: int, share: Reduction, norm: Norm, start: int):
+def normalise(ctx: int, call: Reduction, share: Reduction, norm: Norm, start: int):
     """out = the RMSNorm of the totals, in the rows of a share from element ``start`` on."""
-    at, n_elems = start * share.item_bytes, share.n_elems - start
-    rms_norm(ctx, share.out + at, share.residual + at, norm.weight, n_elems, norm.row_elems, norm.eps_bits)
+    at, n_elems = start * call.item_bytes, share.n_elems - start
+    rms_norm(ctx, call.out + at, share.out + at, norm.weight, n_elems, norm.row_elems, norm.eps_bits)

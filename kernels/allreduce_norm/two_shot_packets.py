@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from ..algorithm import PACKET_BYTES, Limits, Place, Plan, packed_bytes, row_plan
 from ..allreduce.two_shot_packets import ALGORITHM as SUM
-from ..allreduce.two_shot_packets import send_parts
-from ..block import receive_packets, reduce_forward_packets
+from ..allreduce.two_shot_packets import receive_reduced, send_parts
+from ..block import reduce_forward_packets
 from ..records import PE, Norm, Reduction, Work
 from ..steps import (
     Slots,
@@ -17,7 +17,6 @@ from ..steps import (
     finish_count,
     first_start,
     last_count,
-    peer,
     piece,
     signed,
     slot_at,
@@ -36,7 +35,7 @@ def sum_round(pe: PE, share: Reduction, work: Work, at: int, count: int):
     send_parts(pe, share, at, slot_at(parts, pe.me), epoch)
 
     own = piece(share, at, pe.me)
-    total, src = share.residual + own.offset_bytes, share.src + own.offset_bytes
+    total, src = share.out + own.offset_bytes, share.src + own.offset_bytes
     reduce_forward_packets(
         pe.ctx,
         total,
@@ -52,11 +51,7 @@ def sum_round(pe: PE, share: Reduction, work: Work, at: int, count: int):
         0,
         total,
     )
-    for k in range(1, pe.n_pes):
-        source = peer(pe, k)
-        chunk = piece(share, at, source)
-        total, nbytes = share.residual + chunk.offset_bytes, chunk.n_elems * share.item_bytes
-        receive_packets(pe.ctx, total, slot_at(reduced, source), nbytes, epoch, source)
+    receive_reduced(pe, share, at, reduced, epoch)
 
 
 def two_shot_packets(pe: PE, call: Reduction, norm: Norm, work: Work):
@@ -73,7 +68,7 @@ def two_shot_packets(pe: PE, call: Reduction, norm: Norm, work: Work):
             count += 1
             sum_round(pe, share, work, at, count)
             at += round_elems
-        normalise(pe.ctx, share, norm, start)
+        normalise(pe.ctx, call, share, norm, start)
         start += stride
     finish_count(work, count)
 
