@@ -307,14 +307,26 @@ def store_pair(typing, address, pair):
     return types.void(types.int64, PAIR), code
 
 
+def _load_by(b: ir.IRBuilder, instruction: str, address: ir.Value) -> ir.Value:
+    """16 bytes by one instruction of PTX, made anew each time."""
+    kind = ir.FunctionType(ir.LiteralStructType([_I64] * 2), [_I64])
+    asm = ir.InlineAsm(kind, instruction + " {$0,$1}, [$2];", "=l,=l,l,~{memory}", side_effect=True)
+    pair = b.call(asm, [address])
+    return cgutils.pack_array(b, [b.extract_value(pair, k) for k in (0, 1)])
+
+
+def _store_by(b: ir.IRBuilder, instruction: str, values: list[ir.Value]) -> None:
+    """The last two of (address, first, second) to the first, by one instruction of PTX."""
+    kind = ir.FunctionType(ir.VoidType(), [_I64] * 3)
+    b.call(ir.InlineAsm(kind, instruction + " [$0], {$1,$2};", "l,l,l,~{memory}", side_effect=True), values)
+
+
 @intrinsic
 def send_pair(typing, address, first, second):
     """Two int64 in one 16-byte store that a polling peer sees."""
 
     def code(context, b, signature, args):
-        kind = ir.FunctionType(ir.VoidType(), [_I64] * 3)
-        asm = ir.InlineAsm(kind, "st.relaxed.sys.global.v2.u64 [$0], {$1,$2};", "l,l,l,~{memory}", side_effect=True)
-        b.call(asm, args)
+        _store_by(b, "st.relaxed.sys.global.v2.u64", args)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), code
@@ -325,10 +337,7 @@ def poll_pair(typing, address):
     """Two int64 in one 16-byte load, read anew each time."""
 
     def code(context, b, signature, args):
-        kind = ir.FunctionType(ir.LiteralStructType([_I64] * 2), [_I64])
-        asm = ir.InlineAsm(kind, "ld.relaxed.sys.global.v2.u64 {$0,$1}, [$2];", "=l,=l,l,~{memory}", side_effect=True)
-        pair = b.call(asm, args)
-        return cgutils.pack_array(b, [b.extract_value(pair, k) for k in (0, 1)])
+        return _load_by(b, "ld.relaxed.sys.global.v2.u64", args[0])
 
     return PAIR(types.int64), code
 
@@ -341,10 +350,7 @@ def load_16(typing, address):
     """``load_pair`` in one instruction."""
 
     def code(context, b, signature, args):
-        kind = ir.FunctionType(ir.LiteralStructType([_I64] * 2), [_I64])
-        asm = ir.InlineAsm(kind, "ld.global.v2.u64 {$0,$1}, [$2];", "=l,=l,l,~{memory}", side_effect=True)
-        pair = b.call(asm, args)
-        return cgutils.pack_array(b, [b.extract_value(pair, k) for k in (0, 1)])
+        return _load_by(b, "ld.global.v2.u64", args[0])
 
     return PAIR(types.int64), code
 
@@ -354,9 +360,7 @@ def store_16(typing, address, pair):
     """``store_pair`` in one instruction."""
 
     def code(context, b, signature, args):
-        kind = ir.FunctionType(ir.VoidType(), [_I64] * 3)
-        asm = ir.InlineAsm(kind, "st.global.v2.u64 [$0], {$1,$2};", "l,l,l,~{memory}", side_effect=True)
-        b.call(asm, [args[0], *cgutils.unpack_tuple(b, args[1])])
+        _store_by(b, "st.global.v2.u64", [args[0], *cgutils.unpack_tuple(b, args[1])])
         return context.get_dummy_value()
 
     return types.void(types.int64, PAIR), code
