@@ -151,6 +151,7 @@ class Selection:
         forced = setting("PENNYMPI_ALLREDUCE") != "auto"
         why = "named by PENNYMPI_ALLREDUCE" if forced else self._best(nbytes, dtype, op)[1]
         count, alone = max(1, nbytes // dtype.item_bytes), self._place.n_pes == 1
+        able = self._able(dtype, op)
         plan = Plan(1, count) if alone else row.plan(count, dtype.item_bytes, dtype.acc_bytes, self._place, limits)
         return Explanation(
             nbytes,
@@ -161,44 +162,42 @@ class Selection:
             "which is at most a copy on one PE" if alone else why,
             plan,
             plan.piece_elems * dtype.item_bytes,
-            self._measured(nbytes, dtype, op),
-            self._modelled(nbytes, dtype, op),
+            self._measured(nbytes, dtype, able),
+            self._modelled(nbytes, dtype, able),
             {one.name: reason for one in TABLE.values() if (reason := self._refusal(one, dtype.name, op))},
         )
 
     def _best(self, nbytes: int, dtype: DType, op: str, residual: bool = False) -> tuple[str, str]:
         """(name, why) of the fastest algorithm that can run, and add a residual if it has to."""
-        able = [
-            row.name
-            for row in TABLE.values()
-            if (row.residual or not residual) and not self._refusal(row, dtype.name, op, residual)
-        ]
-        measured = {name: us for name, us in self._measured(nbytes, dtype, op).items() if name in able}
+        able = self._able(dtype, op, residual)
+        measured = self._measured(nbytes, dtype, able)
         if measured and self.tuned:
             return min(measured, key=lambda name: measured[name]), f"the fastest as measured ({self.tuned.source})"
-        modelled = {name: us for name, us in self._modelled(nbytes, dtype, op).items() if name in able}
+        modelled = self._modelled(nbytes, dtype, able)
         if modelled:
             return min(modelled, key=lambda name: modelled[name]), f"the fastest by the cost model of {self.machine.name}"
         if not able:
             raise Unsupported("no algorithm adds in the order of the PEs here: leave order='canonical' out")
-        return able[0], "the first that can run, because none has a formula"
+        return next(iter(able)), "the first that can run, because none has a formula"
 
-    def _measured(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:
-        """{algorithm that can run: us of a call} from the tuned table."""
+    def _able(self, dtype: DType, op: str, residual: bool = False) -> dict[str, Algorithm]:
+        """{name: row} of the algorithms that can run, and add a residual if they have to."""
+        rows = (row for row in TABLE.values() if row.residual or not residual)
+        return {row.name: row for row in rows if not self._refusal(row, dtype.name, op, residual)}
+
+    def _measured(self, nbytes: int, dtype: DType, able: Mapping[str, Algorithm]) -> dict[str, float]:
+        """{algorithm of these: us of a call} from the tuned table."""
         times = self.tuned.times(COLLECTIVE, dtype.name, nbytes) if self.tuned else {}
-        return {
-            name: us for name, us in times.items() if name in TABLE and not self._refusal(TABLE[name], dtype.name, op)
-        }
+        return {name: us for name, us in times.items() if name in able}
 
-    def _modelled(self, nbytes: int, dtype: DType, op: str) -> dict[str, float]:
-        """{algorithm that can run: us of a call} by the cost model."""
+    def _modelled(self, nbytes: int, dtype: DType, able: Mapping[str, Algorithm]) -> dict[str, float]:
+        """{algorithm of these: us of a call} by the cost model."""
         count = max(1, nbytes // dtype.item_bytes)
         times: dict[str, float] = {}
-        for row in TABLE.values() if self._place.n_pes > 1 else ():
-            if not self._refusal(row, dtype.name, op):
-                us = predict(row, count, dtype.item_bytes, dtype.acc_bytes, self._place, self._limits, self.machine)
-                if us is not None:
-                    times[row.name] = us
+        for row in able.values() if self._place.n_pes > 1 else ():
+            us = predict(row, count, dtype.item_bytes, dtype.acc_bytes, self._place, self._limits, self.machine)
+            if us is not None:
+                times[row.name] = us
         return times
 
 
