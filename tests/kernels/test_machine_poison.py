@@ -22,5 +22,5 @@ def test_garbage_travels_without_a_quiet():
     """By NVSHMEM a put is read later: if the text goes on at once, what it overwrites goes out behind a valid signal."""
     case = Case((("allreduce", "simple_ring"),), IN_ORDER, SYMMETRIC)
     with pytest.raises(Fault):
-        for k in range(400):
+        for k in range(4000):  # one in seventy shows it
             run(case, f"{SEED}/{k}", gives_up=True, quiet=False)
