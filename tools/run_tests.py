@@ -6,7 +6,7 @@
     python tools/run_tests.py --ranks "" --hosts 2x3     the tests with a hosts mark, over 2 hosts with 3 ranks each
     python tools/run_tests.py -- -k ring                 what follows -- goes to pytest
 
-At 5 and 7 ranks run, by default, the tests of what odd counts matter to: the algorithms, grids and applications.
+At 5, 7 and 16 ranks only the tests that depend most on that number run by default: algorithms, grids, applications.
 Hosts are those of tools/hosts.sh; where this machine refuses them, PENNYMPI_NODE lets the ranks act as on several.
 Without mpirun, pytest-xdist runs the tests in two processes if it is installed: one runs the tests that start jobs (see
 tests/conftest.py), the other those that need one core. `-- -n 0` runs all in one process.
@@ -40,8 +40,8 @@ SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
 TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
 HUNG = "hung, the rest is not started"
 IN_TWO = ("-n", "2", "--dist", "loadscope", "--max-worker-restart", "0")  # a crashed worker ends the run
-ODD = ("5", "7")
-OF_ODD = ("tests/kernels", "tests/jacobi", "tests/heat3d", "tests/poisson", "tests/library/test_grid.py")
+SUBSET_RANKS = ("5", "7", "16")
+SUBSET = ("tests/kernels", "tests/jacobi", "tests/heat3d", "tests/poisson", "tests/library/test_grid.py")
 HOSTS = str(ROOT / "tools" / "hosts.sh")
 BANNER = re.compile(r"^=+ MPI Information =+\n.*?^mpi4py config:.*\n", re.MULTILINE | re.DOTALL)
 
@@ -182,13 +182,14 @@ def main():
     mpirun = shlex.split(args.mpirun)
     some = ["sh", "-c", RANK, "sh", args.python, "-m", "pytest", "-q", "--color=no"]
     pytest = [*some, "tests"]
-    odd = pytest if args.with_mpi or args.pytest else [*some, *OF_ODD]
+    subset = pytest if args.with_mpi or args.pytest else [*some, *SUBSET]
     env, which = environment(args.python, mpirun[0]), "--with-mpi" if args.with_mpi else "--only-mpi"
     in_two = IN_TWO if not args.with_mpi and has_xdist(args.python) else ()
     ranks = filter(None, args.ranks.split(","))
     runs = [] if args.with_mpi or not args.ranks else [("without mpirun", [*pytest, *in_two, *args.pytest], {})]
     for n in ranks:
-        runs.append((f"np {n}", [*mpirun, "-n", n, *(odd if n in ODD else pytest), *args.pytest, "-x", which], {}))
+        tests = subset if n in SUBSET_RANKS else pytest
+        runs.append((f"np {n}", [*mpirun, "-n", n, *tests, *args.pytest, "-x", which], {}))
     runs += over_hosts(args.hosts, mpirun, [*pytest, *args.pytest])
     total_passed = total_failed = 0
     for name, command, variables in runs:
