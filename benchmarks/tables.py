@@ -6,7 +6,8 @@ python benchmarks/tables.py --check    write nothing; status 1 if a document is 
 
 jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, records-*.json two checkouts
 timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json and predicted-*.json of benchmarks/hosts.py,
-halo-*.json of benchmarks/halo.py, grids-*.json of benchmarks/grids.py, and all others of ``python -m pennympi bench``.
+halo-*.json of benchmarks/halo.py, grids-*.json of benchmarks/grids.py, norm-*.json of benchmarks/allreduce_norm.py, and
+all others of ``python -m pennympi bench``.  Those of the collectives are made by benchmarks/collectives.py.
 """
 
 import json
@@ -17,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+import collectives_tables  # noqa: E402
 import grids_tables  # noqa: E402
 import halo_table  # noqa: E402
 import hosts_table  # noqa: E402
@@ -24,82 +26,7 @@ import jacobi_results  # noqa: E402
 import plots  # noqa: E402
 import solver_table  # noqa: E402
 
-from pennympi.bench.columns import OURS  # noqa: E402
-from pennympi.bench.result import read  # noqa: E402
-from pennympi.bench.rivals import RIVALS  # noqa: E402
 from pennympi.bench.sizes import show  # noqa: E402
-
-TITLES = {"allreduce": "AllReduce", "reduce_scatter": "ReduceScatter", "all_gather": "AllGather"}
-MODES = {"graph": "in a CUDA graph", "eager": "launched one by one", "host": "on the host"}
-
-
-def of_many_kinds(result, where):
-    """Markdown for a result with several dtypes and ops: one table, with this library only.  where: of the caption"""
-    groups = result.groups()
-    row = groups[0].rows[0]
-    series = {f"{one.rows[0].dtype} {one.rows[0].op}": one.series(OURS) for one in groups}
-    lines = ["| size | " + " | ".join(series) + " |", "|" + "---|" * (len(series) + 1)]
-    for size in next(iter(series.values())):
-        lines.append(f"| {show(size)} | " + " | ".join(f"{one[size].median_us:.2f}" for one in series.values()) + " |")
-    kind = f"{TITLES.get(row.collective, row.collective)} of other dtypes and ops"
-    return f"{kind}, {where}, {MODES[row.mode]}, slowest PE, median us a call:\n\n" + "\n".join(lines)
-
-
-def accuracy(result, where):
-    """Markdown for a result of ``bench accuracy``.  where: of the caption"""
-    elements = result.options["elements"]
-    lines = [
-        "| dtype | | mean difference | the true sum rounded | same on all PEs | same in every run |",
-        "|" + "---|" * 6,
-    ]
-    for row in result.accuracy:
-        same = ["yes" if row[key] else "no" for key in ("same_on_all", "same_each_run")]
-        lines.append(
-            f"| {row['dtype']} | {row['implementation']} | {row['mean']:.4g} | {row['floor']:.4g} | {' | '.join(same)} |"
-        )
-    return (
-        f"AllReduce sum of {elements} normally distributed values, {where}, beside the sum in float64:\n\n"
-        + "\n".join(lines)
-    )
-
-
-def tables(path):
-    """Markdown for a result of ``python -m pennympi bench``: a table for each dtype and op, or one for more than two."""
-    result = read(path)
-    facts = result.facts
-    raw = f"{facts['PEs']} x {facts['device']} ([raw](../benchmarks/results/{path.name}))"
-    if result.accuracy:
-        return accuracy(result, raw)
-    if len(result.groups()) > 2:
-        return of_many_kinds(result, raw)
-    rivals = [name for name in result.implementations() if name in RIVALS]
-    versions = ", ".join(dict.fromkeys(facts[name] for name in rivals))
-    where = f"{facts['PEs']} x {facts['device']}"
-    on = ", ".join(
-        filter(None, [versions, *(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver") if key in facts)])
-    )
-    parts = []
-    for group in result.groups():
-        row = group.rows[0]
-        op = "" if row.op == "none" else row.op
-        kind = ", ".join(filter(None, [TITLES.get(row.collective, row.collective), row.dtype, op]))
-        mode = MODES[row.mode]
-        parts.append(
-            f"{kind}, {where}, {mode}, slowest PE, median us a call ({on}; [raw](../benchmarks/results/{path.name})):"
-        )
-        head = ["size", OURS, *rivals, *(["times faster than the best of the others"] if rivals else [])]
-        lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-        series = {name: group.series(name) for name in (OURS, *rivals)}
-        for size, ours in series[OURS].items():
-            us = {name: series[name][size].median_us for name in rivals if size in series[name]}
-            cells = [show(size), f"{ours.median_us:.2f}", *(f"{us[name]:.2f}" if name in us else "" for name in rivals)]
-            cells += [f"{min(us.values()) / ours.median_us:.2f}"] if us else []
-            lines.append("| " + " | ".join(cells) + " |")
-        parts.append("\n".join(lines))
-    if result.host_us:
-        cost = ", ".join(f"{name} {us:.1f} us" for name, us in result.host_us.items())
-        parts.append(f"Host time of a call at the smallest size: {cost}.")
-    return "\n\n".join(parts)
 
 
 def position(path):
@@ -201,11 +128,12 @@ def documents():
     expected = sorted(folder.glob("predicted-*.json"))
     faces = sorted(folder.glob("halo-*.json"))
     on_gpus = sorted(folder.glob("grids-*.json"), reverse=True)  # of most GPUs first
-    others = [*solved, *ordered, *compared, *costs, *between, *expected, *faces, *on_gpus]
+    normed = sorted(folder.glob("norm-*.json"))
+    others = [*normed, *solved, *ordered, *compared, *costs, *between, *expected, *faces, *on_gpus]
     others += folder.glob("reliability*.json")  # of tools/scorecard.py
     results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in others]
     measured = {
-        "measured": [tables(path) for path in results],
+        "measured": [*map(collectives_tables.markdown, results), *map(collectives_tables.norms, normed)],
         "solver": [solver_table.markdown(jacobi_results.read(path), path.name) for path in solved]
         + single_runs(folder / "jacobi"),
     }

@@ -175,7 +175,7 @@ def main():
     parser.add_argument("--hosts", default="", metavar="NxM,...", help="also N hosts of M ranks each (none)")
     parser.add_argument("--python", default=sys.executable, help="interpreter of the ranks (this one)")
     parser.add_argument("--mpirun", default="mpirun", help="launcher, with its options (%(default)s)")
-    parser.add_argument("--limit", type=float, default=900, help="seconds before a run is ended (%(default)g)")
+    parser.add_argument("--limit", type=float, default=1500, help="seconds before a run is ended (%(default)g)")
     parser.add_argument("--with-mpi", action="store_true", help="all tests under mpirun, none outside")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, after --")
     args = parser.parse_args()

@@ -37,8 +37,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Floor:
-    """What no call can be faster than: a launch of a kernel that does nothing (in a CUDA graph, on a GPU), a hop to the
-    partner, and bytes at the rate of a link while as much comes the other way."""
+    """What no call can be faster than: on a GPU a launch of a kernel that does nothing, in a CUDA graph; a hop to the
+    partner; and bytes at the rate of a link while as much comes the other way."""
 
     launch_us: float
     hop_us: float

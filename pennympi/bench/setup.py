@@ -70,6 +70,8 @@ def check(args: Any) -> None:
         raise ValueError(f"--root {args.root}: {args.case} has no root; broadcast and reduce have one")
     if case and not case.in_place and args.place == "in":
         raise ValueError(f"--place in: {args.case} has no in-place form; give out")
+    if args.case == "broadcast" and args.place == "out":
+        raise ValueError("--place out: broadcast has only an in-place form; give in")
     if args.graph and on_host():
         raise ValueError("--graph needs a GPU: leave it out on the host backend")
     if args.plan and not hasattr(Team, f"plan_{args.case}"):

@@ -66,6 +66,7 @@ WRONG = [  # (command line, what is said)
     (f"{B} --graph --eager", "not allowed with argument"),
     (f"{B} --graph", "--graph needs a GPU"),
     (f"{B} --place inside", "invalid choice: 'inside'"),
+    ("bench broadcast --place out", "--place out: broadcast has only an in-place form; give in"),
     ("bench put --place in", "--place in: put has no in-place form"),
     (f"{B} --against ncll", "rival 'ncll' is unknown: use some of nccl"),
     (f"{B} --algorithm rong", "algorithm 'rong' is unknown for allreduce: use auto, each, ring"),

@@ -1,0 +1,114 @@
+"""Markdown for the results of ``python -m pennympi bench`` and of benchmarks/allreduce_norm.py."""
+
+import json
+
+from pennympi.bench.columns import OURS
+from pennympi.bench.result import read
+from pennympi.bench.rivals import RIVALS
+from pennympi.bench.sizes import show
+
+TITLES = {
+    "allreduce": "AllReduce",
+    "reduce_scatter": "ReduceScatter",
+    "all_gather": "AllGather",
+    "broadcast": "Broadcast",
+    "reduce": "Reduce",
+    "all_to_all": "All-to-all",
+}
+MODES = {"graph": "in a CUDA graph", "eager": "launched one by one", "host": "on the host"}
+SLOWEST = "slowest PE, median us a call"
+
+
+def table(head, rows):
+    """Lines of a table of texts."""
+    first, *others = ["| " + " | ".join(one) + " |" for one in (head, *rows)]
+    return "\n".join([first, "|" + "---|" * len(head), *others])
+
+
+def raw(path):
+    return f"[raw](../benchmarks/results/{path.name})"
+
+
+def of_many_kinds(result, path):
+    """A result with several dtypes and ops: one table, with this library only."""
+    groups, facts = result.groups(), result.facts
+    row = groups[0].rows[0]
+    series = {f"{one.rows[0].dtype} {one.rows[0].op}": one.series(OURS) for one in groups}
+    sizes = next(iter(series.values()))
+    rows = [[show(size), *(f"{one[size].median_us:.2f}" for one in series.values())] for size in sizes]
+    what = f"{TITLES[row.collective]} of other dtypes and ops, {facts['PEs']} x {facts['device']} ({raw(path)})"
+    return f"{what}, {MODES[row.mode]}, {SLOWEST}:\n\n" + table(["size", *series], rows)
+
+
+def accuracy(result, path):
+    """A result of ``bench accuracy``."""
+    facts, rows = result.facts, []
+    for row in result.accuracy:
+        same = ["yes" if row[key] else "no" for key in ("same_on_all", "same_each_run")]
+        rows.append([row["dtype"], row["implementation"], f"{row['mean']:.4g}", f"{row['floor']:.4g}", *same])
+    head = ["dtype", "", "mean difference", "the true sum rounded", "same on all PEs", "same in every run"]
+    what = f"AllReduce sum of {result.options['elements']} normally distributed values"
+    where = f"{facts['PEs']} x {facts['device']} ({raw(path)})"
+    return f"{what}, {where}, beside the sum in float64:\n\n" + table(head, rows)
+
+
+def cells(series, size, floor):
+    """Those of one size.  series: {implementation: {size: row}};  floor: as measured, or None"""
+    us = {name: rows[size].median_us for name, rows in series.items() if size in rows}
+    theirs = [us[name] for name in us if name in RIVALS]
+    found = [show(size), *(f"{us[name]:.2f}" if name in us else "" for name in series)]
+    if any(name in RIVALS for name in series):
+        found.append(f"{min(theirs) / us[OURS]:.2f}" if theirs else "")
+    if floor:
+        least_us = floor.us(series[OURS][size])
+        found += [f"{least_us:.2f}", f"{least_us / us[OURS]:.0%}"]
+    return found
+
+
+def by_size(result, path):
+    """Tables of this library, in other forms too where they were measured, its rivals and the floor."""
+    facts = result.facts
+    names = sorted(result.implementations(), key=lambda name: name in RIVALS)
+    rivals = [name for name in names if name in RIVALS]
+    versions = dict.fromkeys(facts[name] for name in rivals)
+    on = ", ".join([*versions, *(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver") if key in facts)])
+    head = ["size", *(name.replace(f"{OURS} ", "") for name in names)]
+    head += ["times faster than the best of the others"] if rivals else []
+    head += ["floor", "floor / time"] if result.floor else []
+    parts = []
+    for group in result.groups():
+        row, series = group.rows[0], {name: group.series(name) for name in names}
+        op = "" if row.op == "none" else row.op
+        of = ", ".join(filter(None, [TITLES[row.collective], row.dtype, op]))
+        plan = ", plans" if result.options.get("plan") else ""
+        where = f"{facts['PEs']} x {facts['device']}, {MODES[row.mode]}{plan}"
+        rows = [cells(series, size, result.floor) for size in series[OURS]]
+        parts += [f"{of}, {where}, {SLOWEST} ({on}; {raw(path)}):", table(head, rows)]
+    if floor := result.floor:
+        rate = f"a link {floor.gb_per_s:.0f} GB/s each way"
+        parts.append(f"The floor: a launch {floor.launch_us:.2f} us, a hop {floor.hop_us:.2f} us, {rate}.")
+    if result.host_us:
+        cost = ", ".join(f"{name} {us:.1f} us" for name, us in result.host_us.items())
+        parts.append(f"Host time of a call at the smallest size: {cost}.")
+    return "\n\n".join(parts)
+
+
+def markdown(path):
+    """A result of ``python -m pennympi bench``: a table for each dtype and op, or one for more than two."""
+    result = read(path)
+    if result.accuracy:
+        return accuracy(result, path)
+    return (of_many_kinds if len(result.groups()) > 2 else by_size)(result, path)
+
+
+def norms(path):
+    """A result of benchmarks/allreduce_norm.py."""
+    data = json.loads(path.read_text())
+    facts, us = data["facts"], {}
+    for rows, row_elems, what, one in data["rows"]:
+        us.setdefault(f"{rows} x {row_elems}", {})[what] = one
+    ways = list(dict.fromkeys(what for one in us.values() for what in one))
+    rows = [[shape, *(f"{one[what]:.2f}" if what in one else "" for what in ways)] for shape, one in us.items()]
+    where = f"{facts['n_pes']} x {facts['device']}, {MODES['graph' if 'CUDA driver' in facts else 'host']}, plans"
+    what = f"AllReduce with a residual and an RMSNorm, bfloat16, {where}, {SLOWEST} ({raw(path)}):"
+    return f"{what}\n\n" + table(["rows", *ways], rows)
