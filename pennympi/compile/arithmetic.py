@@ -32,7 +32,8 @@ def step_bytes(step: str, dtype: DType) -> tuple[int, int]:
     return item_bytes if step in TO_ELEMENTS else acc_bytes, acc_bytes if step in OF_PARTIALS else item_bytes
 
 
-def _of(scalar: ir.Type, width: int) -> ir.Type:
+def of_width(scalar: ir.Type, width: int) -> ir.Type:
+    """The type of a vector; for a width of 1 the scalar."""
     return scalar if width == 1 else ir.VectorType(scalar, width)
 
 
@@ -46,7 +47,8 @@ def partial_type(dtype: DType) -> ir.Type:
     return ir.FloatType() if dtype.acc_bytes != dtype.item_bytes else element_type(dtype)
 
 
-def _splat(b: ir.IRBuilder, scalar: ir.Value, width: int) -> ir.Value:
+def splat(b: ir.IRBuilder, scalar: ir.Value, width: int) -> ir.Value:
+    """A vector of one value; for a width of 1 the value."""
     if width == 1:
         return scalar
     vector = ir.Constant(ir.VectorType(scalar.type, width), ir.Undefined)
@@ -62,7 +64,7 @@ def _constant(scalar: ir.Type, value: Any, width: int) -> ir.Constant:
 
 def load(b: ir.IRBuilder, address: ir.Value, scalar: ir.Type, width: int, align: int, space: int) -> ir.Value:
     """Elements at an int64 address."""
-    pointer = b.inttoptr(address, ir.PointerType(_of(scalar, width), space))
+    pointer = b.inttoptr(address, ir.PointerType(of_width(scalar, width), space))
     return b.load(pointer, align=align)
 
 
@@ -89,7 +91,7 @@ def widen(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
     if dtype.kind == "f":
         return b.fpext(x, ir.FloatType())
     word = ir.IntType(32)  # a bfloat16 is the upper half of a float32
-    return b.bitcast(b.shl(b.zext(x, _of(word, width)), _constant(word, 16, width)), _of(ir.FloatType(), width))
+    return b.bitcast(b.shl(b.zext(x, of_width(word, width)), _constant(word, 16, width)), of_width(ir.FloatType(), width))
 
 
 def narrow(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
@@ -105,11 +107,11 @@ def narrow(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
     def of(value: int) -> ir.Constant:
         return _constant(word, value, width)
 
-    bits = b.bitcast(x, _of(word, width))
+    bits = b.bitcast(x, of_width(word, width))
     odd = b.and_(b.lshr(bits, of(16)), of(1))
     rounded = b.lshr(b.add(b.add(bits, of(0x7FFF)), odd), of(16))
     quiet = b.or_(b.lshr(bits, of(16)), of(0x40))  # rounding could turn a NaN into infinity
-    return b.trunc(b.select(b.fcmp_unordered("uno", x, x), quiet, rounded), _of(ir.IntType(16), width))
+    return b.trunc(b.select(b.fcmp_unordered("uno", x, x), quiet, rounded), of_width(ir.IntType(16), width))
 
 
 def combine(b: ir.IRBuilder, dtype: DType, op: str, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -130,16 +132,16 @@ def divide(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value, width: int) 
     """Partials over the int64 ``n``; integers are truncated toward zero."""
     scalar = partial_type(dtype)
     if dtype.kind in "fb":
-        return b.fdiv(x, _splat(b, b.sitofp(n, scalar), width))
+        return b.fdiv(x, splat(b, b.sitofp(n, scalar), width))
     signed, wide = dtype.kind == "i", ir.IntType(max(32, scalar.width))  # n may not fit 8 bits
     if wide != scalar:
-        x = (b.sext if signed else b.zext)(x, _of(wide, width))
-    divisor = _splat(b, b.trunc(n, wide) if wide.width < 64 else n, width)
+        x = (b.sext if signed else b.zext)(x, of_width(wide, width))
+    divisor = splat(b, b.trunc(n, wide) if wide.width < 64 else n, width)
     if wide == scalar or width == 1:
         quotient = (b.sdiv if signed else b.udiv)(x, divisor)
-        return quotient if wide == scalar else b.trunc(quotient, _of(scalar, width))
+        return quotient if wide == scalar else b.trunc(quotient, of_width(scalar, width))
     # One by one: NVVM narrows the division of a vector to 8-bit shifts and loses the sign of every other element.
-    result = ir.Constant(_of(scalar, width), ir.Undefined)
+    result = ir.Constant(of_width(scalar, width), ir.Undefined)
     for k in range(width):
         lane = ir.Constant(ir.IntType(32), k)
         quotient = (b.sdiv if signed else b.udiv)(b.extract_element(x, lane), b.extract_element(divisor, lane))
