@@ -22,12 +22,12 @@ from launching import ROOT, python, run
 RIVALS = "nccl,nccl-symmetric,torch-symm-one-shot,torch-symm-two-shot"
 NORM = "norm"
 JOBS = {  # name: arguments of `python -m pennympi bench`, without those that all have
-    "allreduce": "allreduce --plan",
-    "allreduce-bfloat16": "allreduce --plan -d bfloat16",
-    "allreduce-float16": "allreduce --plan -d float16",
+    "allreduce": "allreduce --plan --symmetric",
+    "allreduce-bfloat16": "allreduce --plan --symmetric -d bfloat16",
+    "allreduce-float16": "allreduce --plan --symmetric -d float16",
     "allreduce-calls": "allreduce",
-    "allreduce-sms": "allreduce --plan --sms 4,8,16,32,64",
-    "allreduce-order": "allreduce --plan --order canonical",
+    "allreduce-sms": "allreduce --plan --symmetric --sms 4,8,16,32,64",
+    "allreduce-order": "allreduce --plan --symmetric --order canonical",
     "all_gather": "all_gather --plan",
     "reduce_scatter": "reduce_scatter --plan",
     "broadcast": "broadcast --plan",

@@ -9,6 +9,7 @@ from mpi4py import MPI
 from ..errors import Unsupported
 from ..job.shared_memory import room_bytes
 from ..kernels.algorithm import Algorithm
+from ..kernels.allreduce import PLANNED
 from ..settings import setting
 from ..start import why_no_cuda
 from ..team import Team
@@ -31,6 +32,12 @@ def algorithms(case: str) -> dict[str, Algorithm]:
     except (ImportError, AttributeError):
         return {}
     return {name: row for name, row in table.items() if isinstance(row, Algorithm)}  # an exchange has forms instead
+
+
+def _rows(args: Any) -> dict[str, Algorithm]:
+    """The rows that a run may name: of plans on symmetric arrays also those that write the peers' arrays."""
+    planned = args.case == "allreduce" and args.plan and args.symmetric
+    return algorithms(args.case) | (PLANNED if planned else {})
 
 
 def on_host() -> bool:
@@ -62,7 +69,7 @@ def too_large(max_bytes: int) -> str:
 
 def check(args: Any) -> None:
     """Raise ValueError for arguments of ``python -m pennympi bench`` that contradict one another or this job."""
-    n_pes, table = MPI.COMM_WORLD.size, algorithms(args.case)
+    n_pes, table = MPI.COMM_WORLD.size, _rows(args)
     case = CASES.get(args.case)
     if args.root >= n_pes:
         raise ValueError(f"--root {args.root} is not one of the {n_pes} ranks: give one from 0 to {n_pes - 1}")
@@ -88,9 +95,11 @@ def check(args: Any) -> None:
         raise ValueError("--sms and --order measure the library's own choice: leave --algorithm and its plan out")
     if args.sms and not table:
         raise ValueError(f"--sms: {args.case} holds no multiprocessors; {', '.join(filter(algorithms, CASES))} do")
-    wanted = [] if args.algorithm in (None, "auto", "each") else args.algorithm.split(",")
+    wanted = [] if args.algorithm in (None, "each") else args.algorithm.split(",")
     for name in wanted:
-        if name not in table:
+        if name in PLANNED and name not in table:
+            raise ValueError(f"algorithm {name!r} is for plans on symmetric arrays: give --plan and --symmetric")
+        if name != "auto" and name not in table:
             raise ValueError(f"algorithm {name!r} is unknown for {args.case}: use auto, each, {', '.join(table)}")
 
 
@@ -131,10 +140,13 @@ def _ours(team: Team, args: Any, memory: Any, refused: dict[str, str]) -> list[I
         told += [("order", args.order)] if args.order != "any" else []
         others = [Ours(team, memory, "auto", f"pennympi {name}={one}", args.plan, **{name: one}) for name, one in told]
         return [Ours(team, memory, planned=args.plan), *others]
-    table = algorithms(args.case)
-    wanted = list(table) if args.algorithm in ("each", "auto") else args.algorithm.split(",")
-    found: list[Implementation] = [Ours(team, memory, planned=args.plan)] if args.algorithm == "each" else []
-    for name in wanted:
+    table = _rows(args)
+    every = list(table) if changed else ["auto", *table]
+    found: list[Implementation] = []
+    for name in every if args.algorithm in ("auto", "each") else args.algorithm.split(","):
+        if name == "auto":
+            found.append(Ours(team, memory, planned=args.plan))
+            continue
         why = table[name].refuse(team.place, "float32", "sum")
         if why:
             refused[name] = why

@@ -82,7 +82,7 @@ def page() -> str:
         marks = " ".join(word for word, has in (("p", one.packets), ("o", one.overlaps)) if has)
         lines.append(f"| {name} | " + " | ".join(f"`{getattr(one, key)}`" for key in COUNTED) + f" | {marks} |")
     lines += ["", "## Constants", ""]
-    shown = [one.name for one in fields(Machine) if one.name not in ("name", "source")]
+    shown = [one.name for one in fields(Machine) if one.name not in ("name", "source", "shared_out")]
     kinds = (NVLINK, PCIE, host(2, 2), host(4, 2))
     lines += ["| | " + " | ".join(one.name for one in kinds) + " |", "|---" * (len(kinds) + 1) + "|"]
     lines += [f"| {key} | " + " | ".join(f"{getattr(one, key):.4g}" for one in kinds) + " |" for key in shown]

@@ -1,6 +1,7 @@
 """The speed of a machine, as the constants of the cost model (``cost.py``)."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -14,6 +15,7 @@ class Machine:
     moved_gb_s, added_gb_s: rate at which a PE copies and reduces in its own memory, where no link hides it
     net_hop_us, nic_gb_s:   time of a put to another node, and rate of one NIC in one direction
     source:      where the numbers come from
+    shared_out:  {algorithm: the least bytes from which it is the fastest for a plan on a shared out}, the largest first
     """
 
     name: str
@@ -29,6 +31,7 @@ class Machine:
     nic_gb_s: float
     source: str
     signal_us: float = 0
+    shared_out: Mapping[str, int] = field(default_factory=dict)
 
 
 NVLINK = Machine(
@@ -45,6 +48,7 @@ NVLINK = Machine(
     nic_gb_s=48,
     source="benchmarks/results/allreduce-2xH200.json and -4xH200.json, in a CUDA graph; the network was not measured: "
     "NVSHMEM's puts reached 48 GB/s on a rail of 400 Gb/s in the Penny worklog, and the 5 us are an assumption",
+    shared_out={"two_shot_copied": 512 << 20, "two_shot_direct": 16 << 20},
 )
 PCIE = replace(
     NVLINK,
@@ -52,6 +56,7 @@ PCIE = replace(
     hop_us=5.0,
     sent_gb_s=22,
     source="not measured: a link of 16 lanes at nine tenths of its nominal rate",
+    shared_out={},
 )
 # Each core copies 5.9 GB/s, and reduces 12.5 GB/s of pieces that its cache holds.
 _HOST = Machine(
@@ -67,6 +72,7 @@ _HOST = Machine(
     net_hop_us=2,
     nic_gb_s=5.9,
     source="two cores of a Xeon at 2.5 GHz, 2 and 4 PEs",
+    shared_out={"two_shot_direct": 16 << 10},
 )
 # With more PEs than cores, the launch lasts until each PE has had a core, and a hop until the next PE has one.
 SHARED_CORE_LAUNCH_US, SHARED_CORE_HOP_US = 85, 12

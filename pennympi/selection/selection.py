@@ -22,8 +22,6 @@ from .machine import Machine
 from .tuned import Tuned
 
 COLLECTIVE = "allreduce"
-# The smallest size at which each is the fastest for a plan on a shared out, as measured with 2 H200s.
-PLANNED_MIN_BYTES = {"two_shot_copied": 512 << 20, "two_shot_direct": 16 << 20}
 NEEDS_SHARED_OUT = "runs in plans whose out is the same symmetric array on every PE: see team.plan_allreduce"
 
 
@@ -124,9 +122,9 @@ class Selection:
             return None
         if name == "auto":
             name = setting("PENNYMPI_ALLREDUCE")
-        fast = shared and self._place.n_pes > 1 and self._place.ll128_safe and self.machine.name == machines.NVLINK.name
-        if name == "auto" and fast and len(set(self._place.node_of)) == 1:
-            name = next((row for row, least in PLANNED_MIN_BYTES.items() if nbytes >= least), name)
+        together = self._place.n_pes > 1 and self._place.ll128_safe and len(set(self._place.node_of)) == 1
+        if name == "auto" and shared and together:
+            name = next((row for row, least in self.machine.shared_out.items() if nbytes >= least), name)
         row = PLANNED.get(str(name))
         if row is None:
             return None

@@ -72,6 +72,7 @@ WRONG = [  # (command line, what is said)
     (f"{B} --algorithm rong", "algorithm 'rong' is unknown for allreduce: use auto, each, ring"),
     (f"{B} --algorithm ring,,tree", "algorithm '' is unknown"),
     (f"{B} --algorithm ring,each", "algorithm 'each' is unknown"),
+    (f"{B} --plan --algorithm two_shot_direct", "'two_shot_direct' is for plans on symmetric arrays: give --plan and"),
     ("bench put --algorithm ring", "put has no algorithms"),
     ("bench exchange --blocks 3", "exchange has no algorithms"),
     (f"{B} --algorithm hierarchical", "hierarchical can't run here: "),

@@ -74,6 +74,27 @@ def test_two_h200_use_what_was_measured(monkeypatch):
     assert find.find("another", Place((0, 0))) is None
 
 
+@pytest.mark.parametrize(
+    "where, nodes, nbytes, name",
+    [
+        (machine.NVLINK, (0, 0), 1 << 20, None),
+        (machine.NVLINK, (0, 0), 16 << 20, "two_shot_direct"),
+        (machine.NVLINK, (0, 0), 512 << 20, "two_shot_copied"),
+        (machine.NVLINK, (0, 1), 512 << 20, None),
+        (machine.PCIE, (0, 0), 512 << 20, None),
+        (machine.host(2, 2), (0, 0), 8 << 10, None),
+        (machine.host(4, 2), (0,) * 4, 512 << 20, "two_shot_direct"),
+        (machine.host(1, 2), (0,), 512 << 20, None),
+    ],
+)
+def test_plans_on_a_shared_out(monkeypatch, where, nodes, nbytes, name):
+    monkeypatch.delenv("PENNYMPI_ALLREDUCE", raising=False)
+    chosen = selection.Selection(Place(nodes), H200, where, None, "here")
+    row = chosen.planned("auto", nbytes, "float32", "sum", shared=True)
+    assert (row and row.name) == name
+    assert chosen.planned("auto", nbytes, "float32", "sum", shared=False) is None
+
+
 def test_between_and_beyond_the_sizes_that_were_measured():
     times = EXAMPLE.series[0].at
     assert times(8) == times(1024) == {"ring": 9.0, "one_shot": 3.0}
