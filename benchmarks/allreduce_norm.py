@@ -83,7 +83,7 @@ def norms(team, out, x, weight):
 def ways(team, x, out, residual, weight):
     """{name: call(stream)} that adds x to residual, and writes the norm to out."""
     norm, place = pennympi.RMSNorm(weight, EPS), team.place
-    able = [name for name in TABLE if not TABLE[name].refuse(place, "bfloat16", "sum")]
+    able = [name for name in TABLE if team.n_pes > 1 and not TABLE[name].refuse(place, "bfloat16", "sum")]
     made = {f"fused, {name}": team.plan_allreduce(x, out, "sum", name, residual, norm=norm) for name in ("auto", *able)}
     total = team.plan_allreduce(x, residual, residual=residual)
     for name, one in norms(team, out, residual, weight).items():

@@ -112,3 +112,10 @@ def norms(path):
     where = f"{facts['n_pes']} x {facts['device']}, {MODES['graph' if 'CUDA driver' in facts else 'host']}, plans"
     what = f"AllReduce with a residual and an RMSNorm, bfloat16, {where}, {SLOWEST} ({raw(path)}):"
     return f"{what}\n\n" + table(["rows", *ways], rows)
+
+
+def tried(path):
+    """The tables of a file of trials, whose captions and columns are in it."""
+    for one in json.loads(path.read_text())["tables"]:
+        rows = [["" if cell is None else str(cell) for cell in row] for row in one["rows"]]
+        yield f"{one['what']} ({raw(path)}):\n\n" + table(one["columns"], rows)

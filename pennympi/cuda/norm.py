@@ -11,12 +11,13 @@ from numba.cuda.extending import intrinsic
 from ..arrays.dtypes import DType
 from .intrinsics import here
 from .packets import ALL, store_word_at, word_at
-from .primitives import SUMS_OF_WARPS, warp_sum
+from .primitives import warp_sum
 from .stubs import ALIGNED, ITEM_BYTES, WIDE, add_squares, normalised, reciprocal_root
 from .words import PAIR, Vectors, load_16, store_16, vector_of
 
 libdevice = cuda.libdevice
 _I32 = ir.IntType(32)
+MOST_WARPS, SUMS = 16, 32  # of a block; of two rows
 FUSED = {True: "llvm.nvvm.fma.rn.f", False: "llvm.nvvm.fma.rn.d"}  # whether of float32
 
 
@@ -39,53 +40,52 @@ def put_vector(row, i, row_bytes, whole, pair):
             store_word_at(row, i + 8, row_bytes, pair[1])
 
 
+def squares_from(x, i, row_bytes, whole, total):
+    """The squares of a thread's vectors from byte i of a row on, added to ``total``."""
+    while i < row_bytes:
+        total = add_squares(total, vector_at(x, i, row_bytes, whole))
+        i += cuda.blockDim.x * 16
+    return total
+
+
+def normalise_from(out, x, weight, i, row_bytes, whole, root):
+    """The same vectors, read again, to ``out``."""
+    while i < row_bytes:
+        one, other = vector_at(x, i, row_bytes, whole), vector_at(weight, i, row_bytes, whole)
+        put_vector(out, i, row_bytes, whole, normalised(one, other, root))
+        i += cuda.blockDim.x * 16
+
+
 def rms_norm(ctx, out, x, weight, n_elems, row_elems, eps_bits):
-    """All rows whose sums have room are read before the first is written, so that they wait for the barrier once.  Two
-    vectors of a thread are under way at a time."""
-    partial = cuda.shared.array(SUMS_OF_WARPS, WIDE)
+    """Two vectors of a thread stay in registers while their row is added up."""
     # Not before the loop of rounds around it, where what is made of them would hold registers and delay the first packet.
     weight, row_elems, eps_bits, thread = here(weight), here(row_elems), here(eps_bits), here(cuda.threadIdx.x)
+    eps, inverse = WIDE(libdevice.longlong_as_double(eps_bits)), WIDE(1) / WIDE(row_elems)
+    partial = cuda.shared.array(SUMS, WIDE)  # those of a row are read while the next one's are written
     warps, lane = cuda.blockDim.x // 32, thread & 15
-    row_bytes, end = row_elems * ITEM_BYTES, n_elems * ITEM_BYTES
-    start, next_start, step = thread * 16, (thread + cuda.blockDim.x) * 16, cuda.blockDim.x * 16
+    row_bytes, end, step = row_elems * ITEM_BYTES, n_elems * ITEM_BYTES, cuda.blockDim.x * 16
+    start, next_start = thread * 16, thread * 16 + step
     whole = ALIGNED or ((out | x | weight | row_bytes) & 15) == 0
-    eps, part = WIDE(libdevice.longlong_as_double(eps_bits)), WIDE(1) / WIDE(row_elems)
     # The weights of a thread's first vectors, for all rows.
     scale, next_scale = vector_at(weight, start, row_bytes, whole), vector_at(weight, next_start, row_bytes, whole)
-    begin = 0
-    while begin < end:
-        row, sums = begin, 0
-        while row < end and sums + warps <= SUMS_OF_WARPS:
-            one, other = vector_at(x + row, start, row_bytes, whole), vector_at(x + row, next_start, row_bytes, whole)
-            total = add_squares(add_squares(WIDE(0), one), other)
-            i = next_start + step
-            while i < row_bytes:
-                total = add_squares(total, vector_at(x + row, i, row_bytes, whole))
-                i += step
-            total = warp_sum(total)
-            if thread % 32 == 0:
-                partial[sums + thread // 32] = total
-            row += row_bytes
-            sums += warps
+    row, sums = 0, 0
+    while row < end:
+        one, other = vector_at(x + row, start, row_bytes, whole), vector_at(x + row, next_start, row_bytes, whole)
+        total = add_squares(add_squares(WIDE(0), one), other)
+        total = warp_sum(squares_from(x + row, next_start + step, row_bytes, whole, total))
+        if thread % 32 == 0:
+            partial[sums + thread // 32] = total
         cuda.syncthreads()
-        stop, row, sums = row, begin, 0
-        while row < stop:
-            total = partial[sums + lane] if lane < warps else WIDE(0)
-            for offset in (8, 4, 2, 1):  # alike in all threads
-                total += cuda.shfl_xor_sync(ALL, total, offset)
-            root = reciprocal_root(total * part + eps)
-            one, other = vector_at(x + row, start, row_bytes, whole), vector_at(x + row, next_start, row_bytes, whole)
-            put_vector(out + row, start, row_bytes, whole, normalised(one, scale, root))
-            put_vector(out + row, next_start, row_bytes, whole, normalised(other, next_scale, root))
-            i = next_start + step
-            while i < row_bytes:
-                one, other = vector_at(x + row, i, row_bytes, whole), vector_at(weight, i, row_bytes, whole)
-                put_vector(out + row, i, row_bytes, whole, normalised(one, other, root))
-                i += step
-            row += row_bytes
-            sums += warps
-        cuda.syncthreads()
-        begin = stop
+        total = partial[sums + lane] if lane < warps else WIDE(0)
+        for offset in (8, 4, 2, 1):  # alike in all threads
+            total += cuda.shfl_xor_sync(ALL, total, offset)
+        root = reciprocal_root(total * inverse + eps)
+        put_vector(out + row, start, row_bytes, whole, normalised(one, scale, root))
+        put_vector(out + row, next_start, row_bytes, whole, normalised(other, next_scale, root))
+        normalise_from(out + row, x + row, weight, next_start + step, row_bytes, whole, root)
+        row += row_bytes
+        sums ^= MOST_WARPS
+    cuda.syncthreads()
 
 
 @cache

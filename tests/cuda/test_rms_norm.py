@@ -14,7 +14,7 @@ if MPI.COMM_WORLD.Get_size() > 1:
 from pennympi.compile.bind import bind
 from pennympi.cuda import norm
 
-EPS, SUMS = 1e-6, 7  # SUMS: that there is room for
+EPS = 1e-6
 ITEM = np.dtype(np.float16)
 LIMIT_S = 60
 
@@ -24,7 +24,7 @@ class Block:
 
     def __init__(self, memory, threads):
         self.memory, self._n, self._own = memory, threads, threading.local()
-        self._all, self._sums = threading.Barrier(threads, timeout=LIMIT_S), np.full(SUMS, np.nan, np.float32)
+        self._all, self._sums = threading.Barrier(threads, timeout=LIMIT_S), np.full(norm.SUMS, np.nan, np.float32)
         self._warps = [threading.Barrier(32, timeout=LIMIT_S) for _ in range(threads // 32)]
         self._values = np.zeros(threads, np.float32)
         self.cuda = SimpleNamespace(threadIdx=self, blockDim=SimpleNamespace(x=threads), shfl_xor_sync=self.swap)
@@ -71,7 +71,7 @@ class Block:
         """``rms_norm`` by all threads."""
         names = ("load_16", "store_16", "word_at", "store_word_at", "warp_sum", "cuda")
         scope = {name: getattr(self, name) for name in names}
-        scope |= {"here": int, "ALIGNED": False, "ITEM_BYTES": ITEM.itemsize, "WIDE": np.float32, "SUMS_OF_WARPS": SUMS}
+        scope |= {"here": int, "ALIGNED": False, "ITEM_BYTES": ITEM.itemsize, "WIDE": np.float32}
         scope |= {"libdevice": SimpleNamespace(longlong_as_double=lambda bits: np.int64(bits).view(np.float64))}
         scope |= {"add_squares": add_squares, "normalised": normalised, "reciprocal_root": lambda x: 1 / np.sqrt(x)}
         body, failed = bind(norm.rms_norm, {}, lambda helper: helper, scope), []
@@ -113,7 +113,7 @@ def normalised(pair, weights, scale):
     [(1, 1, 32), (3, 7, 64), (2, 1024, 64), (1, 600, 32), (2, 1600, 32), (5, 40, 96)],
 )
 def test_rows(rows, row_elems, threads):
-    """Every element once, in place or not; more rows than sums have room, vectors or words: always the same bits."""
+    """Every element once, in place or not; more rows than sums have room for, vectors or words: always the same bits."""
     random = np.random.default_rng(rows)
     x, weight = (random.standard_normal(n).astype(ITEM) for n in (rows * row_elems, row_elems))
     wide = x.reshape(rows, -1).astype(np.float64)
