@@ -267,7 +267,8 @@ def plus(ctx: int, dst: int, x: int, y: int, count: int) -> None:
 def rms_norm(ctx: int, out: int, x: int, weight: int, n_elems: int, row_elems: int, eps_bits: int) -> None:
     """Each row of out (n_elems,) elements = row of x * weight (row_elems,) / sqrt(mean of the row's squares + eps), in
     float64 for float32, else in float32 or more, rounded once.  out is x, or apart; eps_bits: the bits of a float64.
-    The bits depend on the values and the threads of a block alone: not on addresses."""
+    Fewer elements than a row's are this block's part of one, and weight the part's: the blocks of its cluster have the
+    others, and all call this.  The bits depend on the values, the threads and the cluster alone: not on addresses."""
 
 
 # Packets: data with the epoch inside, so that no flag has to follow it ------------------

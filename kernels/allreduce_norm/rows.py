@@ -1,4 +1,5 @@
-"""The rows of an AllReduce with an RMSNorm: a block sums up whole ones, piece by piece, and normalises them.
+"""The rows of an AllReduce with an RMSNorm: a block sums up whole ones, piece by piece, and normalises them; or its part
+of a row, which the blocks of a cluster normalise together.
 
 The sum plus the residual of this PE goes to the residual's memory, the normalised rows to ``out``, which may be ``src``:
 a block has sent and added up all of its share by then.
@@ -16,6 +17,8 @@ def share_from(call: Reduction, norm: Norm, start: int) -> Reduction:
 
 
 def normalise(ctx: int, call: Reduction, share: Reduction, norm: Norm, start: int):
-    """out = the RMSNorm of the totals, in the rows of a share from element ``start`` on."""
-    at, n_elems = start * call.item_bytes, share.n_elems - start
-    rms_norm(ctx, call.out + at, share.out + at, norm.weight, n_elems, norm.row_elems, norm.eps_bits)
+    """out = the RMSNorm of the totals, in the rows of a share from element ``start`` on, or in its part of one."""
+    at, n_elems, weight = start * call.item_bytes, share.n_elems - start, norm.weight
+    if norm.share_elems < norm.row_elems:
+        weight += start % norm.row_elems * call.item_bytes
+    rms_norm(ctx, call.out + at, share.out + at, weight, n_elems, norm.row_elems, norm.eps_bits)

@@ -204,12 +204,12 @@ class Collective:
         most = self.backend.max_blocks
         sms = self._sms if sms is None else sms
         if sms is None:
-            return Limits(most, self.backend.buffer_bytes)
+            return Limits(most, self.backend.buffer_bytes, cluster=self.backend.cluster)
         if not is_int(sms):
             raise TypeError(f"sms {sms!r} is not an int")
         if sms < 1:
             raise ValueError(f"sms {sms}: a call holds at least one multiprocessor")
-        return Limits(min(int(sms), most), self.backend.buffer_bytes)
+        return Limits(min(int(sms), most), self.backend.buffer_bytes, cluster=self.backend.cluster)
 
     def _describe(self, request: Request, row: Algorithm | None = None, sms: int | None = None, plan: int = 0) -> str:
         """A call in words that are the same on every PE, and differ where the messages do."""
@@ -245,6 +245,7 @@ class Collective:
             return Prepared(run, 0, 0, text)
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
         options = self.options(row, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
+        options = replace(options, clustered=plan.cluster > 1)
         kernel = self.backend.kernel(row.kernel, f"{self.name} ({row.name})", options)
         release = None
         if plan_number and sms is not None:
@@ -271,13 +272,16 @@ class Collective:
         names = parameters(row.kernel)[1:]
         left_open = tuple(names.index(name) for name in self.address_params)
         try:
-            run = kernel.prepare(plan.blocks, [values[name] for name in names], left_open, plan.threads)
+            arguments = [values[name] for name in names]
+            run = kernel.prepare(plan.blocks, arguments, left_open, plan.threads, plan.cluster)
             run = self.with_follow_up(row, run, request, values)
         except BaseException:
             if release is not None:
                 release()
             raise
-        return Prepared(run, plan.blocks if self.backend.has_streams else 0, workspace.inbox, text, release)
+        # A cluster may find no place beside another call's, however few blocks they are: it runs alone.
+        held = plan.blocks if plan.cluster == 1 else self.backend.max_blocks
+        return Prepared(run, held if self.backend.has_streams else 0, workspace.inbox, text, release)
 
 
 def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params: Sequence[str] = ()) -> dict[str, int]:

@@ -22,13 +22,16 @@ from ..settings import setting
 from ..units import size_text
 from . import arrays, links, streams, world
 from .aside import beside_captures
-from .compile import HALVED, OVERLAP_CC, Target, call_number, cubin
+from .compile import CLUSTERS_CC, HALVED, OVERLAP_CC, Target, call_number, cubin
 from .given_up import given_up
 from .heap import Heap
 from .launch import CudaKernel, checked, load, registers
 from .remote import nvshmem_version
 
 _runtime = cupy.cuda.runtime
+CLUSTER = 8  # blocks of a cluster that every device with clusters can hold
+# Multiprocessors that no PE has which shares a device: the others' kernels could leave no place for a cluster there.
+LEAST_FOR_CLUSTERS = 76
 MOST_REGISTERS = 80  # of a thread: a block of 512 leaves three eighths of its multiprocessor free
 
 
@@ -51,7 +54,9 @@ class CudaBackend:
         self.overlap = self._cc >= OVERLAP_CC
         # Under MPS a PE sees its share of the device; all PEs must cut work alike.
         # One block a multiprocessor: the rest of it is for the user's kernels and for puts.
-        self.max_blocks = min(job.gather(facts["multiProcessorCount"], "count of multiprocessors"))
+        told = job.gather((facts["multiProcessorCount"], self._cc >= CLUSTERS_CC), "look at the devices")
+        self.max_blocks = min(count for count, _ in told)
+        self.cluster = CLUSTER if all(has for _, has in told) and self.max_blocks >= LEAST_FOR_CLUSTERS else 1
         self.order = self._world.order
         self._heap = Heap(job, segments)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")

@@ -25,6 +25,7 @@ from .words import register_steps, together
 BOUNDS = LaunchBounds(MAX_THREADS)
 HALVED = LaunchBounds(MAX_THREADS, 2)  # 64 registers a thread
 OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched before the one in front of it has ended
+CLUSTERS_CC = (9, 0)
 device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
@@ -80,7 +81,7 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, n_pes)}
         if reduction[0].name in NORMED:
             plain["rms_norm"] = norm.rms_norm
-            fixed |= norm.steps(reduction[0])
+            fixed |= norm.steps(reduction[0]) | {"CLUSTERED": options.clustered}
     if near:
         fixed |= together(n_pes)
         plain["all_to_all_packets"] = packets.all_to_all_packets
@@ -170,6 +171,7 @@ def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -
             options.kinds_of(kernel),
             *(f"{key}{value}" for key, value in sorted(options.constants.items())),
             "aligned" if options.aligned else "any",
+            *(("clustered",) if options.clustered else ()),
             "remote" if target.beyond else "peers",
             f"sm{target.cc[0]}{target.cc[1]}",
             *(() if bounds == BOUNDS else (f"{bounds.max_threads}x{bounds.min_blocks}",)),

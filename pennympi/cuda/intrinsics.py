@@ -15,7 +15,8 @@ GLOBAL = 1  # LLVM's address space of device memory
 _QUAD = ir.VectorType(_I32, 4)
 
 
-def _asm(b, result, operands, ptx, constraints):
+def assembly(b, result, operands, ptx, constraints):
+    """A call of inline PTX, where it stands."""
     kind = ir.FunctionType(result, [operand.type for operand in operands])
     return b.call(ir.InlineAsm(kind, ptx, constraints, side_effect=True), operands)
 
@@ -25,7 +26,7 @@ def load_acquire(typing, address):
     """The int64 at ``address``; later reads see what its writer wrote before, on any PE."""
 
     def code(context, b, signature, args):
-        return _asm(b, _I64, args, "ld.acquire.sys.global.u64 $0, [$1];", "=l,l,~{memory}")
+        return assembly(b, _I64, args, "ld.acquire.sys.global.u64 $0, [$1];", "=l,l,~{memory}")
 
     return types.int64(types.int64), code
 
@@ -35,7 +36,7 @@ def store_release(typing, address, value):
     """Write an int64 after all earlier writes that this thread knows of, for any PE."""
 
     def code(context, b, signature, args):
-        _asm(b, _VOID, args, "st.release.sys.global.u64 [$0], $1;", "l,l,~{memory}")
+        assembly(b, _VOID, args, "st.release.sys.global.u64 [$0], $1;", "l,l,~{memory}")
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), code
@@ -46,7 +47,7 @@ def load_volatile(typing, address):
     """The int64 at ``address``, read anew each time."""
 
     def code(context, b, signature, args):
-        return _asm(b, _I64, args, "ld.volatile.global.u64 $0, [$1];", "=l,l,~{memory}")
+        return assembly(b, _I64, args, "ld.volatile.global.u64 $0, [$1];", "=l,l,~{memory}")
 
     return types.int64(types.int64), code
 
@@ -56,7 +57,7 @@ def fence_system(typing):
     """Order this thread's accesses for every PE."""
 
     def code(context, b, signature, args):
-        _asm(b, _VOID, [], "fence.acq_rel.sys;", "~{memory}")
+        assembly(b, _VOID, [], "fence.acq_rel.sys;", "~{memory}")
         return context.get_dummy_value()
 
     return types.void(), code
@@ -70,7 +71,7 @@ def after_previous_kernel(typing):
     """
 
     def code(context, b, signature, args):
-        _asm(b, _VOID, [], "griddepcontrol.wait; griddepcontrol.launch_dependents;", "~{memory}")
+        assembly(b, _VOID, [], "griddepcontrol.wait; griddepcontrol.launch_dependents;", "~{memory}")
         return context.get_dummy_value()
 
     return types.void(), code
@@ -81,7 +82,7 @@ def global_timer_ns(typing):
     """The device's clock in nanoseconds."""
 
     def code(context, b, signature, args):
-        return _asm(b, _I64, [], "mov.u64 $0, %globaltimer;", "=l,~{memory}")
+        return assembly(b, _I64, [], "mov.u64 $0, %globaltimer;", "=l,~{memory}")
 
     return types.int64(), code
 
@@ -91,7 +92,7 @@ def claim(typing, address):
     """True for the first thread of this PE to take the int64 word (0 to 1)."""
 
     def code(context, b, signature, args):
-        old = _asm(b, _I64, args, "atom.global.cas.b64 $0, [$1], 0, 1;", "=l,l,~{memory}")
+        old = assembly(b, _I64, args, "atom.global.cas.b64 $0, [$1], 0, 1;", "=l,l,~{memory}")
         return b.icmp_signed("==", old, ir.Constant(_I64, 0))
 
     return types.boolean(types.int64), code
@@ -103,7 +104,7 @@ def count_up(typing, address, last):
 
     def code(context, b, signature, args):
         operands = [args[0], b.trunc(args[1], _I32)]
-        old = _asm(b, _I32, operands, "atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}")
+        old = assembly(b, _I32, operands, "atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}")
         return b.zext(old, _I64)
 
     return types.int64(types.int64, types.int64), code
@@ -114,7 +115,7 @@ def add_int64(typing, address, value):
     """Atomic add in memory of this PE."""
 
     def code(context, b, signature, args):
-        _asm(b, _VOID, args, "red.global.add.u64 [$0], $1;", "l,l,~{memory}")
+        assembly(b, _VOID, args, "red.global.add.u64 [$0], $1;", "l,l,~{memory}")
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), code
@@ -135,7 +136,7 @@ def here(typing, x):
     """The int64 ``x``; what depends on it is computed where this stands, by no compiler before."""
 
     def code(context, b, signature, args):
-        return _asm(b, _I64, args, "mov.b64 $0, $1;", "=l,l")
+        return assembly(b, _I64, args, "mov.b64 $0, $1;", "=l,l")
 
     return types.int64(types.int64), code
 

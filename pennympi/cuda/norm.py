@@ -9,15 +9,16 @@ from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 
 from ..arrays.dtypes import DType
+from .cluster import cluster_arrive, cluster_blocks, cluster_rank, cluster_wait, write_shared
 from .intrinsics import here
 from .packets import ALL, store_word_at, word_at
 from .primitives import warp_sum
-from .stubs import ALIGNED, ITEM_BYTES, WIDE, add_squares, normalised, reciprocal_root
+from .stubs import ALIGNED, CLUSTERED, ITEM_BYTES, WIDE, add_squares, normalised, reciprocal_root
 from .words import PAIR, Vectors, load_16, store_16, vector_of
 
 libdevice = cuda.libdevice
 _I32 = ir.IntType(32)
-MOST_WARPS, SUMS = 16, 32  # of a block; of two rows
+MOST_WARPS, SUMS, SUMS_OF_CLUSTER = 16, 32, 128  # of a block; of two rows; of the eight blocks of a cluster
 FUSED = {True: "llvm.nvvm.fma.rn.f", False: "llvm.nvvm.fma.rn.d"}  # whether of float32
 
 
@@ -40,20 +41,55 @@ def put_vector(row, i, row_bytes, whole, pair):
             store_word_at(row, i + 8, row_bytes, pair[1])
 
 
-def squares_from(x, i, row_bytes, whole, total):
-    """The squares of a thread's vectors from byte i of a row on, added to ``total``."""
-    while i < row_bytes:
-        total = add_squares(total, vector_at(x, i, row_bytes, whole))
-        i += cuda.blockDim.x * 16
-    return total
-
-
 def normalise_from(out, x, weight, i, row_bytes, whole, root):
-    """The same vectors, read again, to ``out``."""
+    """A thread's vectors from byte i of a row on, to ``out``."""
+    step = cuda.blockDim.x * 16
     while i < row_bytes:
         one, other = vector_at(x, i, row_bytes, whole), vector_at(weight, i, row_bytes, whole)
         put_vector(out, i, row_bytes, whole, normalised(one, other, root))
-        i += cuda.blockDim.x * 16
+        i += step
+
+
+def squares_from(x, i, row_bytes, whole, total):
+    """The squares of a thread's vectors from byte i of a row on, added to ``total``."""
+    step = cuda.blockDim.x * 16
+    while i < row_bytes:
+        total = add_squares(total, vector_at(x, i, row_bytes, whole))
+        i += step
+    return total
+
+
+def normalise_part(out, x, weight, part_bytes, inverse, eps):
+    """This block's part of a row of 1 / inverse elements.
+
+    The blocks of its cluster write the sums of their warps to one another, and each adds up all of them.
+    """
+    partial = cuda.shared.array(SUMS_OF_CLUSTER, WIDE)
+    cluster_arrive()  # once all have come, they run, and have read the sums of the part before
+    warps, warp, lane, i = cuda.blockDim.x // 32, cuda.threadIdx.x // 32, cuda.threadIdx.x & 31, cuda.threadIdx.x * 16
+    whole = ALIGNED or ((out | x | weight | part_bytes) & 15) == 0
+    one, scale = vector_at(x, i, part_bytes, whole), vector_at(weight, i, part_bytes, whole)
+    following = i + cuda.blockDim.x * 16
+    total = squares_from(x, following, part_bytes, whole, add_squares(WIDE(0), one))
+    for offset in (16, 8, 4, 2, 1):
+        total += cuda.shfl_xor_sync(ALL, total, offset)
+    blocks, rank = cluster_blocks(), cluster_rank()
+    cluster_wait()
+    if lane < blocks:
+        write_shared(partial, rank * warps + warp, total, lane)
+    cluster_arrive()
+    cluster_wait()
+    total = WIDE(0)
+    k = lane
+    while k < blocks * warps:
+        total += partial[k]
+        k += 32
+    for offset in (16, 8, 4, 2, 1):  # alike in all threads
+        total += cuda.shfl_xor_sync(ALL, total, offset)
+    root = reciprocal_root(total * inverse + eps)
+    put_vector(out, i, part_bytes, whole, normalised(one, scale, root))
+    normalise_from(out, x, weight, following, part_bytes, whole, root)
+    cuda.syncthreads()
 
 
 def rms_norm(ctx, out, x, weight, n_elems, row_elems, eps_bits):
@@ -61,6 +97,9 @@ def rms_norm(ctx, out, x, weight, n_elems, row_elems, eps_bits):
     # Not before the loop of rounds around it, where what is made of them would hold registers and delay the first packet.
     weight, row_elems, eps_bits, thread = here(weight), here(row_elems), here(eps_bits), here(cuda.threadIdx.x)
     eps, inverse = WIDE(libdevice.longlong_as_double(eps_bits)), WIDE(1) / WIDE(row_elems)
+    if CLUSTERED:
+        normalise_part(out, x, weight, n_elems * ITEM_BYTES, inverse, eps)
+        return
     partial = cuda.shared.array(SUMS, WIDE)  # those of a row are read while the next one's are written
     warps, lane = cuda.blockDim.x // 32, thread & 15
     row_bytes, end, step = row_elems * ITEM_BYTES, n_elems * ITEM_BYTES, cuda.blockDim.x * 16

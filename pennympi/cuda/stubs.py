@@ -77,6 +77,7 @@ def fold_plus(pairs, own, me, pair):
 
 # Norms (``norm.steps``) --------------------------------------------------------------------
 WIDE = number("WIDE", "The type that a norm is computed in.")
+CLUSTERED = number("CLUSTERED", "Whether the blocks of a cluster have parts of a row.")
 
 
 @instruction

@@ -36,7 +36,7 @@ class HostBackend:
 
     name = "host"
     bus_id = ""
-    max_blocks = 1  # blocks run one after another: more of them only cost
+    max_blocks = cluster = 1  # blocks run one after another: more of them only cost
     buffer_bytes = 1 << 20
     threads = 1
     has_streams = False

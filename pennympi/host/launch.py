@@ -61,7 +61,9 @@ class HostKernel:
         if ctx[GAVE_UP]:
             raise self._backend.failure()
 
-    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
+    def prepare(
+        self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0, cluster: int = 1
+    ) -> Run:
         """The launch with the arguments of the indices ``left_open`` to be given at each call."""
         first, last = min(left_open), max(left_open) + 1
         if left_open != tuple(range(first, last)):

@@ -141,7 +141,8 @@ def test_norm(ptx, algorithm, name, cc, aligned):
     packed, letter = {"float16": ("f16x2", "f32"), "bfloat16": ("bf16x2", "f32"), "float32": ("", "f64")}[name]
     assert "ld.global.v2.u64" in code and "st.global.v2.u64" in code and f"rsqrt.approx.{letter}" in code
     assert not packed or f"cvt.rn.{packed}.f32" in code
-    assert f"fma.rn.{letter}" in code and "shfl.sync.down" in code and "shfl.sync.bfly" in code
+    assert f"fma.rn.{letter}" in code and "shfl.sync.bfly" in code
+    assert (f"st.shared::cluster.{letter}" in code) == ("barrier.cluster.wait" in code) == (cc == HOPPER)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ from on_device import device, same, to_numpy, write
 from pennympi import CollectiveMismatchError, RMSNorm, Unsupported, init
 from pennympi.arrays.dtypes import NORMED
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.kernels.algorithm import Place
+from pennympi.kernels.algorithm import Limits, Place
 from pennympi.kernels.allreduce_norm import TABLE
+from pennympi.kernels.allreduce_norm import rows as shares
+from pennympi.kernels.records import Norm, Reduction
 from pennympi.selection.thresholds import one_or_two_hops
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
@@ -226,3 +228,25 @@ def test_another_eps_is_another_call(team, monkeypatch):
 def test_choice(place, nbytes, name):
     assert one_or_two_hops(place, nbytes) == name
     assert not TABLE[name].refuse(place, "bfloat16", "sum")
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "row_elems", "cluster"),
+    [(1, 6144, 8), (16, 6144, 8), (17, 6144, 4), (33, 6144, 1), (6, 2880, 4), (6, 6140, 1), (6, 1024, 1), (2, 16384, 8)],
+)
+def test_a_row_for_a_cluster(monkeypatch, n_rows, row_elems, cluster):
+    """Few rows are cut into parts, which meet the weights of their elements."""
+    called, item_bytes, count = [], 2, n_rows * row_elems
+    monkeypatch.setattr(shares, "rms_norm", lambda ctx, *args: called.append(args))
+    plan = TABLE["one_shot_packets"].plan(count, item_bytes, 4, Place((0, 0)), Limits(132, 256 << 10, row_elems, 8))
+    assert (plan.blocks, plan.cluster, plan.share_elems * cluster) == (n_rows * cluster, cluster, row_elems)
+    norm = Norm(weight=1 << 40, row_elems=row_elems, share_elems=plan.share_elems, eps_bits=7)
+    call = Reduction(1 << 30, 2 << 30, count, plan.piece_elems, item_bytes, 4, 3 << 30, 0)
+    for start in range(0, count, plan.share_elems):
+        share = shares.share_from(call, norm, start)
+        shares.normalise(0, call, share, norm, start)
+    starts = [(out - call.out) // item_bytes for out, *_ in called]
+    assert starts == list(range(0, count, plan.share_elems))
+    for start, (out, total, weight, n_elems, *rest) in zip(starts, called, strict=True):
+        assert total - call.residual == out - call.out and n_elems == plan.share_elems and rest == [row_elems, 7]
+        assert weight - norm.weight == start % row_elems * item_bytes
