@@ -6,7 +6,7 @@
     python tools/run_tests.py --ranks "" --hosts 2x3     the tests with a hosts mark, over 2 hosts with 3 ranks each
     python tools/run_tests.py -- -k ring                 what follows -- goes to pytest
 
-At 5, 7 and 16 ranks only the tests that depend most on that number run by default: algorithms, grids, applications.
+At 5, 7, 8 and 16 ranks only the tests that depend most on that number run by default: algorithms, grids, applications.
 Hosts are those of tools/hosts.sh; where this machine refuses them, PENNYMPI_NODE lets the ranks act as on several.
 Without mpirun, pytest-xdist runs the tests in two processes if it is installed: one runs the tests that start jobs (see
 tests/conftest.py), the other those that need one core. `-- -n 0` runs all in one process.
@@ -40,7 +40,7 @@ SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
 TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
 HUNG = "hung, the rest is not started"
 IN_TWO = ("-n", "2", "--dist", "loadscope", "--max-worker-restart", "0")  # a crashed worker ends the run
-SUBSET_RANKS = ("5", "7", "16")
+SUBSET_RANKS = ("5", "7", "8", "16")
 SUBSET = ("tests/kernels", "tests/jacobi", "tests/heat3d", "tests/poisson", "tests/library/test_grid.py")
 HOSTS = str(ROOT / "tools" / "hosts.sh")
 BANNER = re.compile(r"^=+ MPI Information =+\n.*?^mpi4py config:.*\n", re.MULTILINE | re.DOTALL)
