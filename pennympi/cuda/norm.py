@@ -1,4 +1,4 @@
-"""The RMSNorm of whole rows by one block, on a GPU."""
+"""The RMSNorm of whole rows by a block, or of one row by the blocks of a cluster, on a GPU."""
 
 from functools import cache
 from typing import Any
