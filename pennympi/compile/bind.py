@@ -71,6 +71,22 @@ def globals_read(function: FunctionType) -> tuple[str, ...]:
     return tuple(dict.fromkeys(i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"))
 
 
+def helpers(function: Callable[..., Any]) -> list[FunctionType]:
+    """The plain functions that a function calls."""
+    found = (function.__globals__.get(name) for name in globals_read(function))
+    return [one for one in found if isinstance(one, FunctionType) and not getattr(one, "primitive", False)]
+
+
+@cache
+def names_reached(function: Callable[..., Any]) -> set[str]:
+    """The names of all globals, primitives and stubs that a function and its helpers read."""
+    reached: set[str] = set()
+    for one in _called(function, {}):
+        read = {name: one.__globals__.get(name) for name in globals_read(one)}
+        reached |= {*read, *(value.__name__ for value in read.values() if hasattr(value, "primitive"))}
+    return reached
+
+
 @cache
 def records(kernel: Callable[..., Any]) -> dict[str, Any]:
     """{parameter: the NamedTuple class that it is annotated with, or None for a number}, in order."""

@@ -1,8 +1,8 @@
 """From a kernel to a cubin, cached on disk."""
 
 import zlib
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from numba import cuda
 
 from ..arrays.dtypes import NORMED
 from ..compile import context as ctx_words
-from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
+from ..compile.bind import bind, call_source, helpers, kernel_hash, names_reached, parameters, signs
 from ..compile.cache import made_once
 from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
@@ -26,6 +26,8 @@ BOUNDS = LaunchBounds(MAX_THREADS)
 HALVED = LaunchBounds(MAX_THREADS, 2)  # 64 registers a thread
 OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched before the one in front of it has ended
 CLUSTERS_CC = (9, 0)
+MOST_KEPT = 4096  # device functions of a process
+Items = tuple[tuple[str, Any], ...]
 device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
@@ -60,10 +62,22 @@ def call_number(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-@cache
-def _primitive(body: FunctionType, fixed: tuple[tuple[str, Any], ...]) -> Any:
-    """A primitive's body as a device function; kept, since its types are inferred once then."""
-    return device_function(bind(body, {}, device_function, dict(fixed)))
+@lru_cache(MOST_KEPT)
+def _device(function: FunctionType, bodies: Items, fixed: Items) -> Any:
+    """A function as a device function; kept, since to infer its types takes nearly all of the time of a compilation."""
+    given = dict(bodies), dict(fixed)
+    return device_function(bind(function, given[0], device_function, given[1], made=_helpers(function, *given)))
+
+
+def _helpers(
+    function: Callable[..., Any], bodies: Mapping[str, Any], fixed: Mapping[str, Any]
+) -> dict[FunctionType, Any]:
+    """The device functions of what a function calls, each kept by what it reaches of the bodies and numbers."""
+    made = {}
+    for one in helpers(function):
+        reached = names_reached(one)
+        made[one] = _device(one, *(tuple((k, v) for k, v in given.items() if k in reached) for given in (bodies, fixed)))
+    return made
 
 
 def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
@@ -93,13 +107,17 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
         if by_switch := multicast.switch_steps(*reduction):
             fixed |= by_switch
             plain["reduce_multicast"] = multicast.reduce_multicast
-    compiled = {primitive: _primitive(body, tuple(fixed.items())) for primitive, body in plain.items()}
+    compiled = {}
+    for primitive, body in plain.items():
+        reached = names_reached(body)
+        compiled[primitive] = _device(body, (), tuple((k, v) for k, v in fixed.items() if k in reached))
     return compiled | (accessors(options.elements) if options.elements else {})
 
 
 def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> tuple[FunctionType, Any]:
     """The function that is launched, which calls the kernel with the constants filled in, and its signature."""
-    body = device_function(bind(kernel, _bodies(name, signs(kernel), options, target), device_function))
+    bodies = _bodies(name, signs(kernel), options, target)
+    body = device_function(bind(kernel, bodies, device_function, made=_helpers(kernel, bodies, {})))
     names, constants = parameters(kernel), options.constants
     open_names = [n for n in names if n not in constants]
     arguments, records = call_source(kernel, constants)

@@ -1,6 +1,7 @@
 """Every kernel text compiled to PTX without a GPU: the instructions that its speed and its order rest on are there."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -133,9 +134,10 @@ def test_residual(ptx, algorithm):
     ],
 )
 def test_norm(ptx, algorithm, name, cc, aligned):
-    """Vectors whole, the squares fused by name alone, and two 16-bit results rounded by one instruction."""
+    """Vectors whole, the squares fused by name alone, and two 16-bit results rounded by one instruction; on Hopper parts
+    of rows, by clusters."""
     row, dtype = NORMED[algorithm], DTYPES[name]
-    options = AllReduceNorm.options(row, dtype, "sum", N_PES, aligned)
+    options = replace(AllReduceNorm.options(row, dtype, "sum", N_PES, aligned), clustered=cc == HOPPER)
     code = ptx(row.kernel, f"allreduce ({algorithm})", cc, **vars(options))
     check_messages(code, "packets" in algorithm, f"{algorithm} with a norm of {name}")
     packed, letter = {"float16": ("f16x2", "f32"), "bfloat16": ("bf16x2", "f32"), "float32": ("", "f64")}[name]
