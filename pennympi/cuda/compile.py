@@ -26,7 +26,7 @@ BOUNDS = LaunchBounds(MAX_THREADS)
 HALVED = LaunchBounds(MAX_THREADS, 2)  # 64 registers a thread
 OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched before the one in front of it has ended
 CLUSTERS_CC = (9, 0)
-MOST_KEPT = 4096  # device functions of a process
+MOST_KEPT, OWN = 4096, "pennympi."  # device functions of a process, and where they come from
 Items = tuple[tuple[str, Any], ...]
 device_function = partial(cuda.jit, device=True, forceinline=True)
 _LETTERS = {"i": numba.int64, "f": numba.float64}
@@ -69,14 +69,17 @@ def _device(function: FunctionType, bodies: Items, fixed: Items) -> Any:
     return device_function(bind(function, given[0], device_function, given[1], made=_helpers(function, *given)))
 
 
-def _helpers(
-    function: Callable[..., Any], bodies: Mapping[str, Any], fixed: Mapping[str, Any]
-) -> dict[FunctionType, Any]:
-    """The device functions of what a function calls, each kept by what it reaches of the bodies and numbers."""
+def _helpers(kernel: Callable[..., Any], bodies: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[Any, Any]:
+    """The device functions of what a kernel calls of this library, each kept by what it reaches of bodies and numbers.
+
+    Not of what a user's kernel calls of the user's: its globals may have other values the next time.
+    """
     made = {}
-    for one in helpers(function):
-        reached = names_reached(one)
-        made[one] = _device(one, *(tuple((k, v) for k, v in given.items() if k in reached) for given in (bodies, fixed)))
+    for one in helpers(kernel):
+        if one.__module__.startswith(OWN):
+            reached = names_reached(one)
+            kept = (tuple((k, v) for k, v in given.items() if k in reached) for given in (bodies, fixed))
+            made[one] = _device(one, *kept)
     return made
 
 
