@@ -56,7 +56,6 @@ class CudaBackend:
         # One block a multiprocessor: the rest of it is for the user's kernels and for puts.
         told = job.gather((facts["multiProcessorCount"], self._cc >= CLUSTERS_CC), "look at the devices")
         self.max_blocks = min(count for count, _ in told)
-        self.cluster = CLUSTER if all(has for _, has in told) and self.max_blocks >= LEAST_FOR_CLUSTERS else 1
         self.order = self._world.order
         self._heap = Heap(job, segments)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
@@ -64,6 +63,8 @@ class CudaBackend:
         self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
         self.needs_scratch = self._beyond = any(job.gather(None in self._deltas, "look at the links"))
         self.stores = self.puts_from_anywhere = not self._beyond
+        clusters = self.stores and self.max_blocks >= LEAST_FOR_CLUSTERS and all(has for _, has in told)
+        self.cluster = CLUSTER if clusters else 1
         # Nobody says that a line of the host's memory is written whole over PCIe.
         near = None not in (self._deltas[pe] for pe in job.control.pes) and segments.by_nvshmem
         near_all = all(job.gather(near, "look at the links"))
