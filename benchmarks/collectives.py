@@ -12,6 +12,7 @@ import argparse
 import json
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 import time
@@ -61,8 +62,7 @@ def measure(name, args, made):
         print(f"{name} has {'no end' if status is None else f'status {status}'}:\n{said}", flush=True)
         return False
     to = args.folder / file_name(name, args.pes, made)
-    to.write_bytes(made.read_bytes())
-    made.unlink()
+    shutil.move(made, to)
     print(f"{to} in {time.monotonic() - begin_s:.0f} s", flush=True)
     return True
 

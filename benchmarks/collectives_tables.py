@@ -2,6 +2,8 @@
 
 import json
 
+from markdown import table
+
 from pennympi.bench.columns import OURS
 from pennympi.bench.result import read
 from pennympi.bench.rivals import RIVALS
@@ -17,12 +19,6 @@ TITLES = {
 }
 MODES = {"graph": "in a CUDA graph", "eager": "launched one by one", "host": "on the host"}
 SLOWEST = "slowest PE, median us a call"
-
-
-def table(head, rows):
-    """Lines of a table of texts."""
-    first, *others = ["| " + " | ".join(one) + " |" for one in (head, *rows)]
-    return "\n".join([first, "|" + "---|" * len(head), *others])
 
 
 def raw(path):
@@ -80,7 +76,7 @@ def by_size(result, path):
         row, series = group.rows[0], {name: group.series(name) for name in names}
         op = "" if row.op == "none" else row.op
         of = ", ".join(filter(None, [TITLES[row.collective], row.dtype, op]))
-        plan = ", plans" if result.options.get("plan") else ""
+        plan = ", plans" if result.options.get("plan") == "True" else ""  # options are kept as texts
         where = f"{facts['PEs']} x {facts['device']}, {MODES[row.mode]}{plan}"
         rows = [cells(series, size, result.floor) for size in series[OURS]]
         parts += [f"{of}, {where}, {SLOWEST} ({on}; {raw(path)}):", table(head, rows)]
@@ -117,5 +113,5 @@ def norms(path):
 def tried(path):
     """The tables of a file of trials, whose captions and columns are in it."""
     for one in json.loads(path.read_text())["tables"]:
-        rows = [["" if cell is None else str(cell) for cell in row] for row in one["rows"]]
+        rows = [["" if cell is None else cell for cell in row] for row in one["rows"]]
         yield f"{one['what']} ({raw(path)}):\n\n" + table(one["columns"], rows)

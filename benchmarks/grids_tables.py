@@ -4,16 +4,12 @@ import json
 
 import grids_targets
 from grids_results import MODES, best_us, mode_us, rows, short
+from markdown import table
 
 from pennympi.bench.sizes import show
 
 WAYS = {"pennympi": "`plan_exchange`", "nccl": "NCCL", "mpi": "mpi4py, staged"}
 RIVALS = ("nccl", "mpi")
-
-
-def table(head, lines):
-    """Markdown of a table."""
-    return "\n".join("| " + " | ".join(map(str, cells)) + " |" for cells in (head, ["---"] * len(head), *lines))
 
 
 def where(data, path):
