@@ -9,7 +9,6 @@ from mpi4py import MPI
 from ..errors import Unsupported
 from ..job.shared_memory import room_bytes
 from ..kernels.algorithm import Algorithm
-from ..kernels.allreduce import PLANNED
 from ..settings import setting
 from ..start import why_no_cuda
 from ..team import Team
@@ -24,20 +23,23 @@ RANKS_A_CORE = 2  # at most, for sizes to go as far as on a GPU
 WORKSPACES_BYTES = 256 << 20  # of the symmetric heap, for the library's workspaces
 
 
-def algorithms(case: str) -> dict[str, Algorithm]:
-    """The rows of a collective's table by name, {} if it has no table."""
+def algorithms(case: str, planned: bool = False) -> dict[str, Algorithm]:
+    """The rows of a collective's table by name, {} if it has no table.
+
+    planned: also those that only plans on symmetric arrays have, which write the peers' arrays
+    """
     case = "allreduce" if case == "accuracy" else case
     try:
-        table = importlib.import_module(f"..kernels.{case}", __package__).TABLE
+        module = importlib.import_module(f"..kernels.{case}", __package__)
+        table = module.TABLE | (getattr(module, "PLANNED", {}) if planned else {})
     except (ImportError, AttributeError):
         return {}
     return {name: row for name, row in table.items() if isinstance(row, Algorithm)}  # an exchange has forms instead
 
 
 def _rows(args: Any) -> dict[str, Algorithm]:
-    """The rows that a run may name: of plans on symmetric arrays also those that write the peers' arrays."""
-    planned = args.case == "allreduce" and args.plan and args.symmetric
-    return algorithms(args.case) | (PLANNED if planned else {})
+    """The rows that a run may name."""
+    return algorithms(args.case, args.plan and args.symmetric)
 
 
 def on_host() -> bool:
@@ -97,10 +99,11 @@ def check(args: Any) -> None:
         raise ValueError(f"--sms: {args.case} holds no multiprocessors; {', '.join(filter(algorithms, CASES))} do")
     wanted = [] if args.algorithm in (None, "each") else args.algorithm.split(",")
     for name in wanted:
-        if name in PLANNED and name not in table:
+        if name == "auto" or name in table:
+            continue
+        if name in algorithms(args.case, planned=True):
             raise ValueError(f"algorithm {name!r} is for plans on symmetric arrays: give --plan and --symmetric")
-        if name != "auto" and name not in table:
-            raise ValueError(f"algorithm {name!r} is unknown for {args.case}: use auto, each, {', '.join(table)}")
+        raise ValueError(f"algorithm {name!r} is unknown for {args.case}: use auto, each, {', '.join(table)}")
 
 
 def implementations(team: Team, args: Any, max_bytes: int) -> tuple[list[Implementation], dict[str, str]]:

@@ -203,13 +203,13 @@ class Collective:
         """What a launch may use.  Raises TypeError or ValueError unless ``sms`` is None or a positive int."""
         most = self.backend.max_blocks
         sms = self._sms if sms is None else sms
-        if sms is None:
-            return Limits(most, self.backend.buffer_bytes, cluster=self.backend.cluster)
-        if not is_int(sms):
-            raise TypeError(f"sms {sms!r} is not an int")
-        if sms < 1:
-            raise ValueError(f"sms {sms}: a call holds at least one multiprocessor")
-        return Limits(min(int(sms), most), self.backend.buffer_bytes, cluster=self.backend.cluster)
+        if sms is not None:
+            if not is_int(sms):
+                raise TypeError(f"sms {sms!r} is not an int")
+            if sms < 1:
+                raise ValueError(f"sms {sms}: a call holds at least one multiprocessor")
+            most = min(int(sms), most)
+        return Limits(most, self.backend.buffer_bytes, cluster=self.backend.cluster)
 
     def _describe(self, request: Request, row: Algorithm | None = None, sms: int | None = None, plan: int = 0) -> str:
         """A call in words that are the same on every PE, and differ where the messages do."""

@@ -14,7 +14,7 @@ from ..backend import Run
 from ..compile.bind import parameters
 from ..compile.options import KernelOptions
 from ..errors import Unsupported
-from ..kernels.algorithm import Algorithm, Limits, Place, row_plan
+from ..kernels.algorithm import Algorithm, Place, row_plan
 from ..kernels.allreduce import PLANNED
 from ..kernels.allreduce import TABLE as WITHOUT_NORM
 from ..kernels.allreduce_norm import TABLE
@@ -127,7 +127,7 @@ class AllReduceNorm(AllReduce):
     def single_pe_run(self, request: Request) -> Run:
         """The launch of a team of one PE: residual += x, and out = the RMSNorm of its rows."""
         dtype, count = request.dtype, request.count
-        limits = Limits(self.backend.max_blocks, self.backend.buffer_bytes, request.row_elems)  # a cluster gains nothing
+        limits = replace(self.limits(None), row_elems=request.row_elems, cluster=1)  # a cluster gains nothing
         plan = row_plan(count, dtype.item_bytes, 1, MOST_ROW_ELEMS, limits)
         options = KernelOptions(reduction=(dtype, "sum"), aligned=request.aligned)
         kernel = self.backend.kernel(add_and_normalise, "allreduce of one PE", options)
