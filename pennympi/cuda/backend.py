@@ -22,14 +22,14 @@ from ..settings import setting
 from ..units import size_text
 from . import arrays, links, streams, world
 from .aside import beside_captures
-from .compile import CLUSTERS_CC, HALVED, OVERLAP_CC, Target, call_number, cubin
+from .cluster import CLUSTER, CLUSTERS_CC
+from .compile import HALVED, OVERLAP_CC, Target, call_number, cubin
 from .given_up import given_up
 from .heap import Heap
 from .launch import CudaKernel, checked, load, registers
 from .remote import nvshmem_version
 
 _runtime = cupy.cuda.runtime
-CLUSTER = 8  # blocks of a cluster that every device with clusters can hold
 # Multiprocessors that no PE has which shares a device: the others' kernels could leave no place for a cluster there.
 LEAST_FOR_CLUSTERS = 76
 MOST_REGISTERS = 80  # of a thread: a block of 512 leaves three eighths of its multiprocessor free

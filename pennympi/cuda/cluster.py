@@ -7,51 +7,34 @@ from llvmlite import ir
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
-from .intrinsics import assembly
+from .intrinsics import assembly, statement
 
 _VOID, _I32, _I64 = ir.VoidType(), ir.IntType(32), ir.IntType(64)
 
 
-@intrinsic
-def cluster_blocks(typing):
-    """The number of blocks in this block's cluster."""
-
-    def code(context, b, signature, args):
-        return b.zext(assembly(b, _I32, [], "mov.u32 $0, %cluster_nctarank;", "=r"), _I64)
-
-    return types.int64(), code
+CLUSTERS_CC = (9, 0)  # from this compute capability on there are clusters
+CLUSTER = 8  # blocks that each such device can hold as one
 
 
-@intrinsic
-def cluster_rank(typing):
-    """The number of this block in its cluster."""
+def _number(register):
+    """An intrinsic that reads a special register of 32 bits."""
 
-    def code(context, b, signature, args):
-        return b.zext(assembly(b, _I32, [], "mov.u32 $0, %cluster_ctarank;", "=r"), _I64)
+    @intrinsic
+    def read(typing):
+        def code(context, b, signature, args):
+            return b.zext(assembly(b, _I32, [], f"mov.u32 $0, %{register};", "=r"), _I64)
 
-    return types.int64(), code
+        return types.int64(), code
 
-
-@intrinsic
-def cluster_arrive(typing):
-    """This thread has come to the barrier of its cluster, and has written what it wrote before."""
-
-    def code(context, b, signature, args):
-        assembly(b, _VOID, [], "barrier.cluster.arrive.release;", "~{memory}")
-        return context.get_dummy_value()
-
-    return types.void(), code
+    return read
 
 
-@intrinsic
-def cluster_wait(typing):
-    """Wait until all threads of the cluster have come to its barrier, and see what they wrote before."""
-
-    def code(context, b, signature, args):
-        assembly(b, _VOID, [], "barrier.cluster.wait.acquire;", "~{memory}")
-        return context.get_dummy_value()
-
-    return types.void(), code
+cluster_blocks = _number("cluster_nctarank")  # of this block's cluster
+cluster_rank = _number("cluster_ctarank")  # of this block in it
+# This thread has come to the barrier of its cluster, and has written what it wrote before.
+cluster_arrive = statement("barrier.cluster.arrive.release;")
+# All threads of the cluster have come to its barrier, and this one sees what they wrote before.
+cluster_wait = statement("barrier.cluster.wait.acquire;")
 
 
 @intrinsic

@@ -25,7 +25,6 @@ from .words import register_steps, together
 BOUNDS = LaunchBounds(MAX_THREADS)
 HALVED = LaunchBounds(MAX_THREADS, 2)  # 64 registers a thread
 OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched before the one in front of it has ended
-CLUSTERS_CC = (9, 0)
 MOST_KEPT, OWN = 4096, "pennympi."  # device functions of a process, and where they come from
 Items = tuple[tuple[str, Any], ...]
 device_function = partial(cuda.jit, device=True, forceinline=True)
@@ -69,18 +68,18 @@ def _device(function: FunctionType, bodies: Items, fixed: Items) -> Any:
     return device_function(bind(function, given[0], device_function, given[1], made=_helpers(function, *given)))
 
 
+def _kept(function: FunctionType, bodies: Mapping[str, Any], fixed: Mapping[str, Any]) -> Any:
+    """``_device`` of a function with what it reaches of the bodies and numbers."""
+    reached = names_reached(function)
+    return _device(function, *(tuple((k, v) for k, v in given.items() if k in reached) for given in (bodies, fixed)))
+
+
 def _helpers(kernel: Callable[..., Any], bodies: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[Any, Any]:
-    """The device functions of what a kernel calls of this library, each kept by what it reaches of bodies and numbers.
+    """The device functions of what a kernel calls of this library.
 
     Not of what a user's kernel calls of the user's: its globals may have other values the next time.
     """
-    made = {}
-    for one in helpers(kernel):
-        if one.__module__.startswith(OWN):
-            reached = names_reached(one)
-            kept = (tuple((k, v) for k, v in given.items() if k in reached) for given in (bodies, fixed))
-            made[one] = _device(one, *kept)
-    return made
+    return {one: _kept(one, bodies, fixed) for one in helpers(kernel) if one.__module__.startswith(OWN)}
 
 
 def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
@@ -110,10 +109,7 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
         if by_switch := multicast.switch_steps(*reduction):
             fixed |= by_switch
             plain["reduce_multicast"] = multicast.reduce_multicast
-    compiled = {}
-    for primitive, body in plain.items():
-        reached = names_reached(body)
-        compiled[primitive] = _device(body, (), tuple((k, v) for k, v in fixed.items() if k in reached))
+    compiled = {primitive: _kept(body, {}, fixed) for primitive, body in plain.items()}
     return compiled | (accessors(options.elements) if options.elements else {})
 
 

@@ -21,6 +21,20 @@ def assembly(b, result, operands, ptx, constraints):
     return b.call(ir.InlineAsm(kind, ptx, constraints, side_effect=True), operands)
 
 
+def statement(ptx):
+    """An intrinsic of inline PTX without operands, which no access to memory passes."""
+
+    @intrinsic
+    def run(typing):
+        def code(context, b, signature, args):
+            assembly(b, _VOID, [], ptx, "~{memory}")
+            return context.get_dummy_value()
+
+        return types.void(), code
+
+    return run
+
+
 @intrinsic
 def load_acquire(typing, address):
     """The int64 at ``address``; later reads see what its writer wrote before, on any PE."""
@@ -52,29 +66,12 @@ def load_volatile(typing, address):
     return types.int64(types.int64), code
 
 
-@intrinsic
-def fence_system(typing):
-    """Order this thread's accesses for every PE."""
+# Order this thread's accesses for every PE.
+fence_system = statement("fence.acq_rel.sys;")
 
-    def code(context, b, signature, args):
-        assembly(b, _VOID, [], "fence.acq_rel.sys;", "~{memory}")
-        return context.get_dummy_value()
-
-    return types.void(), code
-
-
-@intrinsic
-def after_previous_kernel(typing):
-    """Wait for the kernel in front (programmatic dependent launch), and let the next one come up.
-
-    No memory may be read or written before; afterwards everything is as after an ordinary launch.
-    """
-
-    def code(context, b, signature, args):
-        assembly(b, _VOID, [], "griddepcontrol.wait; griddepcontrol.launch_dependents;", "~{memory}")
-        return context.get_dummy_value()
-
-    return types.void(), code
+# Wait for the kernel in front (programmatic dependent launch), and let the next one come up.  No memory may be read or
+# written before; afterwards everything is as after an ordinary launch.
+after_previous_kernel = statement("griddepcontrol.wait; griddepcontrol.launch_dependents;")
 
 
 @intrinsic

@@ -19,7 +19,7 @@ from ..compile import context as ctx_words
 from ..compile.context import ROUNDS
 from ..kernels.algorithm import SWITCH_ADDS
 from ..kernels.block import EPOCH_BITS, POISON
-from .intrinsics import load_acquire, load_word, store_release
+from .intrinsics import load_acquire, load_word, statement, store_release
 from .peers import at
 from .primitives import GAVE_UP, SPINS, give_up, look, tell
 from .stubs import ITEM_BYTES, add_by_switch
@@ -84,16 +84,8 @@ def load_least(typing, address):
     return types.int64(types.int64), code
 
 
-@intrinsic
-def fence_alias(typing):
-    """Order this thread's accesses to the two addresses of the same memory."""
-
-    def code(context, b, signature, args):
-        kind = ir.FunctionType(ir.VoidType(), [])
-        b.call(ir.InlineAsm(kind, "fence.proxy.alias;", "~{memory}", side_effect=True), [])
-        return context.get_dummy_value()
-
-    return types.void(), code
+# Order this thread's accesses to the two addresses of the same memory.
+fence_alias = statement("fence.proxy.alias;")
 
 
 def reduce_multicast(ctx, dst, src, count, scratch):

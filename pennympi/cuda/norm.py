@@ -9,7 +9,8 @@ from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 
 from ..arrays.dtypes import DType
-from .cluster import cluster_arrive, cluster_blocks, cluster_rank, cluster_wait, write_shared
+from ..kernels.algorithm import MAX_THREADS, WARP_THREADS
+from .cluster import CLUSTER, cluster_arrive, cluster_blocks, cluster_rank, cluster_wait, write_shared
 from .intrinsics import here
 from .packets import ALL, store_word_at, word_at
 from .primitives import warp_sum
@@ -18,7 +19,8 @@ from .words import PAIR, Vectors, load_16, store_16, vector_of
 
 libdevice = cuda.libdevice
 _I32 = ir.IntType(32)
-MOST_WARPS, SUMS, SUMS_OF_CLUSTER = 16, 32, 128  # of a block; of two rows; of the eight blocks of a cluster
+WARPS = MAX_THREADS // WARP_THREADS  # of a block, at most
+SUMS, SUMS_OF_CLUSTER = 2 * WARPS, CLUSTER * WARPS  # of two rows; of a part of one in each block of a cluster
 FUSED = {True: "llvm.nvvm.fma.rn.f", False: "llvm.nvvm.fma.rn.d"}  # whether of float32
 
 
@@ -123,7 +125,7 @@ def rms_norm(ctx, out, x, weight, n_elems, row_elems, eps_bits):
         put_vector(out + row, next_start, row_bytes, whole, normalised(other, next_scale, root))
         normalise_from(out + row, x + row, weight, next_start + step, row_bytes, whole, root)
         row += row_bytes
-        sums ^= MOST_WARPS
+        sums ^= WARPS
     cuda.syncthreads()
 
 
