@@ -3,7 +3,6 @@
 import os
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 from mpi4py import MPI
@@ -12,7 +11,6 @@ import pennympi
 from pennympi.settings import setting
 from pennympi.start import why_no_cuda
 
-ROOT = Path(__file__).resolve().parents[1]
 # A rank that failed alone leaves the others waiting: they end in PeerTimeout, not in the job's time limit.
 os.environ.setdefault("PENNYMPI_TIMEOUT_S", "30")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes three quarters of a GPU for one test
@@ -30,12 +28,19 @@ def pytest_report_header():
     return f"MPI: {mpi}, ranks: {MPI.COMM_WORLD.size}, backend: {backend} {why and f'({why})'}"
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config, items):
-    """Leave out what this run does not run.  pytest-mpi would skip it test by test, on every rank."""
+    """Leave out what this run does not run.  pytest-mpi would skip it test by test, on every rank.
+
+    With pytest-xdist one process runs all tests that start jobs, so that no two jobs share the cores.
+    """
     only_mpi, with_mpi = (config.getoption(f"--{which}-mpi") for which in ("only", "with"))
     selected = [item for item in items if (with_mpi or ("mpi" in item.keywords) == only_mpi) and is_small_enough(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(selected)])
     items[:] = selected
+    for item in items:
+        if "mpi" not in item.keywords and starts_jobs(item.path):
+            item.add_marker(pytest.mark.xdist_group("jobs"))
 
 
 def is_small_enough(item):
@@ -45,25 +50,11 @@ def is_small_enough(item):
     return not (mark and over_hosts) or MPI.COMM_WORLD.size <= mark.kwargs.get("most_pes", MPI.COMM_WORLD.size)
 
 
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
-def pytest_xdist_make_scheduler(config, log):
-    """One process runs all tests of files that start jobs, the other ones share the rest.
-
-    So no two jobs share the cores, or take the other's files in /dev/shm for their own.
-    """
-    from xdist.scheduler import LoadScopeScheduling
-
-    class JobsInOne(LoadScopeScheduling):
-        def _split_scope(self, nodeid):
-            return "jobs" if starts_jobs(nodeid.partition("::")[0]) else nodeid
-
-    return JobsInOne(config, log)
-
-
 @cache
 def starts_jobs(path):
-    """Whether the file uses support/launch.py."""
-    return "from launch import" in (ROOT / path).read_text()
+    """Whether the file uses support/launch.py, or its like between hosts."""
+    text = path.read_text()
+    return "from launch import" in text or "from on_hosts import" in text
 
 
 @pytest.fixture(scope="session")

@@ -1,21 +1,23 @@
-"""Run the tests without mpirun, then under mpirun at several rank counts, and add up the counts of rank 0.
+"""Run the tests in one process each, under mpirun and over hosts, and add up the counts of rank 0.
 
-    python tools/run_tests.py                            1, 2, 3, 4, 5, 7, 8 and 16 ranks
-    python3 tools/run_tests.py --ranks 1,2,4             fewer, with this interpreter and the first mpirun on PATH
-    python tools/run_tests.py --ranks 4 --with-mpi       only under mpirun, with the tests without an mpi mark too
-    python tools/run_tests.py --ranks "" --hosts 2x3     the tests with a hosts mark, over 2 hosts with 3 ranks each
+    python tools/run_tests.py                            `make test`: one process, 2 and 4 ranks, 2 hosts of 2 ranks
+    python tools/run_tests.py --rest                     what `make test-all` runs beside it; adds the counts of both
+    python3 tools/run_tests.py --gpus 1 --ranks 1        `make test-gpu`: what depends on the device
+    python tools/run_tests.py --ranks 4 --with-mpi       all tests under mpirun
+    python tools/run_tests.py --hosts 2x3                the tests with a hosts mark, over 2 hosts with 3 ranks each
     python tools/run_tests.py -- -k ring                 what follows -- goes to pytest
 
-At 5, 7, 8 and 16 ranks only the tests that depend most on that number run by default: algorithms, grids, applications.
+One rank needs no mpirun: the tests with an mpi mark run as one PE beside those that have none, in two processes where
+pytest-xdist is installed.  One of the two runs the tests that start jobs (see tests/conftest.py).
+At 5, 7, 8 and 16 ranks only the tests that depend most on that number run: algorithms, grids, applications.
 Hosts are those of tools/hosts.sh; where this machine refuses them, PENNYMPI_NODE lets the ranks act as on several.
-Without mpirun, pytest-xdist runs the tests in two processes if it is installed: one runs the tests that start jobs (see
-tests/conftest.py), the other those that need one core. `-- -n 0` runs all in one process.
 
 The last line is "N passed, N failed". The status is 0 when nothing failed, no run hung, and every run ran a test.
 """
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -30,6 +32,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "build" / "tests"
+TOTAL = OUTPUT / "total.json"  # of `make test`, for the rest
 # Every rank writes its own file and has its own temporary folder, because pytest's numbered folders collide.
 RANK = """r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-0}}}
 [ -z "$TEST_NODE_RANKS" ] || export PENNYMPI_NODE=$((r / TEST_NODE_RANKS))
@@ -39,9 +42,14 @@ SHOW_S = 10.0  # from one line about a run under way to the next
 SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
 TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
 HUNG = "hung, the rest is not started"
-IN_TWO = ("-n", "2", "--dist", "loadscope", "--max-worker-restart", "0")  # a crashed worker ends the run
+IN_TWO = ("-n", "2", "--dist", "loadgroup", "--max-worker-restart", "0")  # a crashed worker ends the run
+MAKE_TEST = {"ranks": "1,2,4", "hosts": "2x2", "soak": 0}
+REST = {"ranks": "3,5,7,8,16", "hosts": "2x3,3x1,4x4", "soak": 1}
+NOTHING = {"ranks": "", "hosts": "", "soak": 0}
 SUBSET_RANKS = ("5", "7", "8", "16")
-SUBSET = ("tests/kernels", "tests/jacobi", "tests/heat3d", "tests/poisson", "tests/library/test_grid.py")
+APPLICATIONS = ("tests/jacobi", "tests/heat3d", "tests/poisson")
+SUBSET = ("tests/kernels", *APPLICATIONS, "tests/library/test_grid.py")
+SHARED_GPU = (*SUBSET, *(f"tests/library/test_{topic}.py" for topic in ("rma", "plan", "overlap")))
 HOSTS = str(ROOT / "tools" / "hosts.sh")
 BANNER = re.compile(r"^=+ MPI Information =+\n.*?^mpi4py config:.*\n", re.MULTILINE | re.DOTALL)
 
@@ -169,39 +177,72 @@ def run(name, command, env, limit_s):
     return passed, failed, why
 
 
-def main():
+def planned(args):
+    """(name, command, variables) of every run."""
+    mpirun = shlex.split(args.mpirun)
+    some = ["sh", "-c", RANK, "sh", args.python, "-m", "pytest", "-q", "--color=no"]
+    everything = [*some, "tests"]
+    for n in filter(None, args.ranks.split(",")):
+        chosen = everything
+        if args.gpus and int(n) > args.gpus:
+            chosen = [*some, *SHARED_GPU]
+        elif n in SUBSET_RANKS and not (args.with_mpi or args.gpus or args.pytest):
+            chosen = [*some, *SUBSET]
+        if n == "1" and not args.with_mpi and not args.gpus:
+            in_two = IN_TWO if has_xdist(args.python) else ()
+            yield "one process", [*chosen, *in_two, *args.pytest, "--with-mpi"], {}
+        else:
+            which = "--with-mpi" if args.with_mpi else "--only-mpi"
+            yield f"np {n}", [*mpirun, "-n", n, *chosen, *args.pytest, "-x", which], {}
+    yield from over_hosts(args.hosts, mpirun, [*everything, *args.pytest])
+    if args.soak:
+        yield "soak", [*some, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}
+
+
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ranks", default="1,2,3,4,5,7,8,16", help="rank counts, comma separated (%(default)s)")
-    parser.add_argument("--hosts", default="", metavar="NxM,...", help="also N hosts of M ranks each (none)")
+    parser.add_argument("--ranks", help="rank counts, comma separated")
+    parser.add_argument("--hosts", metavar="NxM,...", help="also N hosts of M ranks each")
+    parser.add_argument("--soak", type=float, metavar="MINUTES", help="also tests/soak for so long")
+    parser.add_argument("--rest", action="store_true", help="what `make test` leaves out")
+    parser.add_argument("--gpus", type=int, metavar="N", help="only tests with an mpi mark; at more than N ranks some")
     parser.add_argument("--python", default=sys.executable, help="interpreter of the ranks (this one)")
     parser.add_argument("--mpirun", default="mpirun", help="launcher, with its options (%(default)s)")
     parser.add_argument("--limit", type=float, default=1500, help="seconds before a run is ended (%(default)g)")
     parser.add_argument("--with-mpi", action="store_true", help="all tests under mpirun, none outside")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, after --")
     args = parser.parse_args()
-    mpirun = shlex.split(args.mpirun)
-    some = ["sh", "-c", RANK, "sh", args.python, "-m", "pytest", "-q", "--color=no"]
-    pytest = [*some, "tests"]
-    subset = pytest if args.with_mpi or args.pytest else [*some, *SUBSET]
-    env, which = environment(args.python, mpirun[0]), "--with-mpi" if args.with_mpi else "--only-mpi"
-    in_two = IN_TWO if not args.with_mpi and has_xdist(args.python) else ()
-    ranks = filter(None, args.ranks.split(","))
-    runs = [] if args.with_mpi or not args.ranks else [("without mpirun", [*pytest, *in_two, *args.pytest], {})]
-    for n in ranks:
-        tests = subset if n in SUBSET_RANKS else pytest
-        runs.append((f"np {n}", [*mpirun, "-n", n, *tests, *args.pytest, "-x", which], {}))
-    runs += over_hosts(args.hosts, mpirun, [*pytest, *args.pytest])
-    total_passed = total_failed = 0
-    for name, command, variables in runs:
+    named = args.ranks is not None or args.hosts is not None or args.soak is not None
+    for name, value in (REST if args.rest else NOTHING if named else MAKE_TEST).items():
+        if getattr(args, name) is None:
+            setattr(args, name, value)
+    return args
+
+
+def main():
+    args, begin = arguments(), time.monotonic()
+    total = {"passed": 0, "failed": 0}
+    if args.rest and TOTAL.exists():
+        total = json.loads(TOTAL.read_text())
+    env = environment(args.python, shlex.split(args.mpirun)[0])
+    for name, command, variables in planned(args):
         passed, failed, why = run(name, command, env | variables, args.limit)
         if not passed and not failed and not args.pytest:
             failed = 1
             print(f"{name}: no test ran")
-        total_passed, total_failed = total_passed + passed, total_failed + failed
+        total["passed"] += passed
+        total["failed"] += failed
         if why == HUNG:
             break
-    print(f"{total_passed} passed, {total_failed} failed")
-    return int(total_failed > 0 or total_passed == 0)
+    TOTAL.unlink(missing_ok=True)
+    seconds = time.monotonic() - begin
+    if args.rest:
+        print(f"make test {total.get('seconds', 0):.0f} s, the rest {seconds:.0f} s")
+    else:
+        TOTAL.write_text(json.dumps(total | {"seconds": seconds}))
+        print(f"{seconds:.0f} s")
+    print(f"{total['passed']} passed, {total['failed']} failed")
+    return int(total["failed"] > 0 or total["passed"] == 0)
 
 
 if __name__ == "__main__":
