@@ -195,7 +195,7 @@ def planned(args):
             which = "--with-mpi" if args.with_mpi else "--only-mpi"
             yield f"np {n}", [*mpirun, "-n", n, *chosen, *args.pytest, "-x", which], {}
     yield from over_hosts(args.hosts, mpirun, [*everything, *args.pytest])
-    if args.soak:
+    if args.soak and (ROOT / "tests" / "soak").is_dir():
         yield "soak", [*some, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}
 
 
