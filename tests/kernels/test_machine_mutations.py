@@ -35,7 +35,6 @@ PLANTED = [
     ("allreduce", "ring", POINTER, Mutation("one parity")),
     ("allreduce", "one_shot_packets", POINTER, Mutation("one parity")),
     ("allreduce", "two_shot", POINTER, Mutation("one parity")),
-    ("allreduce_norm", "one_shot_packets", POINTER, Mutation("one parity")),
     ("reduce_scatter", "direct", POINTER, Mutation("one parity")),
     ("exchange", "put_fence_signal", POINTER, Mutation("one parity")),
     ("reduce_scatterv", "pairwise", POINTER, Mutation("one parity")),
@@ -44,7 +43,6 @@ PLANTED = [
     ("allreduce", "hierarchical", ANY_ORDER, Mutation("drop", "fence", 0, "signal_group")),
     ("allreduce planned", "two_shot_direct", IN_ORDER, Mutation("drop", "fence")),
     ("allreduce", "one_shot", ANY_ORDER, Mutation("drop", "fence", 0, "fence_signal_all")),
-    ("allreduce_norm", "one_shot", ANY_ORDER, Mutation("drop", "fence", 0, "fence_signal_all")),
     # a signal before its put, or beside it
     ("allreduce", "tree", POINTER, Mutation("signal first", "put_signal", 1, "send_up")),
     ("allreduce", "simple_ring", IN_ORDER, Mutation("signal first", "put_signal")),

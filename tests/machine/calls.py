@@ -12,7 +12,6 @@ from .arrays import Arrays, Held, values
 from .bodies import bound
 from .by_counts import BY_COUNTS, by_counts
 from .device import DTYPES, Launch, Machine
-from .norms import NORMS, call_with_norm
 from .workspaces import Workspace, launch, small_plan
 
 
@@ -45,8 +44,6 @@ def collective(
     """One call of a row.  plan_number: in the words that describe it, and in nothing else"""
     if table in BY_COUNTS:
         return by_counts(machine, table, row, workspace, arrays, limits, rng, number, plan_number)
-    if table == NORMS:
-        return call_with_norm(machine, table, row, workspace, arrays, limits, rng, number, plan_number)
     n, reduces, place = machine.n_pes, "reduce" in table, machine.place
     dtypes = [d for d in DTYPES if d != "byte" and not row.refuse(place, d, "sum")] if reduces else ["byte"]
     dtype = rng.choice(dtypes)

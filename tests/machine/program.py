@@ -13,7 +13,6 @@ from pennympi.kernels import (
     all_to_all,
     all_to_allv,
     allreduce,
-    allreduce_norm,
     broadcast,
     exchange,
     reduce,
@@ -27,7 +26,6 @@ from .calls import Collectives
 from .device import Machine
 from .halos import HALOS
 from .network import COPIED, NETWORKS, POINTER
-from .norms import NORMS
 from .one_sided import Exchanges, OneSided
 from .solver import SOLVER
 
@@ -35,7 +33,6 @@ MAX_BLOCKS = 4
 TABLES: dict[str, Mapping[str, Any]] = {
     "allreduce": allreduce.TABLE,
     "allreduce planned": allreduce.PLANNED,
-    NORMS: allreduce_norm.TABLE,
     "all_gather": all_gather.TABLE,
     "reduce_scatter": reduce_scatter.TABLE,
     "broadcast": broadcast.TABLE,
