@@ -23,12 +23,12 @@ def part_of(grid: Any, problem: Problem) -> Part:
 class Fields:
     """Symmetric arrays of a grid's part with a halo of one point.  Making and freeing them is collective.
 
-    grid: of the team;  part: see ``Part``;  z: the preconditioned residual, where it is a field of its own
+    grid: of the team;  part: see ``Part``
     """
 
-    def __init__(self, team: Any, problem: Problem, grid: Any, preconditioned: bool):
+    def __init__(self, team: Any, problem: Problem, grid: Any):
         self.team, self.problem, self.grid, self.part = team, problem, grid, part_of(grid, problem)
-        self.arrays = {name: grid.zeros(problem.dtype) for name in FIELDS + ("z",) * preconditioned}
+        self.arrays = {name: grid.zeros(problem.dtype) for name in FIELDS}
 
     def __getitem__(self, name: str) -> Any:
         """The array of a field."""

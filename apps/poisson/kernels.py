@@ -45,13 +45,12 @@ def ratio(a, b):
 
 def beta_of(scalars: Scalars):
     """How much of the old direction stays."""
-    now = read_sum(scalars.sums + scalars.rz)
-    return ratio(now, read_sum(scalars.sums - SLOT_BYTES + scalars.rz))
+    return ratio(read_sum(scalars.sums + RR), read_sum(scalars.sums - SLOT_BYTES + RR))
 
 
 def alpha_of(scalars: Scalars):
     """How far to go in the new direction."""
-    return ratio(scalars.weight * read_sum(scalars.sums + scalars.rz), read_sum(scalars.sums + PAP))
+    return ratio(read_sum(scalars.sums + RR), read_sum(scalars.sums + PAP))
 
 
 def box_at(part: Part, tiles: Tiles, k):
@@ -68,62 +67,62 @@ def share(tiles: Tiles, start):
     return range(start + block(), min(start + tiles.chunk, tiles.number), blocks())
 
 
-def turn_line(part: Part, d: Directions, weight, beta, at, n):
+def turn_line(part: Part, d: Directions, beta, at, n):
     """new = the new direction at n points in a halo."""
     for i in range(at, at + n):
-        store(d.new, i, direction(d, weight, beta, i))
+        store(d.new, i, direction(d, beta, i))
 
 
-def turn_row(part: Part, d: Directions, weight, beta, at, bins: Bins):
+def turn_row(part: Part, d: Directions, beta, at, bins: Bins):
     """The same on a row, and at its ends: the bins with its p * A p."""
     for i in range(at, at + part.nz):
-        here = direction(d, weight, beta, i)
-        x = direction(d, weight, beta, i - part.plane) + direction(d, weight, beta, i + part.plane)
-        y = direction(d, weight, beta, i - part.row) + direction(d, weight, beta, i + part.row)
-        z = direction(d, weight, beta, i - 1) + direction(d, weight, beta, i + 1)
+        here = direction(d, beta, i)
+        x = direction(d, beta, i - part.plane) + direction(d, beta, i + part.plane)
+        y = direction(d, beta, i - part.row) + direction(d, beta, i + part.row)
+        z = direction(d, beta, i - 1) + direction(d, beta, i + 1)
         store(d.new, i, here)
         bins = add_to_bins(bins, (1.0 * here) * (1.0 * stencil(part, here, x, y, z)))
-    turn_line(part, d, weight, beta, at - 1, 1)
-    turn_line(part, d, weight, beta, at + part.nz, 1)
+    turn_line(part, d, beta, at - 1, 1)
+    turn_line(part, d, beta, at + part.nz, 1)
     return bins
 
 
-def turn_rows(part: Part, d: Directions, weight, beta, box: Box, bins: Bins):
+def turn_rows(part: Part, d: Directions, beta, box: Box, bins: Bins):
     """The same on all rows of a box, and on those in a halo beside them."""
     for x in range(box.x, box.x + box.nx):
         at = box.at + (x - box.x) * part.plane
         for row in range(at + box.begin + 1, at + box.stop, part.row):
-            bins = turn_row(part, d, weight, beta, row, bins)
+            bins = turn_row(part, d, beta, row, bins)
             if x == 0:
-                turn_line(part, d, weight, beta, row - part.plane, part.nz)
+                turn_line(part, d, beta, row - part.plane, part.nz)
             if x == part.nx - 1:
-                turn_line(part, d, weight, beta, row + part.plane, part.nz)
+                turn_line(part, d, beta, row + part.plane, part.nz)
         if box.begin == part.row:
-            turn_line(part, d, weight, beta, at + 1, part.nz)
+            turn_line(part, d, beta, at + 1, part.nz)
         if box.stop == (part.ny + 1) * part.row:
-            turn_line(part, d, weight, beta, at + box.stop + 1, part.nz)
+            turn_line(part, d, beta, at + box.stop + 1, part.nz)
     return bins
 
 
-def turn_box(part: Part, d: Directions, weight, beta, stride: Stride, box: Box, thread: Lane, bins: Bins):
+def turn_box(part: Part, d: Directions, beta, stride: Stride, box: Box, thread: Lane, bins: Bins):
     """new = the new direction on a box, and in a halo beside it: the bins with p * A p.
 
-    The neighbours' part of z has come, and that of old was computed as here: so no direction travels.
+    The neighbours' part of r has come, and that of old was computed as here: so no direction travels.
     """
     if alone():
-        return turn_rows(part, d, weight, beta, box, bins)
+        return turn_rows(part, d, beta, box, bins)
     k = box.begin + 2 * thread.first
     while k < box.stop:
-        bins = turn_pairs(part, d, weight, beta, stride, box, k, bins)
+        bins = turn_pairs(part, d, beta, stride, box, k, bins)
         k += 2 * thread.step
     return bins
 
 
-def turn_tiles(part: Part, d: Directions, weight, beta, stride: Stride, tiles: Tiles, start):
+def turn_tiles(part: Part, d: Directions, beta, stride: Stride, tiles: Tiles, start):
     """``turn_box`` on this block's share of the tiles from ``start`` on."""
     bins, thread = no_bins(), lane()
     for k in share(tiles, start):
-        bins = turn_box(part, d, weight, beta, stride, box_at(part, tiles, k), thread, bins)
+        bins = turn_box(part, d, beta, stride, box_at(part, tiles, k), thread, bins)
     return bins
 
 
@@ -159,7 +158,7 @@ def turn_of(stride: Stride):
         """The first half of an iteration, up to the sum p * A p."""
         beta = beta_of(scalars)
         for start in range(0, tiles.number, tiles.chunk):
-            add_to_words(scalars.words + PAP, turn_tiles(part, d, scalars.weight, beta, stride, tiles, start))
+            add_to_words(scalars.words + PAP, turn_tiles(part, d, beta, stride, tiles, start))
 
     return turn
 

@@ -2,7 +2,7 @@
 
 The rows of a plane, their ends in the halo included, are one run of memory.  Threads beside one another take pairs beside
 one another in it, whatever the row, and go along x: what a pair needs of the planes before and behind has its thread
-already.  What comes from memory it loads early, z, p and the old direction two planes before they are behind; what lies
+already.  What comes from memory it loads early, r, p and the old direction two planes before they are behind; what lies
 beside a pair, other threads have loaded.  A pair of float64 is one access of 16 bytes where planes and rows are
 multiples of it.
 
@@ -26,9 +26,9 @@ class Pair(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """z and the old direction at two points."""
+    """r and the old direction at two points."""
 
-    z: Pair
+    r: Pair
     old: Pair
 
 
@@ -69,7 +69,7 @@ def pair_at(field, at, stride):
 
 def pairs_at(d: Directions, at, stride):
     """``pair_at`` of what a direction is made of."""
-    return Pairs(pair_at(d.z, at, stride), pair_at(d.old, at, stride))
+    return Pairs(pair_at(d.r, at, stride), pair_at(d.old, at, stride))
 
 
 def set_pair(field, at, stride, pair: Pair):
@@ -89,15 +89,14 @@ def set_own(field, at, stride, pair: Pair, c: Column):
         store(field + at, 1, pair.b)
 
 
-def turned(weight, beta, of: Pairs):
+def turned(beta, of: Pairs):
     """The new directions."""
-    a = product(real(weight), of.z.a) + product(real(beta), of.old.a)
-    return Pair(a, product(real(weight), of.z.b) + product(real(beta), of.old.b))
+    return Pair(of.r.a + product(real(beta), of.old.a), of.r.b + product(real(beta), of.old.b))
 
 
-def turned_at(d: Directions, weight, beta, at, i):
+def turned_at(d: Directions, beta, at, i):
     """The new direction i points from one."""
-    return product(real(weight), load(d.z + at, i)) + product(real(beta), load(d.old + at, i))
+    return load(d.r + at, i) + product(real(beta), load(d.old + at, i))
 
 
 def applied(part: Part, before: Pair, here: Pair, behind: Pair, below: Pair, above: Pair, left, right):
@@ -112,16 +111,16 @@ def add_pair(bins: Bins, c: Column, p: Pair, q: Pair):
     return add_to_bins(bins, (1.0 * p.b) * (1.0 * q.b) if c.b else 0.0)
 
 
-def turn_pairs(part: Part, d: Directions, weight, beta, stride: Stride, box: Box, k, bins: Bins):
+def turn_pairs(part: Part, d: Directions, beta, stride: Stride, box: Box, k, bins: Bins):
     """new = the new direction on a column, and beside it in a halo: the bins with p * A p.
 
-    At any point new is that of its z and old: whoever writes more than own points, or what another thread writes, too,
+    At any point new is that of its r and old: whoever writes more than own points, or what another thread writes, too,
     writes the same.
     """
     c = column_at(part, stride, box, k)
     at = c.at
-    before = turned(weight, beta, pairs_at(d, at - c.plane, stride.plane))
-    here = turned(weight, beta, pairs_at(d, at, stride.plane))
+    before = turned(beta, pairs_at(d, at - c.plane, stride.plane))
+    here = turned(beta, pairs_at(d, at, stride.plane))
     after, end = pairs_at(d, at + c.plane, stride.plane), at + box.nx * c.plane
     ahead = pairs_at(d, min(at + 2 * c.plane, end), stride.plane)
     if box.x == 0:
@@ -129,8 +128,8 @@ def turn_pairs(part: Part, d: Directions, weight, beta, stride: Stride, box: Box
     for _ in range(box.nx):
         later = pairs_at(d, min(at + 3 * c.plane, end), stride.plane)
         below, above = pairs_at(d, at - c.below, stride.row), pairs_at(d, at + c.above, stride.row)
-        first, last = turned_at(d, weight, beta, at, -1), turned_at(d, weight, beta, at, 2)
-        behind, below, above = turned(weight, beta, after), turned(weight, beta, below), turned(weight, beta, above)
+        first, last = turned_at(d, beta, at, -1), turned_at(d, beta, at, 2)
+        behind, below, above = turned(beta, after), turned(beta, below), turned(beta, above)
         set_pair(d.new, at, stride.plane, here)
         if c.low:
             set_pair(d.new, at - c.below, stride.row, below)

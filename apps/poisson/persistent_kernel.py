@@ -38,9 +38,9 @@ def iterate_of(stride: Stride):
         for _ in range(loop.iterations):
             d, beta = Directions(new, old, loop.r), ratio(now, before)
             for start in range(0, tiles.number, tiles.chunk):
-                add_to_words(words, turn_tiles(part, d, loop.weight, beta, stride, tiles, start))
+                add_to_words(words, turn_tiles(part, d, beta, stride, tiles, start))
             meet(ctx, place, epoch + 1)
-            s, alpha = Solution(loop.u, loop.r, new), ratio(loop.weight * now, read_sum(sums))
+            s, alpha = Solution(loop.u, loop.r, new), ratio(now, read_sum(sums))
             keep(slot + PAP, sums)
             for start in range(0, tiles.number, tiles.chunk):
                 bins = no_bins()

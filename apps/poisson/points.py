@@ -33,6 +33,6 @@ def applied(part: Part, u, at):
     return stencil(part, load(u, at), x, y, load(u, at - 1) + load(u, at + 1))
 
 
-def direction(d: Directions, weight, beta, at):
+def direction(d: Directions, beta, at):
     """The new direction at a point."""
-    return product(real(weight), load(d.z, at)) + product(real(beta), load(d.old, at))
+    return load(d.r, at) + product(real(beta), load(d.old, at))

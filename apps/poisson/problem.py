@@ -6,13 +6,6 @@ from functools import cached_property
 
 import numpy as np
 
-PRECONDITIONERS = {
-    "none": "conjugate gradients alone",
-    "jacobi": "the inverse of the diagonal, which is a number here",
-    "chebyshev": "a polynomial of the operator: several stencils for two sums over the PEs",
-    "multigrid": "a geometric V-cycle: as many iterations at any size",
-}
-
 
 @dataclass(frozen=True)
 class Problem:
@@ -25,7 +18,6 @@ class Problem:
     niter:    largest number of iterations
     check:    iterations from one look at the residual to the next, an even number: a solve ends at one of them
     replace:  iterations after which the residual is computed anew from u, a multiple of ``check``; 0: never
-    preconditioner: one of PRECONDITIONERS
     """
 
     shape: tuple[int, ...]
@@ -35,7 +27,6 @@ class Problem:
     niter: int = 10000
     check: int = 10
     replace: int = 100
-    preconditioner: str = "none"
 
     @cached_property
     def spacings(self) -> tuple[float, ...]:
@@ -52,11 +43,6 @@ class Problem:
     def scale(self) -> float:
         """The kernels' operator is -laplace times this."""
         return min(self.spacings) ** 2
-
-    @property
-    def diagonal(self) -> float:
-        """Of the kernels' operator."""
-        return 2.0 * sum(self.weights)
 
     @property
     def singular(self) -> bool:

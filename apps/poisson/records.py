@@ -1,12 +1,12 @@
-"""What the kernels are told, as records; numbers are int64 unless they are annotated as float, addresses of this PE."""
+"""The records that the kernels take; numbers are int64 unless they are annotated as float, addresses of this PE."""
 
 from typing import NamedTuple
 
 from pennympi.kernels.in_kernel import WORDS_BYTES
 
-SUMS = 3  # of an iteration: p * A p, r * r, r * z
+SUMS = 2  # of an iteration: p * A p, r * r
 SLOT_BYTES = SUMS * WORDS_BYTES
-PAP, RR, RZ = 0, WORDS_BYTES, 2 * WORDS_BYTES
+PAP, RR = 0, WORDS_BYTES
 
 
 class Part(NamedTuple):
@@ -72,11 +72,11 @@ class Box(NamedTuple):
 
 
 class Directions(NamedTuple):
-    """new = weight * z + beta * old, on the own points and those beside them.  Addresses of fields."""
+    """new = r + beta * old, on the own points and those beside them.  Addresses of fields."""
 
     new: int
     old: int
-    z: int
+    r: int
 
 
 class Solution(NamedTuple):
@@ -90,16 +90,12 @@ class Solution(NamedTuple):
 class Scalars(NamedTuple):
     """The sums of the iterations.
 
-    sums:   address of the sums over all PEs of this iteration, PAP, RR and RZ; those of the one before lie before it
-    words:  address of the words of this PE that make them
-    rz:     RR or RZ: where r * z is found
-    weight: of z, see ``Directions``, and of r * z
+    sums:  address of the sums over all PEs of this iteration, PAP and RR; those of the iteration before lie before it
+    words: address of the words of this PE that make them
     """
 
     sums: int
     words: int
-    rz: int
-    weight: float
 
 
 class Faces(NamedTuple):
@@ -130,7 +126,7 @@ class Loop(NamedTuple):
     """The iterations of a launch.
 
     iterations: how many, an even number;  even, odd: the two fields of directions, of which the newest is in ``even``
-    u, r:  fields;  sums: as in ``Scalars``, of the first iteration;  weight: of r
+    u, r:  fields;  sums: as in ``Scalars``, of the first iteration
     """
 
     iterations: int
@@ -139,4 +135,3 @@ class Loop(NamedTuple):
     u: int
     r: int
     sums: int
-    weight: float

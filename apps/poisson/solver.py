@@ -1,15 +1,31 @@
 """A solve: rounds of iterations until the residual is small enough."""
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from ..program.outcome import Outcome
 from .problem import Problem
 from .variants import TABLE
+
+
+@dataclass
+class Outcome:
+    """How far a solve has come.
+
+    reason:  "iterations" (no other reason so far), "converged" or "diverged"
+    history: of every iteration, the norm of the residual over that of f
+    """
+
+    reason: str = "iterations"
+    history: list[float] = field(default_factory=list)
+
+    @property
+    def iterations(self) -> int:
+        """How many are done."""
+        return len(self.history)
 
 
 class Solver:
@@ -21,11 +37,11 @@ class Solver:
     """
 
     def __init__(self, team: Any, problem: Problem, variant: str = "stream"):
-        reason = TABLE[variant].refuse(team, problem)
+        reason = TABLE[variant].why_not(team)
         if reason:
             raise ValueError(f"the variant {variant} cannot run here: {reason}")
         self.team, self.problem, self.variant = team, problem, variant
-        self.steps = TABLE[variant].make(team, problem)
+        self.steps = TABLE[variant](team, problem)
         self.grid, self.fields = self.steps.grid, self.steps.fields
         self.unit, self.norm_of_f = 1.0, 0.0
         self._goes_on = False
@@ -50,18 +66,10 @@ class Solver:
         self.team.synchronize()
         return self.steps.product(name, "r") / self.problem.points
 
-    def resume(self) -> None:
-        """Go on from fields that were set to the state of a checkpoint."""
-        self.steps.resume()
-        self._goes_on = True
-
-    def run(self, outcome: Outcome, stop: int, on_norm: Callable[[int, float], None] | None = None) -> Outcome:
-        """Iterate until the residual is small enough, or until ``stop`` iterations are done.
-
-        The history has every iteration's norm of the residual over that of f; a solve ends at a multiple of ``check``.
-        """
-        problem, steps = self.problem, self.steps
-        while outcome.iterations < stop and outcome.reason == "iterations":
+    def run(self) -> Outcome:
+        """Iterate until the residual is small enough or ``niter`` iterations are done, in rounds of ``check``."""
+        problem, steps, outcome = self.problem, self.steps, Outcome()
+        while outcome.iterations < problem.niter and outcome.reason == "iterations":
             if not self._goes_on:
                 steps.start()
             else:
@@ -73,15 +81,11 @@ class Solver:
             norms = np.sqrt(steps.sums.read(steps.stream)[2:, 1])
             if self.norm_of_f > 0.0:
                 norms /= self.norm_of_f
-            for norm in norms.tolist():
-                outcome.iterations += 1
-                outcome.history.append((outcome.iterations, norm))
+            outcome.history += norms.tolist()
             if not math.isfinite(norms[-1]):
                 outcome.reason = "diverged"
             elif norms[-1] <= problem.tol:
                 outcome.reason = "converged"
-            if on_norm:
-                on_norm(outcome.iterations, norms[-1])
         return outcome
 
     def residual(self) -> float:

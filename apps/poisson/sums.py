@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from pennympi.kernels.in_kernel import WORDS, SumWords, as_float
+from pennympi.kernels.in_kernel import WORDS, WORDS_BYTES, SumWords, as_float
 
 from ..program.device import Readback, address
 from .records import SLOT_BYTES, SUMS
 
-WORDS_BYTES = SLOT_BYTES // SUMS
 NOW = 1  # the slot of a round's first iteration; before it lies that of the iteration before
 
 
@@ -24,10 +23,9 @@ class Sums:
         self.team, self.words, self.totals = team, team.zeros(shape, "int64"), team.zeros(shape, "int64")
         self.readback = Readback(team, self.totals)
 
-    def part(self, slot: int, first: int, last: int) -> tuple[Any, Any]:
-        """Views (n,) of the sums first..last (PAP, RR or RZ) of a slot: of the words, and of the totals."""
-        some = slice(first // WORDS_BYTES, last // WORDS_BYTES + 1)
-        return self.words[slot, some].reshape(-1), self.totals[slot, some].reshape(-1)
+    def part(self, slot: int, which: int) -> tuple[Any, Any]:
+        """Views (WORDS,) of a sum (PAP or RR) of a slot: of the words, and of the totals."""
+        return self.words[slot, which // WORDS_BYTES], self.totals[slot, which // WORDS_BYTES]
 
     def addresses(self, slot: int) -> tuple[int, int]:
         """Of a slot's totals and words."""

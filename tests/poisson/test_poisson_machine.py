@@ -92,7 +92,7 @@ def solved(network, shape, periodic, dims, seed, kernel_of=iterate_of):
         tiles = tiles_of(part, planes, run, part.row & -2, pe.slots) if by_pairs else by_rows(part)
         kernel = kernel_of(stride_of(part, DTYPE.itemsize))
         for k in range(ROUNDS):
-            loop = Loop(ITERATIONS, even, odd, u, r, sums + k * ITERATIONS * SLOT_BYTES, 1.0)
+            loop = Loop(ITERATIONS, even, odd, u, r, sums + k * ITERATIONS * SLOT_BYTES)
             numbers = (pe.me, *part, *loop, *faces, pe.me, n_pes, 1, memory, *tiles)
             pe.issue([Launch(f"round {k}", bound(kernel), numbers, tiles.blocks, DTYPE.name)])
     machine.run()

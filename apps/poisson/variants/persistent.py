@@ -1,7 +1,7 @@
 """One kernel does a round: its blocks never leave the device, and sum over all PEs by themselves.
 
 It computes what ``stream`` does by the same functions, in the same order where that matters: to the same bits.
-Read first: stream.py, then ../persistent_kernel.py.
+Read stream.py and ../persistent_kernel.py first.
 """
 
 from typing import Any
@@ -13,17 +13,16 @@ from ..persistent_kernel import iterate_of
 from ..problem import Problem
 from ..records import Faces, Loop
 from ..sums import NOW
-from .steps import RESIDENT, TILE_THREADS
-from .stream import Stream
+from .stream import RESIDENT, TILE_THREADS, Stream
 
 
 class Persistent(Stream):
     """The contiguous dimension is not cut, so that all faces are made of rows."""
 
+    sentence = "a round of iterations in one kernel, sums and halos included"
+
     @classmethod
-    def refuse(cls, team: Any, problem: Problem) -> str:
-        if problem.preconditioner not in ("none", "jacobi"):
-            return "it has the preconditioners none and jacobi: take one of them, or another variant"
+    def why_not(cls, team: Any) -> str:
         if team.backend == "host":
             return ""
         probe = team.zeros(1, "int64")
@@ -32,25 +31,21 @@ class Persistent(Stream):
         return "" if near else "its blocks write to the neighbours by pointers, which do not reach all GPUs"
 
     @classmethod
-    def dims(cls, team: Any, problem: Problem) -> tuple[int, ...] | None:
+    def dims(cls, problem: Problem) -> tuple[int, ...] | None:
         return (*(0 for _ in problem.shape[1:]), 1)
 
     def prepare(self) -> None:
         super().prepare()
         team = self.team
-        self._in_one = self.cut(self.fields.part, RESIDENT)
         self._memory = team.zeros(meeting_words(team.n_pes, 1), "int64")
         self._place = Meeting(team.me, team.n_pes, 1, self._memory)
         self._faces = faces_of(team, self.grid, self.problem)
-        self._iterate = self.kernel(iterate_of(self.stride), TILE_THREADS, RESIDENT)
+        self._all_iterations = self.kernel(iterate_of(self.stride), TILE_THREADS, RESIDENT)
 
     def round(self) -> None:
-        at, check, one = self.fields.at, self.problem.check, self.preconditioner
-        even, odd = ("odd", "even") if self.parity else ("even", "odd")
-        fields = (at(even), at(odd), at("u"), at("r"))
-        loop = Loop(check, *fields, self.sums.addresses(NOW)[0], one.weight)
-        tiles, where = self._in_one, (self._faces, self._place)
-        self._iterate(tiles.blocks, self.fields.part, loop, *where, tiles, stream=self.stream, threads=TILE_THREADS)
+        at = self.fields.at
+        loop = Loop(self.problem.check, at("even"), at("odd"), at("u"), at("r"), self.sums.addresses(NOW)[0])
+        self._launch_tiles(self._all_iterations, loop, self._faces, self._place)
 
     def free(self) -> None:
         super().free()
