@@ -1,7 +1,7 @@
 """All collectives of a machine beside their rivals, one job after the other: the results of docs/measurements.md.
 
     python3 benchmarks/collectives.py benchmarks/results                                    2 PEs, beside NCCL and PyTorch
-    python3 benchmarks/collectives.py FOLDER --pes 4 --only allreduce,norm --sizes "-b 1K -e 64M -f 4"
+    python3 benchmarks/collectives.py FOLDER --pes 4 --only allreduce,reduce --sizes "-b 1K -e 64M -f 4"
     python3 benchmarks/collectives.py FOLDER --against mpi --sizes "-b 8 -e 1M -f 2"        on CPUs
 
 Each job writes FOLDER/NAME-PESxDEVICE.json, over an older one.  What a job says that fails is shown, the others run, and
@@ -18,10 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from launching import ROOT, python, run
+from launching import python, run
 
 RIVALS = "nccl,nccl-symmetric,torch-symm-one-shot,torch-symm-two-shot"
-NORM = "norm"
 JOBS = {  # name: arguments of `python -m pennympi bench`, without those that all have
     "allreduce": "allreduce --plan --symmetric",
     "allreduce-bfloat16": "allreduce --plan --symmetric -d bfloat16",
@@ -34,14 +33,11 @@ JOBS = {  # name: arguments of `python -m pennympi bench`, without those that al
     "broadcast": "broadcast --plan",
     "reduce": "reduce --plan",
     "all_to_all": "all_to_all --plan",
-    NORM: "",  # it is benchmarks/allreduce_norm.py
 }
 
 
 def program(name, args):
     """What Python runs on each PE."""
-    if name == NORM:
-        return [ROOT / "benchmarks" / "allreduce_norm.py"]
     place = "in" if name == "broadcast" else "out"  # it has no other form
     options = f"{JOBS[name]} {args.sizes} --against {args.against} --floor --place {place} --quiet"
     return ["-m", "pennympi", "bench", *shlex.split(options)]

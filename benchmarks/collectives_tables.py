@@ -1,4 +1,4 @@
-"""Markdown for the results of ``python -m pennympi bench`` and of benchmarks/allreduce_norm.py."""
+"""Markdown for the results of ``python -m pennympi bench``."""
 
 import json
 
@@ -95,19 +95,6 @@ def markdown(path):
     if result.accuracy:
         return accuracy(result, path)
     return (of_many_kinds if len(result.groups()) > 2 else by_size)(result, path)
-
-
-def norms(path):
-    """A result of benchmarks/allreduce_norm.py."""
-    data = json.loads(path.read_text())
-    facts, us = data["facts"], {}
-    for rows, row_elems, what, one in data["rows"]:
-        us.setdefault(f"{rows} x {row_elems}", {})[what] = one
-    ways = list(dict.fromkeys(what for one in us.values() for what in one))
-    rows = [[shape, *(f"{one[what]:.2f}" if what in one else "" for what in ways)] for shape, one in us.items()]
-    where = f"{facts['n_pes']} x {facts['device']}, {MODES['graph' if 'CUDA driver' in facts else 'host']}, plans"
-    what = f"AllReduce with a residual and an RMSNorm, bfloat16, {where}, {SLOWEST} ({raw(path)}):"
-    return f"{what}\n\n" + table(["rows", *ways], rows)
 
 
 def tried(path):

@@ -6,7 +6,7 @@ python benchmarks/tables.py --check    write nothing; status 1 if a document is 
 
 jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, records-*.json two checkouts
 timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json and predicted-*.json of benchmarks/hosts.py,
-halo-*.json of benchmarks/halo.py, grids-*.json of benchmarks/grids.py, norm-*.json of benchmarks/allreduce_norm.py,
+halo-*.json of benchmarks/halo.py, grids-*.json of benchmarks/grids.py,
 tried-*.json tables of trials, and all others of ``python -m pennympi bench``.  Those of the collectives are made by
 benchmarks/collectives.py.
 """
@@ -129,12 +129,12 @@ def documents():
     expected = sorted(folder.glob("predicted-*.json"))
     faces = sorted(folder.glob("halo-*.json"))
     on_gpus = sorted(folder.glob("grids-*.json"), reverse=True)  # of most GPUs first
-    normed, tried = sorted(folder.glob("norm-*.json")), sorted(folder.glob("tried-*.json"))
-    others = [*normed, *tried, *solved, *ordered, *compared, *costs, *between, *expected, *faces, *on_gpus]
+    tried = sorted(folder.glob("tried-*.json"))
+    others = [*tried, *solved, *ordered, *compared, *costs, *between, *expected, *faces, *on_gpus]
     others += folder.glob("reliability*.json")  # of tools/scorecard.py
     results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in others]
     measured = {
-        "measured": [*map(collectives_tables.markdown, results), *map(collectives_tables.norms, normed)],
+        "measured": list(map(collectives_tables.markdown, results)),
         "solver": [solver_table.markdown(jacobi_results.read(path), path.name) for path in solved]
         + single_runs(folder / "jacobi"),
         "tried": [part for path in tried for part in collectives_tables.tried(path)],

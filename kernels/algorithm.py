@@ -54,14 +54,10 @@ class Limits:
     max_blocks:   thread blocks of a launch, at most
     buffer_bytes: size of one of the two buffers in a block's inbox.  Buffers lie at fixed addresses whatever the plan
                   is, so that a call of another size may follow at once.
-    row_elems:    elements of a row, of a call that normalises rows.  0: it has none
-    cluster:      blocks that can add up a row together, at most: of a thread block cluster
     """
 
     max_blocks: int
     buffer_bytes: int
-    row_elems: int = 0
-    cluster: int = 1
 
 
 @dataclass(frozen=True)
@@ -71,15 +67,11 @@ class Plan:
     blocks:      thread blocks of the launch
     piece_elems: elements of one message of one block
     threads:     threads of a block on a GPU; 0: the backend's default
-    share_elems: elements of the rows that a block takes at a time, or of its part of one; 0 where the call has no rows
-    cluster:     blocks that have parts of one row, which run at the same time; 1: a block takes whole rows
     """
 
     blocks: int
     piece_elems: int
     threads: int = 0
-    share_elems: int = 0
-    cluster: int = 1
 
 
 # The least size of a slot, so that a piece of any dtype is whole 16-byte vectors: 16-bit floats have partials of 32
@@ -201,7 +193,6 @@ MOST_PACKET_PES = 256  # two_shot_packets has two slots of four packets for each
 PACKETS_TOGETHER = 4  # packets that a warp writes at once
 WARP_THREADS, MAX_THREADS = 32, 512  # MAX_THREADS: of a block; registers are allocated for that
 GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
-WARP_BYTES = 16 * WARP_THREADS  # of a row that a warp reads at once
 
 
 def packed_bytes(slot_bytes: int) -> int:
@@ -237,43 +228,6 @@ def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Li
 def threads_for(n_parts: int) -> int:
     """Threads of a block whose warps take ``n_parts`` parts in turn: each of them the same number, or one more."""
     return -(-n_parts // -(-n_parts // MOST_WARPS)) * WARP_THREADS
-
-
-LEAST_CLUSTER, LEAST_PART_BYTES = 4, 1024  # a cluster of two blocks takes as long as one block
-
-
-def row_cluster(n_rows: int, item_bytes: int, limits: Limits) -> int:
-    """Blocks for each row, where there are enough for all rows: else 1.  Some multiprocessors are in no cluster."""
-    row_elems, most_blocks = limits.row_elems, limits.max_blocks // limits.cluster * limits.cluster
-    cluster = limits.cluster
-    while cluster >= LEAST_CLUSTER:
-        large = row_elems * item_bytes >= cluster * LEAST_PART_BYTES
-        if large and n_rows * cluster <= most_blocks and row_elems % (cluster * VECTOR_ELEMS) == 0:
-            return cluster
-        cluster //= 2
-    return 1
-
-
-def row_plan(count: int, item_bytes: int, shares: int, most_elems: int, limits: Limits) -> Plan:
-    """A plan for rows, which are dealt out to the blocks as evenly as can be.
-
-    shares: pieces of a block in one round;  most_elems: of a piece
-
-    Few rows are cut into parts, for a cluster of blocks each.  Else all rows of a block are in one round where they fit,
-    since a round takes the time of a hop; a row that is too long for one takes several.
-    """
-    row_elems = limits.row_elems
-    n_rows, fitting = -(-count // row_elems), max(1, shares * most_elems // row_elems)
-    cluster = row_cluster(n_rows, item_bytes, limits)
-    if cluster > 1:
-        part = row_elems // cluster
-        threads = threads_for(-(-part * item_bytes // WARP_BYTES))
-        return Plan(n_rows * cluster, cut_evenly(part, shares, most_elems), threads, part, cluster)
-    turns = -(-n_rows // (limits.max_blocks * fitting))
-    together = -(-n_rows // (limits.max_blocks * turns))
-    share = together * row_elems
-    threads = threads_for(-(-row_elems * item_bytes // WARP_BYTES))
-    return Plan(-(-n_rows // (together * turns)), cut_evenly(share, shares, most_elems), threads, share)
 
 
 # As measured on H200s for the pieces of AllReduce: a piece's fence costs about 2 us, so that small pieces are slower.

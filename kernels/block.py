@@ -263,14 +263,6 @@ def plus(ctx: int, dst: int, x: int, y: int, count: int) -> None:
     """dst (count,) elements = x (count,) + y (count,) elements, added as partials and rounded once."""
 
 
-@_primitive
-def rms_norm(ctx: int, out: int, x: int, weight: int, n_elems: int, row_elems: int, eps_bits: int) -> None:
-    """Each row of out (n_elems,) elements = row of x * weight (row_elems,) / sqrt(mean of the row's squares + eps), in
-    float64 for float32, else in float32 or more, rounded once.  out is x, or apart; eps_bits: the bits of a float64.
-    Fewer elements than a row's are this block's part of one, and weight the part's: the blocks of its cluster have the
-    others, and all call this.  The bits depend on the values, the threads and the cluster alone: not on addresses."""
-
-
 # Packets: data with the epoch inside, so that no flag has to follow it ------------------
 # A slot of n bytes holds ``packed_bytes(n)`` of data, and is only ever written as packets.
 
@@ -312,12 +304,11 @@ def exchange_reduce_packets(
 @_primitive
 def reduce_forward_packets(
     ctx: int, out: int, slots: int, reduced: int, slot_bytes: int, src: int, count: int, epoch: int, scratch: int,
-    me: int, n_pes: int, residual: int = 0, added: int = 0
+    me: int, n_pes: int, residual: int = 0
 ) -> None:  # fmt: skip
     """``combine_packets`` to out, and ``send_packets`` of the result to slot ``me`` of ``reduced``
     on every PE, in one: each thread passes its part on as soon as it has added it up.
-    To out, ``plus`` residual (count,) unless it is 0; out may be the residual.
-    added: (count,) elements, unless it is 0, that are in the result before it is rounded and sent; out may be it."""
+    To out, ``plus`` residual (count,) unless it is 0; out may be the residual."""
 
 
 @_primitive

@@ -39,20 +39,6 @@ class Reduction(NamedTuple):
     root: int
 
 
-class Norm(NamedTuple):
-    """The RMSNorm of what a call reduces, row by row.
-
-    weight:      address of row_elems elements;  row_elems: elements of a row
-    share_elems: of the whole rows that a block takes at a time, or of its part of one
-    eps_bits:    the bits of a float64, which is added to the mean of a row's squares
-    """
-
-    weight: int
-    row_elems: int
-    share_elems: int
-    eps_bits: int
-
-
 class Transfer(NamedTuple):
     """A call that only moves bytes.
 

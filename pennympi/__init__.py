@@ -11,7 +11,6 @@
 """
 
 from . import needs_mpi  # noqa: F401
-from .collectives.norm import RMSNorm
 from .errors import (
     CollectiveMismatchError,
     CountError,
@@ -37,7 +36,6 @@ __all__ = [
     "PeerGaveUp",
     "PeerTimeout",
     "PennympiError",
-    "RMSNorm",
     "SymmetricHeapExhausted",
     "Team",
     "TopologyError",

@@ -29,13 +29,8 @@ class Kernel(Protocol):
         Raises PeerTimeout when an earlier wait of this PE has given up.
         """
 
-    def prepare(
-        self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0, cluster: int = 1
-    ) -> Run:
-        """The launch with the arguments of the indices ``left_open`` to be given at each call: the fast path.
-
-        cluster: blocks of a thread block cluster
-        """
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
+        """The launch with the arguments of the indices ``left_open`` to be given at each call: the fast path."""
 
 
 class Backend(Protocol):
@@ -43,7 +38,6 @@ class Backend(Protocol):
 
     bus_id:       PCI address of the device, "" where it has none
     max_blocks:   blocks at most of a launch that waits for peers: one a multiprocessor, where it leaves room
-    cluster:      blocks at most of a thread block cluster, 1 where there are none
     buffer_bytes: of one of the two buffers of a block's inbox
     threads:      of a block, where the launch does not say
     has_streams:  launches return at once and run in streams, which can be captured in graphs
@@ -61,7 +55,6 @@ class Backend(Protocol):
     device_name: str
     bus_id: str
     max_blocks: int
-    cluster: int
     buffer_bytes: int
     threads: int
     has_streams: bool

@@ -46,7 +46,6 @@ TABLE = _by_name(
     *(_row(f"uint{8 * n}", "u", n, f"uint{8 * n}") for n in (1, 2, 4, 8)),
 )
 
-NORMED = ("float16", "bfloat16", "float32")  # of which there is an RMSNorm
 
 # Beyond those: they are moved as bytes, and what reductions there are of them are of other numbers (operators.py).
 MOVED = _by_name(

@@ -1,8 +1,7 @@
 """What every collective needs on the host side: checked calls, workspaces, prepared launches and plans."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from struct import pack, unpack
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from ..annotations import Plan
@@ -54,7 +53,6 @@ class Request:
     reach:     1 when peers may write ``out`` of this PE directly, else 0
     counts:    in words, of a collective whose parts have any length; ``count`` is that of the largest part of all PEs, 0
                where not all of them know it
-    row_elems, eps_bits: of an RMSNorm (``kernels.records.Norm``); 0 where there is none
     """
 
     addresses: tuple[int, ...]
@@ -65,8 +63,6 @@ class Request:
     root: int = 0
     reach: int = 0
     counts: str = ""
-    row_elems: int = 0
-    eps_bits: int = 0
 
 
 class Prepared(NamedTuple):
@@ -178,7 +174,7 @@ class Collective:
         """The launch of a checked eager call, which is entered."""
         key = (
             request.count, request.dtype, request.op, request.aligned, request.root, request.reach, request.counts,
-            request.row_elems, request.eps_bits, algorithm, sms,
+            algorithm, sms,
         )  # fmt: skip
         prepared = self._prepared.get(key)
         if prepared is None:
@@ -209,16 +205,13 @@ class Collective:
             if sms < 1:
                 raise ValueError(f"sms {sms}: a call holds at least one multiprocessor")
             most = min(int(sms), most)
-        return Limits(most, self.backend.buffer_bytes, cluster=self.backend.cluster)
+        return Limits(most, self.backend.buffer_bytes)
 
     def _describe(self, request: Request, row: Algorithm | None = None, sms: int | None = None, plan: int = 0) -> str:
         """A call in words that are the same on every PE, and differ where the messages do."""
         parts = f"{self.job.n_pes} x " if self.in_parts else ""
         words = [f"{self.name} of {request.counts or f'{parts}{request.count}'} {request.dtype.name}", request.op]
         words.append("with a residual" if "residual" in self.address_params else "")
-        if request.row_elems:
-            (eps,) = unpack("=d", pack("=q", request.eps_bits))
-            words.append(f"an RMSNorm of rows of {request.row_elems}, eps {eps}")
         words.append(f"root {request.root}" if "root" in self.number_params else "")
         words.append(f"by {row.name}" if row else "")
         words += ["" if sms is None else f"sms={sms}", f"plan {plan}" if plan else ""]
@@ -232,7 +225,7 @@ class Collective:
         op, n_pes = request.op, self.job.n_pes
         nbytes = request.count * request.dtype.item_bytes
         count, dtype = (nbytes, BYTE) if self.moves_bytes else (request.count, request.dtype)
-        limits = replace(self.limits(sms), row_elems=request.row_elems)
+        limits = self.limits(sms)
         row = self.choose(algorithm, self.place, nbytes, dtype.name, op)
         meets = self.runs_alone or (count > 0 and n_pes > 1)
         if meets and (reason := row.no_room(self.place, limits)):
@@ -245,7 +238,6 @@ class Collective:
             return Prepared(run, 0, 0, text)
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
         options = self.options(row, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
-        options = replace(options, clustered=plan.cluster > 1)
         kernel = self.backend.kernel(row.kernel, f"{self.name} ({row.name})", options)
         release = None
         if plan_number and sms is not None:
@@ -260,9 +252,6 @@ class Collective:
             "reach": request.reach,
             "n_elems": count,
             "piece_elems": plan.piece_elems,
-            "share_elems": plan.share_elems,
-            "row_elems": request.row_elems,
-            "eps_bits": request.eps_bits,
             **vars(workspace),
             "buffer_bytes": limits.buffer_bytes,
             "nbytes": nbytes,
@@ -273,15 +262,13 @@ class Collective:
         left_open = tuple(names.index(name) for name in self.address_params)
         try:
             arguments = [values[name] for name in names]
-            run = kernel.prepare(plan.blocks, arguments, left_open, plan.threads, plan.cluster)
+            run = kernel.prepare(plan.blocks, arguments, left_open, plan.threads)
             run = self.with_follow_up(row, run, request, values)
         except BaseException:
             if release is not None:
                 release()
             raise
-        # A cluster may find no place beside another call's, however few blocks they are: it runs alone.
-        held = plan.blocks if plan.cluster == 1 else self.backend.max_blocks
-        return Prepared(run, held if self.backend.has_streams else 0, workspace.inbox, text, release)
+        return Prepared(run, plan.blocks if self.backend.has_streams else 0, workspace.inbox, text, release)
 
 
 def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params: Sequence[str] = ()) -> dict[str, int]:

@@ -33,7 +33,6 @@ from .all_to_allv import AllToAllv
 from .allreduce import AllReduce
 from .base import Collective, CollectiveContext
 from .broadcast import Broadcast
-from .norm import AllReduceNorm, RMSNorm, arguments
 from .reduce import Reduce
 from .reduce_scatter import ReduceScatter
 from .reduce_scatterv import ReduceScatterv
@@ -42,7 +41,6 @@ from .variable_counts import VariableCounts
 
 Given = TypeVar("Given", bound=Array)
 GivenOrNumber = TypeVar("GivenOrNumber", bound=Array | Number)
-Residual = TypeVar("Residual", bound=Array)
 
 # beside AllReduce
 ALL: tuple[type[Collective], ...] = (
@@ -81,11 +79,9 @@ class Collectives(VariableCounts):
         self._sums = {
             order: (AllReduce(context, one), AllReducePlus(context, one)) for order, one in self._selections.items()
         }
-        self._allreduce_norm = AllReduceNorm(context, selection)
         self._all_gather, self._reduce_scatter = AllGather(context), ReduceScatter(context)
         self._broadcast, self._reduce, self._all_to_all = Broadcast(context), Reduce(context), AllToAll(context)
 
-    @overload
     def allreduce(
         self,
         x: GivenOrNumber | MPI.InPlaceType,
@@ -96,36 +92,7 @@ class Collectives(VariableCounts):
         residual: Array | None = None,
         sms: int | None = None,
         order: Order = "any",
-        norm: None = None,
-    ) -> GivenOrNumber: ...
-
-    @overload
-    def allreduce(
-        self,
-        x: Given | MPI.InPlaceType,
-        out: Given | None = None,
-        op: Op = "sum",
-        algorithm: AllReduceAlgorithm = "auto",
-        stream: AnyStream | None = None,
-        *,
-        residual: Residual,
-        sms: int | None = None,
-        order: Order = "any",
-        norm: RMSNorm,
-    ) -> tuple[Given, Residual]: ...
-
-    def allreduce(
-        self,
-        x: Any,
-        out: Any = None,
-        op: Op = "sum",
-        algorithm: AllReduceAlgorithm = "auto",
-        stream: AnyStream | None = None,
-        residual: Array | None = None,
-        sms: int | None = None,
-        order: Order = "any",
-        norm: RMSNorm | None = None,
-    ) -> Any:
+    ) -> GivenOrNumber:
         """out = op over all PEs of x, plus residual; returns out (x when out is None: in place).  Collective.
 
         x, out, residual: arrays of the same count and dtype.  Or x is a number of Python or NumPy, of the same type on
@@ -134,20 +101,12 @@ class Collectives(VariableCounts):
         are rounded (one_shot, one_shot_packets), or in float32 with a second rounding (two_shot, two_shot_packets).
         residual may be out.
         order: "canonical": an element's bits depend only on the PEs' values of it, which are added in the PEs' order and
-           rounded once: not on the count, its place, the algorithm, or what else the call holds.  Not by every algorithm,
-           nor with a norm
-        norm: an RMSNorm of the rows of the result, in the same kernel (one_shot, one_shot_packets, two_shot_packets).
-              residual, which is required, must be the same on every PE, as it is in tensor-parallel models.  The sum (or
-              mean) plus residual is rounded once and written to residual; out is the norm of what was written, computed
-              in float32, or of float32 in float64, and rounded once.  Returns (out, residual), the same bits everywhere.
-              x, residual, out: (..., row_elems); only x and one of the others may be the same array
+           rounded once: not on the count, its place, the algorithm, or what else the call holds.  Not by every algorithm
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
         plain, plus = self._sums.get(order) or unknown_order(order)
         try:
-            if norm is not None:
-                self._allreduce_norm.call(algorithm, stream, sms, *arguments(x, out, op, residual, norm, order))
-            elif residual is None:
+            if residual is None:
                 plain.call(algorithm, stream, sms, x, out, op)
             else:
                 plus.call(algorithm, stream, sms, x, out, op, residual)
@@ -155,9 +114,8 @@ class Collectives(VariableCounts):
             if not isinstance(x, of_numbers.NUMBERS):
                 raise
         else:
-            result = x if out is None else out
-            return result if norm is None else (result, residual)
-        return of_numbers.allreduce(self._job, x, op, (out, residual, norm))
+            return x if out is None else out  # type: ignore[return-value]
+        return of_numbers.allreduce(self._job, x, op, (out, residual))
 
     def plan_allreduce(
         self,
@@ -168,7 +126,6 @@ class Collectives(VariableCounts):
         residual: Array | None = None,
         sms: int | None = None,
         order: Order = "any",
-        norm: RMSNorm | None = None,
     ) -> Plan:
         """A persistent ``allreduce``.  Collective.
 
@@ -176,8 +133,6 @@ class Collectives(VariableCounts):
         Raises as ``allreduce``.
         """
         plain, plus = self._sums.get(order) or unknown_order(order)
-        if norm is not None:
-            return self._allreduce_norm.plan(algorithm, sms, *arguments(x, out, op, residual, norm, order))
         if residual is None:
             return plain.plan(algorithm, sms, x, out, op)
         return plus.plan(algorithm, sms, x, out, op, residual)

@@ -18,12 +18,12 @@ def allreduce(job: Job, x: Any, op: Any, arrays: tuple[Any, ...]) -> Any:
     """op over the numbers of all PEs, in their order, of the type of x.  Collective.
 
     Python's ints have no limit; 16-bit floats are added in float64 and rounded once.
-    arrays: out, residual and norm, which must be None
+    arrays: out and residual, which must be None
     Raises TypeError (arrays; types that differ), ValueError (op), OverflowError (a NumPy type that is too small).
     """
     if any(array is not None for array in arrays):
         raise TypeError(
-            f"x is a number, a {type(x).__name__}: out, residual and norm are for arrays, and the result is returned"
+            f"x is a number, a {type(x).__name__}: out and residual are for arrays, and the result is returned"
         )
     name = reduction(op, dtype_of(type(x)))[0]
     values = _gathered(job, x, f"allreduce of a number, {name}")

@@ -17,7 +17,6 @@ CALL = 5  # host backend: number of the running kernel, for the record
 WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: addresses of the compiled element loops
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
 CLOSE, LAST, PLUS = 13, 14, 15  # host backend: addresses of the loops that add a residual
-NORM = 16  # host backend: address of the loop that normalises rows
 PATIENCE = 17  # host backend: polls of a signal before the PE sleeps between them
 SENT = 18  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
 MULTICAST = 19  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast

@@ -28,7 +28,6 @@ class KernelOptions:
     reduction: dtype and op of ``widen``, ``reduce``, ``finish`` and what is made of them
     constants: parameters whose value the machine code may hold; not to be changed
     aligned:   all arrays start at, and end on, multiples of 16 bytes
-    clustered: the blocks of a cluster have parts of a row
     bounds:    None: a block leaves room on its multiprocessor for other kernels
     """
 
@@ -37,7 +36,6 @@ class KernelOptions:
     reduction: tuple[DType, str] | None = None
     constants: Mapping[str, int] = field(default_factory=dict, hash=False)
     aligned: bool = False
-    clustered: bool = False
     bounds: LaunchBounds | None = None
 
     def kinds_of(self, kernel: Callable[..., Any]) -> str:

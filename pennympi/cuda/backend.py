@@ -22,7 +22,6 @@ from ..settings import setting
 from ..units import size_text
 from . import arrays, links, streams, world
 from .aside import beside_captures
-from .cluster import CLUSTER, CLUSTERS_CC
 from .compile import HALVED, OVERLAP_CC, Target, call_number, cubin
 from .given_up import given_up
 from .heap import Heap
@@ -30,8 +29,6 @@ from .launch import CudaKernel, checked, load, registers
 from .remote import nvshmem_version
 
 _runtime = cupy.cuda.runtime
-# Multiprocessors that no PE has which shares a device: the others' kernels could leave no place for a cluster there.
-LEAST_FOR_CLUSTERS = 76
 MOST_REGISTERS = 80  # of a thread: a block of 512 leaves three eighths of its multiprocessor free
 
 
@@ -54,8 +51,7 @@ class CudaBackend:
         self.overlap = self._cc >= OVERLAP_CC
         # Under MPS a PE sees its share of the device; all PEs must cut work alike.
         # One block a multiprocessor: the rest of it is for the user's kernels and for puts.
-        told = job.gather((facts["multiProcessorCount"], self._cc >= CLUSTERS_CC), "look at the devices")
-        self.max_blocks = min(count for count, _ in told)
+        self.max_blocks = min(job.gather(facts["multiProcessorCount"], "look at the devices"))
         self.order = self._world.order
         self._heap = Heap(job, segments)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
@@ -63,8 +59,6 @@ class CudaBackend:
         self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
         self.needs_scratch = self._beyond = any(job.gather(None in self._deltas, "look at the links"))
         self.stores = self.puts_from_anywhere = not self._beyond
-        clusters = self.stores and self.max_blocks >= LEAST_FOR_CLUSTERS and all(has for _, has in told)
-        self.cluster = CLUSTER if clusters else 1
         # Nobody says that a line of the host's memory is written whole over PCIe.
         near = None not in (self._deltas[pe] for pe in job.control.pes) and segments.by_nvshmem
         near_all = all(job.gather(near, "look at the links"))

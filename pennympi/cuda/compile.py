@@ -10,13 +10,12 @@ import numba
 import numba_cuda
 from numba import cuda
 
-from ..arrays.dtypes import NORMED
 from ..compile import context as ctx_words
 from ..compile.bind import bind, call_source, helpers, kernel_hash, names_reached, parameters, signs
 from ..compile.cache import made_once
 from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
-from . import combine, lines, multicast, norm, packets, peers, primitives, remote
+from . import combine, lines, multicast, packets, peers, primitives, remote
 from .elements import accessors
 from .elements import bodies as element_bodies
 from .intrinsics import after_previous_kernel
@@ -95,9 +94,6 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
         plain |= element_bodies(*reduction) | {"combine": combine.combine, "plus": combine.plus}
         plain["combine_put"] = combine.combine_put if near else remote.combine_put
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, n_pes)}
-        if reduction[0].name in NORMED:
-            plain["rms_norm"] = norm.rms_norm
-            fixed |= norm.steps(reduction[0]) | {"CLUSTERED": options.clustered}
     if near:
         fixed |= together(n_pes)
         plain["all_to_all_packets"] = packets.all_to_all_packets
@@ -188,7 +184,6 @@ def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -
             options.kinds_of(kernel),
             *(f"{key}{value}" for key, value in sorted(options.constants.items())),
             "aligned" if options.aligned else "any",
-            *(("clustered",) if options.clustered else ()),
             "remote" if target.beyond else "peers",
             f"sm{target.cc[0]}{target.cc[1]}",
             *(() if bounds == BOUNDS else (f"{bounds.max_threads}x{bounds.min_blocks}",)),

@@ -39,22 +39,20 @@ class _Configuration(ctypes.Structure):
 
 
 MOST_CONFIGURATIONS = 256  # of one kernel
-_CLUSTER_DIMENSION, _PROGRAMMATIC_STREAM_SERIALIZATION = 4, 6
+_PROGRAMMATIC_STREAM_SERIALIZATION = 6
 # By ctypes: cuda.bindings checks and copies the configuration at each launch, which costs 5 us.
 library = ctypes.CDLL("libcuda.so.1")
 _launch = library.cuLaunchKernelEx
 _launch.argtypes = [ctypes.POINTER(_Configuration), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 
 
-def configuration(blocks: int, threads: int, overlap: bool, cluster: int = 1) -> _Configuration:
+def configuration(blocks: int, threads: int, overlap: bool) -> _Configuration:
     """A launch configuration for one block dimension; its stream is set at each launch.
 
     overlap: programmatic dependent launch: the kernel starts while the one in front of it ends, and waits for it by
              its first instruction (``after_previous_kernel``)
-    cluster: blocks of a thread block cluster
     """
     attributes = [_Attribute(_PROGRAMMATIC_STREAM_SERIALIZATION, 0, (1,))] if overlap else []
-    attributes += [_Attribute(_CLUSTER_DIMENSION, 0, (cluster, 1, 1))] if cluster > 1 else []
     made = _Configuration((blocks, 1, 1), (threads, 1, 1))
     if attributes:
         made.attributes = (_Attribute * len(attributes))(*attributes)
@@ -121,13 +119,11 @@ class CudaKernel:
         if status:
             checked((driver.CUresult(status),))
 
-    def prepare(
-        self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0, cluster: int = 1
-    ) -> Run:
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
         """The launch with the arguments of the indices ``left_open`` to be given at each call."""
         words, pointers = self._pack(args)
         at, function = ctypes.addressof(pointers), self._function
-        config = configuration(blocks, threads or self._backend.threads, self._backend.overlap, cluster)
+        config = configuration(blocks, threads or self._backend.threads, self._backend.overlap)
         first_word, second_word, *more_words = (self._kept.index(one) + 1 for one in left_open)
         backend, abort, launch, reference = self._backend, self._backend.abort, _launch, ctypes.byref(config)
 

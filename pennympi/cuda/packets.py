@@ -212,15 +212,13 @@ def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me,
     cuda.syncthreads()
 
 
-def reduce_forward_packets(
-    ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0, added=0
-):
+def reduce_forward_packets(ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     nbytes = count * ITEM_BYTES
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
         own = own_pair(src, i, nbytes)
-        pair = sum_of(ctx, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, added)
+        pair = sum_of(ctx, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, 0)
         send_rows(ctx, reduced, slot_bytes, out, 0, pair, i, nbytes, epoch, me, n_pes)
         if residual != 0:
             pair = plus_pair(pair, own_pair(residual, i, nbytes))

@@ -75,26 +75,6 @@ def fold_plus(pairs, own, me, pair):
     """``fold``, with a pair of elements added before the result is rounded."""
 
 
-# Norms (``norm.steps``) --------------------------------------------------------------------
-WIDE = number("WIDE", "The type that a norm is computed in.")
-CLUSTERED = number("CLUSTERED", "Whether the blocks of a cluster have parts of a row.")
-
-
-@instruction
-def add_squares(total, pair):
-    """The sum of the squares of a pair of elements, added to ``total`` one by one."""
-
-
-@instruction
-def normalised(pair, weights, scale):
-    """Each element of a pair, times the scale, times its weight, rounded."""
-
-
-@instruction
-def reciprocal_root(x):
-    """1 / sqrt(x)."""
-
-
 # The packets of all PEs at a time (``words.together``) ------------------------------------
 @instruction
 def poll_all(address, stride_bytes, me):

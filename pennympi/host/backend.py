@@ -36,7 +36,7 @@ class HostBackend:
 
     name = "host"
     bus_id = ""
-    max_blocks = cluster = 1  # blocks run one after another: more of them only cost
+    max_blocks = 1  # blocks run one after another: more of them only cost
     buffer_bytes = 1 << 20
     threads = 1
     has_streams = False
@@ -128,8 +128,7 @@ class HostBackend:
         # Constants stay arguments, and a reduction is a call through ``ctx``: one machine code serves all.
         residual = "residual" in parameters(kernel) and "residual" not in options.constants
         many_blocks = options.bounds is not None
-        norm = "eps_bits" in parameters(kernel)
-        return HostKernel(self, compiled(kernel, options), name, options.reduction, residual, norm, many_blocks)
+        return HostKernel(self, compiled(kernel, options), name, options.reduction, residual, many_blocks)
 
     # streams
     def stream(self, priority: str) -> streams.Stream:

@@ -30,8 +30,7 @@ from ..wall_time import timed
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
-from .norm import BODIES, NORM_SIGNATURE
-from .norm import loop as norm_loop
+from .multicast import BODIES
 from .primitives import SIGNED_BODIES, show_alive
 
 device_function = partial(numba.njit, **OPTIONS)
@@ -175,15 +174,12 @@ def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> Fun
     return scope[name]
 
 
-def loop_words(dtype: DType, op: str, residual: bool, norm: bool = False) -> list[int]:
-    """The words of ``ctx`` about a reduction's element loops.  residual: with the loops that add one;  norm: with that
-    which normalises rows, too"""
+def loop_words(dtype: DType, op: str, residual: bool) -> list[int]:
+    """The words of ``ctx`` about a reduction's element loops.  residual: with the loops that add one"""
     found = [loop_address(step, dtype, op) for step in STEPS]
     found += [dtype.item_bytes, dtype.acc_bytes]
     if residual:
         found += [loop_address(step, dtype, what) for step, what in ((CLOSE, op), ("finish", "sum"), (PLUS, "sum"))]
-    if norm:
-        found.append(_norm_loop(dtype).address)
     return found
 
 
@@ -208,16 +204,11 @@ def _loop(step: str, dtype: DType, op: str) -> Loaded:
     return c_function(f"{step}_{dtype.name}_{op}", LOOP_SIGNATURE, lambda: loop(step, dtype, op))
 
 
-@cache
-def _norm_loop(dtype: DType) -> Loaded:
-    return c_function(f"rms_norm_{dtype.name}", NORM_SIGNATURE, lambda: norm_loop(dtype), error_model="numpy")
-
-
-def c_function(name: str, signature: Any, plain: Callable[[], Callable[..., Any]], **options: Any) -> Loaded:
+def c_function(name: str, signature: Any, plain: Callable[[], Callable[..., Any]]) -> Loaded:
     """A function with C's calling convention, compiled or found on disk.  plain: makes the function of Python"""
 
     def make() -> bytes:
-        compiled: Any = numba.cfunc(signature, **options)(plain())
+        compiled: Any = numba.cfunc(signature)(plain())
         return packed(compiled._library, compiled.native_name)
 
     return load(made_once(name, (*facts(), name), make))

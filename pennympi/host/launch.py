@@ -19,7 +19,7 @@ GAVE_UP = ctx_words.GAVE_UP
 class HostKernel:
     """A compiled kernel and what ``ctx`` must hold while it runs.
 
-    residual: its calls pass a residual, which other element loops add;  norm: and normalise rows
+    residual: its calls pass a residual, which other element loops add
     many_blocks: it may be launched with more than one block
     """
 
@@ -30,13 +30,12 @@ class HostKernel:
         name: str,
         reduction: tuple[DType, str] | None,
         residual: bool = False,
-        norm: bool = False,
         many_blocks: bool = False,
     ):
         self._backend, self._compiled = backend, compiled
         words = [zlib.crc32(name.encode())]
         if reduction:
-            words += loop_words(*reduction, residual, norm)
+            words += loop_words(*reduction, residual)
         backend.call_names[words[0]] = name
         self._ctx = memoryview(backend.ctx)  # read faster than an array
         self._words = memoryview(array("q", words)).cast("B")
@@ -61,9 +60,7 @@ class HostKernel:
         if ctx[GAVE_UP]:
             raise self._backend.failure()
 
-    def prepare(
-        self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0, cluster: int = 1
-    ) -> Run:
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
         """The launch with the arguments of the indices ``left_open`` to be given at each call."""
         first, last = min(left_open), max(left_open) + 1
         if left_open != tuple(range(first, last)):

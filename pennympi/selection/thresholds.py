@@ -54,18 +54,6 @@ def packets_then_direct(fallback: str) -> Best:
     return best
 
 
-HOP_BYTES = 512 << 10  # that a link carries in the time of a second hop by packets: an expectation, not measured
-
-
-def one_or_two_hops(place: Place, nbytes: int) -> str:
-    """For an AllReduce of rows: "one_shot_packets" where the bytes that a second hop saves take less time than it."""
-    if not place.ll128_safe or not place.packets or place.n_pes > MOST_PACKET_PES:
-        return "one_shot"
-    n = max(2, place.n_pes)
-    saved_bytes = nbytes * (n - 1) * (n - 2) // n
-    return "one_shot_packets" if saved_bytes <= HOP_BYTES else "two_shot_packets"
-
-
 def packets_then_large(large: Mapping[int, str], fallback: str) -> Best:
     """For a collective in which the root sends ``nbytes`` to every other PE, or receives them: "packets" if small.
 

@@ -1,7 +1,6 @@
 """Every kernel text compiled to PTX without a GPU: the instructions that its speed and its order rest on are there."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,15 +26,12 @@ from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
 from pennympi.collectives.calls import ALL
-from pennympi.collectives.norm import AllReduceNorm
 from pennympi.compile.bind import annotated_kinds, parameters
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 from pennympi.kernels.algorithm import SWITCH_ADDS, Place
 from pennympi.kernels.allreduce import PLANNED
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
-from pennympi.kernels.allreduce_norm import TABLE as NORMED
-from pennympi.kernels.allreduce_norm.alone import add_and_normalise
 from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.kernels.halo.exchange import exchange_halos
 from pennympi.kernels.rma import by_rooms, on_stream
@@ -123,29 +119,6 @@ def test_residual(ptx, algorithm):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "name", "cc", "aligned"),
-    [
-        ("one_shot_packets", "bfloat16", HOPPER, True),
-        ("one_shot_packets", "float32", AMPERE, False),
-        ("two_shot_packets", "float16", HOPPER, True),
-        ("one_shot", "bfloat16", AMPERE, True),
-    ],
-)
-def test_norm(ptx, algorithm, name, cc, aligned):
-    """Vectors whole, the squares fused by name alone, and two 16-bit results rounded by one instruction; on Hopper parts
-    of rows, by clusters."""
-    row, dtype = NORMED[algorithm], DTYPES[name]
-    options = replace(AllReduceNorm.options(row, dtype, "sum", N_PES, aligned), clustered=cc == HOPPER)
-    code = ptx(row.kernel, f"allreduce ({algorithm})", cc, **vars(options))
-    check_messages(code, "packets" in algorithm, f"{algorithm} with a norm of {name}")
-    packed, letter = {"float16": ("f16x2", "f32"), "bfloat16": ("bf16x2", "f32"), "float32": ("", "f64")}[name]
-    assert "ld.global.v2.u64" in code and "st.global.v2.u64" in code and f"rsqrt.approx.{letter}" in code
-    assert not packed or f"cvt.rn.{packed}.f32" in code
-    assert f"fma.rn.{letter}" in code and "shfl.sync.bfly" in code
-    assert (f"st.shared::cluster.{letter}" in code) == ("barrier.cluster.wait" in code) == (cc == HOPPER)
-
-
-@pytest.mark.parametrize(
     ("algorithm", "name", "op", "cc"),
     [
         ("two_shot", "bfloat16", "sum", HOPPER),
@@ -175,19 +148,6 @@ def test_small_elements(ptx, algorithm, name, op, cc):
 def registers(cubin):
     """Of a thread: EIATTR_REGCOUNT."""
     return int.from_bytes(re.search(rb"\x04\x2f\x08\x00.{4}(.{4})", cubin, re.DOTALL)[1], "little")
-
-
-def test_norm_of_one_pe(ptx):
-    options = {"reduction": (DTYPES["bfloat16"], "sum"), "aligned": True}
-    code = ptx(add_and_normalise, "allreduce of one PE", HOPPER, **options)
-    assert ".local" not in code and "cvt.rn.bf16x2.f32" in code and "ld.global.v2.u64" in code
-
-
-def test_norm_beyond_a_pointer(ptx):
-    row = NORMED["one_shot"]
-    options = AllReduceNorm.options(row, DTYPES["float32"], "avg", N_PES, False)
-    code = ptx(row.kernel, "allreduce (one_shot)", HOPPER, True, **vars(options))
-    assert "rsqrt.approx.f64" in code and ACQUIRE in code
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), ALL_OTHERS)

@@ -27,7 +27,6 @@ from pennympi.kernels.algorithm import (
     packed_bytes,
 )
 from pennympi.kernels.allreduce import PLANNED, TABLE
-from pennympi.kernels.allreduce_norm import TABLE as NORMED
 from pennympi.selection.cost import values_of
 from pennympi.selection.formulas import FORMULAS
 from pennympi.selection.machine import NVLINK
@@ -35,12 +34,11 @@ from pennympi.selection.selection import Selection
 
 ROWS = {("allreduce", name): row for name, row in (TABLE | PLANNED).items()}
 ROWS |= {(table, name): row for table, rows in TABLES.items() for name, row in rows.items()}
-ROWS |= {("normed", name): row for name, row in NORMED.items()}
 BYTES = sorted({(dtype.item_bytes, dtype.acc_bytes) for dtype in DTYPES.values()})
 SWEEPS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "sweeps"
 N_PES = [2, 3, 8, 72, 256, 520, 912, 1032, 2048, 4095, 4096]
 # A GPU's, a CPU's, and few blocks; the rows are looked at by those that normalise some.
-LIMITS = [Limits(132, 256 << 10, 6144, 8), Limits(1, 1 << 20, 16384), Limits(2, 256 << 10, 7)]
+LIMITS = [Limits(132, 256 << 10), Limits(1, 1 << 20), Limits(2, 256 << 10)]
 COUNTS = (1, 1 << 20, 1 << 40)
 
 
@@ -91,7 +89,6 @@ class Workspace:
             "residual": 0, "reach": 0, "root": 0, "signature": 5 << 46,
             "nbytes": count * item_bytes, "piece_bytes": plan.piece_elems * item_bytes,
             "send_counts": NUMBERS, "receive_counts": NUMBERS, "send_starts": 0, "receive_starts": 0,
-            "weight": OUT, "row_elems": 16, "share_elems": plan.share_elems, "eps_bits": 0,
             "src_elems": 1 << 40, "out_elems": 1 << 40, "elem_bytes": item_bytes,
         }  # fmt: skip
         self.count = count
@@ -219,8 +216,6 @@ class Workspace:
 
 def elements_of_a_round(table, name, place, plan):
     """Of one block."""
-    if table == "normed":
-        return plan.share_elems
     if table == "allreduce":
         return plan.piece_elems * int(FORMULAS[name].counts(values_of(place, 1, 1, 1))["span"])
     return plan.piece_elems * (place.n_pes - 1 if name in ("spread", "gathered") else 1)
@@ -229,7 +224,7 @@ def elements_of_a_round(table, name, place, plan):
 @pytest.mark.parametrize(("table", "name"), ROWS)
 def test_a_kernel_stays_in_its_slots(table, name):
     """Two rounds of a block and one of another, at few PEs and at as many as the row takes."""
-    row, limits = ROWS[table, name], Limits(132, 256 << 10, 16)
+    row, limits = ROWS[table, name], Limits(132, 256 << 10)
     able = [place for n in N_PES for place in places(n) if runs(row, place, limits)]
     moves = table in ("all_gather", "all_to_all", "broadcast", "all_gatherv", "all_to_allv")
     for place, sizes in ((able[0], (8, 8)), (able[-1], (2, 4))):
@@ -243,26 +238,6 @@ def test_a_kernel_stays_in_its_slots(table, name):
             workspace.run(me, block)
         assert workspace.inbox
         workspace.must_be_apart()
-
-
-@pytest.mark.parametrize("name", NORMED)
-def test_rows_are_dealt_out_evenly(name):
-    """Whole rows, all of them; no block has more than another by more than a share; in one round where they fit."""
-    for n, (rows, row_elems), item_bytes in product(
-        (2, 3, 8), ((1, 6144), (6, 6144), (138, 6144), (512, 6144), (5000, 100), (3, 16384), (9999, 1)), (2, 4)
-    ):
-        limits = Limits(132, 256 << 10, row_elems)
-        plan = NORMED[name].plan(rows * row_elems, item_bytes, 4, Place((0,) * n), limits)
-        share, rest = divmod(plan.share_elems, row_elems)
-        turns = -(-rows // (share * plan.blocks))
-        assert share and not rest and plan.threads % 32 == 0, plan
-        assert plan.blocks * turns * share < rows + turns * share, "a block has nothing to do"
-        pieces = n if name == "two_shot_packets" else 1
-        most = NORMED[name].slots(Place((0,) * n), limits)
-        if plan.share_elems * item_bytes <= limits.buffer_bytes // most * pieces * 7 // 8 // 480 * 480:
-            assert pieces * plan.piece_elems >= plan.share_elems, "several rounds"
-    plan = NORMED["one_shot_packets"].plan(138 * 6144, 2, 4, Place((0, 0)), Limits(132, 256 << 10, 6144))
-    assert plan.blocks == 69 and plan.share_elems == plan.piece_elems == 2 * 6144 and plan.threads == 416
 
 
 def test_a_slot_too_small_is_refused():

@@ -17,7 +17,7 @@ FUNCTIONS = [function for source in KERNELS.values() for function in source.func
 # file: functions of more than MOST_PARAMETERS parameters; block.py has the primitives
 KNOWN_WIDE: dict[str, str] = {
     "block.py": "put_signal combine combine_put send_packets receive_packets receive_plus all_to_all_packets "
-    "exchange_reduce_packets reduce_forward_packets combine_packets rms_norm",
+    "exchange_reduce_packets reduce_forward_packets combine_packets",
 }
 
 

@@ -44,8 +44,8 @@ def test_broadcast(team):
 def test_refused(team):
     x = device(team, np.ones(3, np.float32))
     for error, match, call in (
-        (TypeError, "out, residual and norm are for arrays", lambda: team.allreduce(3, x)),
-        (TypeError, "out, residual and norm are for arrays", lambda: team.allreduce(3.0, residual=x)),
+        (TypeError, "out and residual are for arrays", lambda: team.allreduce(3, x)),
+        (TypeError, "out and residual are for arrays", lambda: team.allreduce(3.0, residual=x)),
         (ValueError, "use one of sum", lambda: team.allreduce(3, op="summ")),
         (ValueError, "use avg, which truncates", lambda: team.allreduce(3, op="mean")),
         (ValueError, "logical and", lambda: team.allreduce(True)),

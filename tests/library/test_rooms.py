@@ -17,7 +17,7 @@ ONLY_INSIDE = {"cupy", "nvshmem", "numba", "numba_cuda", "cuda", "torch", "apps"
 ONLY_ON_HOST = {"network.py", "receive.py"}  # what NVSHMEM does for GPUs
 WITHOUT_TWIN = {
     "aside.py", "given_up.py", "peers.py", "remote.py", "world.py", "words.py", "packets.py", "stubs.py",
-    "host_heap.py", "links.py", "cluster.py",
+    "host_heap.py", "links.py",
 }  # fmt: skip
 KERNELS, APPS, LIBRARY = (rooms.read(ROOT, folder) for folder in ("kernels", "apps", "pennympi"))
 APP_TREES = {folder: rooms.read(ROOT, folder) for folder in ("apps/jacobi", "apps/poisson")}

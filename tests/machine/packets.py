@@ -218,14 +218,13 @@ def combine_packets(block, warp, _, out, slots, slot_bytes, src, count, epoch, s
 
 @warps(ends=True)
 def reduce_forward_packets(
-    block, warp, _, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0, added=0
+    block, warp, _, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0
 ):
     nbytes = count * block.item.itemsize
     for group in groups(block, warp, nbytes):
         own = read(block, src, group, nbytes)
-        more = [read(block, added, group, nbytes)] if added else []
         found = yield from take_all(block, slots, slot_bytes, group, epoch, me, n_pes)
-        data = total(block, [own, *found.values(), *more])
+        data = total(block, [own, *found.values()])
         for k in range(1, n_pes):
             send(block, reduced + me * slot_bytes, group, data, epoch, (me + k) % n_pes)
         yield
