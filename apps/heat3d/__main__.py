@@ -14,6 +14,7 @@ import math
 import time
 
 import numpy as np
+from mpi4py import MPI
 
 import pennympi
 
@@ -98,8 +99,8 @@ if __name__ == "__main__":
         if given.verify:  # at each step, a sum of numbers that are not negative rounds to within 2 eps of itself
             right, kind = eigenmode(grid, done), np.finfo(given.dtype)
             wrong = abs(grid.interior(u) - right) / (4 * (done + 1) * (kind.eps * right + kind.tiny))
-            wrong = team.allreduce(float(wrong.max()), op="max")
-        seconds, whole = team.allreduce(seconds, op="max"), grid.gather(u) if given.plot else None
+            wrong = team.comm.allreduce(float(wrong.max()), op=MPI.MAX)
+        seconds, whole = team.comm.allreduce(seconds, op=MPI.MAX), grid.gather(u) if given.plot else None
         if team.me == 0:
             rate = math.prod(grid.shape) * (done - first) / seconds
             told = f"{given.dtype} {grid.shape} over {grid.dims} PEs, steps {first} to {done}"

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .dtypes import DType
 
 PLAIN = (str, int, type(None))  # what a call may depend on beside its arrays; not a bool, which equals an int
@@ -34,6 +36,13 @@ def not_contiguous(what: str, copy: str, writable: bool) -> ValueError:
     return ValueError(
         f"{what} is not contiguous: pass y = {copy}, to which the call writes, and copy the result back by x[...] = y"
     )
+
+
+def not_an_array(x: object, wanted: str) -> TypeError:
+    """The error for an object that is no array.  wanted: what this backend takes"""
+    if isinstance(x, bool | int | float | complex | np.generic):
+        return TypeError(f"{type(x).__name__} is not an array: for numbers call team.comm.allreduce or team.comm.bcast")
+    return TypeError(f"{type(x).__name__} is not {wanted}")
 
 
 def not_in_place() -> TypeError:

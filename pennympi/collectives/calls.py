@@ -14,7 +14,6 @@ from ..annotations import (
     BroadcastAlgorithm,
     DTypeLike,
     NewArray,
-    Number,
     Op,
     Order,
     Plan,
@@ -25,7 +24,6 @@ from ..annotations import (
 from ..arrays.dtypes import dtype_of
 from ..arrays.operators import reduction
 from ..selection.selection import Explanation, Selection, unknown_order
-from . import of_numbers
 from .all_gather import AllGather
 from .all_gatherv import AllGatherv
 from .all_to_all import AllToAll
@@ -40,7 +38,6 @@ from .residual import AllReducePlus
 from .variable_counts import VariableCounts
 
 Given = TypeVar("Given", bound=Array)
-GivenOrNumber = TypeVar("GivenOrNumber", bound=Array | Number)
 
 # beside AllReduce
 ALL: tuple[type[Collective], ...] = (
@@ -84,19 +81,18 @@ class Collectives(VariableCounts):
 
     def allreduce(
         self,
-        x: GivenOrNumber | MPI.InPlaceType,
-        out: GivenOrNumber | None = None,
+        x: Given | MPI.InPlaceType,
+        out: Given | None = None,
         op: Op = "sum",
         algorithm: AllReduceAlgorithm = "auto",
         stream: AnyStream | None = None,
         residual: Array | None = None,
         sms: int | None = None,
         order: Order = "any",
-    ) -> GivenOrNumber:
+    ) -> Given:
         """out = op over all PEs of x, plus residual; returns out (x when out is None: in place).  Collective.
 
-        x, out, residual: arrays of the same count and dtype.  Or x is a number of Python or NumPy, of the same type on
-           every PE, alone with op: the result is returned, a number of that type.  The host computes it at once, by MPI
+        x, out, residual: arrays of the same count and dtype; for a number call ``team.comm.allreduce``
         Every PE gets the same bits, but for its own residual, which the same kernel adds before the 16-bit floats
         are rounded (one_shot, one_shot_packets), or in float32 with a second rounding (two_shot, two_shot_packets).
         residual may be out.
@@ -105,17 +101,11 @@ class Collectives(VariableCounts):
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
         plain, plus = self._sums.get(order) or unknown_order(order)
-        try:
-            if residual is None:
-                plain.call(algorithm, stream, sms, x, out, op)
-            else:
-                plus.call(algorithm, stream, sms, x, out, op, residual)
-        except TypeError:
-            if not isinstance(x, of_numbers.NUMBERS):
-                raise
+        if residual is None:
+            plain.call(algorithm, stream, sms, x, out, op)
         else:
-            return x if out is None else out  # type: ignore[return-value]
-        return of_numbers.allreduce(self._job, x, op, (out, residual))
+            plus.call(algorithm, stream, sms, x, out, op, residual)
+        return x if out is None else out  # type: ignore[return-value]
 
     def plan_allreduce(
         self,
@@ -252,26 +242,19 @@ class Collectives(VariableCounts):
 
     def broadcast(
         self,
-        x: GivenOrNumber,
+        x: Given,
         root: int = 0,
         algorithm: BroadcastAlgorithm = "auto",
         stream: AnyStream | None = None,
         sms: int | None = None,
-    ) -> GivenOrNumber:
+    ) -> Given:
         """x = the x of PE root; returns x, the same bits on every PE.  Collective.
 
-        x: n elements.  Or a number of Python or NumPy, of the same type on every PE: that of the root is returned.  The
-           host sends it at once, by MPI
+        x: n elements
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
-        try:
-            self._broadcast.call(algorithm, stream, sms, x, root)
-        except TypeError:
-            if not isinstance(x, of_numbers.NUMBERS):
-                raise
-        else:
-            return x
-        return of_numbers.broadcast(self._job, x, root)
+        self._broadcast.call(algorithm, stream, sms, x, root)
+        return x
 
     def plan_broadcast(
         self, x: Array, root: int = 0, algorithm: BroadcastAlgorithm = "auto", sms: int | None = None

@@ -8,7 +8,7 @@ from mpi4py.MPI import IN_PLACE
 
 from ..arrays import dlpack, mpi_buffer
 from ..arrays.dtypes import DType, dtype_of
-from ..arrays.span import PLAIN, Span, not_contiguous, not_in_place
+from ..arrays.span import PLAIN, Span, not_an_array, not_contiguous, not_in_place
 
 _UNREGISTERED, _DEVICE = 0, 2  # cudaMemoryType: of neither, and of one device (1 and 3: host and managed memory)
 
@@ -41,9 +41,7 @@ def span(x: Any, writable: bool, device: int) -> Span:
         return Span(*dlpack.read(x, writable, (dlpack.CUDA, dlpack.CUDA_MANAGED), device), x)
     if isinstance(x, list | tuple):
         return mpi_buffer.span(x, lambda array: span(array, writable, device))
-    raise TypeError(
-        f"{type(x).__name__} is not a device array: give a CuPy array, or one with __cuda_array_interface__ or __dlpack__"
-    )
+    raise not_an_array(x, "a device array: give a CuPy array, or one with __cuda_array_interface__ or __dlpack__")
 
 
 def facts(args: tuple[Any, ...]) -> tuple[Any, ...] | None:

@@ -8,7 +8,7 @@ from mpi4py.MPI import IN_PLACE
 
 from ..arrays import dlpack, mpi_buffer
 from ..arrays.dtypes import DType, dtype_of
-from ..arrays.span import PLAIN, Span, not_contiguous, not_in_place
+from ..arrays.span import PLAIN, Span, not_an_array, not_contiguous, not_in_place
 
 _addressof, _at_start = ctypes.addressof, (ctypes.c_char * 0).from_buffer
 
@@ -40,9 +40,7 @@ def span(x: Any, writable: bool) -> Span:
                 raise TypeError  # a number, though it lets itself be read
             x = np.asarray(memoryview(x))
         except TypeError:
-            raise TypeError(
-                f"{type(x).__name__} is not an array: give a NumPy array, a buffer, or an object with __dlpack__"
-            ) from None
+            raise not_an_array(x, "an array: give a NumPy array, a buffer, or an object with __dlpack__") from None
     if not x.flags.c_contiguous:
         raise not_contiguous("the array", "numpy.ascontiguousarray(x)", writable)
     if writable and not x.flags.writeable:

@@ -40,8 +40,8 @@ def scale(ctx: int, y: int, x: int, n: int, factor: float) -> None:
         store(y, i, real(factor) * load(x, i))
 
 
-def total(team: Team, x: float, op: Op = "sum") -> float:
-    return team.allreduce(x, op=op)
+def total(team: Team, x: np.ndarray, op: Op = "sum") -> float:
+    return float(team.allreduce(x, op=op)[0])
 
 
 with pennympi.init(MPI.COMM_WORLD, backend="host") as team:
@@ -62,14 +62,13 @@ with pennympi.init(MPI.COMM_WORLD, backend="host") as team:
     z[:2] = x[2:4] + 1
     everyone = team.all_gather(y)
     part = team.reduce_scatter(everyone, np.zeros(8), op="max")
-    print(part.shape, np.linalg.norm(everyone), total(team, 3.0), team.size, x.mean())
+    print(part.shape, np.linalg.norm(everyone), total(team, part), team.size, x.mean())
     stream = team.stream("high")
     plan: Plan = team.plan_allreduce(x, algorithm="two_shot_direct")
     plan(stream)
     team.exchange(x, y, 0, form="put_signal", stream=stream)
     team.kernel(scale, "float64")(1, x, y, 8, 2.0, stream=stream)
-    count: int = team.broadcast(3, root=0)
-    print(count)
+    print(team.broadcast(part, root=0).shape)
     stream.synchronize()
 """
 

@@ -164,11 +164,13 @@ def test_array_of_the_other_device(team, a):
         both(team, ValueError, "init(backend='host')", a.x, np.ones(COUNT, np.float32))
 
 
-@pytest.mark.parametrize("x", [[1.0, 2.0], 3, 2.5, None, "four", object()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("x", [[1.0, 2.0], 3, 2.5, np.float32(3), None, "four", object()], ids=lambda x: type(x).__name__)
 def test_not_an_array(team, a, x):
     bad(team, TypeError, "is not a", team.plan_allreduce, x)
-    if not isinstance(x, int | float):  # test_of_numbers.py
-        bad(team, TypeError, "is not a", team.allreduce, x)
+    numbers = "for numbers call team.comm.allreduce or team.comm.bcast"
+    wrong = numbers if isinstance(x, int | float | np.generic) else "is not a"
+    bad(team, TypeError, wrong, team.allreduce, x)
+    bad(team, TypeError, wrong, team.broadcast, x)
     bad(team, TypeError, "is not a", team.put, a.x, x, 0)
     bad(team, TypeError, "is not a", team.get, x, a.x, 0)
     bad(team, TypeError, "is not a", team.exchange, a.x, x, team.me)
