@@ -195,6 +195,8 @@ def planned(args):
             which = "--with-mpi" if args.with_mpi else "--only-mpi"
             yield f"np {n}", [*mpirun, "-n", n, *chosen, *args.pytest, "-x", which], {}
     yield from over_hosts(args.hosts, mpirun, [*everything, *args.pytest])
+    if args.rest:
+        yield "downloads", [*some, "-n", "0", "tests/cuda/test_shim.py"], {"TEST_DOWNLOADS": "1"}
     if args.soak and (ROOT / "tests" / "soak").is_dir():
         yield "soak", [*some, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}
 

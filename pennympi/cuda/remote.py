@@ -27,13 +27,14 @@ UNREACHABLE = ctx_words.UNREACHABLE
 SHIM_REGISTERS = 64  # of a thread: no more than its caller may have
 
 # NVSHMEM's functions are inline here, so that the code holds those alone that are called: 0.1 MB instead of 10.  NVRTC
-# can't compile the headers of IBGDA.  The two words are what nvshmemx_cumodule_init looks for.  Before NVSHMEM asks the
-# proxy thread to send data it makes them visible to the GPU; where the heap is in the host's memory
-# (NVSHMEM_HEAP_KIND=SYSMEM) the CPU must see them too.
+# can't compile the headers of IBGDA and GPUNetIO.  From version 3.6 on the build options leave both out under NVRTC, if
+# inlining was asked for before they are read; 3.5 has IBGDA alone and does not leave it out.  The two words are what
+# nvshmemx_cumodule_init looks for.  Before NVSHMEM asks the proxy thread to send data it makes them visible to the GPU;
+# where the heap is in the host's memory (NVSHMEM_HEAP_KIND=SYSMEM) the CPU must see them too.
 SHIM = r"""
+#define NVSHMEM_ENABLE_ALL_DEVICE_INLINING
 #include "non_abi/nvshmem_build_options.h"
 #undef NVSHMEM_IBGDA_SUPPORT
-#define NVSHMEM_ENABLE_ALL_DEVICE_INLINING
 #include <cuda/std/cstdint>
 #include "device_host/nvshmem_common.cuh"
 __constant__ nvshmemi_device_host_state_t nvshmemi_device_state_d;
