@@ -131,7 +131,6 @@ def documents():
     on_gpus = sorted(folder.glob("grids-*.json"), reverse=True)  # of most GPUs first
     tried = sorted(folder.glob("tried-*.json"))
     others = [*tried, *solved, *ordered, *compared, *costs, *between, *expected, *faces, *on_gpus]
-    others += folder.glob("reliability*.json")  # of tools/scorecard.py
     results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in others]
     measured = {
         "measured": list(map(collectives_tables.markdown, results)),

@@ -13,7 +13,6 @@ from settled import settled
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
-MOST_LINES = 60
 RIGHT = {  # the line that each prints at n PEs
     "cuda_graph": "(a graph launched|no graphs on CPUs: the plan called) 1000 times, 0 of {4096 * n} totals wrong",
     "first_allreduce": r"a sum of 1000000 floats by \w+, a maximum in place, 0 elements wrong",
@@ -100,20 +99,3 @@ def test_a_wrong_state_is_found(tmp_path):
         assert (ended.rc == 0) == (rc == 0) and said in ended.output, ended.output
         with h5py.File(path, "r+") as file:
             file["state"][17] = np.int64(file["state"][17] + 1)
-
-
-@alone
-@each(PROGRAMS)
-def test_short_and_public(program):
-    text = program.read_text()
-    assert len(text.splitlines()) <= MOST_LINES
-    modules = set(re.findall(r"^(?:from|import) (pennympi[\w.]*)", text, re.MULTILINE))
-    assert modules <= {"pennympi", "pennympi.kernels.block"} and not re.search(r"\w\._\w", text)
-    assert "  # (" in text, "shapes stand at the ends of lines"
-
-
-@alone
-def test_the_page_names_each():
-    page = (ROOT / "examples" / "README.md").read_text()
-    assert re.findall(r"^\| \[`(\w+).py`\]\(\1.py\) \|", page, re.MULTILINE) == list(RIGHT)
-    assert [path.stem for path in PROGRAMS] == list(RIGHT)

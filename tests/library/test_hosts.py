@@ -7,15 +7,14 @@ import sys
 from collections import Counter
 
 import pytest
-from launch import ROOT, launch, mpirun
+from launch import PROGRAMS, ROOT, launch, mpirun
 from mpi4py import MPI
 from on_hosts import HOSTS, launch_on_hosts, why_no_hosts
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
-PROGRAMS = ROOT / "tools" / "reliability" / "programs"
-STRUCK = [sys.executable, str(PROGRAMS / "on_hosts.py")]
+STRUCK = [sys.executable, str(PROGRAMS / "strike_host.py")]
 TIMEOUT_S, MORE_S = 4.0, 2.0
 WHERE = """import os, platform
 os.write(1, f"at {platform.node()} {os.getpid() < 1000} {os.stat('/dev/shm').st_dev}\\n".encode())  # whole"""

@@ -1,7 +1,7 @@
 """Draw the algorithms as SVG: PEs side by side, hops downward, an arrow for each message.
 
-python tools/docs_site/drawings.py            write docs/drawings/*.svg
-python tools/docs_site/drawings.py --check    write nothing; status 1 if one is not what would be written
+python tools/drawings.py            write docs/drawings/*.svg
+python tools/drawings.py --check    write nothing; status 1 if one is not what would be written
 
 The colours are readable on white and on black.
 """
@@ -10,7 +10,7 @@ import math
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "drawings"
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "drawings"
 PARTIAL, COMPLETE, GREY = "#3b82c4", "#d97706", "#7d8590"
 ACROSS, DOWN, RADIUS, LEFT, TOP = 92, 74, 15, 84, 30
 HEADS = "".join(
@@ -101,7 +101,7 @@ def main(argv):
     made = {FOLDER / f"{name}.svg": text for name, text in drawings().items()}
     if "--check" in argv:
         stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
-        print("\n".join(f"{path} is not what tools/docs_site/drawings.py writes" for path in stale))
+        print("\n".join(f"{path} is not what tools/drawings.py writes" for path in stale))
         return 1 if stale else 0
     FOLDER.mkdir(exist_ok=True)
     for path, text in made.items():

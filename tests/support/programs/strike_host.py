@@ -1,4 +1,4 @@
-"""on_hosts.py STRIKE COMMAND...: runs a command beside the hosts of tools/hosts.sh, and strikes host1 at its "ready".
+"""strike_host.py STRIKE COMMAND...: runs a command beside the hosts of tools/hosts.sh, and strikes host1 at its "ready".
 
 STRIKE: none; vanish: host1 is gone with all that runs there; down: its link ends; down-2: for two seconds; slow: its link
 has a hundredth of its speed (RATE=1gbit) from then on

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mkdocs.structure.files import File
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 DOCS, COPIES = "docs/", "source/"
 LINK = re.compile(r"(!?\[[^\]]*\])\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")  # and pictures
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
