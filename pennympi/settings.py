@@ -25,6 +25,10 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 LEAST_HEAP_BYTES, MOST_BYTES = 4096, 1 << 46  # of a heap; 64 TiB is more than a machine has
 LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 1e-3, 1e6  # a kernel counts it in ns
 MOST_FIRST_EPOCH = 1 << 45  # an epoch has 46 bits, and grows
+COLLECTIVES = (
+    "allreduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "all_gatherv", "reduce_scatterv",
+    "all_to_allv",
+)  # fmt: skip
 _BYTES_FORM = "bytes with an optional k, m or g, up to 65536g"
 
 
@@ -102,16 +106,23 @@ def _file_or_name(text: str) -> str:
     return text
 
 
-def _algorithm_of(collective: str) -> Callable[[str], str]:
-    module = importlib.import_module(f".kernels.{collective}", __package__)
-    names = ["auto", *module.TABLE, *getattr(module, "PLANNED", ())]
-
-    def algorithm(text: str) -> str:
-        if text.lower() not in names:
-            raise SettingError(f"algorithm {shown(text)} is unknown: use {', '.join(names)}")
-        return text.lower()
-
-    return algorithm
+def _algorithms(text: str) -> dict[str, str]:
+    """{collective: algorithm} of a list such as "allreduce:ring,all_gather:direct"."""
+    chosen: dict[str, str] = {}
+    for part in () if text.lower() == "none" else text.lower().split(","):
+        collective, _, name = (word.strip() for word in part.partition(":"))
+        if collective not in COLLECTIVES:
+            raise SettingError(
+                f"{shown(part)} names no collective: write COLLECTIVE:ALGORITHM, of {', '.join(COLLECTIVES)}"
+            )
+        if collective in chosen:
+            raise SettingError(f"{collective} is named twice")
+        module = importlib.import_module(f".kernels.{collective}", __package__)
+        names = [*module.TABLE, *getattr(module, "PLANNED", ())]
+        if name not in names:
+            raise SettingError(f"algorithm {shown(name)} of {collective} is unknown: use one of {', '.join(names)}")
+        chosen[collective] = name
+    return chosen
 
 
 def shown(value: Any) -> str:
@@ -190,29 +201,13 @@ SETTINGS = {
                 "1 counts the bytes that a PE puts to each other PE, for team.bytes_sent(); host backend only."),
         Setting("PENNYMPI_FIRST_EPOCH", "0", _first_epoch, "a whole number from 0 to 2**45",
                 "The first epoch of all counters, which have 46 bits; tests set it near 2**31 and 2**32."),
-        Setting("PENNYMPI_ALLREDUCE", "auto", _algorithm_of("allreduce"), "auto, or an algorithm's name",
-                "The AllReduce algorithm that runs for algorithm=\"auto\"."),
+        Setting("PENNYMPI_ALGORITHM", "none", _algorithms, "none, or such as allreduce:ring,all_gather:direct",
+                "The algorithms that run for algorithm=\"auto\", one for each collective that is named."),
         Setting("PENNYMPI_TUNED", "auto", _file_or_name, "auto, none, or a TOML file of `python -m pennympi tune`",
                 "The table of measured times by which AllReduce algorithms are chosen; auto is the table that tune wrote"
                 " for this device, number of PEs and nodes, else the library's own. A file that is named must be for the"
                 " device, PEs and nodes of the team of all ranks, whose PE 0 reads it. Without a table, and for none, a"
                 " cost model decides."),
-        Setting("PENNYMPI_ALL_GATHER", "auto", _algorithm_of("all_gather"), "auto, or an algorithm's name",
-                "The AllGather algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_REDUCE_SCATTER", "auto", _algorithm_of("reduce_scatter"), "auto, or an algorithm's name",
-                "The ReduceScatter algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_BROADCAST", "auto", _algorithm_of("broadcast"), "auto, or an algorithm's name",
-                "The Broadcast algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_REDUCE", "auto", _algorithm_of("reduce"), "auto, or an algorithm's name",
-                "The Reduce algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_ALL_TO_ALL", "auto", _algorithm_of("all_to_all"), "auto, or an algorithm's name",
-                "The all-to-all algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_ALL_GATHERV", "auto", _algorithm_of("all_gatherv"), "auto, or an algorithm's name",
-                "The AllGatherv algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_REDUCE_SCATTERV", "auto", _algorithm_of("reduce_scatterv"), "auto, or an algorithm's name",
-                "The ReduceScatterv algorithm that runs for algorithm=\"auto\"."),
-        Setting("PENNYMPI_ALL_TO_ALLV", "auto", _algorithm_of("all_to_allv"), "auto, or an algorithm's name",
-                "The all-to-allv algorithm that runs for algorithm=\"auto\"."),
         Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, f"{_BYTES_FORM}; 0 for no kernel",
                 "The largest put on a stream that a kernel of the library carries out; larger ones use NVSHMEM's host"
                 " call."),
@@ -245,6 +240,11 @@ def setting(name: str) -> Any:
         raise SettingError(
             f"{name}={shown(text)} cannot be used: {advice}, or unset it for the default ({row.default})"
         ) from None
+
+
+def algorithm_for(collective: str) -> str:
+    """The algorithm that PENNYMPI_ALGORITHM names for a collective, or "auto".  Raises SettingError."""
+    return str(setting("PENNYMPI_ALGORITHM").get(collective, "auto"))
 
 
 def given() -> dict[str, tuple[Any, str]]:

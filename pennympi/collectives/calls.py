@@ -133,7 +133,7 @@ class Collectives(VariableCounts):
         """What an AllReduce of ``nbytes`` bytes will run and why, its plan, and each algorithm's time in us.
 
         Not collective.
-        Raises TypeError (sms), ValueError (nbytes, op, sms, order, PENNYMPI_ALLREDUCE), Unsupported (dtype).
+        Raises TypeError (sms), ValueError (nbytes, op, sms, order, PENNYMPI_ALGORITHM), Unsupported (dtype).
         """
         self._guard.check_open()
         if nbytes < 0:

@@ -13,7 +13,7 @@ from ..files import FileError
 from ..job.job import Job
 from ..kernels.algorithm import WITH_THE_SUM, Algorithm, Limits, Place, Plan
 from ..kernels.allreduce import PLANNED, TABLE
-from ..settings import setting
+from ..settings import algorithm_for
 from ..topology.between_nodes import Link, measure
 from . import machine as machines
 from .cost import predict
@@ -96,7 +96,7 @@ class Selection:
         Raises ValueError for an unknown name, Unsupported if the algorithm cannot run here.
         """
         if name == "auto":
-            name = setting("PENNYMPI_ALLREDUCE")
+            name = algorithm_for(COLLECTIVE)
         if name == "auto":
             name = self._best(nbytes, dtype_of(dtype), op, residual)[0]
         row = name if isinstance(name, Algorithm) else TABLE.get(name)
@@ -121,7 +121,7 @@ class Selection:
         if isinstance(name, Algorithm):
             return None
         if name == "auto":
-            name = setting("PENNYMPI_ALLREDUCE")
+            name = algorithm_for(COLLECTIVE)
         together = self._place.n_pes > 1 and self._place.ll128_safe and len(set(self._place.node_of)) == 1
         if name == "auto" and shared and together:
             name = next((row for row, least in self.machine.shared_out.items() if nbytes >= least), name)
@@ -146,8 +146,8 @@ class Selection:
         """What a call will run within ``limits`` (None: the team's), and why.  Raises as ``choose``."""
         limits = limits or self._limits
         row = self.choose("auto", self._place, nbytes, dtype.name, op)
-        forced = setting("PENNYMPI_ALLREDUCE") != "auto"
-        why = "named by PENNYMPI_ALLREDUCE" if forced else self._best(nbytes, dtype, op)[1]
+        forced = algorithm_for(COLLECTIVE) != "auto"
+        why = "named by PENNYMPI_ALGORITHM" if forced else self._best(nbytes, dtype, op)[1]
         count, alone = max(1, nbytes // dtype.item_bytes), self._place.n_pes == 1
         able = self._able(dtype, op)
         plan = Plan(1, count) if alone else row.plan(count, dtype.item_bytes, dtype.acc_bytes, self._place, limits)

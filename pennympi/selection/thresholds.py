@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from ..arrays.dtypes import TABLE as DTYPES
 from ..errors import Unsupported
 from ..kernels.algorithm import MOST_PACKET_PES, Algorithm, Place
-from ..settings import setting
+from ..settings import algorithm_for
 
 PACKETS_MAX_BYTES = 16 << 20  # that a PE sends: beyond, packets use more wire time than signals do
 TWO_HOPS_BYTES = 2 << 20  # that a link carries in the time of a second hop and its signals
@@ -18,13 +18,13 @@ def selector(collective: str, table: Mapping[str, Algorithm], best: Best) -> Cho
     """The function choose(name, place, nbytes, dtype, op) of a collective, which returns the row to run.
 
     table: the collective's rows by name
-    best:  gives the name for "auto", unless PENNYMPI_<COLLECTIVE> does
+    best:  gives the name for "auto", unless PENNYMPI_ALGORITHM does
     choose takes a name, "auto" or a row.  It raises ValueError for an unknown name, Unsupported if the row cannot run.
     """
 
     def choose(name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str) -> Algorithm:
         if name == "auto":
-            name = setting(f"PENNYMPI_{collective.upper()}")
+            name = algorithm_for(collective)
         if name == "auto":
             name = best(place, nbytes)
         row = name if isinstance(name, Algorithm) else table.get(name)

@@ -98,10 +98,10 @@ def test_any_shape(team, shape):
 def test_the_algorithm_of_the_environment(team, monkeypatch):
     x = team.full(3, 1, "float32")
     for algorithm in [name for name, row in TABLE.items() if not row.refuse(team.place, "float32", "sum")]:
-        monkeypatch.setenv("PENNYMPI_ALLREDUCE", algorithm)
+        monkeypatch.setenv("PENNYMPI_ALGORITHM", f"allreduce:{algorithm}")
         with_it = team.allreduce(x, device(team, np.zeros(3, np.float32)))
         assert same(with_it, np.full(3, team.n_pes))
-    monkeypatch.setenv("PENNYMPI_ALLREDUCE", "no_such")
-    with pytest.raises(ValueError, match="'no_such' is unknown: use auto, ring"):
+    monkeypatch.setenv("PENNYMPI_ALGORITHM", "allreduce:no_such")
+    with pytest.raises(ValueError, match="'no_such' of allreduce is unknown: use one of ring"):
         team.plan_allreduce(x)
     team.free(x)

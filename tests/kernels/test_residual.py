@@ -92,10 +92,10 @@ def test_refused(team, monkeypatch):
         unable = next(name for name, row in TABLE.items() if not row.residual)
         with pytest.raises(Unsupported, match=f"{unable} can't add a residual: use .*one_shot"):
             call(x, out, algorithm=unable, residual=rest)
-    monkeypatch.setenv("PENNYMPI_ALLREDUCE", unable)
+    monkeypatch.setenv("PENNYMPI_ALGORITHM", f"allreduce:{unable}")
     with pytest.raises(Unsupported, match="can't add a residual"):
         team.plan_allreduce(x, out, residual=rest)
-    monkeypatch.delenv("PENNYMPI_ALLREDUCE")
+    monkeypatch.delenv("PENNYMPI_ALGORITHM")
     assert same(out, np.ones(8)) and same(team.allreduce(x, out, residual=rest), np.full(8, team.n_pes + 1))
 
 

@@ -88,7 +88,7 @@ def test_two_h200_use_what_was_measured(monkeypatch):
     ],
 )
 def test_plans_on_a_shared_out(monkeypatch, where, nodes, nbytes, name):
-    monkeypatch.delenv("PENNYMPI_ALLREDUCE", raising=False)
+    monkeypatch.delenv("PENNYMPI_ALGORITHM", raising=False)
     chosen = selection.Selection(Place(nodes), H200, where, None, "here")
     row = chosen.planned("auto", nbytes, "float32", "sum", shared=True)
     assert (row and row.name) == name
@@ -141,9 +141,9 @@ def test_explain_says_what_runs(team, monkeypatch, capsys):
             TABLE if team.n_pes > 1 else ()
         )
         assert told.plan.blocks >= 1 and told.piece_bytes == 2 * told.plan.piece_elems
-    monkeypatch.setenv("PENNYMPI_ALLREDUCE", "simple_ring")
+    monkeypatch.setenv("PENNYMPI_ALGORITHM", "allreduce:simple_ring")
     told = team.explain(1 << 20)
-    assert told.algorithm == "simple_ring" and ("PENNYMPI_ALLREDUCE" in told.why or team.n_pes == 1)
+    assert told.algorithm == "simple_ring" and ("PENNYMPI_ALGORITHM" in told.why or team.n_pes == 1)
     for wrong, error in ((lambda: team.explain(-1), ValueError), (lambda: team.explain(8, op="xor"), ValueError),
                          (lambda: team.explain(8, "m8[s]"), Unsupported)):  # fmt: skip
         with pytest.raises(error):
@@ -181,7 +181,7 @@ def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, cap
     if team.me == 0:
         assert "written to" in capsys.readouterr().out
     monkeypatch.setenv("PENNYMPI_TUNED", team.gather(str(path))[0])
-    monkeypatch.delenv("PENNYMPI_ALLREDUCE", raising=False)
+    monkeypatch.delenv("PENNYMPI_ALGORITHM", raising=False)
     with pennympi.init(heap_bytes=8 << 20 if team.backend == "host" else None) as later:
         table = later._selection.tuned
         assert table.pes == team.n_pes and table.device == team.gather(team.device_name)[0]

@@ -38,16 +38,8 @@ def test_every_default_can_be_read():
         "PENNYMPI_HEAP": "auto",
         "PENNYMPI_COUNT_BYTES": False,
         "PENNYMPI_FIRST_EPOCH": 0,
-        "PENNYMPI_ALLREDUCE": "auto",
+        "PENNYMPI_ALGORITHM": {},
         "PENNYMPI_TUNED": "auto",
-        "PENNYMPI_ALL_GATHER": "auto",
-        "PENNYMPI_REDUCE_SCATTER": "auto",
-        "PENNYMPI_BROADCAST": "auto",
-        "PENNYMPI_REDUCE": "auto",
-        "PENNYMPI_ALL_TO_ALL": "auto",
-        "PENNYMPI_ALL_GATHERV": "auto",
-        "PENNYMPI_REDUCE_SCATTERV": "auto",
-        "PENNYMPI_ALL_TO_ALLV": "auto",
         "PENNYMPI_PUT_KERNEL_MAX_BYTES": 262144,
         "PENNYMPI_EXIT_HOOKS": True,
         "PENNYMPI_DEBUG": False,
@@ -63,7 +55,7 @@ def test_every_default_can_be_read():
         ("PENNYMPI_SYMMETRIC_SIZE", "4096", 4096),
         ("PENNYMPI_FIRST_EPOCH", "0xfffffff0", 2**32 - 16),
         ("PENNYMPI_CACHE_DIR", "~/kernels", Path.home() / "kernels"),
-        ("PENNYMPI_ALLREDUCE", "simple_ring", "simple_ring"),
+        ("PENNYMPI_ALGORITHM", " allreduce:RING, all_gather:direct", {"allreduce": "ring", "all_gather": "direct"}),
         ("PENNYMPI_DEBUG", "1", True),
         ("PENNYMPI_DEBUG", "", False),
     ],
@@ -117,8 +109,16 @@ BAD = {
     "PENNYMPI_CACHE_DIR": (" ", "~no_such_user/cache"),
     "PENNYMPI_TOPOLOGY": ("\t",),
     "PENNYMPI_TUNED": ("  ", "~no_such_user/table.toml"),
-    "PENNYMPI_ALLREDUCE": ("one shot", "rong", " ", "ring,tree"),
-    "PENNYMPI_BROADCAST": ("two_shot_copied",),
+    "PENNYMPI_ALGORITHM": (
+        "ring",
+        "allreduce:one shot",
+        "allreduce:",
+        " ",
+        "allreduce:ring,",
+        "allreduce:ring,allreduce:tree",
+        "broadcast:two_shot_copied",
+        "allreduce=ring",
+    ),
 }
 
 
@@ -151,7 +151,7 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
     """What is wrong, or differs, on the last PE only is told on every PE; and what may differ, may."""
     last, me_last = team.n_pes - 1, team.me == team.n_pes - 1
     for name, one, other in (
-        ("TIMEOUT_S", "60", "5"), ("DEBUG", "", "1"), ("FIRST_EPOCH", "0", "7"), ("ALLREDUCE", "", "ring"),
+        ("TIMEOUT_S", "60", "5"), ("DEBUG", "", "1"), ("FIRST_EPOCH", "0", "7"), ("ALGORITHM", "", "allreduce:ring"),
         ("MULTICAST", "", "0"), ("SYMMETRIC_SIZE", "64m", "65m"), ("TUNED", "none", "auto"),
     ):  # fmt: skip
         with monkeypatch.context() as patch:

@@ -24,7 +24,11 @@ def launch_on_hosts(n_hosts, *command, limit_s=120, **env):
     if why := why_no_hosts():
         pytest.skip(why)
     words = [mpirun() if word == "mpirun" else str(word) for word in command]
-    env = {"PENNYMPI_BACKEND": "host", "PENNYMPI_TIMEOUT_S": "100", "PENNYMPI_ALLREDUCE": "recursive_doubling"} | env
+    env = {
+        "PENNYMPI_BACKEND": "host",
+        "PENNYMPI_TIMEOUT_S": "100",
+        "PENNYMPI_ALGORITHM": "allreduce:recursive_doubling",
+    } | env
     ended = launch(0, *words, command=[HOSTS, str(n_hosts)], env=env, limit_s=limit_s)
     assert ended.rc is not None, f"hangs after {limit_s} s:\n{ended.output}"
     assert not ended.left_alive and not ended.left_in_shm, ended
