@@ -68,15 +68,13 @@ class Request:
 class Prepared(NamedTuple):
     """A launch that needs only its addresses and a stream.
 
-    blocks:    multiprocessors that it holds while it waits for peers (0: it waits for no peer)
-    workspace: address that names its workspace; two launches with the same workspace never run at once
-    text:      what the call is, in words that are the same on every PE
-    release:   gives a plan's own workspace back, None for a shared workspace
+    waits:   for peers, in a stream: it takes its place in the order
+    text:    what the call is, in words that are the same on every PE
+    release: gives a plan's own workspace back, None for a shared workspace
     """
 
     run: Run
-    blocks: int
-    workspace: int
+    waits: bool
     text: str
     release: Callable[[], None] | None = None
 
@@ -85,7 +83,7 @@ class Collective:
     """One collective of one team.  A subclass checks the arguments (``check``) and chooses the algorithm (``choose``).
 
     All calls of an algorithm, eager, planned and captured, share one workspace: ``Order`` runs them one
-    after another, whatever their streams.  A plan made with ``sms`` has a workspace of its own.
+    after another, whatever their streams.
 
     name:           of the call
     table:          its algorithms by name
@@ -164,9 +162,9 @@ class Collective:
             prepared = self._prepared_for(request, algorithm, sms)
             if facts:
                 keep(self._checked, facts, (prepared, addresses))
-        run, blocks, workspace, _, _ = prepared
-        if blocks:
-            self._run_in_order(run, addresses, handle, stream, blocks, workspace)
+        run, waits, _, _ = prepared
+        if waits:
+            self._run_in_order(run, addresses, handle, stream)
         else:
             run(*addresses, handle)
 
@@ -235,15 +233,11 @@ class Collective:
             self._enter(text)
         if not meets:
             run = self.single_pe_run(request) if count else lambda *addresses_and_stream: None
-            return Prepared(run, 0, 0, text)
+            return Prepared(run, False, text)
         plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
         options = self.options(row, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
         kernel = self.backend.kernel(row.kernel, f"{self.name} ({row.name})", options)
-        release = None
-        if plan_number and sms is not None:
-            workspace, release = self._workspaces.own(row, limits.max_blocks)
-        else:
-            workspace = self._workspaces.shared(self.name, row)
+        workspace = self._workspaces.shared(self.name, row)
         values = {
             **dict.fromkeys(self.address_params, 0),
             **options.constants,
@@ -260,15 +254,10 @@ class Collective:
         }
         names = parameters(row.kernel)[1:]
         left_open = tuple(names.index(name) for name in self.address_params)
-        try:
-            arguments = [values[name] for name in names]
-            run = kernel.prepare(plan.blocks, arguments, left_open, plan.threads)
-            run = self.with_follow_up(row, run, request, values)
-        except BaseException:
-            if release is not None:
-                release()
-            raise
-        return Prepared(run, plan.blocks if self.backend.has_streams else 0, workspace.inbox, text, release)
+        arguments = [values[name] for name in names]
+        run = kernel.prepare(plan.blocks, arguments, left_open, plan.threads)
+        run = self.with_follow_up(row, run, request, values)
+        return Prepared(run, self.backend.has_streams, text)
 
 
 def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params: Sequence[str] = ()) -> dict[str, int]:

@@ -59,7 +59,8 @@ class Collectives(VariableCounts):
             have "min" and "max", or MPI.LAND and MPI.LOR: logical and, logical or
     algorithm: a name of the tables in docs/algorithms.md, or "auto"
     stream: of the team's device; None: the current one
-    sms:    how many multiprocessors the call may hold, the same on every PE; None: as init was told, or all
+    sms:    how many multiprocessors the call may hold, the same on every PE; None: as init was told, or all.  Collectives
+            run one after another, however few these are
     Wrong arguments are refused before anything is sent: TypeError (not an array, a stream or an int), ValueError
     (counts, dtypes, overlap, op, root, algorithm, sms), Unsupported (a dtype, or an algorithm that cannot run here).
     The first call of a kind raises SymmetricHeapExhausted where no workspace is left.  A PE that does not come is a

@@ -47,10 +47,10 @@ class Exchange:
             checked = self._check(recv, send, pe, form)
             if facts:
                 keep(self._checked, facts, checked)
-        (run, blocks, inbox, text, _), addresses = checked
+        (run, _, text, _), addresses = checked
         if text:
             self._count(text)
-        self._run_in_order(run, addresses, handle, stream, blocks, inbox)
+        self._run_in_order(run, addresses, handle, stream)
 
     def _check(self, recv: Any, send: Any, pe: int, form: str) -> tuple[Prepared, tuple[int, ...]]:
         """The launch and the addresses that it takes.  Raises TypeError or ValueError."""
@@ -86,7 +86,7 @@ class Exchange:
         )
         kernel = self._kernels.get(form) or self._compile(form)
         run = kernel.prepare(blocks, arguments, (DST, SRC))
-        return Prepared(run, blocks, workspace.inbox, "" if both else text)
+        return Prepared(run, True, "" if both else text)
 
     def _compile(self, form: str) -> Kernel:
         row = TABLE[form]

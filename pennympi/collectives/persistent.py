@@ -27,15 +27,15 @@ def plan_of(
     addresses: of the plan's arrays;  numbers: what the launch leaves open, where that is not these addresses
     """
     given = numbers or addresses
-    run, blocks, workspace, text, release = prepared
+    run, waits, text, release = prepared
     handle_of, run_in_order = backend.stream_handle, backend.order.call
 
     def plan(stream: Any = None) -> None:
         """Run in stream order.  Collective."""
         enter(text)
         handle = handle_of(stream)
-        if blocks:
-            run_in_order(run, given, handle, stream, blocks, workspace)
+        if waits:
+            run_in_order(run, given, handle, stream)
         else:
             run(*given, handle)
 

@@ -65,18 +65,27 @@ def capture_id(stream: int) -> int:
 
 
 def owner(stream: Any) -> Any:
-    """See ``pennympi.memory.order.Streams``."""
+    """See ``pennympi.memory.order.Streams``: a stream of CuPy's own, or one of PyTorch's pool, which is never destroyed.
+
+    A stream of cuda.core can be closed, and what stands for the stream of another library keeps nothing alive.
+    """
     own = _current() if stream is None else stream
-    return None if isinstance(own, cupy.cuda.ExternalStream) else own
+    if isinstance(own, cupy.cuda.Stream):
+        return None if hasattr(own, "_foreign_stream_ref") else own  # set by Stream.from_external
+    kind = type(own)
+    return own if kind.__module__.startswith("torch.") and kind.__name__ == "Stream" else None
 
 
 def new_event() -> ctypes.c_void_p:
-    """An event without timing; it lives as long as the process."""
-    return ctypes.c_void_p(int(checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))))
+    """An event without timing that has passed; it lives as long as the process."""
+    event = ctypes.c_void_p(int(checked(driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DISABLE_TIMING))))
+    stream = cupy.cuda.Stream(non_blocking=True)
+    record(event, stream.ptr)
+    return event
 
 
 def record(event: ctypes.c_void_p, stream: int) -> None:
-    """Record an event behind all work that is in the stream now."""
+    """Record an event after all work that is in the stream now."""
     _checked(_record(event, stream))
 
 
@@ -95,19 +104,13 @@ def _checked(status: int) -> None:
         checked((driver.CUresult(status),))
 
 
-def record_after_all(event: ctypes.c_void_p, events: list[ctypes.c_void_p]) -> None:
-    """Record an event behind others, on a stream of its own."""
-    stream = cupy.cuda.Stream(non_blocking=True)
-    for one in events:
-        wait(one, stream.ptr)
-    record(event, stream.ptr)
-
-
 def wait_for_end(stream: int, end: tuple[Any, Any]) -> None:
     """Under capture, make the stream wait for the nodes of an ``end`` as well."""
-    nodes = end[1]
+    own = {int(node) for node in checked(_capture_info(stream))[3]}
+    nodes = [node for node in end[1] if int(node) not in own]
     add = driver.CUstreamUpdateCaptureDependencies_flags.CU_STREAM_ADD_CAPTURE_DEPENDENCIES
-    checked(_update_dependencies(stream, nodes, None, len(nodes), add))
+    if nodes:
+        checked(_update_dependencies(stream, nodes, None, len(nodes), add))
 
 
 def record_at_end(event: ctypes.c_void_p, stream: int, end: tuple[Any, Any] | None) -> tuple[Any, Any]:

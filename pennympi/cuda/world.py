@@ -86,7 +86,7 @@ def _start(job: Job) -> World:
     place = (platform.node(), cupy.cuda.runtime.deviceGetPCIBusId(number))
     n_sharing = job.gather(place, "look at the devices").count(place)
     segments = HostSegments(job, number) if _in_host_memory(job, number) else _start_nvshmem(job, number, n_sharing)
-    order = Order(streams, cupy.cuda.runtime.getDeviceProperties(number)["multiProcessorCount"])
+    order = Order(streams)
     return World(job.comm.Get_group(), number, n_sharing, segments, Aside(), order)
 
 

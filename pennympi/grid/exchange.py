@@ -80,7 +80,7 @@ def plan_exchange(
     except BaseException:
         release()
         raise
-    prepared = Prepared(run, blocks if backend.has_streams else 0, halo.inbox, text, release)
+    prepared = Prepared(run, backend.has_streams and blocks > 0, text, release)
     addresses, numbers = tuple(span.address for span in spans), (halo.messages, halo.n_messages)
     return plan_of(backend, context.arrays, context.guard.count, prepared, addresses, kept, numbers)
 

@@ -55,9 +55,7 @@ class Unordered(Order):
     def __init__(self) -> None:
         self.lock = RLock()
 
-    def call(
-        self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any, blocks: int, workspace: Any
-    ) -> None:
+    def call(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
         """Run ``run(*args, handle)``."""
         run(*args, handle)
 

@@ -67,7 +67,7 @@ def make_workspace(
 
 
 class Workspaces:
-    """The workspaces of one team: one for each algorithm that ran, and one for each plan made with ``sms=``."""
+    """The workspaces of one team: one for each algorithm that ran, and one for each plan that needs its own."""
 
     def __init__(self, backend: Backend, job: Job, place: Place):
         self._backend, self._job, self._place = backend, job, place
@@ -80,12 +80,8 @@ class Workspaces:
         """The workspace of all calls of an algorithm, which run one after another.  Collective when it is made."""
         key = collective, row.name
         if key not in self._shared:
-            self._shared[key] = self.with_room(lambda: self._make(row, self._backend.max_blocks))
+            self._shared[key] = self.with_room(lambda: self._make(row))
         return self._shared[key]
-
-    def own(self, row: Algorithm, blocks: int) -> tuple[Workspace, Callable[[], None]]:
-        """A new workspace for one plan of ``blocks`` blocks, and what to call when the plan has died.  Collective."""
-        return self.kept_for_plan(lambda: self._make(row, blocks))
 
     def kept_for_plan(self, make: Callable[[], Workspace]) -> tuple[Workspace, Callable[[], None]]:
         """What ``make`` gives, and what to call when its plan has died.  Collective."""
@@ -105,7 +101,8 @@ class Workspaces:
                 raise
             return allocate()
 
-    def _make(self, row: Algorithm, blocks: int) -> Workspace:
+    def _make(self, row: Algorithm) -> Workspace:
+        blocks = self._backend.max_blocks
         nbytes = blocks * 2 * self._backend.buffer_bytes
         outbox_bytes = nbytes if row.outbox or self._backend.needs_scratch else 0
         routes = row.routes(self._place, self._job.me) if row.routes else ()

@@ -64,7 +64,7 @@ PROGRAMS = {
     "eager, eager": (lambda one: eager, lambda one: eager),
     "eager, plan": (lambda one: eager, planned),
     "plan, plan": (planned, planned),
-    "two plans of half": (lambda one: planned(one, 60), lambda one: planned(one, 60)),
+    "plan, plan of fewer blocks": (planned, lambda one: planned(one, 60)),
 }
 
 

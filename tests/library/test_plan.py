@@ -7,7 +7,6 @@ from reductions import N_PES, expected, own, some
 
 import pennympi
 from pennympi.kernels.allreduce import TABLE
-from pennympi.units import size_text
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
@@ -107,20 +106,6 @@ def test_a_plan_keeps_its_arrays(team):
     team.free(out)
 
 
-def test_dead_plans_give_their_workspace_back(team):
-    """Plans share the workspace of their algorithm; one that bounds its multiprocessors has its own, until it dies."""
-    with pennympi.init(team.comm, heap_bytes=64 << 20) as small:
-        x, out = small.full(16, small.me, "float32"), small.zeros(16, "float32")
-        wanted = np.full(16, sum(range(small.n_pes)))
-        small.plan_allreduce(x, out)()
-        for sms in [None] * 40 + [1] * 80:
-            plan = small.plan_allreduce(x, out, sms=sms)
-            plan()
-        assert same(out, wanted)
-        assert small._workspaces.count <= 3  # the shared one, the last plan's, and that of the one before it
-        assert size_text(small._workspaces.held_bytes) in dict(small.describe())["workspaces"]
-
-
 def test_sms_is_checked(team):
     x = team.zeros(16, "float32")
     for sms, error in ((0, ValueError), (-1, ValueError), (1.0, TypeError), (True, TypeError)):
@@ -138,17 +123,3 @@ def test_sms_bounds_the_blocks(team):
         assert narrow.explain(64 << 20).plan.blocks <= 2
         x = device(narrow, np.arange(1 << 18, dtype="i8") + narrow.me)
         assert same(narrow.allreduce(x), np.arange(1 << 18) * narrow.n_pes + sum(range(narrow.n_pes)))
-
-
-def test_a_first_call_takes_what_dead_plans_held(team):
-    if team._backend.has_streams or team.n_pes == 1:
-        pytest.skip("a GPU's heap grows, and one PE has no workspace")
-    with pennympi.init(team.comm, heap_bytes=24 << 20) as small:
-        x = small.full(16, small.me, "float32")
-        plans = []
-        with pytest.raises(pennympi.SymmetricHeapExhausted):
-            while True:
-                plans.append(small.plan_allreduce(x, sms=1))
-        assert len(plans) > 1
-        plans.clear()
-        assert same(small.allreduce(x, algorithm="ring"), np.full(16, sum(range(small.n_pes))))

@@ -1,17 +1,18 @@
-"""Real kernels on several streams of a device with few slots, held in an order by a policy of ``residency.py``."""
+"""Real kernels on several streams of a device with few slots, in the library's order of calls or in none."""
 
 from random import Random
 
 import numpy as np
+from noted_streams import NotedStreams
 
 from pennympi.kernels.algorithm import Limits, Place
+from pennympi.memory.order import Order
 
 from .arrays import Arrays
 from .calls import Collectives
 from .device import Launch, Machine
 from .network import POINTER
 from .program import TABLES, runs_on
-from .residency import Policy
 
 ROWS = [
     ("allreduce", "one_shot"),
@@ -24,16 +25,33 @@ ROWS = [
 ]
 
 
-def run_streams(seed: str, policy: Policy, slots: int, most_blocks: int, calls: int = 10) -> None:
+def waits_of(launches: list[tuple[Launch, str]]) -> dict[int, set[int]]:
+    """Which earlier ones each launch that meets its peers waits for, by the library's order."""
+    notes = NotedStreams()
+    order, streams = Order(notes), {name: notes.new() for name in "abc"}
+    found: dict[int, set[int]] = {}
+
+    def note(number: int, handle: int) -> None:
+        found[number] = set(notes.launch(handle, number))
+
+    for number, (launch, name) in enumerate(launches):
+        if launch.workspace:
+            order.call(note, (number,), streams[name].handle, streams[name])
+        else:
+            notes.launch(streams[name].handle, number)
+    return found
+
+
+def run_streams(seed: str, ordered: bool, slots: int, calls: int = 10) -> None:
     """Random calls of two teams on up to three streams, the same on all PEs.  Raises Fault.
 
-    slots: of a device;  most_blocks: of a launch
+    ordered: by the library, else only by the streams;  slots: of a device, and blocks at most of a launch
     """
     rng = Random(seed)
     place = Place((0,) * rng.choice((2, 3, 4)), multicast=True)
     machine = Machine(POINTER, place, rng)
     streams = {name: Arrays(machine, plain=False) for name in "abc"[: rng.choice((2, 3))]}
-    teams = [Collectives(machine, streams["a"], Limits(most_blocks, 8192)) for _ in range(2)]
+    teams = [Collectives(machine, streams["a"], Limits(slots, 8192)) for _ in range(2)]
     rows = [(table, TABLES[table][name]) for table, name in rng.sample(ROWS, 3)]
     issued: list[list[tuple[Launch, str]]] = [[] for _ in machine.pes]
     for number in range(calls):
@@ -44,11 +62,9 @@ def run_streams(seed: str, policy: Policy, slots: int, most_blocks: int, calls: 
             launches += [(launch, stream) for launch in one]
     for pe, launches in zip(machine.pes, issued, strict=True):
         pe.slots = slots
-        meeting = [number for number, (launch, _) in enumerate(launches) if launch.workspace]
-        found = policy([(launches[n][1], launches[n][0].blocks, launches[n][0].workspace) for n in meeting])
-        waits = {n: [meeting[i] for i in before] for n, before in zip(meeting, found, strict=True)}
+        waits = waits_of(launches) if ordered else {}
         for number, (launch, stream) in enumerate(launches):
-            pe.issue([launch], stream, waits.get(number, []))
+            pe.issue([launch], stream, sorted(waits.get(number, ())))
     try:
         with np.errstate(all="ignore"):
             machine.run()
