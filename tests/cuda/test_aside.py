@@ -51,9 +51,7 @@ def cuda(monkeypatch):
     current = SimpleNamespace(ptr=CURRENT)
     fakes = {
         "cupy": SimpleNamespace(
-            cuda=SimpleNamespace(
-                runtime=runtime, Stream=Stream, ExternalStream=type(current), get_current_stream=lambda: current
-            ),
+            cuda=SimpleNamespace(runtime=runtime, Stream=Stream, get_current_stream=lambda: current),
             ndarray=Array,
             ascontiguousarray=lambda array: array,
             empty=lambda n, dtype: np.empty(n, dtype).view(Array),
@@ -77,7 +75,7 @@ def cuda(monkeypatch):
         )
         monkeypatch.setattr(module, "driver", plain)
     monkeypatch.setattr(aside, "streams", streams)  # the package remembers the one of the test before
-    made.aside = aside.Aside()
+    made.aside, made.streams = aside.Aside(), streams
     made.said.clear()
     yield made
     for name in NAMES:
@@ -100,3 +98,12 @@ def test_a_capture_under_way_is_not_joined(cuda):
 def test_an_array_of_the_host_waits_for_no_stream(cuda):
     cuda.aside.copy_in(1 << 20, np.arange(4))
     assert [name for name, *_ in cuda.said] == ["copy", "synchronize"]
+
+
+def test_the_order_keeps_no_stream_that_its_object_does_not_keep_alive(cuda):
+    """It may be destroyed, and its handle given to another stream, while the object lives."""
+    own, foreign, pooled = Stream(), Stream(), type("Stream", (), {"__module__": "torch.cuda.streams"})()
+    foreign._foreign_stream_ref = pooled  # as ``Stream.from_external`` of CuPy sets it
+    external = type("ExternalStream", (type(pooled),), {"__module__": "torch.cuda.streams"})()
+    found = [cuda.streams.owner(stream) for stream in (own, pooled, foreign, external, None)]
+    assert found == [own, pooled, None, None, None]
