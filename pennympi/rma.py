@@ -7,7 +7,6 @@ from .arrays.dtypes import is_int
 from .arrays.span import Span, check_alike
 from .backend import Backend
 from .compile.options import PLAIN, KernelOptions
-from .compile.side_by_side import order_of
 from .job.job import Job
 from .kernels.block import POISON
 from .kernels.rma import by_rooms
@@ -53,8 +52,8 @@ class OneSided:
         self._graph_counters: list[int] = []  # not yet used by a graph
         self._by_room = not backend.puts_from_anywhere
         wanted = kernels_of(job.n_pes, self._by_room)
-        order = order_of(len(wanted), job.control.local, job.control.n_local)
-        made = {wanted[i][1]: backend.kernel(*wanted[i]) for i in order}
+        own = len(wanted) * job.control.local // job.control.n_local  # the PEs of a node compile side by side
+        made = {one[1]: backend.kernel(*one) for one in wanted[own:] + wanted[:own]}
         self._put, self._get, self._put_signal = made["put"], made["get"], made["put_signal"]
         self._wait, self._barrier = made["wait_signal"], made["barrier"]
         n_rooms = ROOMS if self._by_room else 0

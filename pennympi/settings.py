@@ -93,10 +93,6 @@ def _folder(text: str) -> Path:
     return Path(text).expanduser()
 
 
-def _folder_or_none(text: str) -> Path | None:
-    return None if text.lower() == "none" else _folder(text)
-
-
 def _word_or_none(text: str) -> str | None:
     return None if text.lower() == "none" else _matching(r"[\w-]{1,40}", text)
 
@@ -178,15 +174,7 @@ SETTINGS = {
         Setting("PENNYMPI_CACHE_DIR", "$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder",
                 "Where compiled kernels are kept between runs. It must be yours and no other user may"
                 " write to it; it is made with mode 0700. Where it can't be used, every run compiles anew, and one"
-                " warning says why.", alike=False),
-        Setting("PENNYMPI_CACHE_SHARED", "none", _folder_or_none, "none, or a folder",
-                "Another's PENNYMPI_CACHE_DIR, whose compiled kernels this job runs: name only a folder whose owner you"
-                " trust. It is only read, and must be writable by its owner alone. What it lacks comes from"
-                " PENNYMPI_CACHE_DIR.", alike=False),
-        Setting("PENNYMPI_CACHE_MAX_BYTES", "2g", _bytes, f"{_BYTES_FORM}; 0 for no limit",
-                "How large PENNYMPI_CACHE_DIR may become. Who adds a kernel removes what is too much: first the kernels"
-                " of other versions of the library, those unused for longest first of all, then this version's.",
-                alike=False),
+                " warning says why. It may be removed at any time.", alike=False),
         Setting("PENNYMPI_DATA_DIR", "$XDG_DATA_HOME/pennympi or ~/.local/share/pennympi", _folder, "a folder",
                 "Where `python -m pennympi tune` writes its tables, in the folder `tuned`, and every run looks for them.",
                 alike=False),

@@ -9,7 +9,7 @@ from mpi4py import MPI
 from . import init_arguments
 from .annotations import BackendName
 from .backend import Backend
-from .compile.cache import tell_from_here
+from .compile.cache import report_from_here
 from .errors import PennympiError, SymmetricHeapExhausted, Unsupported
 from .files import FileError
 from .job import exits
@@ -48,7 +48,7 @@ def init(
     reason = "" if mine.error or mine.backend == "host" else why_no_cuda()
     exits.install()
     job = Job(comm, mine.timeout_s)
-    tell_from_here(job.control.local == 0)
+    report_from_here(job.control.local == 0)
     gathered = job.gather((mine, reason), "comparison of settings and arguments")
     try:
         init_arguments.agree([one for one, _ in gathered])

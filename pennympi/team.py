@@ -16,7 +16,6 @@ from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .collectives.exchange import Exchange
 from .compile.options import LaunchBounds
-from .compile.side_by_side import order_of
 from .errors import NotInitialized, Unsupported
 from .grid.given import agreed_decomposition
 from .grid.grid import Grid
@@ -297,8 +296,8 @@ class Team(Collectives):
             if not isinstance(one, AppKernel):
                 raise TypeError(f"compile takes what team.kernel() returned, not {type(one).__name__}")
         unlike = list({one.key: one for one in wanted}.values())
-        shared_out = [unlike[i] for i in order_of(len(unlike), self.local_pe, self.n_local)]
-        for one in (*shared_out, *wanted):  # which finds those that are alike compiled
+        own = len(unlike) * self.local_pe // self.n_local
+        for one in (*unlike[own:], *unlike[:own], *wanted):  # which finds those that are alike compiled
             one.compile()
 
     def gather(self, data: Any) -> list[Any]:

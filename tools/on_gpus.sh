@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # What has to be run where there are GPUs: the tests, the solver and the measurements, with this shell's python3 and mpirun.
-#   tools/on_gpus.sh OUT [STEP ...]    logs and JSON go to the folder OUT; steps: precompile bench tests jacobi solver mps (all, when none is named),
+#   tools/on_gpus.sh OUT [STEP ...]    logs and JSON go to the folder OUT; steps: bench tests jacobi solver mps (all, when none is named),
 #                                      network (NVSHMEM's remote transport, see gpu_network.sh), host-heap (GPUs that reach only the host's memory)
 set -u
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
 cd "$(dirname "$0")/.."
 gpus=$(python3 -c 'import cupy; print(cupy.cuda.runtime.getDeviceCount())')
-steps=${*:-precompile bench tests jacobi solver mps}
+steps=${*:-bench tests jacobi solver mps}
 tests() { # name, ranks, pytest arguments: every rank's output in OUT, the end of rank 0's here
     local name=$1 ranks=$2
     shift 2
@@ -20,8 +20,6 @@ tests() { # name, ranks, pytest arguments: every rank's output in OUT, the end o
 forced() { PENNYMPI_FORCE_NVSHMEM_PUT=1 tests forced 2 -k "allreduce or rma or exchange"; }
 for step in $steps; do
     case $step in
-    precompile) python3 -m pennympi precompile 2,4,8 --collectives all -d int32 --kernels-of apps.jacobi.ahead
-        python3 -m pennympi precompile "$(seq -s, 2 "$gpus"),16" -d all -o all && python3 -m pennympi precompile 2 -d all -o all --beyond ;;
     bench) mpirun -np "$gpus" python3 -m pennympi bench allreduce -e 1G --against nccl,nccl-symmetric --plot "$out/allreduce-${gpus}gpus" \
         --output "$out/allreduce-${gpus}gpus.json" | tee "$out/bench.txt" | tail -22 ;;
     tests) # as many at once as there are GPUs for: 1 beside 3, 2 beside the forced puts, then 4

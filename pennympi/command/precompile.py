@@ -1,46 +1,36 @@
-"""Compile kernels into the cache, in parallel, so that no run has to; for a GPU that this machine need not have."""
+"""Run a program on this machine's CPUs and compile all of its kernels for a GPU as well, which need not be here.
+
+    mpirun -np 2 python -m pennympi precompile sm_90 program.py ...
+    mpirun -np 2 python -m pennympi precompile sm_90 -m pennympi bench allreduce -d all -o all -b 1K -e 64K
+
+Use as many ranks as the program will have on GPUs, for the number of PEs is part of most kernels; the size of its arrays
+hardly matters.  The machine code is kept in PENNYMPI_CACHE_DIR, where a run on GPUs with the same versions of this
+library, Numba and numba-cuda finds it; the folder may be copied to another machine.
+"""
 
 import argparse
 import os
 import re
-import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from mpi4py import MPI
+from ..compile.options import PLAIN, KernelOptions
+from .ended import WRONG_USE, Ended
 
-from ..arrays.dtypes import TABLE as DTYPES
-from ..arrays.operators import NAMES as OPS
-from ..bench import setup
-from ..bench.progress import Progress
-from ..compile.announce import announce_from_here
-from ..settings import setting
-from .ahead import COLLECTIVES, Job, Machine, compile_one, jobs, of_application
-from .arguments import listed, names, whole
-from .ended import FAILED, WRONG_USE, Ended, tell
-
-HELP = "compile kernels into the cache beforehand"
-DEFAULT_DTYPES = ["float32", "float64", "bfloat16", "int64"]
+HELP = "run a program on CPUs, and compile its kernels for a GPU"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
-    add("pes", type=listed(whole(1, 1 << 16)), help="numbers of PEs, such as 2,4,8")
-    text = "of the GPU, such as sm_90; then none is needed (this machine's GPU, else its CPU)"
-    add("--arch", type=_arch, default=(), metavar="SM", help=text)
-    text = f"some of {', '.join(COLLECTIVES)}, or all (allreduce)"
-    add("--collectives", type=names(COLLECTIVES, "collective"), default=["allreduce"], help=text)
-    text = f"dtypes, or all ({','.join(DEFAULT_DTYPES)})"
-    add("-d", "--datatype", type=names(DTYPES, "dtype"), default=DEFAULT_DTYPES, help=text)
-    add("-o", "--op", type=names(OPS, "op"), default=["sum"], help="some of sum, prod, min, max and avg, or all (sum)")
-    text = "also the kernels that the function kernels(team) of a module returns, such as apps.jacobi.ahead, the solver's"
-    add("--kernels-of", action="append", default=[], metavar="MODULE", help=text)
-    add("--beyond", action="store_true", help="for peers that only NVSHMEM's puts reach; needs NVSHMEM's headers")
-    text = "processes that compile at a time (%(default)d, as many as there are cores)"
-    add("-j", "--jobs", type=whole(1, 1024), default=len(os.sched_getaffinity(0)), help=text)
+    add("arch", type=_arch, metavar="SM", help="architecture of the GPU, such as sm_90")
+    add("--beyond", action="store_true", help="for PEs that no pointer reaches; needs NVSHMEM's headers")
+    add("program", nargs=argparse.REMAINDER, help="a file, or -m and a module; then its arguments")
 
 
 def _arch(text: str) -> tuple[int, int]:
@@ -52,67 +42,43 @@ def _arch(text: str) -> tuple[int, int]:
 
 def problem(args: argparse.Namespace) -> str:
     """What is wrong with arguments that are right one by one, in a sentence, or "" ."""
-    if MPI.COMM_WORLD.size > 1:
-        return "start it without mpirun: it compiles on all cores of this machine by itself"
-    if args.beyond and not args.arch and setup.on_host():
-        return "--beyond is for GPUs, and this machine has none: give --arch sm_90, or that of the GPU"
-    return ""
+    first, *others = args.program or [""]
+    if first == "-m" and others or Path(first).is_file():
+        return ""
+    return f"program {first!r} is no file: give a file, or -m and a module"
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compile all that is asked for.  Raises Ended."""
-    machine = Machine(args.arch or _own_arch(), args.beyond)
-    wanted, begin = list(_wanted(machine, args)), time.monotonic()
-    _compile(machine, wanted, args.jobs)
-    took_s = time.monotonic() - begin
-    tell(f"{len(wanted)} kernels for {_named(machine)} in {took_s:.0f} s, kept in {setting('PENNYMPI_CACHE_DIR')}")
+    """Run the program.  Raises Ended."""
+    try:
+        _compile_too(args.arch, args.beyond)
+    except ImportError as error:
+        raise Ended(f"kernels can't be compiled for a GPU: {error}; pip install pennympi[cuda12]", WRONG_USE) from None
+    is_module = args.program[0] == "-m"
+    sys.argv = args.program[is_module:]
+    if is_module:
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, str(Path(sys.argv[0]).resolve().parent))
+        runpy.run_path(sys.argv[0], run_name="__main__")
     return 0
 
 
-def _own_arch() -> tuple[int, ...]:
-    """The compute capability of this machine's GPU, or ()."""
-    if setup.on_host():
-        return ()
-    import cupy
+def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
+    """Let the host backend compile each kernel for a GPU, too.  Raises ImportError."""
+    import numba.cuda.dispatcher
 
-    facts = cupy.cuda.runtime.getDeviceProperties(0)
-    return facts["major"], facts["minor"]
+    from ..cuda.compile import Target, cubin
+    from ..host.backend import HostBackend
 
+    os.environ["PENNYMPI_BACKEND"] = "host"
+    here = SimpleNamespace(compute_capability=arch)
+    numba.cuda.dispatcher.get_current_device = lambda: here  # Numba asks it for the architecture
+    on_host = HostBackend.kernel
 
-def _named(machine: Machine) -> str:
-    return f"sm_{machine.cc[0]}{machine.cc[1]}" if machine.cc else "this CPU"
+    def kernel(backend: HostBackend, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> Any:
+        cubin(kernel, name, options, Target(arch, beyond))
+        return on_host(backend, kernel, name, options)
 
-
-def _wanted(machine: Machine, args: argparse.Namespace) -> Iterator[Job]:
-    """The jobs, those of applications first, since their kernels are the longest.  Raises Ended."""
-    for module in args.kernels_of:
-        for n_pes in args.pes:
-            try:
-                count = len(of_application(machine, module, n_pes))
-            except (ImportError, AttributeError) as error:
-                raise Ended(f"--kernels-of {module}: {error}; give a module that has kernels(team)", WRONG_USE) from None
-            yield from (Job(module, number, n_pes) for number in range(count))
-    yield from jobs(machine, args.pes, args.collectives, args.datatype, args.op)
-
-
-def _begin_quietly() -> None:
-    announce_from_here(False)
-
-
-def _compile(machine: Machine, wanted: list[Job], n_processes: int) -> None:
-    """Do all jobs, each in one of several processes.  Raises Ended for the first that fails."""
-    # They have no use for MPI, whose start takes time.
-    os.environ["MPI4PY_RC_INITIALIZE"] = "0"
-    progress = Progress(len(wanted), True)
-    # Spawned, because a forked process cannot use what its parent has started of MPI and CUDA.
-    pool = ProcessPoolExecutor(min(n_processes, len(wanted)), get_context("spawn"), _begin_quietly)
-    with pool:
-        under_way: dict[Any, Job] = {pool.submit(compile_one, machine, job): job for job in wanted}
-        for done in as_completed(under_way):
-            job = under_way[done]
-            words = f"{job.what or 'one-sided'} {job.which} {job.dtype}".strip()
-            if error := done.exception():
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise Ended(f"{words} can't be compiled for {_named(machine)}: {error}", FAILED)
-            progress.step(words)
-    progress.close()
+    HostBackend.kernel = kernel  # type: ignore[assignment, method-assign]

@@ -157,28 +157,34 @@ def grouped(kernel: Callable[..., Any], numbers: Sequence[Any]) -> list[Any]:
 @timed("kernels: hashed")
 def kernel_hash(kernel: Callable[..., Any]) -> str:
     """Digest of what a kernel is made from: its text, its records, all functions that it calls, and the numbers in its
-    globals and closure, which the compiler takes for constants."""
-    digest = hashlib.sha256()
+    globals and closure, which the compiler takes for constants.
+
+    It depends neither on paths nor on the order in which another Python's bytecode names things, so that machine code
+    for GPUs can be made on another machine.
+    """
+    parts: set[str] = set()
     files: set[str] = set()
     for function in _called(kernel, {}):
         code, source = function.__code__, inspect.getsourcefile(function) or function.__code__.co_filename
+        where = f"{function.__qualname__} {code.co_firstlineno}"
         files.add(source)
         if not os.path.exists(source):  # typed at a prompt, or in a notebook
-            digest.update(code.co_code + f"{code.co_consts} {code.co_names}".encode())
-        digest.update(f"{function.__qualname__} {function.__code__.co_firstlineno}\n".encode())
+            parts.add(f"{where} {code.co_code.hex()} {code.co_consts} {code.co_names}")
         for name, value in _found(function).items():
             if isinstance(value, type) and hasattr(value, "_fields"):
-                digest.update(f"{name} = {value._fields}\n".encode())
+                parts.add(f"{where} {name} = {value._fields}")
                 files.add(getattr(sys.modules.get(value.__module__), "__file__", None) or "")
             elif (getattr(value, "__file__", None) or "").endswith(".py"):  # a module, whose numbers it may read
                 files.add(value.__file__)
             else:
-                digest.update(f"{name} = {_constant(value)}\n".encode())
-    for source in sorted(files):
-        if os.path.exists(source):
-            with open(source, "rb") as file:
-                digest.update(file.read())
-    return digest.hexdigest()[:32]
+                parts.add(f"{where} {name} = {_constant(value)}")
+    parts |= {_file_digest(source) for source in files if os.path.exists(source)}
+    return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:32]
+
+
+def _file_digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _called(function: Any, seen: dict[Any, None]) -> dict[Any, None]:

@@ -1,49 +1,48 @@
 """Compiled kernels on disk, made once on a node.
 
-Machine code that others wrote would run as this user, so it comes only from files that this user owns and no other may
-write (private_files.py), or from the folder that PENNYMPI_CACHE_SHARED names.  A file begins with the digest of its
-content and of everything that the content depends on: what is stale, damaged or another kernel's is made anew.
+Machine code that other users wrote would run as this user.  All entries lie in one folder, which must belong to this
+user and which nobody else may write to; its descriptor is kept, so that no other folder can take its place.  An entry is
+named by a digest of everything that its content depends on, and begins with a digest of that and of its content: a
+damaged entry is compiled anew.
 """
 
+import errno
+import fcntl
 import hashlib
 import os
-import platform
+import stat
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 from ..settings import setting
 from ..wall_time import timed
-from . import cache_limit, private_files
-from .announce import announce_from_here, announced
-from .private_files import Untrusted, opened_folder
 
 LIBRARY = Path(__file__).parent.parent
-# The rooms that machine code is made from; tests/library/test_cache.py compares them with the backends' imports.
+# The folders that machine code is made from; tests/library/test_cache.py compares them with the backends' imports.
 ROOMS = ("arrays", "compile", "cuda", "host", "job", "memory", "kernels", "kernels/*")
 SOURCES = ("*.py", *(f"{room}/*.py" for room in ROOMS))
-_FORMAT = "pennympi 1"  # of a file: 32 bytes of SHA-256, and the content
+ANNOUNCE_S = 3.0  # of compiling, after which a line says what takes so long
 
-_told: set[str] = set()
-_used: set[Path] = set()  # folders of which this process has noted that they are in use
-_tells: bool | None = None
-_under_way = 0  # calls of made_once
+_reports = True
+_announced = False
+_compiling = 0  # calls of made_once that are under way
+_compiled_s = 0.0
 
 
 def compiling() -> bool:
-    """Whether this process compiles, or waits for one that does: it is busy, and others wait for it with patience."""
-    return _under_way > 0
+    """Whether this process compiles, or waits for a process that does: it is busy, and its peers wait with patience."""
+    return _compiling > 0
 
 
-def tell_from_here(tells: bool) -> None:
-    """Say whether this process warns of a folder that can't be used: one of a node does.  The first call counts."""
-    global _tells
-    if _tells is None:
-        _tells = tells
-        announce_from_here(tells)
+def report_from_here(reports: bool) -> None:
+    """Set whether this process warns of a folder that can't be used and says that it compiles: one of a node does."""
+    global _reports
+    _reports = reports
 
 
 @cache
@@ -59,119 +58,139 @@ def sources_digest() -> str:
 def made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes]) -> bytes:
     """What ``make`` returns, from disk if it was made before; made by the first process of the node that asks.
 
-    label: the readable part of the file's name
-    facts: everything that the result depends on, beside the library's sources and Python's version
+    label: the readable part of the entry's name
+    facts: everything that the result depends on, beside the library's sources
     Where nothing can be kept, every process makes it, and one warning says why.
     """
-    global _under_way
-    _under_way += 1
-
-    def compiled() -> bytes:
-        with timed("kernels: compiled"):
-            return make()
-
+    global _compiling
+    _compiling += 1
     try:
         with timed("kernels: found on disk"):
-            return _made_once(label, facts, compiled)
+            return _made_once(label, "\n".join((sources_digest(), *facts)).encode(), make)
     finally:
-        _under_way -= 1
+        _compiling -= 1
 
 
-def _made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes]) -> bytes:
-    described = "\n".join((_FORMAT, sources_digest(), platform.python_version(), *facts)).encode()
+def _made_once(label: str, described: bytes, make: Callable[[], bytes]) -> bytes:
+    global _compiled_s
     name = f"{''.join(c if c.isalnum() else '_' for c in label[:120])}_{hashlib.sha256(described).hexdigest()[:24]}"
-    shared = setting("PENNYMPI_CACHE_SHARED")
-    if shared and (found := _found_in_shared(shared, name, described)) is not None:
-        return found
     root = setting("PENNYMPI_CACHE_DIR")
-    with ExitStack() as stack:
-        try:
-            folder = stack.enter_context(opened_folder(root, sources_digest(), make=True))
-        except OSError as error:
-            _tell_not_kept(root, error)
-            with announced(label):
-                return make()
-        if root not in _used:
-            _used.add(root)
-            cache_limit.note_use(folder)
-        if (found := _found(folder, name, described)) is not None:
+    folder = _opened(root)
+    if folder is not None and (found := _read(folder, name, described)) is not None:
+        return found
+    begin = time.monotonic()
+    with _one_at_a_time(folder, name):
+        if folder is not None and (found := _read(folder, name, described)) is not None:
             return found
-        stack.enter_context(announced(label))
-        with timed("kernels: compiled by another process"):
-            stack.enter_context(_one_at_a_time(folder, name))
-        if (found := _found(folder, name, described)) is not None:
-            return found
-        content = make()
-        try:
-            private_files.write(folder, name, _digest(described, content) + content)
-            cache_limit.keep_below(setting("PENNYMPI_CACHE_MAX_BYTES"), folder, sources_digest())
-        except FileNotFoundError:
-            pass  # another version's process has just removed this folder: the next one makes it
-        except OSError as error:
-            _tell_not_kept(root, error)
-        return content
+        with timed("kernels: compiled"):
+            content = make()
+        if folder is not None:
+            try:
+                _write(folder, name, _digest(described, content) + content)
+            except OSError as error:
+                _warn(root, error)
+    _compiled_s += time.monotonic() - begin
+    if _compiled_s > ANNOUNCE_S:
+        _announce(root)
+    return content
+
+
+@cache
+def _opened(root: Path) -> int | None:
+    """A descriptor of the folder, made with mode 0700 if it is missing; None, after a warning, if it can't be used."""
+    try:
+        root.mkdir(0o700, parents=True, exist_ok=True)
+        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+        found = os.fstat(folder)
+        if found.st_uid != os.geteuid():
+            raise OSError(f"it belongs to user {found.st_uid}, not to user {os.geteuid()}")
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise OSError(f"other users may write to it (mode {stat.S_IMODE(found.st_mode):o})")
+        return folder
+    except OSError as error:
+        _warn(root, error)
+        return None
 
 
 def _digest(described: bytes, content: bytes) -> bytes:
     return hashlib.sha256(described + b"\0" + content).digest()
 
 
-def _found(folder: int, name: str, described: bytes) -> bytes | None:
-    """The content of a file that is whole and the one that is meant."""
-    data = private_files.read(folder, name) or b""
+def _read(folder: int, name: str, described: bytes) -> bytes | None:
+    """The content of an entry, or None if it is missing or damaged."""
+    try:
+        with open(name, "rb", opener=lambda path, flags: os.open(path, flags, dir_fd=folder)) as file:
+            data = file.read()
+    except OSError:
+        return None
     return data[32:] if data[:32] == _digest(described, data[32:]) else None
 
 
-def _found_in_shared(root: Path, name: str, described: bytes) -> bytes | None:
+def _write(folder: int, name: str, data: bytes) -> None:
+    """Write an entry beside its name, and rename it.  Raises OSError."""
+    beside = f"{name}.{os.getpid()}"
     try:
-        with opened_folder(root, sources_digest()) as folder:
-            return _found(folder, name, described)
-    except FileNotFoundError:
-        return None  # it has no kernels of this version of the library
-    except OSError as error:
-        _tell(f"kernels are not taken from {root}", error, "correct it, or unset PENNYMPI_CACHE_SHARED")
-        return None
+        with open(beside, "wb", opener=lambda path, flags: os.open(path, flags, 0o600, dir_fd=folder)) as file:
+            file.write(data)
+        os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(beside, dir_fd=folder)
+        raise
+
+
+@cache
+def _lock_file(folder: int) -> int:
+    """A descriptor of the file whose bytes are the locks of the entries.  Kept: to close it would drop them all."""
+    return os.open("lock", os.O_RDWR | os.O_CREAT, 0o600, dir_fd=folder)
 
 
 @contextmanager
-def _one_at_a_time(folder: int, name: str) -> Iterator[None]:
-    """Hold the lock of a file: one process of the node compiles, the others then load.
+def _one_at_a_time(folder: int | None, name: str) -> Iterator[None]:
+    """Hold the lock of an entry: one process of the node compiles it, and the others then load it.
 
-    The system drops the lock of a process that dies.  A lock that can't be had, or not for half of PENNYMPI_TIMEOUT_S
-    since its holder is stopped, only means that the work is done twice.
+    The system drops the locks of a process that dies.  A lock that can't be had, or not for half of PENNYMPI_TIMEOUT_S
+    because its holder is stopped, only means that the work is done twice.
     """
-    from filelock import lock_descriptor  # here: a start that compiles nothing does not pay for it
-
-    limit_s = setting("PENNYMPI_TIMEOUT_S") / 2 or float("inf")
-    since = time.monotonic()
-    lock = f"{name}.lock"
+    byte = int(name[-8:], 16)
+    file = None
+    if folder is not None:
+        with suppress(OSError):
+            file = _lock_file(folder)
+            with timed("kernels: compiled by another process"):
+                _lock(file, byte)
     try:
-        fd = private_files.opened_to_lock(folder, lock)
-    except OSError:
-        yield
-        return
-    held = False
-    try:
-        with suppress(OSError):  # of a file system without locks
-            while not (held := lock_descriptor(fd, blocking=False)) and time.monotonic() - since < limit_s:
-                time.sleep(0.005)
         yield
     finally:
-        if held:
+        if file is not None:
             with suppress(OSError):
-                os.unlink(lock, dir_fd=folder)  # whoever waits finds the file, or makes it
-        os.close(fd)
+                fcntl.lockf(file, fcntl.LOCK_UN, 1, byte)
 
 
-def _tell_not_kept(root: Path, error: OSError) -> None:
-    remedy = "set PENNYMPI_CACHE_DIR to a folder that you can write"
-    if isinstance(error, Untrusted):
-        remedy = f"remove it, or chmod -R go-w {root} if you trust it, or set PENNYMPI_CACHE_DIR to a folder of your own"
-    _tell(f"compiled kernels are not kept in {root}", error, remedy)
+def _lock(file: int, byte: int) -> None:
+    """Take the lock of a byte, or give up after a while.  Raises OSError where the file system has no locks."""
+    limit = time.monotonic() + (setting("PENNYMPI_TIMEOUT_S") / 2 or float("inf"))
+    while time.monotonic() < limit:
+        try:
+            return fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            time.sleep(0.005)
 
 
-def _tell(what: str, error: OSError, remedy: str) -> None:
-    """Warn of a folder, once in a process."""
-    if _tells is not False and what not in _told:
-        _told.add(what)
-        warnings.warn(f"{what}: {error.strerror or error}; {remedy}", stacklevel=2)
+def _warn(root: Path, error: OSError) -> None:
+    """Say, once in a process, why nothing is kept."""
+    if _reports:
+        why = error.strerror or error
+        text = f"compiled kernels are not kept in {root}: {why}; set PENNYMPI_CACHE_DIR to a folder that is yours alone"
+        warnings.warn(text, stacklevel=2)
+
+
+def _announce(root: Path) -> None:
+    """Print, once in a process, why the program takes long."""
+    global _announced
+    if _reports and not _announced:
+        _announced = True
+        with suppress(OSError, ValueError):  # a closed stderr must not end the program
+            print(f"pennympi: compiling kernels, which later runs load from {root}", file=sys.stderr, flush=True)

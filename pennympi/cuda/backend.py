@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import Any, NoReturn
 
 import cupy
@@ -22,14 +21,13 @@ from ..settings import setting
 from ..units import size_text
 from . import arrays, links, streams, world
 from .aside import beside_captures
-from .compile import HALVED, OVERLAP_CC, Target, call_number, cubin
+from .compile import OVERLAP_CC, Target, call_number, cubin
 from .given_up import given_up
 from .heap import Heap
-from .launch import CudaKernel, checked, load, registers
+from .launch import CudaKernel, checked, load
 from .remote import nvshmem_version
 
 _runtime = cupy.cuda.runtime
-MOST_REGISTERS = 80  # of a thread: a block of 512 leaves three eighths of its multiprocessor free
 
 
 class CudaBackend:
@@ -140,11 +138,7 @@ class CudaBackend:
         key = kernel, name, options
         if key not in self._kernels:
             target = Target(self._cc, self._beyond)
-            code = cubin(kernel, name, options, target)
-            if options.bounds is None and registers(self.load(code)) > MOST_REGISTERS:
-                # Not for all: the bound makes the others slower, by 5 % at 16 MiB.
-                code = cubin(kernel, name, replace(options, bounds=HALVED), target)
-            self._kernels[key] = CudaKernel(self, code, kernel, options)
+            self._kernels[key] = CudaKernel(self, cubin(kernel, name, options, target), kernel, options)
             self._call_names[call_number(name)] = name
         return self._kernels[key]
 

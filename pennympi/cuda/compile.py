@@ -1,5 +1,6 @@
 """From a kernel to a cubin, cached on disk."""
 
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
@@ -23,6 +24,7 @@ from .words import register_steps, together
 
 BOUNDS = LaunchBounds(MAX_THREADS)
 HALVED = LaunchBounds(MAX_THREADS, 2)  # 64 registers a thread
+MOST_REGISTERS = 80  # of a thread: a block of 512 leaves three eighths of its multiprocessor free
 OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched before the one in front of it has ended
 MOST_KEPT, OWN = 4096, "pennympi."  # device functions of a process, and where they come from
 Items = tuple[tuple[str, Any], ...]
@@ -149,14 +151,23 @@ def _assembled(code: str, cc: tuple[int, int], *others: bytes) -> bytes:
     return Linker(*objects, options=LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}")).link("cubin").code
 
 
+def registers(code: bytes) -> int:
+    """Registers of a thread of a cubin's kernel, by its EIATTR_REGCOUNT: a function that it calls has no more."""
+    return max(int.from_bytes(count, "little") for count in re.findall(rb"\x04\x2f\x08\x00.{4}(.{4})", code, re.DOTALL))
+
+
 def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> bytes:
-    """The kernel's machine code, from disk if it was made before."""
+    """The kernel's machine code, from disk if it was made before.  Needs no GPU."""
     bounds, cc = _bounds(options, target), target.cc
 
     def make() -> bytes:
         function, signature = entry(kernel, name, options, target)
         others = [remote.shim(cc)] if target.beyond else []
-        return _assembled(ptx(function, signature, cc, bounds), cc, *others)
+        code = _assembled(ptx(function, signature, cc, bounds), cc, *others)
+        if options.bounds is None and registers(code) > MOST_REGISTERS:
+            # Not for all: the bound makes the others slower, by 5 % at 16 MiB.
+            code = _assembled(ptx(function, signature, cc, HALVED), cc, *others)
+        return code
 
     label = _label(kernel, options, target)
     facts = (numba.__version__, numba_cuda.__version__, label, name, kernel_hash(kernel))
@@ -178,6 +189,7 @@ def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -
     ]
     return "_".join(
         [
+            f"sm{target.cc[0]}{target.cc[1]}",
             kernel.__module__,
             kernel.__qualname__,
             *typed,
@@ -185,7 +197,6 @@ def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -
             *(f"{key}{value}" for key, value in sorted(options.constants.items())),
             "aligned" if options.aligned else "any",
             "remote" if target.beyond else "peers",
-            f"sm{target.cc[0]}{target.cc[1]}",
             *(() if bounds == BOUNDS else (f"{bounds.max_threads}x{bounds.min_blocks}",)),
         ]
     )

@@ -160,11 +160,6 @@ def load(code: bytes, on_load: Callable[[int], None] | None) -> int:
         return int(checked(driver.cuModuleGetFunction(module, code_entry(code))))
 
 
-def registers(function: int) -> int:
-    """Registers of a thread of a loaded kernel."""
-    return int(checked(driver.cuFuncGetAttribute(driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, function)))
-
-
 def code_entry(code: bytes) -> bytes:
     """Name of the kernel in a cubin: of the ELF section ".text.NAME" whose NAME is not a CUDA helper's."""
     names = re.findall(rb"\0\.text\.([^\0]+)", code)

@@ -6,6 +6,7 @@ unpickled or run by Python.
 
 import ctypes
 import json
+import platform
 import sys
 from collections.abc import Callable
 from functools import cache, partial
@@ -51,11 +52,12 @@ class Loaded(NamedTuple):
 
 
 def facts() -> tuple[str, ...]:
-    """What machine code depends on beside its source: compilers, their settings, the CPU."""
+    """What machine code depends on beside its source: Python, compilers, their settings, the CPU."""
     options = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.USING_SVML, config.DEBUGINFO_DEFAULT)
     cpu = config.CPU_NAME or llvm.get_host_cpu_name()
     features = config.CPU_FEATURES if config.CPU_FEATURES is not None else codegen.get_host_cpu_features()
-    return numba.__version__, llvmlite.__version__, " ".join(map(str, options)), llvm.get_process_triple(), cpu, features
+    versions = platform.python_version(), numba.__version__, llvmlite.__version__
+    return *versions, " ".join(map(str, options)), llvm.get_process_triple(), cpu, features
 
 
 def packed(library: Any, entry: str) -> bytes:

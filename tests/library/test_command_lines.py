@@ -13,6 +13,7 @@ from settled import settled
 import pennympi
 from pennympi.__main__ import main
 from pennympi.command import bench
+from pennympi.compile import cache
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
@@ -111,20 +112,18 @@ WRONG = [  # (command line, what is said)
     ("tune --budget-ms nan", "'nan' is not a number"),
     ("tune --output /proc/table.toml", "/proc/table.toml cannot be written"),
     ("tune -n 3", "unrecognized arguments: -n 3"),
-    ("precompile", "required: pes"),
-    ("precompile two", "'two' is not a whole number"),
-    ("precompile 2 --arch hopper", "'hopper' is not an architecture such as sm_90"),
-    ("precompile 2 --collectives scan", "collective 'scan' is unknown"),
-    ("precompile 2 -d float33", "dtype 'float33' is unknown"),
-    ("precompile 2 --beyond", "--beyond is for GPUs, and this machine has none: give --arch"),
-    ("precompile 2 --kernels-of apps.nothing", r"--kernels-of apps.nothing: .*; give a module that has kernels\(team\)"),
-    ("precompile 2 --kernels-of json", r"--kernels-of json: .*; give a module that has kernels\(team\)"),
+    ("precompile", "required: SM, program"),
+    ("precompile hopper a.py", "'hopper' is not an architecture such as sm_90"),
+    ("precompile sm_90", "program '' is no file: give a file, or -m and a module"),
+    ("precompile sm_90 nothing.py", "program 'nothing.py' is no file: give a file, or -m and a module"),
+    ("precompile sm_90 -m", "program '-m' is no file: give a file, or -m and a module"),
 ]
 
 
 @pytest.fixture(autouse=True)
 def on_the_host(monkeypatch):
     monkeypatch.setenv("PENNYMPI_BACKEND", "host")
+    monkeypatch.setattr(cache, "_announced", True)  # a cold cache says nothing
 
 
 @pytest.mark.parametrize(("line", "said"), WRONG, ids=[line for line, _ in WRONG])

@@ -1,4 +1,4 @@
-"""What a start costs, and what is said while it takes long: the library's timings, and lines about compiling."""
+"""What a start costs, and what is said while it takes long: the library's timings, and what it imports."""
 
 import os
 import re
@@ -13,8 +13,6 @@ import pytest
 from mpi4py import MPI
 
 import pennympi
-from pennympi.compile import announce
-from pennympi.compile.side_by_side import order_of
 from pennympi.kernels.block import load, real, store
 from pennympi.wall_time import timed
 
@@ -62,53 +60,6 @@ def test_a_part_that_raises_counts():
     assert pennympi.timings()["test: after it"] >= 0.01
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """Lines come after 0.05 s of compiling."""
-    monkeypatch.setattr(announce, "QUIET_S", 0.05)
-    monkeypatch.setattr(announce, "_speaks", True)
-    monkeypatch.setattr(announce, "_silent_s", 0.0)
-    monkeypatch.setattr(announce, "_begun", 0)
-
-
-def compile_for(seconds, label="two_shot"):
-    with announce.announced(label):
-        time.sleep(seconds)
-
-
-def test_a_long_compilation_says_what_is_compiled(quick, capsys):
-    compile_for(0.0, "short")
-    compile_for(0.3)
-    said = capsys.readouterr().err
-    assert said == "compiling kernel 2, two_shot (later runs take it from pennympi's cache)\n"
-
-
-def test_many_short_compilations_say_so_now_and_then(quick, capsys):
-    for number in range(12):
-        compile_for(0.015, f"kernel{number}")
-    lines = capsys.readouterr().err.splitlines()
-    assert 1 <= len(lines) <= 6, lines
-    assert all(re.match(r"compiling kernel \d+, kernel\d+ ", line) for line in lines)
-
-
-def test_time_without_compiling_does_not_count(quick, capsys):
-    compile_for(0.0)
-    time.sleep(0.1)
-    compile_for(0.0)
-    assert not capsys.readouterr().err
-
-
-def test_only_one_process_of_a_node_speaks(quick, capsys):
-    announce.announce_from_here(False)
-    compile_for(0.2)
-    assert not capsys.readouterr().err
-
-
-def test_a_label_may_be_long(quick, capsys):
-    compile_for(0.2, "x" * 500)
-    assert len(capsys.readouterr().err) < 160
-
-
 LOADED = """
 import sys
 from pennympi.compile.cache import made_once
@@ -132,17 +83,6 @@ def test_nvshmem_is_started_without_importing_pytorch():
     for source in ROOT.glob("pennympi/cuda/*.py"):
         code = [line.split("#")[0] for line in source.read_text().splitlines()]
         assert not [line for line in code if re.search(r"(from|import) nvshmem\.core", line)], source
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 5, 9])
-@pytest.mark.parametrize("n_local", [1, 2, 3, 8])
-def test_each_pe_of_a_node_begins_with_its_own_share(count, n_local):
-    orders = [order_of(count, local, n_local) for local in range(n_local)]
-    for order in orders:
-        assert sorted(order) == list(range(count))
-    firsts = [order[0] for order in orders if order]
-    if count >= n_local:
-        assert len(set(firsts)) == n_local, "no two begin with the same kernel"
 
 
 def test_compiling_takes_kernels_only():
