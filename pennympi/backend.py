@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from .arrays.dtypes import DType
 from .arrays.span import Span
 from .compile.options import PLAIN, KernelOptions
@@ -158,9 +156,6 @@ class Backend(Protocol):
 
     def unregister(self, span: Span) -> None:
         """Undo ``register``."""
-
-    def bytes_sent(self) -> np.ndarray:
-        """Bytes put to each PE so far, (n_pes,) int64.  Raises Unsupported where they are not counted."""
 
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines for the environment report."""

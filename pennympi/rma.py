@@ -13,9 +13,9 @@ from .kernels.rma import by_rooms
 from .kernels.rma import on_stream as kernels
 from .memory.symmetric import SymmetricArrays, keep
 from .memory.workspace import make_workspace
-from .settings import setting
 
 MIN_BLOCK_BYTES = 16384  # that one block of a put moves, unless the put is smaller
+KERNEL_MAX_BYTES = 256 << 10  # of a put by a kernel of the library; larger ones go by NVSHMEM's host call
 COUNTERS = 1024  # put_signals of several blocks that may be in flight at the same time
 WARP_THREADS = 32  # of a launch that only waits or signals
 ROOMS, ROOM_BYTES = 32, 65536  # through which arrays go that NVSHMEM does not know
@@ -45,7 +45,6 @@ class OneSided:
 
     def __init__(self, backend: Backend, job: Job, arrays: SymmetricArrays):
         self._backend, self._job, self._arrays = backend, job, arrays
-        self._kernel_max_bytes: int = setting("PENNYMPI_PUT_KERNEL_MAX_BYTES")
         self._counters = backend.local_words([0] * COUNTERS)
         self._next = 0
         self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # by facts: puts seen before
@@ -70,7 +69,7 @@ class OneSided:
         if by_room:
             self._put_through_rooms(to, source, nbytes, pe, stream)
             return
-        if nbytes > self._kernel_max_bytes and self._backend.host_put(to, source, nbytes, pe, stream):
+        if nbytes > KERNEL_MAX_BYTES and self._backend.host_put(to, source, nbytes, pe, stream):
             return
         self._put.launch(self._blocks(nbytes), (to, source, nbytes, pe), stream)
 
@@ -84,7 +83,7 @@ class OneSided:
             self._by_rooms[1].launch(min(ROOMS, self._blocks(source.nbytes)), args, stream)
             return
         beyond = self._backend.delta(pe) is None
-        if (beyond or source.nbytes > self._kernel_max_bytes) and self._backend.host_get(
+        if (beyond or source.nbytes > KERNEL_MAX_BYTES) and self._backend.host_get(
             to.address, source.address, source.nbytes, pe, stream
         ):
             return
@@ -97,7 +96,7 @@ class OneSided:
         if nbytes and by_room:
             self._put_through_rooms(to, source, nbytes, pe, stream, word, value)
             return
-        if nbytes > self._kernel_max_bytes and self._backend.host_put(to, source, nbytes, pe, stream):
+        if nbytes > KERNEL_MAX_BYTES and self._backend.host_put(to, source, nbytes, pe, stream):
             self._backend.quiet(stream)
             nbytes = 0  # the kernel only signals: it knows whether an earlier wait has given up
         # NVSHMEM fuses a put with its signal only within one block.

@@ -185,8 +185,6 @@ SETTINGS = {
         Setting("PENNYMPI_NODE", "none", _word_or_none, "none, or a word of letters, digits, _ and -",
                 "Added to the host's name: PEs with different words share no memory, as if they were on different hosts."
                 " It is for trying several hosts on one; host backend only.", alike=False),
-        Setting("PENNYMPI_COUNT_BYTES", "0", _switch, "0 or 1",
-                "1 counts the bytes that a PE puts to each other PE, for team.bytes_sent(); host backend only."),
         Setting("PENNYMPI_FIRST_EPOCH", "0", _first_epoch, "a whole number from 0 to 2**45",
                 "The first epoch of all counters, which have 46 bits; tests set it near 2**31 and 2**32."),
         Setting("PENNYMPI_ALGORITHM", "none", _algorithms, "none, or such as allreduce:ring,all_gather:direct",
@@ -196,9 +194,6 @@ SETTINGS = {
                 " for this device, number of PEs and nodes, else the library's own. A file that is named must be for the"
                 " device, PEs and nodes of the team of all ranks, whose PE 0 reads it. Without a table, and for none, a"
                 " cost model decides."),
-        Setting("PENNYMPI_PUT_KERNEL_MAX_BYTES", "262144", _bytes, f"{_BYTES_FORM}; 0 for no kernel",
-                "The largest put on a stream that a kernel of the library carries out; larger ones use NVSHMEM's host"
-                " call."),
         Setting("PENNYMPI_EXIT_HOOKS", "1", _switch, "0 or 1",
                 "0 leaves sys.excepthook, threading.excepthook, sys.exit, os._exit and the end of the program as they are"
                 ", for programs that end a job by their own means when a PE raises or leaves early. Dead and stopped PEs"

@@ -308,16 +308,6 @@ class Team(Collectives):
         self._guard.check_open()
         return self._job.gather(data, "gather")
 
-    def bytes_sent(self) -> np.ndarray:
-        """Bytes that this PE has put to each PE since the team was made, (n_pes,) int64.  Not collective.
-
-        It counts the data of puts, signalled puts and packets, in symmetric arrays and in collectives, but not signals
-        or gets.  ``pennympi.topology.bytes_by_rail`` adds the counts of all PEs up by rail.
-        Raises Unsupported without PENNYMPI_COUNT_BYTES=1, and on the cuda backend.
-        """
-        self._guard.check_open()
-        return self._backend.bytes_sent()
-
     def topology(self) -> dict[str, Any]:
         """Nodes, devices, links, NICs, rails and rings, as ``python -m pennympi topology`` draws them.  Collective."""
         self._guard.check_open()

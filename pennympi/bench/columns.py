@@ -1,6 +1,5 @@
 """The table of a run: nccl-tests' columns, with the implementation's name and the 99th percentile."""
 
-from .rails import lines as by_rail
 from .result import Result, Row
 from .rivals import RIVALS
 from .sizes import show
@@ -52,7 +51,7 @@ def tail(result: Result) -> list[str]:
     if result.host_us:
         cost = ", ".join(f"{name} {us:.2f}" for name, us in result.host_us.items())
         lines.append(f"# Host time of a call at the smallest size, us: {cost}")
-    return lines + by_rail(result.rails, show(max((row.size_bytes for row in result.rows), default=0)))
+    return lines
 
 
 def comparison(result: Result) -> list[str]:

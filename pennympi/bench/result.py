@@ -57,7 +57,6 @@ class Result:
     host_us:  {implementation: host time of one asynchronous call at the smallest size}
     refused:  {implementation: why it was left out}
     floor:    as measured in this run, None if it was not asked for
-    rails:    the result of ``rails.bytes_on_rails`` for the largest size
     accuracy: the rows of ``accuracy.measure``
     """
 
@@ -67,7 +66,6 @@ class Result:
     host_us: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     floor: Floor | None = None
-    rails: dict[str, list[list[int]]] = field(default_factory=dict)
     accuracy: list[dict[str, Any]] = field(default_factory=list)
 
     def write(self, path: Path) -> None:

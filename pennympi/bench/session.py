@@ -12,7 +12,6 @@ from . import columns, sizes
 from .cases import Case
 from .implementation import Implementation
 from .progress import Progress
-from .rails import bytes_on_rails
 from .result import Result
 from .run import Options, Run
 from .timing import host_cost_us
@@ -51,9 +50,6 @@ class Session:
                 lines = [columns.line(out, own, width) for out, own in zip(*forms, strict=True) if out or own]
                 if speaks and lines:
                     tell("\n".join(lines))
-            result.rails = result.rails or bytes_on_rails(
-                team, runner, able, self.sizes[-1], self.case, self.options.root, op
-            )
             if not result.host_us and team.backend == "cuda":
                 result.host_us = self._host_costs(runner, able, op)
         progress.close()

@@ -1,7 +1,6 @@
 """Measure a collective of this library beside other libraries, with the options of nccl-tests."""
 
 import argparse
-import os
 import platform
 import sys
 import time
@@ -110,8 +109,6 @@ def run(args: argparse.Namespace) -> int:
     dtypes = [DTYPES[name] for name in args.datatype or (accuracy.DTYPES if accuracy_only else ["float32"])]
     ops = args.op if accuracy_only or CASES[args.case].reduces else [""]
     max_bytes = args.elements * 8 if accuracy_only else max(swept(args))
-    if args.topology:
-        os.environ.setdefault("PENNYMPI_COUNT_BYTES", "1")  # so that the host backend counts what each rail carries
     symmetric = args.symmetric or args.case == "put"
     with started(heap_bytes=setup.heap_bytes(max_bytes if symmetric else 0), topology=args.topology) as team:
         implementations, refused = setup.implementations(team, args, max_bytes)

@@ -18,7 +18,6 @@ WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: add
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
 CLOSE, LAST, PLUS = 13, 14, 15  # host backend: addresses of the loops that add a residual
 PATIENCE = 17  # host backend: polls of a signal before the PE sleeps between them
-SENT = 18  # host backend: address of the bytes put to each PE (n_pes,), 0: not counted
 MULTICAST = 19  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
 GAVE_UP = 20  # 0, or POISON (kernels/block.py) once a wait of this PE has given up
 ALIVE = 21  # address of (n_pes,) words about each PE's last sign of life (job/liveness.py); host backend: the words'

@@ -13,7 +13,7 @@ from ..arrays.dtypes import DType
 from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.options import PLAIN, KernelOptions
-from ..errors import INTERRUPTED, PennympiError, Record, Unsupported, recorded_failure
+from ..errors import INTERRUPTED, PennympiError, Record, recorded_failure
 from ..job.device_liveness import DeviceLiveness
 from ..job.job import Job, open_jobs
 from ..job.watch import Lookout
@@ -245,12 +245,6 @@ class CudaBackend:
     def unregister(self, span: Span) -> None:
         if self._world.segments.by_nvshmem:
             world.unregister(span.address)
-
-    def bytes_sent(self) -> np.ndarray:
-        raise Unsupported(
-            "kernels on a GPU do not count their bytes: run the same program on the host backend, with "
-            "PENNYMPI_COUNT_BYTES=1 and the nodes laid by PENNYMPI_TOPOLOGY; what is sent there is sent on a GPU"
-        )
 
     def describe(self) -> list[tuple[str, str]]:
         reached = sum(d is not None for d in self._reach)

@@ -15,7 +15,7 @@ from ..compile import context as ctx_words
 from ..compile.bind import parameters
 from ..compile.context import UNREACHABLE
 from ..compile.options import PLAIN, KernelOptions
-from ..errors import PennympiError, Record, Unsupported, recorded_failure
+from ..errors import PennympiError, Record, recorded_failure
 from ..job import liveness
 from ..job.job import open_jobs
 from ..memory.order import Order
@@ -73,8 +73,6 @@ class HostBackend:
         self.ctx[ctx_words.ALIVE], self.ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address
         self.ctx[ctx_words.ABORT] = liveness.watch_words_address
         self.ctx[ctx_words.DELTAS :] = self._heap.deltas
-        self._sent = np.zeros(self.comm.size, np.int64) if setting("PENNYMPI_COUNT_BYTES") else None
-        self.ctx[ctx_words.SENT] = 0 if self._sent is None else self._sent.ctypes.data
         self.ctx_address = self.ctx.ctypes.data
         self.order: Order = streams.Unordered()
         self.calls = threading.Lock()  # held by the thread that runs a kernel: ``ctx`` is one for all
@@ -187,13 +185,6 @@ class HostBackend:
 
     def unregister(self, span: Span) -> None:
         pass
-
-    def bytes_sent(self) -> np.ndarray:
-        if self._sent is None:
-            raise Unsupported(
-                "the bytes that a PE puts are not counted: set PENNYMPI_COUNT_BYTES=1 before pennympi.init()"
-            )
-        return self._sent.copy()
 
     def describe(self) -> list[tuple[str, str]]:
         beyond = f" of the node's {self._near} PEs, and MPI to the others" if self._channel else ", all to all"

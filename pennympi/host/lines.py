@@ -4,7 +4,7 @@ import numba
 
 from ..compile import context as ctx_words
 from .intrinsics import copy_bytes, load_word
-from .primitives import BODIES, OPTIONS, at, body, count_sent
+from .primitives import BODIES, OPTIONS, at, body
 
 
 @numba.njit(**OPTIONS)
@@ -22,8 +22,6 @@ def copy_line(dst, src, nbytes):
 def put_lines(ctx, dst, src, lines, pe):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:  # a peer may still read what garbage would overwrite
         return
-    if pe != load_word(ctx + 8 * ctx_words.ME):
-        count_sent(ctx, (lines.stop - lines.first) * lines.nbytes, pe)
     to, line = at(ctx, dst, pe), lines.first
     while line < lines.stop:
         plane = line // lines.rows

@@ -133,14 +133,6 @@ def at(ctx, address, pe):
 
 
 @numba.njit(**OPTIONS)
-def count_sent(ctx, nbytes, pe):
-    """Count bytes that this PE puts to PE pe, where PENNYMPI_COUNT_BYTES asks for it."""
-    sent = load_word(ctx + 8 * ctx_words.SENT)
-    if sent != 0:
-        store_word(sent + 8 * pe, load_word(sent + 8 * pe) + nbytes)
-
-
-@numba.njit(**OPTIONS)
 def remote(ctx, pe):
     """Whether no pointer reaches PE pe."""
     return load_word(ctx + 8 * (ctx_words.DELTAS + pe)) == UNREACHABLE
@@ -155,7 +147,6 @@ def send_message(ctx, dst, src, nbytes, signal, value, pe):
 @body
 def put(ctx, dst, src, nbytes, pe):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:  # a peer may still read what garbage would overwrite
-        count_sent(ctx, nbytes, pe)
         if remote(ctx, pe):
             send_message(ctx, dst, src, nbytes, 0, 0, pe)
         else:
@@ -188,7 +179,6 @@ def send(ctx, signal, value, pe):
 @body
 def put_signal(ctx, dst, src, nbytes, signal, value, pe):
     if remote(ctx, pe) and load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:
-        count_sent(ctx, nbytes, pe)
         send_message(ctx, dst, src, nbytes, signal, value, pe)
     else:
         put(ctx, dst, src, nbytes, pe)

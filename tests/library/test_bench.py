@@ -11,7 +11,6 @@ from pennympi.bench.ours import Ours
 from pennympi.bench.run import Options, Run
 from pennympi.bench.timing import Effort
 from pennympi.command import bench
-from pennympi.command.ended import Ended
 from pennympi.files import FileError
 from pennympi.kernels.algorithm import Limits, Place
 from pennympi.kernels.allreduce import TABLE
@@ -208,22 +207,3 @@ def test_a_result_that_cannot_be_read(tmp_path):
         path.write_text(text)
         with pytest.raises(FileError, match=f"{path} is not a result of this version"):
             result.read(path)
-
-
-@pytest.mark.mpi(min_size=4)
-def test_bytes_of_each_rail(team, monkeypatch, capsys, tmp_path):
-    """On laid nodes: multi_ring loads both rails of both nodes, ring one on the way out and the other on the way in."""
-    if team.n_pes != 4 or team.backend != "host":
-        pytest.skip("one size of team will do, on the backend that counts")
-    monkeypatch.setenv("PENNYMPI_COUNT_BYTES", "1")  # the command sets it, for as long as its process lives
-    words = ("--topology", "two-nodes-of-two", "--algorithm", "ring,multi_ring", "--sizes", "1K,8K", "--place", "out")
-    status, args = ended("allreduce", *words, "--output", str(tmp_path / "result.json"))
-    assert status == 0
-    if team.me == 0:
-        sent = 2 * (team.n_pes - 1) * 8192 // team.n_pes  # by each PE
-        rails = result.read(tmp_path / "result.json").rails
-        assert rails == {"ring": [[0, 2 * sent], [2 * sent, 0]], "multi_ring": [[sent, sent]] * 2}
-        said = capsys.readouterr().out
-        assert "in one call of 8 KiB" in said and f"{2 * sent}/0" in said
-    with pytest.raises(Ended, match="6 PEs in all, and this team has 4"):
-        ended("allreduce", "--topology", "two-nodes-of-three")

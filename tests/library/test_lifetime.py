@@ -45,7 +45,7 @@ def test_nothing_of_a_team_works_after_its_end_and_its_arrays_can_be_read(team):
         lambda: ended.empty(3), lambda: ended.full(3, 3), lambda: ended.zeros(3), lambda: ended.array([1]),
         lambda: ended.signals(1), lambda: ended.free(x), lambda: ended.peer(x, 0), lambda: ended.register(x),
         lambda: ended.unregister(x), ended.stream, ended.synchronize, ended.topology, ended.describe,
-        ended.bytes_sent, lambda: ended.explain(8),
+        lambda: ended.explain(8),
     ):  # fmt: skip
         with pytest.raises(pennympi.NotInitialized, match="is finalized: make a new one with pennympi.init"):
             call()

@@ -1,4 +1,4 @@
-"""Algorithms over several nodes, laid over the PEs of this machine: exact, the same bits, and what each rail carries."""
+"""Algorithms over several nodes, laid over the PEs of this machine: exact, and the same bits."""
 
 import hashlib
 
@@ -11,9 +11,6 @@ from reductions import OPS, expected, own
 import pennympi
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels.allreduce import TABLE
-from pennympi.selection.cost import values_of
-from pennympi.selection.formulas import FORMULAS
-from pennympi.topology import bytes_by_rail
 
 pytestmark = pytest.mark.mpi(min_size=2)
 
@@ -34,7 +31,7 @@ SIZES = (1, 17, 1023, 40_007)
 
 @pytest.fixture(scope="module", params=range(2))
 def nodes(request, team, tmp_path_factory):
-    """A team whose PEs lie on several nodes; it counts bytes, and its epochs pass 2**32."""
+    """A team whose PEs lie on several nodes; its epochs pass 2**32."""
     laid = LAID.get(team.n_pes, [])
     if request.param >= len(laid):
         pytest.skip("no more topologies for so many PEs")
@@ -44,7 +41,6 @@ def nodes(request, team, tmp_path_factory):
         file.write_text(name)
         name = str(file)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PENNYMPI_COUNT_BYTES", "1")
         patch.setenv("PENNYMPI_FIRST_EPOCH", str(2**32 - 20))
         made = pennympi.init(team.comm, topology=name)
     yield made
@@ -102,52 +98,6 @@ def test_back_to_back(nodes):
     calls.check()
 
 
-def rails_of(team, algorithm, count):
-    """((n_nodes, n_rails) bytes out, the same in) of one AllReduce of float32."""
-    x = team.full(count, 1, "float32")
-    before = team.bytes_sent()
-    team.allreduce(x, algorithm=algorithm)
-    sent = np.array(team.gather(team.bytes_sent() - before))
-    team.free(x)
-    assert sent.sum() == 2 * (team.n_pes - 1) * count * 4  # no algorithm that moves no more than it must sends more
-    return bytes_by_rail(team.place, sent)
-
-
-@pytest.mark.parametrize("algorithm", ["multi_ring", "hierarchical"])
-def test_every_rail_carries_as_much(nodes, algorithm):
-    if nodes.backend != "host":
-        pytest.skip("bytes are counted on the host backend")
-    able(nodes, algorithm)
-    n, n_nodes, n_rails = nodes.n_pes, len(nodes.place.nodes), len(set(nodes.place.rails))
-    for count in (n * n_rails * 16, 5 * n * n * 32):
-        out, into = rails_of(nodes, algorithm, count)
-        per_rail = {
-            "multi_ring": 2 * (n - 1) * count * 4 // (n * n_rails),
-            "hierarchical": 2 * (n_nodes - 1) * count * 4 // (n_nodes * n_rails),
-        }[algorithm]
-        assert (out == per_rail).all() and (into == per_rail).all(), (count, out, into)
-
-
-def test_one_ring_goes_through_one_pair_of_rails(nodes):
-    """What multi_ring is for: a plain ring leaves every node by its last PE's NIC and enters it by the first's."""
-    if nodes.backend != "host":
-        pytest.skip("bytes are counted on the host backend")
-    n, place = nodes.n_pes, nodes.place
-    if any(pes != tuple(range(pes[0], pes[-1] + 1)) for pes in place.nodes):
-        pytest.skip("the ring meets a node more than once")
-    count = n * 64
-    out, into = rails_of(nodes, "ring", count)
-    for node, pes in enumerate(place.nodes):
-        assert out[node, place.rails[pes[-1]]] == into[node, place.rails[pes[0]]] == 2 * (n - 1) * count * 4 // n
-    assert np.count_nonzero(out) == np.count_nonzero(into) == len(place.nodes)
-
-
-def test_nothing_is_counted_unless_asked(team):
-    why = "PENNYMPI_COUNT_BYTES=1 before" if team.backend == "host" else "on the host backend"
-    with pytest.raises(pennympi.Unsupported, match=why):
-        team.bytes_sent()
-
-
 def refused(team, match, **named):
     """init raises one error, with the same text on every PE, and the PEs stay together."""
     with pytest.raises(pennympi.TopologyError, match=match) as caught:
@@ -172,23 +122,3 @@ def test_errors_are_every_pes(team, monkeypatch):
         assert plain.place.node_of == team.place.node_of
     with pytest.raises(pennympi.Unsupported, match="hierarchical can't run here: "):
         team.allreduce(team.zeros(3, "float32"), algorithm="hierarchical")
-
-
-# The model's steps of simple_ring wait for one another; of trees and of folded doublings it counts the usual case.
-NIC_IS_A_GUESS = {"simple_ring": range(99), "tree": (4,), "halving_doubling": (3,), "recursive_doubling": (3,)}
-
-
-@pytest.mark.parametrize("algorithm", [name for name in FORMULAS if name in TABLE])
-def test_the_model_counts_the_bytes_of_the_busiest_nic(nodes, algorithm):
-    if nodes.backend != "host":
-        pytest.skip("bytes are counted on the host backend")
-    able(nodes, algorithm)
-    if nodes.n_pes in NIC_IS_A_GUESS.get(algorithm, ()) or len({len(pes) for pes in nodes.place.nodes}) > 1:
-        pytest.skip("the formula is a guess here")
-    nbytes = nodes.n_pes * len(set(nodes.place.rails)) * 256
-    x = nodes.full(nbytes // 4, 1, "float32")
-    before = nodes.bytes_sent()
-    nodes.allreduce(x, algorithm=algorithm)
-    out, _ = bytes_by_rail(nodes.place, np.array(nodes.gather(nodes.bytes_sent() - before)))
-    nodes.free(x)
-    assert out.max() == FORMULAS[algorithm].counts(values_of(nodes.place, 4, 4, nbytes))["nic"]

@@ -5,7 +5,6 @@ import sys
 from collections import Counter
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from launch import ROOT, launch
 from mpi4py import MPI
@@ -16,7 +15,7 @@ from pennympi.__main__ import main
 from pennympi.kernels.algorithm import Place
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.rings import n_rings, no_rings, rings
-from pennympi.topology import bytes_by_rail, lay
+from pennympi.topology import lay
 from pennympi.topology.distance import PciLocation, distance, location_of_bus_id
 from pennympi.topology.draw import draw
 from pennympi.topology.facts import facts
@@ -152,13 +151,6 @@ def test_refusals():
     assert "on one node, where it would be two_shot" in refuse(one, "float32", "sum")
     assert "every node has one PE" in refuse(nodes_of(4, 1), "float32", "sum")
     assert not refuse(nodes_of(2, 2), "float32", "sum") and not refuse(Place((1, 0, 0, 1)), "float32", "sum")
-
-
-def test_bytes_by_rail():
-    sent = np.arange(16).reshape(4, 4)
-    out, into = bytes_by_rail(nodes_of(2, 2, (1, 0)), sent)
-    assert out.tolist() == [[6 + 7, 2 + 3], [12 + 13, 8 + 9]]  # by the sender's rail: PE 1 is on rail 0, PE 0 on 1
-    assert into.tolist() == [[9 + 13, 8 + 12], [3 + 7, 2 + 6]]
 
 
 def device_at(root, *path, numa=0):
