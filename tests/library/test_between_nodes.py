@@ -15,7 +15,7 @@ HELD = [
 
 @pytest.mark.parametrize("n_pes", [2, 4])
 def test_between_two_nodes(n_pes):
-    ended = launch(n_pes, "tests/support/programs/two_nodes.py", limit_s=120, env={"PENNYMPI_TIMEOUT_S": "5"})
+    ended = launch(n_pes, "tests/support/programs/two_nodes.py", limit_s=120, env={"PENNYMPI_TIMEOUT_S": "3"})
     assert ended.rc == 0, ended.output
     assert [line[6:] for line in ended.output.splitlines() if line.startswith("held: ")] == HELD
     assert not ended.left_in_shm and not ended.left_alive

@@ -17,12 +17,9 @@ def free_in_another_order(team, odd):
 
 KINDS = {
     "a gather more": lambda team, odd: odd and team.gather(1),
-    "a gather less": lambda team, odd: odd or team.gather(1),
     "an empty more": lambda team, odd: odd and team.empty(3, "float32"),
-    "a plan more": lambda team, odd: odd and team.plan_allreduce(team.array([1.0])),
     "free in another order": free_in_another_order,
     "gather against empty": lambda team, odd: team.gather(1) if odd else team.empty(3, "float32"),
-    "no difference": lambda team, odd: team.gather(odd),
 }
 
 with pennympi.init() as team:

@@ -7,8 +7,8 @@ import pennympi
 
 team = pennympi.init()
 x = team.zeros(100, "float32")
-for _ in range(3):
-    team.allreduce(x)
+for algorithm in ("auto", "auto", "ring"):
+    team.allreduce(x, algorithm=algorithm)
 team.synchronize()
 if team.me == 0:
     time.sleep(float(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -12,10 +12,6 @@ import pennympi
 def calls(team, odd, x, out):
     """{what differs: the call of this PE}."""
 
-    def plan(chosen):
-        both = [team.plan_allreduce(x, out, algorithm="ring") for _ in range(2)]
-        both[chosen]()
-
     def plan_or_eager():
         plan = team.plan_allreduce(x, out, algorithm="ring")
         plan() if odd else team.allreduce(x, out, algorithm="ring")
@@ -31,16 +27,12 @@ def calls(team, odd, x, out):
 
     return {
         "count": lambda: team.allreduce(x[:-8] if odd else x, algorithm="ring"),
-        "dtype": lambda: team.broadcast(x.view(np.int32) if odd else x, algorithm="ring"),
-        "op": lambda: team.allreduce(x, op="max" if odd else "sum", algorithm="ring"),
         "order": ordered,
-        "plans": lambda: plan(odd),
         "plan and eager": plan_or_eager,
         "exchange": lambda: team.exchange(out[: 10 + odd], x[: 10 + odd], team.n_pes - 1 - team.me),
         "set-up": lambda: team.reduce(x, algorithm="direct") if odd else team.allreduce(x, algorithm="ring"),
         "counts": lambda: team.all_gatherv(x[: counts[team.me]], out, counts),
         "another count": lambda: team.all_to_allv(x, out, sent, received),
-        "another count on the device": lambda: team.all_gatherv(x, out, np.array(counts)),
         "no room": lambda: team.all_to_allv(x, out[:9] if odd else out, np.array(sent), np.array(sent)),
         "algorithm": lambda: team.allreduce(x, algorithm="one_shot" if odd else "ring"),
     }
@@ -51,7 +43,6 @@ with pennympi.init() as team:
     call = calls(team, team.me == team.n_pes - 1, x, out)[sys.argv[1]]
     for algorithm in ("ring", "one_shot"):  # nothing is compiled or set up later
         team.allreduce(x, algorithm=algorithm)
-    team.broadcast(x, algorithm="ring")
     team.reduce_scatter(x, out[: 240 // team.n_pes], algorithm="ring")
     team.all_gatherv(x[:2], out, [2] * team.n_pes)
     os.write(1, f"fault {time.time()}\n".encode())

@@ -1,6 +1,6 @@
-"""python skewed.py HOW: PE 1 is not there when the others want to meet it, for twice the deadline.
+"""python skewed.py HOW: PE 1 is not there when the others want to meet it, for twice the deadline or most of it.
 
-HOW: "busy" (it makes calls on a team of its own), "asleep" (it makes none), or "here" (it is there).
+HOW: "busy" (it makes calls on a team of its own), "asleep" (it makes none), or "late" (for less than the deadline).
 """
 
 import os
@@ -17,8 +17,8 @@ world, how = MPI.COMM_WORLD, sys.argv[1]
 
 
 def away(part):
-    """Two deadlines long, a call every tenth of one."""
-    end = time.monotonic() + 2 * TIMEOUT_S
+    """Two deadlines long, or most of one, a call every tenth."""
+    end = time.monotonic() + (0.7 if how == "late" else 2) * TIMEOUT_S
     while time.monotonic() < end:
         time.sleep(TIMEOUT_S / 10)
         if how == "busy":
@@ -31,7 +31,7 @@ with pennympi.init(world) as team, pennympi.init(MPI.COMM_SELF) as part:
         part.barrier()
         team.allreduce(x, algorithm="ring")  # compiled, and all are here
         x[:] = 1
-        if team.me == 1 and how != "here":
+        if team.me == 1:
             os.write(1, f"fault {time.time()}\n".encode())
             away(part)
         if name == "ring":

@@ -2,7 +2,7 @@
 
 WHERE: collective, empty, init, between (init, with no other team open), gather, mpi (calls of MPI), computing, after (the
 last call), or waiting (in a kernel, for PE RANK, which sleeps).  FAULT: the name of a signal, or _exit0, _exit3, exit0,
-exit3, raise.
+exit3, raise, thread (which raises), none.
 """
 
 import os
@@ -26,7 +26,8 @@ def strike():
     os.write(1, f"fault {time.time()}\n".encode())
     if fault.startswith("_exit"):
         os._exit(int(fault[5:]))
-    os.kill(os.getpid(), getattr(signal, fault))
+    if fault != "none":
+        os.kill(os.getpid(), getattr(signal, fault))
 
 
 def leave():
@@ -35,6 +36,9 @@ def leave():
     os.write(1, f"fault {time.time()}\n".encode())
     if fault == "raise":
         raise ValueError("broken on purpose")
+    if fault == "thread":
+        threading.Thread(target=lambda: 1 / 0).start()
+        time.sleep(60)
     sys.exit(int(fault[4:]))
 
 
@@ -77,7 +81,7 @@ team.gather(0)
 if where == "between":
     team.finalize()
 if team.me == rank:
-    if fault.startswith(("exit", "raise")):
+    if fault.startswith(("exit", "raise", "thread")):
         leave()
     threading.Thread(target=strike, daemon=True).start()
     while where == "waiting" and fault != "SIGINT":
