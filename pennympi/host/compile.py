@@ -206,11 +206,11 @@ def _loop(step: str, dtype: DType, op: str) -> Loaded:
     return c_function(f"{step}_{dtype.name}_{op}", LOOP_SIGNATURE, lambda: loop(step, dtype, op))
 
 
-def c_function(name: str, signature: Any, plain: Callable[[], Callable[..., Any]]) -> Loaded:
+def c_function(name: str, signature: Any, plain: Callable[[], Callable[..., Any]], **options: Any) -> Loaded:
     """A function with C's calling convention, compiled or found on disk.  plain: makes the function of Python"""
 
     def make() -> bytes:
-        compiled: Any = numba.cfunc(signature)(plain())
+        compiled: Any = numba.cfunc(signature, **options)(plain())
         return packed(compiled._library, compiled.native_name)
 
     return load(made_once(name, (*facts(), name), make))
