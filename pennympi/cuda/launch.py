@@ -7,7 +7,6 @@ import ctypes
 import re
 import struct
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 from cuda.bindings import driver
@@ -16,6 +15,7 @@ from ..backend import Run
 from ..compile.bind import parameters
 from ..compile.options import KernelOptions
 from ..errors import PennympiError
+from ..once import once
 from ..wall_time import timed
 
 
@@ -146,7 +146,7 @@ class CudaKernel:
         return run_with_more if more_words else run
 
 
-@cache
+@once
 def load(code: bytes, on_load: Callable[[int], None] | None) -> int:
     """The function of a cubin, loaded once a process, since CUDA loads only when all work in flight has finished.
 

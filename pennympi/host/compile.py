@@ -27,6 +27,7 @@ from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, STEPS, TO_ELEMENTS
 from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
 from ..compile.cache import made_once
 from ..compile.options import KernelOptions
+from ..once import once
 from ..wall_time import timed
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
@@ -131,7 +132,7 @@ def compiled(kernel: Callable[..., Any], options: KernelOptions) -> Callable[...
     return compile_kernel(kernel, unique, elements, "i" + kinds)
 
 
-@cache
+@once
 def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, kinds: str) -> Callable[..., None]:
     """A callable (blocks, ctx, ...) that runs the kernel block after block.
 
@@ -201,7 +202,7 @@ def loop_address(step: str, dtype: DType, op: str) -> int:
     return _loop(step, dtype, op).address
 
 
-@cache
+@once
 def _loop(step: str, dtype: DType, op: str) -> Loaded:
     return c_function(f"{step}_{dtype.name}_{op}", LOOP_SIGNATURE, lambda: loop(step, dtype, op))
 

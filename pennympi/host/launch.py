@@ -4,13 +4,13 @@ import threading
 import zlib
 from array import array
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 from ..arrays.dtypes import DType
 from ..backend import Run
 from ..compile import context as ctx_words
 from ..errors import TwoThreads
+from ..once import once
 from .compile import loop_words
 
 GAVE_UP = ctx_words.GAVE_UP
@@ -121,7 +121,7 @@ def _two_threads() -> TwoThreads:
     )
 
 
-@cache
+@once
 def _grid_of(compiled: Callable[..., None]) -> Any:
     """The lock of a machine code that all teams share: the number of its running block is one variable."""
     return threading.Lock()

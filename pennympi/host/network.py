@@ -6,7 +6,6 @@ One thread of the process receives while the program computes.  It calls MPI, so
 import ctypes
 import threading
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numba import types
 from ..job.beats import threads_may_call_mpi
 from ..job.exits import before_mpi_ends
 from ..job.job import Job
+from ..once import once
 from . import receive, remote
 from .compile import Loaded, c_function
 
@@ -32,7 +32,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., None], Any]] = {
 }
 
 
-@cache
+@once
 def _compiled(name: str) -> Loaded:
     plain, signature = FUNCTIONS[name]
     return c_function(f"network_{name}", signature, lambda: plain, **remote.OPTIONS)
@@ -43,7 +43,7 @@ def address_of(name: str) -> int:
     return _compiled(name).address
 
 
-@cache
+@once
 def callable_of(name: str) -> Callable[..., None]:
     """The same for Python, which lets other threads run meanwhile."""
     arguments = (ctypes.c_int64,) * len(FUNCTIONS[name][1].args)
@@ -83,7 +83,7 @@ class _Process:
             channel.close()
 
 
-_process = cache(_Process)
+_process = once(_Process)
 
 
 class Channel:

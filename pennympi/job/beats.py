@@ -16,6 +16,7 @@ from itertools import count
 import numpy as np
 from mpi4py import MPI
 
+from ..once import once
 from .control import Control
 
 BEAT_S = 0.5
@@ -88,7 +89,7 @@ def threads_may_call_mpi() -> bool:
     return may
 
 
-@cache
+@once
 def _thread() -> threading.Thread:
     thread = threading.Thread(target=_run, name="pennympi beats", daemon=True)
     thread.start()

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from mpi4py import MPI  # imported first: our hook at exit must run before MPI's, which waits for every rank
 
+from ..once import once
 from ..settings import SettingError, setting
 from . import beats, ending
 from .control import DONE, LEAVING
@@ -30,10 +31,9 @@ before_mpi_ends: list[Callable[[], None]] = []  # of what calls MPI from a threa
 _status = 0  # of the last call of sys.exit
 
 
+@once
 def install() -> None:
-    """Install the hooks and start the watch, once in a process; before the process makes its first Job."""
-    if ending.in_process == os.getpid():
-        return
+    """Install the hooks and start the watch, before the process makes its first Job."""
     ending.prepare()
     watch = Watch(_pipe_of_signals())
 
