@@ -8,7 +8,7 @@ OPENMPI := $(shell sed '/^\#/d' tools/openmpi.env)
 IN_VENV = env $(OPENMPI) PATH="$(CURDIR)/.venv/bin:$$PATH"
 TESTS = tools/run_tests.py
 # A grid that converges in seconds, and whose exact field is known.
-DEMO = --nx 512 --ny 512 --method chebyshev --bc periodic --dtype float64 --niter 10000 --nccheck 20 --verify analytic
+DEMO = --nx 256 --ny 256 --bc periodic --dtype float64 --niter 100000 --nccheck 2000 --variant blocked --verify analytic
 
 .PHONY: help dev demo test test-rest test-all test-gpu lint docs bench clean
 .NOTPARALLEL:

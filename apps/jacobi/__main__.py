@@ -2,32 +2,23 @@
 
     mpirun -np 4 python -m apps.jacobi
     mpirun -np 16 python -m apps.jacobi --nx 512 --ny 512 --niter 200 --verify
-    mpirun -np 4 python -m apps.jacobi --method chebyshev --dtype float64 --niter 9999 --output field.h5 --plot a.png
-    mpirun -np 4 python -m apps.jacobi --checkpoint run.h5 --restart
-    mpirun -np 4 python -m apps.jacobi --backend cuda --nx 16384 --ny 16384 --nccheck 100
-    python -m apps.jacobi --dry-run 16 --nx 65536 --ny 65536
+    mpirun -np 4 python -m apps.jacobi --nx 128 --ny 128 --bc periodic --niter 100000 --output field.h5 --plot field.png
+    mpirun -np 4 python -m apps.jacobi --niter 1000000 --checkpoint run.h5 --restart
+    mpirun -np 4 python -m apps.jacobi --backend cuda --nx 16384 --ny 16384 --nccheck 100 --variant blocked
 
 The same from an installed package: mpirun -np 4 python -m pennympi.apps.jacobi
 """
 
 import sys
 
-from .timing.wall import Wall
-
 
 def main(argv: list[str] | None = None) -> int:
     """Run with these arguments (default: the command line's)."""
-    wall = Wall()
-    from mpi4py import MPI  # which starts MPI: imported here, because --timings times the imports
+    from mpi4py import MPI  # which starts MPI
 
-    wall.lap("import of mpi4py, start of MPI")
-    import pennympi
+    from .run import program
 
-    from .cli.program import program
-
-    wall.library = pennympi.timings
-    wall.lap("import of pennympi and the solver")
-    return program(MPI.COMM_WORLD, wall, argv)
+    return program(MPI.COMM_WORLD, argv)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from ..program.nvtx import ranges
 from ..program.outcome import Outcome
 from .grid.problem import Problem
 from .grid.slab import Slab
 from .sweep.schedule import kinds_of_steps, next_step
-from .variants import DEFAULT, TABLE, row_of
+from .variants import DEFAULT, TABLE
 
 
 class Solver:
@@ -22,7 +23,7 @@ class Solver:
     def __init__(self, team: Any, problem: Problem, variant: str = DEFAULT, **settings: Any):
         if variant not in TABLE:
             raise ValueError(f"there is no variant {variant!r}: choose one of {', '.join(TABLE)}")
-        row = row_of(problem, variant)
+        row = TABLE[variant]
         reason = row.refuse(team, problem)
         if reason:
             raise ValueError(f"the variant {variant} cannot run here: {reason}")
@@ -30,7 +31,7 @@ class Solver:
         strange = ", ".join(set(settings) - set(row.takes))
         if strange:
             raise ValueError(f"the variant {row.name} has no setting {strange}")
-        self.team, self.problem, self.variant = team, problem, row
+        self.team, self.problem, self._named = team, problem, ranges(team)
         self.steps = row.make(team, problem, **settings)
 
     @property
@@ -42,7 +43,7 @@ class Solver:
         """Rows start..stop of this PE's slab (0-based) in the present field, as NumPy (stop - start, nx)."""
         return self.steps.fields.rows(start, stop)
 
-    def reset(self, initial: np.ndarray | None = None) -> None:
+    def reset(self, initial: Any = None) -> None:
         """Start from a global field (ny, nx) whose rows form a ring, or from zeros and the boundary.  Collective."""
         self.steps.fields.reset(initial)
 
@@ -55,35 +56,40 @@ class Solver:
     ) -> Outcome:
         """Sweep from ``outcome`` (None: the start) to iteration ``stop`` (None: niter) or convergence.  Collective.
 
-        show:    compute the norms that are printed, too (``outcome.checked``)
+        show:    compute the norms that are printed, too (``norms_due.checked``)
         on_norm: called with (iteration, norm) of every norm
         The norms of a step are read while later steps run.  If one of them ends the solve, the variant rolls back.
         Returns ``outcome``, updated.  Raises PeerTimeout.
         """
         outcome, stop = outcome or Outcome(), self.problem.niter if stop is None else stop
+        with self._named("Jacobi solve"):
+            self._sweep(show, on_norm, outcome, stop)
+            self.steps.finish()
+        return outcome
+
+    def _sweep(self, show: bool, on_norm: Callable[[int, float], None] | None, outcome: Outcome, stop: int) -> None:
         steps, done, number = self.steps, outcome.iterations, 0
-        steps.begin(done)
         pending: list[tuple[int, int, list[int]]] = []  # of each step: (number, first iteration, checked iterations)
         while done < stop or pending:
             if done < stop:
                 due = next_step(self.problem, done, stop, show, steps.max_sweeps, steps.fit)
-                steps.step(due)
+                with self._named("sweeps and exchange"):
+                    steps.step(due)
                 number += 1
                 if any(due):
                     pending.append((number, done, [done + k for k, wanted in enumerate(due) if wanted]))
                 done += len(due)
             while pending and (done == stop or number - pending[0][0] >= steps.pipeline_depth):
                 of, first, iterations = pending.pop(0)
-                for iteration, norm in zip(iterations, steps.norms(), strict=True):
+                with self._named("wait for norms"):
+                    norms = steps.norms()
+                for iteration, norm in zip(iterations, norms, strict=True):
                     if on_norm:
                         on_norm(iteration, norm)
                     if outcome.add(iteration, norm, self.problem.tol):
                         steps.rollback(iteration - first + 1, number - of)
-                        steps.finish()
-                        return outcome
+                        return
         outcome.iterations = stop
-        steps.finish()
-        return outcome
 
     def warm_up(self, show: bool = False) -> None:
         """Do every kind of step of ``run`` once, so that all kernels are compiled and loaded.  Collective.
@@ -94,14 +100,6 @@ class Solver:
             self.steps.rehearse(due)
         self.steps.finish()
         self.team.comm.Barrier()
-
-    def exchange(self) -> None:
-        """Enqueue one halo exchange of the present field, for timing it; the field stays as it is."""
-        self.steps.exchange()
-
-    def synchronize(self) -> None:
-        """Wait for everything that was enqueued.  Raises PeerTimeout."""
-        self.steps.synchronize()
 
     def free(self) -> None:
         """Free the fields.  Collective."""

@@ -1,1 +1,1 @@
-"""What the programs of all applications need: options, messages, exit statuses, whole files, signals, device arrays."""
+"""What the programs of all applications need: options, exit statuses, whole files, device arrays, NCCL."""

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .outcome import BAD_ARGUMENTS
-from .printing import complain
 
 
 def fail(comm: Any, message: str) -> NoReturn:
     """Print one line on PE 0 and exit with status 2.  All ranks must call it."""
     if comm.rank == 0:
-        complain(message)
+        print(f"error: {message}", file=sys.stderr, flush=True)
     sys.exit(BAD_ARGUMENTS)
 
 
@@ -56,8 +55,3 @@ def not_negative(text: str) -> float:
     if not (value >= 0 and math.isfinite(value)):
         raise argparse.ArgumentTypeError(f"{text} is not a number >= 0")
     return value
-
-
-def whole_numbers(text: str) -> list[int]:
-    """The type of integers >= 1, separated by commas: each once, in increasing order."""
-    return sorted({at_least(1)(part) for part in text.split(",")})

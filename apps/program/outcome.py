@@ -3,15 +3,13 @@
 import math
 from dataclasses import dataclass, field
 
-# Exit statuses.  A solve without convergence ends with 0, as in NVIDIA's samples, unless --must-converge is given.
-DONE, FAILED, BAD_ARGUMENTS, DIVERGED, NOT_CONVERGED, INTERRUPTED = range(6)
+# Exit statuses.  A solve without convergence ends with 0, as in NVIDIA's samples.
+DONE, FAILED, BAD_ARGUMENTS, DIVERGED = range(4)
 STATUSES = {
     DONE: "converged, or all iterations done",
-    FAILED: "verification failed, or a result could not be written or printed",
+    FAILED: "verification failed, or a result could not be written",
     BAD_ARGUMENTS: "bad arguments",
     DIVERGED: "diverged (NaN, infinity, or far too large)",
-    NOT_CONVERGED: "all iterations done without convergence, under --must-converge",
-    INTERRUPTED: "interrupted by SIGTERM, a checkpoint is written",
 }
 
 
@@ -20,7 +18,7 @@ class Outcome:
     """How far a solve has come, and how it ended.
 
     iterations: done, including those before a restart
-    reason:     "iterations" (no other reason so far), "converged", "diverged" or "interrupted"
+    reason:     "iterations" (no other reason so far), "converged" or "diverged"
     history:    (iteration, norm) of every iteration whose norm was computed
     """
 
@@ -37,8 +35,6 @@ class Outcome:
         self.iterations = iteration + 1
         return True
 
-    def status(self, must_converge: bool) -> int:
+    def status(self) -> int:
         """The exit status of the program."""
-        if self.reason == "iterations":
-            return NOT_CONVERGED if must_converge else DONE
-        return {"converged": DONE, "diverged": DIVERGED, "interrupted": INTERRUPTED}[self.reason]
+        return DIVERGED if self.reason == "diverged" else DONE

@@ -2,25 +2,16 @@
 
 import os
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-TRIED_BYTES = 4096
 WRITE_ERRORS = (OSError, RuntimeError)  # h5py raises RuntimeError if it meets a full disk when it closes a file
 
 
 def part_name(path: Path) -> Path:
     """The name under which ``path`` is written first: in the same folder, so that the rename is atomic."""
     return path.with_name(f".{path.name}.part")
-
-
-def into_place(part: Path, path: Path) -> None:
-    """Rename ``part`` to ``path``: after a crash at any moment there is the old file or the complete new one."""
-    _to_disk(part)
-    os.replace(part, path)
-    _to_disk(path.parent)  # the folder's entry
 
 
 def _to_disk(path: Path) -> None:
@@ -31,17 +22,17 @@ def _to_disk(path: Path) -> None:
         os.close(handle)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file completely, or not at all.  Raises OSError."""
-    write_whole(path, lambda part: part.write_text(text))
-
-
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Let ``write`` make the file that it is given, then rename that to ``path``.  Raises OSError or as ``write``."""
+    """Let ``write`` make the file that it is given, then rename that to ``path``.  Raises OSError or as ``write``.
+
+    After a crash at any moment there is the old file or the complete new one.
+    """
     part = part_name(path)
     try:
         write(part)
-        into_place(part, path)
+        _to_disk(part)
+        os.replace(part, path)
+        _to_disk(path.parent)  # the folder's entry
     except BaseException:
         part.unlink(missing_ok=True)
         raise
@@ -53,7 +44,7 @@ def in_words(error: Exception) -> str:
     return " ".join((reason[1] if reason else getattr(error, "strerror", None) or str(error)).split()).lower()
 
 
-def why_unwritable(path: Path, needed_bytes: int = 0) -> str:
+def why_unwritable(path: Path) -> str:
     """Why a file cannot be written there, or "".  It tries, because permissions alone do not tell."""
     try:
         if path.is_dir():
@@ -62,10 +53,9 @@ def why_unwritable(path: Path, needed_bytes: int = 0) -> str:
             return "it is not a regular file, and would be replaced by one"
         part = part_name(path)
         try:
-            part.write_bytes(bytes(TRIED_BYTES))
+            part.touch()
         finally:
             part.unlink(missing_ok=True)
-        free = shutil.disk_usage(path.parent).free
     except OSError as error:
         return in_words(error)
-    return f"it takes {needed_bytes} bytes, and {free} are free there" if free < needed_bytes else ""
+    return ""

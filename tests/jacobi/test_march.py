@@ -1,5 +1,5 @@
-"""T sweeps a pass: ``march`` of a GPU's warp, executed in NumPy, and of a CPU, against plain sweeps; and the kernels that
-exchange halos, on grids of blocks of several PEs."""
+"""T sweeps a pass: ``march`` of a GPU's warp, executed in NumPy, and of a CPU, against plain sweeps; and the kernel that
+exchanges halos, on grids of blocks of several PEs."""
 
 import threading
 
@@ -13,8 +13,7 @@ from apps.jacobi.norm.exact_sum import BAD_WORD, COPIES, FRACTION_BITS, WORDS, W
 from apps.jacobi.norm.norm import total_of
 from apps.jacobi.sweep import kernels, march_host
 from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
-from apps.jacobi.sweep.persistent_kernel import persistent_sweeps
-from apps.jacobi.sweep.records import FieldPair, Loop, Neighbours, Pass, Pieces, Rows, Tiles
+from apps.jacobi.sweep.records import FieldPair, Neighbours, Pass, Pieces, Rows
 from apps.jacobi.verify.reference import step
 
 if MPI.COMM_WORLD.Get_size() > 1:
@@ -55,7 +54,7 @@ def totals(words):
 def by_host(team, sweeps, norms, old, nx, rows, chunk):
     """(new, words) from ``march`` of a CPU."""
     new, words = old.copy(), np.zeros((sweeps, 1, WORDS), "i8")
-    kernel = team.kernel(kernels.bound(kernels.sweeps, "host", (("march", 1, "none"),), old.dtype.name, 3), old.dtype)
+    kernel = team.kernel(kernels.bound(kernels.sweeps, "host", 1, "none", old.dtype.name, 3), old.dtype)
     scratch = np.zeros(march_host.scratch_bytes(sweeps, old.dtype.name), "u1").view(old.dtype)
     work = Pass(sweeps, SUMMED.get(norms, sweeps), words, scratch)
     kernel(1, FieldPair(new, old, nx, old.strides[0]), Rows(sweeps, sweeps + rows, chunk, chunk), work)
@@ -125,7 +124,7 @@ def test_what_is_no_number_is_counted(team, value):
         assert words[0, :, BAD_WORD].sum() > 0 and words[1, :, BAD_WORD].sum() > 0
 
 
-# Kernels that exchange: the memory of each PE holds (field, field, words, arrivals, epochs, done).  Each PE runs its own
+# A kernel that exchanges: the memory of each PE holds (field, field, words, arrivals, epochs).  Each PE runs its own
 # launches, whose blocks begin and put at random times.
 
 
@@ -143,9 +142,9 @@ class Ring:
         nbytes = self.height * self.pitch
         self.words = 2 * nbytes
         self.arrivals = self.words + levels * COPIES * WORDS_BYTES
-        self.epochs, self.done = self.arrivals + 8 * 4 * self.across, self.arrivals + 8 * 100
+        self.epochs = self.arrivals + 8 * 4 * self.across
         self.fields, self.levels = (0, nbytes), levels
-        self.memories = [np.zeros(self.done + 8 * 100, "u1") for _ in self.parts]
+        self.memories = [np.zeros(self.arrivals + 8 * 100, "u1") for _ in self.parts]
         for slab, memory in zip(self.parts, self.memories, strict=True):
             mine = (np.arange(slab.first - depth, slab.first + slab.rows + depth) - 1) % (ny - 2) + 1
             for at in self.fields:
@@ -202,7 +201,7 @@ class Ring:
         (1, 15, 120, "float64", (2, 2, 1)),
     ],
 )
-def test_kernels_that_exchange(n_pes, ny, nx, dtype, passes):
+def test_the_kernel_that_exchanges(n_pes, ny, nx, dtype, passes):
     depth = max(passes)
     ring = Ring(n_pes, ny, nx, dtype, depth, depth)
 
@@ -214,7 +213,7 @@ def test_kernels_that_exchange(n_pes, ny, nx, dtype, passes):
             inner = ring.across * -(-(slab.rows - 2 * depth) // chunk) if sides == 2 else 0
             grid._launch(
                 exchanging_sweeps,
-                {"march": (count, "all", nx)},
+                (count, "all", nx),
                 sides * ring.across + inner,
                 FieldPair(new, old, nx, ring.pitch),
                 Pass(count, count, ring.words, 0),
@@ -226,72 +225,3 @@ def test_kernels_that_exchange(n_pes, ny, nx, dtype, passes):
     firsts = np.cumsum([0, *passes])
     summed = [[first + s for first, count in zip(firsts, passes, strict=False) if s < count] for s in range(depth)]
     ring.check(sum(passes), ring.fields[len(passes) % 2], summed)
-
-
-@pytest.mark.parametrize(("n_pes", "ny", "nx"), [(3, 24, 500), (1, 9, 130)])
-def test_a_loop_in_one_kernel(n_pes, ny, nx):
-    """Two launches, the first with the norms of its sweeps 2, 5 and 8."""
-    ring = Ring(n_pes, ny, nx, "float32", 1, 3)
-
-    def launches(grid, slab):
-        chunk = 3
-        down = -(-slab.rows // chunk)
-        for sweeps, due, (old, new) in ((9, 2, ring.fields), (4, 0, ring.fields[::-1])):
-            grid._launch(
-                persistent_sweeps,
-                {"march": (1, "none", nx), "summed_march": (1, "last", nx)},
-                ring.across * down,
-                FieldPair(new, old, nx, ring.pitch),
-                Loop(sweeps, due, 3, ring.words, COPIES * WORDS_BYTES, 0),
-                Tiles(slab.rows, ring.across, down, ring.piece, chunk, grid._me, ring.done),
-                ring.neighbours(slab),
-            )
-
-    ring.run(launches)
-    ring.check(13, ring.fields[1], [[1], [4], [7]])
-
-
-def test_a_loop_goes_on_from_a_copy():
-    """What ``variants/persistent.py`` does when a norm ends a solve: it copies the field after a launch, and repeats the
-    next launch from the copy.  PE 1's last rows of the first launch are delayed until PE 0 has made its copy, or for
-    0.2 s, because the launch of PE 0 must wait for them.
-    """
-    first, second, again = 3, 4, 2
-    ring = Ring(3, 15, 500, "float32", 1, 1)
-    copied, all_done = threading.Event(), threading.Barrier(3, timeout=60)
-
-    def launches(grid, slab):
-        put_signal = grid.put_signal
-
-        def late(ctx, dst, src, nbytes, word, value, pe):
-            if (grid._me, pe, value) == (1, 0, first):
-                copied.wait(0.2)
-            put_signal(ctx, dst, src, nbytes, word, value, pe)
-
-        grid.put_signal = late
-        old, new = ring.fields
-
-        def launch(sweeps):
-            grid._launch(
-                persistent_sweeps,
-                {"march": (1, "none", ring.nx), "summed_march": (1, "last", ring.nx)},
-                ring.across * slab.rows,
-                FieldPair(new, old, ring.nx, ring.pitch),
-                Loop(sweeps, 0, 1, ring.words, 0, 0),
-                Tiles(slab.rows, ring.across, slab.rows, ring.piece, 1, grid._me, ring.done),
-                ring.neighbours(slab),
-            )
-
-        launch(first)
-        new, old = old, new
-        field = ring.view(grid._memories[grid._me], old)
-        start = field.copy()
-        if grid._me == 0:
-            copied.set()
-        launch(second)
-        all_done.wait()  # the norm's AllReduce
-        field[...] = start
-        launch(again)
-
-    ring.run(launches)
-    ring.check(first + again, ring.fields[first % 2], [[]])

@@ -1,7 +1,6 @@
 """The exact sum of the solver's norm up to its limit, and the refusal of problems beyond it."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,9 +21,7 @@ from apps.jacobi.norm.exact_sum import (
     segment_columns,
 )
 from apps.jacobi.norm.norm import norms_of
-from apps.jacobi.solver import Solver
 from apps.jacobi.sweep.band import chunk_rows
-from apps.jacobi.variants import METHODS, TABLE, persistent
 from pennympi.kernels.block import first
 
 MILLIONS = 1 << 22
@@ -101,19 +98,3 @@ def test_refuses_one_row_beyond_the_limit(dtype):
     assert not exact_sum.refuse(Problem(nx, rows + 2, dtype=dtype))
     for more in (Problem(nx, rows + 3, dtype=dtype), Problem(nx + 1, rows + 2, dtype=dtype)):
         assert exact_sum.refuse(more).endswith(f"exact for at most {MAX_SEGMENTS}: use a smaller --nx or --ny")
-
-
-@pytest.mark.mpi
-def test_refused_before_anything_is_allocated(team):
-    """By every variant and method, on every PE.  An allocation of that size would raise another error."""
-    for variant in TABLE:
-        for method in ("jacobi", *METHODS):
-            with pytest.raises(ValueError, match="use a smaller --nx or --ny"):
-                Solver(team, Problem(2**31 - 1, 2**31 - 1, method=method), variant)
-
-
-def test_persistent_refuses_rows_that_a_lane_cannot_add_up(monkeypatch):
-    monkeypatch.setattr(persistent, "multiprocessors", lambda team: 132)
-    team, most = SimpleNamespace(backend="cuda", n_pes=2), 2 * 132 * persistent.RESIDENT * MAX_CHUNK_ROWS
-    assert not persistent.Persistent.refuse(team, Problem(3, most + 2))
-    assert "use more PEs" in persistent.Persistent.refuse(team, Problem(3, most + 3))

@@ -1,114 +1,208 @@
-"""The program ``mpirun -np N python -m apps.jacobi``, as a user runs it."""
+"""The program: what it prints, its files, checkpoints and restarts, run by the ranks of this job, and by a user."""
 
-import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
 
 import h5py
+import numpy as np
 import pytest
-from launch import launch
+from launch import _tagged, launch
 from mpi4py import MPI
 
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
+from apps.jacobi import run, storage
+from apps.jacobi.grid.problem import Problem
+from apps.program.outcome import Outcome
+from apps.program.whole_files import part_name
 
+COMM = MPI.COMM_WORLD
 LIMIT_S = 120  # the machine may be busy, and has to compile first
+mpi = pytest.mark.mpi
+alone = pytest.mark.skipif(COMM.size > 1, reason="it starts a job of its own")
 
 
-def jacobi(n_pes, line, *more, act=None):
-    """Run the program to its end.  It must neither hang nor leave processes behind."""
-    ended = launch(n_pes, "-m", "apps.jacobi", *line.split(), *map(str, more), limit_s=LIMIT_S, act=act)
-    assert ended.rc is not None, f"hangs:\n{ended.output}"
-    assert not ended.left_alive
-    return ended
+@pytest.fixture
+def folder(tmp_path):
+    """PE 0's tmp_path, on all PEs."""
+    return COMM.bcast(tmp_path)
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """n_pes -> (JSON, bytes of the field, history as text, output) of one problem, run once for each n_pes."""
-    folder, known = tmp_path_factory.mktemp("jacobi"), {}
+@pytest.fixture
+def jacobi(team, capfd):  # the team of the session comes first, as others are parts of it
+    def program(line, *more, comm=COMM):
+        """(exit status, what was printed) of the program on these ranks."""
+        capfd.readouterr()
+        try:
+            status = run.program(comm, [*line.split(), *map(str, more)])
+        except SystemExit as stop:
+            status = stop.code
+        COMM.Barrier()
+        said = capfd.readouterr()
+        return status, re.sub(r"^compiling kernel .*\n", "", said.out + said.err, flags=re.MULTILINE)
 
-    def result(n_pes):
-        if n_pes not in known:
-            files = [folder / f"{n_pes}.{ending}" for ending in ("json", "h5")]
-            line = "--nx 101 --ny 75 --niter 120 --nccheck 7 --verify --json"
-            ended = jacobi(n_pes, line, files[0], "--output", files[1])
-            assert ended.rc == 0, ended.output
-            numbers = json.loads(files[0].read_text())
-            with h5py.File(files[1]) as h5:
-                field, norms = h5["field"][:].tobytes(), h5["residual/norm"][:].tolist()
-                assert h5.attrs["iterations"] == 120 and h5["field"].shape == (75, 101)
-            assert norms == [norm for _, norm in numbers["history"]]
-            known[n_pes] = numbers, field, json.dumps(numbers["history"]), ended.output
-        return known[n_pes]
-
-    return result
+    return program
 
 
-@pytest.mark.parametrize("n_pes", [2, 3, 8])
-def test_same_bits_on_any_number_of_pes(results, n_pes):
-    _, field, history, _ = results(n_pes)
-    assert field == results(1)[1]
-    assert history == results(1)[2]
+def contents(path):
+    """(bytes of the field, history as text)."""
+    with h5py.File(path) as file:
+        history = zip(file["residual/iteration"][:], file["residual/norm"][:], strict=True)
+        return file["field"][:].tobytes(), str(list(history))
 
 
-def test_report(results):
-    numbers, _, _, output = results(2)
-    lines = output.splitlines()
-    assert lines[0] == "Single GPU jacobi relaxation: 50 iterations on 75 x 101 mesh with norm check every 7 iterations"
-    assert "Jacobi relaxation: 120 iterations on 75 x 101 mesh with norm check every 7 iterations" in lines
-    assert sum(line.startswith("    0, ") for line in lines) == 2 and any(line.startswith("  100, ") for line in lines)
-    assert "Num GPUs: 2." in lines
-    assert any(line.startswith("75x101: 1 GPU: ") and ", efficiency: " in line for line in lines)
-    assert [line for line in lines if line.startswith("PASS")] == lines[-1:]
-    assert numbers["problem"]["nx"] == 101 and numbers["environment"]["n_pes"] == 2
-    assert numbers["verification"]["points_that_differ"] == 0
-    for name in ("runtime_s", "glups", "effective_bandwidth_GBps", "share_of_copy", "exchange_us"):
-        assert numbers[name] > 0
-    assert numbers["serial"]["measured"] == 50 and numbers["serial"]["of"] == 120
+@mpi
+def test_report_and_result(jacobi, folder):
+    line = "--nx 101 --ny 75 --niter 120 --nccheck 7 --verify --output"
+    status, said = jacobi(line, folder / "all.h5")
+    assert status == 0, said
+    if COMM.rank:
+        assert not said
+        return
+    lines, mesh = said.splitlines(), "on 75 x 101 mesh with norm check every 7 iterations"
+    assert re.fullmatch(rf"Single GPU jacobi relaxation: (50|120) iterations {mesh}", lines[0])
+    assert f"Jacobi relaxation: 120 iterations {mesh}" in lines
+    norms = [one for one in lines if re.match(r" *\d+, ", one)]
+    assert norms.count("    0, 2.150581") == 2 and norms[-1].startswith("  100, ")
+    assert f"Num GPUs: {COMM.size}." in lines
+    assert any(re.match(rf"75x101: 1 GPU: .* s, {COMM.size} GPUs: .* speedup: .*, efficiency: ", one) for one in lines)
+    assert re.match(r"Stopped after 120 iterations \(all that were asked for\), norm \S+; \S+ us an iteration", lines[-2])
+    assert lines[-1].startswith("PASS: 0 points differ from NumPy")
+    with h5py.File(folder / "all.h5") as file:
+        assert file["field"].shape == (75, 101) and file.attrs["iterations"] == 120
 
 
-def test_csv_is_one_line():
-    ended = jacobi(2, "--nx 40 --ny 30 --niter 20 --nccheck 5 --csv --verify")
-    assert ended.rc == 0 and ended.output.count("\n") == 1, ended.output
-    fields = ended.output.strip().split(", ")
-    assert fields[:7] == ["pennympi", "40", "30", "20", "5", "2", "1"]
-    assert len(fields) == 9 and all(float(seconds) > 0 for seconds in fields[7:])
+@mpi
+def test_same_bits_on_any_number_of_pes(jacobi, folder):
+    line = "--nx 101 --ny 75 --niter 120 --nccheck 7 --no-serial --csv --backend host --output"
+    assert jacobi(line, folder / "all.h5")[0] == 0
+    mine = folder / f"{COMM.rank}.h5"
+    assert jacobi(line, mine, comm=MPI.COMM_SELF)[0] == 0
+    assert contents(folder / "all.h5") == contents(mine)
 
 
-def test_picture_profile_and_convergence(tmp_path):
+@mpi
+def test_csv_is_one_line(jacobi):
+    status, said = jacobi("--nx 40 --ny 30 --niter 20 --nccheck 5 --csv --verify")
+    assert status == 0 and said.count("\n") == (COMM.rank == 0), said
+    if COMM.rank == 0:
+        fields = said.strip().split(", ")
+        assert fields[:7] == ["pennympi", "40", "30", "20", "5", str(COMM.size), "1"]
+        assert len(fields) == 9 and all(float(seconds) > 0 for seconds in fields[7:])
+
+
+@mpi
+def test_picture_and_convergence(jacobi, folder):
     pytest.importorskip("matplotlib")
-    name, picture = tmp_path / "a.json", tmp_path / "a.png"
-    line = "--nx 30 --ny 33 --dtype float64 --bc periodic --method chebyshev --must-converge --verify analytic --profile"
-    ended = jacobi(3, line, "--plot", picture, "--json", name)
-    assert ended.rc == 0 and "the norm is at most --tol" in ended.output and "PASS" in ended.output, ended.output
-    assert "of it not hidden by compute" in ended.output and "One PE alone" in ended.output
-    assert picture.read_bytes()[:4] == b"\x89PNG"
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.json", "a.png"]
-    numbers = json.loads(name.read_text())
-    assert numbers["reason"] == "converged" and numbers["iterations"] < 200 and numbers["variant"] == "chebyshev"
-    assert numbers["verification"]["check"] == "analytic" and numbers["verification"]["from_steady_state"] < 1e-7
-    assert len(numbers["phases"]) == 3
+    line = f"--nx 30 --ny {COMM.size + 30} --dtype float64 --bc periodic --niter 9999 --nccheck 20 --verify analytic"
+    status, said = jacobi(line, "--plot", folder / "a.png")
+    assert status == 0, said
+    if COMM.rank == 0:
+        assert "(the norm is at most --tol)" in said and "PASS: every point within" in said, said
+        assert (folder / "a.png").read_bytes()[:4] == b"\x89PNG"
+        assert [one.name for one in folder.iterdir()] == ["a.png"]
 
 
-def test_a_folder_that_goes_away_costs_its_files_only(tmp_path):
-    pytest.importorskip("matplotlib")
-    folder = tmp_path / "here"
-    folder.mkdir()
-    names = {one: folder / f"a.{one}" for one in ("output", "plot", "json")}
-    line = [word for one, path in names.items() for word in (f"--{one}", path)]
-    act = ("    0, ", lambda _: folder.rename(tmp_path / "there"))
-    ended = jacobi(2, "--nx 500 --ny 500 --niter 300 --nccheck 50 --verify residual", *line, act=act)
-    assert ended.rc == 1 and "Traceback" not in ended.output, ended.output
-    assert "Stopped after 300 iterations" in ended.output and "PASS" in ended.output
-    for one, path in names.items():
-        sentence = f"jacobi: error: --{one} {path} could not be written: no such file or directory\n"
-        assert ended.output.count(sentence) == 1, ended.output
+@mpi
+def test_a_run_goes_on_where_it_ended(jacobi, folder):
+    """On these PEs and then on one, with the bits and the history of a run without a break; and what is refused."""
+    path, grid = folder / "run.h5", f"--nx 61 --ny {COMM.size + 67}"
+    line, more = "--no-serial --nccheck 3 --checkpoint-every 16 --checkpoint", ["--restart", "--variant", "blocked"]
+    assert jacobi(f"{grid} --niter 40 {line}", path, *more)[0] == 0, "the first run has no file to go on from"
+    status, said = jacobi(f"--niter 77 {line}", path, *more, "--verify")
+    assert status == 0 and (COMM.rank or f"Going on from iteration 40 of {path}" in said and "PASS" in said), said
+    one = folder / f"{COMM.rank}.h5"
+    status, _ = jacobi(f"--niter 90 --no-serial --backend host --output {one} --restart", path, comm=MPI.COMM_SELF)
+    assert status == 0
+    assert jacobi(f"{grid} --niter 90 --nccheck 3 --no-serial --output", folder / "whole.h5")[0] == 0
+    assert contents(one) == contents(folder / "whole.h5")
+    for options, why in (("--nx 62", "holds --nx 61: leave --nx 62 out"), ("--niter 77", "has 77 iterations already")):
+        status, said = jacobi(f"{options} --restart", path)
+        assert status == 2 and (COMM.rank or why in said and said.count("\n") == 1), said
 
 
-def test_help_once():
-    ended = jacobi(2, "--help")
-    assert ended.rc == 0 and ended.output.count("usage:") == 1 and "--nccheck" in ended.output
+@mpi
+def test_a_checkpoint_at_every_multiple(jacobi, folder, monkeypatch):
+    saved = []
+    monkeypatch.setattr(storage, "save", lambda solver, outcome, path: saved.append(outcome.iterations) or "full")
+    line = f"--nx 16 --ny {COMM.size + 9} --niter 50 --no-serial --checkpoint-every 13 --checkpoint {folder}/a.h5"
+    status, said = jacobi(line)
+    assert status == 0 and saved == [13, 26, 39, 50], "a disk that is full costs a checkpoint, not the run"
+    assert COMM.rank or said.count(f"error: --checkpoint {folder}/a.h5 could not be written: full\n") == 4
 
 
-def test_installed_name():
-    ended = launch(2, "-m", "pennympi.apps.jacobi", *"--nx 16 --ny 16 --dry-run".split(), limit_s=LIMIT_S)
-    assert ended.rc == 0 and " on 2 PEs (" in ended.output, ended.output
+@mpi
+def test_a_diverged_field_is_no_checkpoint(jacobi, folder):
+    path, problem = folder / "bad.h5", Problem(20, COMM.size + 18, niter=50)
+    if COMM.rank == 0:
+        write(path, problem, np.full((problem.ny, problem.nx), np.nan, "float32"))
+    COMM.Barrier()
+    before = path.read_bytes()
+    status, said = jacobi(f"--no-serial --checkpoint {path} --restart")
+    assert status == 3 and (COMM.rank or "DIVERGED" in said), said
+    assert path.read_bytes() == before
+
+
+def write(path, problem, field):
+    """A checkpoint after 10 sweeps."""
+    storage._write(path, problem, Outcome(10, history=[(0, 1.0)]), [(0, field)])
+
+
+UNREADABLE = {  # what makes the file, and what is said
+    "absent": (lambda path: None, "no such file or directory"),
+    "a folder": (lambda path: path.mkdir(), "is a directory"),
+    "text": (lambda path: path.write_bytes(b"not HDF5 at all\n" * 99), "file signature not found"),
+    "cut": (lambda path: path.write_bytes(path.read_bytes()[:3000]), "truncated"),
+    "an older format": (lambda path: edit(path, "format", "pennympi jacobi 3"), "no file of the format 'pennympi jaco"),
+    "another shape": (lambda path: edit(path, "nx", 99), "its /field is not 8 x 99 of float32"),
+    "no iterations": (lambda path: edit(path, "iterations", None), "iterations"),
+}
+
+
+def edit(path, name, value):
+    with h5py.File(path, "r+") as file:
+        del file.attrs[name]
+        if value is not None:
+            file.attrs[name] = value
+
+
+@alone
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_what_is_no_checkpoint(jacobi, tmp_path, kind):
+    path, (make, why) = tmp_path / "run.h5", UNREADABLE[kind]
+    if kind not in ("absent", "a folder"):
+        write(path, Problem(900, 8), np.zeros((8, 900), "float32"))
+    make(path)
+    status, said = jacobi("--restart", path)
+    assert status == 2 and said.startswith(f"error: --restart {path}: ") and said.count("\n") == 1 and why in said, said
+
+
+@alone
+def test_killed_while_writing(jacobi, tmp_path):
+    """There is the older file, whole; and a run on another number of PEs goes on from it."""
+    path = tmp_path / "run.h5"
+
+    def kill(process):
+        victim, deadline = rank_0_of(process), time.monotonic() + LIMIT_S / 2
+        while time.monotonic() < deadline and not (path.exists() and part_name(path).exists()):
+            time.sleep(0.0005)
+        os.kill(victim, signal.SIGKILL)
+
+    line = "--nx 700 --ny 803 --nccheck 3 --niter 1000000000 --tol 0 --no-serial --checkpoint-every 4 --checkpoint"
+    for _ in range(5):
+        ended = launch(3, "-m", "pennympi.apps.jacobi", *line.split(), path, limit_s=LIMIT_S, act=("    0, ", kill))
+        assert ended.rc not in (0, None) and not ended.left_alive, ended.output
+        if part_name(path).exists():
+            break
+    done = storage.read(MPI.COMM_SELF, path)[1].iterations
+    assert done and done % 4 == 0 and part_name(path).exists(), "never hit the moment"
+    status, said = jacobi(f"--niter {done + 10} --no-serial --verify --restart --checkpoint", path)
+    assert status == 0 and "PASS: 0 points differ" in said and not part_name(path).exists(), said
+
+
+def rank_0_of(process):
+    """The process id of rank 0 of a job."""
+    tag = re.search(r"LAUNCH_TAG=(\w+)", Path(f"/proc/{process.pid}/environ").read_text())[1]
+    ranks = {pid: "\0" + Path(f"/proc/{pid}/environ").read_text() for pid in _tagged(tag)}
+    return next(pid for pid, text in ranks.items() if re.search(r"\0(PMI|OMPI_COMM_WORLD)_RANK=0\0", text))

@@ -19,7 +19,6 @@ from apps.jacobi.verify import reference
 from pennympi.host.streams import Stream
 
 N_PES = MPI.COMM_WORLD.size
-JACOBI = Path(textbook.__file__).parent
 SOURCE = Path(textbook.__file__).read_text()
 CASES = [  # nx, ny, sweeps, nccheck, dtype
     (3, N_PES + 2, 7, 3, "float32"),  # the smallest grid: a row for each PE, one column that is not fixed
@@ -171,24 +170,3 @@ def test_the_kernel_on_a_gpu(monkeypatch):
     accesses = re.findall(r"(ld|st)\.global\.f32", code)
     assert accesses == ["ld"] * 14 + ["st"] * textbook.ROWS
     assert "fma" not in code and ".local" not in code
-
-
-MEMORY = JACOBI / "variants" / "memory.py"  # what any variant takes
-
-
-@alone
-@pytest.mark.parametrize("path", sorted({*JACOBI.glob("variants/*.py")} - {MEMORY}), ids=lambda path: path.name)
-def test_every_variant_says_what_to_read_first(path):
-    order = re.search(r"^Read first: (.*?)\n*\"\"\"$", path.read_text(), re.DOTALL | re.MULTILINE)
-    assert order, "its docstring has no 'Read first:'"
-    named = re.findall(r"[\w./]+\.(?:py|txt)", order[1])
-    assert named and all((path.parent / name).exists() or (JACOBI / "sweep" / name).exists() for name in named), named
-
-
-@alone
-def test_the_readmes_map_is_the_tree():
-    text = (JACOBI / "README.md").read_text()
-    named = {*re.findall(r"\]\(([\w./]+)\)", text), *re.findall(r"`([\w/]+\.py)`", text.split("## Rooms")[0])}
-    assert len(named) > 15 and all((JACOBI / name).exists() for name in named), named
-    rooms = {path.parent.name for path in JACOBI.glob("*/__init__.py")}
-    assert rooms == set(re.findall(r"^\| \[`(\w+)/`\]", text, re.MULTILINE))

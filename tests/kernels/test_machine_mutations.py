@@ -11,7 +11,7 @@ from machine.program import PLAIN, SYMMETRIC, TABLES, Case, run
 from machine.solver import SOLVER
 from seed import SEED
 
-from apps.jacobi.sweep import exchanging_kernel, persistent_kernel
+from apps.jacobi.sweep import exchanging_kernel
 from pennympi.kernels.halo import exchange as halo_exchange
 
 MOST_PROGRAMS = 1000  # in which a planted fault has to show: most do at once, a few in one of ten
@@ -83,17 +83,16 @@ def test_a_meeting_that_does_not_wait_is_found():
     programs_until_found(Case((("allreduce planned", "two_shot_copied"),), POINTER, SYMMETRIC), one)
 
 
-@pytest.mark.parametrize("text", ["exchanging_sweeps", "persistent_sweeps"])
 @pytest.mark.parametrize(
-    "network, mutation", [(ANY_ORDER, Mutation("one parity")), (IN_ORDER, Mutation("early", "wait"))], ids=str
+    "helper, network, mutation",
+    [("side_words", ANY_ORDER, Mutation("one parity")), ("await_pieces", IN_ORDER, Mutation("early", "wait"))],
+    ids=str,
 )
-def test_a_fault_planted_in_the_solver_is_found(monkeypatch, text, network, mutation):
-    """Its waits and its parities are in functions that the kernels of ``apps.jacobi.sweep`` call."""
-    waits = {"exchanging_sweeps": exchanging_kernel.await_pieces, "persistent_sweeps": persistent_kernel.await_halos}
-    helper = waits[text] if mutation.name else exchanging_kernel.side_words
-    for module in (exchanging_kernel, persistent_kernel):
-        monkeypatch.setattr(module, helper.__name__, changed(helper, mutation), raising=False)
-    programs_until_found(Case((("solver", text),), network, SYMMETRIC), SOLVER[text])
+def test_a_fault_planted_in_the_solver_is_found(monkeypatch, helper, network, mutation):
+    """Its waits and its parities are in functions that the kernel of ``apps.jacobi.sweep`` calls."""
+    monkeypatch.setattr(exchanging_kernel, helper, changed(getattr(exchanging_kernel, helper), mutation))
+    case = Case((("solver", "exchanging_sweeps"),), network, SYMMETRIC)
+    programs_until_found(case, SOLVER["exchanging_sweeps"])
 
 
 @pytest.mark.parametrize(

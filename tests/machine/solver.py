@@ -1,4 +1,4 @@
-"""The solver's kernels that exchange halos (``apps/jacobi/sweep``), with sweeps of integers in the place of ``march``.
+"""The solver's kernel that exchanges halos (``apps/jacobi/sweep``), with sweeps of integers in the place of ``march``.
 
 A row of the field of one PE has ``across`` pieces of COLUMNS columns; the PEs' rows form a ring.
 """
@@ -13,11 +13,10 @@ import numpy as np
 from greenlet import getcurrent
 
 from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
-from apps.jacobi.sweep.persistent_kernel import persistent_sweeps
-from apps.jacobi.sweep.records import FieldPair, Loop, Neighbours, Pass, Pieces, Rows, Tiles
+from apps.jacobi.sweep.records import FieldPair, Neighbours, Pass, Pieces, Rows
 
 from .arrays import must_be
-from .bodies import BODIES, bound
+from .bodies import bound
 from .device import Launch, Machine
 
 COLUMNS, WORD_BYTES = 4, 8
@@ -57,7 +56,7 @@ def march(b: int, fields: FieldPair, band: Rows, work: Pass) -> None:
 
 def with_march(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel of the solver that calls this march."""
-    names = {**kernel.__globals__, "march": march, "summed_march": march}
+    names = {**kernel.__globals__, "march": march}
     clone = FunctionType(kernel.__code__, names, kernel.__name__)
     clone.__annotations__ = kernel.__annotations__
     return bound(clone)
@@ -74,7 +73,7 @@ class Solver:
         self.pitch_bytes = self.nx * WORD_BYTES
         self.nbytes = (max(self.rows) + 2 * depth) * self.pitch_bytes
         self.fields = [machine.memory.allocate(self.nbytes) for _ in range(2)]
-        self.words = {name: machine.memory.allocate(4 * WORD_BYTES * 256) for name in ("arrivals", "epochs", "done")}
+        self.words = {name: machine.memory.allocate(4 * WORD_BYTES * 256) for name in ("arrivals", "epochs")}
         self.whole = np.random.default_rng(rng.getrandbits(32)).integers(0, 1000, (sum(self.rows), self.nx))
         self.swept = 0
         for pe in range(n):
@@ -89,17 +88,13 @@ class Solver:
         n = (self.rows[pe] + 2 * self.depth) * self.nx
         return self.machine.memory.elements(pe, self.fields[which], n, np.dtype("int64")).reshape(-1, self.nx)
 
-    def launch(self, kernel: Any, pe: int, blocks: int, sweep: int, *call: Pass | Pieces | Loop | Tiles) -> Launch:
+    def launch(self, kernel: Any, pe: int, blocks: int, sweep: int, *call: Pass | Pieces) -> Launch:
         """A launch of PE ``pe`` from sweep number ``sweep`` on; it reads field sweep % 2 and writes the other."""
         top, bottom = (pe - 1) % self.machine.n_pes, (pe + 1) % self.machine.n_pes
         fields = FieldPair(self.fields[(sweep + 1) % 2], self.fields[sweep % 2], self.nx, self.pitch_bytes)
         neighbours = Neighbours(top, bottom, self.rows[top], self.words["arrivals"], self.words["epochs"])
         numbers = [pe, *chain(fields, *call, neighbours)]
         return Launch(f"{kernel.__name__} {sweep}", with_march(kernel), numbers, blocks)
-
-    def tiles(self, pe: int, down: int, chunk_rows: int) -> Tiles:
-        """The tiles of a launch of the whole loop."""
-        return Tiles(self.rows[pe], self.across, down, PIECE_BYTES, chunk_rows, pe, self.words["done"])
 
     def right(self, pe: int, sweeps: int, which: int) -> Callable[[], None]:
         """A check of PE ``pe``'s rows after ``sweeps`` sweeps in all."""
@@ -131,53 +126,4 @@ def exchanging(machine: Machine, rng: Random) -> list[Callable[[], None]]:
     return [solver.right(pe, passes * depth, passes % 2) for pe in range(machine.n_pes)]
 
 
-def persistent(machine: Machine, rng: Random) -> list[Callable[[], None]]:
-    """Launches of several sweeps, whose blocks all run at the same time."""
-    solver = Solver(machine, rng, 1, 1)
-    launches = [rng.randint(1, 4) for _ in range(rng.randint(1, 4))]
-    for pe in machine.pes:
-        chunk_rows = rng.randint(1, 4)
-        down = -(-solver.rows[pe.me] // chunk_rows)
-        pe.slots, turn = down * solver.across, 0
-        for sweeps in launches:
-            call = (Loop(sweeps, 0, 1, 0, 0, 0), solver.tiles(pe.me, down, chunk_rows))
-            pe.issue([solver.launch(persistent_sweeps, pe.me, down * solver.across, turn, *call)])
-            turn += sweeps
-    return [solver.right(pe, sum(launches), sum(launches) % 2) for pe in range(machine.n_pes)]
-
-
-def persistent_again(machine: Machine, rng: Random) -> list[Callable[[], None]]:
-    """A launch, a second one after it, and, once all PEs have finished that, fewer sweeps from the second one's start."""
-    solver, first, wanted = Solver(machine, rng, 1, 1), rng.randint(1, 4), rng.randint(1, 3)
-    kept, met = machine.memory.allocate(solver.nbytes), set()
-    for pe in machine.pes:
-        me, down = pe.me, rng.choice((1, solver.rows[pe.me]))
-        pe.slots = down * solver.across
-        tiles = solver.tiles(me, down, solver.rows[me] // down)
-
-        def sweeps(turn: int, count: int, me: int = me, blocks: int = pe.slots, tiles: Tiles = tiles) -> Launch:
-            return solver.launch(persistent_sweeps, me, blocks, turn, Loop(count, 0, 1, 0, 0, 0), tiles)
-
-        old = solver.fields[first % 2]
-        once_more = [
-            sweeps(0, first),
-            Launch("keep", BODIES["copy"], (kept, old, solver.nbytes)),
-            sweeps(first, wanted + 1),
-            Launch("norm", meet, (met, me, machine.n_pes)),
-            Launch("restore", BODIES["copy"], (old, kept, solver.nbytes)),
-            sweeps(first, wanted),
-        ]
-        pe.issue(once_more)
-    return [solver.right(pe, first + wanted, (first + wanted) % 2) for pe in range(machine.n_pes)]
-
-
-def meet(ctx: set[int], me: int, n_pes: int) -> None:
-    """The part of a norm that matters to the order: no PE has it before all PEs have swept."""
-    block: Any = getcurrent()
-    ctx.add(me)
-    block.scheduler.wake("met")
-    while len(ctx) < n_pes:
-        block.sleep("met")
-
-
-SOLVER = {"exchanging_sweeps": exchanging, "persistent_sweeps": persistent, "persistent_again": persistent_again}
+SOLVER = {"exchanging_sweeps": exchanging}

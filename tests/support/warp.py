@@ -123,10 +123,10 @@ class Grid:
         self._random = random.Random(seed)
         self._warp = Warp(memories[me], dtype)
 
-    def _launch(self, kernel, bodies, blocks, *args):
-        """Run all blocks at the same time, started in any order.  bodies: name -> (sweeps, norms, nx)"""
+    def _launch(self, kernel, march, blocks, *args):
+        """Run all blocks at the same time, started in any order.  march: (sweeps, norms, nx) of its body"""
         primitives = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
-        with_march = rebound(kernel, {name: self._warp._march(*one) for name, one in bodies.items()})
+        with_march = rebound(kernel, {"march": self._warp._march(*march)})
         body = bind(with_march, primitives, lambda helper: helper)
         failures = []
 

@@ -14,7 +14,6 @@ class Problem:
     niter:   the largest number of sweeps
     nccheck: sweeps from one norm to the next
     bc:      "nvidia" or "periodic", see ``boundary.py``
-    method:  "jacobi" or "chebyshev", see ``spectrum.py``
     """
 
     nx: int
@@ -24,7 +23,6 @@ class Problem:
     nccheck: int = 1
     dtype: str = "float32"
     bc: str = "nvidia"
-    method: str = "jacobi"
 
     @property
     def item_bytes(self) -> int:
@@ -32,16 +30,6 @@ class Problem:
         return np.dtype(self.dtype).itemsize
 
     @property
-    def points(self) -> int:
-        """Of the grid."""
-        return self.nx * self.ny
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of the nx columns of a row."""
-        return self.nx * self.item_bytes
-
-    @property
     def field_bytes(self) -> int:
         """Bytes of a whole field."""
-        return self.ny * self.row_bytes
+        return self.ny * self.nx * self.item_bytes

@@ -65,11 +65,6 @@ class Norm:
         self._opened += 1
         return self._opened % SLOTS
 
-    @property
-    def pending(self) -> bool:
-        """Whether a slot was opened whose norms were not read."""
-        return self._read < self._opened
-
     def start(self, slot: int, stream: Any) -> None:
         """Enqueue the sum over the PEs and its copy to the host.  Collective."""
         self._plans[slot](stream=stream)
@@ -89,7 +84,7 @@ class Norm:
 
     def drop(self) -> None:
         """Wait for all pending norms, and discard them."""
-        while self.pending:
+        while self._read < self._opened:
             self.wait()
 
     def free(self) -> None:

@@ -1,4 +1,4 @@
-"""The plain sweep kernels, ``march``, which all kernels but Chebyshev's call, and how its body for a device is put in.
+"""The plain sweep kernel, ``march``, which all kernels call, and how its body for a device is put in.
 
 ``march`` is the one step that has a body for each device (``march_cuda.py``, ``march_host.py``), made for a number of
 sweeps, for the norms that are wanted, and for a dtype.
@@ -23,9 +23,6 @@ def march(b, fields: FieldPair, band: Rows, work: Pass):
     raise NotImplementedError("march() has a body for each device: compile kernels with kernels.bound()")
 
 
-summed_march = march  # for a kernel that calls two of them
-
-
 def sweeps(ctx, fields: FieldPair, band: Rows, work: Pass):
     """``march`` by all blocks."""
     march(block(), fields, band, work)
@@ -42,18 +39,15 @@ def wrap(ctx, field, rows, depth, pitch_bytes):
 
 
 @cache
-def bound(
-    kernel: Callable[..., None], device: str, bodies: tuple[tuple[str, int, str], ...], dtype: str, nx: int
-) -> Callable[..., None]:
-    """``kernel`` with the bodies of a device ("host" or "cuda"), ready for ``team.kernel``.
+def bound(kernel: Callable[..., None], device: str, count: int, norms: str, dtype: str, nx: int) -> Callable[..., None]:
+    """``kernel`` with the body of ``march`` for a device ("host" or "cuda"), ready for ``team.kernel``.
 
-    bodies: (name in the kernel, sweeps of a pass, norms: "none", "last" or "all"), for instance ("march", 1, "none")
+    count: sweeps of a pass;  norms: those that a pass computes, "none", "last" (of its last sweep) or "all"
     """
     assert isinstance(kernel, FunctionType)
-    module = import_module(f".march_{device}", __package__)
-    made = {name: module.made(sweeps, norms, dtype, nx) for name, sweeps, norms in bodies}
-    clone = FunctionType(kernel.__code__, {**kernel.__globals__, **made}, kernel.__name__)
+    body = import_module(f".march_{device}", __package__).made(count, norms, dtype, nx)
+    clone = FunctionType(kernel.__code__, {**kernel.__globals__, "march": body}, kernel.__name__)
     clone.__annotations__ = kernel.__annotations__
     clone.__module__ = kernel.__module__
-    clone.__qualname__ = "_".join([kernel.__name__, *(body.__name__ for body in made.values())])
+    clone.__qualname__ = f"{kernel.__name__}_{body.__name__}"
     return clone

@@ -1,12 +1,12 @@
 """MPI without overlap: sweep all rows, wait for the device, exchange the edge rows, sum the norm.
 
-Read first: ../textbook.py, then steps.py, mpi_rows.py and ../norm/mpi_nccl.py.
+Read first: ../textbook.py, then steps.py, mpi_rows.py and ../norm/mpi_norm.py.
 """
 
 from typing import Any
 
 from ..grid.problem import Problem
-from ..norm.mpi_nccl import MpiNorm
+from ..norm.mpi_norm import MpiNorm
 from ..norm.norm import Norm
 from .mpi_rows import MpiRows
 from .steps import SweepBySweep
@@ -29,7 +29,3 @@ class Mpi(SweepBySweep):
         self.team.synchronize(self.stream)
         self.rows.up(self.fields.new)
         self.rows.down(self.fields.new)
-
-    def exchange(self) -> None:
-        self.rows.up(self.fields.old)
-        self.rows.down(self.fields.old)

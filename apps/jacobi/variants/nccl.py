@@ -1,41 +1,43 @@
 """NCCL without overlap: sweep all rows, then grouped sends and receives of the edge rows on the same stream.
 
-Read first: mpi.py, then nccl_comm.py.
+Read first: mpi.py.
 """
 
-from collections.abc import Callable
 from typing import Any
 
+from ...program.nccl_communicator import Communicator, missing
 from ..grid.problem import Problem
-from ..norm.mpi_nccl import MpiNorm, NcclNorm
+from ..norm.mpi_norm import MpiNorm
 from ..norm.norm import Norm
-from .nccl_comm import NcclComm, missing
 from .steps import SweepBySweep
 
 
 class Nccl(SweepBySweep):
-    """norm_by: "mpi", or "nccl" to measure ncclAllReduce, which is made for bandwidth, on a few bytes"""
+    """The norm's few bytes go by MPI: ncclAllReduce is made for bandwidth, and took longer."""
 
-    def __init__(self, team: Any, problem: Problem, norm_by: str = "mpi"):
-        self._norm_by = norm_by
+    def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
-        self.push = self.stream
+        self._nccl = Communicator(team)
 
     def make_norm(self) -> Norm:
-        self.nccl = NcclComm(self.team, self.fields)
-        return NcclNorm(self.team, self.nccl) if self._norm_by == "nccl" else MpiNorm(self.team)
+        return MpiNorm(self.team)
 
     @classmethod
-    def refuse(cls, team: Any, problem: Problem) -> str:
+    def refuse(cls, team: Any) -> str:
         return missing(team)
 
     def sweep(self, slot: int | None) -> None:
         self.launch(self.all_rows, slot, self.stream)
-        self.nccl.swap(self.fields.new, stream=self.stream)
+        self.swap(self.fields.new, self.stream)
 
-    def note(self, wrap: Callable[[str, str, Any], Any]) -> None:
-        self.nccl.swap = wrap("halo", "nccl swap", self.nccl.swap)  # type: ignore[method-assign]
-        self.nccl.sum = wrap("norm", "nccl allreduce", self.nccl.sum)  # type: ignore[method-assign]
+    def swap(self, field: Any, stream: Any) -> None:
+        """Send the edge rows to both neighbours and receive their rows into the halos, as one group.
 
-    def exchange(self) -> None:
-        self.nccl.swap(self.fields.old, stream=self.push)
+        The row from below is received first: with two PEs both rows come from the same PE, which sends upward first.
+        """
+        slab, comm = self.fields.slab, self._nccl.comm
+        with self._nccl.nccl.group():
+            comm.send(field[1], slab.top, stream=stream.ptr)
+            comm.recv(field[slab.rows + 1], slab.bottom, stream=stream.ptr)
+            comm.send(field[slab.rows], slab.bottom, stream=stream.ptr)
+            comm.recv(field[0], slab.top, stream=stream.ptr)

@@ -15,15 +15,15 @@ from .nccl import Nccl
 class NcclOverlap(Nccl):
     """One launch and one group serve both edge rows."""
 
-    def __init__(self, team: Any, problem: Problem, norm_by: str = "mpi"):
-        super().__init__(team, problem, norm_by)
+    def __init__(self, team: Any, problem: Problem):
+        super().__init__(team, problem)
         self.push = team.stream(priority="high")
         self._inner_done, self._pushed = self.stream.record(), self.push.record()
 
     def sweep(self, slot: int | None) -> None:
         self.push.wait_event(self._inner_done)
         self.launch(self.edge_rows, slot, self.push)
-        self.nccl.swap(self.fields.new, stream=self.push)
+        self.swap(self.fields.new, self.push)
         self._pushed = self.push.record(self._pushed)
         self.launch(self.inner_rows, slot, self.stream)
         self._inner_done = self.stream.record(self._inner_done)

@@ -12,12 +12,6 @@ class Nvshmem(SweepBySweep):
 
     def sweep(self, slot: int | None) -> None:
         self.launch(self.all_rows, slot, self.stream)
-        self._push(self.fields.new)
-
-    def _push(self, field: object) -> None:
-        for put in edge_puts(self.fields, field):
+        for put in edge_puts(self.fields, self.fields.new):
             self.team.put(put.halo, put.rows, put.pe, stream=self.stream)
         self.team.barrier(stream=self.stream)
-
-    def exchange(self) -> None:
-        self._push(self.fields.old)

@@ -9,15 +9,18 @@ Read first: ../textbook.py, which does the same, then steps.py and ../grid/halo.
 
 from typing import Any
 
+from ..grid.halo import Halo
 from ..grid.problem import Problem
-from .steps import WithHalo
+from .steps import SweepBySweep
 
 
-class NvshmemOverlap(WithHalo):
+class NvshmemOverlap(SweepBySweep):
     """Two streams and two events.  ``../grid/halo.py`` says why two fields are enough."""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
+        self.push = team.stream(priority="high")
+        self.halo = Halo(team, self.fields, self.push)
         self._inner_done, self._edges_done = self.stream.record(), self.push.record()
 
     def sweep(self, slot: int | None) -> None:
@@ -31,3 +34,7 @@ class NvshmemOverlap(WithHalo):
         # ... and the next inner rows (and the norm) need these edge rows, but no halo.
         self.stream.wait_event(self._edges_done)
         self.halo.receive()
+
+    def finish(self) -> None:
+        self.team.synchronize(self.push)
+        super().finish()

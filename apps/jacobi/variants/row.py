@@ -6,11 +6,13 @@ Read first: steps.py.
 from dataclasses import dataclass
 from typing import Any
 
-from ...program.device import free_bytes
 from ..grid.fields import shape
 from ..grid.problem import Problem
 from ..norm import exact_sum
 from .steps import Steps
+
+LIBRARY_HEAP_BYTES = 256 << 20  # for the library, beside fields that are too large for the default heap
+DEFAULT_HEAP_FIELD_BYTES = 64 << 20  # the largest fields that the default heap is used for
 
 
 @dataclass(frozen=True)
@@ -19,31 +21,20 @@ class Row:
 
     name:     what --variant takes;  sentence: what --help says
     make:     class of the variant: (team, problem, **settings) -> its steps.  Collective
-    needs:    what the variant cannot run without, for --help; "" if it runs everywhere
     takes:    names of the settings that ``make`` takes
     """
 
     name: str
     sentence: str
     make: type[Steps]
-    needs: str = ""
     takes: tuple[str, ...] = ()
 
     def refuse(self, team: Any, problem: Problem) -> str:
         """Why the variant cannot solve this problem on this team; "" if it can."""
-        need, free = self.private_bytes(problem, team.n_pes), free_bytes(team)
-        if need > free:
-            return f"it takes {need} bytes beside the symmetric heap, and {free} are free: use a smaller --nx or --ny"
-        return exact_sum.refuse(problem) or self.make.refuse(team, problem)
+        return exact_sum.refuse(problem) or self.make.refuse(team)
 
-    def symmetric_bytes(self, problem: Problem, n_pes: int) -> int:
-        """Bytes of symmetric memory that the fields take on each PE."""
-        return self.make.n_fields * self._bytes_of_one(problem, n_pes)
-
-    def private_bytes(self, problem: Problem, n_pes: int) -> int:
-        """Bytes of other memory that a PE's fields take."""
-        return self.make.private_fields * self._bytes_of_one(problem, n_pes)
-
-    def _bytes_of_one(self, problem: Problem, n_pes: int) -> int:
+    def heap_bytes(self, problem: Problem, n_pes: int) -> int | None:
+        """Size of a PE's symmetric heap; None, which is the library's default, for small fields."""
         rows, columns = shape(problem, n_pes, self.make.depth)
-        return rows * columns * problem.item_bytes
+        need = self.make.n_fields * rows * columns * problem.item_bytes
+        return None if need <= DEFAULT_HEAP_FIELD_BYTES else need + LIBRARY_HEAP_BYTES

@@ -3,51 +3,44 @@
 Read first: ../textbook.py, then ../solver.py, ../grid/fields.py and ../grid/halo.py.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..grid.fields import Fields
-from ..grid.halo import Halo
 from ..grid.problem import Problem
 from ..norm.norm import Norm
 from ..sweep.band import Band, edges, inner
-from ..sweep.kernels import sweeps
-from ..sweep.sweeper import Sweeper, compiled
+from ..sweep.sweeper import Sweeper
 
 
 class Steps:
     """Base of all variants.  A step is one or more sweeps that are enqueued together.
 
     n_fields, depth: the fields that the variant needs, and their halo rows on either side
-    private_fields:  how many more it keeps in memory of its own
     max_sweeps:      the most sweeps of a step
     pipeline_depth:  how many more steps are enqueued before the norms of a step are read
-    The loop calls ``begin`` once, then ``fit`` and ``step`` for each step.  It calls ``norms`` for a step when
-    ``pipeline_depth`` more steps are enqueued, or no step is left, and ``rollback`` when a norm ends the solve.
+    The loop calls ``fit`` and ``step`` for each step.  It calls ``norms`` for a step when ``pipeline_depth`` more steps
+    are enqueued, or no step is left, and ``rollback`` when a norm ends the solve.
     """
 
-    n_fields, depth, private_fields = 2, 1, 0
+    n_fields, depth = 2, 1
     max_sweeps, pipeline_depth = 1, 1
 
     def __init__(self, team: Any, problem: Problem):
         self.team, self.problem = team, problem
         self.fields = Fields(team, problem, self.n_fields, self.depth)
+        self.stream, self.norm_stream = team.stream(), team.stream(priority="high")
+        self._swept = self.stream.record()
+        self.norm = self.make_norm()
 
     @classmethod
-    def refuse(cls, team: Any, problem: Problem) -> str:
-        """Why the variant cannot solve this problem on this team; "" if it can."""
+    def refuse(cls, team: Any) -> str:
+        """Why the variant cannot run on this team; "" if it can."""
         return ""
 
-    @classmethod
-    def kernels(cls, team: Any, problem: Problem, show: bool, **settings: Any) -> list[Any]:
-        """The kernels of a solve, for ``team.compile``; those of the library are not among them.  Not collective.
-
-        show: whether the norms that are printed are computed, too
-        """
-        return []
-
-    def begin(self, done: int) -> None:
-        """Called before the first step, when ``done`` sweeps have been done (more than 0 after a restart)."""
+    def make_norm(self) -> Norm:
+        """The object that sums the norms of a step over the PEs."""
+        return Norm(self.team, self.max_sweeps)
 
     def fit(self, due: Sequence[bool]) -> int:
         """How many sweeps the next step does, 1..len(due).  due[k]: whether the norm of its sweep k is due."""
@@ -57,22 +50,23 @@ class Steps:
         """Enqueue len(due) sweeps, and the norm of each sweep k for which due[k] is true."""
         raise NotImplementedError
 
+    def send_norm(self, slot: int) -> None:
+        """Sum the norm over the PEs and copy it to the host, while the next step runs."""
+        self._swept = self.stream.record(self._swept)
+        self.norm_stream.wait_event(self._swept)
+        self.norm.start(slot, self.norm_stream)
+
     def norms(self) -> list[float]:
         """The norms of the oldest step whose norms were not read yet, in the order of its sweeps.  Blocks."""
-        raise NotImplementedError
+        return self.norm.wait()
 
     def rollback(self, keep: int, later: int) -> None:
         """Go back to the field after the first ``keep`` sweeps of the step whose norms were read last.
 
         later: how many steps were enqueued after it (at most ``pipeline_depth``); their norms are dropped
         """
-        raise NotImplementedError
-
-    def note(self, wrap: Callable[[str, str, Any], Any]) -> None:
-        """Let the profiler time the calls that do not go through the team, which it watches by itself.
-
-        wrap: (phase, name, function) -> the same function, timed; its ``stream`` must be a keyword argument
-        """
+        self.norm.drop()
+        self.fields.advance(-later)
 
     def rehearse(self, due: Sequence[bool]) -> None:
         """Do such a step from each field, so that all kernels are compiled and loaded.  Overwrites the fields."""
@@ -81,21 +75,15 @@ class Steps:
             if any(due):
                 self.norms()
 
-    def exchange(self) -> None:
-        """Enqueue a halo exchange without a sweep, to time it.  It does not change the field."""
-        raise NotImplementedError
-
-    def synchronize(self) -> None:
-        """Wait until everything that was enqueued has run.  Raises PeerTimeout."""
-        self.team.synchronize()
-
     def finish(self) -> None:
-        """Wait until no PE writes to this one any more.  Collective."""
-        self.synchronize()
+        """Wait until everything that was enqueued has run, and no PE writes to this one any more.  Collective."""
+        for stream in (self.stream, self.norm_stream):
+            self.team.synchronize(stream)
 
     def free(self) -> None:
         """Free all symmetric memory.  Collective."""
         self.fields.free()
+        self.norm.free()
 
 
 class SweepBySweep(Steps):
@@ -106,28 +94,12 @@ class SweepBySweep(Steps):
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
-        self.stream, self.norm_stream = team.stream(), team.stream(priority="high")
-        self._swept = self.stream.record()
-        self.norm = self.make_norm()
-        self._sweeper = Sweeper(team, problem, 1, self.fields.pitch_bytes)
+        self._sweeper = Sweeper(team, problem, self.fields.pitch_bytes)
         rows = self.fields.slab.rows
         self.all_rows = inner(team, problem, 1, rows + 1, 1)
         self.edge_rows = edges(team, problem, rows, 1)
         self.top_row, self.bottom_row = (inner(team, problem, row, row + 1, 1) for row in (1, rows))
         self.inner_rows = inner(team, problem, 2, rows, 1) if rows > 2 else None
-
-    @classmethod
-    def kernels(cls, team: Any, problem: Problem, show: bool, **settings: Any) -> list[Any]:
-        return [compiled(team, cls.sweeping(), problem, 1, norms) for norms in ("none", "last")]
-
-    @classmethod
-    def sweeping(cls) -> Any:
-        """The kernel that sweeps rows by ``march``."""
-        return sweeps
-
-    def make_norm(self) -> Norm:
-        """The object that sums the norm over the PEs."""
-        return Norm(self.team)
 
     def sweep(self, slot: int | None) -> None:
         """Enqueue one sweep from ``fields.old`` to ``fields.new``, and the exchange of the new halos.
@@ -149,37 +121,3 @@ class SweepBySweep(Steps):
         self.fields.advance()
         if slot is not None:
             self.send_norm(slot)
-
-    def send_norm(self, slot: int) -> None:
-        """Sum the norm over the PEs and copy it to the host, while the next sweep runs."""
-        self._swept = self.stream.record(self._swept)
-        self.norm_stream.wait_event(self._swept)
-        self.norm.start(slot, self.norm_stream)
-
-    def norms(self) -> list[float]:
-        return self.norm.wait()
-
-    def rollback(self, keep: int, later: int) -> None:
-        self.norm.drop()
-        self.fields.advance(-later)
-
-    def free(self) -> None:
-        super().free()
-        self.norm.free()
-
-
-class WithHalo(SweepBySweep):
-    """Base of the variants that exchange halos by puts and signals; ``push`` is their high-priority stream."""
-
-    def __init__(self, team: Any, problem: Problem):
-        super().__init__(team, problem)
-        self.push = team.stream(priority="high")
-        self.halo = Halo(team, self.fields, self.push)
-
-    def exchange(self) -> None:
-        self.halo.send(self.fields.old)
-        self.halo.receive()
-
-    def synchronize(self) -> None:
-        for stream in (self.push, self.stream, self.norm_stream):
-            self.team.synchronize(stream)

@@ -1,1 +1,10 @@
-"""Reference solutions, oracles, and the checks that compare a result with them."""
+"""``--verify NAME``: comparisons of a result with what is known without the solver.  Each is a file.
+
+sentence: what is compared with what, for --help
+refuse:   (team, problem) -> why this check cannot be made, or ""; asked on every PE before the run
+judge:    (solver, outcome) -> Verdict, the same on every PE.  Collective
+"""
+
+from . import analytic, serial
+
+TABLE = {"serial": serial, "analytic": analytic}

@@ -4,21 +4,15 @@ import math
 
 import numpy as np
 
-from ..grid import spectrum
 from ..grid.boundary import initial_field
 from ..grid.problem import Problem
 
 
-def step(old: np.ndarray, new: np.ndarray, weight: float | None = None) -> float:
-    """new (ny, nx) = one sweep of old (ny, nx).  Returns the norm of the change that a plain sweep makes.
-
-    weight: of a Chebyshev sweep, for which new holds the field before old; None for Jacobi
-    """
+def step(old: np.ndarray, new: np.ndarray) -> float:
+    """new (ny, nx) = one sweep of old (ny, nx).  Returns the norm of the change."""
     quarter = old.dtype.type(0.25)
     relaxed = quarter * (((old[1:-1, 2:] + old[1:-1, :-2]) + old[2:, 1:-1]) + old[:-2, 1:-1])
     change = (relaxed - old[1:-1, 1:-1]).astype(np.float64)
-    if weight is not None:
-        relaxed = new[1:-1, 1:-1] + old.dtype.type(weight) * (relaxed - new[1:-1, 1:-1])
     new[1:-1, 1:-1] = relaxed
     new[0], new[-1] = new[-2], new[1]
     return math.sqrt(float((change * change).sum()))
@@ -30,7 +24,7 @@ def solve(problem: Problem, iterations: int, initial: np.ndarray | None = None) 
         initial = initial_field(problem.ny, problem.nx, problem.bc, problem.dtype)
     old, new = initial.copy(), initial.copy()
     norms = []
-    for k in range(iterations):
-        norms.append(step(old, new, spectrum.weight(problem, k) if problem.method == "chebyshev" else None))
+    for _ in range(iterations):
+        norms.append(step(old, new))
         old, new = new, old
     return old, norms

@@ -1,4 +1,4 @@
-"""The norm summed over the PEs by MPI or by NCCL, for the variants that are built on them."""
+"""The norm summed over the PEs by MPI, for the variants that use MPI or NCCL."""
 
 from typing import Any
 
@@ -22,18 +22,3 @@ class MpiNorm(Norm):
         sums = np.empty_like(mine)
         self.team.comm.Allreduce(mine, sums)
         return sums
-
-
-class NcclNorm(Norm):
-    """Summed by ncclAllReduce on a stream.  For these few bytes it takes longer than MPI_Allreduce."""
-
-    def __init__(self, team: Any, nccl: Any):
-        self._nccl = nccl
-        super().__init__(team)
-
-    def prepare(self) -> None:
-        pass
-
-    def start(self, slot: int, stream: Any) -> None:
-        self._nccl.sum(self.words[slot], self.totals[slot], stream=stream)
-        self.readbacks[slot].start(stream)

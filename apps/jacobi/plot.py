@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ...program.figure import save_figure
-from ..grid.problem import Problem
+from ..program.figure import save_figure
+from .grid.problem import Problem
 
 MAX_PIXELS = 1024
 
@@ -19,13 +19,13 @@ class Picture:
         self._stride = max(1, -(-max(problem.nx, problem.ny) // MAX_PIXELS))
         self._rows: list[np.ndarray] = []
 
-    def __call__(self, first: int, rows: np.ndarray) -> None:
+    def take(self, first: int, rows: np.ndarray) -> None:
         """Keep some of the rows (n, nx), the first of which is global row ``first``.  Rows must come in order."""
         skip = -(first - 1) % self._stride
         self._rows += list(rows[skip :: self._stride, :: self._stride].copy())
 
-    def draw(self, path: Path, history: list[tuple[int, float]], title: str, tol: float = 0.0) -> None:
-        """Write the PNG completely, or not at all.  tol: the norm at which a solve stops, drawn where it was reached"""
+    def draw(self, path: Path, history: list[tuple[int, float]], title: str) -> None:
+        """Write the PNG completely, or not at all."""
         import matplotlib
 
         matplotlib.use("Agg")
@@ -41,13 +41,13 @@ class Picture:
         norms = [(iteration + 1, norm) for iteration, norm in history if norm > 0]
         if norms:
             right.semilogy(*zip(*norms, strict=True), color="tab:blue", marker="." if len(norms) < 50 else None)
-            last, least = norms[-1]
+            (last, least), tol = norms[-1], self._problem.tol
             right.plot(last, least, "o", color="tab:blue")
             right.annotate(f"{least:.1e}", (last, least), (4, -8), textcoords="offset points", ha="right", va="top")
             if least <= tol:
                 right.axhline(tol, color="tab:gray", linestyle="--", linewidth=1)
                 right.annotate(f"--tol {tol:g}", (0, tol), (0, 4), textcoords="offset points", color="tab:gray")
-            right.margins(y=0.12)  # room for the words
-        right.set(title=f"norm of the change of a sweep, {self._problem.method}", xlabel="sweeps")
+            right.margins(y=0.12)  # for the words
+        right.set(title="norm of the change of a sweep", xlabel="sweeps")
         right.grid(True, alpha=0.3)
         save_figure(figure, path)

@@ -1,1 +1,0 @@
-"""The command line: its options, their validation, the dry run and the run."""

@@ -1,0 +1,147 @@
+"""The command line.  Every rank parses it, PE 0 prints messages."""
+
+import argparse
+import os
+import sys
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pennympi
+
+from ..program import figure
+from ..program.arguments import Parser, at_least, fail, not_negative
+from ..program.outcome import STATUSES, Outcome
+from ..program.whole_files import why_unwritable
+from . import storage, variants, verify
+from .grid import boundary
+from .grid.problem import Problem
+from .grid.slab import slabs
+from .norm import exact_sum
+
+DEFAULT = Problem(nx=1024, ny=1024)
+FIXED = ("nx", "ny", "dtype", "bc")  # a restart cannot change these
+WRITTEN = ("checkpoint", "output", "plot")
+
+
+def _table(title: str, rows: list[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in rows)
+    return "\n".join([title, *(f"  {name:{width}}  {text}" for name, text in rows)])
+
+
+def _epilog() -> str:
+    return "\n\n".join(
+        [
+            _table("variants:", [(row.name, row.sentence) for row in variants.ROWS]),
+            _table("what --verify compares:", [(name, check.sentence) for name, check in verify.TABLE.items()]),
+            _table("exit status:", [(str(status), text) for status, text in STATUSES.items()]),
+        ]
+    )
+
+
+def _program() -> str:
+    """How the user started it: `pennympi-jacobi`, or `python -m` with the package as it was found."""
+    own = "pennympi-jacobi"
+    return own if Path(sys.argv[0]).name == own else f"python -m {__package__}"
+
+
+def parser(comm: Any) -> argparse.ArgumentParser:
+    """The options.  Those of the problem have no default here, because a restart takes their values from its file."""
+    p = Parser(
+        comm,
+        prog=_program(),
+        description="Solve Laplace's equation by Jacobi sweeps on all PEs of the job.",
+        epilog=_epilog(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    p.add_argument("--version", action="version", version=f"pennympi {pennympi.__version__}")
+    g = p.add_argument_group("problem")
+
+    def of_problem(name: str, text: str, **kind: Any) -> None:
+        g.add_argument(f"--{name}", default=argparse.SUPPRESS, help=f"{text} ({getattr(DEFAULT, name)})", **kind)
+
+    of_problem("nx", "columns, 2 of them fixed", type=at_least(3))
+    of_problem("ny", "rows, 2 of them halo", type=at_least(3))
+    of_problem("niter", "largest number of sweeps", type=at_least(1))
+    of_problem("tol", "stop when the norm is at most this", type=not_negative)
+    of_problem("nccheck", "sweeps from one norm to the next", type=at_least(1))
+    of_problem("dtype", "dtype of the field", choices=("float32", "float64"))
+    of_problem("bc", "which sine the fixed columns hold", choices=boundary.KINDS)
+    add = p.add_argument_group("how").add_argument
+    add("--backend", choices=("auto", "host", "cuda"), default="auto", help="where to run (%(default)s)")
+    text = "how to sweep and exchange, see below (%(default)s)"
+    add("--variant", choices=variants.TABLE, default=variants.DEFAULT, help=text)
+    text = "for --variant blocked: largest number of sweeps of a pass (8, or fewer if a PE has few rows)"
+    add("--sweeps", type=at_least(1, exact_sum.MAX_SWEEPS), metavar="T", help=text)
+    add = p.add_argument_group("checkpoints").add_argument
+    text = "write one every --checkpoint-every sweeps, and at the end"
+    add("--checkpoint", type=Path, metavar="FILE.h5", help=text)
+    add("--checkpoint-every", type=at_least(1), default=10_000, metavar="N", help="(%(default)s)")
+    text = "go on from a file, on any number of PEs; without FILE, from that of --checkpoint, if it exists"
+    add("--restart", type=Path, nargs="?", const=True, metavar="FILE.h5", help=text)
+    add = p.add_argument_group("results").add_argument
+    text = "compare the result and print PASS or FAIL, see below (serial)"
+    add("--verify", choices=verify.TABLE, nargs="?", const="serial", help=text)
+    add("--no-serial", action="store_true", help="do not time the same sweeps on one PE alone")
+    add("--csv", action="store_true", help="print NVIDIA's csv line and nothing else")
+    add("--output", type=Path, metavar="FILE.h5", help="write the field and the history of norms")
+    add("--plot", type=Path, metavar="FILE.png", help="draw the field and the history of norms")
+    return p
+
+
+def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace, Problem, Outcome]:
+    """The options, the problem, and what has been done of it.  Collective.
+
+    Exits with status 2 on every rank if something is wrong.
+    """
+    options = parser(comm).parse_args(argv)
+    given = {one.name: getattr(options, one.name) for one in fields(Problem) if hasattr(options, one.name)}
+    known, outcome = _saved(comm, options)
+    for name in FIXED:
+        if options.restart and given.get(name, getattr(known, name)) != getattr(known, name):
+            fail(comm, f"{options.restart} holds --{name} {getattr(known, name)}: leave --{name} {given[name]} out")
+    problem = Problem(**asdict(known) | given)
+    error = comm.bcast(_first_error(options, problem, outcome, comm.size) if comm.rank == 0 else None)
+    if error:
+        fail(comm, error)
+    return options, problem, outcome
+
+
+def _saved(comm: Any, options: argparse.Namespace) -> tuple[Problem, Outcome]:
+    """What is in the file to restart from, or the defaults; sets options.restart to its name."""
+    if options.restart is True:  # the file of --checkpoint, which exists from the second run on
+        if not options.checkpoint:
+            fail(comm, "--restart without a file takes the one of --checkpoint: name a file for one of the two")
+        there = comm.bcast(os.path.lexists(options.checkpoint) if comm.rank == 0 else None)
+        options.restart = options.checkpoint if there else None
+    if not options.restart:
+        return DEFAULT, Outcome()
+    try:
+        return storage.read(comm, options.restart)
+    except ValueError as error:
+        fail(comm, f"--restart {options.restart}: {error}")
+
+
+def _first_error(options: argparse.Namespace, problem: Problem, outcome: Outcome, n_pes: int) -> str:
+    """Why the run cannot be done, or "".  It tries whether the files can be written."""
+    try:
+        least_rows = min(slab.rows for slab in slabs(problem.ny, n_pes))
+    except ValueError as error:
+        return str(error)
+    if options.sweeps and "sweeps" not in variants.TABLE[options.variant].takes:
+        return "--sweeps is for --variant blocked"
+    if (options.sweeps or 0) > least_rows:
+        return f"--sweeps {options.sweeps} takes as many rows on each PE, and there are {least_rows}: use fewer PEs"
+    if outcome.iterations >= problem.niter:
+        done = outcome.iterations
+        return f"{options.restart} has {done} iterations already: give a larger --niter than {problem.niter}"
+    if options.plot and figure.missing():
+        return figure.missing()
+    named = [(name, getattr(options, name)) for name in WRITTEN if getattr(options, name)]
+    if len({os.path.realpath(path) for _, path in named}) < len(named):
+        return "--checkpoint, --output and --plot are different files: take another name for one of them"
+    for name, path in named:
+        if reason := why_unwritable(path):
+            return f"--{name} {path} cannot be written: {reason}"
+    return exact_sum.refuse(problem)

@@ -1,0 +1,56 @@
+"""What a run prints: the lines of NVIDIA's sample, so that runs can be compared, and how the solve ended."""
+
+from ..program.outcome import Outcome
+from .grid.problem import Problem
+
+CSV_NAME = "pennympi"
+ENDINGS = {
+    "converged": "the norm is at most --tol",
+    "iterations": "all that were asked for",
+    "diverged": "DIVERGED: the field holds values that are not finite or far too large",
+}
+
+
+def single_header(problem: Problem, sweeps: int) -> str:
+    """The first line of NVIDIA's sample."""
+    return f"Single GPU jacobi relaxation: {_mesh(problem, sweeps)}"
+
+
+def header(problem: Problem) -> str:
+    """The line that NVIDIA's sample prints before the norms of the run on all PEs."""
+    return f"Jacobi relaxation: {_mesh(problem, problem.niter)}"
+
+
+def _mesh(problem: Problem, sweeps: int) -> str:
+    return f"{sweeps} iterations on {problem.ny} x {problem.nx} mesh with norm check every {problem.nccheck} iterations"
+
+
+def norm_line(iteration: int, norm: float) -> str:
+    """A norm as NVIDIA's sample prints it."""
+    return f"{iteration:5d}, {norm:0.6f}"
+
+
+def nvidia_lines(problem: Problem, n_pes: int, runtime_s: float, serial_s: float) -> list[str]:
+    """The last two lines of NVIDIA's sample.  serial_s: of one PE for as many sweeps; 0 if that is not known"""
+    ratio = serial_s / runtime_s
+    return [
+        f"Num GPUs: {n_pes}.",
+        f"{problem.ny}x{problem.nx}: 1 GPU: {serial_s:8.4f} s, {n_pes} GPUs: {runtime_s:8.4f} s, "
+        f"speedup: {ratio:8.2f}, efficiency: {ratio / n_pes * 100:8.2f}",
+    ]
+
+
+def csv_line(problem: Problem, n_pes: int, runtime_s: float, serial_s: float) -> str:
+    """NVIDIA's csv line: type, nx, ny, iter_max, nccheck, num_devices, p2p, runtime, runtime_serial."""
+    return (
+        f"{CSV_NAME}, {problem.nx}, {problem.ny}, {problem.niter}, {problem.nccheck}, {n_pes}, 1, "
+        f"{runtime_s:.6f}, {serial_s:.6f}"
+    )
+
+
+def ending(problem: Problem, outcome: Outcome, runtime_s: float, sweeps: int) -> str:
+    """How the solve ended, and its speed.  sweeps: those of ``runtime_s``, without those before a restart"""
+    norm = f", norm {outcome.history[-1][1]:.6e}" if outcome.history else ""
+    sweep_us = 1e6 * runtime_s / max(sweeps, 1)
+    rate = f"{sweep_us:.1f} us an iteration, {problem.nx * problem.ny / sweep_us / 1e3:.3f} GLUP/s"
+    return f"Stopped after {outcome.iterations} iterations ({ENDINGS[outcome.reason]}){norm}; {rate}"

@@ -1,0 +1,137 @@
+"""One run of the program: solve, write, verify, report."""
+
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+from mpi4py import MPI
+
+import pennympi
+
+from ..program.arguments import fail
+from ..program.outcome import FAILED, Outcome
+from ..program.run_on_pe0 import run_on_pe0
+from . import report, serial, storage, verify
+from .gather import gathered
+from .grid.problem import Problem
+from .norms_due import shown
+from .options import parse
+from .plot import Picture
+from .solver import Solver
+from .variants import TABLE
+
+
+def program(comm: Any, argv: list[str] | None) -> int:
+    """Run with these arguments (None: the command line's) and return the exit status.  Collective."""
+    options, problem, outcome = parse(comm, argv)
+    row = TABLE[options.variant]
+    try:
+        team = pennympi.init(comm, backend=options.backend, heap_bytes=row.heap_bytes(problem, comm.size))
+    except (pennympi.Unsupported, pennympi.SymmetricHeapExhausted, ValueError) as error:
+        fail(comm, str(error))
+    with team:
+        reasons = {f"--variant {row.name} cannot run here": row.refuse(team, problem)}
+        if options.verify:
+            reasons[f"--verify {options.verify}"] = verify.TABLE[options.verify].refuse(team, problem)
+        wrong = [f"{what}: {why}" for what, why in reasons.items() if why]
+        wrong = [one for every in team.gather(wrong) for one in every]
+        if wrong:
+            team.finalize()
+            fail(comm, wrong[0])
+        return _run(team, options, problem, outcome)
+
+
+def _run(team: Any, options: Namespace, problem: Problem, outcome: Outcome) -> int:
+    """The exit status, the same on every PE.  Collective."""
+
+    def say(*lines: str) -> None:
+        if team.me == 0 and not options.csv:
+            print(*lines, sep="\n", flush=True)
+
+    began_at = outcome.iterations
+    show = not options.csv
+    on_norm = _printed(say, problem.nccheck) if show else None
+    sweep_s = 0.0 if options.no_serial else _time_serial(team, problem, show, on_norm, say)
+    solver = Solver(team, problem, options.variant, sweeps=options.sweeps)
+    solver.warm_up(show)
+    if options.restart:
+        storage.resume(solver, options.restart)
+        say(f"Going on from iteration {began_at} of {options.restart}")
+    else:
+        solver.reset()
+    say(report.header(problem))
+    runtime_s = _solve(solver, options, outcome, show, on_norm)
+    sweeps = outcome.iterations - began_at
+    serial_s = sweep_s * sweeps
+    if serial_s:
+        say(*report.nvidia_lines(problem, team.n_pes, runtime_s, serial_s))
+    say(report.ending(problem, outcome, runtime_s, sweeps))
+    complaint = storage.save(solver, outcome, options.output) if options.output else ""
+    if options.plot:
+        _plot(solver, outcome, options)
+    verdict = None
+    if options.verify and outcome.reason != "diverged":
+        verdict = verify.TABLE[options.verify].judge(solver, outcome)
+    passed = verdict is None or verdict.passed
+    if team.me == 0:
+        if options.csv and passed:
+            print(report.csv_line(problem, team.n_pes, runtime_s, serial_s), flush=True)
+        if verdict and (not options.csv or not passed):
+            line = f"{'PASS' if passed else 'FAIL'}: {verdict.line}"
+            print(line, file=sys.stdout if passed else sys.stderr, flush=True)
+        if complaint:
+            print(f"error: --output {options.output} could not be written: {complaint}", file=sys.stderr, flush=True)
+    solver.free()
+    return outcome.status() if passed and not complaint else FAILED
+
+
+def _printed(say: Callable[..., None], nccheck: int) -> Callable[[int, float], None]:
+    """What prints norms as NVIDIA's sample does."""
+
+    def on_norm(iteration: int, norm: float) -> None:
+        if shown(iteration, nccheck):
+            say(report.norm_line(iteration, norm))
+
+    return on_norm
+
+
+def _time_serial(team: Any, problem: Problem, show: bool, on_norm: Any, say: Callable[..., None]) -> float:
+    """Seconds of a sweep on PE 0 alone, while the others sleep; 0.0 if its memory is too small.  Collective."""
+
+    def work() -> float:
+        if not serial.fits(team, problem):
+            return 0.0
+        sweeps = serial.sweeps_timed(team, problem)
+        say(report.single_header(problem, sweeps))
+        outcome, seconds, _ = serial.Alone(team, problem).solve(sweeps, problem.tol, show, on_norm)
+        return seconds / outcome.iterations
+
+    return float(team.comm.bcast(run_on_pe0(team.comm, work)))
+
+
+def _solve(solver: Solver, options: Namespace, outcome: Outcome, show: bool, on_norm: Any) -> float:
+    """Sweep until the solve ends.  Returns the seconds that the sweeps of the slowest PE took.  Collective."""
+    comm, niter, seconds = solver.team.comm, solver.problem.niter, 0.0
+    every = options.checkpoint_every if options.checkpoint else niter
+    comm.Barrier()
+    while outcome.reason == "iterations" and outcome.iterations < niter:
+        start, done = time.perf_counter(), outcome.iterations
+        solver.run(show, on_norm, outcome, min(niter, done - done % every + every))
+        seconds += time.perf_counter() - start
+        if options.checkpoint and outcome.reason != "diverged":
+            complaint = storage.save(solver, outcome, options.checkpoint)
+            if complaint and comm.rank == 0:  # a full disk costs a checkpoint, not the run
+                print(f"error: --checkpoint {options.checkpoint} could not be written: {complaint}", file=sys.stderr)
+    return float(comm.allreduce(seconds, op=MPI.MAX))
+
+
+def _plot(solver: Solver, outcome: Outcome, options: Namespace) -> None:
+    """Draw the field and the norms.  Collective."""
+    problem, picture = solver.problem, Picture(solver.problem)
+    for first, rows in gathered(solver):
+        picture.take(first, rows)
+    ended = {"iterations": "not converged"}.get(outcome.reason, outcome.reason)
+    title = f"{problem.ny} x {problem.nx}, {ended} after {outcome.iterations} sweeps"
+    run_on_pe0(solver.team.comm, lambda: picture.draw(options.plot, outcome.history, title))

@@ -1,1 +1,0 @@
-"""Runs of the solver on several numbers of PEs."""

@@ -1,1 +1,0 @@
-"""Checkpoints, restarts and result files."""

@@ -1,0 +1,61 @@
+"""The field and the norms against formulas for them after n sweeps, and for the limit of the field."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from ...program.outcome import Outcome
+from ..grid.boundary import column
+from ..grid.problem import Problem
+from .oracles import along_x, steady_along_x
+from .verdict import Verdict, compare_norms
+
+sentence = "every point and norm with the exact ones, and the field with the steady state (--bc periodic), at any size"
+
+CHUNK_BYTES = 32 << 20
+
+
+def refuse(team: Any, problem: Problem) -> str:
+    if problem.bc != "periodic":
+        return f"no formula is known for --bc {problem.bc}: take --bc periodic"
+    return ""
+
+
+def judge(solver: Any, outcome: Outcome) -> Verdict:
+    problem, n = solver.problem, outcome.iterations
+    wave = column(problem.ny, "periodic", "float64")
+    (shape, known), steady = along_x(problem, n), steady_along_x(problem)
+    error = _largest_error(solver, lambda rows: wave[rows][:, None] * shape[None, :])
+    away = _largest_error(solver, lambda rows: wave[rows][:, None] * steady[None, :])
+    allowed, to_go = tolerance(problem, n), float(np.abs(shape - steady).max() * np.abs(wave).max())
+    norms = compare_norms(problem, outcome.history, known)
+    line = (
+        f"every point within {error:.2e} of the exact field after {n} sweeps ({allowed:.1e} allowed), "
+        f"and within {away:.2e} of the steady state ({to_go:.2e} by the formula); {norms.line}"
+    )
+    return Verdict(error <= allowed and norms.passed, line)
+
+
+def tolerance(problem: Problem, sweeps: int) -> float:
+    """The largest error that rounding explains.
+
+    Changes become smaller than a unit in the last place, and then stop: measured n / 180 eps at 30,000 sweeps.
+    """
+    widest = max(problem.nx, problem.ny)
+    return (16.0 + 0.05 * min(sweeps, widest * widest)) * float(np.finfo(problem.dtype).eps)
+
+
+def _largest_error(solver: Any, expected: Callable[[np.ndarray], np.ndarray]) -> float:
+    """The largest error over the points of all PEs; inf if a point is NaN or infinite.  Collective.
+
+    expected: global row numbers (n,) -> rows (n, nx) float64
+    """
+    worst, slab = 0.0, solver.slab
+    step = max(1, CHUNK_BYTES // (solver.problem.nx * 8))
+    for start in range(0, slab.rows, step):
+        rows = solver.rows(start, min(start + step, slab.rows))
+        difference = np.abs(rows - expected(slab.first + start + np.arange(len(rows))))
+        worst = max(worst, float(difference.max()) if np.isfinite(difference).all() else np.inf)
+    return float(solver.team.comm.allreduce(worst, op=MPI.MAX))
