@@ -5,7 +5,8 @@ itself: a chain with nothing to send costs the others nothing.  Every message be
 which the receiver compares with its own count, and block 0 sends one even for an empty part: so a count that differs is
 told at once, and a PE that is told writes nothing beyond its own counts.
 
-In a round a block puts one piece to every PE that has one to come, and then takes one from every PE that sends one.  No
+In a round a block puts one piece to every PE that has one to come, and then takes one from every PE that sends one.
+One thread keeps the counts of the messages, and all threads read them in the next round: ``sync`` lies between.  No
 counts can make the PEs wait for one another in a circle: to put in round r a PE waits for what the receiver does in its
 round r-2, or did in the call before; and to take, for what the sender does at the beginning of its round r.
 """
@@ -27,6 +28,7 @@ from .block import (
     refuse_count,
     signal,
     staged,
+    sync,
     wait,
     write_epoch,
 )
@@ -282,6 +284,7 @@ def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
         later = take_round(pe, receive, work, r)  # in place this piece of src has been sent, or copied to the outbox
         more = more or later
         r += 1
+        sync()  # the counts of this round are there
 
 
 def parts_plan(largest_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

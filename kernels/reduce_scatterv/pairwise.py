@@ -5,7 +5,7 @@ parts, in one hop.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere
-from ..block import combine
+from ..block import combine, sync
 from ..parts import (
     ALONE,
     EACH,
@@ -68,6 +68,7 @@ def pairwise(pe: PE, call: Parts, work: Work):
         later = reduce_round(pe, src, out, work, r)
         more = more or later
         r += 1
+        sync()  # the counts of this round are there
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from greenlet import getcurrent
+from machine.bodies import BODIES
 from machine.by_counts import BY_COUNTS
 from machine.faults import Fault
 from machine.mismatch import ALL, WORDS, mismatch_cases, run_mismatch, run_other_counts
@@ -45,7 +46,7 @@ def as_it_is(work, epoch):
 
 def kept_whole(work, counts, k, epoch):
     """``steps.keep_count`` as it is, which calls ``steps.unsigned`` no more."""
-    getcurrent().memory.words[getcurrent().pe][(counts >> 3) + k] = epoch - work.signature
+    BODIES["write_epoch"](counts, k, epoch - work.signature)
 
 
 @pytest.mark.parametrize("table, name", [("allreduce", "ring"), ("allreduce", "two_shot_packets"), ("reduce", "direct")])

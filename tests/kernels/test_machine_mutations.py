@@ -53,6 +53,10 @@ PLANTED = [
     ("all_to_allv", "pairwise", IN_ORDER, Mutation("beside", "put_signal", 0, "put_piece")),
     ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets", 0, "send_parts")),
     ("allreduce", "recursive_doubling", POINTER, Mutation("drop", "put_signal", 1)),
+    # a barrier of the block's warps that is missing
+    ("all_gatherv", "pairwise", POINTER, Mutation("drop", "sync", 0, "exchange_parts")),
+    ("all_to_allv", "pairwise", ANY_ORDER, Mutation("drop", "sync", 0, "exchange_parts")),
+    ("reduce_scatterv", "pairwise", POINTER, Mutation("drop", "sync")),
     # an epoch that is not kept
     ("reduce", "ring", POINTER, Mutation("drop", "write_epoch", 0, "keep_count")),
 ]

@@ -11,7 +11,7 @@ from machine.network import ANY_ORDER, NETWORKS
 from machine.program import place_for
 from seed import SEED
 
-from pennympi.kernels.block import arrive_last, block, put_signal, signal, wait, write_epoch
+from pennympi.kernels.block import arrive_last, block, first, put_signal, signal, wait, write_epoch
 from pennympi.kernels.in_kernel import (
     WORDS_BYTES,
     Meeting,
@@ -40,7 +40,8 @@ def summed(ctx, place: Meeting, out):
     """out (blocks, MEETINGS) = what each block found at each of a launch's meetings."""
     epoch, b = last_meeting(place), block()
     for k in range(MEETINGS):
-        found = all_sum(ctx, place, epoch + 1 + k, add_to_bins(no_bins(), 1.0 * value(place.me, b, epoch + k)))
+        own = value(place.me, b, epoch + k) if first() else 0
+        found = all_sum(ctx, place, epoch + 1 + k, add_to_bins(no_bins(), 1.0 * own))
         write_epoch(out, b * MEETINGS + k, int(found))
 
 
@@ -76,7 +77,8 @@ def hasty(ctx, place: Meeting, out):
     """A fault: a PE's words are put from where its blocks add to them, not from a copy."""
     epoch, b = last_meeting(place), block()
     for k in range(MEETINGS):
-        add_to_words(words_at(place, 0), add_to_bins(no_bins(), 1.0 * value(place.me, b, epoch + k)))
+        own = value(place.me, b, epoch + k) if first() else 0
+        add_to_words(words_at(place, 0), add_to_bins(no_bins(), 1.0 * own))
         if arrive_last(place.memory + WORD_BYTES):
             nbytes, at = WORDS_BYTES, ((epoch + 1 + k) & 1) * place.n_pes + place.me
             slot = words_at(place, 5) + 2 * place.n_pes * WORD_BYTES + at * nbytes

@@ -1,29 +1,63 @@
-"""Bodies of the primitives, but for packets: what a GPU does, as weakly ordered as it may."""
+"""Bodies of the primitives, but for packets: what a GPU does, as weakly ordered as it may.
+
+A block has a few warps, each of which runs the kernel.  They meet where a GPU's block has a barrier, and nowhere else.
+What all threads of a block do together, one warp does, which is drawn: it begins when that one comes.
+"""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
+import numpy as np
 from greenlet import getcurrent
 
 from pennympi.compile.bind import bind, grouped, signs
 
 from .faults import Fault
-from .packets import PACKET_BODIES, drain, syncs
+from .packets import PACKET_BODIES
 
 BODIES: dict[str, Any] = {}
 
 
-def body(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter a function as the body of the primitive of its name; warps that lag behind catch up first."""
-    BODIES[function.__name__] = syncs(function)
-    return function
-
-
 def quick(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for what no other thread can see."""
+    """Enter a function as the body of the primitive of its name: what each thread does for itself."""
     BODIES[function.__name__] = function
     return function
+
+
+def body(before: bool = False, leader: bool = False) -> Callable[..., Any]:
+    """A primitive whose work, a function of a warp and the arguments, one warp does, with a barrier at its end.
+
+    before: with one at its beginning, too;  leader: it is the first warp, as what a GPU's first thread does
+    """
+
+    def enter(work: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(work)
+        def primitive(*args: Any) -> Any:
+            b = getcurrent()
+            if before:
+                b.block.barrier(b, work.__name__)
+            worker = 0 if leader else int(b.scheduler.random() * len(b.block.warps))
+            return b.block.by_one(b, worker, work, args)
+
+        BODIES[work.__name__] = primitive
+        return work
+
+    return enter
+
+
+def after_barrier(work: Callable[..., Any]) -> Callable[..., Any]:
+    """A primitive that is a barrier, after which the first warp does the work and the others go on."""
+
+    @wraps(work)
+    def primitive(*args: Any) -> None:
+        b = getcurrent()
+        b.block.barrier(b, work.__name__)
+        if b.number == 0:
+            work(b, *args)
+
+    BODIES[work.__name__] = primitive
+    return work
 
 
 @cache
@@ -43,7 +77,7 @@ def bound(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @quick
 def block():
-    return getcurrent().index
+    return getcurrent().block.index
 
 
 @quick
@@ -53,7 +87,8 @@ def blocks():
 
 @quick
 def lanes(start, stop):
-    return range(start, stop)
+    b = getcurrent()
+    return range(start + b.number, stop, len(b.block.warps))
 
 
 @quick
@@ -63,7 +98,7 @@ def alone():
 
 @quick
 def first():
-    return True
+    return getcurrent().number == 0
 
 
 @quick
@@ -73,7 +108,8 @@ def real(x):
 
 @quick
 def block_sum(x):
-    return x
+    b = getcurrent()
+    return b.block.total(b, x)
 
 
 @quick
@@ -83,13 +119,13 @@ def product(x, y):
 
 @quick
 def sync():
-    drain(getcurrent())
-
-
-@body
-def arrive_last(counter):
     b = getcurrent()
-    b.stores.release()
+    b.block.barrier(b, "sync")
+
+
+@body(before=True, leader=True)
+def arrive_last(b, counter):
+    b.block.stores.release()
     words = b.memory.words[b.pe]
     b.memory.holds(counter, 8)
     words[counter >> 3] += 1
@@ -100,9 +136,8 @@ def arrive_last(counter):
     return last
 
 
-@body
-def lock(word):
-    b = getcurrent()
+@body(leader=True)
+def lock(b, word):
     b.memory.holds(word, 8)
     words = b.memory.words[b.pe]
     while words[word >> 3]:
@@ -111,9 +146,8 @@ def lock(word):
     b.pause()
 
 
-@body
-def unlock(word):
-    b = getcurrent()
+@after_barrier
+def unlock(b, word):
     b.memory.words[b.pe][word >> 3] = 0
     b.scheduler.wake(("lock", b.pe, word))
 
@@ -142,15 +176,17 @@ def add_shared(base, index, value):
 
 @quick
 def add_block_sums(base, x):
-    for k, value in enumerate(x):
-        add_shared(base, k, int(value))
+    b = getcurrent()
+    totals = b.block.total(b, np.array(x))
+    if b.number == 0:
+        for k, value in enumerate(totals):
+            add_shared(base, k, int(value))
 
 
-@body
-def copy(dst, src, nbytes):
+@body()
+def copy(b, dst, src, nbytes):
     if nbytes <= 0:
         return
-    b = getcurrent()
     b.memory.holds(dst, nbytes), b.memory.holds(src, nbytes)
     own = b.memory.bytes[b.pe]
     for start, stop in b.scheduler.cuts(nbytes):
@@ -161,11 +197,10 @@ def copy(dst, src, nbytes):
 # Partial results -----------------------------------------------------------------------
 
 
-def by_parts(count, dst, kind, *sources):
+def by_parts(b, count, dst, kind, *sources):
     """dst (count,) of a dtype = the sum of the sources, (address, dtype) each, part after part."""
     if count <= 0:
         return
-    b = getcurrent()
     views = [b.memory.elements(b.pe, at, count, dtype) for at, dtype in ((dst, kind), *sources)]
     for start, stop in b.scheduler.cuts(count):
         total = views[1][start:stop].astype(b.partial)
@@ -175,75 +210,51 @@ def by_parts(count, dst, kind, *sources):
         b.pause()
 
 
-@body
-def widen(ctx, dst, src, count):
-    b = getcurrent()
-    by_parts(count, dst, b.partial, (src, b.item))
+def enter_sum(name, kinds):
+    """The primitive of a name, whose sum and addends are elements (e) or partials (p): (ctx, sum, addends..., count)."""
+
+    def work(b, ctx, *args):
+        dtypes = [b.item if kind == "e" else b.partial for kind in kinds]
+        (dst, kind), *sources = zip(args[:-1], dtypes, strict=True)
+        by_parts(b, args[-1], dst, kind, *sources)
+
+    work.__name__ = name
+    body()(work)
 
 
-@body
-def reduce(ctx, dst, part, src, count):
-    b = getcurrent()
-    by_parts(count, dst, b.partial, (part, b.partial), (src, b.item))
+for name, kinds in dict(widen="pe", reduce="ppe", finish="epe", merge="ppp", finish_merge="epp", plus="eee").items():
+    enter_sum(name, kinds)
 
 
-@body
-def finish(ctx, dst, part, src, count):
-    b = getcurrent()
-    by_parts(count, dst, b.item, (part, b.partial), (src, b.item))
-
-
-@body
-def merge(ctx, dst, part, other, count):
-    b = getcurrent()
-    by_parts(count, dst, b.partial, (part, b.partial), (other, b.partial))
-
-
-@body
-def finish_merge(ctx, dst, part, other, count):
-    b = getcurrent()
-    by_parts(count, dst, b.item, (part, b.partial), (other, b.partial))
-
-
-@body
-def plus(ctx, dst, x, y, count):
-    b = getcurrent()
-    by_parts(count, dst, b.item, (x, b.item), (y, b.item))
-
-
-@body
-def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
-    b = getcurrent()
+@body()
+def combine(b, ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
     sources = [(src if pe == me else slots + pe * slot_bytes, b.item) for pe in range(n_pes)]
     if residual:
         sources.append((residual, b.item))
-    by_parts(count, out, b.item, *sources)
+    by_parts(b, count, out, b.item, *sources)
 
 
-@body
-def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
-    b = getcurrent()
+@body()
+def combine_put(b, ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
     beyond = any(b.network.reads_later(me, pe) for pe in range(n_pes))
     result = scratch if beyond else out
-    combine(ctx, result, slots, slot_bytes, src, count, scratch, me, n_pes)
+    combine(b, ctx, result, slots, slot_bytes, src, count, scratch, me, n_pes)
     for k in range(1, n_pes):
         b.network.put(b, there, result, count * b.item.itemsize, (me + k) % n_pes)
     if beyond:
-        copy(out, result, count * b.item.itemsize)
+        copy(b, out, result, count * b.item.itemsize)
 
 
 # Peers ---------------------------------------------------------------------------------
 
 
-@body
-def put(ctx, dst, src, nbytes, pe):
-    b = getcurrent()
+@body()
+def put(b, ctx, dst, src, nbytes, pe):
     b.network.put(b, dst, src, nbytes, pe)
 
 
-@body
-def put_lines(ctx, dst, src, lines, pe):
-    b = getcurrent()
+@body()
+def put_lines(b, ctx, dst, src, lines, pe):
     if not b.network.by_pointer(b.pe, pe):
         raise Fault(f"lines go to PE {pe}, which no pointer of PE {b.pe} reaches")
     order = list(range(lines.first, lines.stop))
@@ -254,20 +265,19 @@ def put_lines(ctx, dst, src, lines, pe):
         b.network.put(b, to, src + plane * lines.src_plane_bytes + row * lines.src_row_bytes, lines.nbytes, pe)
 
 
-@body
+@quick
 def staged(ctx, room, src, nbytes, pe):
     b = getcurrent()
     if not b.network.reads_later(b.pe, pe):
         return src
-    copy(room, src, nbytes)
+    BODIES["copy"](room, src, nbytes)
     return room
 
 
-@body
-def get(ctx, dst, src, nbytes, pe):
+@body()
+def get(b, ctx, dst, src, nbytes, pe):
     if nbytes <= 0:
         return
-    b = getcurrent()
     b.memory.holds(dst, nbytes), b.memory.holds(src, nbytes)
     if b.memory.is_plain(dst) and not b.network.by_pointer(b.pe, pe):
         raise Fault(f"a get by NVSHMEM into {dst}, which is a plain array: it must be symmetric or registered")
@@ -277,44 +287,51 @@ def get(ctx, dst, src, nbytes, pe):
         own[dst + start : dst + stop] = there[src + start : src + stop]
 
 
-@body
-def put_signal(ctx, dst, src, nbytes, signal, value, pe):
-    b = getcurrent()
+@body()
+def message(b, dst, src, nbytes, signal, value, pe):
     b.network.put_signal(b, dst, src, nbytes, signal, value, pe)
     b.pause()
 
 
-@body
-def fence(ctx):
+@quick
+def put_signal(ctx, dst, src, nbytes, signal, value, pe):
     b = getcurrent()
+    if not b.network.by_pointer(b.pe, pe):
+        BODIES["message"](dst, src, nbytes, signal, value, pe)
+        return
+    BODIES["put"](ctx, dst, src, nbytes, pe)
+    if b.number == 0:
+        b.network.signal(b, signal, value, pe)
+        b.pause()
+
+
+@body(before=True, leader=True)
+def fence(b, ctx):
     b.network.fence(b)
 
 
-@body
-def signal(ctx, signal, value, pe):
-    b = getcurrent()
+@after_barrier
+def signal(b, ctx, signal, value, pe):
     b.network.signal(b, signal, value, pe)
     b.pause()
 
 
-@body
-def wait(ctx, signal, value, source):
-    b = getcurrent()
+@body(leader=True)
+def wait(b, ctx, signal, value, source):
     b.memory.holds(signal, 8)
     b.wait(b.pe, signal, value)
 
 
-@body
+@quick
 def refuse_count(ctx, why, found, wanted, pe):
     b = getcurrent()
-    if not b.machine.patience.gave_up[b.pe]:
+    if b.number == 0 and not b.machine.patience.gave_up[b.pe]:
         b.machine.told_why.add(why)
         b.machine.mismatch(b.pe)
 
 
-@body
-def signal_all(ctx, signals, value, me, n_pes):
-    b = getcurrent()
+@after_barrier
+def signal_all(b, ctx, signals, value, me, n_pes):
     others = [pe for pe in range(n_pes) if pe != me]
     b.scheduler.rng.shuffle(others)  # each by a thread of its own
     for pe in others:
@@ -322,21 +339,20 @@ def signal_all(ctx, signals, value, me, n_pes):
         b.pause()
 
 
-@body
-def wait_all(ctx, signals, value, me, n_pes):
+@body(leader=True)
+def wait_all(b, ctx, signals, value, me, n_pes):
     for pe in range(n_pes):
         if pe != me:
-            wait(ctx, signals + 8 * pe, value, pe)
+            wait(b, ctx, signals + 8 * pe, value, pe)
 
 
 # Multicast -----------------------------------------------------------------------------
 
 
-@body
-def reduce_multicast(ctx, dst, src, count, scratch):
+@body()
+def reduce_multicast(b, ctx, dst, src, count, scratch):
     if count <= 0:
         return
-    b = getcurrent()
     views = [b.memory.elements(pe, src, count, b.item) for pe in range(b.machine.n_pes)]
     out = b.memory.elements(b.pe, dst, count, b.item)
     for start, stop in b.scheduler.cuts(count):
@@ -344,11 +360,10 @@ def reduce_multicast(ctx, dst, src, count, scratch):
         b.pause()
 
 
-@body
-def store_multicast(ctx, dst, src, nbytes):
+@body()
+def store_multicast(b, ctx, dst, src, nbytes):
     if nbytes <= 0:
         return
-    b = getcurrent()
     b.memory.holds(dst, nbytes), b.memory.holds(src, nbytes)
     own = b.memory.bytes[b.pe]
     for start, stop in b.scheduler.cuts(nbytes):
@@ -357,10 +372,9 @@ def store_multicast(ctx, dst, src, nbytes):
         b.pause()
 
 
-@body
-def meet_multicast(ctx, signal, value, n_pes):
-    b = getcurrent()
-    b.stores.release()
+@body(before=True, leader=True)
+def meet_multicast(b, ctx, signal, value, n_pes):
+    b.block.stores.release()
     b.network.set_word(b.pe, signal, b.network.poisoned(b, value))
     for pe in range(n_pes):
         b.wait(pe, signal, value)
@@ -382,9 +396,8 @@ def read_epoch(epochs, index):
     return b.memory.words[b.pe][(epochs >> 3) + index]
 
 
-@body
-def write_epoch(epochs, index, epoch):
-    b = getcurrent()
+@after_barrier
+def write_epoch(b, epochs, index, epoch):
     b.memory.holds(epochs + 8 * index, 8)
     b.memory.words[b.pe][(epochs >> 3) + index] = epoch
 

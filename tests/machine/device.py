@@ -1,4 +1,4 @@
-"""PEs that run launches one after another, and the blocks of a launch as greenlets."""
+"""PEs that run launches one after another, the blocks of a launch, and their warps as greenlets."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,8 +14,7 @@ from pennympi.kernels.algorithm import Place
 
 from .faults import Deadlock, Fault
 from .memory import POISON, Memory, is_of_another_call, rounds_after
-from .network import POINTER, Network, Stores
-from .packets import drain
+from .network import COPIED, POINTER, Network, Stores
 from .scheduler import Scheduler
 
 MEMORY_BYTES = 8 << 20  # of a PE
@@ -71,18 +70,80 @@ class Patience:
         return self.gave_up[pe]
 
 
-class Block(greenlet):
-    """One running block.  under_way: messages that it has sent by NVSHMEM and that have not arrived."""
+class Block:
+    """One running block: what its warps share.
+
+    under_way: messages that it has sent by NVSHMEM and that have not arrived;  left: warps that have not ended
+    at:        the primitive that its warps have come to and not all left;  worker: the warp that does the work there
+    """
 
     def __init__(self, machine: "Machine", pe: int, launch: Launch, index: int, number: int):
+        self.machine, self.pe, self.launch, self.index, self.number = machine, pe, launch, index, number
+        self.stores, self.under_way = Stores(machine.network, pe), 0
+        n_warps = machine.warps if hasattr(launch.kernel, "signed") else 1  # a copy engine has one
+        self.warps = [Warp(self, k) for k in range(n_warps)]
+        self.left, self.at, self.worker = n_warps, "", 0
+        self._arrived, self._barriers, self._results, self._addends = 0, 0, [None, None], [None] * n_warps
+
+    def barrier(self, warp: "Warp", name: str) -> None:
+        """Wait until all warps are in this call of a primitive."""
+        if len(self.warps) == 1:
+            return
+        self._come(name, 0)
+        barrier = self._barriers
+        self._arrived += 1
+        if self._arrived == len(self.warps):
+            self._arrived, self._barriers, self.at = 0, barrier + 1, ""
+            self.machine.scheduler.wake((self, barrier))
+        while self._barriers == barrier:
+            warp.sleep((self, barrier))
+
+    def by_one(self, warp: "Warp", worker: int, work: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """What one warp's work returns, in all warps: it begins when that one comes, and they wait for its end."""
+        if len(self.warps) == 1:
+            return work(warp, *args)
+        self._come(work.__name__, worker)
+        half = self._barriers & 1  # no warp is two barriers ahead of another
+        if self.worker == warp.number:
+            self._results[half] = work(warp, *args)
+        self.barrier(warp, work.__name__)
+        return self._results[half]
+
+    def total(self, warp: "Warp", addend: Any) -> Any:
+        """The sum of what the warps give, in all of them."""
+        self.barrier(warp, "total")
+        self._addends[warp.number] = addend
+        self.barrier(warp, "total")
+        return sum(self._addends[1:], start=self._addends[0])
+
+    def done(self, warp: "Warp") -> None:
+        """A warp has ended."""
+        self._come("", 0)
+        del self.machine.alive[warp]
+        self.left -= 1
+        if not self.left:
+            self.stores.release()
+            self.machine.pes[self.pe].done(self)
+
+    def _come(self, name: str, worker: int) -> None:
+        """A warp comes to a primitive, or to its end.  Raises Fault if another one waits elsewhere."""
+        if (self.at and self.at != name) or (name and self.left < len(self.warps)):
+            raise Fault(f"a warp is at {name or 'its end'}, and another one at {self.at or 'its end'}")
+        if not self.at:
+            self.at, self.worker = name, worker
+
+
+class Warp(greenlet):
+    """One running warp, which stands for a thread too: the ``number``-th of its block."""
+
+    def __init__(self, block: Block, number: int):
+        machine = self.machine = block.machine
         super().__init__(self._body, machine.main)
-        self.number = number
         self.gr_context = copy_context()  # garbage is added up without warnings
-        self.machine, self.pe, self.launch, self.index, self.priority = machine, pe, launch, index, 0.0
+        self.block, self.number, self.pe, self.launch, self.priority = block, number, block.pe, block.launch, 0.0
         self.memory, self.network, self.scheduler = machine.memory, machine.network, machine.scheduler
-        self.item, self.partial = DTYPES[launch.dtype]
-        self.stores, self.under_way, self.left = Stores(machine.network, pe), 0, 0
-        self.warps: list[deque] = [deque() for _ in range(machine.warps)]
+        self.item, self.partial = DTYPES[block.launch.dtype]
+        self.left = 0
         self.waits_for: Any = None
 
     def step(self) -> bool:
@@ -114,7 +175,7 @@ class Block(greenlet):
             self.machine.mismatch(self.pe)
         if words[at] >= POISON or self._is_early(words[at], value, signed):
             self.machine.give_up(self.pe)
-        if self.machine.patience.gave_up[self.pe]:
+        if patience.gave_up[self.pe]:
             while patience.quiet and self.network.under_way[self.pe]:
                 self.sleep(("quiet", self.pe))
         self.pause()
@@ -126,12 +187,9 @@ class Block(greenlet):
     def _body(self) -> None:
         try:
             self.launch.kernel(*self.launch.args)
-            drain(self)
-            self.stores.release()
-            del self.machine.alive[self]
-            self.machine.pes[self.pe].done(self)
+            self.block.done(self)
         except Fault as fault:
-            fault.add_note(f"in {self.launch.what}, PE {self.pe}, block {self.index}")
+            fault.add_note(f"in {self.launch.what}, PE {self.pe}, block {self.block.index}, warp {self.number}")
             raise
 
 
@@ -167,7 +225,7 @@ class Pe:
             if not before:
                 self._turn_of(number)
 
-    def done(self, block: "Block") -> None:
+    def done(self, block: Block) -> None:
         """A block has ended."""
         number = block.number
         self.slots += 1
@@ -206,8 +264,9 @@ class Pe:
             self._dispatched[number] += 1
             if self._dispatched[number] == launch.blocks:
                 self._queue.popleft()
-            self.machine.scheduler.add(block)
-            self.machine.alive[block] = None
+            for warp in block.warps:
+                self.machine.scheduler.add(warp)
+                self.machine.alive[warp] = None
 
 
 class Joining:
@@ -236,11 +295,11 @@ class Machine:
         apart = network != POINTER and rng.random() < 0.5  # PEs of one node need not reach one another by pointer
         node_of = tuple(range(n_pes)) if apart else place.node_of
         self.network = Network(network, node_of, self.memory, self.scheduler)
-        self.warps = rng.choice((1, 2, 4))  # of a block of packets
+        self.warps = 1 if network == COPIED else rng.choice((1, 2, 3))  # of a block: there a block is a thread of a CPU
         self.together = rng.random() < 0.5  # a thread polls the packets of all PEs at once
         self.may_differ, self.told = False, set[int]()  # whether PEs may make different calls; who was told that they did
         self.told_why = set[int]()  # of counts
-        self.alive: dict[Block, None] = {}
+        self.alive: dict[Warp, None] = {}
         self.patience = Patience(n_pes)
         self.network.gave_up = self.patience.gave_up
         self.pes = [Pe(self, me, rng.choice((1, 2, 8))) for me in range(n_pes)]
@@ -255,12 +314,12 @@ class Machine:
             while self.patience.ends and self.alive:  # those who wait give up, one after another
                 self.give_up(self.rng.choice(list(self.alive)).pe)
                 self.scheduler.run()
-            stuck = list(self.alive)
             if any(pe.unfinished for pe in self.pes):
-                raise Deadlock("; ".join(self._where(block) for block in stuck[:4]))
+                stuck = [warp for warp in self.alive if not isinstance(warp.waits_for[0], Block)]
+                raise Deadlock("; ".join(self._where(warp) for warp in stuck[:4]))
         finally:
-            for block in list(self.alive):
-                block.throw()
+            for warp in list(self.alive):
+                warp.throw()
 
     def give_up(self, pe: int) -> None:
         """A PE takes no more part: what waits there goes on, and what it sends is poison."""
@@ -275,9 +334,9 @@ class Machine:
         self.told.add(pe)
         self.give_up(pe)
 
-    def _where(self, block: Block) -> str:
-        what = f"PE {block.pe}, {block.launch.what}, block {block.index} waits for {block.waits_for}"
-        if isinstance(block.waits_for, tuple) and isinstance(block.waits_for[0], int):
-            pe, address = block.waits_for
+    def _where(self, warp: Warp) -> str:
+        what = f"PE {warp.pe}, {warp.launch.what}, block {warp.block.index} waits for {warp.waits_for}"
+        if isinstance(warp.waits_for[0], int):
+            pe, address = warp.waits_for
             what += f", which is {self.memory.words[pe][address >> 3]}"
         return what

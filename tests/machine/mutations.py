@@ -144,7 +144,7 @@ def mutated(row: Any, mutation: Mutation, part: str = "kernel") -> Any:
 
 def every(row: Any, part: str = "kernel") -> Iterator[tuple[Mutation, Any]]:
     """All single mutations of a row, and the row with each."""
-    kinds = [("drop", name) for name in (*WAITS, *SENDS, "fence", "write_epoch", "copy", "finish")]
+    kinds = [("drop", name) for name in (*WAITS, *SENDS, "fence", "sync", "write_epoch", "copy", "finish")]
     kinds += [("early", name) for name in ("wait", "wait_all", "meet_multicast")]
     kinds += [(kind, "put_signal") for kind in ("signal first", "apart", "beside")]
     kinds += [("beside", "put"), ("beside", "send_packets"), ("one parity", "")]

@@ -131,64 +131,63 @@ class Network:
         block.under_way -= 1
         self.under_way[block.pe] -= 1
         if not block.under_way:
-            self.scheduler.wake(block)
+            self.scheduler.wake(("fence", block))
         if not self.under_way[block.pe]:
             self.scheduler.wake(("quiet", block.pe))
 
-    def store(self, block: Any, pe: int, dst: int, data: np.ndarray, line: bool = False) -> None:
+    def store(self, warp: Any, pe: int, dst: int, data: np.ndarray, line: bool = False) -> None:
         """Store through a pointer, visible now or later.  line: whole, and looked for by its epoch."""
-        if not self.by_pointer(block.pe, pe):
-            self._send(block, pe, dst, data, 0, 0, line)
-        elif pe != block.pe and self.scheduler.random() < self.scheduler.buffered:
-            block.stores.add(pe, dst, data, line)
+        if not self.by_pointer(warp.pe, pe):
+            self._send(warp, pe, dst, data, 0, 0, line)
+        elif pe != warp.pe and self.scheduler.random() < self.scheduler.buffered:
+            warp.block.stores.add(pe, dst, data, line)
         else:
             self.land(pe, dst, data, line)
 
-    def put(self, block: Any, dst: int, src: int, nbytes: int, pe: int) -> None:
+    def put(self, warp: Any, dst: int, src: int, nbytes: int, pe: int) -> None:
         """Write to a peer, unless this PE has given up, for the peer may still read there."""
-        if not nbytes or (self.gave_up[block.pe] and pe != block.pe):
+        if not nbytes or (self.gave_up[warp.pe] and pe != warp.pe):
             return
         self._check(dst, src, nbytes)
-        if not self.by_pointer(block.pe, pe):
-            self._send(block, pe, dst, self._source(block, src, nbytes), 0, 0)
+        if not self.by_pointer(warp.pe, pe):
+            self._send(warp, pe, dst, self._source(warp, src, nbytes), 0, 0)
             return
-        own = self.memory.bytes[block.pe]
+        own = self.memory.bytes[warp.pe]
         for start, stop in self.scheduler.cuts(nbytes):
-            self.store(block, pe, dst + start, own[src + start : src + stop].copy())
-            block.pause()
+            self.store(warp, pe, dst + start, own[src + start : src + stop].copy())
+            warp.pause()
 
-    def put_signal(self, block: Any, dst: int, src: int, nbytes: int, word: int, value: int, pe: int) -> None:
-        """Write to a peer, then set its word."""
-        if self.by_pointer(block.pe, pe) or self.gave_up[block.pe]:
-            self.put(block, dst, src, nbytes, pe)
-            self.signal(block, word, value, pe)
+    def put_signal(self, warp: Any, dst: int, src: int, nbytes: int, word: int, value: int, pe: int) -> None:
+        """Send a message that no pointer carries; once this PE has given up its signal alone."""
+        if self.gave_up[warp.pe]:
+            self.signal(warp, word, value, pe)
             return
         if nbytes:
             self._check(dst, src, nbytes)
         self.memory.holds(word, 8)
-        self._send(block, pe, dst, self._source(block, src, nbytes), word, value)
+        self._send(warp, pe, dst, self._source(warp, src, nbytes), word, value)
 
-    def signal(self, block: Any, word: int, value: int, pe: int) -> None:
+    def signal(self, warp: Any, word: int, value: int, pe: int) -> None:
         """Set a word of a peer."""
         self.memory.holds(word, 8)
-        value = self.poisoned(block, value)
-        if self.by_pointer(block.pe, pe):
-            block.stores.release()
+        value = self.poisoned(warp, value)
+        if self.by_pointer(warp.pe, pe):
+            warp.block.stores.release()
             self.set_word(pe, word, value)
         else:
-            self._send(block, pe, 0, self._source(block, 0, 0), word, value)
+            self._send(warp, pe, 0, self._source(warp, 0, 0), word, value)
 
-    def poisoned(self, block: Any, value: int) -> int:
-        """What a block sends for a value."""
-        return value | POISON if self.gave_up[block.pe] else value
+    def poisoned(self, warp: Any, value: int) -> int:
+        """What a warp sends for a value."""
+        return value | POISON if self.gave_up[warp.pe] else value
 
-    def fence(self, block: Any) -> None:
+    def fence(self, warp: Any) -> None:
         """Wait until all that the block has sent is there, but for COPIED messages."""
         if self.kind == POINTER:
             return
-        block.stores.release()
-        while block.under_way:
-            block.sleep(block)
+        warp.block.stores.release()
+        while warp.block.under_way:
+            warp.sleep(("fence", warp.block))
 
     def _check(self, dst: int, src: int, nbytes: int) -> None:
         self.memory.holds(src, nbytes)
@@ -196,24 +195,24 @@ class Network:
         if self.memory.is_plain(dst):
             raise Fault(f"a put to {dst}, which is not symmetric memory")
 
-    def _source(self, block: Any, src: int, nbytes: int) -> np.ndarray:
+    def _source(self, warp: Any, src: int, nbytes: int) -> np.ndarray:
         """What a put reads: its source as it will be, or as it is now."""
-        data = self.memory.bytes[block.pe][src : src + nbytes]
+        data = self.memory.bytes[warp.pe][src : src + nbytes]
         if self.kind == COPIED:
             return data.copy()
         if nbytes and self.memory.is_plain(src):
             raise Fault(f"a put by NVSHMEM from {src}, which is a plain array: it must be symmetric or registered")
         return data
 
-    def _send(self, block: Any, to: int, dst: int, source: np.ndarray, word: int, value: int, line: bool = False) -> None:
-        message = Message(self, block, to, dst, source, word, value, line)
+    def _send(self, warp: Any, to: int, dst: int, source: np.ndarray, word: int, value: int, line: bool = False) -> None:
+        message = Message(self, warp.block, to, dst, source, word, value, line)
         if self.kind != COPIED:
-            block.under_way += 1
-            self.under_way[block.pe] += 1
+            warp.block.under_way += 1
+            self.under_way[warp.pe] += 1
         if self.kind == ANY_ORDER:
             self.scheduler.add(message, self.scheduler.network_bias)
             return
-        channel = self._channels[block.pe, to]
+        channel = self._channels[warp.pe, to]
         channel.messages.append(message)
         if len(channel.messages) == 1:
             self.scheduler.add(channel, self.scheduler.network_bias)

@@ -10,13 +10,12 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from greenlet import getcurrent
 
 from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
 from apps.jacobi.sweep.records import FieldPair, Neighbours, Pass, Pieces, Rows
 
 from .arrays import must_be
-from .bodies import bound
+from .bodies import BODIES, body, bound
 from .device import Launch, Machine
 
 COLUMNS, WORD_BYTES = 4, 8
@@ -31,9 +30,9 @@ def swept(field: np.ndarray) -> np.ndarray:
     return sum(weight * side for weight, side in zip(WEIGHTS, sides, strict=True)) % 1_000_003
 
 
-def march(b: int, fields: FieldPair, band: Rows, work: Pass) -> None:
+@body()
+def march(warp: Any, b: int, fields: FieldPair, band: Rows, work: Pass) -> None:
     """As ``apps.jacobi.sweep.kernels.march``, of int64.  Other blocks may run between its reads and writes of rows."""
-    block: Any = getcurrent()
     across, count = fields.nx // COLUMNS, work.n_sweeps
     start = band.first_row + b // across * band.stride_rows
     stop, low = min(start + band.chunk_rows, band.stop_row), b % across * COLUMNS
@@ -41,22 +40,22 @@ def march(b: int, fields: FieldPair, band: Rows, work: Pass) -> None:
 
     def row_of(field: int, row: int, begin: int, end: int) -> np.ndarray:
         at = field + row * fields.pitch_bytes + begin * WORD_BYTES
-        return block.memory.elements(block.pe, at, end - begin, np.dtype("int64"))
+        return warp.memory.elements(warp.pe, at, end - begin, np.dtype("int64"))
 
     patch = np.empty((stop - start + 2 * count, right - left), np.int64)
     for row in range(len(patch)):
         patch[row] = row_of(fields.old, start - count + row, left, right)
-        block.pause()
+        warp.pause()
     for _ in range(count):
         patch = swept(patch)
     for row in range(start, stop):
         row_of(fields.new, row, low, low + COLUMNS)[:] = patch[row - start, low - left : low - left + COLUMNS]
-        block.pause()
+        warp.pause()
 
 
 def with_march(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel of the solver that calls this march."""
-    names = {**kernel.__globals__, "march": march}
+    names = {**kernel.__globals__, "march": BODIES["march"]}
     clone = FunctionType(kernel.__code__, names, kernel.__name__)
     clone.__annotations__ = kernel.__annotations__
     return bound(clone)

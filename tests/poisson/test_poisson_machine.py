@@ -65,6 +65,7 @@ def solved(network, shape, periodic, dims, seed, kernel_of=iterate_of):
     problem = Problem(shape, periodic)
     parts = Decomposition(shape, dims, periodic, (1,) * len(shape), tuple(range(n_pes)))
     machine = Machine(network, place_of([0] * n_pes if network == POINTER else list(range(n_pes)), network), rng)
+    machine.warps = machine.warps if by_pairs else 1
     nbytes = max(int(np.prod(parts.local(pe))) for pe in range(n_pes)) * DTYPE.itemsize
     u, r, even, odd = (machine.memory.allocate(nbytes) for _ in range(4))
     sums = machine.memory.allocate((ROUNDS * ITERATIONS + 3) * SLOT_BYTES) + SLOT_BYTES
