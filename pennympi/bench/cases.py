@@ -21,9 +21,8 @@ class Case:
     source_cut, target_cut: the buffer holds a block for each PE; else it holds one block
     in_place: how source and target overlap: "same", "source in target" or "target in source" (at this PE's block), or
               "" if there is no in-place form
-    reduces:  takes an op;  rooted: takes a root
-    counts:   (me, n_pes, block_elems) -> elements of the parts for each PE, and of those from each, of a collective by
-              counts; they are uneven, and a block is their mean
+    counts:   (me, n_pes, block_elems) -> elements that are sent to each PE, and elements that are taken from each, of a
+              collective by counts; they are uneven, and a block is their mean
     """
 
     name: str

@@ -1,33 +1,58 @@
 """What is measured: this library with one algorithm, or another library."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from ..arrays.dtypes import DType
+from ..team import Team
 from .cases import Case
-from .memory import Memory
 
-Call = Callable[[Any], None]  # takes the stream, None on the host
+Call = Callable[[Any], object]  # takes the stream, None on the host
+Memory = tuple[Any, Any]  # a source and a target, (nbytes,) uint8 each; implementations may share one
 
 
-class Implementation(Protocol):
+def array_module(team: Team) -> Any:
+    """The module of the team's arrays: numpy or cupy."""
+    if team.backend == "host":
+        import numpy
+
+        return numpy
+    import cupy
+
+    return cupy
+
+
+def plain(team: Team, nbytes: int) -> Memory:
+    """Buffers allocated by NumPy or CuPy."""
+    xp = array_module(team)
+    return xp.zeros(nbytes, "uint8"), xp.zeros(nbytes, "uint8")
+
+
+def symmetric(team: Team, nbytes: int) -> Memory:
+    """Buffers in the team's symmetric heap.  Collective."""
+    return team.zeros(nbytes, "uint8"), team.zeros(nbytes, "uint8")
+
+
+class Implementation:
     """One library, or one algorithm of this library.
 
     name:      in tables;  version: of the library, in words
     on_device: calls are asynchronous and follow a stream
-    memory:    its buffers
     """
 
     name: str
     version: str
-    on_device: bool
     memory: Memory
+    on_device = True
 
     def refuse(self, case: Case, dtype: DType, op: str) -> str:
         """Why it cannot run this case with this dtype and op, or "" if it can."""
+        return ""
 
     def has(self, case: Case, in_place: bool) -> bool:
         """Whether it has the in-place form of the case, or the out-of-place form."""
+        return True
 
     def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
         """The operation on these arrays, ready to be called.  target is source for in place.  Raises ValueError."""
+        raise NotImplementedError

@@ -5,6 +5,7 @@ period, which no piece of a message has, so that a piece in a wrong place is det
 of all PEs.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ..arrays.dtypes import DType
 
 PERIOD = 8191
+PERIODS = 128  # that are compared together
 REDUCED = -1  # the row of the reduction; the other rows are numbers of PEs
 
 
@@ -24,11 +26,10 @@ class Pattern:
     """
 
     def __init__(self, xp: Any, dtype: DType, op: str, n_pes: int, seed: int):
-        self._xp, self._dtype, self._bits = xp, dtype, f"uint{8 * dtype.item_bytes}"
-        self._periods = 32 if xp is np else 512  # that are compared together
-        given = _inputs(dtype, op, n_pes, np.random.default_rng(seed))
-        self._rows = {pe: row.astype(dtype.numpy) for pe, row in enumerate(given)}
-        self._rows[REDUCED] = _reduced(given, op).astype(dtype.numpy)
+        self._xp, self._bits = xp, f"uint{8 * dtype.item_bytes}"
+        given = _inputs(dtype.kind != "u", op, n_pes, np.random.default_rng(seed))
+        rows = dict(enumerate(given)) | {REDUCED: _reduced(given, op)}
+        self._rows = {row: values.astype(dtype.numpy).view(self._bits) for row, values in rows.items()}
         self._tiles: dict[int, Any] = {}
 
     def fill(self, x: Any, row: int, first: int = 0) -> None:
@@ -39,33 +40,25 @@ class Pattern:
     def count_wrong(self, x: Any, row: int, first: int = 0) -> int:
         """The number of elements of x (n,) that differ, in any bit, from those of the row from ``first`` on."""
         differing = [self._xp.count_nonzero(part != values) for part, values in self._parts(x, row, first)]
-        return int(sum(differing)) if differing else 0
+        return int(sum(differing))
 
-    def _parts(self, x: Any, row: int, first: int) -> Any:
-        tile, start, chunk = self._tile(row), first % PERIOD, self._periods * PERIOD
-        bits = x.view(self._bits)
-        for low in range(0, x.size, chunk):
-            part = bits[low : low + chunk]
-            yield part, tile[start : start + part.size]
-
-    def _tile(self, row: int) -> Any:
+    def _parts(self, x: Any, row: int, first: int) -> Iterator[tuple[Any, Any]]:
         if row not in self._tiles:
-            values = self._rows[row].view(self._bits)
-            self._tiles[row] = self._xp.asarray(np.resize(values, (self._periods + 1) * PERIOD))
-        return self._tiles[row]
+            self._tiles[row] = self._xp.asarray(np.resize(self._rows[row], (PERIODS + 1) * PERIOD))
+        bits, start = x.view(self._bits), first % PERIOD
+        for low in range(0, x.size, PERIODS * PERIOD):
+            part = bits[low : low + PERIODS * PERIOD]
+            yield part, self._tiles[row][start : start + part.size]
 
 
-def _inputs(dtype: DType, op: str, n_pes: int, rng: np.random.Generator) -> np.ndarray:
+def _inputs(signed: bool, op: str, n_pes: int, rng: np.random.Generator) -> np.ndarray:
     """(n_pes, PERIOD) int64: the input of each PE."""
-    signed = dtype.kind != "u"
     shape = (n_pes, PERIOD)
     if op == "prod":
         values = rng.choice([1, -1, 2, 1] if signed else [1, 2, 1, 1], shape)
         values[8:] = abs(values[8:]) // values[8:]  # so that products are at most 2**8
         return values
-    if op in ("min", "max"):
-        return rng.integers(-100 if signed else 0, 101, shape)
-    limit = max(1, 100 // n_pes)
+    limit = 100 if op in ("min", "max") else max(1, 100 // n_pes)
     values = rng.integers(-limit if signed else 0, limit + 1, shape)
     if op == "avg":
         values[-1] += -values.sum(axis=0) % n_pes  # the sum is a multiple of n_pes

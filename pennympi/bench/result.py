@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..files import FileError, read_text, write_whole
+from ..files import write_whole
 
-VERSION = 2  # of the file format
+VERSION = 3  # of the file format
 
 
 @dataclass(frozen=True)
@@ -28,25 +28,11 @@ class Row:
     in_place: bool
     mode: str
     median_us: float
-    p99_us: float | None
-    least_us: float | None
+    p99_us: float
+    least_us: float
     algbw: float
     busbw: float
     wrong: int
-
-
-@dataclass(frozen=True)
-class Floor:
-    """What no call can be faster than: on a GPU a launch of a kernel that does nothing, in a CUDA graph; a hop to the
-    partner; and bytes at the rate of a link while as much comes the other way."""
-
-    launch_us: float
-    hop_us: float
-    gb_per_s: float
-
-    def us(self, row: Row) -> float:
-        """Of one call."""
-        return self.launch_us + self.hop_us + row.size_bytes * row.busbw / row.algbw / self.gb_per_s / 1e3
 
 
 @dataclass
@@ -56,8 +42,6 @@ class Result:
     facts:    of the machine and the libraries;  options: of the command
     host_us:  {implementation: host time of one asynchronous call at the smallest size}
     refused:  {implementation: why it was left out}
-    floor:    as measured in this run, None if it was not asked for
-    accuracy: the rows of ``accuracy.measure``
     """
 
     facts: dict[str, Any]
@@ -65,8 +49,6 @@ class Result:
     rows: list[Row] = field(default_factory=list)
     host_us: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    floor: Floor | None = None
-    accuracy: list[dict[str, Any]] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
         """Write the file as a whole or not at all.  Raises FileError."""
@@ -86,17 +68,15 @@ class Result:
         own = [row for row in self.rows if row.implementation == implementation]
         return {row.size_bytes: row for row in sorted(own, key=lambda row: (row.size_bytes, not row.in_place))}
 
+    def best_us(self, names: list[str]) -> dict[int, float]:
+        """{size in bytes: time of the fastest of these implementations}, in a group."""
+        rows = sorted((row for name in names for row in self.series(name).values()), key=lambda row: -row.median_us)
+        return {row.size_bytes: row.median_us for row in rows}
+
 
 def read(path: Path) -> Result:
-    """The result in a file that ``write`` wrote.  Raises FileError for any other."""
-    text = read_text(path)
-    try:
-        data = json.loads(text)
-        if data.pop("version", None) != VERSION:
-            raise ValueError("another version")
-        floor = data.get("floor")
-        parsed = {"rows": [Row(**row) for row in data["rows"]], "floor": Floor(**floor) if floor else None}
-        return Result(**data | parsed)
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        what = "is not a result of this version of `python -m pennympi bench --output`"
-        raise FileError(f"{path} {what}: {error}") from None
+    """The result in a file that ``write`` wrote."""
+    data = json.loads(path.read_text())
+    if data.pop("version") != VERSION:
+        raise ValueError(f"{path} is a result of another version of pennympi: measure again")
+    return Result(**data | {"rows": [Row(**row) for row in data["rows"]]})

@@ -1,6 +1,7 @@
-"""Measurements of one case, dtype and op: every implementation and size, out of place and in place."""
+"""Measurements of one case: every implementation, size, dtype and op, out of place and in place."""
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +9,12 @@ import numpy as np
 
 from ..arrays.dtypes import DType
 from ..team import Team
+from . import columns
 from .cases import Case
-from .implementation import Call, Implementation
-from .memory import array_module
+from .implementation import Call, Implementation, array_module
 from .pattern import Pattern
-from .result import Row
-from .timing import Effort, Times, on_device, on_host
+from .result import Result, Row
+from .timing import Effort, Times, host_cost_us, on_device, on_host
 
 FILL_BYTE = 0xA5  # of the target before a call whose result is checked
 
@@ -41,101 +42,100 @@ class Run:
     def __init__(self, team: Team, case: Case, dtype: DType, op: str, options: Options, seed: int):
         self._team, self._case, self.dtype, self._op, self._options = team, case, dtype, op, options
         self._stream = team.stream() if team.backend == "cuda" else None
-        self._xp, self._seed = array_module(team), seed
-        self._patterns: dict[Any, Pattern] = {}
+        modules = {array_module(team), np}
+        self._patterns = {xp: Pattern(xp, dtype, op or "sum", team.n_pes, seed) for xp in modules}
 
-    def measure(self, implementations: Sequence[Implementation], nbytes: int, in_place: bool) -> list[Row | None]:
-        """A row for each implementation, None if it lacks this form or the size has no element.  Collective."""
-        options = self._options
-        block_elems = self._case.block_elems(nbytes, self.dtype.item_bytes, self._team.n_pes)
-        wanted = options.in_place if in_place else options.out_of_place
-        if not wanted or block_elems == 0 or (in_place and not self._case.in_place):
-            return [None for _ in implementations]
-        ready = {
-            one.name: self._ready(one, block_elems, in_place) for one in implementations if one.has(self._case, in_place)
-        }
-        on_the_host = [one.name for one in implementations if one.name in ready and not one.on_device]
-        alike = on_host(self._team, [ready[name][0] for name in on_the_host], options.effort) if on_the_host else []
-        times = dict(zip(on_the_host, alike, strict=True))
-        rows: list[Row | None] = []
-        for one in implementations:
-            if one.name not in ready:
-                rows.append(None)
-                continue
+    def measure(self, implementations: Sequence[Implementation], nbytes: int, in_place: bool) -> dict[str, Row]:
+        """{implementation: row}, without those that lack this form, and {} if the size has no element.  Collective."""
+        options, case, team = self._options, self._case, self._team
+        block_elems = case.block_elems(nbytes, self.dtype.item_bytes, team.n_pes)
+        wanted = options.in_place and case.in_place if in_place else options.out_of_place
+        able = [one for one in implementations if wanted and block_elems and one.has(case, in_place)]
+        ready = {one.name: self._ready(one, block_elems, in_place) for one in able}
+        blocking = [one.name for one in able if not one.on_device]
+        times = dict(zip(blocking, on_host(team, [ready[name][0] for name in blocking], options.effort), strict=True))
+        rows = {}
+        for one in able:
             call, source, target = ready[one.name]
-            took = times.get(one.name) or on_device(self._team, call, self._stream, options.effort, options.graph)
+            took = times.get(one.name) or on_device(team, call, self._stream, options.effort, options.graph)
             wrong = self._count_wrong(one, call, source, target, block_elems) if options.check else 0
-            rows.append(self._row(one, block_elems, in_place, took, wrong))
+            rows[one.name] = self._row(one, block_elems, in_place, took, wrong)
         return rows
 
-    def _ready(self, implementation: Implementation, block_elems: int, in_place: bool) -> tuple[Call, Any, Any]:
-        """(call, source, target), with the source filled."""
-        source, target = self.buffers(implementation, block_elems, in_place)
-        self._pattern(implementation).fill(source, self._team.me)
-        self._synchronize_all()
-        return implementation.call(self._case, source, target, self._op, self._options.root), source, target
+    def host_cost_us(self, one: Implementation, nbytes: int) -> float:
+        """Host time of an asynchronous call that is not in a graph, in us.  Collective."""
+        block_elems = max(1, self._case.block_elems(nbytes, self.dtype.item_bytes, self._team.n_pes))
+        call, _, _ = self._ready(one, block_elems, not one.has(self._case, False))
+        return host_cost_us(self._team, call, self._stream)
 
-    def buffers(self, implementation: Implementation, block_elems: int, in_place: bool) -> tuple[Any, Any]:
-        """(source, target) for one block size, as views of the implementation's memory, of the run's dtype."""
-        case, item_bytes = self._case, self.dtype.item_bytes
-        source_elems, target_elems = case.buffer_elems(block_elems, self._team.n_pes)
-        memory = implementation.memory
-        source = memory.source[: source_elems * item_bytes].view(self.dtype.numpy)
-        target = memory.target[: target_elems * item_bytes].view(self.dtype.numpy)
-        own = slice(self._team.me * block_elems, (self._team.me + 1) * block_elems)
+    def _ready(self, one: Implementation, block_elems: int, in_place: bool) -> tuple[Call, Any, Any]:
+        """(call, source, target), with the source filled.  source, target: parts of the implementation's memory"""
+        case, team, item_bytes = self._case, self._team, self.dtype.item_bytes
+        elems = case.buffer_elems(block_elems, team.n_pes)
+        source, target = (x[: n * item_bytes].view(self.dtype.numpy) for x, n in zip(one.memory, elems, strict=True))
         if in_place:
-            match case.in_place:
-                case "same":
-                    target = source
-                case "source in target":
-                    source = target[own]
-                case "target in source":
-                    target = source[own]
-        return source, target
+            own = slice(team.me * block_elems, (team.me + 1) * block_elems)
+            source, target = {
+                "same": (source, source),
+                "source in target": (target[own], target),
+                "target in source": (source, source[own]),
+            }[case.in_place]
+        self._fill(one, source)
+        return one.call(case, source, target, self._op, self._options.root), source, target
 
-    def _pattern(self, implementation: Implementation) -> Pattern:
-        xp = self._xp if implementation.on_device else np
-        if xp not in self._patterns:
-            self._patterns[xp] = Pattern(xp, self.dtype, self._op or "sum", self._team.n_pes, self._seed)
-        return self._patterns[xp]
+    def _fill(self, one: Implementation, source: Any) -> None:
+        """Fill a source, and wait until all work on every PE is done.  Collective."""
+        self._patterns[array_module(self._team) if one.on_device else np].fill(source, self._team.me)
+        self._team.synchronize()
+        self._team.comm.Barrier()
 
-    def _count_wrong(self, implementation: Implementation, call: Call, source: Any, target: Any, block_elems: int) -> int:
+    def _count_wrong(self, one: Implementation, call: Call, source: Any, target: Any, block_elems: int) -> int:
         """The number of wrong elements, on all PEs, after one call on fresh data.  Collective."""
-        team, pattern = self._team, self._pattern(implementation)
+        team, pattern = self._team, self._patterns[array_module(self._team) if one.on_device else np]
         target.view("uint8").fill(FILL_BYTE)
-        pattern.fill(source, team.me)
-        self._synchronize_all()
-        stream = self._stream if implementation.on_device else None
+        self._fill(one, source)
+        stream = self._stream if one.on_device else None
         call(stream)
         team.quiet(stream)
-        self._synchronize_all()
+        team.synchronize()
+        team.comm.Barrier()
         wrong, at = 0, 0
         for row, first, count in self._case.expected(team.me, team.n_pes, block_elems, self._options.root):
             wrong += pattern.count_wrong(target[at : at + count], row, first)
             at += count
         return int(team.comm.allreduce(wrong))
 
-    def _synchronize_all(self) -> None:
-        """Wait until all work on every PE is done.  Collective."""
-        self._team.synchronize()
-        self._team.comm.Barrier()
-
-    def _row(self, implementation: Implementation, block_elems: int, in_place: bool, times: Times, wrong: int) -> Row:
-        size_bytes = max(self._case.buffer_elems(block_elems, self._team.n_pes)) * self.dtype.item_bytes
+    def _row(self, one: Implementation, block_elems: int, in_place: bool, times: Times, wrong: int) -> Row:
+        case, n_pes = self._case, self._team.n_pes
+        size_bytes = max(case.buffer_elems(block_elems, n_pes)) * self.dtype.item_bytes
         algbw = size_bytes / times.median_us / 1e3
-        return Row(
-            collective=self._case.name,
-            implementation=implementation.name,
-            dtype=self.dtype.name,
-            op=self._op,
-            size_bytes=size_bytes,
-            count=block_elems,
-            in_place=in_place,
-            mode=times.mode,
-            median_us=times.median_us,
-            p99_us=times.p99_us,
-            least_us=times.least_us,
-            algbw=algbw,
-            busbw=algbw * self._case.bus(self._team.n_pes),
-            wrong=wrong,
-        )
+        us = (times.median_us, times.p99_us, times.least_us)
+        what = (case.name, one.name, self.dtype.name, self._op, size_bytes, block_elems, in_place, times.mode)
+        return Row(*what, *us, algbw, algbw * case.bus(n_pes), wrong)
+
+
+def measure_all(
+    team: Team, case: Case, implementations: Sequence[Implementation], sizes: Sequence[int],
+    kinds: Sequence[tuple[DType, str]], options: Options, result: Result, tell: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Fill ``result``, and ``tell`` a line for every implementation and size when it is measured.  Collective.
+
+    sizes: in bytes;  kinds: dtypes and ops, "" for a case without an op
+    """
+    seed = result.facts["seed"] = team.gather(secrets.randbits(48))[0]
+    width = max(len(one.name) for one in implementations)
+    tell("\n".join([f"# {name}: {value}" for name, value in result.facts.items()]))
+    tell(columns.head(width))
+    for dtype, op in kinds:
+        run = Run(team, case, dtype, op, options, seed)
+        reasons = {one.name: one.refuse(case, dtype, op) for one in implementations}
+        result.refused |= {name: why for name, why in reasons.items() if why}
+        able = [one for one in implementations if not reasons[one.name]]
+        for nbytes in sizes:
+            out_of_place, in_place = (run.measure(able, nbytes, form) for form in (False, True))
+            for name in out_of_place | in_place:
+                rows = out_of_place.get(name), in_place.get(name)
+                result.rows += filter(None, rows)
+                tell(columns.line(*rows, width))
+        if not result.host_us and team.backend == "cuda":
+            result.host_us = {one.name: run.host_cost_us(one, sizes[0]) for one in able if one.on_device}

@@ -20,18 +20,14 @@ def parse(text: str) -> int:
 def sweep(begin: int, end: int, factor: float, step: int) -> list[int]:
     """begin, begin * factor, ... up to end; if step is not 0, begin, begin + step, ...  All in bytes, except factor.
 
-    Raises ValueError if the sizes would not grow.
+    Raises ValueError for more than MOST_SIZES sizes, or none.
     """
+    how = f"sizes from {show(begin)} to {show(end)} by {f'adding {show(step)}' if step else f'a factor of {factor:g}'}"
     if begin < 1 or end < begin or (step < 1 and factor <= 1):
-        raise ValueError(f"sizes from {show(begin)} to {show(end)} by "
-                         f"{f'adding {show(step)}' if step else f'a factor of {factor:g}'}: "
-                         "begin at 1 or more, end no earlier, and grow")  # fmt: skip
-    sizes: list[int] = []
-    size = begin
-    while size <= end:
+        raise ValueError(f"{how}: begin at 1 or more, end no earlier, and grow")
+    sizes = [begin]
+    while (following := sizes[-1] + step if step else max(sizes[-1] + 1, int(sizes[-1] * factor))) <= end:
         if len(sizes) == MOST_SIZES:
-            all_of = f"sizes from {show(begin)} to {show(end)}"
-            raise ValueError(f"more than {MOST_SIZES} {all_of}: step by more, or end earlier")
-        sizes.append(size)
-        size = size + step if step else max(size + 1, int(size * factor))
+            raise ValueError(f"{how} are more than {MOST_SIZES}: step by more, or end earlier")
+        sizes.append(following)
     return sizes

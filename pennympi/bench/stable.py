@@ -2,7 +2,9 @@
 
 import os
 import platform
+from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import permutations
 from statistics import median
 
 from ..team import Team
@@ -16,10 +18,9 @@ def reversed_pair(before: Mapping[str, float], after: Mapping[str, float]) -> tu
 
     before, after: times by name, in any unit
     """
-    for fast in before:
-        for slow in before:
-            if before[fast] * CLEARLY < before[slow] and after[slow] * CLEARLY < after[fast]:
-                return fast, slow
+    for fast, slow in permutations(before, 2):
+        if before[fast] * CLEARLY < before[slow] and after[slow] * CLEARLY < after[fast]:
+            return fast, slow
     return None
 
 
@@ -37,16 +38,12 @@ def until_stable(measure: Callable[[], dict[str, float]]) -> tuple[dict[str, flo
 
 def crowded(team: Team) -> str:
     """Why times of this team would say little, since its PEs share what each needs for itself; or "".  Collective."""
-    own = "", len(os.sched_getaffinity(0))
+    shared, room = "cores", len(os.sched_getaffinity(0))
     if team.backend == "cuda":
         import cupy
 
-        own = cupy.cuda.runtime.deviceGetPCIBusId(cupy.cuda.runtime.getDevice()), 0
-    everywhere = team.gather((platform.node(), *own))
-    for host, device, cores in everywhere:
-        sharing = sum((name, other) == (host, device) for name, other, _ in everywhere)
-        if device and sharing > 1:
-            return f"{sharing} PEs share the GPU {device} of {host}"
-        if not device and sharing > cores:
-            return f"{sharing} PEs share the {cores} cores of {host}"
+        shared, room = f"GPU {cupy.cuda.runtime.deviceGetPCIBusId(cupy.cuda.runtime.getDevice())}", 1
+    for (host, what, at_most), pes in Counter(team.gather((platform.node(), shared, room))).items():
+        if pes > at_most:
+            return f"{pes} PEs share the {f'{at_most} ' if what == 'cores' else ''}{what} of {host}"
     return ""

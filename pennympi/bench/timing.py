@@ -44,27 +44,24 @@ class Effort:
 
 @dataclass(frozen=True)
 class Times:
-    """Times of a call on the slowest PE, from ``bursts`` bursts of ``calls`` calls.  mode: "graph", "eager" or "host"."""
+    """Times of a call on the slowest PE.  mode: "graph", "eager" or "host"."""
 
     median_us: float
     p99_us: float
     least_us: float
-    calls: int
-    bursts: int
     mode: str
 
 
 def _slowest_us(team: Team, us: Any) -> np.ndarray:
     """The maximum over all PEs of each element.  Collective."""
-    mine = np.atleast_1d(np.asarray(us, np.float64))
-    slowest = np.empty_like(mine)
-    team.comm.Allreduce(mine, slowest, MPI.MAX)
+    slowest = np.atleast_1d(np.asarray(us, np.float64))
+    team.comm.Allreduce(MPI.IN_PLACE, slowest, MPI.MAX)
     return slowest
 
 
-def _summary(team: Team, call_us: list[float], calls: int, mode: str) -> Times:
-    us = _slowest_us(team, call_us)
-    return Times(float(np.median(us)), float(np.percentile(us, 99)), float(us.min()), calls, len(us), mode)
+def _summary(team: Team, call_us: list[float], mode: str) -> Times:
+    us = _slowest_us(team, call_us[DISCARDED_BURSTS:])
+    return Times(float(np.median(us)), float(np.percentile(us, 99)), float(us.min()), mode)
 
 
 def on_host(team: Team, calls: list[Call], effort: Effort) -> list[Times]:
@@ -74,24 +71,23 @@ def on_host(team: Team, calls: list[Call], effort: Effort) -> list[Times]:
     """
     counts = []
     for call in calls:
-        for _ in range(effort.warmup):
-            call(None)
+        _burst_us(call, effort.warmup)
         team.comm.Barrier()
         counts.append(effort.series(_slowest_us(team, _burst_us(call, ESTIMATE_CALLS))[0]))
     took_us: list[list[float]] = [[] for _ in calls]
-    for turn in range(DISCARDED_BURSTS + max(bursts for _, bursts in counts)):
+    for turn in range(DISCARDED_BURSTS + MAX_BURSTS):
         for call, (n, bursts), us in zip(calls, counts, took_us, strict=True):
             if turn < DISCARDED_BURSTS + bursts:
                 us.append(_burst_us(call, n))
-    return [_summary(team, us[DISCARDED_BURSTS:], n, "host") for us, (n, _) in zip(took_us, counts, strict=True)]
+    return [_summary(team, us, "host") for us in took_us]
 
 
-def _burst_us(call: Call, calls: int) -> float:
-    """Time of a call in one burst, on this PE, of a call that returns when it is done."""
+def _burst_us(call: Call, calls: int, stream: Any = None) -> float:
+    """Host time of a call in one burst, on this PE."""
     begin = time.perf_counter()
     for _ in range(calls):
-        call(None)
-    return (time.perf_counter() - begin) / calls * 1e6
+        call(stream)
+    return (time.perf_counter() - begin) / max(1, calls) * 1e6
 
 
 def on_device(team: Team, call: Call, stream: Any, effort: Effort, graph: bool) -> Times:
@@ -99,30 +95,22 @@ def on_device(team: Team, call: Call, stream: Any, effort: Effort, graph: bool) 
 
     A call that cannot be captured on some PE is launched one by one instead, which ``mode`` tells.
     """
-    for _ in range(effort.warmup):
-        call(stream)
+    _burst_us(call, effort.warmup, stream)
     team.synchronize(stream)
-
-    def eager(calls: int) -> Callable[[], None]:
-        def burst() -> None:
-            for _ in range(calls):
-                call(stream)
-
-        return burst
-
-    calls, bursts = effort.series(_slowest_us(team, _series(stream, eager(ESTIMATE_CALLS), 1, ESTIMATE_CALLS))[0])
-    burst, mode = eager(calls), "eager"
-    if graph:
-        captured = _capture(stream, call, calls)
-        if not _slowest_us(team, captured is None).any():
-            burst, mode = (lambda: captured.launch(stream)), "graph"
+    estimate_us = _series(stream, lambda: _burst_us(call, ESTIMATE_CALLS, stream), 1, ESTIMATE_CALLS)
+    calls, bursts = effort.series(_slowest_us(team, estimate_us)[0])
+    burst: Callable[[], object] = lambda: _burst_us(call, calls, stream)  # noqa: E731
+    captured: Any = _capture(stream, burst) if graph else None
+    mode = "eager" if _slowest_us(team, captured is None).any() else "graph"
+    if mode == "graph":
+        burst = lambda: captured.launch(stream)  # noqa: E731
     team.comm.Barrier()
     call_us = _series(stream, burst, bursts + DISCARDED_BURSTS, calls)
     team.synchronize(stream)  # raises the PeerTimeout that a kernel recorded
-    return _summary(team, call_us[DISCARDED_BURSTS:], calls, mode)
+    return _summary(team, call_us, mode)
 
 
-def _series(stream: Any, burst: Callable[[], None], bursts: int, calls: int) -> list[float]:
+def _series(stream: Any, burst: Callable[[], object], bursts: int, calls: int) -> list[float]:
     """Time of a call in each burst, on this PE, in us; all bursts are queued before the first is waited for."""
     import cupy
 
@@ -136,14 +124,13 @@ def _series(stream: Any, burst: Callable[[], None], bursts: int, calls: int) -> 
     return [cupy.cuda.get_elapsed_time(begin, end) / calls * 1e3 for begin, end in pairs]
 
 
-def _capture(stream: Any, call: Call, calls: int) -> Any:  # a cupy.cuda.Graph
-    """A graph of ``calls`` calls, or None if one of them cannot be captured."""
+def _capture(stream: Any, burst: Callable[[], object]) -> Any:  # a cupy.cuda.Graph
+    """A graph of a burst, or None if one of its calls cannot be captured."""
     failed = False
     with stream:
         stream.begin_capture()
         try:
-            for _ in range(calls):
-                call(stream)
+            burst()
         except Exception:  # each library has its own; the capture has to end in any case
             failed = True
         try:
@@ -157,9 +144,6 @@ def host_cost_us(team: Team, call: Call, stream: Any) -> float:
     """Host time of one asynchronous call: the slowest PE's median.  Collective."""
     took_us = []
     for _ in range(30):
-        begin = time.perf_counter()
-        for _ in range(20):
-            call(stream)
-        took_us.append((time.perf_counter() - begin) / 20 * 1e6)
+        took_us.append(_burst_us(call, 20, stream))
         team.synchronize(stream)
     return float(_slowest_us(team, float(np.median(took_us[10:])))[0])

@@ -1,9 +1,7 @@
 """Types of arguments, which check ranges and say what is allowed."""
 
-import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from ..bench import sizes
@@ -13,45 +11,35 @@ MOST_BYTES = 1 << 46
 Type = Callable[[str], Any]
 
 
+def _number(least: float, most: float, what: str, read: Type) -> Type:
+    """What ``read`` makes of a text, in this range.  what: it is, in the message"""
+
+    def parse(text: str) -> Any:
+        try:
+            value = read(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            raise ArgumentTypeError(f"{shown(text)} is not {what}")
+        return value
+
+    return parse
+
+
 def size(least: int = 1, most: int = MOST_BYTES) -> Type:
     """The bytes of a size such as 64K, in this range."""
-
-    def parse(text: str) -> int:
-        try:
-            value = sizes.parse(text)
-        except ValueError:
-            value = -1
-        if not least <= value <= most:
-            allowed = f"a size from {least} to {most >> 30}G, with an optional K, M or G (64K)"
-            raise ArgumentTypeError(f"{shown(text)} is not {allowed}")
-        return value
-
-    return parse
+    what = f"a size from {least} to {most >> 30}G, with an optional K, M or G (64K)"
+    return _number(least, most, what, sizes.parse)
 
 
-def whole(least: int, most: int, multiple: int = 1) -> Type:
-    """A whole number in this range, a multiple of ``multiple``."""
-
-    def parse(text: str) -> int:
-        value = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else least - 1
-        if not least <= value <= most or value % multiple:
-            what = f"a multiple of {multiple}" if multiple > 1 else "a whole number"
-            raise ArgumentTypeError(f"{shown(text)} is not {what} from {least} to {most}")
-        return value
-
-    return parse
+def whole(least: int, most: int) -> Type:
+    """A whole number in this range."""
+    return _number(least, most, f"a whole number from {least} to {most}", int)
 
 
 def real(least: float, most: float) -> Type:
     """A number in this range."""
-
-    def parse(text: str) -> float:
-        value = float(text) if re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", text, re.I) else -1.0
-        if not least <= value <= most:
-            raise ArgumentTypeError(f"{shown(text)} is not a number from {least:g} to {most:g}")
-        return value
-
-    return parse
+    return _number(least, most, f"a number from {least:g} to {most:g}", float)
 
 
 def names(known: Iterable[str], what: str, other_names: Mapping[str, str] | None = None, also_all: bool = True) -> Type:
@@ -77,10 +65,3 @@ def names(known: Iterable[str], what: str, other_names: Mapping[str, str] | None
 def listed(one: Type) -> Type:
     """A list such as 16,32K, each of which ``one`` parses."""
     return lambda text: [one(part) for part in text.split(",")]
-
-
-def path(text: str) -> Path:
-    """A path."""
-    if not text.strip() or "\0" in text:
-        raise ArgumentTypeError(f"{shown(text)} is not a path")
-    return Path(text)

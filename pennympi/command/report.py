@@ -2,8 +2,9 @@
 
 import argparse
 import platform
-from collections.abc import Iterator
+from importlib.metadata import version
 
+import mpi4py
 from mpi4py import MPI
 
 from .. import __version__
@@ -31,26 +32,16 @@ def mpi_line() -> str:
     """The MPI that mpi4py found, in one line."""
     library = MPI.Get_library_version().strip("\0").splitlines()[0].split(",")[0]
     major, minor = MPI.Get_version()
-    import mpi4py
-
     return f"{' '.join(library.split())} (MPI {major}.{minor}), mpi4py {mpi4py.__version__}"
-
-
-def algorithms(team: Team, collective: type[Collective]) -> Iterator[tuple[str, str]]:
-    """(algorithm, whether it runs here, and why not) for each algorithm of a collective."""
-    for row in collective.table.values():
-        reason = row.refuse(team.place, "float32", "sum")
-        yield row.name, f"cannot run here: {reason}" if reason else f"runs here; {row.sentence}"
 
 
 def report(team: Team, hosts: list[tuple[str, str]]) -> str:
     """The report, several lines of text.  hosts: (host, device) of each PE"""
-    numba = __import__("numba").__version__
     no_cuda = why_no_cuda()
     facts = [
-        ("pennympi", f"{__version__}, Python {platform.python_version()}, Numba {numba}"),
+        ("pennympi", f"{__version__}, Python {platform.python_version()}, Numba {version('numba')}"),
         ("MPI", mpi_line()),
-        ("backend", team.backend + ("" if team.backend == "cuda" or not no_cuda else f" (no cuda backend: {no_cuda})")),
+        ("backend", team.backend + (f" (no cuda backend: {no_cuda})" if team.backend == "host" and no_cuda else "")),
         *team.describe(),
     ]
     lines = [f"{name:20s} {value}" for name, value in facts]
@@ -59,9 +50,10 @@ def report(team: Team, hosts: list[tuple[str, str]]) -> str:
     collectives: tuple[type[Collective], ...] = (AllReduce, *ALL)
     for collective in collectives:
         lines += ["", f"{collective.__name__} algorithms"]
-        lines += [f"  {name:18s} {state}" for name, state in algorithms(team, collective)]
-    lines += ["", "exchange forms"]
-    lines += [f"  {form.name:18s} {form.sentence}" for form in FORMS.values()]
+        for row in collective.table.values():
+            reason = row.refuse(team.place, "float32", "sum")
+            lines.append(f"  {row.name:18s} {f'cannot run here: {reason}' if reason else f'runs here; {row.sentence}'}")
+    lines += ["", "exchange forms", *(f"  {form.name:18s} {form.sentence}" for form in FORMS.values())]
     return "\n".join(lines)
 
 

@@ -8,13 +8,14 @@ import argparse
 import math
 import secrets
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 from ..arrays.dtypes import TABLE as DTYPES
 from ..bench import setup, sizes
 from ..bench.cases import CASES
-from ..bench.memory import plain
-from ..bench.ours import Ours
-from ..bench.progress import Progress
+from ..bench.implementation import plain
+from ..bench.ours import Ours, algorithms
 from ..bench.run import Options, Run
 from ..bench.stable import crowded, until_stable
 from ..bench.timing import Effort
@@ -22,7 +23,7 @@ from ..selection.find import topology_of, user_file, user_folder
 from ..selection.table_file import write
 from ..selection.tuned import Series, Tuned
 from ..team import Team
-from .arguments import names, path, real, size
+from .arguments import names, real, size
 from .ended import FAILED, WRONG_USE, Ended, check_writable, started, tell, written
 
 HELP = "measure all AllReduce algorithms, so that later runs choose the fastest"
@@ -48,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="time for one number; more where it is not stable (%(default)g)",
     )
     add("--anyway", action="store_true", help="write a table though PEs share cores, or the order is not stable")
-    add("--output", type=path, metavar="TOML", help="the file to write (in the cache folder, where later runs find it)")
+    add("--output", type=Path, metavar="TOML", help="the file to write (in the cache folder, where later runs find it)")
 
 
 def problem(args: argparse.Namespace) -> str:
@@ -77,24 +78,17 @@ def run(args: argparse.Namespace) -> int:
                 f"{shared}: the times would mislead all later runs; start fewer ranks, or give --anyway", WRONG_USE
             )
         seed = team.gather(secrets.randbits(48))[0]
-        progress = Progress(len(dtypes) * len(every_size), team.me == 0)
-        memory = plain(team)
-        memory.grow(every_size[-1])
+        memory = plain(team, every_size[-1])
         series, unstable = [], []
         for dtype in dtypes:
             effort = Effort(warmup=2, budget_ms=args.budget_ms / 2)  # it is measured twice or more
             options = Options(effort=effort, graph=team.backend == "cuda", in_place=False)
             runner = Run(team, CASES["allreduce"], dtype, "sum", options, seed)
-            names = [
-                name
-                for name, row in setup.algorithms("allreduce").items()
-                if not row.refuse(team.place, dtype.name, "sum")
-            ]
-            ours = [Ours(team, memory, name, name) for name in names]
-            found_here, unsettled = measured(runner, ours, every_size, progress)
+            every = [Ours(team, memory, name) for name in algorithms("allreduce")]
+            ours = [one for one in every if not one.refuse(CASES["allreduce"], dtype, "sum")]
+            found_here, unsettled = measured(runner, ours, every_size, tell if team.me == 0 else lambda text: None)
             series.append(found_here)
             unstable += [f"{sizes.show(nbytes)} {dtype.name}" for nbytes in unsettled]
-        progress.close()
         doubt = _doubt(unstable, len(dtypes) * len(every_size))
         if len(unstable) > MOST_UNSTABLE * len(dtypes) * len(every_size) and not args.anyway:
             raise Ended(f"{doubt}: nothing was written; stop other work on the machine, or give --anyway", FAILED)
@@ -104,7 +98,6 @@ def run(args: argparse.Namespace) -> int:
         file = args.output or user_file(team.device_name, team.place)
         written(team, lambda: write(found, file))
         if team.me == 0:
-            tell("\n".join(fastest(found)))
             used = "every later run on this machine uses it" if not args.output else f"PENNYMPI_TUNED={file} uses it"
             tell(f"written to {file}: {used}" + (f"; {doubt}" if doubt else ""))
     return 0
@@ -117,17 +110,18 @@ def _doubt(unstable: list[str], n_sizes: int) -> str:
     return f"the order of the algorithms changed from one measurement to the next {where}" if unstable else ""
 
 
-def measured(runner: Run, ours: list[Ours], swept: list[int], progress: Progress) -> tuple[Series, list[int]]:
+def measured(runner: Run, ours: list[Ours], swept: list[int], tell: Callable[[str], None]) -> tuple[Series, list[int]]:
     """(times of the algorithms at all sizes, the sizes in bytes where their order did not settle).  Collective.
 
-    Raises Ended for a wrong result.
+    The fastest algorithm of each size is printed by ``tell``.  Raises Ended for a wrong result.
     """
     us: dict[str, list[float]] = {one.name: [] for one in ours}
     left, unstable = list(ours), list[int]()
     for nbytes in swept:
-        progress.step(f"{sizes.show(nbytes)} {runner.dtype.name}")
         took_us, stable = until_stable(lambda: _once(runner, left, nbytes))  # noqa: B023 (called at once)
         unstable += [] if stable else [nbytes]
+        best = min(took_us, key=lambda name: took_us[name])
+        tell(f"  allreduce {runner.dtype.name:9s} {sizes.show(nbytes):>8s}  {best:18s} {took_us[best]:10.2f} us")
         for name, times in us.items():
             times.append(took_us.get(name, math.nan))
         if nbytes >= DROP_MIN_BYTES:
@@ -138,10 +132,10 @@ def measured(runner: Run, ours: list[Ours], swept: list[int], progress: Progress
 
 def _once(runner: Run, ours: list[Ours], nbytes: int) -> dict[str, float]:
     """One measurement: the time in us of each algorithm.  Collective.  Raises Ended for a wrong result."""
-    rows = [row for row in runner.measure(ours, nbytes, False) if row]
-    if wrong := [row.implementation for row in rows if row.wrong]:
+    rows = runner.measure(ours, nbytes, False)
+    if wrong := [name for name, row in rows.items() if row.wrong]:
         raise Ended(f"{', '.join(wrong)} gave a wrong result of {nbytes} bytes: nothing was written", FAILED)
-    return {row.implementation: row.median_us for row in rows}
+    return {name: row.median_us for name, row in rows.items()}
 
 
 def versions(team: Team) -> str:
@@ -151,16 +145,3 @@ def versions(team: Team) -> str:
         ", ".join(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver") if key in facts)
         or f"{team.backend} backend"
     )
-
-
-def fastest(found: Tuned) -> list[str]:
-    """Lines with the fastest algorithm for each dtype and size."""
-    lines = [f"{found.device}, {found.pes} PEs, {found.topology}"]
-    for series in found.series:
-        for nbytes in series.sizes_bytes:
-            us = series.at(nbytes)
-            best = min(us, key=lambda name: us[name])
-            lines.append(
-                f"  {series.collective} {series.dtype:9s} {sizes.show(nbytes):>8s}  {best:18s} {us[best]:10.2f} us"
-            )
-    return lines

@@ -26,75 +26,31 @@ WRONG = [  # (command line, what is said)
     ("bench", "required: case"),
     ("bench allreduse", "invalid choice: 'allreduse'"),
     ("bench allreduce reduce", "unrecognized arguments: reduce"),
-    (f"{B} --fast", "unrecognized arguments: --fast"),
-    (f"{B} -n -5", "-n/--iters: '-5' is not a whole number from 1 to 1000000"),
-    (f"{B} -n 0", "'0' is not a whole number from 1"),
+    (f"{B} -n 0", "-n/--iters: '0' is not a whole number from 1 to 1000000"),
     (f"{B} -n 1.5", "'1.5' is not a whole number"),
-    (f"{B} -n 1_000", "'1_000' is not a whole number"),
-    (f"{B} -n 99999999999999999999", "is not a whole number from 1 to 1000000"),
     (f"{B} -n", "-n/--iters: expected one argument"),
-    (f"{B} -w -1", "'-1' is not a whole number from 0"),
-    (f"{B} -w many", "'many' is not a whole number"),
     (f"{B} -b 1Q", "-b/--minbytes: '1Q' is not a size from 1 to 65536G, "),
-    (f"{B} -b 0", "'0' is not a size"),
-    (f"{B} -b -8", "'-8' is not a size"),
-    (f"{B} -b 1.5K", "'1.5K' is not a size"),
-    (f"{B} -b ٣", "'٣' is not a size"),
-    (f"{B} -b K", "'K' is not a size"),
     (f"{B} -b 64K -e 1K", "sizes from 64 KiB to 1 KiB by a factor of 4: "),
-    (f"{B} -e 99999999999999G", "is not a size from 1"),
     (f"{B} -e 60000G", "need .* of memory, and .* are free: give smaller sizes"),
-    (f"{B} -b 1 -e 1G -i 1", "more than 1000 sizes from 1 B to 1 GiB: "),
-    (f"{B} -f 1", "'1' is not a number from 1.001"),
+    (f"{B} -b 1 -e 1G -i 1", "sizes from 1 B to 1 GiB by adding 1 B are more than 1000"),
     (f"{B} -f nan", "'nan' is not a number"),
-    (f"{B} -f inf", "'inf' is not a number"),
-    (f"{B} -f -2", "'-2' is not a number"),
-    (f"{B} -i 0", "'0' is not a size"),
-    (f"{B} --sizes=", "'' is not a size"),
     (f"{B} --sizes 1K,,2K", "'' is not a size"),
-    (f"{B} --sizes 1K;2K", "'1K;2K' is not a size"),
     (f"{B} --budget-ms 0", "'0' is not a number from 0.01"),
-    (f"{B} --budget-ms -1", "'-1' is not a number"),
     (f"{B} -d float33", "dtype 'float33' is unknown: use all, or some of"),
-    (f"{B} -d float32,", "dtype '' is unknown"),
-    (f"{B} -d=", "dtype '' is unknown|dtype '=' is unknown"),
-    (f"{B} -o xor", "op 'xor' is unknown: use all, or some of sum"),
     (f"{B} -o sum;max", "op 'sum;max' is unknown"),
-    (f"{B} -c 2", "'2' is not a whole number from 0 to 1"),
     (f"{B} -c yes", "-c/--check: 'yes' is not a whole number from 0 to 1"),
     (f"{B} -r 99", "--root 99 is not one of the 1 ranks: give one from 0 to 0"),
-    (f"{B} -r -1", "'-1' is not a whole number from 0"),
-    (f"{B} --graph --eager", "not allowed with argument"),
-    (f"{B} --graph", "--graph needs a GPU"),
-    (f"{B} --place inside", "invalid choice: 'inside'"),
-    ("bench broadcast --place out", "--place out: broadcast has only an in-place form; give in"),
-    ("bench put --place in", "--place in: put has no in-place form"),
-    (f"{B} --against ncll", "rival 'ncll' is unknown: use some of nccl"),
-    (f"{B} --algorithm rong", "algorithm 'rong' is unknown for allreduce: use auto, each, ring"),
+    ("bench broadcast --place out", "--place out: broadcast has no such form; give in"),
+    ("bench put --place in", "--place in: put has no such form; give out"),
+    (f"{B} --against ncll", "baseline 'ncll' is unknown: use some of nccl"),
+    (f"{B} --algorithm rong", "algorithm 'rong' is unknown for these calls of allreduce: use auto, each, ring"),
     (f"{B} --algorithm ring,,tree", "algorithm '' is unknown"),
-    (f"{B} --algorithm ring,each", "algorithm 'each' is unknown"),
-    (f"{B} --plan --algorithm two_shot_direct", "'two_shot_direct' is for plans on symmetric arrays: give --plan and"),
-    ("bench put --algorithm ring", "put has no algorithms"),
-    ("bench exchange --blocks 3", "exchange has no algorithms"),
+    (f"{B} --plan --algorithm two_shot_direct", "'two_shot_direct' is unknown for these calls"),
     (f"{B} --algorithm hierarchical", "hierarchical can't run here: "),
-    (f"{B} --blocks 0", "'0' is not a whole number from 1 to 65536"),
-    (f"{B} --blocks 1K", "'1K' is not a whole number"),
-    (f"{B} --threads 48", "'48' is not a multiple of 32 from 32 to 512"),
-    (f"{B} --piece-bytes 0", "'0' is not a size"),
-    (f"{B} --topology two-nodes-of-two", "4 PEs in all, and this team has 1: start 4 ranks"),
-    (f"{B} --topology no_such.toml", "is neither a known name nor a readable file"),
     ("bench put --plan", "--plan: put has no plans; allreduce"),
-    ("bench put --sms 1", "--sms: put holds no multiprocessors; allreduce"),
-    ("bench all_gather --order canonical", "all_gather has no order; allreduce has"),
-    (f"{B} --floor", "--floor measures a hop to another PE, for times: start two ranks or more"),
-    (f"{B} --sms 8 --algorithm ring", "--sms and --order measure the library's own choice"),
     (f"{B} --output /dev/null", "/dev/null cannot be written: it is not a regular file; give another path"),
-    (f"{B} --output /", "/ cannot be written: it is a folder"),
     (f"{B} --output /proc/x/y.json", "/proc/x/y.json cannot be written: no such file"),
-    (f"{B} --plot /proc/picture", "/proc/picture.png cannot be written"),
-    ("bench accuracy --plot", "--plot draws times"),
-    ("bench accuracy --elements 0", "'0' is not a size"),
-    ("bench accuracy --elements 1000G", "of memory, and"),
+    (f"{B} --plot /proc/picture.svg", "/proc/picture.svg cannot be written"),
     ("topology --topology 0-nodes-of-4", "'0' is neither a number"),
     ("topology --topology", "expected one argument"),
     ("topology --json=x", "ignored explicit argument 'x'"),
@@ -128,8 +84,7 @@ def on_the_host(monkeypatch):
 
 @pytest.mark.parametrize(("line", "said"), WRONG, ids=[line for line, _ in WRONG])
 def test_a_wrong_command_line(line, said, monkeypatch, capsys):
-    for module in (bench.Session, bench.accuracy):  # nothing is measured
-        monkeypatch.setattr(module, "run" if module is bench.Session else "measure", None)
+    monkeypatch.setattr(bench, "measure_all", None)  # nothing is measured
     try:
         status = main(line.split())
     except SystemExit as end:
@@ -166,7 +121,7 @@ def test_a_disk_that_is_full(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(os, "fsync", full)
     words = ["--sizes", "8", "-n", "1", "-w", "0", "--budget-ms", "0.1"]
-    for option, name in (("--output", "result.json"), ("--plot", "picture")):
+    for option, name in (("--output", "result.json"), ("--plot", "picture.svg")):
         assert main(["bench", "allreduce", *words, option, str(tmp_path / name)]) == 1
         out, text = capsys.readouterr()
         assert "Wrong elements: 0 OK" in out and text.count("\n") == 1

@@ -8,8 +8,7 @@ from ...arrays.dtypes import DType
 from ...errors import Unsupported
 from ...team import Team
 from ..cases import Case
-from ..implementation import Call
-from ..memory import Memory
+from ..implementation import Call, Implementation
 
 try:
     import torch
@@ -21,16 +20,14 @@ except ImportError:
 DTYPES = ("float32", "bfloat16")  # that its kernels have
 
 
-class TorchSymm:
+class TorchSymm(Implementation):
     """One of PyTorch's two kernels over the team's PEs; see ``Implementation``.  Making one is collective.
 
     shots: "one_shot" or "two_shot", which alone has an in-place form
     Raises Unsupported without PyTorch, and on the host backend.
     """
 
-    on_device = True
-
-    def __init__(self, team: Team, shots: str):
+    def __init__(self, team: Team, nbytes: int, shots: str):
         if torch is None:
             raise Unsupported("PyTorch is not installed (pip install torch)")
         if team.backend != "cuda":
@@ -42,7 +39,7 @@ class TorchSymm:
             dist.init_process_group("nccl", store=_store(team), rank=team.me, world_size=team.n_pes)
         self._group = dist.group.WORLD.group_name
         self._tensors: dict[int, Any] = {}  # {address: the tensor that holds it}
-        self.memory = Memory(self._allocate)
+        self.memory = self._allocate(nbytes), self._allocate(nbytes)
 
     def _allocate(self, nbytes: int) -> Any:
         tensor = symmetric_memory.empty(nbytes, dtype=torch.uint8, device=torch.device("cuda", cupy.cuda.Device().id))

@@ -4,29 +4,27 @@ from typing import Any
 
 from nvshmem import bindings
 
-from ...arrays.dtypes import DType
+from ...arrays.dtypes import DType, dtype_of
 from ...errors import Unsupported
 from ...team import Team
 from ..cases import Case
-from ..implementation import Call
-from ..memory import symmetric
+from ..implementation import Call, Implementation, symmetric
 
 TEAM_WORLD = 0
 _NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 _FORMS = {"all_gather": "fcollect", "all_to_all": "alltoall", "broadcast": "broadcast"}
 
 
-class Nvshmem:
+class Nvshmem(Implementation):
     """NVSHMEM over all PEs that it runs on; see ``Implementation``.  Raises Unsupported on the host backend."""
 
     name = "nvshmem"
-    on_device = True
 
-    def __init__(self, team: Team):
+    def __init__(self, team: Team, nbytes: int):
         if team.backend != "cuda":
             raise Unsupported("NVSHMEM needs the cuda backend")
         self.version = f"NVSHMEM {dict(team.describe())['NVSHMEM']}"
-        self.memory = symmetric(team)
+        self.memory = symmetric(team, nbytes)
         self._me, self._n_pes = team.me, team.n_pes
 
     def _function(self, case: Case, dtype: DType, op: str) -> Any:
@@ -38,15 +36,14 @@ class Nvshmem:
         return getattr(bindings, f"{_NAMES.get(dtype.name, dtype.name)}_{form}_on_stream", None)
 
     def refuse(self, case: Case, dtype: DType, op: str) -> str:
-        if self._function(case, dtype, op) is None:
-            return f"NVSHMEM has no {case.name} of {dtype.name} by {op} on a stream"
-        return ""
+        missing = self._function(case, dtype, op) is None
+        return f"NVSHMEM has no {case.name} of {dtype.name} by {op} on a stream" if missing else ""
 
     def has(self, case: Case, in_place: bool) -> bool:
         return not in_place or case.name == "allreduce"
 
     def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
-        run = self._function(case, _dtype(source), op)
+        run = self._function(case, dtype_of(source.dtype), op)
         to, given = target.data.ptr, source.data.ptr
         if case.name == "put":
             after, nbytes = (self._me + 1) % self._n_pes, source.nbytes
@@ -55,9 +52,3 @@ class Nvshmem:
         if case.name == "broadcast":
             return lambda stream: run(TEAM_WORLD, to, given, block, root, stream.ptr)
         return lambda stream: run(TEAM_WORLD, to, given, block, stream.ptr)
-
-
-def _dtype(x: Any) -> DType:
-    from ...arrays.dtypes import dtype_of
-
-    return dtype_of(x.dtype)

@@ -1,0 +1,23 @@
+"""Other libraries, called as their users call them."""
+
+from importlib import import_module
+from typing import Any
+
+from ...team import Team
+from ..implementation import Implementation
+
+BASELINES: dict[str, tuple[Any, ...]] = {  # name: its module here, its class, and the last argument of that
+    "nccl": ("nccl", "Nccl", False),
+    "nccl-symmetric": ("nccl", "Nccl", True),
+    "torch-symm-one-shot": ("torch_symm", "TorchSymm", "one_shot"),
+    "torch-symm-two-shot": ("torch_symm", "TorchSymm", "two_shot"),
+    "nvshmem": ("nvshmem", "Nvshmem"),
+    "mpi": ("mpi", "Mpi"),
+}
+
+
+def make(name: str, team: Team, nbytes: int) -> Implementation:
+    """A baseline with buffers of ``nbytes``.  Collective.  Raises Unsupported or ImportError where it cannot run."""
+    module, kind, *arguments = BASELINES[name]
+    made: Implementation = getattr(import_module(f".{module}", __name__), kind)(team, nbytes, *arguments)
+    return made
