@@ -1,86 +1,81 @@
-"""The six faces of a field on CPUs: this library's exchange beside mpi4py, in three forms, by turns in one job.
+"""The six faces of a field: this library's exchange beside MPI and NCCL, in one job.
 
-mpirun -np 2 python benchmarks/halo.py benchmarks/results/halo-2-mpich.json       and 4
-Every PE has 64^3, then 128^3 points of float64, periodic, so that each has six faces to exchange, whatever the number of
-PEs.  Times are us of an exchange on the slowest rank: the median of bursts.  Before it is timed, each form exchanges
-random points, and every point of the halo is compared with the whole grid's.
+    mpirun -np 2 python benchmarks/halo.py --output halo.json
+
+n^3 points a PE of float64, periodic, so that each PE has six faces whatever the number of PEs.  Before it is timed, each
+way exchanges random points, and every point of the halo is compared with the whole grid's.  Times are us of an exchange
+on the slowest PE, the median of bursts: on CPUs by turns, on GPUs one by one and in a CUDA graph.
 """
 
-import json
-import os
-import sys
+import argparse
 import time
-from pathlib import Path
 
-import numpy as np
-from halo_cpu import WAYS
-from halo_faces import checked
+import halo_gpu
+import halo_mpi
+import rows
+from halo_mpi import SIDES
 from mpi4py import MPI
 
 import pennympi
-from pennympi.bench.rivals.mpi import Mpi
+from pennympi.bench.implementation import array_module
+from pennympi.bench.timing import Effort, on_device, on_host
+from pennympi.command.bench import facts
 
-POINTS = (64, 128)
-BURSTS, BURST_S, MOST_CALLS = 31, 0.02, 2000
-
-
-def timed(comm, ways):
-    """{name: median us of an exchange on the slowest rank}, a burst of each by turns, in another order each time: where
-    other programs run too, the system gives a way more time after one that left the core to others while it waited."""
-    calls, rng = {}, np.random.default_rng(0)
-    for name, exchange in ways.items():
-        exchange()
-        comm.Barrier()
-        start_s = time.perf_counter()
-        for _ in range(3):
-            exchange()
-        calls[name] = comm.bcast(max(3, min(MOST_CALLS, int(3 * BURST_S / (time.perf_counter() - start_s)))))
-    found = {name: [] for name in ways}
-    for _ in range(BURSTS):
-        for name in map(str, rng.permutation(list(ways))):
-            comm.Barrier()
-            start_s, exchange = time.perf_counter(), ways[name]
-            for _ in range(calls[name]):
-                exchange()
-            us = (time.perf_counter() - start_s) / calls[name] * 1e6
-            found[name].append(comm.allreduce(us, MPI.MAX))
-    return {name: sorted(us)[BURSTS // 2] for name, us in found.items()}
+EFFORT = Effort(budget_ms=60.0)
 
 
-def measure(team, comm, n, dims):
-    """{"points", "dims", "us": {name: us}} of exchanges with n^3 points a PE."""
-    grid = team.grid([n * p for p in dims], dims, periodic=True)
+def check(team, grid, u, name, exchange):
+    """Exchange random points, and compare every point of the halo with the whole grid's.  Collective."""
+    comm, xp = team.comm, array_module(team)
+    points = xp.random.default_rng(comm.bcast(time.time_ns() & 0xFFFFFFFF)).random(grid.shape)
+    u[...] = -1
+    grid.interior(u)[...] = points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
+    team.synchronize()
+    comm.Barrier()
+    exchange()
+    team.synchronize()
+    comm.Barrier()
+    ends = zip(grid.first, grid.own, grid.shape, strict=True)
+    right = points[xp.ix_(*(xp.arange(first - 1, first + n + 1) % whole for first, n, whole in ends))]
+    pairs = [(grid.halo_of(u, side), grid.halo_of(right, side)) for side in SIDES]
+    if not comm.allreduce(all(bool((one == other).all()) for one, other in pairs), MPI.LAND):
+        raise SystemExit(f"{name}: a halo of {grid} is wrong")
+
+
+def measure(team, n, dims):
+    """A row for each way.  Collective."""
+    grid, stream = team.grid([n * p for p in dims], dims, periodic=True), team.stream()
     u = grid.zeros("float64")
-    ways = {name: make(team, grid, u) for name, make in WAYS.items()} | {"pennympi": grid.plan_exchange(u)}
+    others = halo_mpi.WAYS if team.backend == "host" else halo_gpu.WAYS
+    ways = {"pennympi": grid.plan_exchange(u)} | {name: make(team, grid, u) for name, make in others.items()}
     for name, exchange in ways.items():
-        checked(team, grid, u, name, exchange)
-    row = {"points": n, "dims": list(dims), "us": timed(comm, ways)}
-    ways["persistent"].free()
-    del ways, exchange
+        check(team, grid, u, name, lambda exchange=exchange: exchange(stream))
+    if team.backend == "host":
+        times = [{"host": one.median_us} for one in on_host(team, list(ways.values()), EFFORT)]
+    else:
+        modes = [[on_device(team, way, stream, EFFORT, graph) for graph in (False, True)] for way in ways.values()]
+        times = [{one.mode: one.median_us for one in both} for both in modes]
+    found = [{"points": n, "dims": dims, "way": way, "us": us} for way, us in zip(ways, times, strict=True)]
+    ways.clear()
+    del exchange
+    team.synchronize()
     team.barrier()
     team.free(u)
-    return row
-
-
-def cpu():
-    """The CPU's name."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "CPU")
+    return found
 
 
 def main():
-    path, comm = Path(sys.argv[1]), MPI.COMM_WORLD
-    size = comm.size
-    every = dict.fromkeys([(size, 1, 1), (1, 1, size), tuple(MPI.Compute_dims(size, 3))])
-    with pennympi.init(comm, backend="host") as team:
-        rows = [measure(team, comm, n, dims) for n in POINTS for dims in every]
-        if team.me == 0:
-            facts = {"device": cpu(), "cores": len(os.sched_getaffinity(0)), "mpi": Mpi(team).version}
-            result = {"pennympi": pennympi.__version__, "PEs": size, **facts, "rows": rows}
-            path.write_text(json.dumps(result, indent=1) + "\n")
-            for row in rows:
-                told = "  ".join(f"{name} {us:8.1f}" for name, us in row["us"].items())
-                print(f"{row['points']}^3 a PE, dims {row['dims']}:  {told} us", flush=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", required=True)
+    given, found = parser.parse_args(), []
+    with pennympi.init(MPI.COMM_WORLD) as team:
+        p, about, me = team.n_pes, facts(team, []), team.me
+        shapes = dict.fromkeys([(p, 1, 1), (1, 1, p), (1, p, 1), tuple(MPI.Compute_dims(p, 3))])
+        for n in (64, 128) if team.backend == "host" else (64, 128, 256):
+            for dims in shapes:
+                found += measure(team, n, dims)
+    if me == 0:
+        rows.write(given.output, about, found)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ neighbour copies in the first of the two kernels.
 
 from functools import cache
 
-from halo_faces import faces
+from halo_mpi import faces
 from mpi4py import MPI
 
 THREADS, MOST_BLOCKS = 256, 1024
@@ -83,8 +83,8 @@ def _first(u, view):
 def moves(team, grid, u):
     """The kernels that pack and unpack a field's faces."""
     me, every = team.comm.rank, faces(grid, u)
-    out = [(face.mine, face.to, face.halo if face.to == me else None) for face in every if face.to != MPI.PROC_NULL]
-    into = [(face.halo, face.source, None) for face in every if face.source not in (me, MPI.PROC_NULL)]
+    out = [(face.mine, face.to, face.halo if face.to == me else None) for face in every]
+    into = [(face.halo, face.source, None) for face in every if face.source != me]
     return Move("pack", u, out), Move("unpack", u, into)
 
 

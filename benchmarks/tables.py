@@ -1,156 +1,236 @@
-"""Write the tables of docs/measurements.md, docs/reasons.md and docs/guides/, and the plots of docs/plots.
+"""Write the tables of docs/, and the plots of docs/plots, from the results in benchmarks/results.
 
-python benchmarks/tables.py            read benchmarks/results, and rewrite the documents between their marks
+python benchmarks/tables.py            rewrite the documents between their marks
 python benchmarks/tables.py --plots    also draw the plots anew
 python benchmarks/tables.py --check    write nothing; status 1 if a document is not what the results make
 
-jacobi-*.json are results of benchmarks/jacobi.py, order-*.json of benchmarks/order_cost.py, records-*.json two checkouts
-timed by turns, cost-*.json of benchmarks/before_after.py, hosts-*.json and predicted-*.json of benchmarks/hosts.py,
-halo-*.json of benchmarks/halo.py, grids-*.json of benchmarks/grids.py,
-tried-*.json tables of trials, and all others of ``python -m pennympi bench``.  Those of the collectives are made by
-benchmarks/collectives.py.
+benchmarks/measure.py measures a result; the caption of its table names the command.
 """
 
-import json
-import statistics
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-import collectives_tables  # noqa: E402
-import grids_tables  # noqa: E402
-import halo_table  # noqa: E402
-import hosts_table  # noqa: E402
-import jacobi_results  # noqa: E402
 import plots  # noqa: E402
-import solver_table  # noqa: E402
+from measure import COMMANDS  # noqa: E402
+from rows import RESULTS, best, read  # noqa: E402
 
+from pennympi.bench import result  # noqa: E402
+from pennympi.bench.baselines import BASELINES  # noqa: E402
+from pennympi.bench.columns import OURS  # noqa: E402
 from pennympi.bench.sizes import show  # noqa: E402
 
-
-def position(path):
-    """Sort key of a result: AllReduce first, tables of dtypes and of accuracy last."""
-    return not path.name.startswith("allreduce-"), "dtypes" in path.name or "accuracy" in path.name, path.name
-
-
-def single_runs(folder):
-    """Markdown for the results of ``python -m apps.jacobi --json`` in a folder: [caption and table], or []."""
-    lines = ["| PEs | grid | variant | norm every | s | GLUP/s |", "|" + "---|" * 6]
-    for path in sorted(folder.glob("*.json")):
-        run = json.loads(path.read_text())
-        problem = run["problem"]
-        cells = [path.name.split("x")[0], f"{problem['nx']} x {problem['ny']}", run["variant"], problem["nccheck"]]
-        cells += [f"{run['runtime_s']:.4f}", f"{run['glups']:.0f}"]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    caption = "Single runs of 1000 sweeps by the solver itself, on H200s, before its sweeps fetched rows as they do now "
-    raw = f"[raw](../{folder.relative_to(ROOT)})"
-    return [f"{caption}({raw}):\n\n" + "\n".join(lines)] if len(lines) > 2 else []
+TITLES = {
+    "allreduce": "AllReduce", "reduce_scatter": "ReduceScatter", "all_gather": "AllGather",
+    "all_gatherv": "AllGather by counts", "reduce_scatterv": "ReduceScatter by counts",
+    "all_to_allv": "All-to-all by counts",
+}  # fmt: skip
+MODES = {"graph": "in a CUDA graph", "eager": "one by one", "host": "on CPUs"}
+LIBRARIES = ("NCCL", "NVSHMEM", "CUDA driver", "numba", "numba-cuda", "mpi")
+HALO_WAYS = {
+    "packed": "Sendrecv, packed", "subarrays": "Sendrecv, subarrays", "persistent": "persistent requests, packed",
+    "nccl": "NCCL", "mpi": "mpi4py, staged",
+}  # fmt: skip
 
 
-def caption(what, n_pes, facts, path):
-    """What stands above a table of docs/reasons.md."""
-    where = f"{n_pes} x {facts['device']}, NVSHMEM {facts['NVSHMEM']}, CUDA driver {facts['CUDA driver']}"
-    return f"{what}, {where} ([raw](../benchmarks/results/{path.name})):\n\n"
+def results(*names):
+    """The files of results of commands, in the order of the commands."""
+    return [path for name in names for path in sorted(RESULTS.glob(f"{name}-[0-9]x*.json"))]
 
 
-def order_cost(path):
-    """Markdown for a result of benchmarks/order_cost.py."""
-    data = json.loads(path.read_text())
-    trees = list(dict.fromkeys(tree for tree, *_ in data["rows"]))
-    facts = data[f"facts of {trees[-1]}"]
-    kinds = ("host", "device")
-    head = ["size", "calls", *(f"{kind}, {tree}" for kind in kinds for tree in trees)]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    times = {(tree, nbytes, what): us for tree, nbytes, what, *us in data["rows"]}
-    for nbytes, what in dict.fromkeys((nbytes, what) for _, nbytes, what in times):
-        cells = [f"{times[tree, nbytes, what][k]:.2f}" for k in range(len(kinds)) for tree in trees]
-        lines.append("| " + " | ".join([show(nbytes), what, *cells]) + " |")
-    return caption("us a call of AllReduce, slowest PE, median", facts["n_pes"], facts, path) + "\n".join(lines)
+def table(head, lines):
+    """A table in Markdown.  head: texts;  lines: of cells"""
+    first, *others = ["| " + " | ".join(map(str, one)) + " |" for one in (head, *lines)]
+    return "\n".join([first, "|" + "---|" * len(head), *others])
 
 
-def before_and_after(path):
-    """Markdown for AllReduce and the solver, timed by turns before and after a change."""
-    data = json.loads(path.read_text())
-    facts = data["facts"]
-    lines = ["| AllReduce | before, us | after, us | ratio |", "|---|---|---|---|"]
-    for row in data["allreduce"]["rows"]:
-        before, after = min(row["before_us"]), min(row["after_us"])
-        lines.append(f"| {show(row['size_bytes'])} | {before:.2f} | {after:.2f} | {after / before:.3f} |")
-    lines += ["", "| solver, 300 sweeps | grid, norm every | before, ms | after, ms | ratio |", "|---|---|---|---|---|"]
-    for row in data["solver"]["rows"]:
-        before, after = 1e3 * min(row["before_s"]), 1e3 * min(row["after_s"])
-        case = f"{row['variant']} | {row['n']}^2, {row['nccheck']}"
-        lines.append(f"| {case} | {before:.2f} | {after:.2f} | {after / before:.3f} |")
-    return caption(data["what"], facts["PEs"], facts, path) + "\n".join(lines)
+def source(path, up=".."):
+    """The end of a caption: the raw result, and what measures it."""
+    name = next(one for one in sorted(COMMANDS, key=len, reverse=True) if path.name.startswith(f"{one}-"))
+    return f"[raw]({up}/benchmarks/results/{path.name}), `benchmarks/measure.py {name}`"
 
 
-def cost(path):
-    """Markdown for a result of benchmarks/before_after.py: medians of the jobs of each checkout, which took turns."""
-    data = json.loads(path.read_text())
-    facts, parts = data["facts"], []
-    for n_pes, rows in data["pes"].items():
-        table = {}
-        for what, row in rows.items():
-            kind, _, column = what.partition(", ")
-            kind, column = (column, "host time") if kind == "host" else (show(int(column)), kind)
-            before, after = (statistics.median(row[key]) for key in ("before_us", "after_us"))
-            table.setdefault(kind, {})[column] = f"{before:.2f}, {after:.2f}, {row['ratio']:.3f}"
-        columns = list(dict.fromkeys(column for cells in table.values() for column in cells))
-        lines = ["| us before, after, ratio | " + " | ".join(columns) + " |", "|" + "---|" * (1 + len(columns))]
-        lines += [f"| {kind} | " + " | ".join(row.get(one, "") for one in columns) + " |" for kind, row in table.items()]
-        commits, on_gpus = data["commits"], "NVSHMEM" in facts
-        what = f"Commits {commits['before']} and {commits['after']}, {facts['turns']} jobs each, by turns"
-        where = f"{n_pes} x {facts['device']}" if on_gpus else f"{n_pes} PEs on {facts['device']}"
-        parts.append(f"{what}, {where} ([raw](../benchmarks/results/{path.name})):\n\n" + "\n".join(lines))
-    return "\n\n".join(parts)
+def machine(facts):
+    """The PEs and their device, and the libraries, in words."""
+    named = [f"{key} {facts[key]}".removeprefix("mpi ") for key in LIBRARIES if key in facts]
+    return f"{facts['PEs']} x {facts['device']}, {', '.join([*named, facts.get('date', '')]).rstrip(', ')}"
 
 
-def filled(name, parts):
-    """A document with other text between its marks.  parts: {mark: its paragraphs}"""
-    text = (ROOT / name).read_text()
-    for mark, found in parts.items():
-        if not found:  # there are no such results: the text stays
-            continue
-        before, after = (text.index(f"<!-- {one}{mark} -->") for one in ("", "/"))
-        text = text[:before] + f"<!-- {mark} -->\n" + "\n\n".join(found) + "\n" + text[after:]
-    return text
+def short(us):
+    """A time as tables of solvers have it."""
+    return "" if us is None else f"{us:.1f}" if us < 100 else f"{us:.0f}"
+
+
+# Collectives ---------------------------------------------------------------------------
+def collective(path):
+    """A caption and a table for a result of the bench command: its baselines beside it, or dtypes and ops."""
+    found = result.read(path)
+    groups, facts = found.groups(), found.facts
+    row, names = groups[0].rows[0], sorted(found.implementations(), key=lambda name: name in BASELINES)
+    if len(groups) > 1:
+        columns = {f"{one.rows[0].dtype} {one.rows[0].op}": one.series(OURS) for one in groups}
+        what = f"{TITLES[row.collective]} of other dtypes and ops"
+    else:
+        columns = {name: groups[0].series(name) for name in names}
+        what = ", ".join(filter(None, [TITLES[row.collective], row.dtype, row.op]))
+    head, faster = ["size", *columns], plots.ratios(found)
+    lines = []
+    for size in columns[next(iter(columns))]:
+        cells = [f"{rows[size].median_us:.2f}" if size in rows else "" for rows in columns.values()]
+        lines.append([show(size), *cells, *([f"{faster[size]:.2f}"] if faster else [])])
+    head += ["times faster than the best of the others"] if faster else []
+    versions = dict.fromkeys(facts[name] for name in names if name in BASELINES)
+    on = ", ".join([*versions, *(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver"))])
+    plan = ", plans" if found.options.get("plan") == "True" else ""  # options are kept as texts
+    where = f"{facts['PEs']} x {facts['device']}, {MODES[row.mode]}{plan}"
+    parts = [f"{what}, {where}, slowest PE, median us a call ({on}; {source(path)}):", table(head, lines)]
+    if found.host_us:
+        cost = ", ".join(f"{name} {us:.1f} us" for name, us in found.host_us.items())
+        parts.append(f"Host time of a call at the smallest size: {cost}.")
+    return parts
+
+
+def between_hosts(path):
+    """AllReduce between hosts on CPUs: MPI, what is chosen, and the fastest algorithm."""
+    found, lines = result.read(path), []
+    theirs, ours = found.series("mpi"), found.series(OURS)
+    for size, row in ours.items():
+        all_us = {
+            name: found.series(name)[size].median_us for name in found.implementations() if name not in (OURS, "mpi")
+        }
+        fastest = min(all_us, key=all_us.get)
+        cells = [f"{theirs[size].median_us:.0f}", f"{row.median_us:.0f}", f"{theirs[size].median_us / row.median_us:.2f}"]
+        lines.append([show(size), *cells, f"{fastest} {all_us[fastest]:.0f}"])
+    where = f"{found.facts['nodes']}, {found.facts['mpi']}"
+    head = ["AllReduce", "MPI, us", "as chosen, us", "times faster", "fastest algorithm, us"]
+    return [f"Plans, median, slowest PE, {where} ({source(path, '../..')}):", table(head, lines)]
+
+
+# Solvers -------------------------------------------------------------------------------
+def solver(path):
+    """The seconds of the solver, of one sweep a pass and blocked, beside NVIDIA's samples."""
+    facts, rows = read(path)
+    lines = []
+    for n, nccheck, pes in sorted({(-row["n"], row["nccheck"], row["pes"]) for row in rows}):
+        plain, blocked, theirs = plots.solver_best(rows, n=-n, nccheck=nccheck, pes=pes)
+        cells = [f"{-n} x {-n}", pes, plots.every(nccheck)]
+        cells += [f"{plain['seconds']:.4f} ({plain['variant']})" if plain else ""]
+        cells += [f"{blocked['seconds']:.4f}" if blocked else ""]
+        cells.append(f"{theirs['seconds']:.4f} ({short_name(theirs['variant'])})" if theirs else "")
+        cells.append(", ".join(f"{theirs['seconds'] / one['seconds']:.1f}" for one in (plain, blocked) if theirs and one))
+        alone = plots.solver_best(rows, n=-n, nccheck=nccheck, pes=1)
+        pairs = [(one, other) for one, other in zip((plain, blocked), alone, strict=False) if one and other]
+        shares = [f"{100 * other['seconds'] / pes / one['seconds']:.0f} %" for one, other in pairs]
+        lines.append([*cells, ", ".join(shares) if pes > 1 else ""])
+    head = ["grid", "PEs", "norm", "one sweep a pass", "`blocked`", "NVIDIA's best sample", "times faster, of the two"]
+    what = f"{machine(facts)}, float32, 1000 sweeps, seconds of the slowest PE ({source(path)}):"
+    return [what, table([*head, "efficiency against one PE, of the two"], lines)]
+
+
+def short_name(variant):
+    """The name of a sample of NVIDIA's without its options."""
+    name, _, options = variant.removeprefix("NVIDIA ").partition(" -")
+    return f"{name}, its options" if "norm_overlap" in options else name
+
+
+def halos_on_cpus(paths):
+    """Six faces on CPUs beside mpi4py."""
+    lines = []
+    for facts, rows in map(read, paths):
+        for (points, dims), us in by_case(rows).items():
+            cells = [facts["PEs"], facts["mpi"].replace(" Version:", ""), f"{points}^3", dims]
+            cells += [f"{us[way]['host']:.0f}" for way in ("packed", "subarrays", "persistent", OURS)]
+            least = min(one["host"] for way, one in us.items() if way != OURS)
+            lines.append([*cells, f"{least / us[OURS]['host']:.2f}"])
+    ways = [HALO_WAYS[way] for way in ("packed", "subarrays", "persistent")]
+    head = ["PEs", "MPI", "points a PE", "PEs by dimension", *ways, "`plan_exchange`", "times faster"]
+    raw = ", ".join(f"[{path.stem}](../../benchmarks/results/{path.name})" for path in paths)
+    where = f"{facts['cores']} cores of {facts['device']}"
+    return [
+        f"Six faces of a float64 field, us, slowest PE, median, on {where} (raw: {raw}; `benchmarks/measure.py halo`):",
+        table(head, lines),
+    ]
+
+
+def by_case(rows):
+    """{(points, dims): {way: us}} of rows of exchanges."""
+    cases = {}
+    for row in rows:
+        cases.setdefault((row["points"], " x ".join(map(str, row["dims"]))), {})[row["way"]] = row["us"]
+    return cases
+
+
+def halos_on_gpus(path):
+    """Six faces on GPUs beside NCCL and mpi4py."""
+    facts, rows = read(path)
+    lines = []
+    for (points, dims), us in by_case(rows).items():
+        cells = [short(us[way].get(mode)) for way in (OURS, "nccl") for mode in ("eager", "graph")]
+        ours, nccl, mpi = (min(us[way].values()) for way in (OURS, "nccl", "mpi"))
+        lines.append([f"{points}^3", dims, *cells, short(mpi), f"{nccl / ours:.1f}", f"{mpi / ours:.1f}"])
+    modes = [f"{name}, {MODES[mode]}" for name in ("`plan_exchange`", "NCCL") for mode in ("eager", "graph")]
+    head = ["points a PE", "PEs by dimension", *modes, HALO_WAYS["mpi"], "times faster than NCCL", "than mpi4py"]
+    what = f"Six faces of a float64 field, periodic, us, {machine(facts)} ({source(path, '../..')}):"
+    return ["![Six faces on two GPUs: us, beside NCCL and MPI](../plots/halos.svg)", what, table(head, lines)]
+
+
+def heat(paths):
+    """Steps of apps/heat3d."""
+    lines = []
+    for facts, rows in map(read, paths):
+        for row in rows:
+            cells = [f"{row['n']}^3 {row['dtype']}", facts["PEs"], row["variant"], short(row["us"])]
+            lines.append([*cells, f"{row['GB_per_s']:.0f}"])
+    raw = "; ".join(f"{machine(read(path)[0])}, {source(path, '../..')}" for path in paths)
+    what = f"`apps/heat3d`, bytes counted as one read and one write of a point ({raw}):"
+    return [what, table(["points", "PEs", "form", "us a step", "GB/s"], lines)]
+
+
+def iterations(paths):
+    """Iterations of conjugate gradients beside others'."""
+    found = [(facts["PEs"], rows) for facts, rows in map(read, paths)]
+    names = list(dict.fromkeys(row["variant"] for _, rows in found for row in rows))
+    lines = []
+    for pes, rows in found:
+        for n in sorted({row["n"] for row in rows}):
+            us = {name: best(rows, "us", n=n, variant=name) for name in names}
+            lines.append([f"{n}^3", pes, *(short(row["us"]) if row else "" for row in us.values())])
+    raw = "; ".join(f"{machine(read(path)[0])}, {source(path, '../..')}" for path in paths)
+    picture = "![An iteration on two GPUs: us, beside others](../plots/cg.svg)"
+    return [picture, f"us an iteration, float64 unless it says float ({raw}):", table(["points", "PEs", *names], lines)]
 
 
 def documents():
-    """{path from the root: text} of the documents that the results make."""
-    folder = ROOT / "benchmarks" / "results"
-    solved = sorted(folder.glob("jacobi-*.json"))
-    ordered = sorted(folder.glob("order-*.json"))
-    compared = sorted(folder.glob("records-*.json"))
-    costs = sorted(folder.glob("cost-*.json"))
-    between = sorted(folder.glob("hosts-*.json"))
-    expected = sorted(folder.glob("predicted-*.json"))
-    faces = sorted(folder.glob("halo-*.json"))
-    on_gpus = sorted(folder.glob("grids-*.json"), reverse=True)  # of most GPUs first
-    tried = sorted(folder.glob("tried-*.json"))
-    others = [*tried, *solved, *ordered, *compared, *costs, *between, *expected, *faces, *on_gpus]
-    results = [path for path in sorted(folder.glob("*.json"), key=position) if path not in others]
-    measured = {
-        "measured": list(map(collectives_tables.markdown, results)),
-        "solver": [solver_table.markdown(jacobi_results.read(path), path.name) for path in solved]
-        + single_runs(folder / "jacobi"),
-        "tried": [part for path in tried for part in collectives_tables.tried(path)],
+    """{path from the root: {mark: paragraphs}} of what the results make."""
+    bench = [name for name in COMMANDS if name.startswith(tuple(TITLES))]
+    return {
+        "docs/measurements.md": {
+            "measured": [part for path in results(*bench) for part in collective(path)],
+            "solver": [part for path in results("jacobi") for part in solver(path)],
+        },
+        "docs/guides/hosts.md": {"between": [part for path in results("between-hosts") for part in between_hosts(path)]},
+        "docs/guides/grids.md": {
+            "faces": halos_on_cpus([path for path in results("halo") if "cpu" in path.name]),
+            "gpus": [part for path in results("halo") if "cpu" not in path.name for part in halos_on_gpus(path)]
+            + heat(results("heat")),
+        },
+        "docs/guides/poisson.md": {"cg": iterations(results("cg")[::-1])},
     }
-    reasons = {"order": [order_cost(path) for path in ordered], "records": [before_and_after(path) for path in compared]}
-    reasons["cost"] = [cost(path) for path in costs]
-    found = {"docs/measurements.md": measured, "docs/reasons.md": reasons}
-    between_hosts = {"between": map(hosts_table.markdown, between), "expected": map(hosts_table.predicted, expected)}
-    found["docs/guides/hosts.md"] = {name: list(parts) for name, parts in between_hosts.items()}
-    exchanged = [part for path in on_gpus for part in grids_tables.grids(path)]
-    found["docs/guides/grids.md"] = {"faces": [halo_table.markdown(path) for path in faces], "gpus": exchanged}
-    found["docs/guides/poisson.md"] = {"cg": [part for path in on_gpus for part in grids_tables.poisson(path)]}
-    return {name: filled(name, parts) for name, parts in found.items()}
+
+
+def filled(name, marks):
+    """A document with other text between its marks."""
+    text = (ROOT / name).read_text()
+    for mark, parts in marks.items():
+        before, after = (text.index(f"<!-- {one}{mark} -->") for one in ("", "/"))
+        text = text[:before] + f"<!-- {mark} -->\n" + "\n\n".join(parts) + "\n" + text[after:]
+    return text
 
 
 def main(argv):
-    made = documents()
+    made = {name: filled(name, marks) for name, marks in documents().items()}
     if "--check" in argv:
         stale = [name for name, text in made.items() if (ROOT / name).read_text() != text]
         print("\n".join(f"{name} is not what benchmarks/tables.py writes" for name in stale))
@@ -158,7 +238,7 @@ def main(argv):
     for name, text in made.items():
         (ROOT / name).write_text(text)
     if "--plots" in argv:
-        plots.write(ROOT / "benchmarks" / "results", ROOT / "docs" / "plots")
+        plots.write(ROOT / "docs" / "plots")
     return 0
 
 

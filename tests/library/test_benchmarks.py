@@ -1,0 +1,66 @@
+"""The commands of benchmarks/measure.py, and what is taken of the output of NVIDIA's samples."""
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from launch import launch, mpirun
+
+from pennympi.command import bench
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Imports a script of benchmarks/."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module
+
+
+def test_every_command_is_one(script):
+    parser = argparse.ArgumentParser()
+    bench.arguments(parser)
+    for name, command in script("measure").COMMANDS.items():
+        words = command.words.split()
+        if words[:3] == ["-m", "pennympi", "bench"]:
+            parser.parse_args(words[3:])
+        else:
+            assert (FOLDER.parent / words[0]).is_file(), name
+
+
+def test_a_result_becomes_a_table(script, tmp_path):
+    """A size that a baseline refuses has no cell."""
+    words = ["all_gatherv", "--folder", tmp_path, "--launcher", f"{mpirun()} -np {{n}}"]
+    monkey = {"PENNYMPI_BACKEND": "host"}
+    script_path = tmp_path / "few.py"
+    script_path.write_text(
+        f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import measure\n"
+        "words = '-m pennympi bench all_gatherv --plan --place out --sizes 64,1K --against mpi'\n"
+        "measure.COMMANDS['all_gatherv'] = measure.Command(words)\nsys.exit(measure.main())\n"
+    )
+    ended = launch(1, str(script_path), *map(str, words), command=[sys.executable], env=monkey, limit_s=100)
+    assert ended.rc == 0, ended.output
+    path = tmp_path / "all_gatherv-2xcpu.json"
+    data = json.loads(path.read_text())
+    data["rows"] = [row for row in data["rows"] if row["implementation"] != "mpi" or row["size_bytes"] > 64]
+    path.write_text(json.dumps(data))
+    caption, lines, *_ = script("tables").collective(path)
+    assert "AllGather by counts, float32, 2 x " in caption and "`benchmarks/measure.py all_gatherv`" in caption
+    assert lines.splitlines()[2].startswith("| 64 B | ") and lines.splitlines()[2].endswith(" |  |  |")
+
+
+def test_a_sample_that_does_not_solve_has_no_time(script):
+    nvidia = script("nvidia")
+    line = "GPU Final\ncg, double, 64, 200, 12.5, 1.0e-03, {}\n"
+    assert nvidia.cg_us(line.format("1.0e-03"), 64) == 12.5
+    for text in (line.format("9.0e-03"), line.format("nan"), "out of memory", ""):
+        with pytest.raises(ValueError):
+            nvidia.cg_us(text, 64)
+    assert nvidia.csv_seconds("nccl_overlap, 4096, 4096, 1000, 1, 2, 1, 0.25, 0.5\n", 4096) == 0.25
+    assert nvidia.csv_seconds("single_gpu, 4096, 4096, 1000, 1, 0.5\n", 4096) == 0.5
+    with pytest.raises(ValueError, match="it printed nothing"):
+        nvidia.csv_seconds("", 4096)
