@@ -5,7 +5,8 @@
 
 A job measures one collective in one checkout, calls and then plans where it has them; the checkouts take turns, --turns
 times each, and the one that begins changes from turn to turn.  A time is the slowest PE's median of many bursts; of the
-jobs of a checkout the fastest counts, because other programs only slow one down, and the ratio is after / before.  Every result is checked.
+jobs of a checkout the fastest counts, because other programs only slow one down, and the ratio is after / before.
+Every result is checked.
 """
 
 import argparse

@@ -67,7 +67,9 @@ def measure(name, args, made):
         line = python(args.launcher, ranks, *words)
     else:
         line = python("", ranks, *words, "--ranks", ranks, "--launcher", args.launcher)
-    status, said = run(line + ["--nvidia", args.nvidia] * (args.nvidia and name in ("cg", "jacobi")), args.limit_s)
+    if args.nvidia and name in ("cg", "jacobi"):
+        line += ["--nvidia", args.nvidia]
+    status, said = run(line, args.limit_s)
     if status != 0 or not made.exists():
         print(f"{name} has {'no end' if status is None else f'status {status}'}:\n{said}", flush=True)
         return False

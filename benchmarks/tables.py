@@ -79,10 +79,11 @@ def collective(path):
     lines = []
     for size in columns[next(iter(columns))]:
         cells = [f"{rows[size].median_us:.2f}" if size in rows else "" for rows in columns.values()]
-        lines.append([show(size), *cells, *([f"{faster[size]:.2f}"] if faster else [])])
+        ratio = [f"{faster[size]:.2f}" if size in faster else ""] if faster else []
+        lines.append([show(size), *cells, *ratio])
     head += ["times faster than the best of the others"] if faster else []
     versions = dict.fromkeys(facts[name] for name in names if name in BASELINES)
-    on = ", ".join([*versions, *(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver"))])
+    on = ", ".join([*versions, *(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver") if key in facts)])
     plan = ", plans" if found.options.get("plan") == "True" else ""  # options are kept as texts
     where = f"{facts['PEs']} x {facts['device']}, {MODES[row.mode]}{plan}"
     parts = [f"{what}, {where}, slowest PE, median us a call ({on}; {source(path)}):", table(head, lines)]
