@@ -41,6 +41,21 @@ class Place:
         return tuple(tuple(pes) for pes in found)
 
     @property
+    def n_nodes(self) -> int:
+        """Nodes of the team."""
+        return len(self.nodes)
+
+    @property
+    def largest_node(self) -> int:
+        """PEs of the largest node."""
+        return max(map(len, self.nodes))
+
+    @property
+    def n_rails(self) -> int:
+        """NICs of a node."""
+        return len(set(self.rails))
+
+    @property
     def rails(self) -> tuple[int, ...]:
         """The rail of each PE: ``rail_of``, or its local rank where that is empty."""
         local_rank = {pe: rank for pes in self.nodes for rank, pe in enumerate(pes)}
@@ -100,6 +115,7 @@ class Algorithm:
               PE, and ``meet`` waits for the copies of the others; None: the kernel does all
     meet:     the kernel, of a PE and the workspace, that ends such a call
     residual: how the kernel adds ``Reduction.residual``: WITH_THE_SUM or AFTER_THE_SUM; "": it does not
+    cost_us:  (size, place, machine) -> us of a call by the counts of ``cost.py``; None: no call chooses it by its cost
     canonical: an element's values are added one after another in the order of the PEs, in the type of partials, and the
               sum is rounded once: its bits depend on nothing but them
     """
@@ -118,6 +134,7 @@ class Algorithm:
     copied: Callable[[int, int], int] | None = None
     meet: Callable[..., Any] | None = None
     residual: str = ""
+    cost_us: Callable[..., float] | None = None
     canonical: bool = False
 
     def no_room(self, place: Place, limits: Limits) -> str:

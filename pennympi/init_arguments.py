@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from .annotations import BackendName
 from .errors import PennympiError
-from .selection.find import check_named
+from .selection.find import named as named_table
 from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SettingError, differing, given, setting, shown
 from .topology.layout import Layout
 from .topology.place import check_alike, layout_of
@@ -43,7 +43,7 @@ def read(me: int, n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms:
         sms = _whole("sms", sms, 1, MOST_SMS)
         layout = layout_of(topology, n_pes)
         if me == 0:
-            check_named(n_pes)
+            named_table()
     except (PennympiError, TypeError, ValueError) as error:
         return InitArguments(error)
     named = setting("PENNYMPI_BACKEND") if backend == "auto" else backend

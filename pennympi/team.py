@@ -25,7 +25,7 @@ from .kernels.algorithm import MAX_THREADS
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
 from .rma import OneSided
-from .selection.selection import agree_on_selection
+from .selection.choose import agree_on_selection
 from .topology.facts import facts
 from .topology.hardware import read_hardware
 from .topology.layout import Layout

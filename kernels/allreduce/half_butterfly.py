@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import copy, finish_merge, put_signal, reduce, wait, widen
+from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import (
     Piece,
@@ -139,6 +140,22 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // (_slots(place) * acc_bytes)))
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """Everything to a half of the PEs, then a partial to the PE across."""
+    n, largest, several = place.n_pes, place.largest_node, place.n_nodes > 1
+    half = (n + 1) // 2
+    return machine.call_us(
+        rounds=size.rounds(1),
+        near_hops=2 - several - (half > largest),
+        net_hops=several + (half > largest),
+        messages=half,
+        sent=(min(half, largest) - 1 + size.widening * (not several)) * size.nbytes,
+        nic=(max(half - largest, 0) + size.widening) * several * size.nbytes * largest / place.n_rails,
+        moved=size.nbytes,
+        added=half * size.nbytes,
+    )
+
+
 ALGORITHM = Algorithm(
     name="half_butterfly",
     sentence="whole vectors inside each half of the PEs, then one swap across; two hops, a flow a link",
@@ -149,4 +166,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: _slots(place),
     holds=PARTIALS,
     refuse=anywhere,
+    cost_us=cost_us,
 )

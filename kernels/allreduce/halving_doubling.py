@@ -11,10 +11,12 @@ Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
 2 log2(p) alpha + (1 + w) (p-1)/p P beta + (p-1)/p P gamma, and 2 alpha + 2 P beta + P gamma more if n is not p.
 """
 
+import math
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import copy, finish_merge, merge, put_signal, reduce, wait, widen
+from ..cost import Machine, Size
 from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
 from ..records import PE, Reduction, Work
 from ..steps import buffer, finish_epoch, first_start, last_epoch, stride_of, word, words
@@ -127,6 +129,23 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, cut(count, p * n_blocks, limits.buffer_bytes // (3 * p * acc_bytes)))
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """log2(n) halvings and as many doublings of a power of two of PEs; the others give and get a whole vector."""
+    n, n_nodes, power = place.n_pes, place.n_nodes, pof2(place.n_pes)
+    folds = power < n
+    near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
+    return machine.call_us(
+        rounds=size.rounds(power),
+        near_hops=2 * near + 2 * folds,
+        net_hops=2 * far,
+        messages=2 * math.log2(power) + folds,
+        sent=(1 + size.widening) * max(0, 1 / n_nodes - 1 / power) * size.nbytes + 2 * size.nbytes * folds,
+        nic=(1 + size.widening) * (1 - 1 / n_nodes) * size.nbytes * place.largest_node / place.n_rails,
+        moved=2 * size.nbytes,
+        added=(power - 1) / power * size.nbytes + size.nbytes * folds,
+    )
+
+
 ALGORITHM = Algorithm(
     name="halving_doubling",
     sentence="half of what is left to the PE at distance n/2, n/4, ..., and back; 2 log2 n hops, 2 (n-1)/n of the vector",
@@ -137,4 +156,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 3 * pof2(place.n_pes),
     holds=PARTIALS,
     refuse=anywhere,
+    cost_us=cost_us,
 )

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
 from ..block import copy, fence, finish_merge, merge, put, put_signal, read_route, reduce, signal, staged, wait, widen
+from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import Piece, Slots, after, buffer, finish_epoch, last_epoch, piece, rounds, slot_at, word, words
 
@@ -230,6 +231,22 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, cut_evenly(count, n_pes * n_blocks, limits.buffer_bytes // (2 * (n_pes + n_nodes) * acc_bytes)))
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """Two hops inside a node, of a slice for each of its PEs, and two between nodes, of a slice's part for each node."""
+    local, n_nodes = place.largest_node, place.n_nodes
+    between = (n_nodes - 1) / (n_nodes * local)
+    return machine.call_us(
+        rounds=size.rounds(place.n_pes),
+        near_hops=2,
+        net_hops=2,
+        messages=2 * (local - 1) + 2 * (n_nodes - 1),
+        sent=2 * (local - 1) / local * size.nbytes,
+        nic=(1 + size.widening) * between * size.nbytes * local / place.n_rails,
+        moved=(local + 1) / local * size.nbytes,
+        added=((local - 1) / local + between) * size.nbytes,
+    )
+
+
 ALGORITHM = Algorithm(
     name="hierarchical",
     sentence="reduce-scatter in the node, all-reduce between PEs of a local rank, all-gather in the node; four hops",
@@ -240,5 +257,6 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2 * (place.n_pes + len(place.nodes)),
     holds=PARTIALS,
     refuse=refuse,
+    cost_us=cost_us,
     routes=routes,
 )

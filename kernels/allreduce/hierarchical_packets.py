@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets_in_nodes, packet_plan
 from ..block import copy, finish_merge, merge, put_signal, read_route, receive_packets, reduce, send_packets, widen
+from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import Slots, buffer, finish_epoch, last_epoch, piece, rounds, slot_at, slots_in, word, words
 from .hierarchical import Group, other, routes, wait_group
@@ -145,6 +146,23 @@ def _slots(place: Place) -> int:
     return 2 * (len(place.nodes[0]) + len(place.nodes))
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """Two hops of packets inside a node, and one between nodes, of a whole slice to each."""
+    local, n_nodes = place.largest_node, place.n_nodes
+    between = (n_nodes - 1) / local
+    return machine.call_us(
+        rounds=size.rounds(local),
+        near_hops=2,
+        net_hops=1,
+        messages=2 * (local - 1) + n_nodes - 1,
+        sent=2 * (local - 1) / local * size.nbytes,
+        nic=size.widening * between * size.nbytes * local / place.n_rails,
+        moved=(local + 1) / local * size.nbytes,
+        added=((local - 1) / local + between) * size.nbytes,
+        packets=True,
+    )
+
+
 ALGORITHM = Algorithm(
     name="hierarchical_packets",
     sentence="packets in the node, one hop of slices between PEs of a local rank, packets in the node; three hops",
@@ -155,5 +173,6 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: _slots(place),
     holds=PACKETS,
     refuse=refuse,
+    cost_us=cost_us,
     routes=routes,
 )

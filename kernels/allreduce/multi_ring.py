@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
 from ..block import block, blocks, copy, finish, put_signal, read_route, reduce, wait, widen
+from ..cost import Machine, Size, ring_us
 from ..records import PE, Reduction, Work
 from ..rings import n_rings as rings_of
 from ..rings import no_rings, rings
@@ -160,6 +161,11 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, cut_evenly(count, place.n_pes * max(n_blocks, n_rings), largest))
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """A ring for each rail, which have equal shares."""
+    return ring_us(size, place, machine, n_rings=place.n_rails)
+
+
 ALGORITHM = Algorithm(
     name="multi_ring",
     sentence="one ring a rail, turning by node so that none changes rails; on one node as many as use every link",
@@ -170,5 +176,6 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: _turns(place, limits) * 2 * (place.n_pes - 1),
     holds=PARTIALS,
     refuse=lambda place, dtype, op: no_rings(place),
+    cost_us=cost_us,
     routes=_routes,
 )

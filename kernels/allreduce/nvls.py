@@ -17,6 +17,7 @@ Cost of P bytes: 2 alpha (each a store, and a load through the switch) + (1 + 1/
 
 from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Limits, Place, Plan, cut
 from ..block import copy, meet_multicast, reduce_multicast, store_multicast
+from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import VECTOR_BYTES, block_words, buffer, finish_epoch, first_start, last_epoch, stride_of, word
 
@@ -74,6 +75,20 @@ def refuse(place: Place, dtype: str, op: str) -> str:
     return ""
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """The switch adds up and copies; on a CPU the PE does it, which counts as added."""
+    return machine.call_us(
+        rounds=size.rounds(place.n_pes),
+        near_hops=2,
+        net_hops=0,
+        messages=2,
+        sent=(1 + 1 / place.n_pes) * size.nbytes,
+        nic=0,
+        moved=2 * size.nbytes,
+        added=size.nbytes,
+    )
+
+
 ALGORITHM = Algorithm(
     name="nvls",
     sentence="every PE has the NVSwitch add up 1/n of the vector and copy it to all; two barriers",
@@ -84,4 +99,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2 * place.n_pes,
     holds=PARTIALS,
     refuse=refuse,
+    cost_us=cost_us,
 )

@@ -7,6 +7,7 @@ one before it is added up; its signal comes after that, when the piece has long 
 
 from ..algorithm import ELEMENTS, WITH_THE_SUM, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import combine, put, staged, wait_all
+from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
 from ..steps import (
     buffer,
@@ -79,6 +80,11 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, piece)
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """One hop; everybody sends and adds up the whole vector."""
+    return shots_us(size, place, machine, shots=1, packets=False, overlaps=True)
+
+
 ALGORITHM = Algorithm(
     name="one_shot",
     sentence="everything to everybody, piece by piece with a signal each; one hop",
@@ -90,6 +96,7 @@ ALGORITHM = Algorithm(
     holds=ELEMENTS,
     outbox=False,
     refuse=anywhere,
+    cost_us=cost_us,
     residual=WITH_THE_SUM,
     canonical=True,
 )

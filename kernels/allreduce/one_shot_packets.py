@@ -7,6 +7,7 @@ the latency of a store and of the poll that sees it.
 
 from ..algorithm import PACKET_BYTES, PACKETS, WITH_THE_SUM, Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import exchange_reduce_packets
+from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
 from ..steps import buffer, finish_count, first_start, last_count, piece_inside, residual_of, signed, slots_in, stride_of
 
@@ -41,6 +42,11 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return packet_plan(count, item_bytes, 1, place.n_pes, limits)
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """One hop, without signals."""
+    return shots_us(size, place, machine, shots=1, packets=True, overlaps=True)
+
+
 ALGORITHM = Algorithm(
     name="one_shot_packets",
     sentence="everything to everybody in packets that carry their epoch; one hop, no barrier",
@@ -52,6 +58,7 @@ ALGORITHM = Algorithm(
     holds=PACKETS,
     outbox=False,
     refuse=by_packets,
+    cost_us=cost_us,
     residual=WITH_THE_SUM,
     canonical=True,
 )

@@ -12,8 +12,11 @@ Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
 log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n is not p.
 """
 
+import math
+
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import copy, finish_merge, merge, put_signal, reduce, wait, widen
+from ..cost import Machine, Size
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
 from ..records import PE, Reduction, Work
 from ..steps import Slots, buffer, finish_epoch, first_start, last_epoch, piece_inside, slot_at, stride_of, word, words
@@ -78,6 +81,23 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // (_slots(place) * acc_bytes)))
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """log2(n) exchanges of the whole vector as partials; PEs beyond a power of two give and get it."""
+    n, n_nodes, power = place.n_pes, place.n_nodes, pof2(place.n_pes)
+    folds = power < n
+    near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
+    return machine.call_us(
+        rounds=size.rounds(1),
+        near_hops=near + 2 * folds,
+        net_hops=far,
+        messages=math.log2(power) + folds,
+        sent=size.widening * near * size.nbytes + 2 * size.nbytes * folds,
+        nic=size.widening * far * size.nbytes * place.largest_node / place.n_rails,
+        moved=size.nbytes,
+        added=math.log2(power) * size.nbytes + size.nbytes * folds,
+    )
+
+
 ALGORITHM = Algorithm(
     name="recursive_doubling",
     sentence="whole vectors swapped with the PEs at distance 1, 2, 4, ...; log2 n hops",
@@ -88,4 +108,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: _slots(place),
     holds=PARTIALS,
     refuse=anywhere,
+    cost_us=cost_us,
 )

@@ -8,6 +8,7 @@ Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import copy, finish, put_signal, reduce, wait, widen
+from ..cost import Machine, Size, ring_us
 from ..records import PE, Reduction, Work
 from ..steps import after, buffer, finish_epoch, last_epoch, neighbours, piece, rounds, word, words
 
@@ -63,6 +64,11 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, cut(count, place.n_pes * n_blocks, limits.buffer_bytes // (_steps(place) * acc_bytes)))
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """One ring: its steps wait for one another, and all that leaves a node takes one NIC."""
+    return ring_us(size, place, machine, n_rings=1)
+
+
 ALGORITHM = Algorithm(
     name="ring",
     sentence="reduce-scatter and all-gather round one ring; every PE sends 2 (n-1)/n of the vector",
@@ -73,4 +79,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: _steps(place),
     holds=PARTIALS,
     refuse=anywhere,
+    cost_us=cost_us,
 )

@@ -8,6 +8,7 @@ every link, one after the other.
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import copy, finish, put_signal, reduce, wait, widen
+from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece_inside, rounds, word, words
 
@@ -60,6 +61,23 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // (2 * acc_bytes)))
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """The whole vector goes round twice, in two messages a PE, whose crossings between nodes wait for one another."""
+    n, n_nodes = place.n_pes, place.n_nodes
+    crossings = n_nodes if n_nodes > 1 else 0
+    both_ways = (1 + size.widening) * size.nbytes
+    return machine.call_us(
+        rounds=size.rounds(1),
+        near_hops=2 * (n - 1) * (n - crossings) / n,
+        net_hops=2 * (n - 1) * crossings / n,
+        messages=2,
+        sent=both_ways * (n - 1) * (n - crossings) / n,
+        nic=both_ways * (n_nodes - (1 + (place.largest_node == 1)) / 2) if n_nodes > 1 else 0,
+        moved=size.nbytes,
+        added=(n - 1) * size.nbytes,
+    )
+
+
 ALGORITHM = Algorithm(
     name="simple_ring",
     sentence="the whole vector once down the ring and once round again; two messages a PE",
@@ -70,4 +88,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2,
     holds=PARTIALS,
     refuse=anywhere,
+    cost_us=cost_us,
 )

@@ -12,10 +12,12 @@ Cost of P bytes in K pieces a tree, w = acc_bytes / item_bytes, d = ceil(log2 n)
 2 d (alpha + P / (2 K) beta) + (1 + w) P beta + P gamma.
 """
 
+import math
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import copy, finish, merge, put_signal, read_route, reduce, wait, widen
+from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
@@ -130,6 +132,23 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, cut(count, TREES * n_blocks, min(largest, wanted)))
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """Up and down two trees, each with half of the vector, whose levels lie inside nodes and between them."""
+    n_nodes, local = place.n_nodes, place.largest_node
+    links = min(n_nodes, 3) / (2 + 2 * (place.n_rails == local)) * (n_nodes > 1)
+    return machine.call_us(
+        rounds=size.rounds(2),
+        near_hops=2 * math.ceil(math.log2(local)),
+        net_hops=2 * math.ceil(math.log2(n_nodes)),
+        messages=4,
+        sent=(1 + size.widening) * size.nbytes,
+        nic=(1 + size.widening) * links * size.nbytes,
+        moved=1.5 * size.nbytes,
+        added=size.nbytes,
+        overlaps=True,
+    )
+
+
 ALGORITHM = Algorithm(
     name="tree",
     sentence="two binary trees with half of the vector each, up and down in pieces; 2 log2 n hops, 2 of the vector",
@@ -140,5 +159,6 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2 * TREES * SLOTS,
     holds=PARTIALS,
     refuse=anywhere,
+    cost_us=cost_us,
     routes=double_tree,
 )

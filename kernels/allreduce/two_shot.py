@@ -11,6 +11,7 @@ at its end, when the puts in front of them have long arrived.
 
 from ..algorithm import AFTER_THE_SUM, ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
 from ..block import combine_put, copy, fence, plus, put, signal_all, staged, wait_all
+from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
@@ -119,6 +120,11 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, piece)
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """Two hops of chunks."""
+    return shots_us(size, place, machine, shots=2, packets=False, overlaps=True)
+
+
 ALGORITHM = Algorithm(
     name="two_shot",
     sentence="every PE reduces one chunk and puts it to all; two hops, 2 (n-1)/n of the vector",
@@ -130,6 +136,7 @@ ALGORITHM = Algorithm(
     holds=ELEMENTS,
     outbox=False,
     refuse=anywhere,
+    cost_us=cost_us,
     residual=AFTER_THE_SUM,
     canonical=True,
 )

@@ -6,6 +6,7 @@ in place of a sentinel value, so that it works for every dtype and every value.
 
 from ..algorithm import AFTER_THE_SUM, PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import receive_packets, receive_plus, reduce_forward_packets, send_packets
+from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
@@ -89,6 +90,11 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return packet_plan(count, item_bytes, place.n_pes, 2 * place.n_pes, limits)
 
 
+def cost_us(size: Size, place: Place, machine: Machine) -> float:
+    """Two hops of chunks, without signals; a round begins when the one before it has ended."""
+    return shots_us(size, place, machine, shots=2, packets=True, overlaps=False)
+
+
 ALGORITHM = Algorithm(
     name="two_shot_packets",
     sentence="two hops of packets that carry their epoch; no barrier, 2 (n-1)/n of the vector",
@@ -100,6 +106,7 @@ ALGORITHM = Algorithm(
     holds=PACKETS,
     outbox=False,
     refuse=by_packets,
+    cost_us=cost_us,
     residual=AFTER_THE_SUM,
     canonical=True,
 )

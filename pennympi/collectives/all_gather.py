@@ -5,11 +5,8 @@ from typing import Any
 from mpi4py.MPI import IN_PLACE
 
 from ..arrays.span import Span, overlap
-from ..kernels.all_gather import TABLE
-from ..selection.thresholds import packets_then_direct, selector
+from ..kernels.all_gather import AUTO, TABLE
 from .base import Collective, Request
-
-choose = selector("all_gather", TABLE, packets_then_direct("ring"))
 
 
 class AllGather(Collective):
@@ -19,7 +16,7 @@ class AllGather(Collective):
     table = TABLE
     number_params = ("reach",)
     moves_bytes = True
-    choose = staticmethod(choose)
+    auto = staticmethod(AUTO)
 
     def check(self, x: Any, out: Any) -> Request:
         """See ``Collective``."""

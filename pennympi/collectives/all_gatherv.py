@@ -7,7 +7,7 @@ from mpi4py.MPI import IN_PLACE
 from ..arrays.span import overlap
 from ..kernels.all_gatherv import TABLE
 from .base import Request
-from .by_counts import ByCounts, only
+from .by_counts import ByCounts
 
 
 class AllGatherv(ByCounts):
@@ -15,7 +15,6 @@ class AllGatherv(ByCounts):
 
     name = "all_gatherv"
     table = TABLE
-    choose = staticmethod(only(name, TABLE))
 
     def check(self, x: Any, out: Any, counts: Any, displacements: Any) -> Request:
         """See ``Collective``.  The kernel takes a src that is out for this PE's part of it."""

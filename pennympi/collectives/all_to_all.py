@@ -5,11 +5,8 @@ from typing import Any
 from mpi4py.MPI import IN_PLACE
 
 from ..arrays.span import check_pair
-from ..kernels.all_to_all import TABLE
-from ..selection.thresholds import packets_then_direct, selector
+from ..kernels.all_to_all import AUTO, TABLE
 from .base import Collective, Request
-
-choose = selector("all_to_all", TABLE, packets_then_direct("pairwise"))
 
 
 class AllToAll(Collective):
@@ -19,7 +16,7 @@ class AllToAll(Collective):
     table = TABLE
     number_params = ("reach",)
     moves_bytes = in_parts = True
-    choose = staticmethod(choose)
+    auto = staticmethod(AUTO)
 
     def check(self, x: Any, out: Any) -> Request:
         """See ``Collective``."""

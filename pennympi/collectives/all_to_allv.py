@@ -7,7 +7,7 @@ from mpi4py.MPI import IN_PLACE
 from ..arrays.span import overlap
 from ..kernels.all_to_allv import TABLE
 from .base import Request
-from .by_counts import ByCounts, only
+from .by_counts import ByCounts
 
 
 class AllToAllv(ByCounts):
@@ -15,7 +15,6 @@ class AllToAllv(ByCounts):
 
     name = "all_to_allv"
     table = TABLE
-    choose = staticmethod(only(name, TABLE))
 
     def check(
         self, x: Any, out: Any, send_counts: Any, receive_counts: Any, send_displacements: Any, receive_displacements: Any

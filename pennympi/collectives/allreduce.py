@@ -12,7 +12,7 @@ from ..compile.bind import parameters
 from ..compile.options import KernelOptions
 from ..kernels.algorithm import Algorithm, Place
 from ..kernels.allreduce import TABLE
-from ..selection.selection import Selection
+from ..selection.choose import Selection
 from .base import Collective, CollectiveContext, Request
 
 
@@ -28,7 +28,7 @@ class AllReduce(Collective):
 
     def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
         """See ``Collective``."""
-        return self._selection.choose(name, place, nbytes, dtype, op)
+        return self._selection.choose(name, nbytes, dtype, op)
 
     def check(self, x: Any, out: Any, op: Any) -> Request:
         """See ``Collective``."""

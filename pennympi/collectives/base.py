@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from ..annotations import Plan
+from ..arrays.dtypes import TABLE as DTYPES
 from ..arrays.dtypes import DType, is_int
 from ..backend import Backend, Run
 from ..call_guard import CallGuard
@@ -18,9 +19,11 @@ from ..kernels.block import EPOCH_BITS
 from ..kernels.rma.on_stream import put_bytes
 from ..memory.symmetric import SymmetricArrays, keep
 from ..memory.workspace import Workspaces
-from ..selection.thresholds import BYTE
+from ..selection.choose import check_runs, named
+from ..settings import algorithm_for
 from .persistent import plan_of
 
+BYTE = DTYPES["uint8"]  # collectives that do not reduce move bytes, whatever the dtype
 BLOCK_BYTES = 16384  # a block of a team of one PE copies at least this
 
 
@@ -110,7 +113,16 @@ class Collective:
 
     def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
         """The algorithm to run.  Raises ValueError for an unknown name, Unsupported for one that cannot run here."""
-        raise NotImplementedError
+        if name == "auto":
+            name = algorithm_for(self.name)
+        row = named(self.auto(place, nbytes) if name == "auto" else name, self.table)
+        check_runs(row, row.refuse(place, dtype, op))
+        return row
+
+    @classmethod
+    def auto(cls, place: Place, nbytes: int, /) -> str:
+        """The name of the algorithm that "auto" runs, where the collective has a rule by size: else its only one."""
+        return next(iter(cls.table))
 
     def check(self, *args: Any) -> Request:
         """Check a call's arguments before anything is sent.  Raises TypeError, ValueError or Unsupported."""

@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from ..kernels.broadcast import TABLE
-from ..selection.thresholds import packets_then_large, selector
+from ..kernels.broadcast import AUTO, TABLE
 from .base import Collective, Request, check_root
-
-choose = selector("broadcast", TABLE, packets_then_large({2: "spread"}, "ring"))
 
 
 class Broadcast(Collective):
@@ -16,7 +13,7 @@ class Broadcast(Collective):
     table = TABLE
     number_params = ("root",)
     moves_bytes = True
-    choose = staticmethod(choose)
+    auto = staticmethod(AUTO)
 
     def check(self, x: Any, root: Any) -> Request:
         """See ``Collective``."""

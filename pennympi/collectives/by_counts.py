@@ -5,19 +5,9 @@ from typing import Any
 from ..annotations import Plan
 from ..arrays.dtypes import DType
 from ..arrays.span import Span
-from ..kernels.algorithm import Algorithm, Place
-from ..selection.thresholds import Choose, selector
+from ..kernels.algorithm import Algorithm
 from .base import Collective, CollectiveContext, Request
 from .counts import Counts, CountsReader
-
-
-def only(name: str, table: dict[str, Algorithm]) -> Choose:
-    """The ``choose`` of a collective whose table has one row."""
-
-    def best(place: Place, nbytes: int) -> str:
-        return next(iter(table))
-
-    return selector(name, table, best)
 
 
 class ByCounts(Collective):

@@ -1,7 +1,7 @@
 """The collectives of a team, as its user calls them."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from mpi4py import MPI
 
@@ -23,7 +23,8 @@ from ..annotations import (
 )
 from ..arrays.dtypes import dtype_of
 from ..arrays.operators import reduction
-from ..selection.selection import Explanation, Selection, unknown_order
+from ..selection.choose import Selection
+from ..selection.explanation import Explanation
 from .all_gather import AllGather
 from .all_gatherv import AllGatherv
 from .all_to_all import AllToAll
@@ -101,7 +102,7 @@ class Collectives(VariableCounts):
            rounded once: not on the count, its place, the algorithm, or what else the call holds.  Not by every algorithm
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
-        plain, plus = self._sums.get(order) or unknown_order(order)
+        plain, plus = self._sums.get(order) or _unknown(order)
         if residual is None:
             plain.call(algorithm, stream, sms, x, out, op)
         else:
@@ -123,7 +124,7 @@ class Collectives(VariableCounts):
         Where out is the same symmetric array on every PE, the plan may write the peers' out directly.
         Raises as ``allreduce``.
         """
-        plain, plus = self._sums.get(order) or unknown_order(order)
+        plain, plus = self._sums.get(order) or _unknown(order)
         if residual is None:
             return plain.plan(algorithm, sms, x, out, op)
         return plus.plan(algorithm, sms, x, out, op, residual)
@@ -140,7 +141,7 @@ class Collectives(VariableCounts):
         if nbytes < 0:
             raise ValueError(f"{nbytes} bytes: a size is not negative")
         name, numbers, _ = reduction(op, dtype_of(dtype))
-        chosen = self._selections.get(order) or unknown_order(order)
+        chosen = self._selections.get(order) or _unknown(order)
         return chosen.explain(int(nbytes), numbers, name, self._sums["any"][0].limits(sms))
 
     @overload
@@ -336,3 +337,7 @@ class Collectives(VariableCounts):
                 f"x has {rows} rows, which are no equal parts for {self._job.n_pes} PEs: pad it, or give out"
             )
         return rows // self._job.n_pes
+
+
+def _unknown(order: Any) -> NoReturn:
+    raise ValueError(f"order {order!r} is unknown: use 'any' or 'canonical'")

@@ -6,11 +6,8 @@ from mpi4py.MPI import IN_PLACE
 
 from ..arrays.operators import reduction
 from ..arrays.span import check_pair
-from ..kernels.reduce import TABLE
-from ..selection.thresholds import packets_then_large, selector
+from ..kernels.reduce import AUTO, TABLE
 from .base import Collective, Request, check_root
-
-choose = selector("reduce", TABLE, packets_then_large({2: "direct", 3: "gathered"}, "ring"))
 
 
 class Reduce(Collective):
@@ -19,7 +16,7 @@ class Reduce(Collective):
     name = "reduce"
     table = TABLE
     number_params = ("root",)
-    choose = staticmethod(choose)
+    auto = staticmethod(AUTO)
 
     def check(self, x: Any, out: Any, op: Any, root: Any) -> Request:
         """See ``Collective``.  ``out`` is checked on the root only, as in MPI."""

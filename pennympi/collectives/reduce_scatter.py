@@ -4,11 +4,8 @@ from typing import Any
 
 from ..arrays.operators import reduction
 from ..arrays.span import overlap
-from ..kernels.reduce_scatter import TABLE
-from ..selection.thresholds import packets_then_direct, selector
+from ..kernels.reduce_scatter import AUTO, TABLE
 from .base import Collective, Request
-
-choose = selector("reduce_scatter", TABLE, packets_then_direct("ring"))
 
 
 class ReduceScatter(Collective):
@@ -17,7 +14,7 @@ class ReduceScatter(Collective):
     name = "reduce_scatter"
     table = TABLE
     in_parts = True
-    choose = staticmethod(choose)
+    auto = staticmethod(AUTO)
 
     def check(self, x: Any, out: Any, op: Any) -> Request:
         """See ``Collective``."""

@@ -6,7 +6,7 @@ from ..arrays.operators import reduction
 from ..arrays.span import overlap
 from ..kernels.reduce_scatterv import TABLE
 from .base import Request
-from .by_counts import ByCounts, only
+from .by_counts import ByCounts
 
 
 class ReduceScatterv(ByCounts):
@@ -15,7 +15,6 @@ class ReduceScatterv(ByCounts):
     name = "reduce_scatterv"
     table = TABLE
     moves_bytes = False
-    choose = staticmethod(only(name, TABLE))
 
     def check(self, x: Any, out: Any, counts: Any, op: Any) -> Request:
         """See ``Collective``."""

@@ -21,7 +21,7 @@ class AllReducePlus(AllReduce):
 
     def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
         """See ``Collective``: an algorithm that adds a residual."""
-        return self._selection.choose(name, place, nbytes, dtype, op, residual=True)
+        return self._selection.choose(name, nbytes, dtype, op, residual=True)
 
     def check(self, x: Any, out: Any, op: Any, residual: Any = None) -> Request:
         """See ``Collective``."""

@@ -1,17 +1,44 @@
-"""Predictions of the cost model for nodes of 8 GPUs on NVLink, with a rail for each GPU.
+"""The cost model, and what it predicts for nodes of 8 GPUs on NVLink, with a rail for each GPU.
 
 ``python -m pennympi.command.predictions`` prints docs/predictions.md.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 
 from ..arrays.dtypes import TABLE as DTYPES
 from ..arrays.dtypes import DType
 from ..bench.sizes import parse, show
 from ..kernels.algorithm import Limits, Place
-from ..selection.machine import NVLINK
-from ..selection.selection import Selection
+from ..kernels.cost import Machine
+from ..selection.choose import Selection
+from ..selection.machine import NVLINK, PCIE, host
 
+PAGE = """# Cost model and predictions
+
+Made by `python -m pennympi.command.predictions`. `algorithm="auto"` chooses an AllReduce by its cost where there is no
+table of measured times for the machine. A call takes
+
+    launch_us + rounds * (near_hops * hop_us + net_hops * net_hop_us)
+        + rounds * (messages * message_us + signals * signal_us)
+        + sent / sent_gb_s + nic / nic_gb_s + moved / moved_gb_s + added / added_gb_s
+
+Each algorithm has its counts (`cost_us` in `kernels/allreduce/`). What they mean and the source of the model stand in
+`kernels/cost.py`, the constants in `pennympi/selection/machine.py`.
+
+## Constants
+
+{constants}
+
+## Predictions
+
+Printed by `python -m pennympi explain --predict {sizes}`, too.
+These are times of the model, not measurements. Inside a node, it is within a quarter of what two and four H200s measured.
+Where a vector crosses NVLink and then the network, it adds both times, though transfers of different pieces overlap:
+large sizes may take less.
+
+{predictions}
+"""
 GPUS = [16, 32, 64, 128, 256, 512, 1024]
 SIZES = "1K 16K 256K 1M 4M 16M 64M 256M 1G"
 GPUS_PER_NODE = 8
@@ -48,20 +75,19 @@ def table(gpus: Iterable[int], sizes: Sequence[int], dtype: DType, op: str) -> l
     return lines
 
 
+def constants() -> list[str]:
+    """A Markdown table of the machines."""
+    machines = (NVLINK, PCIE, host(2, 2), host(4, 2))
+    names = [one.name for one in fields(Machine) if one.name not in ("name", "source", "shared_out")]
+    lines = ["| | " + " | ".join(one.name for one in machines) + " |", "|---" * (len(machines) + 1) + "|"]
+    lines += [f"| {name} | " + " | ".join(f"{getattr(one, name):.4g}" for one in machines) + " |" for name in names]
+    return [*lines, "", *(f"- {one.name}: {one.source}." for one in machines[:3])]
+
+
 def page() -> str:
     """docs/predictions.md, as Markdown."""
-    lines = [
-        "# Predictions",
-        "",
-        "Made by `python -m pennympi.command.predictions`; the same table is printed by",
-        f"`python -m pennympi explain --predict {SIZES}`.",
-        "These are times of the [cost model](cost-model.md), not measurements. Inside a node, the model is within a",
-        "quarter of what two and four H200s measured. Where a vector crosses NVLink and then the network, the model adds",
-        "both times, though transfers of different pieces overlap: large sizes may be faster than predicted.",
-        "",
-        *table(GPUS, [parse(size) for size in SIZES.split()], DTYPES["float32"], "sum"),
-    ]
-    return "\n".join(lines) + "\n"
+    predictions = table(GPUS, [parse(size) for size in SIZES.split()], DTYPES["float32"], "sum")
+    return PAGE.format(constants="\n".join(constants()), sizes=SIZES, predictions="\n".join(predictions))
 
 
 if __name__ == "__main__":

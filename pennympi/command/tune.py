@@ -19,9 +19,8 @@ from ..bench.ours import Ours, algorithms
 from ..bench.run import Options, Run
 from ..bench.stable import crowded, until_stable
 from ..bench.timing import Effort
-from ..selection.find import topology_of, user_file, user_folder
-from ..selection.table_file import write
-from ..selection.tuned import Series, Tuned
+from ..selection.find import file_name, topology_of, user_folder
+from ..selection.table import Series, Tuned, write
 from ..team import Team
 from .arguments import names, real, size
 from .ended import FAILED, WRONG_USE, Ended, check_writable, started, tell, written
@@ -95,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; {versions(team)}."
         note = " ".join([note, *(f"{one[0].upper()}{one[1:]}." for one in (shared, doubt) if one)])
         found = Tuned(team.device_name, team.n_pes, topology_of(team.place), note, tuple(series))
-        file = args.output or user_file(team.device_name, team.place)
+        file = args.output or user_folder() / file_name(team.device_name, team.place)
         written(team, lambda: write(found, file))
         if team.me == 0:
             used = "every later run on this machine uses it" if not args.output else f"PENNYMPI_TUNED={file} uses it"
@@ -127,7 +126,7 @@ def measured(runner: Run, ours: list[Ours], swept: list[int], tell: Callable[[st
         if nbytes >= DROP_MIN_BYTES:
             left = [one for one in left if took_us[one.name] <= DROP_RATIO * min(took_us.values())]
     by_name = {name: tuple(times) for name, times in us.items()}
-    return Series("allreduce", runner.dtype.name, tuple(swept), by_name), unstable
+    return Series(runner.dtype.name, tuple(swept), by_name), unstable
 
 
 def _once(runner: Run, ours: list[Ours], nbytes: int) -> dict[str, float]:

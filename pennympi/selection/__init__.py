@@ -1,1 +1,1 @@
-"""Which algorithm runs: tables of measured times, the cost model, and size thresholds."""
+"""Which algorithm runs: tables of measured times, and the costs of the algorithms."""

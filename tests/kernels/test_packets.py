@@ -9,7 +9,7 @@ import pennympi
 from pennympi.collectives.calls import ALL
 from pennympi.kernels.algorithm import Place, by_packets, by_stores
 from pennympi.kernels.allreduce import TABLE
-from pennympi.selection.thresholds import PACKETS_MAX_BYTES
+from pennympi.kernels.by_size import PACKETS_MAX_BYTES
 
 pytestmark = pytest.mark.mpi
 TABLES = {"allreduce": TABLE, **{collective.name: collective.table for collective in ALL}}
@@ -57,10 +57,6 @@ def test_auto_takes_others(team, without):
 def test_the_rule_of_choice(collective):
     """Packets where they are allowed and small; without them what large messages take."""
     with_them, without = Place((0, 0)), Place((0, 0), packets=False)
-    large = 2 * PACKETS_MAX_BYTES
-
-    def chosen(place, nbytes):
-        return collective.choose("auto", place, nbytes, "float32", "sum").name
-
+    large, chosen = 2 * PACKETS_MAX_BYTES, collective.auto
     assert chosen(with_them, 1024) == "packets" and chosen(with_them, large) != "packets"
     assert chosen(without, 1024) == chosen(without, large) == chosen(with_them, large)

@@ -24,10 +24,9 @@ from pennympi.kernels.algorithm import (
     packed_bytes,
 )
 from pennympi.kernels.allreduce import PLANNED, TABLE
-from pennympi.selection.cost import values_of
-from pennympi.selection.formulas import FORMULAS
+from pennympi.kernels.folding import pof2
+from pennympi.selection.choose import Selection
 from pennympi.selection.machine import NVLINK
-from pennympi.selection.selection import Selection
 
 ROWS = {("allreduce", name): row for name, row in (TABLE | PLANNED).items()}
 ROWS |= {(table, name): row for table, rows in TABLES.items() for name, row in rows.items()}
@@ -72,9 +71,11 @@ def test_a_piece_fits_its_slot(table, name):
 
 def elements_of_a_round(table, name, place, plan):
     """Of one block."""
-    if table == "allreduce":
-        return plan.piece_elems * int(FORMULAS[name].counts(values_of(place, 1, 1, 1))["span"])
-    return plan.piece_elems * (place.n_pes - 1 if name in ("spread", "gathered") else 1)
+    n = place.n_pes
+    pieces = {"halving_doubling": pof2(n), "hierarchical_packets": place.largest_node, "tree": 2, "nvls": n}
+    pieces |= dict.fromkeys(("ring", "multi_ring", "hierarchical"), n) if table == "allreduce" else {}
+    pieces |= dict.fromkeys(("two_shot", "two_shot_packets", "two_shot_direct", "two_shot_copied"), n)
+    return plan.piece_elems * (pieces | {"spread": n - 1, "gathered": n - 1}).get(name, 1)
 
 
 @pytest.mark.parametrize(("table", "name"), ROWS)
@@ -104,14 +105,14 @@ def test_a_slot_too_small_is_refused():
     assert "600 PEs" in TABLE["multi_ring"].no_room(place, limits)
     choice = Selection(place, limits, NVLINK, None, "600 GPUs")
     with pytest.raises(Unsupported, match="multi_ring can't run here: at 600 PEs its .* use algorithm='auto'"):
-        choice.choose("multi_ring", place, 8, "float32", "sum")
+        choice.choose("multi_ring", 8, "float32", "sum")
 
 
 @pytest.mark.parametrize("n", [520, 1024, 4096])
 def test_auto_chooses_what_fits(n):
     limits = Limits(132, 256 << 10)
     for place, nbytes, dtype in product(places(n), (8, 1 << 20, 1 << 30), ("float16", "float64")):
-        row = Selection(place, limits, NVLINK, None, "GPUs").choose("auto", place, nbytes, dtype, "sum")
+        row = Selection(place, limits, NVLINK, None, "GPUs").choose("auto", nbytes, dtype, "sum")
         assert runs(row, place, limits)
 
 

@@ -16,7 +16,7 @@ from pennympi.bench.stable import MOST_ROUNDS, crowded, reversed_pair, until_sta
 from pennympi.bench.timing import Effort
 from pennympi.command import bench, tune
 from pennympi.command.ended import FAILED, WRONG_USE, Ended
-from pennympi.selection import table_file
+from pennympi.selection.table import read as read_table
 
 QUICK = Effort(calls=1, warmup=0, budget_ms=0.1)
 
@@ -153,5 +153,5 @@ def test_tune_writes_no_order_that_does_not_settle(team, monkeypatch, tmp_path, 
     args.anyway = True
     assert tune.run(args) == 0
     if team.me == 0:
-        assert "changed from one measurement to the next" in table_file.read(path).note
+        assert "changed from one measurement to the next" in read_table(path).note
         assert "changed from one measurement to the next" in capsys.readouterr().out

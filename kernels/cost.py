@@ -1,0 +1,138 @@
+"""What a call takes on a machine, from what an algorithm sends: each algorithm's file has its counts (``cost_us``).
+
+The model is Hockney's alpha and beta, with gamma for the arithmetic, as in Thakur, Rabenseifner and Gropp (2005), and a
+cost for each message as in LogP.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .algorithm import Place
+
+
+class Size(NamedTuple):
+    """How large a call is, and how its plan cuts it.
+
+    n_elems: of the vector;  item_bytes, acc_bytes: of an element and of a partial
+    block_elems: elements of one piece of every block together: blocks * piece_elems
+    """
+
+    n_elems: int
+    item_bytes: int
+    acc_bytes: int
+    block_elems: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the vector."""
+        return self.n_elems * self.item_bytes
+
+    @property
+    def widening(self) -> int:
+        """Bytes of a partial / bytes of an element: 2 for the 16-bit floats, else 1."""
+        return self.acc_bytes // self.item_bytes
+
+    def rounds(self, pieces: int) -> int:
+        """Rounds of a block that handles so many pieces of the vector in each."""
+        return -(-self.n_elems // (self.block_elems * pieces))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Constants of one kind of device and its links, in microseconds and in GB/s (1e9 bytes per second).
+
+    launch_us:   cost of every call;  message_us: cost of every message that a PE sends
+    signal_us:   cost of a signal that is a message of its own
+    hop_us, packet_hop_us: time from a put until the peer has seen its signal, and from a packet's store to its load
+    sent_gb_s, packet_gb_s: rate at which a PE sends inside its node, in one direction: by puts, and as packets' data
+    moved_gb_s, added_gb_s: rate at which a PE copies and reduces in its own memory, where no link hides it
+    net_hop_us, nic_gb_s:   time of a put to another node, and rate of one NIC in one direction
+    source:      where the numbers come from
+    shared_out:  {algorithm: the least bytes from which it is the fastest for a plan on a shared out}, the largest first
+    """
+
+    name: str
+    launch_us: float
+    message_us: float
+    hop_us: float
+    packet_hop_us: float
+    sent_gb_s: float
+    packet_gb_s: float
+    moved_gb_s: float
+    added_gb_s: float
+    net_hop_us: float
+    nic_gb_s: float
+    source: str
+    signal_us: float = 0
+    shared_out: Mapping[str, int] = field(default_factory=dict)
+
+    def call_us(
+        self,
+        *,
+        rounds: int,
+        near_hops: float,
+        net_hops: float,
+        messages: float,
+        sent: float,
+        nic: float,
+        moved: float = 0,
+        added: float = 0,
+        signals: float = 0,
+        packets: bool = False,
+        overlaps: bool = False,
+    ) -> float:
+        """Microseconds of a call.
+
+        rounds:   of a block
+        near_hops, net_hops: messages of a round that wait for one another, inside nodes and between nodes
+        messages: that a PE sends in a round;  signals: those that are messages of their own
+        sent:     bytes that a PE sends inside its node;  nic: bytes that the busiest NIC sends
+        moved, added: bytes that a PE copies, and that it reduces, in its own memory
+        packets:  the messages are packets;  overlaps: a round begins before the one before it has ended
+        """
+        hop_us, gb_s = (self.packet_hop_us, self.packet_gb_s) if packets else (self.hop_us, self.sent_gb_s)
+        return (
+            self.launch_us
+            + (1 if overlaps else rounds) * (near_hops * hop_us + net_hops * self.net_hop_us)
+            + rounds * (messages * self.message_us + signals * self.signal_us)
+            + (sent / gb_s + nic / self.nic_gb_s) / 1e3
+            + (moved / self.moved_gb_s + added / self.added_gb_s) / 1e3
+        )
+
+
+def shots_us(size: Size, place: Place, machine: Machine, shots: int, packets: bool, overlaps: bool) -> float:
+    """One or two shots, in each of which every PE sends to every other one: the vector, or a chunk of it each."""
+    n, largest, one_node = place.n_pes, place.largest_node, place.n_nodes == 1
+    to_each = size.nbytes if shots == 1 else 2 * size.nbytes / n
+    chunks = (n - 1) / n * size.nbytes
+    return machine.call_us(
+        rounds=size.rounds(1 if shots == 1 else n),
+        near_hops=shots * one_node,
+        net_hops=shots * (not one_node),
+        messages=shots * (n - 1),
+        sent=(largest - 1) * to_each,
+        nic=(n - largest) * to_each * largest / place.n_rails,
+        moved=0 if shots == 1 else chunks,
+        added=(n - 1) * size.nbytes if shots == 1 else chunks,
+        signals=0 if packets else shots * (n - 1),
+        packets=packets,
+        overlaps=overlaps,
+    )
+
+
+def ring_us(size: Size, place: Place, machine: Machine, n_rings: int) -> float:
+    """Rings of 2 (n-1) steps, which first carry partials, then elements; each node has a step that leaves it."""
+    n, n_nodes = place.n_pes, place.n_nodes
+    crossings = n_nodes if n_nodes > 1 else 0
+    carried = (1 + size.widening) * (n - 1) / n * size.nbytes
+    return machine.call_us(
+        rounds=size.rounds(n),
+        near_hops=2 * (n - 1) * (n - crossings) / n,
+        net_hops=2 * (n - 1) * crossings / n,
+        messages=2 * (n - 1),
+        sent=carried,
+        nic=carried / n_rings if n_nodes > 1 else 0,
+        moved=(n + 1) / n * size.nbytes,
+        added=(n - 1) / n * size.nbytes,
+    )

@@ -1,0 +1,188 @@
+"""Which algorithm runs: the named one, else the fastest as measured, else the fastest by cost, or by a rule of size."""
+
+import copy
+import os
+from collections.abc import Mapping
+
+from ..arrays.dtypes import DType, dtype_of
+from ..backend import Backend
+from ..errors import Unsupported
+from ..files import FileError
+from ..job.job import Job
+from ..kernels.algorithm import WITH_THE_SUM, Algorithm, Limits, Place, Plan
+from ..kernels.allreduce import PLANNED, TABLE
+from ..kernels.cost import Machine, Size
+from ..settings import algorithm_for
+from ..topology.between_nodes import Link, measure
+from . import machine as machines
+from .explanation import Explanation
+from .find import find
+from .table import Tuned
+
+ALLREDUCE = "allreduce"
+NEEDS_SHARED_OUT = "runs in plans whose out is the same symmetric array on every PE: see team.plan_allreduce"
+
+
+def named(name: str | Algorithm, table: Mapping[str, Algorithm]) -> Algorithm:
+    """The row of this name, or the row itself.  Raises ValueError."""
+    row = name if isinstance(name, Algorithm) else table.get(name)
+    if row is None:
+        raise ValueError(f"algorithm {name!r} is unknown: use auto, {', '.join(table)}")
+    return row
+
+
+def check_runs(row: Algorithm, reason: str) -> None:
+    """Raise Unsupported if there is a reason why the row cannot run."""
+    if reason:
+        raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
+
+
+class Selection:
+    """The choice of AllReduce algorithms for one team.
+
+    place:   of the team;  limits: of its launches
+    machine: the constants of the costs;  tuned: the table of measured times, or None
+    device:  name of the device of its PEs
+    """
+
+    def __init__(self, place: Place, limits: Limits, machine: Machine, tuned: Tuned | None, device: str):
+        self._place, self._limits, self.machine, self.tuned, self.device = place, limits, machine, tuned, device
+        self._canonical = False
+
+    def canonical(self) -> "Selection":
+        """The same, but only of algorithms that add in the order of the PEs and round once."""
+        other = copy.copy(self)
+        other._canonical = True
+        return other
+
+    def choose(self, name: str | Algorithm, nbytes: int, dtype: str, op: str, residual: bool = False) -> Algorithm:
+        """The row to run for a vector of ``nbytes`` bytes.
+
+        name:     of an algorithm, or "auto"; or a row, whose plan may have been changed
+        residual: the algorithm has to add a residual
+        Raises ValueError for an unknown name, Unsupported if the algorithm cannot run here.
+        """
+        if name == "auto":
+            name = algorithm_for(ALLREDUCE)
+        if name == "auto":
+            name = self._best(nbytes, dtype_of(dtype), op, residual)[0]
+        if name in PLANNED:
+            raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
+        row = named(name, TABLE)
+        check_runs(row, self._refusal(row, dtype, op, residual))
+        if residual and not row.residual:
+            able = ", ".join(other.name for other in TABLE.values() if other.residual)
+            raise Unsupported(f"{row.name} can't add a residual: use algorithm='auto', or one of {able}")
+        return row
+
+    def planned(self, name: str | Algorithm, nbytes: int, dtype: str, op: str, shared: bool) -> Algorithm | None:
+        """The row for a plan that writes the peers' ``out`` directly, or None if ``choose`` has to choose the row.
+
+        shared: ``out`` is the same symmetric array on every PE
+        Raises Unsupported if ``name`` names such a row and it cannot run here.
+        """
+        if isinstance(name, Algorithm):
+            return None
+        if name == "auto":
+            name = algorithm_for(ALLREDUCE)
+        together = self._place.n_pes > 1 and self._place.ll128_safe and self._place.n_nodes == 1
+        if name == "auto" and shared and together:
+            name = next((row for row, least in self.machine.shared_out.items() if nbytes >= least), name)
+        row = PLANNED.get(str(name))
+        if row is None:
+            return None
+        check_runs(row, self._refusal(row, dtype, op))
+        if not shared:
+            raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
+        return row
+
+    def explain(self, nbytes: int, dtype: DType, op: str, limits: Limits | None = None) -> Explanation:
+        """What a call will run within ``limits`` (None: the team's), and why.  Raises as ``choose``."""
+        row = self.choose("auto", nbytes, dtype.name, op)
+        able, count, n_pes = self._able(dtype, op), max(1, nbytes // dtype.item_bytes), self._place.n_pes
+        why, plan = "which is at most a copy on one PE", Plan(1, count)
+        if n_pes > 1:
+            forced = algorithm_for(ALLREDUCE) != "auto"
+            why = "named by PENNYMPI_ALGORITHM" if forced else self._best(nbytes, dtype, op)[1]
+            plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self._place, limits or self._limits)
+        return Explanation(
+            nbytes,
+            dtype.name,
+            op,
+            f"{n_pes} PEs on {self.device}",
+            row.name,
+            why,
+            plan,
+            plan.piece_elems * dtype.item_bytes,
+            self._measured(nbytes, dtype, able),
+            self._costs(nbytes, dtype, able),
+            {one.name: reason for one in TABLE.values() if (reason := self._refusal(one, dtype.name, op))},
+        )
+
+    def _refusal(self, row: Algorithm, dtype: str, op: str, residual: bool = False) -> str:
+        """Why a row cannot run here, or "" if it can."""
+        if self._canonical and not row.canonical:
+            return "order='canonical' needs sums in the order of the PEs"
+        kind = dtype_of(dtype)
+        if self._canonical and residual and kind.acc_bytes != kind.item_bytes and row.residual != WITH_THE_SUM:
+            return f"order='canonical' needs a residual that is {WITH_THE_SUM}"
+        return row.refuse(self._place, dtype, op) or row.no_room(self._place, self._limits)
+
+    def _best(self, nbytes: int, dtype: DType, op: str, residual: bool = False) -> tuple[str, str]:
+        """(name, why) of the fastest algorithm that can run, and add a residual if it has to."""
+        able = self._able(dtype, op, residual)
+        if not able:
+            raise Unsupported("no algorithm adds in the order of the PEs here: leave order='canonical' out")
+        measured = self._measured(nbytes, dtype, able)
+        if measured and self.tuned:
+            return min(measured, key=lambda name: measured[name]), f"the fastest as measured ({self.tuned.source})"
+        costs = self._costs(nbytes, dtype, able) or dict.fromkeys(able, 0.0)
+        return min(costs, key=lambda name: costs[name]), f"the fastest by the cost model of {self.machine.name}"
+
+    def _able(self, dtype: DType, op: str, residual: bool = False) -> dict[str, Algorithm]:
+        """{name: row} of the algorithms that can run, and add a residual if they have to."""
+        rows = (row for row in TABLE.values() if row.residual or not residual)
+        return {row.name: row for row in rows if not self._refusal(row, dtype.name, op, residual)}
+
+    def _measured(self, nbytes: int, dtype: DType, able: Mapping[str, Algorithm]) -> dict[str, float]:
+        """{algorithm of these: us of a call} from the tuned table."""
+        times = self.tuned.times(dtype.name, nbytes) if self.tuned else {}
+        return {name: us for name, us in times.items() if name in able}
+
+    def _costs(self, nbytes: int, dtype: DType, able: Mapping[str, Algorithm]) -> dict[str, float]:
+        """{algorithm of these: us of a call} by the cost model."""
+        count, sizes = max(1, nbytes // dtype.item_bytes), (dtype.item_bytes, dtype.acc_bytes)
+        costs: dict[str, float] = {}
+        for row in able.values() if self._place.n_pes > 1 else ():
+            if row.cost_us:
+                plan = row.plan(count, *sizes, self._place, self._limits)
+                size = Size(count, *sizes, plan.blocks * plan.piece_elems)
+                costs[row.name] = row.cost_us(size, self._place, self.machine)
+        return costs
+
+
+def agree_on_selection(job: Job, backend: Backend, place: Place) -> Selection:
+    """The selection that all PEs of a team share: PE 0 reads the table and finds the machine.  Collective.
+
+    Raises FileError on every PE if PENNYMPI_TUNED names a table that is not for this team.
+    """
+    machine, tuned, error = machines.NVLINK, None, None
+    link = measure(job) if backend.name == "host" else None
+    if job.me == 0:
+        machine = machine_of(backend, place, link)
+        try:
+            tuned = find(backend.device_name, place)
+        except FileError as caught:
+            error = caught
+    machine, tuned, error = job.gather((machine, tuned, error), "broadcast of the tuned table")[0]
+    if error is not None:
+        raise error
+    return Selection(place, Limits(backend.max_blocks, backend.buffer_bytes), machine, tuned, backend.device_name)
+
+
+def machine_of(backend: Backend, place: Place, link: Link | None = None) -> Machine:
+    """The constants of the costs for this process's device and links.  link: of CPUs to other nodes"""
+    if backend.name == "host":
+        node = machines.host(place.largest_node if link else place.n_pes, os.cpu_count() or 1)
+        return machines.between_hosts(node, *link) if link else node
+    return machines.NVLINK if place.ll128_safe or place.n_nodes > 1 else machines.PCIE
