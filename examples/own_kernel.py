@@ -6,12 +6,12 @@ mpirun -np 4 python examples/own_kernel.py
 from mpi4py import MPI
 
 import pennympi
-from pennympi.kernels.block import block, blocks, lanes, load, put_signal, store, wait
+from pennympi.kernels.block import Elements, Words, block, blocks, lanes, load, put_signal, store, wait
 
 COUNT, ITEM_BYTES, BLOCKS, ROUNDS = 100_000, 4, 8, 3  # float32
 
 
-def add_left(ctx, y, x, inbox, words, value, left, right):
+def add_left(ctx, y: Elements, x: Elements, inbox: Elements, words: Words, value: int, left: int, right: int):
     """y = x + the left PE's x, all (COUNT,); inbox (COUNT,) and words (BLOCKS,) are written by the left PE."""
     b = block()
     start, stop = b * COUNT // blocks(), (b + 1) * COUNT // blocks()  # this block's part

@@ -19,10 +19,15 @@ and ``add_shared``, which each thread calls for itself.  Four rules keep a kerne
 # mypy: disable-error-code="empty-body"
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from .records import Lines
 
+Elements: TypeAlias = Annotated[int, "Elements"]
+"""Annotates a parameter of a kernel, or a field of its record, that takes an array of the kernel's dtype: for ``load``,
+``store`` and puts.  In the kernel it is the address of the first element."""
+Words: TypeAlias = Annotated[int, "Words"]
+"""Annotates one that takes an array of int64 or uint64: signals, or words to add to.  In the kernel it is an address."""
 _Primitive = TypeVar("_Primitive", bound=Callable[..., Any])
 POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
 EPOCH_BITS = 46  # of the number of a round; the signature of the call lies above it, below POISON

@@ -1,7 +1,10 @@
 """Kernels of applications: functions of the user's own, compiled for the team's device."""
 
 import inspect
+import os
+import re
 from collections.abc import Callable
+from traceback import walk_tb
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -10,16 +13,16 @@ import numpy as np
 from .arrays.dtypes import TABLE, DType
 from .backend import Backend, Kernel
 from .call_guard import CallGuard
-from .compile.bind import annotated_kinds, parameters, records
-from .compile.diagnosis import cannot_compile
-from .compile.kernel_text import Use, uses_of
-from .compile.options import PLAIN, KernelOptions, LaunchBounds
+from .compile.bind import annotated_kinds, annotations, parameters, records
+from .compile.options import KernelOptions, LaunchBounds
 from .errors import PennympiError
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
+from .kernels.block import Elements, Words
 from .memory.symmetric import SymmetricArrays
 
 DEFAULT_THREADS = 256
 WORDS = (TABLE["int64"], TABLE["uint64"])  # may stand for one another
+_LIBRARY = os.path.dirname(__file__) + os.sep
 _FLOATS = (float, np.floating)
 _INTS = (int, np.integer, np.bool_)  # NumPy's numbers are buffers too: the address of one would be worthless
 
@@ -46,16 +49,17 @@ class AppKernel:
         self.key = kernel, dtype, bounds  # kernels with the same key share their machine code
         self._name = self._kernel.__name__
         self._wanted = list(records(kernel).items())[1:]
-        self._ints = PLAIN.kinds_of(kernel)
+        self._annotations, self._kinds = annotations(kernel), annotated_kinds(kernel)
+        self._fitting = [_fitting(one, dtype) for one in self._annotations]
         self._compiled: dict[str, Kernel] = {}
-        self._at: list[tuple[bool, tuple[DType, ...] | None]] = []  # see ``_learn``
 
     def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int | None = None) -> None:
         """Launch in stream order.
 
         blocks:  of the grid
         args:    ints, floats, arrays (their address is passed), or records of these: the kernel's parameters after ctx.
-                 An array that the kernel loads or stores has the kernel's dtype, one of signal words int64 or uint64
+                 They fit the annotations of the parameters, where there are any: ``Elements`` takes arrays of the
+                 kernel's dtype, ``Words`` arrays of int64 or uint64, ``int`` ints, ``float`` ints and floats
         threads: of a block, on a GPU; None: 256, or as many as the kernel allows
         Raises TypeError (also for a kernel that can't be compiled), ValueError, Unsupported, and PeerTimeout for a call
         of this PE that has failed.
@@ -69,11 +73,11 @@ class AppKernel:
         most = self._bounds.max_threads
         if not 1 <= threads <= most or threads % WARP_THREADS:
             raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {most}")
-        values, kinds = self._numbers(args), self._ints
+        values, kinds = self._numbers(args), self._kinds
         for i, value in enumerate(values):
-            if type(value) is not int:  # most are, and nothing has to be done about them
+            if type(value) is not int or self._fitting[i]:  # most are, and nothing has to be done about them
                 values[i] = number = self._number(i, value)
-                if isinstance(number, float):
+                if isinstance(number, float) and kinds[i] == "i":
                     kinds = f"{kinds[:i]}f{kinds[i + 1 :]}"
         kernel = self._compiled.get(kinds)
         if kernel is None:
@@ -83,18 +87,17 @@ class AppKernel:
 
     def compile(self) -> None:
         """Compile for floats where a parameter, or a field of its record, is annotated so, else for ints and arrays."""
-        kinds = annotated_kinds(self._kernel)
-        if kinds not in self._compiled:
-            self._compile(kinds)
+        if self._kinds not in self._compiled:
+            self._compile(self._kinds)
 
     def _compile(self, kinds: str) -> Kernel:
-        """The machine code for these kinds of arguments.  Raises TypeError, which says what the kernel does wrong."""
+        """The machine code for these kinds of arguments.  Raises TypeError with the compiler's message."""
         options = KernelOptions(kinds, self._dtype, bounds=self._bounds)
         try:
             kernel = self._compiled[kinds] = self._backend.kernel(self._kernel, self._name, options)
         except (PennympiError, OSError, MemoryError):
             raise
-        except Exception as error:  # of Numba, of many types: its traceback would not name the user's mistake
+        except Exception as error:  # of Numba, of many types
             raise cannot_compile(self._kernel, error) from None
         return kernel
 
@@ -117,35 +120,49 @@ class AppKernel:
         return values
 
     def _number(self, i: int, value: Any) -> int | float:
-        """A number as Python's int or float; the address of an array that the kernel may have as its number ``i``."""
-        if isinstance(value, _FLOATS):
-            return float(value)
-        if isinstance(value, _INTS):
-            return int(value)
-        written, dtypes = (self._at or self._learn())[i]
-        span = self._backend.span(value, written)
+        """A number as Python's int or float; an array's address.  Raises TypeError unless it fits its annotation."""
+        fitting, is_float = self._fitting[i], isinstance(value, _FLOATS)
+        if is_float or isinstance(value, _INTS):
+            if fitting or (is_float and self._annotations[i] is int):
+                self._refuse(i, f"the number {value}")
+            return float(value) if is_float else int(value)
+        span = self._backend.span(value, False)
         self._arrays.holds(span)
-        if dtypes is not None and span.dtype not in dtypes:
-            self._refuse(i, span.dtype.name)
+        if fitting is not None and span.dtype not in fitting:
+            self._refuse(i, f"an array of {span.dtype.name}")
         return span.address
 
-    def _learn(self) -> list[tuple[bool, tuple[DType, ...] | None]]:
-        """For each number, whether an array there is written, and the dtypes that it may have: None for any."""
-        own = WORDS if self._dtype in WORDS else (self._dtype,)
-        dtypes = {Use.ELEMENTS: own, Use.WORDS: WORDS, Use.ELEMENTS | Use.WORDS: tuple(set(own) & set(WORDS))}
-        self._at = [(Use.WRITTEN in use, dtypes.get(use & ~Use.WRITTEN)) for use in uses_of(self._kernel)]
-        return self._at
+    def _refuse(self, i: int, given: str) -> NoReturn:
+        """Raise TypeError for an argument that does not fit its annotation."""
+        wanted = self._annotations[i]
+        if wanted == Elements:
+            what = f"an array of {self._dtype.name}, the dtype in team.kernel({self._name}, {self._dtype.name!r}),"
+        elif wanted == Words:
+            what = "an array of int64 or uint64, such as team.signals(n),"
+        else:
+            what = f"{wanted.__name__}"
+        raise TypeError(f"kernel {self._name} takes {what} as {parameters(self._kernel)[1 + i]}, not {given}")
 
-    def _refuse(self, i: int, found: str) -> NoReturn:
-        """Raise ValueError for an array of another dtype than the kernel takes to lie there."""
-        name, parameter, own = self._name, parameters(self._kernel)[1 + i], self._dtype.name
-        if Use.ELEMENTS in uses_of(self._kernel)[i]:
-            remedy = f"compile it by team.kernel({name}, {found!r}), or pass an array of {own}"
-            raise ValueError(f"kernel {name} loads or stores {own} at {parameter}, and the array is {found}: {remedy}")
-        raise ValueError(
-            f"kernel {name} has 64-bit words at {parameter}, and the array is {found}: pass int64 or uint64, such as "
-            "team.signals(n)"
-        )
+
+def _fitting(annotation: Any, own: DType) -> tuple[DType, ...] | None:
+    """The dtypes of the arrays that a parameter takes: () for none, None for any.  own: the kernel's dtype"""
+    if annotation == Elements:
+        return WORDS if own in WORDS else (own,)
+    if annotation == Words:
+        return WORDS
+    return () if annotation in (int, float) else None
+
+
+def cannot_compile(kernel: FunctionType, error: Exception) -> TypeError:
+    """The error to raise for a compiler's: its message, and the line."""
+    where = f"{kernel.__code__.co_filename}:{kernel.__code__.co_firstlineno}"
+    for frame, _ in walk_tb(error.__traceback__):
+        line = getattr(frame.f_locals.get("self"), "loc", None)  # numba-cuda's message does not always have it
+        if line is not None and not line.filename.startswith(_LIBRARY):
+            where = f"{line.filename}:{line.line}"
+    message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # without Numba's colours
+    rule = "an array is an address there, for load(x, i) and store(y, i, value)"
+    return TypeError(f"kernel {kernel.__name__} can't be compiled, {where} ({rule}): {message}")
 
 
 def plain(kernel: Any) -> FunctionType:

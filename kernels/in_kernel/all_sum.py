@@ -10,7 +10,7 @@ given, and lets the other blocks go on.
 
 from typing import NamedTuple
 
-from ..block import add_shared, arrive_last, copy, lanes, put_signal, read_epoch, signal, sync, wait, wait_all
+from ..block import Words, add_shared, arrive_last, copy, lanes, put_signal, read_epoch, signal, sync, wait, wait_all
 from .exact import WORD_BYTES, WORDS, WORDS_BYTES, Bins, add_to_words, read_sum
 
 STATE_WORDS = 16  # the last finished epoch, the counter of ``arrive_last``, and the rest of a cache line
@@ -27,7 +27,7 @@ class Meeting(NamedTuple):
     me: int
     n_pes: int
     n_sums: int
-    memory: int
+    memory: Words
 
 
 def meeting_words(n_pes: int, n_sums: int) -> int:

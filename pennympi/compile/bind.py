@@ -117,14 +117,19 @@ def parameters(kernel: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(name for names in _launched(kernel).values() for name in names)
 
 
-def annotated_kinds(kernel: Callable[..., Any]) -> str:
-    """``KernelOptions.kinds`` by the annotations of the parameters and of the fields of records: "f" for float."""
+@cache
+def annotations(kernel: Callable[..., Any]) -> list[Any]:
+    """The annotation of each of ``parameters`` after ``ctx``: of the parameter, or of its record's field."""
     found = inspect.signature(kernel, eval_str=True).parameters
-    kinds = []
+    types: list[Any] = []
     for name, record in list(records(kernel).items())[1:]:
-        types = list(get_type_hints(record).values()) if record else [found[name].annotation]
-        kinds += ["f" if one is float else "i" for one in types]
-    return "".join(kinds)
+        types += get_type_hints(record, include_extras=True).values() if record else [found[name].annotation]
+    return types
+
+
+def annotated_kinds(kernel: Callable[..., Any]) -> str:
+    """``KernelOptions.kinds`` by the annotations: "f" for float."""
+    return "".join("f" if one is float else "i" for one in annotations(kernel))
 
 
 def signs(kernel: Callable[..., Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Kernels that can't be compiled for a GPU, for which no GPU is needed: one sentence, as on the host."""
+"""Kernels that can't be compiled for a GPU, for which no GPU is needed: the compiler's message has the line."""
 
 from types import SimpleNamespace
 
@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from numba.cuda import dispatcher
-from wrong_kernels import WRONG
+from wrong_kernels import WRONG, element
 
+from pennympi.app_kernel import cannot_compile
 from pennympi.arrays.dtypes import TABLE
-from pennympi.compile.diagnosis import cannot_compile
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 
@@ -24,5 +24,5 @@ def test_a_text_that_cannot_be_compiled(kernel, what, monkeypatch):
         options, target = KernelOptions(elements=TABLE["float32"]), backend.Target(HOPPER)
         backend.ptx(*backend.entry(kernel, "wrong", options, target), HOPPER)
     said = str(cannot_compile(kernel, caught.value))
-    assert what in said and "wrong_kernels.py:" in said and "\n" not in said, said
-    assert "load(x, i)" in said and "store(y, i, value)" in said, said
+    lines = {one.__code__.co_firstlineno + k for one in (kernel, element) for k in range(3)}
+    assert what in said and any(f"wrong_kernels.py:{line} " in said for line in lines), said

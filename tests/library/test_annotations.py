@@ -21,10 +21,10 @@ from mpi4py import MPI
 import pennympi
 from pennympi import Team
 from pennympi.annotations import Op, Plan
-from pennympi.kernels.block import lanes, load, real, store
+from pennympi.kernels.block import Elements, lanes, load, real, store
 
 
-def scale(ctx: int, y: int, x: int, n: int, factor: float) -> None:
+def scale(ctx: int, y: Elements, x: Elements, n: int, factor: float) -> None:
     for i in lanes(0, n):
         store(y, i, real(factor) * load(x, i))
 

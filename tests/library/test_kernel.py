@@ -7,6 +7,8 @@ import pytest
 from on_device import device, same, to_numpy
 
 from pennympi.kernels.block import (
+    Elements,
+    Words,
     add_block_sums,
     add_shared,
     block,
@@ -30,14 +32,14 @@ def square(x):
     return x * x
 
 
-def scaled(ctx, y, x, n, factor):
+def scaled(ctx, y: Elements, x: Elements, n: int, factor: float):
     """y (n,) = factor * x (n,), the blocks taking turns."""
     share = (n + blocks() - 1) // blocks()
     for i in lanes(block() * share, min(n, (block() + 1) * share)):
         store(y, i, real(factor) * load(x, i))
 
 
-def sum_of_squares(ctx, x, n, words):
+def sum_of_squares(ctx, x: Elements, n: int, words: Words):
     """words (3,) += (whole part of the sum of x*x, the blocks, SCALE once a block)."""
     share = (n + blocks() - 1) // blocks()
     total = 0.0
@@ -81,7 +83,7 @@ def reversed_in_place(ctx, x, n):
 class Row(NamedTuple):
     """n elements at an address."""
 
-    address: int
+    address: Elements
     n: int
 
 

