@@ -34,9 +34,9 @@ class Job:
         self.me, self.n_pes = comm.Get_rank(), comm.Get_size()
         if self.me == 0:
             warn_unknown()
-        first = Meetings(comm, self.timeout_s, show_waiting=lambda pe: _show_waiting(comm, pe))
+        first = Meetings(comm, self.timeout_s)
         with timed(WAITING):
-            processes = first.processes = first.gather(this_process(), "init")
+            first.arrive(lambda pe: _show_waiting(comm, pe))
         try:
             self.comm, self.own_comm = _two(first)
         except MPI.Exception:
@@ -44,7 +44,8 @@ class Job:
                 f"MPI gives no communicator for one more team: this process has {len(open_jobs)} teams open, and each "
                 "has two; finalize those that are no longer needed"
             ) from None
-        self._meetings = Meetings(self.comm, self.timeout_s, processes)
+        self._meetings = Meetings(self.comm, self.timeout_s)
+        processes = self._meetings.processes = self._meetings.gather(this_process(), "init")
         try:
             self.control = Control(self.me, processes, lambda obj: self._meetings.gather(obj, "init"))
         except Unsupported:

@@ -18,6 +18,7 @@ from mpi4py import MPI
 
 from ..errors import CollectiveMismatchError, PeerTimeout
 from . import liveness
+from .arrivals import Arrivals
 from .control import COMPUTING, WAITING, Control
 from .difference import Recent, first_difference
 from .process import Process, halted, on_host, stopped_beside
@@ -138,20 +139,12 @@ class Meetings:
 
     timeout_s: how long to wait for a PE without a sign of life; 0 waits for ever
     processes: of all PEs, once they are known;  control: the table of the node, once there is one
-    show_waiting: is told again and again for which PE this one waits, where there is no table yet
     without_table: how many meetings of this process wait now without a table
     """
 
     without_table: ClassVar[int] = 0
 
-    def __init__(
-        self,
-        comm: MPI.Intracomm,
-        timeout_s: float,
-        processes: Sequence[Process] = (),
-        show_waiting: Callable[[int], None] = lambda pe: None,
-    ):
-        self._show_waiting = show_waiting
+    def __init__(self, comm: MPI.Intracomm, timeout_s: float, processes: Sequence[Process] = ()):
         self.comm, self.timeout_s, self.processes = comm, timeout_s, processes
         self.control: Control | None = None
         self._me, self._n_pes = comm.Get_rank(), comm.Get_size()
@@ -218,10 +211,10 @@ class Meetings:
                     differ_since_s = min(differ_since_s, passed_s)
             if complete or passed_s - differ_since_s > DIFFERENCE_S:
                 break
-            if passed_s - shown_s > LIVENESS_INTERVAL_S:
+            if control and passed_s - shown_s > LIVENESS_INTERVAL_S:
                 shown_s = passed_s
                 for pe in barrier.absent()[:1]:
-                    (control.show_waiting if control else self._show_waiting)(pe)
+                    control.show_waiting(pe)
             if deadline.passed(barrier):
                 absent = barrier.absent()
                 barrier.cancel()
@@ -234,8 +227,28 @@ class Meetings:
             raise CollectiveMismatchError(first_difference({pe: came[pe] for pe in sorted(came)}))
         return [brought[pe] for pe in range(self._n_pes)]
 
+    def arrive(self, show_waiting: Callable[[int], None]) -> None:
+        """Wait for every PE without sending a message.  Collective.  Raises PeerTimeout.
+
+        show_waiting: is called again and again with a PE that has not come
+        """
+        arrivals, deadline, shown_s = Arrivals(self.comm), Deadline(None, self.timeout_s), 0.0
+        Meetings.without_table += 1
+        try:
+            for passed_s in poll_times():
+                if arrivals.complete():
+                    return
+                if passed_s - shown_s > LIVENESS_INTERVAL_S:
+                    shown_s = passed_s
+                    for pe in arrivals.absent()[:1]:
+                        show_waiting(pe)
+                if deadline.passed(None):
+                    self._give_up(arrivals.absent(), "init")
+        finally:
+            Meetings.without_table -= 1
+
     def duplicate(self) -> MPI.Intracomm:
-        """A duplicate of the communicator.  Collective.  Raises PeerTimeout."""
+        """A duplicate of the communicator, after ``arrive``.  Collective.  Raises PeerTimeout."""
         comm, request = self.comm.Idup()
         deadline = Deadline(None, self.timeout_s)
         for _ in poll_times():

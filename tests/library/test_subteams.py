@@ -42,6 +42,19 @@ def test_comm_self(team):
     reduce_in(MPI.COMM_SELF)
 
 
+def test_a_program_may_listen_to_any_message_where_it_makes_a_team():
+    """As a task farm does.  The library sends nothing on the communicator that it is given."""
+    comm = MPI.COMM_WORLD.Dup()
+    heard = [comm.Irecv(bytearray(4096), MPI.ANY_SOURCE, MPI.ANY_TAG) for _ in range(comm.size)]
+    reduce_in(comm)
+    told = MPI.COMM_WORLD.allgather([one.Test() for one in heard])
+    for pe in range(comm.size):
+        comm.Send(b"work", pe)
+    MPI.Request.Waitall(heard)
+    comm.Free()
+    assert not any(map(any, told)), told
+
+
 def test_two_levels_at_once(team):
     half = MPI.COMM_WORLD.Split(team.me % 2)
     with pennympi.init(half) as part:
