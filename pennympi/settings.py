@@ -24,7 +24,6 @@ PREFIX = "PENNYMPI_"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 LEAST_HEAP_BYTES, MOST_BYTES = 4096, 1 << 46  # of a heap; 64 TiB is more than a machine has
 LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 1e-3, 1e6  # a kernel counts it in ns
-MOST_FIRST_EPOCH = 1 << 45  # an epoch has 46 bits, and grows
 COLLECTIVES = (
     "allreduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "all_gatherv", "reduce_scatterv",
     "all_to_allv",
@@ -43,22 +42,11 @@ def _seconds(text: str) -> float:
     return value
 
 
-def _whole(text: str, least: int, most: int) -> int:
-    value = int(_matching(r"0x[0-9a-f]{1,16}|\d{1,20}", text), 16 if text[:2].lower() == "0x" else 10)
-    if not least <= value <= most:
-        raise ValueError
-    return value
-
-
 def _matching(form: str, text: str) -> str:
     """``text`` if it has this form; int() and float() alone take 1_000, nan, and the digits of any script."""
     if not re.fullmatch(form, text, re.ASCII | re.IGNORECASE):
         raise ValueError
     return text
-
-
-def _first_epoch(text: str) -> int:
-    return _whole(text, 0, MOST_FIRST_EPOCH)
 
 
 def _switch(text: str) -> bool:
@@ -67,7 +55,7 @@ def _switch(text: str) -> bool:
 
 def _bytes(text: str) -> int:
     unit = text[-1:].lower() if text[-1:].lower() in "kmg" else ""
-    value = _whole(text[: len(text) - len(unit)], 0, MOST_BYTES) * _UNITS[unit]
+    value = int(_matching(r"\d{1,20}", text[: len(text) - len(unit)])) * _UNITS[unit]
     if value > MOST_BYTES:
         raise ValueError
     return value
@@ -185,8 +173,6 @@ SETTINGS = {
         Setting("PENNYMPI_NODE", "none", _word_or_none, "none, or a word of letters, digits, _ and -",
                 "Added to the host's name: PEs with different words share no memory, as if they were on different hosts."
                 " It is for trying several hosts on one; host backend only.", alike=False),
-        Setting("PENNYMPI_FIRST_EPOCH", "0", _first_epoch, "a whole number from 0 to 2**45",
-                "The first epoch of all counters, which have 46 bits; tests set it near 2**31 and 2**32."),
         Setting("PENNYMPI_ALGORITHM", "none", _algorithms, "none, or such as allreduce:ring,all_gather:direct",
                 "The algorithms that run for algorithm=\"auto\", one for each collective that is named."),
         Setting("PENNYMPI_TUNED", "auto", _file_or_name, "auto, none, or a TOML file of `python -m pennympi tune`",

@@ -11,8 +11,9 @@ from ..backend import Backend
 from ..errors import SymmetricHeapExhausted
 from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Place
-from ..settings import setting
 from .freelist import aligned
+
+FIRST_EPOCH = 0  # tests set it near 2**32; from 2**45 on the zeros of an empty slot would count as ahead
 
 T = TypeVar("T")
 
@@ -44,11 +45,10 @@ def make_workspace(
     epoch_words: int,
     routes: Sequence[int] = (),
 ) -> Workspace:
-    """Allocate a workspace on every PE, clear it, and set signals and epochs to PENNYMPI_FIRST_EPOCH.
+    """Allocate a workspace on every PE, clear it, and set signals and epochs to FIRST_EPOCH.
 
     Collective.  Waits for no stream.  Raises SymmetricHeapExhausted.
     """
-    first_epoch = setting("PENNYMPI_FIRST_EPOCH")
     sizes = (inbox_bytes, outbox_bytes, 8 * signal_words, 8 * epoch_words, 8 * len(routes))
     starts = np.cumsum([0, *map(aligned, sizes)])
     nbytes = int(starts[-1])
@@ -56,8 +56,8 @@ def make_workspace(
     inbox, outbox, signals, epochs, routes_at, _ = (base + int(start) for start in starts)
     try:
         backend.zero(base, nbytes)  # old bytes could be taken for a packet's epoch
-        backend.copy_in(signals, np.full(signal_words, first_epoch, np.int64))
-        backend.copy_in(epochs, np.full(epoch_words, first_epoch, np.int64))
+        backend.copy_in(signals, np.full(signal_words, FIRST_EPOCH, np.int64))
+        backend.copy_in(epochs, np.full(epoch_words, FIRST_EPOCH, np.int64))
         backend.copy_in(routes_at, np.array(routes, np.int64))
         job.rendezvous("set-up of a workspace")  # no peer may write before this is cleared
     except BaseException:

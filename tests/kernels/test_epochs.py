@@ -9,6 +9,7 @@ from reductions import N_PES, some
 import pennympi
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.exchange import TABLE as FORMS
+from pennympi.memory import workspace
 
 pytestmark = pytest.mark.mpi
 CALLS = 24  # from 20 before the limit
@@ -16,7 +17,7 @@ CALLS = 24  # from 20 before the limit
 
 @pytest.mark.parametrize("first", some([2**31 - 20, 2**32 - 20], 1 if N_PES <= 3 else 2))
 def test_calls_of_each(team, monkeypatch, first):
-    monkeypatch.setenv("PENNYMPI_FIRST_EPOCH", str(first))
+    monkeypatch.setattr(workspace, "FIRST_EPOCH", first)
     with pennympi.init(team.comm) as late:
         partner = -late.me % late.n_pes
         x, out = device(late, np.full(300, late.me, np.int32)), late.empty(300, "int32")

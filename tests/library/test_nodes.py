@@ -11,6 +11,7 @@ from reductions import OPS, expected, own
 import pennympi
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels.allreduce import TABLE
+from pennympi.memory import workspace
 
 pytestmark = pytest.mark.mpi(min_size=2)
 
@@ -41,7 +42,7 @@ def nodes(request, team, tmp_path_factory):
         file.write_text(name)
         name = str(file)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PENNYMPI_FIRST_EPOCH", str(2**32 - 20))
+        patch.setattr(workspace, "FIRST_EPOCH", 2**32 - 20)
         made = pennympi.init(team.comm, topology=name)
     yield made
     if not request.session.testsfailed:

@@ -34,7 +34,6 @@ def test_every_default_can_be_read():
         "PENNYMPI_TOPOLOGY": "auto",
         "PENNYMPI_NODE": None,
         "PENNYMPI_HEAP": "auto",
-        "PENNYMPI_FIRST_EPOCH": 0,
         "PENNYMPI_ALGORITHM": {},
         "PENNYMPI_TUNED": "auto",
         "PENNYMPI_EXIT_HOOKS": True,
@@ -49,7 +48,6 @@ def test_every_default_can_be_read():
         ("PENNYMPI_SYMMETRIC_SIZE", "512M", 512 << 20),
         ("PENNYMPI_SYMMETRIC_SIZE", "2g", 2 << 30),
         ("PENNYMPI_SYMMETRIC_SIZE", "4096", 4096),
-        ("PENNYMPI_FIRST_EPOCH", "0xfffffff0", 2**32 - 16),
         ("PENNYMPI_CACHE_DIR", "~/kernels", Path.home() / "kernels"),
         ("PENNYMPI_ALGORITHM", " allreduce:RING, all_gather:direct", {"allreduce": "ring", "all_gather": "direct"}),
         ("PENNYMPI_DEBUG", "1", True),
@@ -92,7 +90,6 @@ BAD = {
         "inf",
         "1gg",
     ),
-    "PENNYMPI_FIRST_EPOCH": ("-3", "1.0", "1e3", str(2**46), "1_000", "0x", "0b1", "٣", "9" * 30, "nan"),
     "PENNYMPI_DEBUG": ("yes", "true", "2", "-1", "01", "１"),
     "PENNYMPI_FORCE_NVSHMEM_PUT": ("no", "auto"),
     "PENNYMPI_MULTICAST": ("1", "never"),
@@ -144,7 +141,7 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
     """What is wrong, or differs, on the last PE only is told on every PE; and what may differ, may."""
     last, me_last = team.n_pes - 1, team.me == team.n_pes - 1
     for name, one, other in (
-        ("TIMEOUT_S", "60", "5"), ("DEBUG", "", "1"), ("FIRST_EPOCH", "0", "7"), ("ALGORITHM", "", "allreduce:ring"),
+        ("TIMEOUT_S", "60", "5"), ("DEBUG", "", "1"), ("ALGORITHM", "", "allreduce:ring"),
         ("MULTICAST", "", "0"), ("SYMMETRIC_SIZE", "64m", "65m"), ("TUNED", "none", "auto"),
     ):  # fmt: skip
         with monkeypatch.context() as patch:
