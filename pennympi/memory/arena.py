@@ -6,7 +6,6 @@ them.  PEs outside the team take no part, so teams may overlap in any way.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from functools import reduce
 from typing import Any
 
 from .freelist import FreeList, Range, first_fit
@@ -14,17 +13,15 @@ from .freelist import FreeList, Range, first_fit
 
 def common_ranges(lists: Sequence[tuple[Range, ...]]) -> tuple[Range, ...]:
     """The ranges that are free in each of the lists.  Every list is in order of offset, and so is the result."""
-    return reduce(_intersection, set(lists))  # most lists are equal
-
-
-def _intersection(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
-    common, i, j = [], 0, 0
-    while i < len(a) and j < len(b):
-        end_a, end_b = sum(a[i]), sum(b[j])
-        start, end = max(a[i][0], b[j][0]), min(end_a, end_b)
-        if start < end:
-            common.append((start, end - start))
-        i, j = (i + 1, j) if end_a <= end_b else (i, j + 1)
+    different = set(lists)  # most lists are equal
+    ends = [(at, step) for one in different for start, size in one for at, step in ((start, 1), (start + size, -1))]
+    common, begin, depth = [], 0, 0  # depth: lists in which the offset is free
+    for at, step in sorted(ends):
+        if step == 1 and depth == len(different) - 1:
+            begin = at
+        elif step == -1 and depth == len(different):
+            common.append((begin, at - begin))
+        depth += step
     return tuple(common)
 
 

@@ -27,37 +27,28 @@ MOST_CAPTURES = 64  # under way at the same time
 
 
 class Streams(Protocol):
-    """What a device must be able to do.  handle: of a stream;  end: a position in a graph under capture."""
+    """What a device must be able to do.  handle: of a stream;  end: a position in a graph under capture
 
-    def is_capturing(self, handle: int) -> bool:
-        """True while the stream is captured."""
+    is_capturing:  whether the stream is captured;  capture_id: a number that names the capture under way on it, or 0
+    owner:         an object that keeps the stream alive for as long as the object lives; None if there is none
+    new_event:     an event that has passed, and lives as long as the process
+    record:        record the event after the work that is in the stream now
+    wait:          make the stream wait for the event's last record
+    wait_external: during capture, add a node that waits for the event's last record each time the graph runs
+    wait_for_end:  during capture, make the stream wait for the ``end`` of another stream of the same graph
+    record_at_end: during capture, have the graph record the event after the stream's last node, and no more after
+                   ``end`` (None: there is none); the new end
+    """
 
-    def capture_id(self, handle: int) -> int:
-        """A number that names the graph capture under way on the stream, or 0."""
-
-    def owner(self, stream: Any) -> Any:
-        """An object that keeps the stream alive for as long as the object lives, or None if there is none."""
-
-    def new_event(self) -> Any:
-        """An event that has passed, and lives as long as the process."""
-
-    def record(self, event: Any, handle: int) -> None:
-        """Record the event after the work that is in the stream now."""
-
-    def wait(self, event: Any, handle: int) -> None:
-        """Make the stream wait for the event's last record."""
-
-    def wait_external(self, event: Any, handle: int) -> None:
-        """During capture, add a node that waits for the event's last record each time the graph runs."""
-
-    def wait_for_end(self, handle: int, end: Any) -> None:
-        """During capture, make the stream wait for the ``end`` of another stream of the same graph."""
-
-    def record_at_end(self, event: Any, handle: int, end: Any) -> Any:
-        """During capture, have the graph record the event after the stream's last node.  Returns that end.
-
-        end: where the graph has recorded the event up to now, or None
-        """
+    def is_capturing(self, handle: int) -> bool: ...
+    def capture_id(self, handle: int) -> int: ...
+    def owner(self, stream: Any) -> Any: ...
+    def new_event(self) -> Any: ...
+    def record(self, event: Any, handle: int) -> None: ...
+    def wait(self, event: Any, handle: int) -> None: ...
+    def wait_external(self, event: Any, handle: int) -> None: ...
+    def wait_for_end(self, handle: int, end: Any) -> None: ...
+    def record_at_end(self, event: Any, handle: int, end: Any) -> Any: ...
 
 
 class Order:

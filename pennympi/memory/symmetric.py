@@ -2,7 +2,7 @@
 
 import math
 import operator
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Callable
 from typing import Any, ClassVar
 from weakref import ref
@@ -31,10 +31,9 @@ class SymmetricArrays:
         self._backend, self._job, self._workspaces = backend, job, workspaces
         self.plans = Plans()
         SymmetricArrays.changes += 1
-        self._starts: list[int] = []  # addresses of live arrays, in order
-        self._nbytes: dict[int, int] = {}  # by address, as are the next two
-        self._arrays: dict[int, Any] = {}
-        self._registered_nbytes: dict[int, int] = {}
+        self._live: dict[int, tuple[int, Any]] = {}  # address -> (bytes, array)
+        self._starts: list[int] = []  # these addresses in order
+        self._registered: dict[int, int] = {}  # address -> bytes
 
     def empty(self, shape: Any, dtype: Any, most: Any = None) -> Any:
         """A new array, not initialised, of the same shape and dtype on every PE.  Collective.
@@ -55,7 +54,9 @@ class SymmetricArrays:
         nbytes = math.prod(largest) * row.item_bytes
         address = self._workspaces.with_room(lambda: self._backend.allocate(max(nbytes, 1)))
         array = self._backend.view(address, sizes, row)
-        self._insert(address, nbytes, array)
+        insort(self._starts, address)
+        self._live[address] = max(nbytes, 1), array
+        SymmetricArrays.changes += 1
         return array
 
     def set(self, array: Any, put_values: Callable[[], None]) -> Any:
@@ -77,14 +78,9 @@ class SymmetricArrays:
             raise ValueError(f"no PE has the array, because PE {pe} could not set it: {why}")
         return array
 
-    def _insert(self, address: int, nbytes: int, array: Any) -> None:
-        self._starts.insert(bisect_right(self._starts, address), address)
-        self._nbytes[address], self._arrays[address] = max(nbytes, 1), array
-        SymmetricArrays.changes += 1
-
     def free(self, x: Any) -> None:
         """Free an array that ``empty`` returned.  Collective.  Raises ValueError for any other array."""
-        address = next((at for at, array in self._arrays.items() if array is x), None)
+        address = next((at for at, (_, array) in self._live.items() if array is x), None)
         if address is None:
             raise ValueError(
                 "free() takes the array that empty(), zeros(), full(), array() or signals() returned, once; "
@@ -93,7 +89,7 @@ class SymmetricArrays:
         self._backend.synchronize(None)  # launches in flight may still write it, here or on a peer
         self._job.rendezvous(f"free of symmetric array {self._starts.index(address)}")  # the same one on every PE
         why = "an array of this plan was freed: make the plan anew with arrays that live"
-        self.plans.end(ValueError, why, address, self._nbytes[address])
+        self.plans.end(ValueError, why, address, self._live[address][0])
         self._give_back(address)
         freed, key = self._freed, id(x)
         freed[key] = ref(x, lambda _: freed.pop(key, None))
@@ -101,7 +97,7 @@ class SymmetricArrays:
     def _give_back(self, address: int) -> None:
         self._backend.release(address)
         self._starts.remove(address)
-        del self._nbytes[address], self._arrays[address]
+        del self._live[address]
         SymmetricArrays.changes += 1
 
     def holds(self, span: Span) -> bool:
@@ -109,16 +105,12 @@ class SymmetricArrays:
 
         Raises ValueError for memory of the heap that has been freed, or that another team holds.
         """
-        address = span.address
-        i = bisect_right(self._starts, address) - 1
-        if i >= 0:
-            start = self._starts[i]
-            if address + span.count * span.dtype.item_bytes <= start + self._nbytes[start]:
-                if self._freed:
-                    self._check_lives(span.owner)
-                return True
-        if self._backend.in_heap(address):
-            if self._backend.taken(address):
+        if self.locate(span.address, span.nbytes):
+            if self._freed:
+                self._check_lives(span.owner)
+            return True
+        if self._backend.in_heap(span.address):
+            if self._backend.taken(span.address):
                 raise ValueError("the array belongs to another team: pass a copy, or an array made by this team")
             raise ValueError(FREED)
         return False
@@ -144,9 +136,10 @@ class SymmetricArrays:
         The pair names the same memory on every PE.
         """
         i = bisect_right(self._starts, address) - 1
-        if i < 0 or address + nbytes > self._starts[i] + self._nbytes[self._starts[i]]:
+        if i < 0:
             return None
-        return i, address - self._starts[i]
+        start = self._starts[i]
+        return (i, address - start) if address + nbytes <= start + self._live[start][0] else None
 
     def peer(self, x: Any, pe: int) -> Any:
         """A view of PE ``pe``'s instance of ``x``, a symmetric array or a view of one.
@@ -165,24 +158,22 @@ class SymmetricArrays:
 
     def let_go(self) -> list[int]:
         """Forget all arrays, at the end of the team.  Returns the addresses of their memory, which may still be read."""
-        starts = self._starts.copy()
-        for kept in (self._starts, self._nbytes, self._arrays):
-            kept.clear()
+        starts, self._starts, self._live = self._starts, [], {}
         return starts
 
     def register(self, x: Any) -> None:
         """Make ``x``, an array outside the heap, a valid source of puts to any PE.  Raises ValueError if it is one."""
         span = self._backend.span(x, writable=False)
-        if self.holds(span) or span.address in self._registered_nbytes:
+        if self.holds(span) or span.address in self._registered:
             raise ValueError("register() is for an array outside the symmetric heap that is not registered yet")
         self._backend.register(span)
-        self._registered_nbytes[span.address] = span.nbytes
+        self._registered[span.address] = span.nbytes
         SymmetricArrays.changes += 1
 
     def unregister(self, x: Any) -> None:
         """Undo ``register``.  Raises ValueError if ``x`` is not registered."""
         span = self._backend.span(x, writable=False)
-        if self._registered_nbytes.pop(span.address, None) is None:
+        if self._registered.pop(span.address, None) is None:
             raise ValueError("unregister() takes an array that register() has registered")
         SymmetricArrays.changes += 1
         self._backend.unregister(span)
@@ -193,7 +184,7 @@ class SymmetricArrays:
             return True
         return any(
             start <= span.address and span.address + span.nbytes <= start + nbytes
-            for start, nbytes in self._registered_nbytes.items()
+            for start, nbytes in self._registered.items()
         )
 
 

@@ -1,122 +1,146 @@
-"""A PE that gave up hands on nothing but poison: whoever gets a result gets the right one.
+"""A PE that gave up hands on nothing but poison, by the bodies of the host backend.
 
-The compiled texts of the host backend run with PEs on threads.  One PE is late, and comes when another, which had no
-patience, has given up and gone through the rest of its text: what that one sent would complete the others' results.
+``test_machine_poison.py`` has every kernel, with bodies of its own; here are compiled ones, one row for each kind of
+message, with PEs on threads.  One PE is late, and comes when another, which had no patience, has given up and gone
+through the rest of its kernel: what that one sent would complete the others' results.
 """
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from collective_cases import CASES, Call
 from mpi4py import MPI
 from reductions import expected, own
-from threaded_pes import LONG_S, Machine, Workspace
 
+from pennympi.arrays.dtypes import TABLE as DTYPES
+from pennympi.collectives.base import constants
 from pennympi.compile import context as ctx_words
-from pennympi.errors import PeerGaveUp, PeerTimeout
-from pennympi.kernels.allreduce import PLANNED, TABLE
+from pennympi.compile.bind import parameters
+from pennympi.compile.options import KernelOptions
+from pennympi.errors import PeerGaveUp, PeerTimeout, PennympiError
+from pennympi.host.backend import HostBackend
+from pennympi.host.primitives import PATIENT_SPINS
+from pennympi.job import liveness
+from pennympi.kernels.algorithm import Limits, Place
+from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.block import POISON, get, put, put_signal, signal, wait
-from pennympi.kernels.exchange import TABLE as FORMS
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("the PEs are threads of one process: run these tests without mpirun", allow_module_level=True)
 
 N, COUNT, HALF_BYTES = 4, 3000, 1 << 14  # several pieces each
-HASTY_S = 0.005
+LONG_S, HASTY_S = 20.0, 0.005  # a deadline that is not meant to pass, and one that is
 LATE_AND_HASTY = [(0, 1), (3, 2), (1, 3)]
-ROWS = [("allreduce", row) for row in (TABLE | PLANNED).values()]
-ROWS += [(name, row) for name, case in CASES.items() for row in case.table.values()]
+ROWS = ("ring", "one_shot", "one_shot_packets", "two_shot_packets", "hierarchical_packets", "nvls")
 
 
-def fail_one(machine, late, hasty, program):
-    """program(me) on all PEs, on the late one when the hasty one is done: what each returned or raised."""
-    done = threading.Event()
+class Machine:
+    """n PEs, each with ``nbytes`` of symmetric memory and a ``ctx`` of its own, whose deadline a test may change."""
 
-    def one(me):
-        if me == late:
-            assert done.wait(LONG_S)
-        try:
-            return program(me)
-        finally:
-            if me == hasty:
-                done.set()
+    def __init__(self, n_pes, nbytes, timeout_s):
+        self.n_pes, self.memory = n_pes, np.zeros((n_pes, nbytes), np.uint8)
+        bases = [row.ctypes.data for row in self.memory]
+        self.pes, self._used = [], 0
+        for me in range(n_pes):
+            ctx, record, silent = (
+                np.zeros(n, np.int64) for n in (ctx_words.DELTAS + n_pes, ctx_words.RECORD_WORDS, n_pes)
+            )
+            ctx[ctx_words.ME], ctx[ctx_words.N_PES], ctx[ctx_words.TIMEOUT_NS] = me, n_pes, int(1e9 * timeout_s)
+            ctx[ctx_words.PATIENCE], ctx[ctx_words.RECORD] = PATIENT_SPINS, record.ctypes.data
+            ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = silent.ctypes.data, liveness.own_words_address
+            ctx[ctx_words.ABORT] = liveness.watch_words_address
+            ctx[ctx_words.DELTAS :] = [base - bases[me] for base in bases]
+            pe = SimpleNamespace(_channel=None, me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
+            pe.calls = threading.Lock()
+            pe.call_names, pe.comm, pe.timeout_s = {}, SimpleNamespace(rank=me), timeout_s
+            pe._find_call, pe._where = lambda pe, signature: f"call {signature}", lambda pe: ""
+            pe._record, pe.failure = record, lambda pe=pe: HostBackend.failure(pe)
+            self.pes.append(pe)
 
-    machine.pes[hasty].ctx[ctx_words.TIMEOUT_NS] = int(1e9 * HASTY_S)
-    ended = machine.run(one)
-    machine.pes[hasty].ctx[ctx_words.TIMEOUT_NS] = int(1e9 * LONG_S)
-    return ended
+    def allocate(self, nbytes):
+        """Offset of symmetric memory."""
+        self._used += -(-nbytes // 128) * 128
+        assert self._used <= self.memory.shape[1]
+        return self._used - -(-nbytes // 128) * 128
+
+    def view(self, me, offset, count, dtype):
+        """PE me's memory as an array (count,)."""
+        return self.memory[me, offset : offset + count * np.dtype(dtype).itemsize].view(dtype)
+
+    def address(self, me, offset):
+        return self.memory[me].ctypes.data + offset
+
+    def kernels(self, kernel, name, **options):
+        """The kernel for each PE, compiled by this thread: the compiler is not made for several."""
+        return [HostBackend.kernel(pe, kernel, name, KernelOptions(**options)) for pe in self.pes]
+
+    def run(self, program):
+        """program(me) on a thread for each PE: what each returned, or its error."""
+        ended = [None] * self.n_pes
+
+        def one(me):
+            try:
+                ended[me] = program(me)
+            except PennympiError as failure:
+                ended[me] = failure
+
+        threads = [threading.Thread(target=one, args=(me,)) for me in range(self.n_pes)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(LONG_S)
+            assert not thread.is_alive(), "a PE hangs"
+        return ended
 
 
-class Calls:
-    """Calls of one row by N PEs; ``program`` makes this PE's and tells whether its result is right."""
+def allreduce(row):
+    """(machine, what PE me does: a call of the row on int32, whether its result is right)."""
+    machine, place = Machine(N, 1 << 18, LONG_S), Place((0, 0, 1, 1), True, True)
+    plan = row.plan(COUNT, 4, 4, place, Limits(1, HALF_BYTES))
+    sizes = dict(inbox=2 * HALF_BYTES, outbox=2 * HALF_BYTES, signals=8 * row.signals(place), epochs=8)
+    at = {name: machine.allocate(nbytes) for name, nbytes in (sizes | dict(src=4 * COUNT, out=4 * COUNT)).items()}
+    numbers = dict(
+        n_elems=COUNT, piece_elems=plan.piece_elems, buffer_bytes=HALF_BYTES, n_pes=N, item_bytes=4, acc_bytes=4
+    )
+    numbers |= dict(root=0, reach=1, residual=0, signature=0)
+    options = dict(reduction=(DTYPES["int32"], "sum"), constants=constants(row.kernel, DTYPES["int32"], N))
+    kernels, wanted = machine.kernels(row.kernel, row.name, **options), expected("int32", "sum", N, COUNT)
 
-    def __init__(self, collective, row):
-        self.case, self.row = CASES.get(collective), row
-        calls = [Call("int32", "sum", N, me, N - 1, COUNT) for me in range(N)]
-        self.given = [self.case.x(call) if self.case else own("int32", "sum", N, call.me, COUNT) for call in calls]
-        self.wanted = [self.case.out(call) if self.case else expected("int32", "sum", N, COUNT) for call in calls]
-        self.machine = Machine(N, 1 << 18, LONG_S)
-        place = (0, 0, 1, 1) if row.name.startswith("hierarchical") else (0,) * N
-        reduces = self.case is None or self.case.reduces
-        self.workspace = Workspace(
-            self.machine, row, f"{collective} ({row.name})", place, HALF_BYTES, COUNT, N - 1, reduces
-        )
-        self.x = self.out = self.machine.allocate(4 * N * COUNT)
-        if not (self.case and self.case.one_array):
-            self.out = self.machine.allocate(4 * N * COUNT)
+    def call(me):
+        machine.view(me, at["src"], COUNT, "i4")[:] = own("int32", "sum", N, me, COUNT)
+        machine.view(me, at["out"], COUNT, "i4")[:] = 0
+        routes = np.array(row.routes(place, me) if row.routes else (), np.int64)
+        known = numbers | {name: machine.address(me, offset) for name, offset in at.items()}
+        known |= dict(me=me, routes=routes.ctypes.data)
+        kernels[me].launch(1, [known[name] for name in parameters(row.kernel)[1:]], 0)
+        return np.array_equal(machine.view(me, at["out"], COUNT, "i4"), wanted)
 
-    def scribble(self):
-        """Between two calls: what is left of the first is nowhere."""
-        self.workspace.scribble()
-        for me in range(N):
-            self.machine.view(me, self.out, 4 * N * COUNT, "u1")[:] = 255
-
-    def program(self, me):
-        given, wanted = self.given[me], self.wanted[me]
-        self.machine.view(me, self.x, given.size, "i4")[:] = given
-        self.workspace.call(me, self.x, self.out)
-        if wanted is None:
-            return True
-        result = self.machine.view(me, self.out, wanted.size, "i4")
-        if self.row.copied:  # the copy engines do the rest: here only this PE's own chunk
-            chunk = self.row.copied(COUNT, N)
-            result, wanted = (one[me * chunk :][:chunk] for one in (result, wanted))
-        return np.array_equal(result, wanted)
+    return machine, call
 
 
-@pytest.mark.parametrize(("collective", "row"), ROWS, ids=[f"{name}-{row.name}" for name, row in ROWS])
-def test_no_row_returns_a_wrong_result(collective, row):
+@pytest.mark.parametrize("row", ROWS)
+def test_no_row_returns_a_wrong_result(row):
     gave_up = 0
     for late, hasty in LATE_AND_HASTY:
-        calls = Calls(collective, row)
-        assert calls.machine.run(calls.program) == [True] * N
-        calls.scribble()
-        ended = fail_one(calls.machine, late, hasty, calls.program)
+        machine, call = allreduce(TABLE[row])
+        assert machine.run(call) == [True] * N
+        machine.memory[:, : 2 * HALF_BYTES] = 255  # the inboxes: what is left of the first call is nowhere
+        done = threading.Event()
+
+        def one(me, late=late, hasty=hasty, call=call, done=done):
+            assert me != late or done.wait(LONG_S)
+            try:
+                return call(me)
+            finally:
+                if me == hasty:
+                    done.set()
+
+        machine.pes[hasty].ctx[ctx_words.TIMEOUT_NS] = int(1e9 * HASTY_S)
+        ended = machine.run(one)
         assert all(one is True or isinstance(one, PeerTimeout) for one in ended), (late, hasty, ended)
         gave_up += isinstance(ended[hasty], PeerTimeout)
     assert gave_up, "no PE waits for another"
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_no_exchange_returns_a_wrong_result(form):
-    machine, nbytes, piece = Machine(2, 1 << 15, LONG_S), 3000, 1024
-    inbox, outbox = machine.allocate(2 * 2 * piece), machine.allocate(piece)
-    words, epochs = machine.allocate(2 * 2 * 8), machine.allocate(2 * 8)
-    recv, send = machine.allocate(nbytes), machine.allocate(nbytes)
-    kernels = machine.kernels(FORMS[form].kernel, f"exchange ({form})")
-
-    def program(me):
-        at = [machine.address(me, one) for one in (recv, send, inbox, outbox, words, epochs)]
-        machine.view(me, recv, nbytes, "u1")[:] = 0
-        machine.view(me, send, nbytes, "u1")[:] = 10 + me
-        max_blocks = () if FORMS[form].collective else (1,)
-        kernels[me].launch(1, (me, 2, *at[:2], nbytes, 1 - me, *at[2:], 0, piece, 0, *max_blocks), 0)
-        return bool((machine.view(me, recv, nbytes, "u1") == 11 - me).all())
-
-    assert machine.run(program) == [True] * 2
-    ended = fail_one(machine, 0, 1, program)
-    assert [type(one) for one in ended] == [PeerGaveUp, PeerTimeout]
 
 
 def give_up_and_go_on(ctx, never, dst, src, nbytes, word, pe):
