@@ -319,6 +319,7 @@ def test_a_cubin_is_made_once_and_anew_for_whatever_it_depends_on(monkeypatch, t
     monkeypatch.setattr(backend, "ptx", lambda function, signature, cc, bounds: f"{function} {bounds}")
     made = []
     monkeypatch.setattr(backend, "_assembled", lambda code, cc: made.append(code) or code.encode())
+    monkeypatch.setattr(backend, "registers", lambda code: 64)
     monkeypatch.setattr(backend, "entry", lambda kernel, name, *rest: (name, None))
     kernel, other, target = on_stream.put_bytes, on_stream.get_bytes, backend.Target(HOPPER)
     plain, bounded = KernelOptions("iiii"), KernelOptions("iiii", bounds=backend.HALVED)
