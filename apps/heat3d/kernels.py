@@ -70,8 +70,7 @@ def by_fours(plane, row, item):
     return step_by_fours
 
 
-def kernels_for(team, u):
-    """What ``compute`` launches for fields like u (grid.local)."""
+def kernels_for(team, u):  # what ``compute`` launches for fields like u (grid.local)
     fours = by_fours(u.shape[1] * u.shape[2], u.shape[2], u.itemsize)
     return team.kernel(step_by_rows, u.dtype), team.kernel(fours, u.dtype, THREADS)
 

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-import sys
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -24,32 +24,21 @@ FIXED = ("nx", "ny", "dtype", "bc")  # a restart cannot change these
 WRITTEN = ("checkpoint", "output", "plot")
 
 
-def _table(title: str, rows: list[tuple[str, str]]) -> str:
-    width = max(len(name) for name, _ in rows)
-    return "\n".join([title, *(f"  {name:{width}}  {text}" for name, text in rows)])
+def _table(title: str, rows: Iterable[tuple[Any, str]]) -> str:
+    return "\n".join([title, *(f"  {name!s:16}{text}" for name, text in rows)])
 
 
 def _epilog() -> str:
-    return "\n\n".join(
-        [
-            _table("variants:", [(row.name, row.sentence) for row in variants.ROWS]),
-            _table("what --verify compares:", [(name, check.sentence) for name, check in verify.TABLE.items()]),
-            _table("exit status:", [(str(status), text) for status, text in STATUSES.items()]),
-        ]
-    )
-
-
-def _program() -> str:
-    """How the user started it: `pennympi-jacobi`, or `python -m` with the package as it was found."""
-    own = "pennympi-jacobi"
-    return own if Path(sys.argv[0]).name == own else f"python -m {__package__}"
+    how = _table("variants:", [(row.name, row.sentence) for row in variants.TABLE.values()])
+    compared = _table("what --verify compares:", [(name, check.sentence) for name, check in verify.TABLE.items()])
+    return "\n\n".join([how, compared, _table("exit status:", STATUSES.items())])
 
 
 def parser(comm: Any) -> argparse.ArgumentParser:
     """The options.  Those of the problem have no default here, because a restart takes their values from its file."""
     p = Parser(
         comm,
-        prog=_program(),
+        prog="pennympi-jacobi",
         description="Solve Laplace's equation by Jacobi sweeps on all PEs of the job.",
         epilog=_epilog(),
         formatter_class=argparse.RawDescriptionHelpFormatter,

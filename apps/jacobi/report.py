@@ -11,18 +11,10 @@ ENDINGS = {
 }
 
 
-def single_header(problem: Problem, sweeps: int) -> str:
-    """The first line of NVIDIA's sample."""
-    return f"Single GPU jacobi relaxation: {_mesh(problem, sweeps)}"
-
-
-def header(problem: Problem) -> str:
-    """The line that NVIDIA's sample prints before the norms of the run on all PEs."""
-    return f"Jacobi relaxation: {_mesh(problem, problem.niter)}"
-
-
-def _mesh(problem: Problem, sweeps: int) -> str:
-    return f"{sweeps} iterations on {problem.ny} x {problem.nx} mesh with norm check every {problem.nccheck} iterations"
+def header(problem: Problem, sweeps: int, what: str = "Jacobi") -> str:
+    """The line that NVIDIA's sample prints before the norms: of the run on all PEs, or of the "Single GPU jacobi"."""
+    mesh = f"{problem.ny} x {problem.nx} mesh with norm check every {problem.nccheck} iterations"
+    return f"{what} relaxation: {sweeps} iterations on {mesh}"
 
 
 def norm_line(iteration: int, norm: float) -> str:

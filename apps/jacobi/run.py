@@ -14,12 +14,11 @@ from ..program.arguments import fail
 from ..program.outcome import FAILED, Outcome
 from ..program.run_on_pe0 import run_on_pe0
 from . import report, serial, storage, verify
-from .gather import gathered
 from .grid.problem import Problem
-from .norms_due import shown
 from .options import parse
 from .plot import Picture
 from .solver import Solver
+from .sweep.schedule import shown
 from .variants import TABLE
 
 
@@ -50,9 +49,12 @@ def _run(team: Any, options: Namespace, problem: Problem, outcome: Outcome) -> i
         if team.me == 0 and not options.csv:
             print(*lines, sep="\n", flush=True)
 
+    def on_norm(iteration: int, norm: float) -> None:
+        if shown(iteration, problem.nccheck):
+            say(report.norm_line(iteration, norm))
+
     began_at = outcome.iterations
     show = not options.csv
-    on_norm = _printed(say, problem.nccheck) if show else None
     sweep_s = 0.0 if options.no_serial else _time_serial(team, problem, show, on_norm, say)
     solver = Solver(team, problem, options.variant, sweeps=options.sweeps)
     solver.warm_up(show)
@@ -61,7 +63,7 @@ def _run(team: Any, options: Namespace, problem: Problem, outcome: Outcome) -> i
         say(f"Going on from iteration {began_at} of {options.restart}")
     else:
         solver.reset()
-    say(report.header(problem))
+    say(report.header(problem, problem.niter))
     runtime_s = _solve(solver, options, outcome, show, on_norm)
     sweeps = outcome.iterations - began_at
     serial_s = sweep_s * sweeps
@@ -87,16 +89,6 @@ def _run(team: Any, options: Namespace, problem: Problem, outcome: Outcome) -> i
     return outcome.status() if passed and not complaint else FAILED
 
 
-def _printed(say: Callable[..., None], nccheck: int) -> Callable[[int, float], None]:
-    """What prints norms as NVIDIA's sample does."""
-
-    def on_norm(iteration: int, norm: float) -> None:
-        if shown(iteration, nccheck):
-            say(report.norm_line(iteration, norm))
-
-    return on_norm
-
-
 def _time_serial(team: Any, problem: Problem, show: bool, on_norm: Any, say: Callable[..., None]) -> float:
     """Seconds of a sweep on PE 0 alone, while the others sleep; 0.0 if its memory is too small.  Collective."""
 
@@ -104,7 +96,7 @@ def _time_serial(team: Any, problem: Problem, show: bool, on_norm: Any, say: Cal
         if not serial.fits(team, problem):
             return 0.0
         sweeps = serial.sweeps_timed(team, problem)
-        say(report.single_header(problem, sweeps))
+        say(report.header(problem, sweeps, "Single GPU jacobi"))
         outcome, seconds, _ = serial.Alone(team, problem).solve(sweeps, problem.tol, show, on_norm)
         return seconds / outcome.iterations
 
@@ -130,7 +122,7 @@ def _solve(solver: Solver, options: Namespace, outcome: Outcome, show: bool, on_
 def _plot(solver: Solver, outcome: Outcome, options: Namespace) -> None:
     """Draw the field and the norms.  Collective."""
     problem, picture = solver.problem, Picture(solver.problem)
-    for first, rows in gathered(solver):
+    for first, rows in storage.gathered(solver):
         picture.take(first, rows)
     ended = {"iterations": "not converged"}.get(outcome.reason, outcome.reason)
     title = f"{problem.ny} x {problem.nx}, {ended} after {outcome.iterations} sweeps"

@@ -12,9 +12,9 @@ from .grid.boundary import initial_field
 from .grid.fields import pitch_elems, shape
 from .grid.problem import Problem
 from .norm.norm import norms_of, words_shape
-from .norms_due import checked
 from .sweep.band import inner
 from .sweep.kernels import wrap
+from .sweep.schedule import checked
 from .sweep.sweeper import Sweeper
 
 HOST_SWEEPS = 50  # that ``sweeps_timed`` gives for a CPU

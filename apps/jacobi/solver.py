@@ -56,7 +56,7 @@ class Solver:
     ) -> Outcome:
         """Sweep from ``outcome`` (None: the start) to iteration ``stop`` (None: niter) or convergence.  Collective.
 
-        show:    compute the norms that are printed, too (``norms_due.checked``)
+        show:    compute the norms that are printed, too (``schedule.checked``)
         on_norm: called with (iteration, norm) of every norm
         The norms of a step are read while later steps run.  If one of them ends the solve, the variant rolls back.
         Returns ``outcome``, updated.  Raises PeerTimeout.

@@ -1,5 +1,6 @@
-"""Checkpoints and result files in HDF5: whole or absent, and read again on any number of PEs."""
+"""The field on PE 0, and in HDF5 files that are whole or absent and are read again on any number of PEs."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,33 @@ import numpy as np
 
 from ..program.outcome import Outcome
 from ..program.whole_files import WRITE_ERRORS, in_words, write_whole
-from .gather import gathered
 from .grid.problem import Problem
+from .grid.slab import slabs
 
 FORMAT = "pennympi jacobi 4"
+CHUNK_BYTES = 64 << 20  # that PE 0 receives at a time, so that no PE has to hold all of the field
 READ_ERRORS = (OSError, RuntimeError, KeyError, TypeError, ValueError)  # of h5py, too
+
+
+def gathered(solver: Any) -> Iterator[tuple[int, np.ndarray]]:
+    """On PE 0 (global number of the first row, rows (n, nx)) for the rows 1..ny-2 in order; on others nothing.
+
+    Collective: every PE has to go through all of it.
+    """
+    comm, problem = solver.team.comm, solver.problem
+    chunk = max(1, CHUNK_BYTES // (problem.nx * problem.item_bytes))
+    for pe, slab in enumerate(slabs(problem.ny, comm.size)):
+        for start in range(0, slab.rows, chunk):
+            stop = min(start + chunk, slab.rows)
+            if comm.rank == pe:
+                rows = np.ascontiguousarray(solver.rows(start, stop))
+                if pe != 0:
+                    comm.Send(rows, dest=0)
+            elif comm.rank == 0:
+                rows = np.empty((stop - start, problem.nx), problem.dtype)
+                comm.Recv(rows, source=pe)
+            if comm.rank == 0:
+                yield slab.first + start, rows
 
 
 def save(solver: Any, outcome: Outcome, path: Path) -> str:

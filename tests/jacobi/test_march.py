@@ -55,9 +55,10 @@ def by_host(team, sweeps, norms, old, nx, rows, chunk):
     """(new, words) from ``march`` of a CPU."""
     new, words = old.copy(), np.zeros((sweeps, 1, WORDS), "i8")
     kernel = team.kernel(kernels.bound(kernels.sweeps, "host", 1, "none", old.dtype.name, 3), old.dtype)
-    scratch = np.zeros(march_host.scratch_bytes(sweeps, old.dtype.name), "u1").view(old.dtype)
-    work = Pass(sweeps, SUMMED.get(norms, sweeps), words, scratch)
-    kernel(1, FieldPair(new, old, nx, old.strides[0]), Rows(sweeps, sweeps + rows, chunk, chunk), work)
+    scratch = np.zeros(march_host.scratch_bytes(sweeps, old.dtype.name), "u1")
+    work = Pass(sweeps, SUMMED.get(norms, sweeps), words.ctypes.data, scratch.ctypes.data)
+    fields = FieldPair(new.ctypes.data, old.ctypes.data, nx, old.strides[0])
+    kernel(1, fields, Rows(sweeps, sweeps + rows, chunk, chunk), work)
     return new, words
 
 

@@ -9,10 +9,10 @@ from mpi4py import MPI
 from reductions import some
 
 from apps.jacobi import serial
-from apps.jacobi.gather import gathered
 from apps.jacobi.grid.problem import Problem
 from apps.jacobi.grid.slab import slabs
 from apps.jacobi.solver import Solver
+from apps.jacobi.storage import gathered
 from apps.jacobi.variants import DEFAULT, TABLE
 from apps.jacobi.verify import reference
 
@@ -143,7 +143,7 @@ def test_stretches_make_a_solve(team):
 
 
 def test_gathers_all_rows_in_order(team, monkeypatch):
-    monkeypatch.setattr("apps.jacobi.gather.CHUNK_BYTES", 3 * 30 * 4)  # three rows at a time
+    monkeypatch.setattr("apps.jacobi.storage.CHUNK_BYTES", 3 * 30 * 4)  # three rows at a time
     problem = Problem(30, 45, niter=5)
     solver = Solver(team, problem)
     solver.reset()

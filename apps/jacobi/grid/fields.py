@@ -7,7 +7,7 @@ import numpy as np
 from ...program.device import array_module, to_numpy
 from .boundary import column
 from .problem import Problem
-from .slab import Slab, max_rows, slabs
+from .slab import Slab, slabs
 
 SPARE_ROWS = 4  # below a field, because the march reads a few rows ahead
 LINE_BYTES = 128  # rows begin at multiples of a cache line
@@ -21,7 +21,8 @@ def pitch_elems(problem: Problem) -> int:
 
 def shape(problem: Problem, n_pes: int, depth: int) -> tuple[int, int]:
     """(rows, elements) of a field, the same on every PE: the largest slab with ``depth`` halo rows on either side."""
-    return max_rows(slabs(problem.ny, n_pes)) + 2 * depth + SPARE_ROWS, pitch_elems(problem)
+    most_rows = max(slab.rows for slab in slabs(problem.ny, n_pes))
+    return most_rows + 2 * depth + SPARE_ROWS, pitch_elems(problem)
 
 
 class Fields:
@@ -58,10 +59,6 @@ class Fields:
         """Make the new field the old one (by=1), or go back one field (by=-1)."""
         self.current = (self.current + by) % len(self.arrays)
 
-    def used(self, array: Any) -> Any:
-        """The rows of a field that this PE uses, halos included: its slab may be smaller than the largest one."""
-        return array[: self.slab.rows + 2 * self.depth]
-
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Rows start..stop of this PE's slab (0-based) in the present field, as NumPy (stop - start, nx)."""
         return to_numpy(self.old[self.depth + start : self.depth + stop, : self.problem.nx])
@@ -74,7 +71,7 @@ class Fields:
         xp = array_module(self.team)
         for array in self.arrays:
             array[...] = 0
-            used = self.used(array)[:, : problem.nx]
+            used = array[: len(mine), : problem.nx]
             if initial is None:
                 values = xp.asarray(column(problem.ny, problem.bc, problem.dtype)[mine])
                 used[:, 0] = used[:, problem.nx - 1] = values

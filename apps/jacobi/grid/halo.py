@@ -6,33 +6,19 @@ of k-1, the only rows that read halos.  The row that was sent in sweep k is over
 sweep k+1, which the neighbour sends after row k has arrived.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from .fields import Fields
 
 
-@dataclass(frozen=True)
-class Put:
-    """A put of this PE's rows into the halo of PE ``pe``.
+def edge_puts(fields: Fields, field: Any) -> list[tuple[Any, Any, int]]:
+    """(halo, row, PE) of the puts of a field's first row up, and of its last row down.
 
-    halo: the same rows of this PE's array, as a put to symmetric memory wants it;  upward: whether ``pe`` is above
+    A halo is given as the same row of this PE's array.  Where a PE's lower halo is depends on the height of its slab.
     """
-
-    halo: Any
-    rows: Any
-    pe: int
-    upward: bool
-
-
-def edge_puts(fields: Fields, field: Any) -> list[Put]:
-    """The puts of a field's first and last rows.  The place of a PE's lower halo depends on the height of its slab."""
-    slab, depth, end = fields.slab, fields.depth, fields.slab.rows + fields.depth
-    below_them = fields.parts[slab.top].rows + depth
-    return [
-        Put(field[below_them : below_them + depth], field[depth : 2 * depth], slab.top, True),
-        Put(field[:depth], field[end - depth : end], slab.bottom, False),
-    ]
+    slab = fields.slab
+    below_them = fields.parts[slab.top].rows + 1
+    return [(field[below_them], field[1], slab.top), (field[0], field[slab.rows], slab.bottom)]
 
 
 class Halo:
@@ -53,10 +39,10 @@ class Halo:
     def send(self, field: Any) -> None:
         """Enqueue the puts of a field."""
         self._exchanges += 1
-        for put in self._puts[id(field)]:
-            arrivals = self._from_below if put.upward else self._from_above  # as the receiver sees it
+        sides = self._from_below, self._from_above  # as the receivers see it
+        for (halo, row, pe), arrivals in zip(self._puts[id(field)], sides, strict=True):
             arrival = arrivals[self._exchanges & 1]
-            self._team.put_signal(put.halo, put.rows, arrival, self._exchanges, put.pe, stream=self._stream)
+            self._team.put_signal(halo, row, arrival, self._exchanges, pe, stream=self._stream)
 
     def receive(self) -> None:
         """Enqueue a wait for both halos."""

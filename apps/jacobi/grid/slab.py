@@ -34,8 +34,3 @@ def slabs(ny: int, n_pes: int) -> list[Slab]:
         result.append(Slab(first, rows, (pe - 1) % n_pes, (pe + 1) % n_pes))
         first += rows
     return result
-
-
-def max_rows(parts: list[Slab]) -> int:
-    """Rows of the largest slab.  Symmetric arrays have the same shape on every PE."""
-    return max(part.rows for part in parts)

@@ -91,3 +91,19 @@ class Norm:
         """Free the words.  Collective."""
         self.team.free(self.words)
         self.team.free(self.totals)
+
+
+class MpiNorm(Norm):
+    """Summed by MPI_Allreduce on the host, for the variants that use MPI or NCCL."""
+
+    def prepare(self) -> None:
+        self.readbacks = [Readback(self.team, self.words[slot]) for slot in range(SLOTS)]
+
+    def start(self, slot: int, stream: Any) -> None:
+        self.readbacks[slot].start(stream)
+
+    def arrived(self, slot: int) -> np.ndarray:
+        mine = self.readbacks[slot].wait()
+        sums = np.empty_like(mine)
+        self.team.comm.Allreduce(mine, sums)
+        return sums

@@ -1,11 +1,21 @@
-"""How many sweeps the next step or pass does, when the norms of some of them are due."""
+"""Which sweeps have a norm, and how many sweeps the next step or pass does."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 from ..grid.problem import Problem
-from ..norms_due import checked
 
 LOOKED_AT = 2000  # steps, in which the schedule repeats itself
+SHOW_EVERY = 100  # iterations from one norm that NVIDIA's sample prints to the next
+
+
+def shown(iteration: int, nccheck: int) -> bool:
+    """Whether the norm of this iteration is printed: as NVIDIA's sample does, but no oftener than every ``nccheck``."""
+    return iteration % max(nccheck, SHOW_EVERY) == 0
+
+
+def checked(iteration: int, nccheck: int, show: bool) -> bool:
+    """Whether the norm of this iteration is computed.  show: whether norms are printed"""
+    return iteration % nccheck == 0 or (show and shown(iteration, nccheck))
 
 
 def next_step(

@@ -14,8 +14,8 @@ from typing import Any
 from ..grid.problem import Problem
 from ..grid.slab import slabs
 from ..norm.exact_sum import MAX_SWEEPS
-from ..sweep.exchanging_sweeper import ExchangingSweeper
 from ..sweep.schedule import fit, norms
+from ..sweep.sweeper import ExchangingSweeper
 from .steps import Steps
 
 SIZES = (8, 6, 4, 2, 1)  # sweeps of a pass, for which kernels are compiled

@@ -1,13 +1,12 @@
 """MPI without overlap: sweep all rows, wait for the device, exchange the edge rows, sum the norm.
 
-Read first: ../textbook.py, then steps.py, mpi_rows.py and ../norm/mpi_norm.py.
+Read first: ../textbook.py, then steps.py, mpi_rows.py and ../norm/norm.py.
 """
 
 from typing import Any
 
 from ..grid.problem import Problem
-from ..norm.mpi_norm import MpiNorm
-from ..norm.norm import Norm
+from ..norm.norm import MpiNorm, Norm
 from .mpi_rows import MpiRows
 from .steps import SweepBySweep
 

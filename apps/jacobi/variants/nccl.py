@@ -7,8 +7,7 @@ from typing import Any
 
 from ...program.nccl_communicator import Communicator, missing
 from ..grid.problem import Problem
-from ..norm.mpi_norm import MpiNorm
-from ..norm.norm import Norm
+from ..norm.norm import MpiNorm, Norm
 from .steps import SweepBySweep
 
 

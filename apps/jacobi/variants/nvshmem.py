@@ -12,6 +12,6 @@ class Nvshmem(SweepBySweep):
 
     def sweep(self, slot: int | None) -> None:
         self.launch(self.all_rows, slot, self.stream)
-        for put in edge_puts(self.fields, self.fields.new):
-            self.team.put(put.halo, put.rows, put.pe, stream=self.stream)
+        for halo, row, pe in edge_puts(self.fields, self.fields.new):
+            self.team.put(halo, row, pe, stream=self.stream)
         self.team.barrier(stream=self.stream)

@@ -7,8 +7,8 @@ import numpy as np
 from ...program.outcome import Outcome
 from ...program.run_on_pe0 import run_on_pe0
 from .. import serial
-from ..gather import gathered
 from ..grid.problem import Problem
+from ..storage import gathered
 from . import reference
 from .verdict import Verdict, compare_norms
 
