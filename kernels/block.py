@@ -31,7 +31,7 @@ Words: TypeAlias = Annotated[int, "Words"]
 _Primitive = TypeVar("_Primitive", bound=Callable[..., Any])
 POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
 EPOCH_BITS = 46  # of the number of a round; the signature of the call lies above it, below POISON
-SENDS, TAKES, DIFFERS = 1, 2, 3  # why ``refuse_count``: a part that does not fit x; or out; a PE sends another count
+SENDS, TAKES, DIFFERS = 1, 2, 3  # why ``refuse_count``: a part that is not in x; or out; a PE sends another count
 
 
 def _primitive(function: _Primitive) -> _Primitive:
@@ -227,8 +227,8 @@ def wait(ctx: int, signal: int, value: int, source: int) -> None:
 def refuse_count(ctx: int, why: int, found: int, wanted: int, pe: int) -> None:
     """Give up, as a wait does, because of a count.
 
-    SENDS, TAKES: part ``pe`` has ``found`` elements, where x or out has room for ``wanted``;  DIFFERS: PE ``pe`` sends
-    ``found`` elements, where this PE counts on ``wanted``
+    SENDS, TAKES: part ``pe`` has ``found`` elements from element ``wanted`` on, which are not all in x or out;
+    DIFFERS: PE ``pe`` sends ``found`` elements, where this PE counts on ``wanted``
     """
 
 

@@ -102,7 +102,7 @@ def fits(pe: PE, side: Side, n_elems: int, why: int) -> bool:
         end = start + count
         outside = count < 0 or (count > 0 and (start < 0 or count > n_elems - start))
         if outside and (side.whose == EACH or k == pe.me):
-            refuse_count(pe.ctx, why, count, n_elems - start, k)
+            refuse_count(pe.ctx, why, count, start, k)
             return False
     return True
 

@@ -49,7 +49,7 @@ class CollectiveMismatchError(PennympiError):
 
 
 class CountError(PennympiError, ValueError):
-    """A count or displacement that lies on the device is negative, or its part does not fit the array."""
+    """A part is not inside the array, by a count or displacement that lies on the device."""
 
 
 class TopologyError(PennympiError, ValueError):
@@ -92,8 +92,9 @@ class PeerGaveUp(PeerTimeout):
     def __init__(self, me: int, peer: int, collective: str, epoch: int = -1, timeout_s: float = 0.0, on_host: str = ""):
         super().__init__(me, peer, collective, epoch, timeout_s=timeout_s)
         whom = f"PE {peer}{on_host}" if peer >= 0 else "a peer"
+        number = f", epoch {epoch}" if epoch >= 0 else ""
         self.args = (
-            f"PE {me} stopped in {collective}, epoch {epoch}: {whom} had given up before, and what it sent is "
+            f"PE {me} stopped in {collective}{number}: {whom} had given up before, and what it sent is "
             "garbage.  The message of that PE says which PE it had waited for.",
         )
 
@@ -136,11 +137,17 @@ def recorded_failure(
         told = f"PE {me} is in {own or name}; PE {source} sent for {other or 'another call'}"
         return CollectiveMismatchError(f"{told}: every PE must make the same calls in the same order")
     if signed:
-        epoch = epoch & _EPOCH
+        epoch = _round(epoch)
     if found >= POISON:
         return PeerGaveUp(me, source, name, epoch, timeout_s, where(source))
-    found = found & _EPOCH if signed else found
+    found = _round(found) if signed else found
     return PeerTimeout(me, source, name, epoch, found, timeout_s, on_host=where(source))
+
+
+def _round(word: int) -> int:
+    """The number of the round in a signed word; a negative one is before the first round."""
+    number = word & _EPOCH
+    return number - (_EPOCH + 1) if number >> (EPOCH_BITS - 1) else number
 
 
 def _refusal(record: Record) -> PennympiError:
@@ -153,6 +160,6 @@ def _refusal(record: Record) -> PennympiError:
         )
     array = "x" if why == SENDS else "out"
     return CountError(
-        f"in {name} part {pe} of {array} of PE {me} has {found} elements by the counts on the device, and {array} has "
-        f"room for {wanted} where it begins: give counts and displacements of parts inside the array, or a larger array"
+        f"in {name} part {pe} of {array} of PE {me} has {found} elements from element {wanted} on, by the counts and "
+        f"displacements on the device, and that is not inside {array}: give those of parts inside it, or a larger array"
     )

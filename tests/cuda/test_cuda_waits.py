@@ -9,7 +9,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from pennympi.compile import context as ctx_words
 from pennympi.cuda import multicast, packets, peers, primitives, remote
-from pennympi.errors import CollectiveMismatchError, CountError, Record, recorded_failure
+from pennympi.errors import CollectiveMismatchError, CountError, PeerGaveUp, Record, recorded_failure
 from pennympi.job.device_liveness import FOREVER_NS
 from pennympi.kernels.block import DIFFERS, EPOCH_BITS, POISON, SENDS, TAKES
 
@@ -251,15 +251,17 @@ def test_the_switch_shows_the_least_round():
     assert one.record() == [1, 0, 7, WANTED, signed(9, 2)]
 
 
+def test_a_wait_for_no_round_names_none():
+    """A message of the first two rounds waits for none before it, and may yet find that the other PE has given up."""
+    failure = recorded_failure(Record(1, 2, "a kernel", -1, POISON | 9, True), 1.0, lambda pe, number: "")
+    assert isinstance(failure, PeerGaveUp) and str(failure).startswith("PE 1 stopped in a kernel: PE 2 had given up")
+
+
 @pytest.mark.parametrize(
     ("why", "error", "text"),
     [
-        (SENDS, CountError, "part 2 of x of PE 1 has -1 elements by the counts on the device, and x has room for 10 "),
-        (
-            TAKES,
-            CountError,
-            "part 2 of out of PE 1 has -1 elements by the counts on the device, and out has room for 10 ",
-        ),
+        (SENDS, CountError, "part 2 of x of PE 1 has -1 elements from element 10 on, by the counts and displacements "),
+        (TAKES, CountError, "part 2 of out of PE 1 has -1 elements from element 10 on, by the counts and displacements "),
         (DIFFERS, CollectiveMismatchError, "PE 1 takes 10 elements from PE 2, which sends -1: "),
     ],
 )
