@@ -88,7 +88,8 @@ class Job:
 
     def _free(self) -> None:
         self.comm.Free()
-        self.own_comm.Free()
+        if self.own_comm != MPI.COMM_NULL:  # the program may have freed its own
+            self.own_comm.Free()
 
 
 def _two(meetings: Meetings) -> tuple[MPI.Intracomm, MPI.Intracomm]:

@@ -55,6 +55,12 @@ def test_a_program_may_listen_to_any_message_where_it_makes_a_team():
     assert not any(map(any, told)), told
 
 
+def test_a_program_may_free_its_communicator_of_a_team(team):
+    with pennympi.init(team.comm) as part:
+        part.comm.Free()
+        assert same(part.allreduce(part.full(9, 1, "int8")), np.full(9, part.n_pes))
+
+
 def test_two_levels_at_once(team):
     half = MPI.COMM_WORLD.Split(team.me % 2)
     with pennympi.init(half) as part:
