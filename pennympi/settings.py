@@ -169,7 +169,7 @@ SETTINGS = {
         Setting("PENNYMPI_TOPOLOGY", "auto", _file_or_name,
                 "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file",
                 "The nodes and rails that algorithms see; auto asks the system and the hardware. `python -m pennympi"
-                " topology` draws them.", alike=False),
+                " topology` prints them.", alike=False),
         Setting("PENNYMPI_NODE", "none", _word_or_none, "none, or a word of letters, digits, _ and -",
                 "Added to the host's name: PEs with different words share no memory, as if they were on different hosts."
                 " It is for trying several hosts on one; host backend only.", alike=False),

@@ -309,7 +309,7 @@ class Team(Collectives):
         return self._job.gather(data, "gather")
 
     def topology(self) -> dict[str, Any]:
-        """Nodes, devices, links, NICs, rails and rings, as ``python -m pennympi topology`` draws them.  Collective."""
+        """Nodes, devices, links, NICs, rails, rings: what ``python -m pennympi topology --json`` prints.  Collective."""
         self._guard.check_open()
         own = read_hardware(self.device_name, self._backend.bus_id)
         return facts(self.place, self.layout, self._job.gather(own, "topology"))

@@ -1,12 +1,12 @@
-"""Draw nodes, devices, links, NICs, rails, and the rings of multi_ring on them."""
+"""Print a table of nodes, devices, links, NICs and rails."""
 
 import argparse
 import json
 
-from ..topology.draw import draw
+from ..topology.facts import table
 from .ended import started, tell
 
-HELP = "draw nodes, devices, links, NICs, rails and rings"
+HELP = "a table of nodes, devices, links, NICs and rails"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +14,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--topology", help="N-nodes-of-M (two-nodes-of-eight) or a TOML file, instead of PENNYMPI_TOPOLOGY"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a drawing")
+    parser.add_argument("--json", action="store_true", help="print JSON, with the rings of multi_ring")
 
 
 def problem(args: argparse.Namespace) -> str:
@@ -27,5 +27,5 @@ def run(args: argparse.Namespace) -> int:
     with started(topology=args.topology) as team:
         facts = team.topology()
         if team.me == 0:
-            tell(json.dumps(facts, indent=1) if args.json else draw(facts))
+            tell(json.dumps(facts, indent=1) if args.json else table(facts))
     return 0

@@ -1,4 +1,4 @@
-"""The topology of a team as plain data, for the drawing and for --json."""
+"""The topology of a team as plain data, and as a table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,9 +8,8 @@ from ..kernels.rings import no_rings, rings
 from .distance import distance
 from .hardware import Hardware
 from .layout import Layout
-from .nics import Nic
+from .nics import inter_node_nics
 from .place import rails_of
-from .rails import inter_node_nics
 
 
 def facts(place: Place, layout: Layout | None, hardware: Sequence[Hardware]) -> dict[str, Any]:
@@ -21,8 +20,7 @@ def facts(place: Place, layout: Layout | None, hardware: Sequence[Hardware]) -> 
     The result holds:
     n_pes
     laid_by:  the name or file of the layout, or None
-    nodes:    for each node its hosts, PEs, NICs and matrix of links
-    rails:    for each rail its number and, for each node, the PEs that use it
+    nodes:    for each node its PEs, NICs and matrix of links between its PEs
     rings:    for each ring of multi_ring its PEs in order; [] if multi_ring cannot run
     no_rings: why multi_ring cannot run, or ""
     """
@@ -31,10 +29,6 @@ def facts(place: Place, layout: Layout | None, hardware: Sequence[Hardware]) -> 
         "n_pes": place.n_pes,
         "laid_by": layout.name if layout else None,
         "nodes": [_node(node, pes, rails, layout, hardware) for node, pes in enumerate(place.nodes)],
-        "rails": [
-            {"rail": rail, "pes": [[pe for pe in pes if rails[pe] == rail] for pes in place.nodes]}
-            for rail in sorted(set(rails))
-        ],
         "rings": [] if no_rings(place) else [list(ring) for ring in rings(place)],
         "no_rings": no_rings(place),
     }
@@ -44,40 +38,30 @@ def _node(
     node: int, pes: Sequence[int], rails: Sequence[int], layout: Layout | None, hardware: Sequence[Hardware]
 ) -> dict[str, Any]:
     nics = hardware[pes[0]].nics
-    serving = inter_node_nics(nics)
+    serving = inter_node_nics(nics) if all(hardware[pe].bus_id for pe in pes) else []
     named = layout.nics[node] if layout and layout.nics else ()
-    on_gpus = all(hardware[pe].bus_id for pe in pes)
-    shown = []
-    for local, pe in enumerate(pes):
-        own, rail, nic, away = hardware[pe], rails[pe], "", ""
-        if layout:
-            nic = named[rail] if named else ""
-        elif on_gpus and serving:
-            nic, away = serving[rail].name, distance(own.location, serving[rail].location)
-        fact = {"pe": pe, "local": local, "device": own.device, "bus_id": own.bus_id, "numa": own.location.numa}
-        shown.append(fact | {"rail": rail, "nic": nic, "distance": away})
-    columns = [hardware[pe] for pe in pes]
+    shown: list[dict[str, Any]] = []
+    for pe in pes:
+        own, rail = hardware[pe], rails[pe]
+        fact = {"pe": pe, "host": own.host, "device": own.device, "bus_id": own.bus_id, "numa": own.location.numa}
+        nic: dict[str, Any] = {"nic": named[rail] if named else "", "gbit_s": 0, "distance": ""}
+        if not layout and serving:
+            one = serving[rail]
+            nic = {"nic": one.name, "gbit_s": one.gbit_s, "distance": distance(own.location, one.location)}
+        shown.append(fact | {"rail": rail} | nic)
     return {
         "node": node,
-        "hosts": sorted({hardware[pe].host for pe in pes}),
         "pes": shown,
         "nics": [{"name": n.name, "kind": n.kind, "gbit_s": n.gbit_s, "up": n.up, "numa": n.location.numa} for n in nics],
-        "links": [
-            [link(one, other, one is other) for other in columns]
-            + ([distance(one.location, nic.location) for nic in _rdma(nics)] if on_gpus else [])
-            for one in columns
-        ],
-        "columns": [*(str(local) for local in range(len(pes))), *(n.name for n in _rdma(nics) if on_gpus)],
+        "links": [[link(hardware[pe], hardware[other], pe == other) for other in pes] for pe in pes],
     }
 
 
-def _rdma(nics: Sequence[Nic]) -> list[Nic]:
-    """The NICs that the matrix of links shows: those with RDMA."""
-    return [nic for nic in nics if nic.kind != "Ethernet"]
-
-
 def link(one: Hardware, other: Hardware, same_pe: bool) -> str:
-    """How a PE reaches another PE of its node, as a key of ``draw.LEGEND`` (NV18: by 18 NVLinks), or "X" for itself."""
+    """How a PE reaches another PE of its node, in the words of nvidia-smi; "X" for itself.
+
+    NV18: by 18 NVLinks;  SAME: one device;  SHM: shared memory;  NET: between hosts;  else as ``distance``
+    """
     if same_pe:
         return "X"
     if one.host != other.host:
@@ -89,3 +73,31 @@ def link(one: Hardware, other: Hardware, same_pe: bool) -> str:
     mine, theirs = one.nvlinks or {}, other.nvlinks or {}
     n = mine.get(other.bus_id, 0) or min(mine.get("switch", 0), theirs.get("switch", 0))
     return f"NV{n}" if n else distance(one.location, other.location)
+
+
+COLUMNS = ("node", "host", "PE", "device", "PCI", "NUMA", "links", "rail", "NIC", "Gb/s", "away")
+
+
+def table(found: dict[str, Any]) -> str:
+    """The result of ``facts`` as a table, a line for each PE; columns without content are left out."""
+    rows: list[Sequence[Any]] = [COLUMNS]
+    for node in found["nodes"]:
+        for one, links in zip(node["pes"], node["links"], strict=True):
+            others = set(links) - {"X"}
+            numa, link_words = "" if one["numa"] < 0 else one["numa"], " ".join(links if len(others) > 1 else others)
+            rows.append(
+                (node["node"], one["host"], one["pe"], one["device"], one["bus_id"], numa, link_words, one["rail"])
+                + (one["nic"], one["gbit_s"] or "", one["distance"])
+            )
+    cells = [[f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    kept = [i for i in range(len(COLUMNS)) if any(row[i] for row in cells[1:])]
+    widths = [max(len(row[i]) for row in cells) for i in kept]
+    laid = f", laid by {found['laid_by']}" if found["laid_by"] else ""
+    count = len(found["rings"])
+    return "\n".join(
+        [
+            f"{found['n_pes']} PEs on {len(found['nodes'])} nodes{laid}",
+            *("  ".join(row[i].ljust(width) for i, width in zip(kept, widths, strict=True)).rstrip() for row in cells),
+            f"multi_ring: {count} rings" if count else f"multi_ring can't run: {found['no_rings']}",
+        ]
+    )

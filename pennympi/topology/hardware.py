@@ -1,12 +1,16 @@
 """The hardware that one PE runs on, gathered from all PEs to find links and rails."""
 
 import platform
+from collections import Counter
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from .distance import SYS, PciLocation, location_of_bus_id
 from .nics import Nic, nics
-from .nvml import nvlinks, sysfs_bus_id
+
+MAX_LINKS = 18  # of a GPU
+_SWITCH = 2  # NVML's number for a remote device that is an NVSwitch
 
 
 @dataclass(frozen=True)
@@ -16,7 +20,7 @@ class Hardware:
     host:     the host's name;  device: the PE's device, in words
     bus_id:   PCI address of its GPU ("" on the host backend);  location: of this GPU on PCI
     nics:     the NICs of the host
-    nvlinks:  see ``nvml.nvlinks``; None if NVML could not be asked
+    nvlinks:  see ``nvlinks``; None if NVML could not be asked
     """
 
     host: str
@@ -32,3 +36,34 @@ def read_hardware(device: str, bus_id: str, root: Path = SYS) -> Hardware:
     bus_id = sysfs_bus_id(bus_id) if bus_id else ""
     links = nvlinks(bus_id) if bus_id else None
     return Hardware(platform.node(), device, bus_id, location_of_bus_id(bus_id, root), tuple(nics(root)), links)
+
+
+def sysfs_bus_id(bus_id: str) -> str:
+    """A PCI address as sysfs writes it: a domain of four digits, lower-case letters."""
+    domain, _, rest = bus_id.lower().partition(":")
+    return f"{domain[-4:]}:{rest}"
+
+
+def nvlinks(bus_id: str) -> dict[str, int] | None:
+    """{peer: number of active NVLinks to it} of one GPU, by NVML; None if NVML cannot be asked.
+
+    bus_id: the GPU's PCI address, "0000:19:00.0"
+    A peer is the PCI address of another GPU, or "switch" for all NVSwitches together.
+    """
+    found: Counter[str] = Counter()
+    try:
+        nvml = import_module("cuda.bindings.nvml")
+        nvml.init_v2()
+        device = nvml.device_get_handle_by_pci_bus_id_v2(bus_id)
+    except Exception:  # it is not installed, there is no driver, or the GPU is hidden: each has its own error
+        return None
+    for link in range(MAX_LINKS):
+        try:
+            if int(nvml.device_get_nvlink_state(device, link)) != 1:  # not active
+                continue
+            is_switch = int(nvml.device_get_nvlink_remote_device_type(device, link)) == _SWITCH
+            peer = "switch" if is_switch else nvml.device_get_nvlink_remote_pci_info_v2(device, link).bus_id
+            found["switch" if is_switch else sysfs_bus_id(peer)] += 1
+        except Exception:  # there is no such link, or the driver does not support the question
+            continue
+    return dict(found)

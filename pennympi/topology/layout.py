@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TopologyError
-from ..files import FileError, TomlFile, read_text, toml
+from ..files import FileError, TomlFile, read_toml
 from ..settings import shown
 
 NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
@@ -41,6 +41,20 @@ class Layout:
     nics: tuple[tuple[str, ...], ...] = ()
 
 
+@dataclass(frozen=True)
+class _Node:
+    """One [[node]] table; rails is None where it gives none."""
+
+    count: int
+    pes: int | list[int]
+    rails: list[int] | None = None
+    nics: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return self.pes if isinstance(self.pes, int) else len(self.pes)
+
+
 def lay(name: str, n_pes: int) -> Layout:
     """The layout for ``n_pes`` PEs that ``name`` stands for, or that the TOML file at ``name`` holds.
 
@@ -48,94 +62,7 @@ def lay(name: str, n_pes: int) -> Layout:
     number of PEs.
     """
     named = _NAME.fullmatch(name.lower())
-    if named:
-        n_nodes, each = (_number(word, name) for word in named.groups())
-        return _build(name, [_Node(n_nodes, each, None, [])], n_pes)
-    return _build(name, _read(name), n_pes)
-
-
-def _number(word: str, name: str) -> int:
-    digits = word.isascii() and word.isdecimal() and len(word) < 16
-    value = int(word) if digits else NUMBERS.index(word) if word in NUMBERS else 0
-    if value < 1:
-        raise TopologyError(
-            f"topology {shown(name)}: {shown(word)} is neither a number from one to sixteen nor 1 to 15 digits"
-        )
-    return value
-
-
-@dataclass(frozen=True)
-class _Node:
-    """One [[node]] table; rails is None where it gives none."""
-
-    count: int
-    pes: int | list[int]
-    rails: list[int] | None
-    nics: list[str]
-
-    @property
-    def size(self) -> int:
-        return self.pes if isinstance(self.pes, int) else len(self.pes)
-
-
-def _read(name: str) -> list[_Node]:
-    """The [[node]] tables of a file."""
-    try:
-        path = Path(name).expanduser()
-        text = read_text(path)
-    except (FileError, RuntimeError) as error:
-        raise TopologyError(
-            f"topology {shown(name)} is neither a known name nor a readable file ({error}): give {FORM}"
-        ) from None
-    try:
-        file = toml(text, str(path))
-    except FileError as error:
-        raise TopologyError(f"topology file {error}; see `[[node]]` in docs/guides/hosts.md") from None
-    tables = file.data.get("node")
-    unknown = next((key for key in file.data if key != "node"), "")
-    if unknown or not isinstance(tables, list) or not tables:
-        found = f"{unknown[:60]} ({file.line(unknown)})" if unknown else "no such table"
-        raise TopologyError(f"topology file {file.name} must hold [[node]] tables and nothing else, but it holds {found}")
-    return [_node(file, number, table) for number, table in enumerate(tables)]
-
-
-def _node(file: TomlFile, number: int, table: Any) -> _Node:
-    """The ``number``-th [[node]] table.  Raises TopologyError, which names the line."""
-
-    def check(right: bool, key: str, said: str) -> None:
-        if not right:
-            raise TopologyError(f"topology {file.line(key, 'node', number)}: {said}")
-
-    if not isinstance(table, dict):
-        raise TopologyError(f"topology {file.name}: node = {shown(table)} is not a [[node]] table")
-    unknown = next((key for key in table if key not in _KEYS), "")
-    check(not unknown, unknown, f"{unknown[:60]} is unknown; a [[node]] has {', '.join(_KEYS)}")
-    values: tuple[Any, ...] = table.get("count", 1), table.get("pes"), table.get("rails"), table.get("nics", [])
-    count, pes, rails, nics = values
-    check(_whole(count, 1), "count", f"count = {shown(count)} is not a number of nodes (1 or more)")
-    listed = isinstance(pes, list) and pes and all(_whole(pe, 0) for pe in pes)
-    many = f"pes = {shown(pes)} is neither a number of PEs (1 or more) nor a list of PEs"
-    check(_whole(pes, 1) or bool(listed), "pes", many)
-    several = f"count = {count} nodes can't have the same PEs {shown(pes)}: give their number"
-    check(not listed or count == 1, "count", several)
-    named = isinstance(nics, list) and all(isinstance(nic, str) for nic in nics)
-    check(named, "nics", f"nics = {shown(nics)} is not a list of names")
-    node = _Node(count, pes, rails, nics)
-    each = f"rails = {shown(rails)} is not a list of {node.size} numbers, the NIC of each PE of the node"
-    check(rails is None or (isinstance(rails, list) and len(rails) == node.size), "rails", each)
-    n_nics = len(nics) or node.size
-    fitting = all(_whole(rail, 0) and rail < n_nics for rail in rails) if rails is not None else node.size <= n_nics
-    wrong = f"rails = {shown(rails)} must be numbers of NICs of the node, 0..{n_nics - 1}"
-    fewer = f"{node.size} PEs have {n_nics} NICs: give rails, the NIC of each PE"
-    check(fitting, "nics" if rails is None else "rails", fewer if rails is None else wrong)
-    return node
-
-
-def _whole(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 10**15
-
-
-def _build(name: str, nodes: list[_Node], n_pes: int) -> Layout:
+    nodes = [_Node(_number(named[1], name), _number(named[2], name))] if named else _read(name)
     total = sum(node.count * node.size for node in nodes)
     if total != n_pes:
         found = " and ".join(f"{node.count} node{'s' * (node.count > 1)} of {node.size}" for node in nodes[:4])
@@ -147,9 +74,9 @@ def _build(name: str, nodes: list[_Node], n_pes: int) -> Layout:
     listed = [pe for node in nodes if isinstance(node.pes, list) for pe in node.pes]
     wrong = next((pe for i, pe in enumerate(listed) if pe >= n_pes or pe in listed[:i]), None)
     if wrong is not None:
-        why = "twice" if wrong < n_pes else "and there is no such PE"
+        how = "twice" if wrong < n_pes else "and there is no such PE"
         raise TopologyError(
-            f"topology {name}: pes names {shown(listed)}, PE {wrong} {why}, but each of the PEs 0..{n_pes - 1} "
+            f"topology {name}: pes names {shown(listed)}, PE {wrong} {how}, but each of the PEs 0..{n_pes - 1} "
             "must be on one node"
         )
     free = iter(sorted(set(range(n_pes)) - set(listed)))
@@ -158,8 +85,61 @@ def _build(name: str, nodes: list[_Node], n_pes: int) -> Layout:
     for node in nodes:
         for _ in range(node.count):
             mine = node.pes if isinstance(node.pes, list) else [next(free) for _ in range(node.pes)]
-            rails = range(node.size) if node.rails is None else node.rails
-            for pe, rail in zip(sorted(mine), rails, strict=True):
+            for pe, rail in zip(sorted(mine), node.rails or range(node.size), strict=True):
                 node_of[pe], rail_of[pe] = len(names), rail
-            names.append(tuple(node.nics))
+            names.append(node.nics)
     return Layout(name, tuple(node_of), tuple(rail_of), tuple(names) if any(names) else ())
+
+
+def _number(word: str, name: str) -> int:
+    digits = word.isascii() and word.isdecimal() and len(word) < 16
+    value = int(word) if digits else NUMBERS.index(word) if word in NUMBERS else 0
+    if value < 1:
+        raise TopologyError(f"topology {shown(name)}: {shown(word)} is neither one to sixteen nor 1 to 15 digits")
+    return value
+
+
+def _read(name: str) -> list[_Node]:
+    """The [[node]] tables of a file."""
+    try:
+        file = read_toml(Path(name).expanduser())
+    except (FileError, RuntimeError) as error:
+        said = f"topology {shown(name)} is neither a known name nor a file that can be read ({error}): give {FORM}"
+        raise TopologyError(said) from None
+    tables = file.data.get("node")
+    unknown = next((key for key in file.data if key != "node"), "")
+    if unknown or not isinstance(tables, list) or not tables:
+        found = f"{unknown[:60]} ({file.line(unknown)})" if unknown else "no such table"
+        raise TopologyError(f"topology file {file.name} must hold [[node]] tables and nothing else, but it holds {found}")
+    return [_node(file, number, table) for number, table in enumerate(tables)]
+
+
+def _node(file: TomlFile, number: int, table: Any) -> _Node:
+    """The ``number``-th [[node]] table.  Raises TopologyError, which names the line."""
+
+    def check(right: bool, key: str, wanted: str) -> None:
+        if not right:
+            said = f"{key[:60]} = {shown(table[key])}" if key in table else f"{key} is missing"
+            raise TopologyError(f"topology {file.line(key, 'node', number)}: {said}: give {wanted}")
+
+    if not isinstance(table, dict):
+        raise TopologyError(f"topology {file.name}: node = {shown(table)} is not a [[node]] table")
+    for key in table:
+        check(key in _KEYS, key, f"no other keys than {', '.join(_KEYS)}")
+    values: tuple[Any, ...] = table.get("count", 1), table.get("pes"), table.get("nics", [])
+    count, pes, nics = values
+    check(_whole(count, 1), "count", "a number of nodes from 1")
+    listed = isinstance(pes, list) and bool(pes) and all(_whole(pe, 0) for pe in pes)
+    check(listed or _whole(pes, 1), "pes", "a number of PEs from 1, or a list of PEs")
+    check(count == 1 or not listed, "count", "1, or the number of PEs: several nodes can't have the same PEs")
+    check(isinstance(nics, list) and all(isinstance(nic, str) for nic in nics), "nics", "a list of names")
+    size = len(pes) if listed else pes
+    n_nics = len(nics) or size
+    rails: Any = table.get("rails", list(range(size)) if size <= 1 << 20 else None)
+    each = isinstance(rails, list) and len(rails) == size and all(_whole(rail, 0) and rail < n_nics for rail in rails)
+    check(each or rails is None, "rails", f"{size} numbers of NICs from 0 to {n_nics - 1}, one for each PE of the node")
+    return _Node(count, pes, rails, tuple(nics))
+
+
+def _whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 10**15

@@ -1,17 +1,19 @@
-"""The NICs of this host, from sysfs."""
+"""The NICs of this host, from sysfs, and which of them serves which PE."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .distance import SYS, PciLocation, location_of
+from .distance import NEAREST_FIRST, SYS, PciLocation, distance, location_of
 
 
 @dataclass(frozen=True)
 class Nic:
-    """One NIC.
+    """One NIC with RDMA.
 
-    kind: "InfiniBand", "RoCE" or "Ethernet";  gbit_s: its speed in Gbit/s, 0 if not known;  up: its link is up
+    kind: "InfiniBand" or "RoCE";  gbit_s: its speed in Gbit/s, 0 if not known;  up: its link is up
     """
 
     name: str
@@ -22,21 +24,17 @@ class Nic:
 
 
 def nics(root: Path = SYS) -> list[Nic]:
-    """All NICs on PCI, each once: RDMA NICs first, then Ethernet, each in order of name (mlx5_2 before mlx5_10)."""
-    found = [_rdma(folder) for folder in _folders(root / "class" / "infiniband")]
-    known = {nic.location.path for nic in found}
-    found += [nic for nic in map(_ethernet, _folders(root / "class" / "net")) if nic.location.path not in known]
-    return [nic for nic in found if nic.location.path]
+    """All NICs with RDMA on PCI, in order of name: mlx5_2 before mlx5_10."""
 
-
-def _folders(folder: Path) -> list[Path]:
     def natural(path: Path) -> list[tuple[int, str]]:
         return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name)]
 
-    return sorted(folder.iterdir(), key=natural) if folder.is_dir() else []
+    folder = root / "class" / "infiniband"
+    found = map(_nic, sorted(folder.iterdir(), key=natural) if folder.is_dir() else [])
+    return [nic for nic in found if nic.location.path]
 
 
-def _rdma(folder: Path) -> Nic:
+def _nic(folder: Path) -> Nic:
     port = folder / "ports" / "1"
     rate = re.match(r"[\d.]+", _read(port / "rate"))  # "400 Gb/sec (4X NDR)"
     kind = "RoCE" if _read(port / "link_layer") == "Ethernet" else "InfiniBand"
@@ -44,15 +42,29 @@ def _rdma(folder: Path) -> Nic:
     return Nic(folder.name, kind, gbit_s, up, location_of(folder / "device"))
 
 
-def _ethernet(folder: Path) -> Nic:
-    speed = _read(folder / "speed")  # in Mbit/s; -1 or unreadable without a link
-    gbit_s = max(0.0, float(speed) / 1000) if re.fullmatch(r"-?\d+", speed) else 0.0
-    up = _read(folder / "operstate") == "up"
-    return Nic(folder.name, "Ethernet", gbit_s, up, location_of(folder / "device"))
-
-
 def _read(path: Path) -> str:
     try:
         return path.read_text().strip()
     except OSError:  # no such file, or a driver that refuses to answer
         return ""
+
+
+def inter_node_nics(nics: Sequence[Nic]) -> list[Nic]:
+    """The NICs that carry traffic between nodes: the fastest whose link is up."""
+    able = [nic for nic in nics if nic.up]
+    return [nic for nic in able if nic.gbit_s == max(other.gbit_s for other in able)]
+
+
+def assign_nics(gpus: Sequence[PciLocation], nics: Sequence[Nic]) -> list[int]:
+    """For each GPU of a node, in order of local rank, the index in ``nics`` of the NIC that it uses.
+
+    A GPU uses the nearest NIC; of several at the same distance, the one with the fewest GPUs so far, then the first.
+    """
+    n_gpus: Counter[int] = Counter()  # of each NIC
+    assigned = []
+    for gpu in gpus:
+        away = [NEAREST_FIRST.index(distance(gpu, nic.location)) for nic in nics]
+        nearest = min(range(len(nics)), key=lambda i: (away[i], n_gpus[i], i))
+        n_gpus[nearest] += 1
+        assigned.append(nearest)
+    return assigned

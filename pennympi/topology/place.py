@@ -16,7 +16,7 @@ from ..kernels.algorithm import Place
 from ..settings import setting, shown
 from .hardware import Hardware, read_hardware
 from .layout import FORM, Layout, lay
-from .rails import assign_nics, inter_node_nics
+from .nics import assign_nics, inter_node_nics
 
 
 def layout_of(topology: Any, n_pes: int) -> Layout | None:

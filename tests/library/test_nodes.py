@@ -110,7 +110,7 @@ def test_errors_are_every_pes(team, monkeypatch):
     n = team.n_pes
     refused(team, f"{2 * n} PEs in all, and this team has {n}: start {2 * n} ranks", topology=f"{n}-nodes-of-two")
     monkeypatch.setenv("PENNYMPI_TOPOLOGY", "no_such.toml")
-    refused(team, "'no_such.toml' is neither a known name nor a readable file")
+    refused(team, "'no_such.toml' is neither a known name nor a file")
     mine = f"{n}-nodes-of-one" if team.me == n - 1 else f"one-node-of-{n}"
     refused(
         team, f"PE 0 by 'one-node-of-{n}' and PE {n - 1} by '{n}-nodes-of-one': give every rank the same", topology=mine

@@ -1,6 +1,7 @@
-"""Nodes laid by name and by file, rings in closed form, NICs and links from what the system tells, the drawing."""
+"""Nodes laid by name and by file, rings in closed form, NICs and links from what the system tells, the table."""
 
 import json
+import re
 import sys
 from collections import Counter
 from types import SimpleNamespace
@@ -17,13 +18,10 @@ from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.rings import n_rings, no_rings, rings
 from pennympi.topology import lay
 from pennympi.topology.distance import PciLocation, distance, location_of_bus_id
-from pennympi.topology.draw import draw
-from pennympi.topology.facts import facts
-from pennympi.topology.hardware import Hardware
-from pennympi.topology.nics import Nic, nics
-from pennympi.topology.nvml import nvlinks
+from pennympi.topology.facts import facts, table
+from pennympi.topology.hardware import Hardware, nvlinks
+from pennympi.topology.nics import Nic, assign_nics, inter_node_nics, nics
 from pennympi.topology.place import rails_of
-from pennympi.topology.rails import assign_nics, inter_node_nics
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("nothing here is collective: run these tests without mpirun", allow_module_level=True)
@@ -54,39 +52,47 @@ def test_a_file(tmp_path):
     assert layout.nics == (("a", "b"), ("a", "b"), ("c", "d"))
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[[node]]\npes = 3", "lays 1 node of 3, 3 PEs in all, and this team has 4: start 3 ranks, or choose another"),
-        (
-            "[[node]]\npes = 2\n[[node]]\npes = [0, 0]",
-            r"names \[0, 0\], PE 0 twice, but each of the PEs 0..3 must be on one node",
-        ),
-        (
-            "[[node]]\npes = 2\n[[node]]\npes = [3, 4]",
-            r"names \[3, 4\], PE 4 and there is no such PE, but each of the PEs 0..3 must be on one node",
-        ),
-        ("[[node]]\npes = 4\nspeed = 3", "line 3: speed is unknown; a .*node.* has count, pes, rails, nics"),
-        ("[[node]]\ncount = 2", "pes = None is neither a number of PEs"),
-        ("[[node]]\npes = true", "pes = True is neither a number of PEs"),
-        ("[[node]]\npes = [0, -1]", "pes = .0, -1. is neither a number of PEs"),
-        ("[[node]]\npes = 2\ncount = 0", "count = 0 is not a number of nodes"),
-        ("[[node]]\npes = [0, 1]\ncount = 2", "2 nodes can't have the same PEs .0, 1.: give their number"),
-        ("[[node]]\npes = 4\nrails = [0, 1]", "rails = .0, 1. is not a list of 4 numbers, the NIC of each PE"),
-        ("[[node]]\npes = 4\nrails = [0, 1, 2, 4]", "rails = .* must be numbers of NICs of the node, 0..3"),
-        ('[[node]]\npes = 4\nnics = ["a"]', "line 3: 4 PEs have 1 NICs: give rails, the NIC of each PE"),
-        ("[[node]]\npes = 4\nnics = 2", "nics = 2 is not a list of names"),
-        ("nodes = 2", "must hold .*node.* tables and nothing else, but it holds nodes"),
-        ("node = 2", "but it holds no such table"),
-        ("", "but it holds no such table"),
-        ("[[node]", "is not TOML"),
-    ],
-)
-def test_a_wrong_file(tmp_path, text, said):
+WRONG_FILES = [  # (text, the line that is named, what is said)
+    ("", 0, "but it holds no such table"),
+    ("node = 2", 0, "but it holds no such table"),
+    ("[node]\npes = 4", 0, "but it holds no such table"),
+    ("node = [[1]]", 0, "is not a ..node.. table"),
+    ("nodes = 2", 1, "must hold .*node.* tables and nothing else, but it holds nodes"),
+    ("[[node]", 1, "is not TOML"),
+    ("[[node]]\npes = 2\npes = 2", 3, "not TOML: Cannot overwrite"),
+    ("[[node]]\npes = 3", 0, "lays 1 node of 3, 3 PEs in all, and this team has 4: start 3 ranks, or choose another"),
+    ("[[node]]\npes = 100_000_000_000", 0, "100000000000 PEs in all, and this team has 4"),
+    ("[[node]]\ncount = 999_999_999_999\npes = 1", 0, "999999999999 PEs in all, and this team has 4"),
+    ("[[node]]\npes = 2\n[[node]]\npes = [0, 0]", 0, "PE 0 twice, but each of the PEs 0..3 must be on one node"),
+    ("[[node]]\npes = 2\n[[node]]\npes = [3, 4]", 0, "PE 4 and there is no such PE, but each of the PEs 0..3"),
+    ("[[node]]\npes = 4\nspeed = 3", 3, "speed = 3: give no other keys than count, pes, rails, nics"),
+    ("[[node]]\ncount = 2", 1, "pes is missing: give a number of PEs from 1, or a list of PEs"),
+    ("[[node]]\npes = true", 2, "pes = True: give"),
+    ("[[node]]\npes = 1_000_000_000_000_000", 2, "pes = 1000000000000000: give"),
+    ("[[node]]\npes = [0, -1]", 2, r"pes = \[0, -1\]: give"),
+    ("[[node]]\npes = []", 2, r"pes = \[\]: give"),
+    ("[[node]]\npes = 2\n[[node]]\npes = 2\ncount = -1", 5, "count = -1: give a number of nodes from 1"),
+    (f"[[node]]\ncount = {'9' * 4200}\npes = 2", 2, "give a number of nodes from 1"),
+    ("[[node]]\npes = [0, 1]\ncount = 2", 3, "several nodes can't have the same PEs"),
+    ("[[node]]\npes = 4\nrails = [0, 1, 2]", 3, "give 4 numbers of NICs from 0 to 3, one for each PE of the node"),
+    ("[[node]]\npes = 4\nrails = [0, 1, 2, 4]", 3, "give 4 numbers of NICs from 0 to 3"),
+    ("[[node]]\npes = 4\nrails = 0", 3, "give 4 numbers of NICs"),
+    ('[[node]]\npes = 4\nnics = ["a"]', 1, "rails is missing: give 4 numbers of NICs from 0 to 0"),
+    ("[[node]]\npes = 4\nnics = 2", 3, "nics = 2: give a list of names"),
+    (f"[[node]]\npes = {list(range(100000))}", 0, "1 node of 100000, 100000 PEs in all"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "said"), WRONG_FILES, ids=range(len(WRONG_FILES)))
+def test_a_wrong_file(tmp_path, text, line, said):
+    """The one sentence names the file, the line where there is one, and what is wrong; it is not a page."""
     file = tmp_path / "nodes.toml"
     file.write_text(text)
-    with pytest.raises(TopologyError, match=said):
+    with pytest.raises(TopologyError, match=said) as error:
         lay(str(file), 4)
+    told = str(error.value)
+    found = re.search(r", line (\d+)", told)
+    assert str(file) in told and len(told) < 600 and (found and int(found[1])) == (line or None), told
 
 
 @pytest.mark.parametrize(
@@ -94,15 +100,19 @@ def test_a_wrong_file(tmp_path, text, said):
     [
         ("two-nodes-of-eight", "lays 2 nodes of 8, 16 PEs in all, and this team has 4: start 16 ranks"),
         ("999999999999-nodes-of-8", "7999999999992 PEs in all, and this team has 4"),
-        ("two-nodes-of-many", "'many' is neither a number from one to sixteen nor 1 to 15 digits"),
-        ("0-nodes-of-4", "'0' is neither a number"),
-        ("two-nodes", "is neither a known name nor a readable file .*give auto, N-nodes-of-M"),
-        ("/", "is neither a known name nor a readable file"),
+        ("two-nodes-of-many", "'many' is neither one to sixteen nor 1 to 15 digits"),
+        ("0-nodes-of-4", "'0' is neither one"),
+        ("९-nodes-of-1", "is neither one"),
+        (f"{'9' * 5000}-nodes-of-1", "is neither one"),
+        ("two-nodes", "is neither a known name nor a file that can be read .*give auto, N-nodes-of-M"),
+        ("/", "is neither a known name"),
+        ("~nobody/x", "is neither a known name"),
     ],
 )
 def test_a_wrong_name(name, said):
-    with pytest.raises(TopologyError, match=said):
+    with pytest.raises(TopologyError, match=said) as error:
         lay(name, 4)
+    assert len(str(error.value)) < 400
 
 
 @pytest.mark.parametrize(
@@ -175,7 +185,7 @@ def nic_at(root, kind, name, device, **files):
 
 
 def test_nics_and_distances(tmp_path):
-    """Two NUMA nodes; a switch with a GPU and two NICs; one of them is RDMA and Ethernet at once."""
+    """Two NUMA nodes; a switch with a GPU and two NICs."""
     switch = ("pci0000:10", "0000:10:01.0", "0000:11:00.0")
     gpu = device_at(tmp_path, *switch, "0000:12:00.0", "0000:13:00.0")
     near = device_at(tmp_path, *switch, "0000:12:01.0", "0000:14:00.0")
@@ -188,17 +198,15 @@ def test_nics_and_distances(tmp_path):
     nic_at(tmp_path, "infiniband", "mlx5_2", far, ports__1__link_layer="InfiniBand", **ports)
     nic_at(tmp_path, "infiniband", "mlx5_3", node, ports__1__state="1: DOWN", ports__1__rate="800 Gb/sec")
     nic_at(tmp_path, "infiniband", "mlx5_4", other, ports__1__state="4: ACTIVE", ports__1__rate="100 Gb/sec")
-    nic_at(tmp_path, "net", "eth0", near, speed="400000")
     (bridge / "virtio2").mkdir()
-    nic_at(tmp_path, "net", "eth1", bridge / "virtio2", speed="-1", operstate="up")
-    (tmp_path / "class" / "net" / "lo").mkdir()
+    nic_at(tmp_path, "infiniband", "rxe0", bridge / "virtio2", ports__1__link_layer="Ethernet")
     found = nics(tmp_path)
     assert [(nic.name, nic.kind, nic.gbit_s, nic.up) for nic in found] == [
         ("mlx5_2", "InfiniBand", 400, True),
         ("mlx5_3", "InfiniBand", 800, False),
         ("mlx5_4", "InfiniBand", 100, True),
         ("mlx5_10", "RoCE", 400, True),
-        ("eth1", "Ethernet", 0, True),
+        ("rxe0", "RoCE", 0, False),
     ]
     location = location_of_bus_id("0000:13:00.0", tmp_path)
     assert location.path[-1] == gpu.name and location.numa == 0
@@ -211,72 +219,32 @@ def test_nics_and_distances(tmp_path):
     assert assign_nics([PciLocation()] * 3, serving) == [0, 1, 0]
 
 
-@pytest.mark.parametrize("by", ["cuda.bindings.nvml", "pynvml"])
-def test_nvlinks(monkeypatch, by):
-    """Links 0 to 3 lead to a GPU, a switch, a switch and nowhere; by either library."""
-    state, kind = lambda device, link: [1, 1, 1, 0][link], lambda device, link: [0, 2, 2, 0][link]
-
-    def handle(bus_id):
-        assert bus_id in ("0000:19:00.0", b"0000:19:00.0")
-
-    fakes = {
-        "cuda.bindings.nvml": SimpleNamespace(
-            init_v2=lambda: None,
-            device_get_handle_by_pci_bus_id_v2=handle,
-            device_get_nvlink_state=state,
-            device_get_nvlink_remote_device_type=kind,
-            device_get_nvlink_remote_pci_info_v2=lambda device, link: SimpleNamespace(bus_id="00000000:3B:00.0"),
-        ),
-        "pynvml": SimpleNamespace(
-            nvmlInit=lambda: None,
-            nvmlDeviceGetHandleByPciBusId=handle,
-            nvmlDeviceGetNvLinkState=state,
-            nvmlDeviceGetNvLinkRemoteDeviceType=kind,
-            nvmlDeviceGetNvLinkRemotePciInfo=lambda device, link: SimpleNamespace(busId=b"00000000:3B:00.0"),
-        ),
-    }
-    for name, fake in fakes.items():
-        monkeypatch.setitem(sys.modules, name, fake if name == by else None)
+def test_nvlinks(monkeypatch):
+    """Links 0 to 3 lead to a GPU, a switch, a switch and nowhere; there are no others."""
+    fake = SimpleNamespace(
+        init_v2=lambda: None,
+        device_get_handle_by_pci_bus_id_v2=lambda bus_id: bus_id,
+        device_get_nvlink_state=lambda device, link: [1, 1, 1, 0][link],
+        device_get_nvlink_remote_device_type=lambda device, link: [0, 2, 2, 0][link],
+        device_get_nvlink_remote_pci_info_v2=lambda device, link: SimpleNamespace(bus_id="00000000:3B:00.0"),
+    )
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvml", fake)
     assert nvlinks("0000:19:00.0") == {"0000:3b:00.0": 1, "switch": 2}
-    monkeypatch.setitem(sys.modules, by, None)
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvml", None)
     assert nvlinks("0000:19:00.0") is None
 
 
-DRAWN = """\
+TABLE_OF_TWO_NODES = """\
 4 PEs on 2 nodes
-
-node 0: a
-  PE  device  PCI           NUMA  rail  NIC     away
-  0   H200    0000:03:00.0  0     0     mlx5_0  PIX
-  1   H200    0000:04:00.0  0     1     mlx5_1  PIX
-  NIC     kind        speed     link  NUMA
-  mlx5_0  InfiniBand  400 Gb/s  up    0
-  mlx5_1  InfiniBand  400 Gb/s  up    0
-
-node 1: b
-  PE  device  PCI           NUMA  rail  NIC     away
-  2   H200    0000:03:00.0  0     0     mlx5_0  PIX
-  3   H200    0000:04:00.0  0     1     mlx5_1  PIX
-  NIC     kind        speed     link  NUMA
-  mlx5_0  InfiniBand  400 Gb/s  up    0
-  mlx5_1  InfiniBand  400 Gb/s  up    0
-
-links of nodes 0, 1, by local rank
-              0      1 mlx5_0 mlx5_1
-       0      X   NV18    PIX    PHB
-       1   NV18      X    PHB    PIX
-  NVn: n NVLinks; PIX: one PCIe switch; PHB: the host bridge
-
-rails: NICs of the same number, and the PEs that they serve
-  rail 0: PE 0 === PE 2
-  rail 1: PE 1 === PE 3
-
-rings of multi_ring, each with 1/2 of the vector; =R=> goes to the next node by rail R
-  0: 1 0 =0=> 2 3 =1=>
-  1: 3 2 =0=> 0 1 =1=>"""
+node  host  PE  device  PCI           NUMA  links  rail  NIC     Gb/s  away
+0     a     0   H200    0000:03:00.0  0     NV18   0     mlx5_0  400   PIX
+0     a     1   H200    0000:04:00.0  0     NV18   1     mlx5_1  400   PIX
+1     b     2   H200    0000:03:00.0  0     NV18   0     mlx5_0  400   PIX
+1     b     3   H200    0000:04:00.0  0     NV18   1     mlx5_1  400   PIX
+multi_ring: 2 rings"""
 
 
-def test_the_drawing():
+def test_the_table():
     def location(port, device):
         return PciLocation(("pci0000:00", f"0000:00:0{port}.0", f"0000:0{device}:00.0"), 0)
 
@@ -288,8 +256,8 @@ def test_the_drawing():
     ]
     place = nodes_of(2, 2)
     place = Place(place.node_of, rail_of=rails_of(place, hardware))
-    assert draw(facts(place, None, hardware)) == DRAWN
-    assert DRAWN[DRAWN.index("rails:") :] in (ROOT / "docs" / "guides" / "hosts.md").read_text()
+    assert table(facts(place, None, hardware)) == TABLE_OF_TWO_NODES
+    assert TABLE_OF_TWO_NODES in (ROOT / "docs" / "guides" / "hosts.md").read_text()
 
 
 def test_the_command(tmp_path):
@@ -297,16 +265,14 @@ def test_the_command(tmp_path):
     file.write_text('[[node]]\npes = 2\nnics = ["left", "right"]\n[[node]]\npes = 1\nnics = ["only"]\n')
     ended = launch(3, "-m", "pennympi", "topology", env=settled(3, PENNYMPI_TOPOLOGY=str(file)), limit_s=100)
     assert ended.rc == 0, ended.output
-    assert f"3 PEs on 2 nodes, laid by {file}" in ended.output and ended.output.count("links of node") == 2
-    assert "rings of multi_ring: none: its rings run on the same rails" in ended.output
-    assert [line.split()[-1] for line in ended.output.splitlines() if line[:3] == "  1"][:1] == ["right"]
+    assert f"3 PEs on 2 nodes, laid by {file}" in ended.output
+    assert "multi_ring can't run: its rings run on the same rails" in ended.output
+    assert [line.split()[-1] for line in ended.output.splitlines() if line[:1] in ("0", "1")] == ["left", "right", "only"]
 
 
 def test_json_and_an_error(capsys):
     assert main(["topology", "--json", "--topology", "one-node-of-one"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (
-        said["rings"] == [[0]] and said["rails"] == [{"rail": 0, "pes": [[0]]}] and said["laid_by"] == "one-node-of-one"
-    )
+    assert said["rings"] == [[0]] and said["nodes"][0]["pes"][0]["rail"] == 0 and said["laid_by"] == "one-node-of-one"
     assert main(["topology", "--topology", "two-nodes-of-two"]) == 2
     assert "4 PEs in all, and this team has 1: start 4 ranks" in capsys.readouterr().err
