@@ -160,7 +160,7 @@ def test_a_call_between_a_capture_and_its_first_launch(team, waits):
     beside.check()
 
 
-@pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
+@pytest.mark.parametrize(("collective", "algorithm"), [one for one in ALGORITHMS if one[0] != "allreduce"])
 def test_collectives(team, collective, algorithm):
     """x += 1, a call, total += out: captured once, replayed among eager rounds."""
     import cupy

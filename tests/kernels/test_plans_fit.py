@@ -32,7 +32,7 @@ ROWS = {("allreduce", name): row for name, row in (TABLE | PLANNED).items()}
 ROWS |= {(table, name): row for table, rows in TABLES.items() for name, row in rows.items()}
 BYTES = sorted({(dtype.item_bytes, dtype.acc_bytes) for dtype in DTYPES.values()})
 SWEEPS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "sweeps"
-N_PES = [2, 3, 8, 72, 256, 520, 912, 1032, 2048, 4095, 4096]
+N_PES = [2, 3, 8, 72, 520, 1032, 4096]
 # A GPU's, a CPU's, and few blocks; the rows are looked at by those that normalise some.
 LIMITS = [Limits(132, 256 << 10), Limits(1, 1 << 20), Limits(2, 256 << 10)]
 COUNTS = (1, 1 << 20, 1 << 40)

@@ -1,4 +1,4 @@
-"""The collectives beside AllReduce: how each is called, and what must come out."""
+"""The collectives: how each is called, and what must come out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +9,17 @@ from on_device import same
 from reductions import expected, own
 
 from pennympi.collectives.calls import ALL
+from pennympi.kernels.allreduce import TABLE
 
-TABLES = {collective.name: collective.table for collective in ALL}
+TABLES = {"allreduce": TABLE} | {collective.name: collective.table for collective in ALL}
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call: dtype name, op, n PEs, this PE, root, and the elements of one PE's part."""
+    """One call: dtype name, op, n PEs, this PE, root, and the elements of one PE's part.
+
+    phase: where in their period the elements begin
+    """
 
     name: str
     op: str
@@ -23,14 +27,19 @@ class Call:
     me: int
     root: int
     count: int
+    phase: int = 0
 
     def given(self, pe):
         """What a PE gives when it gives one part."""
-        return own(self.name, self.op, self.n, pe, self.count)
+        return own(self.name, self.op, self.n, pe, self.count, self.phase)
 
     def given_to_all(self, pe):
         """What a PE gives when it gives a part for each."""
-        return own(self.name, self.op, self.n, pe, self.n * self.count)
+        return own(self.name, self.op, self.n, pe, self.n * self.count, self.phase)
+
+    def reduced(self, parts=1):
+        """op over that many parts of all PEs."""
+        return expected(self.name, self.op, self.n, parts * self.count, self.phase)
 
     def part(self, values, pe):
         return values[pe * self.count : (pe + 1) * self.count]
@@ -85,6 +94,14 @@ CASES = {
     case.name: case
     for case in (
         Case(
+            "allreduce",
+            lambda n: (1, 1),
+            lambda c: c.given(c.me),
+            lambda c: c.reduced(),
+            lambda whole, c: (whole, whole),
+            reduces=True,
+        ),
+        Case(
             "all_gather",
             lambda n: (1, n),
             lambda c: c.given(c.me),
@@ -95,7 +112,7 @@ CASES = {
             "reduce_scatter",
             lambda n: (n, 1),
             lambda c: c.given_to_all(c.me),
-            lambda c: c.part(expected(c.name, c.op, c.n, c.n * c.count), c.me),
+            lambda c: c.part(c.reduced(c.n), c.me),
             lambda whole, c: (whole, c.part(whole, c.me)),
             reduces=True,
         ),
@@ -112,7 +129,7 @@ CASES = {
             "reduce",
             lambda n: (1, 1),
             lambda c: c.given(c.me),
-            lambda c: expected(c.name, c.op, c.n, c.count) if c.me == c.root else None,
+            lambda c: c.reduced() if c.me == c.root else None,
             lambda whole, c: (whole, whole),
             reduces=True,
             rooted=True,

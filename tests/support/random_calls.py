@@ -1,56 +1,86 @@
-"""Random AllReduces without a wait between them, checked at the end."""
+"""Random calls of the collectives without a wait between them, checked at the end."""
 
 import random
 import time
 
 import numpy as np
+from collective_cases import ALGORITHMS, CASES, Call, runs_here
 from on_device import device, to_numpy
+from reductions import OPS, PERIOD
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.kernels.allreduce import TABLE
 
-NAMES = ("int32", "float64", "float16", "uint8")
-REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum}
-SLOW = 10  # one call in ten comes late on a PE
+LATE = 20  # one call in so many comes late on a PE
+EMPTY = 0xA5  # every byte that no call writes
+
+
+def size(shared, n):
+    """Elements of a part: none, a few, some, and now and then many."""
+    kind = shared.random()
+    if kind < 0.1:
+        return shared.randrange(17)
+    return int(10 ** (shared.uniform(0, 3.5) if kind < 0.9 else shared.uniform(3.5, 4.6))) // (n if kind > 0.5 else 1)
 
 
 class Calls:
-    """AllReduces of random size, dtype, op and algorithm, each on memory of its own; checked at the end."""
+    """Calls that follow from ``shared``, each on memory of its own, and what their memory holds before and after."""
 
-    def __init__(self, team, calls, seed):
-        shared = random.Random(seed)
-        self.team, self.next = team, 0
-        self.late = random.Random(1000 * seed + team.me)
-        self.ends, self.list = dict.fromkeys(NAMES, 0), []
-        for _ in range(calls):
-            name, count = shared.choice(NAMES), int(10 ** shared.uniform(0, 3.7)) - 1
-            start = self.ends[name] + shared.randrange(3)  # any alignment
-            self.ends[name] = start + count
-            op, algorithm = shared.choice(list(REDUCE)), shared.choice([*TABLE, "auto"])
-            if algorithm in TABLE and TABLE[algorithm].refuse(team.place, name, op):
-                algorithm = "auto"
-            self.list.append((name, start, start + count, op, algorithm))
-        rng = np.random.default_rng(seed)
-        self.given = {
-            name: rng.integers(0, 8, (team.n_pes, self.ends[name])).astype(DTYPES[name].numpy) for name in NAMES
-        }
-        self.x = {name: device(team, self.given[name][team.me]) for name in NAMES}
-        self.out = {name: device(team, np.zeros_like(self.given[name][0])) for name in NAMES}
+    def __init__(self, team, shared, number):
+        self.team, self.list, self.next = team, [], 0
+        self.late = random.Random(1000 * shared.randrange(1 << 20) + team.me)
+        ends = dict.fromkeys("sp", 16)
+        for _ in range(number):
+            self._draw(shared, ends)
+        self.images = {key: np.full((2, end + 16), EMPTY, np.uint8) for key, end in ends.items()}
+        for call, case, _, x, out in self.list:
+            self._fill(case, call, x, out)
+        before = {key: image[0] for key, image in self.images.items()}
+        self.memory = {"s": team.array(before["s"]), "p": device(team, before["p"])}
         team.synchronize()
 
-    def one(self, stream=None):
-        """The next call."""
-        name, start, stop, op, algorithm = self.list[self.next]
+    def _draw(self, shared, ends):
+        n = self.team.n_pes
+        collective, algorithm = shared.choice(ALGORITHMS)
+        case, name, op = CASES[collective], shared.choice([*DTYPES]), shared.choice(OPS)
+        call = Call(name, op, n, self.team.me, shared.randrange(n), size(shared, n), shared.randrange(PERIOD))
+        if shared.random() < 0.2 or not runs_here(self.team, collective, algorithm, name, op):
+            algorithm = "auto"
+        in_place = case.one_array or (case.rows(n) in ((1, 1), (n, n)) and shared.random() < 0.3)
+        places = []
+        for parts in case.rows(n)[: 1 if in_place else 2]:
+            key, shift = shared.choice("sp"), shared.randrange(4) * DTYPES[name].item_bytes
+            at = -(-ends[key] // 16) * 16 + 16 + shift
+            ends[key] = at + parts * call.count * DTYPES[name].item_bytes
+            places.append((key, slice(at, ends[key])))
+        self.list.append((call, case, algorithm, places[0], places[-1]))
+
+    def _fill(self, case, call, x, out):
+        """Write a call's bytes into the images."""
+        given, result = case.x(call), case.out(call)
+        self.images[x[0]][:, x[1]] = given.view(np.uint8)
+        if result is not None:
+            self.images[out[0]][1, out[1]] = result.view(np.uint8)
+
+    def one(self, streams=(None,)):
+        """The next call, on one of these streams."""
+        call, case, algorithm, *places = self.list[self.next]
         self.next += 1
-        if self.late.randrange(SLOW) == 0:
+        if self.late.randrange(LATE) == 0:
             time.sleep(self.late.random() / 1000)
-        self.team.allreduce(self.x[name][start:stop], self.out[name][start:stop], op, algorithm, stream=stream)
+        x, out = (self.memory[key][where].view(DTYPES[call.name].numpy) for key, where in places)
+        x = out if places[0] == places[1] else x
+        case.run(self.team, call, x, out, algorithm=algorithm, stream=self.late.choice(streams))
 
     def check(self):
-        """Compare every result."""
+        """Compare every byte."""
         self.team.synchronize()
-        out = {name: to_numpy(self.out[name]) for name in NAMES}
-        for number, (name, start, stop, op, algorithm) in enumerate(self.list[: self.next]):
-            wide = self.given[name][:, start:stop].astype(np.float64)
-            expected = REDUCE[op].reduce(wide, axis=0).astype(DTYPES[name].numpy)
-            assert out[name][start:stop].tobytes() == expected.tobytes(), (number, name, stop - start, op, algorithm)
+        for key, (_, wanted) in self.images.items():
+            wrong = np.flatnonzero(to_numpy(self.memory[key]) != wanted)
+            blamed = [
+                f"call {number}: {case.name} {algorithm} {call}"
+                for number, (call, case, algorithm, *places) in enumerate(self.list)
+                if any(k == key and np.any((at.start <= wrong) & (wrong < at.stop)) for k, at in places)
+            ]
+            assert not wrong.size, f"memory {key}: {'; '.join(blamed[:3]) or 'between the arrays'}, bytes {wrong[:3]}"
+        self.team.comm.Barrier()  # no PE frees what another still checks
+        self.team.free(self.memory["s"])

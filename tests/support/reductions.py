@@ -1,4 +1,4 @@
-"""Inputs for AllReduce of which the exact result is known, whatever the order of the PEs."""
+"""Inputs of reductions of which the exact result is known, whatever the order of the PEs."""
 
 import itertools
 from functools import cache
@@ -39,18 +39,17 @@ def _raw(n_pes):
     return np.random.default_rng(n_pes).integers(0, 1 << 63, (n_pes, PERIOD), np.int64)
 
 
-@cache
-def own(name, op, n_pes, pe, count):
-    """(count,) elements: what PE ``pe`` gives."""
-    return np.resize(_inputs(name, op, n_pes)[pe], count)
+def own(name, op, n_pes, pe, count, phase=0):
+    """(count,) elements: what PE ``pe`` gives.  phase: where in the period they begin"""
+    return np.resize(np.roll(_inputs(name, op, n_pes)[pe], -phase), count)
 
 
-@cache
-def expected(name, op, n_pes, count):
+def expected(name, op, n_pes, count, phase=0):
     """(count,) elements: op over what all PEs give."""
-    return np.resize(_reduced(name, op, n_pes), count)
+    return np.resize(np.roll(_reduced(name, op, n_pes), -phase), count)
 
 
+@cache
 def _inputs(name, op, n_pes):
     row, raw = TABLE[name], _raw(n_pes)
     if row.kind in "iu":
@@ -68,6 +67,7 @@ def _inputs(name, op, n_pes):
     return values.astype(row.numpy)
 
 
+@cache
 def _reduced(name, op, n_pes):
     with np.errstate(over="ignore"):
         return _partials(name, op, n_pes).astype(TABLE[name].numpy)
