@@ -170,8 +170,8 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
         return code
 
     label = _label(kernel, options, target)
-    facts = (numba.__version__, numba_cuda.__version__, label, name, kernel_hash(kernel))
-    return made_once(label, facts, make)
+    versions = [numba.__version__, numba_cuda.__version__, *([remote.nvshmem_version()] if target.beyond else [])]
+    return made_once(label, (*versions, label, name, kernel_hash(kernel)), make)
 
 
 def _bounds(options: KernelOptions, target: Target) -> LaunchBounds:
@@ -182,7 +182,6 @@ def _bounds(options: KernelOptions, target: Target) -> LaunchBounds:
 def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -> str:
     """All that the machine code depends on beside the kernel's text and the name of the call."""
     reduction = options.reduction
-    bounds = _bounds(options, target)
     typed = [
         options.elements.name if options.elements else "bytes",
         *((reduction[0].name, reduction[1]) if reduction else ()),
@@ -197,6 +196,6 @@ def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -
             *(f"{key}{value}" for key, value in sorted(options.constants.items())),
             "aligned" if options.aligned else "any",
             "remote" if target.beyond else "peers",
-            *(() if bounds == BOUNDS else (f"{bounds.max_threads}x{bounds.min_blocks}",)),
+            *((f"{options.bounds.max_threads}x{options.bounds.min_blocks}",) if options.bounds else ()),
         ]
     )

@@ -37,24 +37,11 @@ from pennympi.kernels.rma import by_rooms, on_stream
 HOPPER, AMPERE = (9, 0), (8, 0)
 N_PES = 4
 TWO_NODES = Place((0, 0, 1, 1), ll128_safe=False, stores=False)
-# Loads, the op and stores are alike in every algorithm, and test_allreduce.py runs them all: here each is compiled for
-# bfloat16, whose partials are wider, and for float32 or some of the other dtypes, so that each of them is compiled once.
-IN_TURN = [name for name in DTYPES if name not in ("float32", "bfloat16")]
+# Loads, the op and stores are alike in every algorithm: each has a dtype and an op in turn, so that all are compiled.
 OPS = ("sum", "prod", "min", "max", "avg")
-
-
-def kernels():
-    """(algorithm, compute capability, [(dtype, op), ...]) of each test."""
-    rows = [name for name in ALGORITHMS if name != "nvls"]
-    for turn, name in enumerate(rows):
-        reductions = [("bfloat16", OPS[turn % len(OPS)])]
-        yield name, HOPPER, reductions if turn % 2 else [*reductions, ("float32", "sum")]
-    for turn, name in enumerate(rows[1::2]):
-        yield name, AMPERE, [(other, "sum") for other in IN_TURN[turn :: len(rows) // 2]]
-    yield "nvls", HOPPER, [(name, ops[-1]) for name, ops in SWITCH_ADDS.items()]
-
-
-KERNELS = list(kernels())
+OTHERS = [(name, row) for name, case in CASES.items() if name != "allreduce" for row in case.table]
+EVERY = [name for name in ALGORITHMS if name != "nvls"]
+FAR = [name for name, row in ALGORITHMS.items() if not row.refuse(TWO_NODES, "float32", "sum")]
 VECTOR = {"load": re.compile(r"\bld\.global(\.nc)?\.v[24]\."), "store": re.compile(r"\bst\.global\.v[24]\.")}
 ACCESS = re.compile(r"\b(?:ld|st)\.global(?:\.nc)?\.v([24])\.[a-z]+(\d+)")
 ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
@@ -64,7 +51,7 @@ ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 def ptx(monkeypatch):
     """(kernel, name, cc, options of its, beyond) -> its PTX, with what holds for every kernel asserted."""
 
-    def compiled(kernel, name, cc, beyond=False, **options):
+    def compiled(kernel, name, cc=HOPPER, beyond=False, **options):
         monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
         target = backend.Target(cc, beyond)
         function, signature = backend.entry(kernel, name, KernelOptions(**options), target)
@@ -79,40 +66,54 @@ def ptx(monkeypatch):
     return compiled
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "cc", "reductions"), KERNELS, ids=[f"{name}-sm_{cc[0]}{cc[1]}" for name, cc, _ in KERNELS]
-)
-def test_allreduce(ptx, algorithm, cc, reductions):
-    for name, op in reductions:
-        dtype = DTYPES[name]
-        code = ptx(
-            ALGORITHMS[algorithm].kernel,
-            f"allreduce ({algorithm})",
-            cc,
-            reduction=(dtype, op),
-            constants=constants(ALGORITHMS[algorithm].kernel, dtype, N_PES),
-            aligned=True,
-        )
-        what = f"{algorithm} {op} of {name}"
-        check_messages(code, "packets" in algorithm, what)
-        if algorithm == "nvls":
-            adds = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16": "add.acc::f32.v4.bf16x2"}
-            assert f"multimem.ld_reduce.relaxed.sys.global.{adds[name]} " in code, what
-            assert "multimem.st.relaxed.sys.global.v4.f32 " in code, what
-            assert "multimem.ld_reduce.acquire.sys.global.min.s64 " in code, f"{what}: no min-polling"
-            assert "fence.proxy.alias" in code, what
-            assert len(backend._assembled(code, cc)) > 0  # nvJitLink knows these instructions
-        assert ("multimem" in code) == (algorithm == "nvls"), what
+@pytest.fixture
+def allreduce(ptx):
+    """(algorithm, dtype, op, cc) -> the PTX of its kernel."""
+
+    def compiled(algorithm, name, op="sum", cc=HOPPER, n_pes=N_PES, open_params=(), **options):
+        text, dtype = {**ALGORITHMS, **PLANNED}[algorithm].kernel, DTYPES[name]
+        fixed = constants(text, dtype, n_pes, open_params)
+        given = {"reduction": (dtype, op), "constants": fixed, "aligned": True} | options
+        return ptx(text, f"allreduce ({algorithm})", cc, **given)
+
+    return compiled
+
+
+def check_messages(code, by_packets):
+    """All in registers, and the instructions that carry messages."""
+    assert ".local" not in code, "spills, or an array that is not in registers"
+    if by_packets:  # a packet's 120 bytes of data are read and written word by word at home
+        assert "st.relaxed.sys.global.v2" in code and "ld.relaxed.sys.global.v2" in code
+    else:
+        assert VECTOR["load"].search(code) and VECTOR["store"].search(code), "no vector accesses"
+        assert ACQUIRE in code and RELEASE in code
+
+
+@pytest.mark.parametrize(("turn", "algorithm"), list(enumerate(EVERY)), ids=EVERY)
+def test_allreduce(allreduce, turn, algorithm):
+    code = allreduce(algorithm, [*DTYPES][turn % len(DTYPES)], OPS[turn % len(OPS)], (HOPPER, AMPERE)[turn % 3 == 2])
+    check_messages(code, "packets" in algorithm)
+    assert "multimem" not in code
+
+
+@pytest.mark.parametrize(("name", "op"), [(name, ops[-1]) for name, ops in SWITCH_ADDS.items()])
+def test_nvls(allreduce, name, op):
+    code = allreduce("nvls", name, op)
+    check_messages(code, False)
+    adds = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16": "add.acc::f32.v4.bf16x2"}
+    assert f"multimem.ld_reduce.relaxed.sys.global.{adds[name]} " in code
+    assert "multimem.st.relaxed.sys.global.v4.f32 " in code
+    assert "multimem.ld_reduce.acquire.sys.global.min.s64 " in code, "no min-polling"
+    assert "fence.proxy.alias" in code
+    assert len(backend._assembled(code, HOPPER)) > 0  # nvJitLink knows these instructions
 
 
 @pytest.mark.parametrize("algorithm", [name for name, row in ALGORITHMS.items() if row.residual])
-def test_residual(ptx, algorithm):
+def test_residual(allreduce, algorithm):
     """A product and the sum after it are rounded one by one, as on a CPU."""
     name, op = ("float32", "prod") if algorithm == "one_shot" else ("bfloat16", "sum")
-    text, dtype = ALGORITHMS[algorithm].kernel, DTYPES[name]
-    fixed = constants(text, dtype, N_PES, open_params=("residual",))
-    code = ptx(text, f"allreduce ({algorithm})", HOPPER, reduction=(dtype, op), constants=fixed, aligned=True)
-    check_messages(code, "packets" in algorithm, f"{algorithm} with a residual")
+    code = allreduce(algorithm, name, op, open_params=("residual",))
+    check_messages(code, "packets" in algorithm)
     assert "fma.rn.f" not in code and "add.rn.f32" in code
 
 
@@ -120,129 +121,102 @@ def test_residual(ptx, algorithm):
     ("algorithm", "name", "op", "cc"),
     [
         ("two_shot", "bfloat16", "sum", HOPPER),
-        ("two_shot", "float16", "sum", HOPPER),
         ("two_shot_direct", "bfloat16", "avg", AMPERE),
         ("one_shot", "bfloat16", "max", HOPPER),
         ("two_shot_packets", "bfloat16", "sum", AMPERE),
-        ("one_shot_packets", "float16", "sum", HOPPER),
-        ("ring", "bfloat16", "sum", HOPPER),
+        ("two_shot_copied", "float16", "sum", HOPPER),
         ("one_shot", "int8", "sum", HOPPER),
     ],
 )
-def test_small_elements(ptx, algorithm, name, op, cc):
+def test_small_elements(allreduce, algorithm, name, op, cc):
     """As many bytes in an access as of float32, and two results rounded by one instruction, not by integers."""
-    text, dtype = {**ALGORITHMS, **PLANNED}[algorithm].kernel, DTYPES[name]
-    fixed = constants(text, dtype, 2)
-    code = ptx(text, f"allreduce ({algorithm})", cc, reduction=(dtype, op), constants=fixed, aligned=True)
+    code = allreduce(algorithm, name, op, cc, n_pes=2)
     assert "packets" in algorithm or len(ACCESS.findall(code)) >= 4
     assert {int(lanes) * int(bits) for lanes, bits in ACCESS.findall(code)} <= {128}, "a vector in parts"
     packed = {"bfloat16": "cvt.rn.bf16x2.f32", "float16": "cvt.rn.f16x2.f32"}.get(name, "no float")
     assert (packed in code) == (name == "float16" or (name == "bfloat16" and op != "max"))
-    assert algorithm == "ring" or "32767" not in code, "rounded by integers"  # a ring's last elements are
+    assert "32767" not in code, "rounded by integers"
     if algorithm == "two_shot":  # at 2 PEs float32 needs 80, and a kernel of more is compiled again, for 64
         assert backend.registers(backend._assembled(code, cc)) <= backend.MOST_REGISTERS
 
 
-OTHERS = [(name, row) for name, case in CASES.items() if name != "allreduce" for row in case.table]
+@pytest.mark.parametrize("algorithm", ["ring", "one_shot_packets"])
+def test_allreduce_of_any_alignment(allreduce, algorithm):
+    """Whole vectors inside, single elements at the ends."""
+    code = allreduce(algorithm, "float16", aligned=False)
+    assert ".local" not in code
+    assert re.search(r"\bst\.global\.([bu]8|[bu]16)\b", code), "no store of a single element"
 
 
-@pytest.mark.parametrize(("collective", "algorithm"), OTHERS)
-def test_collectives(ptx, collective, algorithm):
+@pytest.mark.parametrize("algorithm", FAR)
+def test_beyond_a_pointer(allreduce, algorithm):
+    """Every body of ``cuda/remote.py`` compiles, and NVSHMEM is asked for puts, signals and their completion."""
+    code = allreduce(algorithm, "float32", beyond=True, aligned=False)
+    calls = {"two_shot": ("put", "signal", "quiet"), "ring": ("put_signal", "signal", "quiet")}.get(algorithm, ("put",))
+    assert all(f"pennympi_{call}" in code for call in calls)
+    assert ("packets" in algorithm) == ("st.relaxed.sys.global.v2" in code), "packets stay inside the nodes"
+
+
+@pytest.mark.parametrize(("turn", "call"), list(enumerate(OTHERS)), ids=map("-".join, OTHERS))
+def test_collectives(ptx, turn, call):
     """A dtype and an op for each text, in turn; what only moves data has none."""
+    collective, algorithm = call
     case = CASES[collective]
-    row, turn = case.table[algorithm], OTHERS.index((collective, algorithm))
     dtype = DTYPES[[*DTYPES][turn % len(DTYPES)] if case.reduces else "uint8"]
     reduction = (dtype, OPS[turn % len(OPS)]) if case.reduces else None
-    fixed = constants(row.kernel, dtype, N_PES)
-    code = ptx(row.kernel, f"{collective} ({algorithm})", HOPPER, reduction=reduction, constants=fixed, aligned=True)
-    check_messages(code, algorithm == "packets", f"{collective} {algorithm} of {dtype.name}")
+    text = case.table[algorithm].kernel
+    fixed = constants(text, dtype, N_PES)
+    code = ptx(text, f"{collective} ({algorithm})", reduction=reduction, constants=fixed, aligned=True)
+    check_messages(code, algorithm == "packets")
 
 
 @pytest.mark.parametrize("collective", [one for one in ALL if issubclass(one, ByCounts)])
 def test_collectives_by_counts(ptx, collective):
-    """They know nothing of alignment, and fit 64 registers a thread; a count that is refused goes to the record."""
+    """They know nothing of alignment; a count that is refused goes to the record."""
     dtype = DTYPES["uint8" if collective.moves_bytes else "bfloat16"]
     reduction = None if collective.moves_bytes else (dtype, "sum")
     for name, row in collective.table.items():
         fixed = constants(row.kernel, dtype, N_PES)
         for cc, beyond in ((HOPPER, False), (AMPERE, True)):
             code = ptx(row.kernel, f"{collective.name} ({name})", cc, beyond, reduction=reduction, constants=fixed)
-            check_messages(code, False, f"{collective.name} {name}")
+            check_messages(code, False)
             assert "atom.global.cas.b64" in code, "no record"
-
-
-def check_messages(code, by_packets, what):
-    """All in registers, and the instructions that carry messages."""
-    assert ".local" not in code, f"{what}: spills, or an array that is not in registers"
-    if by_packets:  # a packet's 120 bytes of data are read and written word by word at home
-        assert "st.relaxed.sys.global.v2" in code and "ld.relaxed.sys.global.v2" in code, what
-    else:
-        assert VECTOR["load"].search(code) and VECTOR["store"].search(code), f"{what}: no vector accesses"
-        assert ACQUIRE in code and RELEASE in code, what
-
-
-@pytest.mark.parametrize("algorithm", ["ring", "one_shot_packets"])
-def test_allreduce_of_any_alignment(ptx, algorithm):
-    """Whole vectors inside, single elements at the ends."""
-    text = ALGORITHMS[algorithm].kernel
-    code = ptx(
-        text,
-        f"allreduce ({algorithm})",
-        HOPPER,
-        reduction=(DTYPES["float16"], "sum"),
-        constants=constants(text, DTYPES["float16"], N_PES),
-    )
-    assert ".local" not in code
-    assert re.search(r"\bst\.global\.([bu]8|[bu]16)\b", code), "no store of a single element"
 
 
 @pytest.mark.parametrize(("form", "cc"), [*((form, HOPPER) for form in FORMS), ("put_signal", AMPERE)])
 def test_exchange(ptx, form, cc):
-    row = FORMS[form]
-    code = ptx(row.kernel, f"exchange ({form})", cc, constants={"n_pes": N_PES})
-    assert VECTOR["load"].search(code) and VECTOR["store"].search(code)
+    check_messages(ptx(FORMS[form].kernel, f"exchange ({form})", cc, constants={"n_pes": N_PES}), False)
+
+
+@pytest.mark.parametrize(
+    ("name", "cc", "moves", "signals", "waits"),
+    [
+        ("put_bytes", HOPPER, True, False, False),
+        ("get_bytes", HOPPER, True, False, False),
+        ("put_bytes_signal", AMPERE, True, True, False),
+        ("wait_signal", HOPPER, False, False, True),
+        ("barrier", AMPERE, False, True, True),
+    ],
+)
+def test_one_sided(ptx, name, cc, moves, signals, waits):
+    code = ptx(getattr(on_stream, name), name, cc, constants={"n_pes": N_PES} if name == "barrier" else {})
+    assert not moves or (VECTOR["load"].search(code) and VECTOR["store"].search(code))
+    assert (RELEASE in code) == signals and (ACQUIRE in code) == waits
+
+
+@pytest.mark.parametrize(("cc", "beyond"), [(HOPPER, False), (AMPERE, True)])
+def test_halos(ptx, cc, beyond):
+    """Faces go in units of 16, 8, 4 and 1 bytes, whatever the bytes are of."""
+    code = ptx(exchange_halos, "halo exchange", cc, beyond)
+    for move in (r"st\.global\.v[24]\.", r"st\.global\.[bu]64", r"st\.global\.[bu]32", r"st\.global\.[bu]8"):
+        assert re.search(move, code), move
     assert ACQUIRE in code and RELEASE in code
-
-
-@pytest.mark.parametrize("cc", [HOPPER, AMPERE], ids=["sm_90", "sm_80"])
-def test_one_sided(ptx, cc):
-    codes = {
-        name: ptx(getattr(on_stream, name), name, cc, constants={"n_pes": N_PES} if name == "barrier" else {})
-        for name in ("put_bytes", "get_bytes", "put_bytes_signal", "wait_signal", "barrier")
-        if cc == HOPPER or name in ("put_bytes_signal", "barrier")
-    }
-    for name in {"put_bytes", "get_bytes", "put_bytes_signal"} & set(codes):
-        assert VECTOR["load"].search(codes[name]) and VECTOR["store"].search(codes[name]), name
-    for name, signals, waits in (("put_bytes_signal", 1, 0), ("wait_signal", 0, 1), ("barrier", 1, 1)):
-        if name in codes:
-            assert (RELEASE in codes[name]) == signals and (ACQUIRE in codes[name]) == waits, name
-
-
-@pytest.mark.parametrize("algorithm", ["two_shot", "ring"])
-def test_beyond_a_pointer(ptx, algorithm):
-    """Every body of ``cuda/remote.py`` compiles, and NVSHMEM is asked for puts, signals and their completion."""
-    text, dtype = ALGORITHMS[algorithm].kernel, DTYPES["bfloat16"]
-    code = ptx(
-        text, algorithm, HOPPER, reduction=(dtype, "sum"), constants=constants(text, dtype, N_PES), beyond=True
-    )  # fmt: skip
-    calls = ("put", "signal", "quiet") if algorithm == "two_shot" else ("put_signal", "signal", "quiet")
-    assert all(f"pennympi_{call}" in code for call in calls)
-
-
-@pytest.mark.parametrize("algorithm", [k for k, row in ALGORITHMS.items() if not row.refuse(TWO_NODES, "float32", "sum")])
-def test_every_algorithm_for_several_nodes_compiles_for_them(ptx, algorithm):
-    """Whether its packets stay inside the nodes, or it has none."""
-    text, reduction = ALGORITHMS[algorithm].kernel, (DTYPES["float32"], "sum")
-    code = ptx(text, algorithm, HOPPER, reduction=reduction, constants=constants(text, reduction[0], N_PES), beyond=True)
-    assert "pennympi_put" in code
-    assert ("packets" in algorithm) == ("st.relaxed.sys.global.v2" in code)
 
 
 @pytest.mark.parametrize("kernel", [by_rooms.put_by_rooms, by_rooms.get_by_rooms])
 def test_by_rooms(ptx, kernel):
     """A block takes the lock of its room before NVSHMEM reads or writes there, and lets it go by a release."""
-    code = ptx(kernel, kernel.__name__, HOPPER, beyond=True)
-    lines = code.splitlines()
+    lines = ptx(kernel, kernel.__name__, beyond=True).splitlines()
     asked = [i for i, line in enumerate(lines) if re.search(r"pennympi_(put|get)\b", line)]
     held = [i for i, line in enumerate(lines) if "atom.global.cas.b64" in line]
     given = [i for i, line in enumerate(lines) if RELEASE in line]
@@ -294,7 +268,7 @@ def test_poisson(ptx, kernel, name, sums, accesses):
 
     Pairs are accessed as vectors where strides are multiples of them.
     """
-    code = ptx(kernel, kernel.__name__, HOPPER, kinds=annotated_kinds(kernel), elements=DTYPES[name])
+    code = ptx(kernel, kernel.__name__, kinds=annotated_kinds(kernel), elements=DTYPES[name])
     assert ".local" not in code
     assert len(re.findall(r"\bfma\.rn\.f(32|64)", code)) == 5 * sums
     assert ("red.global.add.u64" in code) == (kernel.__name__ in ("turn", "advance", "inner", "iterate"))
@@ -311,40 +285,5 @@ def test_the_kernel_of_the_example(ptx):
     path = Path(__file__).resolve().parents[2] / "examples" / "own_kernel.py"
     names = {"__name__": "own_kernel"}
     exec(compile(path.read_text().split("\nwith pennympi")[0], path, "exec"), names)
-    code = ptx(names["add_left"], "add_left", HOPPER, elements=DTYPES["float32"])
+    code = ptx(names["add_left"], "add_left", elements=DTYPES["float32"])
     assert ACQUIRE in code and RELEASE in code and len(re.findall(r"\badd\.(?:rn\.)?f32", code)) >= 1
-
-
-def test_a_cubin_is_made_once_and_anew_for_whatever_it_depends_on(monkeypatch, tmp_path):
-    """The assembler, which a machine without CUDA lacks, is left out."""
-    monkeypatch.setenv("PENNYMPI_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(backend, "ptx", lambda function, signature, cc, bounds: f"{function} {bounds}")
-    made = []
-    monkeypatch.setattr(backend, "_assembled", lambda code, cc: made.append(code) or code.encode())
-    monkeypatch.setattr(backend, "registers", lambda code: 64)
-    monkeypatch.setattr(backend, "entry", lambda kernel, name, *rest: (name, None))
-    kernel, other, target = on_stream.put_bytes, on_stream.get_bytes, backend.Target(HOPPER)
-    plain, bounded = KernelOptions("iiii"), KernelOptions("iiii", bounds=backend.HALVED)
-    calls = [
-        (kernel, "put", plain, target),
-        (other, "put", plain, target),
-        (kernel, "other call", plain, target),
-        (kernel, "put", bounded, target),
-        (kernel, "put", KernelOptions("iiii", aligned=True), target),
-        (kernel, "put", KernelOptions("iiii", constants={"n_pes": 2}), target),
-        (kernel, "put", KernelOptions("iiii", DTYPES["float32"]), target),
-        (kernel, "put", plain, backend.Target(AMPERE)),
-    ]
-    first = [backend.cubin(*call) for call in calls]
-    assert [backend.cubin(*call) for call in calls] == first
-    assert len(made) == len(calls) == len(list(tmp_path.glob("sm*")))
-
-
-@pytest.mark.parametrize("beyond", [False, True])
-@pytest.mark.parametrize("cc", [HOPPER, AMPERE])
-def test_halos(ptx, cc, beyond):
-    """Faces go in units of 16, 8, 4 and 1 bytes, whatever the bytes are of."""
-    code = ptx(exchange_halos, "halo exchange", cc, beyond)
-    for move in (r"st\.global\.v[24]\.", r"st\.global\.[bu]64", r"st\.global\.[bu]32", r"st\.global\.[bu]8"):
-        assert re.search(move, code), move
-    assert ACQUIRE in code and RELEASE in code

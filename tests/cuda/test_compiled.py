@@ -1,0 +1,123 @@
+"""How a kernel is compiled for a GPU, which needs none: what is shared, what is made anew, what can't be compiled."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+from mpi4py import MPI
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+if MPI.COMM_WORLD.Get_size() > 1:
+    pytest.skip("one process compiles for all: run these tests without mpirun", allow_module_level=True)
+
+from numba.cuda import dispatcher
+from wrong_kernels import WRONG, element
+
+from pennympi.app_kernel import cannot_compile
+from pennympi.arrays.dtypes import TABLE as DTYPES
+from pennympi.collectives.base import constants
+from pennympi.compile.bind import bind
+from pennympi.compile.context import SIGNED
+from pennympi.compile.options import KernelOptions
+from pennympi.cuda import combine, stubs
+from pennympi.cuda import compile as backend
+from pennympi.kernels.allreduce import TABLE
+from pennympi.kernels.block import lanes, load, store
+from pennympi.kernels.rma.on_stream import get_bytes, put_bytes
+
+HOPPER, AMPERE, FACTOR = (9, 0), (8, 0), 1234567
+
+
+@pytest.fixture
+def ptx(monkeypatch):
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=HOPPER))
+
+    def compiled(kernel, name, **options):
+        return backend.ptx(*backend.entry(kernel, name, KernelOptions(**options), backend.Target(HOPPER)), HOPPER)
+
+    return compiled
+
+
+def times_factor(x):
+    return x * FACTOR
+
+
+def scale(ctx, x, n):
+    for i in lanes(0, n):
+        store(x, i, times_factor(load(x, i)))
+
+
+def test_a_number_of_a_users_module_is_read_each_time(ptx, monkeypatch):
+    options = {"elements": DTYPES["int64"]}
+    assert "1234567" in ptx(scale, "scale", **options)
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 7654321)
+    code = ptx(scale, "scale", **options)
+    assert "7654321" in code and "1234567" not in code
+
+
+def test_kernels_share_what_is_the_same(ptx):
+    """A second call of another name: what knows no name is there, and its own number is in the code."""
+    row = TABLE["one_shot"]
+    options = {"reduction": (DTYPES["float32"], "sum"), "constants": constants(row.kernel, DTYPES["float32"], 2)}
+    first = ptx(row.kernel, "allreduce (one_shot)", **options)
+    before = backend._device.cache_info()
+    second = ptx(row.kernel, "another call", **options)
+    after = backend._device.cache_info()
+    assert after.hits - before.hits > 5 * (after.misses - before.misses) > 0
+    own = str(backend.call_number("another call") + SIGNED)
+    assert (own in first, own in second) == (False, True)
+
+
+@pytest.mark.parametrize(("kernel", "what"), WRONG, ids=lambda one: getattr(one, "__name__", ""))
+def test_a_text_that_cannot_be_compiled(ptx, kernel, what):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  # of many types
+        ptx(kernel, "wrong", elements=DTYPES["float32"])
+    said = str(cannot_compile(kernel, caught.value))
+    lines = {one.__code__.co_firstlineno + k for one in (kernel, element) for k in range(3)}
+    assert what in said and any(f"wrong_kernels.py:{line} " in said for line in lines), said
+
+
+@pytest.mark.parametrize(
+    ("body", "given", "missing"),
+    [(combine.combine, {}, "ITEM_BYTES"), (combine.plus, {"ITEM_BYTES": 4, "ALIGNED": True}, "plus_pair")],
+)
+def test_a_stub_that_is_not_replaced_is_named(body, given, missing):
+    with pytest.raises(KeyError, match=missing):
+        bind(body, {}, lambda helper: helper, given)
+    with pytest.raises(NotImplementedError, match="begin is a stub"):
+        stubs.begin((0, 0))
+
+
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    """What was assembled, by an assembler that leaves all as it is; no kernel is compiled."""
+    monkeypatch.setenv("PENNYMPI_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(backend, "ptx", lambda function, signature, cc, bounds: f"{function} {bounds}")
+    monkeypatch.setattr(backend, "entry", lambda kernel, name, *rest: (name, None))
+    monkeypatch.setattr(backend, "registers", lambda code: 64)
+    found = []
+    monkeypatch.setattr(backend, "_assembled", lambda code, cc: found.append(code) or code.encode())
+    return found
+
+
+def test_a_cubin_is_made_once_and_anew_for_whatever_it_depends_on(made):
+    plain, target = KernelOptions("iiii"), backend.Target(HOPPER)
+    calls = [
+        (put_bytes, "put", plain, target),
+        (get_bytes, "put", plain, target),
+        (put_bytes, "other call", plain, target),
+        (put_bytes, "put", KernelOptions("iiii", bounds=backend.HALVED), target),
+        (put_bytes, "put", KernelOptions("iiii", aligned=True), target),
+        (put_bytes, "put", KernelOptions("iiii", constants={"n_pes": 2}), target),
+        (put_bytes, "put", KernelOptions("iiii", DTYPES["float32"]), target),
+        (put_bytes, "put", plain, backend.Target(AMPERE)),
+    ]
+    first = [backend.cubin(*call) for call in calls]
+    assert [backend.cubin(*call) for call in calls] == first and len(made) == len(calls)
+
+
+def test_a_kernel_of_too_many_registers_is_compiled_for_fewer(made, monkeypatch):
+    monkeypatch.setattr(backend, "registers", lambda code: backend.MOST_REGISTERS + 1)
+    bounded = KernelOptions("iiii", bounds=backend.BOUNDS)
+    assert b"min_blocks=2" in backend.cubin(put_bytes, "put", KernelOptions("iiii"), backend.Target(HOPPER))
+    assert b"min_blocks=1" in backend.cubin(put_bytes, "put", bounded, backend.Target(HOPPER))
