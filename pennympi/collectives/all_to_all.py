@@ -2,9 +2,6 @@
 
 from typing import Any
 
-from mpi4py.MPI import IN_PLACE
-
-from ..arrays.span import check_pair
 from ..kernels.all_to_all import AUTO, TABLE
 from .base import Collective, Request
 
@@ -20,15 +17,7 @@ class AllToAll(Collective):
 
     def check(self, x: Any, out: Any) -> Request:
         """See ``Collective``."""
-        if x is IN_PLACE:
-            x, out = out, None
-        src = dst = self.backend.span(x, out is None)
-        self.arrays.holds(src)
-        symmetric = False  # in place, no peer may write before this PE has sent
-        if out is not None and out is not x:
-            dst = self.backend.span(out, True)
-            symmetric = self.arrays.holds(dst) and dst.address != src.address
-            check_pair(src, dst)
+        src, dst, symmetric = self.x_and_out(x, out)
         if src.count % self.job.n_pes:
             raise ValueError(
                 f"x has {src.count} elements, which are no equal parts for {self.job.n_pes} PEs: pad it to a multiple"

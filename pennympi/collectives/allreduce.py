@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mpi4py.MPI import IN_PLACE
-
 from ..arrays.operators import reduction
-from ..arrays.span import check_pair
 from ..backend import Run
 from ..compile.bind import parameters
 from ..compile.options import KernelOptions
@@ -32,14 +29,7 @@ class AllReduce(Collective):
 
     def check(self, x: Any, out: Any, op: Any) -> Request:
         """See ``Collective``."""
-        if x is IN_PLACE:
-            x, out = out, None
-        src = dst = self.backend.span(x, out is None)
-        self.arrays.holds(src)
-        if out is not None and out is not x:
-            dst = self.backend.span(out, True)
-            self.arrays.holds(dst)
-            check_pair(src, dst)
+        src, dst, _ = self.x_and_out(x, out)
         try:  # without a call
             name, dtype, numbers = src.dtype.reductions[op]
         except (KeyError, TypeError):
