@@ -56,7 +56,8 @@ class Whole:
                 raise Unsupported(f"HDF5 has no {span.dtype.name}: save {name} as float32")
 
         def write() -> None:
-            with replacing(path) as part, h5py.File(part, "w", locking=False) as file:
+            # HDF5's own driver crashes Python on a full disk; a file of Python's raises OSError.
+            with replacing(path) as part, open(part, "w+b") as raw, h5py.File(raw, "w") as file:
                 for name, span in spans.items():
                     data = file.create_dataset(name, self._grid.shape, span.dtype.numpy)
                     self._read_all(span, data.__setitem__)

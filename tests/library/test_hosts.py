@@ -1,6 +1,5 @@
 """tools/hosts.sh, programs between its hosts, and the faults of ranks, hosts and links; PENNYMPI_NODE."""
 
-import os
 import re
 import subprocess
 import sys
@@ -79,22 +78,20 @@ def seconds_to_the_end(output):
     return ended_s - fault_s
 
 
-PLACE = ["mpirun", "-np", 4, sys.executable, PROGRAMS / "places.py", "allreduce"]
 LINKS = ["mpirun", "-np", 4, sys.executable, PROGRAMS / "over_links.py"]
-SUPPORT = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])
 
 
 @pytest.fixture(scope="module")
 def compiled():
     """Compiling for the first time may take longer than the short deadlines here."""
-    for ended in (launch_on_hosts(2, *PLACE, PYTHONPATH=SUPPORT), launch_on_hosts(2, *LINKS, 0.1)):
-        assert ended.rc == 0 and "done" in ended.output, ended.output
+    ended = launch_on_hosts(2, *LINKS, 0.1)
+    assert ended.rc == 0 and "done" in ended.output, ended.output
 
 
 @pytest.mark.parametrize(("fault", "named"), [("raise", "ValueError"), ("_exit3", "left")])
 def test_a_pe_of_another_host_fails(compiled, fault, named):
-    command = [*STRUCK, "none", *PLACE, fault, 3, 0.2]
-    ended = launch_on_hosts(2, *command, PENNYMPI_TIMEOUT_S=str(TIMEOUT_S), PYTHONPATH=SUPPORT)
+    command = ["mpirun", "-np", 4, sys.executable, PROGRAMS / "struck.py", "collective", fault, 3]
+    ended = launch_on_hosts(2, *STRUCK, "none", *command, PENNYMPI_TIMEOUT_S=str(TIMEOUT_S))
     assert ended.rc != 0 and named in ended.output and "left on" not in ended.output, ended.output
     assert re.search(r"PE 3\b.* on host1", ended.output), ended.output
     assert seconds_to_the_end(ended.output) < TIMEOUT_S + MORE_S
@@ -102,8 +99,8 @@ def test_a_pe_of_another_host_fails(compiled, fault, named):
 
 def test_a_pe_that_leaves_while_others_meet_does_not_keep_itself_alive(compiled):
     """It waits for them at its exit, and each side passes the other's sign of life on."""
-    command = [*STRUCK, "none", "mpirun", "-np", 3, *PLACE[3:-1], "gather", "exit0", 2, 0.2]
-    ended = launch_on_hosts(3, *command, PENNYMPI_TIMEOUT_S=str(TIMEOUT_S), PYTHONPATH=SUPPORT)
+    command = ["mpirun", "-np", 3, sys.executable, PROGRAMS / "struck.py", "gather", "exit0", 2]
+    ended = launch_on_hosts(3, *STRUCK, "none", *command, PENNYMPI_TIMEOUT_S=str(TIMEOUT_S))
     assert ended.rc != 0 and re.search(r"PE 2\b.*host2", ended.output), ended.output
     assert seconds_to_the_end(ended.output) < TIMEOUT_S + 1.5
 

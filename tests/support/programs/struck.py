@@ -1,8 +1,8 @@
 """python struck.py WHERE FAULT RANK: all PEs do the same thing again and again until PE RANK is struck, at any moment.
 
-WHERE: collective, empty, init, between (init, with no other team open), gather, mpi (calls of MPI), computing, after (the
-last call), or waiting (in a kernel, for PE RANK, which sleeps).  FAULT: the name of a signal, or _exit0, _exit3, exit0,
-exit3, raise, thread (which raises), none.
+WHERE: collective, plan, exchange, put, empty, init, between (init, with no other team open), gather, mpi (calls of MPI),
+computing, after (the last call), or waiting (in a kernel, for PE RANK, which sleeps).  FAULT: the name of a signal, or
+_exit0, _exit3, exit0, exit3, raise, thread (which raises), none.
 """
 
 import os
@@ -59,8 +59,17 @@ def wait():
     team.wait_signal(words[:1], 1, source=rank if team.me != rank else None)
 
 
+def put():
+    for pe in range(team.n_pes):
+        team.put(y, x, pe)
+    team.barrier()
+
+
 DOING = {
     "collective": lambda: team.allreduce(x),
+    "plan": lambda: plan(),
+    "exchange": lambda: team.exchange(y, x, team.me ^ 1),
+    "put": put,
     "empty": make_and_free,
     "init": start_and_end,
     "between": start_and_end,
@@ -72,8 +81,9 @@ DOING = {
 }
 
 team = pennympi.init(world)
-x, words = team.zeros(100, "float32"), team.signals(1)
+x, y, words = team.zeros(100, "float32"), team.zeros(100, "float32"), team.signals(1)
 team.allreduce(x)
+plan = team.plan_allreduce(x)
 words[:] = 5
 wait()  # compiles
 words[:] = 0
