@@ -26,7 +26,7 @@ _TURN = {4: 0, 5: 1, 7: 2, 8: 3, 16: 4}
 
 
 def op_of(name, n_pes=N_PES):
-    """The op that goes with a dtype at a number of PEs, another one at the next number: on a GPU each pair is a kernel."""
+    """The op that goes with a dtype at a number of PEs, another one at the next: on a GPU each pair is a kernel."""
     return OPS[([*TABLE].index(name) + n_pes) % len(OPS)]
 
 
