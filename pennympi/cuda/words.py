@@ -340,27 +340,3 @@ def poll_pair(typing, address):
         return _load_by(b, "ld.relaxed.sys.global.v2.u64", args[0])
 
     return PAIR(types.int64), code
-
-
-# By inline PTX where a compiler would make two accesses of 8 bytes of a vector of 16-bit elements.
-
-
-@intrinsic
-def load_16(typing, address):
-    """``load_pair`` in one instruction."""
-
-    def code(context, b, signature, args):
-        return _load_by(b, "ld.global.v2.u64", args[0])
-
-    return PAIR(types.int64), code
-
-
-@intrinsic
-def store_16(typing, address, pair):
-    """``store_pair`` in one instruction."""
-
-    def code(context, b, signature, args):
-        _store_by(b, "st.global.v2.u64", [args[0], *cgutils.unpack_tuple(b, args[1])])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, PAIR), code
