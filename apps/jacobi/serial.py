@@ -17,7 +17,7 @@ from .sweep.kernels import wrap
 from .sweep.schedule import checked
 from .sweep.sweeper import Sweeper
 
-HOST_SWEEPS = 50  # that ``sweeps_timed`` gives for a CPU
+HOST_SWEEPS = 50  # that a CPU does at most to time them
 
 
 def fits(team: Any, problem: Problem) -> bool:
@@ -25,11 +25,6 @@ def fits(team: Any, problem: Problem) -> bool:
     rows, columns = shape(problem, 1, 1)
     result_bytes = problem.field_bytes if team.backend == "host" else 0
     return 2 * rows * columns * problem.item_bytes + result_bytes < 0.9 * free_bytes(team)
-
-
-def sweeps_timed(team: Any, problem: Problem) -> int:
-    """The most sweeps that one PE does to time them: all on a GPU, some on a CPU."""
-    return problem.niter if team.backend == "cuda" else min(problem.niter, HOST_SWEEPS)
 
 
 class Alone:
@@ -44,6 +39,7 @@ class Alone:
         self._pitch_bytes = pitch_elems(problem) * problem.item_bytes
         self._sweeper = Sweeper(team, problem, self._pitch_bytes)
         self._band = inner(team, problem, 1, problem.ny - 1, 1)
+        team.synchronize()
         for measured in (False, True):  # of zeros: this compiles and loads
             self._sweep(0, measured)
         team.synchronize(self._stream)

@@ -33,6 +33,7 @@ class Solver:
             raise ValueError(f"the variant {row.name} has no setting {strange}")
         self.team, self.problem, self._named = team, problem, ranges(team)
         self.steps = row.make(team, problem, **settings)
+        team.synchronize()  # until its arrays are set
 
     @property
     def slab(self) -> Slab:

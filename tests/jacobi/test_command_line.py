@@ -30,7 +30,6 @@ BAD = {
     # Numbers
     "--nx 2": "--nx: 2 is not between 3 and 2147483647",
     "--nx 1.5": "--nx: '1.5' is not a whole number",
-    "--nx": "--nx: expected one argument",
     "--niter 0": "--niter: 0 is not between 1",
     "--nccheck -3": "--nccheck",
     "--tol -1": "--tol: -1 is not a number >= 0",
@@ -38,12 +37,10 @@ BAD = {
     "--sweeps 9 --variant blocked": "--sweeps: 9 is not between 1 and 8",
     "--checkpoint x.h5 --checkpoint-every 0": "--checkpoint-every",
     # Names
-    "--dtype float16": "--dtype: invalid choice: 'float16'",
     "--backend tpu": "--backend: invalid choice: 'tpu'",
     "--variant NVSHMEM": "--variant: invalid choice: 'NVSHMEM'",
     "--verify everything": "--verify: invalid choice: 'everything'",
     "--fast": "unrecognized arguments: --fast",
-    "--ni 4": "unrecognized arguments: --ni 4",
     # Sizes, and what does not go together
     "--ny 6": "4 inner rows (ny - 2) cannot be shared by 5 PEs: use a larger --ny or fewer PEs",
     "--nx 2147483647 --ny 2147483647": "exact for at most 4398046511104: use a smaller --nx or --ny",
@@ -53,7 +50,6 @@ BAD = {
     "--output same.h5 --checkpoint ./same.h5": "take another name for one of them",
     # Files
     "--output /nowhere/x.h5": "--output /nowhere/x.h5 cannot be written: no such file or directory",
-    "--output /": "--output / cannot be written: it is a folder",
     "--output /dev/null": "--output /dev/null cannot be written: it is not a regular file",
     "--plot /proc/x.png": "--plot",
     f"--checkpoint {LONG}": "cannot be written: file name too long",
