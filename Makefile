@@ -45,11 +45,12 @@ test-gpu:  ## the suite with this shell's python3 and mpirun, at 1 to GPUS=2 ran
 test-%: .venv/.ready-test  ## every test under mpirun at that many ranks: make test-4 ARGS="-k ring"
 	.venv/bin/python $(TESTS) --ranks $* --with-mpi -- $(ARGS)
 
-lint: .venv/.ready-lint  ## ruff, mypy and who may import whom
+lint: .venv/.ready-lint  ## ruff, mypy, who may import whom, and what is unused
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-logo
+	.venv/bin/vulture
 
 docs: .venv/.ready-docs,lint  ## the pages of docs/ as a site: site/index.html
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict

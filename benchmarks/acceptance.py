@@ -16,7 +16,6 @@ from pennympi.units import size_text
 
 INFINIBAND, NET = Path("/sys/class/infiniband"), Path("/sys/class/net")
 WORD_BYTES = 4  # in which InfiniBand's counters count
-RIVAL = "nccl"
 
 
 def counters() -> dict[str, tuple[int, int]]:

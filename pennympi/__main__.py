@@ -38,7 +38,7 @@ def main(argv: Sequence[str], program: str = "python -m pennympi") -> int:
         module.arguments(commands.add_parser(name, help=module.HELP, description=module.__doc__))
     args = parser.parse_args(argv or ["report"])
     try:
-        _agree(modules[args.command].problem, args)
+        _agree(getattr(modules[args.command], "problem", None), args)
         return int(modules[args.command].run(args))
     except Ended as end:
         if MPI.COMM_WORLD.rank == 0:
@@ -47,12 +47,12 @@ def main(argv: Sequence[str], program: str = "python -m pennympi") -> int:
 
 
 def _agree(problem: Any, args: argparse.Namespace) -> None:
-    """Raise Ended on every rank if a setting is wrong on one, or if ``problem(args)`` finds something wrong there."""
+    """Raise Ended on every rank if a setting is wrong on one, or its arguments are (problem: None, or tells)."""
     timeout_s = 60.0
     try:
         given()
         timeout_s = setting("PENNYMPI_TIMEOUT_S")
-        found = problem(args)
+        found = problem(args) if problem else ""
     except SettingError as error:
         found = str(error)
     everywhere = Meetings(MPI.COMM_WORLD, timeout_s).gather(found, "comparison of arguments")

@@ -5,7 +5,8 @@
 
 Use as many ranks as the program will have on GPUs, for the number of PEs is part of most kernels; the size of its arrays
 hardly matters.  The machine code is kept in PENNYMPI_CACHE_DIR, where a run on GPUs with the same versions of this
-library, Numba and numba-cuda finds it; the folder may be copied to another machine.
+library, Numba and numba-cuda finds it; the folder may be copied to another machine.  A kernel that has another text on
+GPUs says so by an attribute, ``kernel.on_gpu()``, which returns that.
 """
 
 import argparse
@@ -78,7 +79,7 @@ def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
     on_host = HostBackend.kernel
 
     def kernel(backend: HostBackend, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> Any:
-        cubin(kernel, name, options, Target(arch, beyond))
+        cubin(getattr(kernel, "on_gpu", lambda: kernel)(), name, options, Target(arch, beyond))
         return on_host(backend, kernel, name, options)
 
     HostBackend.kernel = kernel  # type: ignore[assignment, method-assign]

@@ -3,11 +3,9 @@
 ``python -m pennympi.command.predictions`` prints docs/predictions.md.
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
 from ..arrays.dtypes import TABLE as DTYPES
-from ..arrays.dtypes import DType
 from ..bench.sizes import parse, show
 from ..kernels.algorithm import Limits, Place
 from ..kernels.cost import Machine
@@ -32,46 +30,33 @@ Each algorithm has its counts (`cost_us` in `kernels/allreduce/`). What they mea
 
 ## Predictions
 
-Printed by `python -m pennympi explain --predict {sizes}`, too.
 These are times of the model, not measurements. Inside a node, it is within a quarter of what two and four H200s measured.
 Where a vector crosses NVLink and then the network, it adds both times, though transfers of different pieces overlap:
 large sizes may take less.
 
 {predictions}
 """
-GPUS = [16, 32, 64, 128, 256, 512, 1024]
+GPUS, GPUS_PER_NODE = (16, 32, 64, 128, 256, 512, 1024), 8
 SIZES = "1K 16K 256K 1M 4M 16M 64M 256M 1G"
-GPUS_PER_NODE = 8
 LIMITS = Limits(max_blocks=132, buffer_bytes=256 << 10)  # of an H200
 
 
-def selection(gpus: int) -> Selection:
-    """The selection of a team of ``gpus`` GPUs.  Raises ValueError unless they fill their nodes."""
-    if gpus < 1 or (gpus > GPUS_PER_NODE and gpus % GPUS_PER_NODE):
-        raise ValueError(f"{gpus} GPUs do not fill nodes of {GPUS_PER_NODE}")
-    place = Place(tuple(pe // GPUS_PER_NODE for pe in range(gpus)), ll128_safe=gpus <= GPUS_PER_NODE)
-    return Selection(place, LIMITS, NVLINK, None, f"{gpus} GPUs")
-
-
-def table(gpus: Iterable[int], sizes: Sequence[int], dtype: DType, op: str) -> list[str]:
-    """A Markdown table: the fastest algorithm and its time for each size, in bytes, and number of GPUs.
-
-    Raises ValueError for GPUs that do not fill their nodes, and as ``Selection.choose``.
-    """
-    choices = {n: selection(n) for n in gpus}
+def table() -> list[str]:
+    """A Markdown table: the fastest algorithm and its time for each size and number of GPUs."""
     lines = [
-        f"Predicted AllReduce, {dtype.name} {op}, us a call: nodes of {GPUS_PER_NODE} GPUs, {NVLINK.name} inside, "
+        f"Predicted AllReduce, float32 sum, us a call: nodes of {GPUS_PER_NODE} GPUs, {NVLINK.name} inside, "
         f"{GPUS_PER_NODE} rails of {NVLINK.nic_gb_s:g} GB/s and {NVLINK.net_hop_us:g} us between.",
         "",
-        "| size | " + " | ".join(f"{n} GPUs" for n in choices) + " |",
-        "|---" * (len(choices) + 1) + "|",
+        "| size | " + " | ".join(f"{n} GPUs" for n in GPUS) + " |",
+        "|---" * (len(GPUS) + 1) + "|",
     ]
-    for nbytes in sizes:
-        cells = []
-        for one in choices.values():
-            found = one.explain(nbytes, dtype, op)
+    places = [Place(tuple(pe // GPUS_PER_NODE for pe in range(n)), ll128_safe=False) for n in GPUS]
+    for nbytes in map(parse, SIZES.split()):
+        cells = [show(nbytes)]
+        for place in places:
+            found = Selection(place, LIMITS, NVLINK, None, "GPUs").explain(nbytes, DTYPES["float32"], "sum")
             cells.append(f"{found.modelled[found.algorithm]:.4g} {found.algorithm}")
-        lines.append(f"| {show(nbytes)} | " + " | ".join(cells) + " |")
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
@@ -86,8 +71,7 @@ def constants() -> list[str]:
 
 def page() -> str:
     """docs/predictions.md, as Markdown."""
-    predictions = table(GPUS, [parse(size) for size in SIZES.split()], DTYPES["float32"], "sum")
-    return PAGE.format(constants="\n".join(constants()), sizes=SIZES, predictions="\n".join(predictions))
+    return PAGE.format(constants="\n".join(constants()), predictions="\n".join(table()))
 
 
 if __name__ == "__main__":

@@ -23,11 +23,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options: none."""
 
 
-def problem(args: argparse.Namespace) -> str:
-    """Nothing can be wrong."""
-    return ""
-
-
 def mpi_line() -> str:
     """The MPI that mpi4py found, in one line."""
     library = MPI.Get_library_version().strip("\0").splitlines()[0].split(",")[0]

@@ -17,11 +17,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, with the rings of multi_ring")
 
 
-def problem(args: argparse.Namespace) -> str:
-    """Nothing that init does not find."""
-    return ""
-
-
 def run(args: argparse.Namespace) -> int:
     """Print on PE 0.  Collective.  Raises Ended for a topology that does not fit."""
     with started(topology=args.topology) as team:

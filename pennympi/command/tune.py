@@ -26,7 +26,6 @@ from .arguments import names, real, size
 from .ended import FAILED, WRONG_USE, Ended, check_writable, started, tell, written
 
 HELP = "measure all AllReduce algorithms, so that later runs choose the fastest"
-DEFAULT_DTYPES = ["float32", "bfloat16"]
 # From this size on, an algorithm that is this many times slower than the best is not measured at larger sizes.
 DROP_MIN_BYTES, DROP_RATIO = 4 << 20, 4
 MOST_UNSTABLE = 0.25  # the share of sizes whose order may not settle

@@ -35,36 +35,41 @@ def statement(ptx):
     return run
 
 
-@intrinsic
-def load_acquire(typing, address):
-    """The int64 at ``address``; later reads see what its writer wrote before, on any PE."""
+def _reading(ptx):
+    """An intrinsic of inline PTX with an address, which returns an int64."""
 
-    def code(context, b, signature, args):
-        return assembly(b, _I64, args, "ld.acquire.sys.global.u64 $0, [$1];", "=l,l,~{memory}")
+    @intrinsic
+    def run(typing, address):
+        def code(context, b, signature, args):
+            return assembly(b, _I64, args, ptx, "=l,l,~{memory}")
 
-    return types.int64(types.int64), code
+        return types.int64(types.int64), code
 
-
-@intrinsic
-def store_release(typing, address, value):
-    """Write an int64 after all earlier writes that this thread knows of, for any PE."""
-
-    def code(context, b, signature, args):
-        assembly(b, _VOID, args, "st.release.sys.global.u64 [$0], $1;", "l,l,~{memory}")
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), code
+    return run
 
 
-@intrinsic
-def load_volatile(typing, address):
-    """The int64 at ``address``, read anew each time."""
+def _writing(ptx):
+    """An intrinsic of inline PTX with an address and an int64."""
 
-    def code(context, b, signature, args):
-        return assembly(b, _I64, args, "ld.volatile.global.u64 $0, [$1];", "=l,l,~{memory}")
+    @intrinsic
+    def run(typing, address, value):
+        def code(context, b, signature, args):
+            assembly(b, _VOID, args, ptx, "l,l,~{memory}")
+            return context.get_dummy_value()
 
-    return types.int64(types.int64), code
+        return types.void(types.int64, types.int64), code
 
+    return run
+
+
+# The int64 at an address; later reads see what its writer wrote before, on any PE.
+load_acquire = _reading("ld.acquire.sys.global.u64 $0, [$1];")
+# The int64 at an address, read anew each time.
+load_volatile = _reading("ld.volatile.global.u64 $0, [$1];")
+# Write an int64 after all earlier writes that this thread knows of, for any PE.
+store_release = _writing("st.release.sys.global.u64 [$0], $1;")
+# Atomic add in memory of this PE.
+add_int64 = _writing("red.global.add.u64 [$0], $1;")
 
 # Order this thread's accesses for every PE.
 fence_system = statement("fence.acq_rel.sys;")
@@ -108,17 +113,6 @@ def count_up(typing, address, last):
 
 
 @intrinsic
-def add_int64(typing, address, value):
-    """Atomic add in memory of this PE."""
-
-    def code(context, b, signature, args):
-        assembly(b, _VOID, args, "red.global.add.u64 [$0], $1;", "l,l,~{memory}")
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), code
-
-
-@intrinsic
 def divide_32(typing, x, y):
     """x // y of numbers from 0 to 2**32 - 1; a division of 64 bits takes four times as long."""
 
@@ -126,16 +120,6 @@ def divide_32(typing, x, y):
         return b.zext(b.udiv(*(b.trunc(one, _I32) for one in args)), _I64)
 
     return types.int64(types.int64, types.int64), code
-
-
-@intrinsic
-def here(typing, x):
-    """The int64 ``x``; what depends on it is computed where this stands, by no compiler before."""
-
-    def code(context, b, signature, args):
-        return assembly(b, _I64, args, "mov.b64 $0, $1;", "=l,l")
-
-    return types.int64(types.int64), code
 
 
 @intrinsic

@@ -13,7 +13,7 @@ from numba.cuda.extending import intrinsic
 
 from ..arrays.dtypes import DType
 from ..compile import arithmetic
-from .intrinsics import GLOBAL
+from .intrinsics import GLOBAL, assembly
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 PAIR = types.UniTuple(types.int64, 2)
@@ -244,16 +244,15 @@ def together(n_pes: int) -> dict[str, Any]:
     @intrinsic
     def poll_all(typing, address, stride, me):
         def code(context, b, signature, args):
-            kind = ir.FunctionType(ir.LiteralStructType([_I64] * 2), [_I64] * 3)
             ptx = (
                 "{ .reg .pred other; setp.ne.s64 other, $3, $4; mov.b64 $0, 0; mov.b64 $1, 0; "
                 "@other ld.relaxed.sys.global.v2.u64 {$0,$1}, [$2]; }"
             )
-            asm = ir.InlineAsm(kind, ptx, "=&l,=&l,l,l,l,~{memory}", side_effect=True)
-            words = []
+            both, words = ir.LiteralStructType([_I64] * 2), []
             for pe in range(n_pes):
                 at = b.add(args[0], b.mul(args[1], ir.Constant(_I64, pe)))
-                pair = b.call(asm, [at, args[2], ir.Constant(_I64, pe)])
+                operands = [at, args[2], ir.Constant(_I64, pe)]
+                pair = assembly(b, both, operands, ptx, "=&l,=&l,l,l,l,~{memory}")
                 words += [b.extract_value(pair, k) for k in (0, 1)]
             return cgutils.pack_array(b, words)
 
@@ -307,26 +306,12 @@ def store_pair(typing, address, pair):
     return types.void(types.int64, PAIR), code
 
 
-def _load_by(b: ir.IRBuilder, instruction: str, address: ir.Value) -> ir.Value:
-    """16 bytes by one instruction of PTX, made anew each time."""
-    kind = ir.FunctionType(ir.LiteralStructType([_I64] * 2), [_I64])
-    asm = ir.InlineAsm(kind, instruction + " {$0,$1}, [$2];", "=l,=l,l,~{memory}", side_effect=True)
-    pair = b.call(asm, [address])
-    return cgutils.pack_array(b, [b.extract_value(pair, k) for k in (0, 1)])
-
-
-def _store_by(b: ir.IRBuilder, instruction: str, values: list[ir.Value]) -> None:
-    """The last two of (address, first, second) to the first, by one instruction of PTX."""
-    kind = ir.FunctionType(ir.VoidType(), [_I64] * 3)
-    b.call(ir.InlineAsm(kind, instruction + " [$0], {$1,$2};", "l,l,l,~{memory}", side_effect=True), values)
-
-
 @intrinsic
 def send_pair(typing, address, first, second):
     """Two int64 in one 16-byte store that a polling peer sees."""
 
     def code(context, b, signature, args):
-        _store_by(b, "st.relaxed.sys.global.v2.u64", args)
+        assembly(b, ir.VoidType(), args, "st.relaxed.sys.global.v2.u64 [$0], {$1,$2};", "l,l,l,~{memory}")
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), code
@@ -337,30 +322,8 @@ def poll_pair(typing, address):
     """Two int64 in one 16-byte load, read anew each time."""
 
     def code(context, b, signature, args):
-        return _load_by(b, "ld.relaxed.sys.global.v2.u64", args[0])
+        both = ir.LiteralStructType([_I64] * 2)
+        pair = assembly(b, both, args, "ld.relaxed.sys.global.v2.u64 {$0,$1}, [$2];", "=l,=l,l,~{memory}")
+        return cgutils.pack_array(b, [b.extract_value(pair, k) for k in (0, 1)])
 
     return PAIR(types.int64), code
-
-
-# By inline PTX where a compiler would make two accesses of 8 bytes of a vector of 16-bit elements.
-
-
-@intrinsic
-def load_16(typing, address):
-    """``load_pair`` in one instruction."""
-
-    def code(context, b, signature, args):
-        return _load_by(b, "ld.global.v2.u64", args[0])
-
-    return PAIR(types.int64), code
-
-
-@intrinsic
-def store_16(typing, address, pair):
-    """``store_pair`` in one instruction."""
-
-    def code(context, b, signature, args):
-        _store_by(b, "st.global.v2.u64", [args[0], *cgutils.unpack_tuple(b, args[1])])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, PAIR), code

@@ -100,12 +100,6 @@ def call_3(typing, function, a, b, c):
 
 
 @intrinsic
-def call_6(typing, function, a, b, c, d, e, f):
-    """Call the C function at an address."""
-    return _caller(6)
-
-
-@intrinsic
 def call_7(typing, function, a, b, c, d, e, f, g):
     """Call the C function at an address."""
     return _caller(7)

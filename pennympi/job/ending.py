@@ -27,7 +27,7 @@ _ABORT_S = 1.0  # an abort that takes longer hangs: MPI waits for a thread that 
 plain_exit = os._exit  # which exits.py replaces
 rank, n_ranks = 0, 1  # in MPI.COMM_WORLD, asked once because other threads may not call MPI
 in_process = 0  # id of the process whose ranks these are; a forked child must not end the job of its parent
-_nowhere = open(os.devnull, "w")  # noqa: SIM115 - as long as the process lives
+_nowhere = open(os.devnull, "w")  # as long as the process lives
 _name = socket.socket(socket.AF_UNIX)  # its address can be taken by one process of the node
 
 

@@ -70,7 +70,7 @@ def test_kernels_share_what_is_the_same(ptx):
 
 @pytest.mark.parametrize(("kernel", "what"), WRONG, ids=lambda one: getattr(one, "__name__", ""))
 def test_a_text_that_cannot_be_compiled(ptx, kernel, what):
-    with pytest.raises(Exception) as caught:  # noqa: PT011  # of many types
+    with pytest.raises(Exception) as caught:  # of many types
         ptx(kernel, "wrong", elements=DTYPES["float32"])
     said = str(cannot_compile(kernel, caught.value))
     lines = {one.__code__.co_firstlineno + k for one in (kernel, element) for k in range(3)}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from collective_cases import ALGORITHMS, CASES, Call, right, runs_here
 from on_device import device, same, skip_if_refused, to_numpy, write
-from reductions import OPS
+from reductions import op_of
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels.allreduce import PLANNED
@@ -34,14 +34,14 @@ def memory(team):
 
 
 def cases(team, collective, algorithm):
-    """(call, place): each dtype with every size, and with few PEs with every op; the others change from call to call."""
+    """(call, place): each dtype with every size and one op; the others change from call to call."""
     case, n = CASES[collective], team.n_pes
     turn, stride = ALGORITHMS.index((collective, algorithm)) + n, 1 if n <= 3 else 2 if n <= 5 else 4
     names = [*DTYPES] if case.reduces else ["uint8", "float16", "float32", "int64"]
     for name in names[turn % stride :: stride]:
         for count in SIZES * (2 if n <= 3 else 1):
             turn += 1
-            call = Call(name, OPS[turn % len(OPS)], n, team.me, turn % n, count, 13 * turn)
+            call = Call(name, op_of(name), n, team.me, turn % n, count, 13 * turn)
             if runs_here(team, collective, algorithm, name, call.op):
                 yield call, PLACES[turn % len(PLACES)]
 
@@ -122,7 +122,7 @@ def test_a_plan_that_writes_the_peers_out(team, algorithm):
     memory = [team.array(np.full(most, 0x5A, np.uint8)) for _ in range(2)]
     for turn, name in enumerate(DTYPES, team.n_pes):  # a plan each: each has a workspace
         dtype, count = DTYPES[name], SIZES[turn % len(SIZES)]
-        call = Call(name, OPS[turn % len(OPS)], team.n_pes, team.me, 0, count)
+        call = Call(name, op_of(name), team.n_pes, team.me, 0, count)
         x, out = (
             one[GUARD + at :][: count * dtype.item_bytes].view(dtype.numpy)
             for one, at in zip(memory, ((0, 0), (1, 3), (8, 8))[turn % 3], strict=True)

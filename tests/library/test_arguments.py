@@ -6,7 +6,7 @@ from mpi4py import MPI
 from on_device import device, same, to_numpy
 
 import pennympi
-from pennympi import NotInitialized, Unsupported
+from pennympi import Unsupported
 
 pytestmark = pytest.mark.mpi
 
@@ -101,18 +101,6 @@ def test_byte_order(team, a):
 def test_shape(team, a):
     for shape, error in (((-1,), ValueError), ((2, -3), ValueError), (None, TypeError), (1.5, TypeError)):
         bad(team, error, "shape", team.empty, shape)
-
-
-def test_out_unlike_x(team, a):
-    both(team, ValueError, "must be alike", a.x, a.out[:-1])
-    both(team, ValueError, "must be alike", a.x, a.signals)
-    both(team, ValueError, "must be alike", a.x, device(team, np.ones(COUNT, np.int32)))
-    both(team, ValueError, "must be alike", a.x, device(team, np.ones(COUNT, np.float64)))
-
-
-def test_out_overlaps_x(team, a):
-    both(team, ValueError, "out=None", a.x[:-1], a.x[1:])
-    both(team, ValueError, "out=None", a.x[1:], a.x[:-1])
 
 
 def test_not_contiguous(team, a):
@@ -214,16 +202,6 @@ def test_names(team, a):
         both(team, ValueError, "use one of sum, prod, min, max, avg", a.x, op=op)
 
 
-def test_ops_of_mpi(team, a):
-    mine = np.arange(1, 5) + team.me
-    everyone = [np.arange(1, 5) + pe for pe in range(team.n_pes)]
-    ops = ((MPI.SUM, np.add), (MPI.PROD, np.multiply), (MPI.MIN, np.minimum), (MPI.MAX, np.maximum))
-    for op, ufunc in ops:
-        x = device(team, mine)
-        team.allreduce(x, op=op)
-        assert same(x, ufunc.reduce(everyone))
-
-
 def test_one_sided(team, a):
     bad(team, ValueError, "must be a symmetric array", team.put, a.plain, a.x, 0)
     bad(team, ValueError, "must be a symmetric array", team.put_signal, a.plain, a.x, a.signals[:1], 1, 0)
@@ -271,21 +249,3 @@ def test_init(team, a):
     bad(team, ValueError, "is not positive", pennympi.init, backend=team.backend, heap_bytes=-1)
     if team.backend == "host":
         bad(team, Unsupported, "use backend='host'", pennympi.init, backend="cuda")
-
-
-def test_finalized(team, a):
-    other = pennympi.init()
-    x = other.zeros(4, "float32")
-    other.finalize()
-    other.finalize()  # does nothing
-    calls = (
-        (other.empty, 4), (other.zeros, 4), (other.full, 4, 1), (other.array, [1, 2]), (other.signals, 1),
-        (other.free, a.x), (other.peer, a.x, 0), (other.register, a.plain), (other.unregister, a.plain),
-        (other.stream,), (other.synchronize,), (other.put, a.out, a.x, 0), (other.get, a.out, a.x, 0),
-        (other.put_signal, a.out, a.x, a.signals[:1], 1, 0), (other.wait_signal, a.signals[:1], 1),
-        (other.quiet,), (other.barrier,), (other.exchange, a.out, a.x, other.me), (other.allreduce, a.x),
-        (other.plan_allreduce, a.x), (other.kernel, lambda ctx: None), (other.gather, 1), (other.describe,),
-    )  # fmt: skip
-    for call, *args in calls:
-        bad(team, NotInitialized, "pennympi.init()", call, *args)
-    del x

@@ -4,22 +4,18 @@ Every test gathers what the PEs saw and asserts it on all of them, so that none 
 """
 
 import ctypes
-import mmap
 import os
 import signal
 import subprocess
 import time
-import uuid
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from mpi4py import MPI
 
-from pennympi.errors import NotInitialized
 from pennympi.job import control as table
 from pennympi.job import liveness
-from pennympi.job.control import COMPUTING, LEAVING, WAITING, Control, signature_of
+from pennympi.job.control import COMPUTING, WAITING, Control, signature_of
 from pennympi.job.process import process_state, this_process
 
 pytestmark = pytest.mark.mpi
@@ -91,18 +87,6 @@ def test_those_who_wait_in_vain_for_a_pe_that_leaves(monkeypatch):
         assert seen(lambda: [control.waits_for(pe) for pe in range(N_PES)]) == [[table.NOBODY] * N_PES] * N_PES
 
 
-@pytest.mark.parametrize("name", ["a", "n" * 96, "x" * 100, "ü" * 50, "a" + "ü" * 48])
-def test_a_name_of_any_length(name):
-    """What does not fit is cut, in the midst of a letter if need be."""
-    with control_over() as control:
-        control.enter("before")
-        control.enter(name)
-        read = control.call(ME)
-        control.enter("after")
-        kept = name.encode()[:96].decode(errors="replace")
-        assert seen(lambda: (read, control.call(ME))) == [(f"{kept} (call 2)", "after (call 3)")] * N_PES
-
-
 def test_more_texts_than_there_is_room_for():
     """The oldest goes, unless it is the last call's; the places of other PEs are not written."""
     with control_over() as control:
@@ -122,18 +106,6 @@ def test_more_texts_than_there_is_room_for():
         assert found == [[f"PE {pe}, 69" for pe in range(N_PES)]] * N_PES
 
 
-def test_a_call_is_found_by_its_signature():
-    with control_over() as control:
-        long = f"{'x' * 100} of PE {ME}"
-        for text in ("first", long, f"last of PE {ME}"):
-            control.enter(text)
-        signatures = WORLD.allgather(signature_of(long))
-        assert every_pe(lambda pe: control.find(pe, signatures[pe])) == [["x" * 96] * N_PES] * N_PES, "cut, and found"
-        assert every_pe(lambda pe: control.find(pe, signature_of("another"))) == [[None] * N_PES] * N_PES
-        assert seen(lambda: control.find(NOBODY, signature_of("first"))) == [None] * N_PES
-    assert all(1 <= signature_of(str(number)) < 1 << 16 for number in range(100_000))
-
-
 @pytest.mark.mpi(min_size=2)
 def test_nobody_reads_half_a_text():
     """PE 0 writes texts of one letter each, as fast as it can, and the others read all the while."""
@@ -150,29 +122,6 @@ def test_nobody_reads_half_a_text():
         mixed = sorted(text for text in read if len(set(text)) > 1 and text not in ("no call yet", "..."))
         assert seen(lambda: mixed) == [[]] * N_PES
         assert all(seen(lambda: ME == 0 or len(read) > 20))
-
-
-def test_a_finalized_table_says_so():
-    with control_over() as control:
-        enter = control.enter
-    with pytest.raises(NotInitialized, match="finalized"):
-        enter("allreduce")
-
-
-def test_states_in_words():
-    """Each PE in another state, in turn."""
-    doing = {COMPUTING: "last entered", WAITING: "waits in", LEAVING: "left the program after"}
-    with control_over() as control:
-        control.enter("allreduce")
-        pids = WORLD.allgather(os.getpid())
-        for turn in range(len(doing)):
-            states = [(pe + turn) % len(doing) for pe in range(N_PES)]
-            control.set_state(states[ME])
-            found = every_pe(lambda pe: (control.state(pe), control.describe(pe)))
-            words = [f"PE {pe} (process {pids[pe]}) {doing[states[pe]]} allreduce (call 1)" for pe in range(N_PES)]
-            assert found == [list(zip(states, words, strict=True))] * N_PES
-        assert seen(lambda: control.describe(NOBODY)) == [f"PE {NOBODY} is on another node"] * N_PES
-        assert seen(lambda: control.on_host(0)) == [""] * N_PES
 
 
 @pytest.mark.mpi(min_size=2)
@@ -213,20 +162,6 @@ def test_a_process_that_is_stopped_or_gone_is_told_from_one_that_waits():
         assert all(seen(lambda: said == [start + end for end in ends]))
 
 
-def test_one_pe_begins_to_end_the_job_and_all_know():
-    with control_over() as control:
-        none = seen(lambda: control.abort)
-        if ME == N_PES - 1:
-            control.set_abort()
-        assert (none, seen(lambda: control.abort)) == ([False] * N_PES, [True] * N_PES)
-
-
-def test_one_pe_wins_the_claim_of_each_table():
-    with control_over() as first, control_over() as second:
-        assert sum(seen(first.claim)) == 1 and sum(seen(first.claim)) == 0
-        assert sum(seen(second.claim)) == 1, "another table's claim was taken along"
-
-
 def test_signs_of_life_go_to_all_tables_of_a_process_and_never_back():
     with control_over() as first, control_over() as second:
         mine = time.monotonic_ns() + 10**6 * (ME + 1)
@@ -237,47 +172,6 @@ def test_signs_of_life_go_to_all_tables_of_a_process_and_never_back():
         assert found == [[(shown_ns, shown_ns) for shown_ns in times]] * N_PES
         words = every_pe(lambda pe: ctypes.c_int64.from_address(first.last_alive_address(pe)).value)
         assert words == [times] * N_PES
-
-
-def test_of_pes_of_other_nodes_the_last_sign_of_life_heard_counts():
-    with control_over(node=f"node {ME}") as control:
-        others = [pe for pe in range(N_PES) if pe != ME]
-        unheard = [control.last_alive_ns(pe) for pe in others]
-        for pe in others:
-            control.hear(pe, 1000 + pe)
-        found = [ctypes.c_int64.from_address(control.last_alive_address(pe)).value for pe in others]
-        assert all(seen(lambda: unheard == [0] * len(others) and found == [1000 + pe for pe in others]))
-
-
-def test_a_closed_table_is_not_written_any_more():
-    with control_over() as open_one:
-        with control_over() as closed:
-            addresses = open_one.last_alive_address(ME), closed.last_alive_address(ME)
-            n_words = int(liveness._own_words[0])
-            own = set(liveness._own_words[1 : 1 + n_words])
-            there = addresses[0] in own and addresses[1] in own
-        own = set(liveness._own_words[1 : 1 + int(liveness._own_words[0])])
-        gone = addresses[0] in own and addresses[1] not in own and len(own) == n_words - 1
-        assert seen(lambda: (there, gone)) == [(True, True)] * N_PES
-        later = time.monotonic_ns() + 10**6
-        liveness.show_alive(later)
-        assert all(seen(lambda: open_one.last_alive_ns(ME) == later))
-
-
-def test_a_table_of_some_ranks_in_another_order():
-    """PEs are numbered as in the communicator that the table is made over."""
-    part = WORLD.Split(ME % 2, -ME)
-    me, n_pes = part.Get_rank(), part.Get_size()
-    with control_over(part) as control:
-        control.enter(f"rank {ME}")
-        part.Barrier()
-        calls = [control.call(pe) for pe in range(n_pes)]
-        ranks = part.allgather(ME)
-        assert all(seen(lambda: ranks == sorted(ranks, reverse=True) and me == control.me))
-        assert all(seen(lambda: sorted(control.pes) == list(range(n_pes))))
-        assert all(seen(lambda: calls == [f"rank {rank} (call 1)" for rank in ranks]))
-        assert all(seen(lambda: control.describe(n_pes) == f"PE {n_pes} is on another node"))
-    part.Free()
 
 
 def test_a_table_knows_the_pes_of_its_node_only():
@@ -304,54 +198,6 @@ def test_a_table_knows_the_pes_of_its_node_only():
         if ME % 2:
             control.enter("only on one of the nodes")
         assert seen(control.in_vain) == [[]] * N_PES
-
-
-@contextmanager
-def mapped(path):
-    """A file of shared memory, made where it is missing and mapped while the block runs."""
-    with open(path, "a+b") as file:
-        file.truncate(4096)
-        with mmap.mmap(file.fileno(), 4096) as memory:
-            yield memory
-
-
-needs_shm = pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no /dev/shm")
-
-
-@needs_shm
-def test_segments_that_are_mapped_and_have_a_name():
-    prefix = f"pennympi_test_{uuid.uuid4().hex}_"
-    path, not_mapped = f"/dev/shm/{prefix}a b", f"/dev/shm/{prefix}c"
-    Path(not_mapped).touch()
-    try:
-        with mapped(path) as memory:
-            held = table.start_up_segments(prefix)
-            table.unlink({path, f"{path} that never was"})
-            unnamed = table.start_up_segments(prefix)
-            memory[0] = 7
-            kept = memory[0] == 7 and not Path(path).exists()
-    finally:
-        table.unlink({path, not_mapped})
-    assert seen(lambda: (held == {path}, unnamed == set(), kept)) == [(True, True, True)] * N_PES
-
-
-@needs_shm
-def test_names_are_forgotten_once_all_pes_have_mapped_them():
-    """Control forgets the name of what every PE has mapped, and of nothing else; the memory stays."""
-    tag = WORLD.bcast(uuid.uuid4().hex)
-    shared, own = f"/dev/shm/mpich_shm_{tag}", f"/dev/shm/mpich_shm_{tag}_{ME}"
-    try:
-        with mapped(shared) as memory, mapped(own):
-            WORLD.Barrier()
-            with control_over():
-                memory[ME] = ME + 1
-                names = seen(lambda: (Path(shared).exists(), Path(own).exists()))
-                bytes_seen = seen(lambda: list(memory[:N_PES]))
-    finally:
-        WORLD.Barrier()
-        table.unlink({shared, own})
-    assert names == [(False, N_PES > 1)] * N_PES
-    assert bytes_seen == [list(range(1, N_PES + 1))] * N_PES
 
 
 @pytest.mark.skipif("MPICH" not in MPI.Get_library_version(), reason="another MPI's segments keep their names")

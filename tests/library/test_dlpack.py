@@ -159,39 +159,6 @@ def test_dlpack_read_only(team):
         team.allreduce(Marked(x, *VERSION_2))
 
 
-class Frozen(bytes):
-    """As JAX's arrays on a CPU: DLPack without a version, and a buffer that is read-only."""
-
-    def __dlpack__(self):
-        return np.frombuffer(bytearray(self), np.uint8).__dlpack__()
-
-    def __dlpack_device__(self):
-        return CPU
-
-
-def test_dlpack_without_a_version_of_a_read_only_buffer():
-    assert dlpack.read(Frozen(8), False, (dlpack.CPU,))[1] == 8
-    with pytest.raises(ValueError, match="Frozen is read-only, and the call writes to it: pass a copy"):
-        dlpack.read(Frozen(8), True, (dlpack.CPU,))
-
-
-def test_jax(team):
-    """An array that never changes: read, and never written."""
-    jax = pytest.importorskip("jax", reason="JAX is not installed")
-    out = device(team, np.zeros(9, np.float32))
-    mine = out.device if team.backend == "cuda" else None
-    x = jax.device_put(np.full(9, team.me + 1, np.float32), jax.devices()[mine.id if mine else 0])
-    if mine:
-        mine.use()  # JAX makes another device the current one
-    team.allreduce(x, out, "max")
-    team.synchronize()
-    assert (to_numpy(out) == team.n_pes).all()
-    for call in (lambda: team.allreduce(x), lambda: team.allreduce(out, x)):
-        with pytest.raises(ValueError, match="is read-only"):
-            call()
-    assert (np.asarray(x) == team.me + 1).all()
-
-
 def test_dlpack_device(team):
     """Another GPU's memory is refused, by its number."""
     x = np.ones(3, np.float32)

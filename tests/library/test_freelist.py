@@ -83,20 +83,6 @@ def test_random_requests_against_a_model(seed):
     assert memory.free == ((0, UNITS * ALIGN_BYTES),)
 
 
-def test_the_same_requests_get_the_same_offsets():
-    def offsets():
-        draw, memory, held = random.Random(7), FreeList(UNITS * ALIGN_BYTES), []
-        for _ in range(200):
-            if held and draw.random() < 0.4:
-                memory.release(held.pop(draw.randrange(len(held))))
-            else:
-                offset = memory.take(draw.randrange(4000))
-                held += [] if offset is None else [offset]
-            yield tuple(held)
-
-    assert list(offsets()) == list(offsets())
-
-
 def test_every_request_takes_whole_units():
     assert [aligned(n) for n in (0, 1, 255, 256, 257, 512)] == [256, 256, 256, 256, 512, 512]
     memory = FreeList(3 * ALIGN_BYTES)
@@ -109,33 +95,6 @@ def test_the_first_range_that_is_large_enough():
     assert first_fit((), 0) is None
 
 
-def test_memory_that_is_no_whole_number_of_units():
-    memory = FreeList(1000)
-    assert [memory.take(n) for n in (256, 256, 256, 200)] == [0, 256, 512, None]
-    assert memory.free == ((768, 232),) and memory.free_bytes == 232
-    for offset in (256, 0, 512):
-        memory.release(offset)
-    assert memory.free == ((0, 1000),)
-
-
-def test_there_may_be_no_memory():
-    memory = FreeList()
-    assert memory.free == () and memory.free_bytes == 0 and memory.take(0) is None and not memory.taken_at(0)
-    with pytest.raises(ValueError, match="from 0 to 256 are not free"):
-        memory.take_at(0, 0)
-
-
-def test_what_is_given_back_joins_both_neighbours():
-    memory = FreeList(5 * ALIGN_BYTES)
-    for _ in range(5):
-        memory.take(ALIGN_BYTES)
-    seen = []
-    for unit in (1, 3, 2, 0, 4):
-        memory.release(unit * ALIGN_BYTES)
-        seen.append(tuple((low // ALIGN_BYTES, size // ALIGN_BYTES) for low, size in memory.free))
-    assert seen == [((1, 1),), ((1, 1), (3, 1)), ((1, 3),), ((0, 4),), ((0, 5),)]
-
-
 def test_more_memory_joins_what_there_is():
     memory = FreeList()
     assert memory.take(1) is None
@@ -146,25 +105,3 @@ def test_more_memory_joins_what_there_is():
     memory.add(5120, 256)
     memory.release(4096)
     assert memory.free == ((4096, 1280),)
-
-
-def test_only_free_memory_is_taken():
-    memory = FreeList(2048)
-    memory.take_at(512, 256)
-    assert memory.taken_at(512) and memory.taken_at(767) and not memory.taken_at(768) and not memory.taken_at(511)
-    for offset, nbytes in ((512, 1), (256, 512), (1024, 2048), (4096, 1), (-256, 256)):
-        with pytest.raises(ValueError, match="are not free"):
-            memory.take_at(offset, nbytes)
-    assert memory.free == ((0, 512), (768, 1280))
-
-
-def test_only_what_is_taken_is_given_back():
-    memory = FreeList(2048)
-    memory.take(512)
-    for offset in (256, 512, 2048):  # inside, free, beyond
-        with pytest.raises(KeyError):
-            memory.release(offset)
-    memory.release(0)
-    with pytest.raises(KeyError):
-        memory.release(0)
-    assert memory.free == ((0, 2048),)

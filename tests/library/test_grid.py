@@ -9,19 +9,14 @@ from on_device import device, to_numpy, write
 
 from pennympi.grid import exchange as exchange_room
 from pennympi.grid.given import decomposition_of
-from pennympi.grid.messages import Ways, box_of, sent
 from pennympi.kernels.algorithm import Place
 from pennympi.kernels.block import lanes, load, store, sync
 from pennympi.kernels.halo.exchange import halo_put, halo_ready, halo_wait
-from pennympi.kernels.halo.message import DIRECT, INBOX, PACKED
 from pennympi.kernels.records import Halo
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 UNTOUCHED = 77
-BEFORE_INIT = np.zeros(1 << 18, np.int64)  # in front of the heap, or behind it: where later arrays do not lie
 WAYS = {"straight into the field": 0, "by the inbox": 1 << 40}  # direct_min_bytes
-
-STEPS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 
 
 def send(monkeypatch, team, way):
@@ -98,15 +93,6 @@ def test_fields_of_all_sizes_of_elements_go_together(team, monkeypatch, way):
     check(team, shape, ("float16", "uint8", "complex128", "bfloat16", "float32", "int64"), halo=2, periodic=True)
 
 
-def test_short_lines_go_by_the_inbox(team):
-    """Straight into the field goes what is large, in lines that share no cache line with points of the neighbour."""
-    ways = Ways([[True, True], [True, False]], 1 << 16, 64)
-    faces = {along: box_of((130, 130, 130), sent((128,) * 3, (1,) * 3, step), 8) for along, step in STEPS.items()}
-    assert [ways.of(0, 1, faces[along]) for along in "xyz"] == [DIRECT, DIRECT, INBOX]
-    assert [ways.of(0, 0, faces["z"]), ways.of(1, 1, faces["z"])] == [DIRECT, PACKED]
-    assert ways.of(0, 1, box_of((66,) * 3, sent((64,) * 3, (1,) * 3, STEPS["x"]), 8)) == INBOX
-
-
 def test_large_faces_are_cut_into_parts(team):
     check(team, (4 * team.n_pes, 300, 257), ("float32", "float64"), dims=(team.n_pes, 1, 1), periodic=True, rounds=3)
 
@@ -180,15 +166,6 @@ def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
         grid.save(path / "no folder" / "x.h5", u=u)
     for one in (u, v, w):
         team.free(one)
-
-
-def test_coordinates_in_plain_memory_on_either_side_of_the_heap(team, monkeypatch):
-    if team.backend != "host":
-        pytest.skip("about addresses of host memory")
-    grid = team.grid((4 + team.n_pes,))
-    for memory in (BEFORE_INIT, np.zeros(1 << 18, np.int64)):
-        monkeypatch.setattr(team._backend, "new", lambda shape, dtype, stream, memory=memory: memory[: shape[0]])
-        assert (grid.coordinates()[0] == np.arange(grid.first[0], grid.first[0] + grid.own[0])).all()
 
 
 @pytest.mark.parametrize("split", [True, False])

@@ -61,13 +61,6 @@ def powers(ctx, x, n, words):
     add_block_sums(words, (one, two))
 
 
-def of_any_names(ctx, body, b, n_blocks, set_block, out):
-    """out (3,) = the numbers given, in parameters of names that a launcher may use for itself."""
-    store(out, 0, real(1.0 * body + b))
-    store(out, 1, real(1.0 * n_blocks))
-    store(out, 2, real(1.0 * set_block))
-
-
 def reversed_in_place(ctx, x, n):
     """Swap the ends of x (n,): one block, two phases."""
     for i in lanes(0, n // 2):
@@ -96,10 +89,6 @@ def axpy(ctx, y: Row, factor, x: Row):
     """y (n,) += factor * x (n,), for the first half of both."""
     for i in lanes(0, half(y).n):
         store(y.address, i, load(y.address, i) + real(factor) * load(x.address, i))
-
-
-def nothing(ctx):
-    pass
 
 
 @pytest.mark.parametrize("n_blocks", [1, 3, 8])
@@ -168,13 +157,6 @@ def test_kinds_of_numbers(team):
         assert same(y, np.arange(40) * float(factor)), (n, factor)
 
 
-def test_parameters_of_any_names(team):
-    out = device(team, np.zeros(3))
-    team.kernel(of_any_names, "float64")(2, 10, 3, 7, 11, out)
-    team.synchronize()
-    assert to_numpy(out).tolist() == [13.0, 7.0, 11.0]
-
-
 def test_views_and_streams(team):
     """A view's address is that of its first element; calls on one stream keep their order."""
     x = device(team, np.ones(64, np.float32))
@@ -198,11 +180,6 @@ def test_kernels_that_were_typed(team):
         team.kernel(scope["typed"], "float32")(1, Row(x, 9))
         team.synchronize()
         assert same(x, np.full(9, factor))
-
-
-def test_no_arguments(team):
-    team.kernel(nothing, "float32")(1)
-    team.synchronize()
 
 
 def test_bad_arguments(team):

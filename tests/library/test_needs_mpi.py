@@ -36,23 +36,8 @@ def test_a_program_of_the_library_ends_in_two_lines(run, module):
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"{FIRST}\n{SECOND}\n")
 
 
-@pytest.mark.parametrize(
-    ("name", "module", "function"),
-    [("pennympi", "__main__", "console"), ("pennympi-jacobi", "apps.jacobi.__main__", "main")],
-)
-def test_a_console_script_ends_in_two_lines(run, tmp_path, name, module, function):
-    (tmp_path / name).write_text(SCRIPT.format(module, function, function))
-    ended = run(str(tmp_path / name))
-    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"{FIRST}\n{SECOND}\n")
-
-
 def test_a_users_program_gets_an_import_error_that_says_it_last(run):
     ended = run("-c", "import pennympi")
     assert ended.returncode == 1 and ended.stderr.splitlines()[-2:] == [f"ImportError: {FIRST}", SECOND]
     assert "During handling" not in ended.stderr
     assert run("-c", "try:\n  import pennympi\nexcept ImportError:\n  print('without')").stdout == "without\n"
-
-
-def test_a_missing_mpi4py_is_told_as_such(run, tmp_path):
-    (tmp_path / "mpi4py" / "MPI.py").write_text("import no_such_module\n")
-    assert run("-m", "pennympi").stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'no_such_module'"

@@ -1,18 +1,16 @@
 """A grid of processes: teams of its rows, of its columns and of all, whose calls come in between one another's."""
 
 import random
-import time
 
 import numpy as np
 import pytest
 from mpi4py import MPI
-from on_device import device, same, to_numpy, write
+from on_device import device, same, to_numpy
+from random_calls import Calls
 
 import pennympi
 
 pytestmark = pytest.mark.mpi
-
-ROUNDS, CALLS, ELEMS, EMPTY = 3, 24, 40_000, -77
 
 
 def split(kind, turn=0):
@@ -23,141 +21,30 @@ def split(kind, turn=0):
     return world.Split(color, -world.rank if turn % 2 else world.rank)
 
 
-class Part:
-    """One team of this PE, and two of its arrays that the calls of a round share piece by piece."""
-
-    def __init__(self, kind, team):
-        self.kind, self.team = kind, team
-        self.pes = team.gather(MPI.COMM_WORLD.rank)
-        self.x, self.out, self.signals = team.empty(ELEMS, "int32"), team.empty(ELEMS, "int32"), team.signals(2)
-        self.signalled = 0
-
-    def free(self):
-        for array in (self.x, self.out, self.signals):
-            self.team.free(array)
-
-    def round(self, calls):
-        """Write what the calls of a round find."""
-        self.wanted_x, self.wanted_out, self.end = (*np.full((2, ELEMS), EMPTY, np.int32), 0)
-        self.calls = [one for one in (self.lay(*call) for call in calls) if one]
-        write(self.x, self.wanted_x)
-        write(self.out, np.full(ELEMS, EMPTY, np.int32))
-        self.team.synchronize()
-        self.team.barrier()  # nobody's put comes before this is written
-        self.team.synchronize()
-
-    def lay(self, number, name, seed):
-        """A call at the next free place of x and out: (name, place, root), and what it is to leave there."""
-        shared = random.Random(f"{seed} {self.kind} {self.pes}")
-        n, me = len(self.pes), self.team.me
-        count = n * shared.choice((1, 3, 64, 100, 500))
-        start = self.end + shared.randrange(5)
-        self.end = start + count
-        place, root, part = slice(start, self.end), shared.randrange(n), count // n
-        given = np.array([np.random.default_rng((number, pe)).integers(-999, 999, count) for pe in self.pes], np.int32)
-        self.wanted_x[place] = given[me]
-        x, out, mine = self.wanted_x[place], self.wanted_out[place], slice(me * part, (me + 1) * part)
-        if name == "allreduce":
-            out[:] = given.sum(0)
-        elif name == "allreduce in place":
-            return name, place, root, given.max(0)
-        elif name == "all_gather":
-            out[:] = given[:, :part].reshape(-1)
-        elif name == "reduce_scatter":
-            out[:part] = given.sum(0)[mine]
-        elif name == "broadcast":
-            return name, place, root, given[root]
-        elif name == "reduce" and me == root:
-            out[:] = given.min(0)
-        elif name == "all_to_all":
-            out[:] = given[:, mine].reshape(-1)
-        elif name == "put_signal":
-            out[:] = given[me - 1]
-        elif name == "exchange":
-            out[:] = given[self.partner()]
-        return name, place, root, x
-
-    def partner(self):
-        me = self.team.me
-        return me ^ 1 if me ^ 1 < len(self.pes) else me
-
-    def issue(self, i, streams):
-        """The i-th call of the round, on one of the streams; signals on the last, as their values may only grow."""
-        team = self.team
-        name, place, root, x_after = self.calls[i]
-        stream = streams[-1 if name == "put_signal" else place.start % len(streams)]
-        x, out, n = self.x[place], self.out[place], len(self.pes)
-        part = x.size // n
-        self.wanted_x[place] = x_after
-        if name == "allreduce":
-            team.allreduce(x, out, stream=stream)
-        elif name == "allreduce in place":
-            team.allreduce(x, op="max", stream=stream)
-        elif name == "all_gather":
-            team.all_gather(x[:part], out, stream=stream)
-        elif name == "reduce_scatter":
-            team.reduce_scatter(x, out[:part], stream=stream)
-        elif name == "broadcast":
-            team.broadcast(x, root, stream=stream)
-        elif name == "reduce":
-            team.reduce(x, out, "min", root, stream=stream)
-        elif name == "all_to_all":
-            team.all_to_all(x, out, stream=stream)
-        elif name == "exchange":
-            team.exchange(out, x, self.partner(), stream=stream)
-        elif name == "barrier":
-            team.barrier(stream)
-        else:
-            self.signalled += 1
-            team.put_signal(out, x, self.signals[1:2], self.signalled, (team.me + 1) % n, stream=stream)
-            team.wait_signal(self.signals[1:2], self.signalled, (team.me - 1) % n, stream=stream)
-
-    def check(self):
-        self.team.synchronize()
-        for array, wanted in ((self.x, self.wanted_x), (self.out, self.wanted_out)):
-            wrong = np.flatnonzero(to_numpy(array) != wanted)
-            blamed = [call[:3] for call in self.calls if any(call[1].start <= at < call[1].stop for at in wrong)]
-            assert not wrong.size, f"{self.kind} {self.pes}: {blamed or 'between the calls'}"
-
-
-NAMES = (
-    "allreduce", "allreduce in place", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all",
-    "put_signal", "exchange", "barrier",
-)  # fmt: skip
-
-
 def test_teams_of_a_grid_interleaved(team):
     """Random calls of the row's, the column's and the world's team; after a round one of them ends and is made again."""
-    shared, late = random.Random(team.n_pes), random.Random(team.me)
+    shared = random.Random(team.n_pes)
     comms = {kind: split(kind) for kind in ("row", "column")}
-    parts = {kind: Part(kind, pennympi.init(comm)) for kind, comm in comms.items()} | {"world": Part("world", team)}
+    teams = {kind: pennympi.init(comm) for kind, comm in comms.items()} | {"world": team}
     streams = [None, team.stream(), team.stream("high")]
-    number = 0
-    for turn in range(ROUNDS):
-        order = [(shared.choice(list(parts)), name) for name in shared.sample(NAMES * 3, CALLS)]
-        calls = {kind: [] for kind in parts}
-        for kind, name in order:
-            number += 1
-            calls[kind].append((number, name, shared.random()))
-        for kind, part in parts.items():
-            part.round(calls[kind])
-        done = dict.fromkeys(parts, 0)
-        for kind, _ in order:
-            if late.randrange(10) == 0:
-                time.sleep(late.random() / 1000)
-            parts[kind].issue(done[kind], streams)
-            done[kind] += 1
-        for part in parts.values():
-            part.check()
+    for turn in range(3):
+        # What a team calls is drawn by its PEs alone; in which order the teams take their turns, by all.
+        drawn = {kind: random.Random(str((turn, kind, one.gather(team.me)))) for kind, one in teams.items()}
+        calls = {kind: Calls(one, drawn[kind], 20) for kind, one in teams.items()}
+        for kind in shared.sample([*teams] * 20, 60):
+            calls[kind].one(streams)
+            if shared.random() < 0.1:
+                teams[kind].barrier()
+        for one in calls.values():
+            one.check()
         kind = ("row", "column")[turn % 2]
-        parts[kind].team.finalize()
+        teams[kind].finalize()
         comms[kind].Free()
         comms[kind] = split(kind, turn + 1)
-        parts[kind] = Part(kind, pennympi.init(comms[kind]))
-    parts.pop("world").free()
-    for kind, part in parts.items():
-        part.team.finalize()
-        comms[kind].Free()
+        teams[kind] = pennympi.init(comms[kind])
+    for kind, comm in comms.items():
+        teams[kind].finalize()
+        comm.Free()
 
 
 def test_arrays_of_three_teams_come_and_go(team):

@@ -5,8 +5,7 @@ which the processes of the node share.
 """
 
 import time
-from contextlib import contextmanager, suppress
-from itertools import islice
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -24,8 +23,6 @@ from pennympi.job.rendezvous import (
     NUMBERS,
     Deadline,
     Meetings,
-    PolledBarrier,
-    poll_times,
 )
 from pennympi.topology import between_nodes
 
@@ -84,16 +81,6 @@ def give_up_without_the_last(meetings, what, timeout_s, away=lambda: None):
     return seen(error and (error.me, error.peer, error.collective, error.timeout_s, str(error))), seen(end_ns)
 
 
-def test_everybody_comes():
-    with job() as (meetings, control):
-        start_ns = time.monotonic_ns()
-        for _ in range(20):
-            meetings.rendezvous("barrier")
-        assert all(seen(control.last_alive_ns(ME) >= start_ns or N_PES == 1)), "a PE in a meeting shows that it is alive"
-        met = control.call(ME), control.state(ME)
-        assert seen(met) == [("barrier (call 20)" if N_PES > 1 else "no call yet", COMPUTING)] * N_PES
-
-
 def test_one_pe_alone_waits_for_nobody():
     alone = Meetings(MPI.COMM_SELF, 0.001)
     alone.control = SimpleNamespace()  # is not asked anything
@@ -137,19 +124,6 @@ def test_a_missing_pe_is_named_when_the_deadline_has_passed():
 
 
 @two_or_more
-def test_the_error_says_what_a_missing_pe_is_doing():
-    with job() as (meetings, control):
-        if ME == LAST:
-            control.enter("put")
-        WORLD.Barrier()
-        errors, _ = give_up_without_the_last(meetings, "barrier", SHORT_S)
-        texts = [error[-1] for error in errors[:LAST]]
-        assert all(f"for PE {LAST} in barrier: PE {LAST} (process " in text for text in texts)
-        assert all(") last entered put (call 1)." in text for text in texts)
-        assert seen(control.state(ME)) == [WAITING] * LAST + [COMPUTING]
-
-
-@two_or_more
 def test_a_deadline_counts_from_the_last_sign_of_life():
     """The last PE shows for longer than the deadline that it lives, on another team, say, and then no more."""
     timeout_s, shown_ns = 1.0, 0
@@ -169,39 +143,6 @@ def test_a_deadline_counts_from_the_last_sign_of_life():
         assert all(end_ns - last_sign_ns >= 1e9 * timeout_s for end_ns in ends_ns[:LAST])
         lives = seen(control.last_alive_ns(ME))
         assert all(life == last_sign_ns for life in lives[:LAST]), "those who wait show the life that they wait for"
-
-
-@pytest.mark.mpi(min_size=3)
-def test_missing_pes_are_all_named_in_order():
-    """Only PE 1 comes."""
-    with job(with_table=False) as (meetings, _):
-        error = None
-        WORLD.Barrier()
-        if ME == 1:
-            try:
-                meetings.timeout_s = SHORT_S
-                meetings.rendezvous("barrier")
-            except PeerTimeout as raised:
-                error = raised
-        else:
-            take_messages(meetings.comm, [1])
-        peer, text = seen(error and (error.peer, str(error)))[1]
-        absent = [pe for pe in range(N_PES) if pe != 1]
-        assert peer == 0 and f": {'; '.join(f'PE {pe} has not come' for pe in absent[:4])}" in text
-        assert (f"{len(absent)} PEs in all are missing" in text) is (len(absent) > 4)
-
-
-def test_the_error_stays_short_however_many_are_missing():
-    assert rendezvous._in_short(["3"]) == "3"
-    assert rendezvous._in_short([*"0123"]) == "0; 1; 2; 3"
-    assert rendezvous._in_short([*"01234"]) == "0; 1; 2; 3; 5 PEs in all are missing"
-
-
-def test_everybody_s_object_comes_in_the_order_of_the_pes():
-    with job() as (meetings, control):
-        given = {"pe": ME, "offsets": list(range(ME))}
-        got = meetings.gather(given, "gather")
-        assert seen(got) == [[{"pe": pe, "offsets": list(range(pe))} for pe in range(N_PES)]] * N_PES
 
 
 @pytest.mark.parametrize("nbytes", [FIRST_BYTES - 300, FIRST_BYTES, 1 << 20, 100 << 20])
@@ -255,14 +196,6 @@ def test_pes_that_meet_for_different_things_are_told_so(with_table):
 
 
 @two_or_more
-def test_a_meeting_more_than_the_others_is_told_at_once():
-    with job() as (meetings, _):
-        said = told(meetings, *["gather"] * (3 if ME == 0 else 2), "finalize")
-        assert {number for number, _ in said} == {2}
-        assert all("PE 0 in gather (call 3)" in text and "in finalize (call 3)" in text for _, text in said), said
-
-
-@two_or_more
 @pytest.mark.parametrize(
     ("of_last", "words"),
     [
@@ -283,15 +216,6 @@ def test_other_calls_before_a_meeting_are_told_there(of_last, words):
         assert told(meetings, "meet", "meet") == [(2, "")] * N_PES
 
 
-@two_or_more
-def test_a_call_long_ago_that_differs():
-    with job() as (meetings, control):
-        for text in ("b" if ME == LAST else "a", *["c"] * 20):
-            control.enter(text)
-        said = told(meetings, "meet")
-        assert all(number == 0 and "a call before call 15 differs" in text for number, text in said), said
-
-
 @pytest.mark.mpi(min_size=3)
 def test_a_difference_is_told_before_the_last_pe_has_come():
     with job() as (meetings, control):
@@ -309,62 +233,10 @@ def test_a_difference_is_told_before_the_last_pe_has_come():
             take_messages(meetings.comm, range(LAST))
 
 
-@two_or_more
-def test_meetings_of_one_kind_are_not_taken_for_another():
-    """Who has left the program has not come to a collective."""
-    with job(with_table=False) as (meetings, _):
-        arrived = None if ME == LAST else PolledBarrier(meetings.comm)
-        left = PolledBarrier(meetings.comm, LEFT)
-        for _ in poll_times():
-            if left.complete():
-                break
-        still = None if arrived is None else (arrived.complete(), LAST in arrived.absent())
-        complete = seen((left.complete(), left.absent(), still))
-        assert complete == [(True, [], (False, True))] * LAST + [(True, [], None)]
-        arrived = arrived or PolledBarrier(meetings.comm)
-        for _ in poll_times():
-            if arrived.complete():
-                break
-        assert seen(arrived.absent()) == [[]] * N_PES
-
-
-@two_or_more
-def test_who_comes_too_late_meets_the_others_at_the_next():
-    with job(with_table=False) as (meetings, _):
-        meetings.timeout_s, error = SHORT_S, None
-        WORLD.Barrier()
-        if ME != LAST:
-            with suppress(PeerTimeout):
-                meetings.rendezvous("barrier")
-                error = "they did not wait"
-        WORLD.Barrier()
-        meetings.timeout_s = LONG_S
-        if ME == LAST:
-            meetings.rendezvous("barrier")  # what the others sent is there
-        else:
-            take_messages(meetings.comm, [LAST])
-        for _ in range(3):
-            meetings.rendezvous("barrier")
-        assert seen(error) == [None] * N_PES
-
-
 def test_no_tag_has_two_meanings():
     of_meetings = range(ARRIVED, ARRIVED + 2 * NUMBERS)
     others = [LEFT, beats.TAG, between_nodes.TAG, remote.TAG, remote.LARGE_TAG]
     assert len({*of_meetings, *others}) == len(of_meetings) + len(others) and max(*of_meetings, *others) <= 32767
-
-
-@two_or_more
-@pytest.mark.parametrize("length", [10, 3 * FIRST_BYTES])
-def test_a_message_that_overtakes_the_one_before_it_waits_for_its_meeting(length):
-    with job(with_table=False) as (meetings, _):
-        late, early = (bytes([ME + shift]) * length for shift in (0, 100))
-        second, first = (PolledBarrier(meetings.comm, ARRIVED + tag, words) for tag, words in ((2, early), (0, late)))
-        for _ in poll_times():
-            if first.complete() and second.complete():
-                break
-        found = [[bytes(one.messages[pe][:length]) for pe in range(N_PES)] for one in (first, second)]
-        assert seen(found) == [[[bytes([pe + shift]) * length for pe in range(N_PES)] for shift in (0, 100)]] * N_PES
 
 
 class Clock:
@@ -389,19 +261,6 @@ class Clock:
         return deadline.passed(self)
 
 
-def test_a_deadline_passes_once_and_stays_so(monkeypatch):
-    clock = Clock(monkeypatch)
-    deadline = Deadline(None, 10)
-    assert [clock.passed(deadline, now_s) for now_s in (1, 9.9, 10, 10.1, 20)] == [False, False, False, True, True]
-    assert clock.shown_s == []
-
-
-def test_a_deadline_of_zero_never_passes(monkeypatch):
-    clock = Clock(monkeypatch)
-    deadline = Deadline(clock, 0)
-    assert [clock.passed(deadline, now_s) for now_s in (1, 1e9)] == [False, False]
-
-
 def test_a_deadline_counts_from_the_life_of_the_most_silent(monkeypatch):
     clock = Clock(monkeypatch)
     clock.missing, clock.lives_s = [1, 2], {1: 5.0, 2: 3.0}
@@ -417,13 +276,6 @@ def test_a_deadline_counts_from_the_life_of_the_most_silent(monkeypatch):
     assert clock.shown_s == [3, 3, 5, 5, 6, 6]
 
 
-def test_a_life_before_the_meeting_began_does_not_count(monkeypatch):
-    clock = Clock(monkeypatch)
-    clock.now_s, clock.missing, clock.lives_s = 100.0, [1], {1: 20.0}
-    deadline = Deadline(clock, 10)
-    assert [clock.passed(deadline, now_s) for now_s in (109.9, 110.1)] == [False, True]
-
-
 def test_the_time_in_which_this_process_was_suspended_does_not_count(monkeypatch):
     """The watch knows when it ticked last, and when it went on."""
     clock = Clock(monkeypatch)
@@ -434,32 +286,3 @@ def test_the_time_in_which_this_process_was_suspended_does_not_count(monkeypatch
     assert [clock.passed(deadline, now_s) for now_s in (100.1,)] == [False]
     clock.watch_words[liveness.TICKED_NS] = 106 * 10**9
     assert clock.passed(deadline, 106)
-
-
-def test_lives_are_looked_at_now_and_then(monkeypatch):
-    """Every 50 ms, or four times in a shorter deadline."""
-    clock = Clock(monkeypatch)
-    clock.missing, clock.lives_s = [1], {1: 0.0}
-    for timeout_s, looks in ((10.0, 20), (0.04, 100)):
-        deadline, start_s = Deadline(clock, timeout_s), clock.now_s
-        clock.shown_s.clear()
-        for ms in range(1001):
-            clock.passed(deadline, start_s + ms / 1000)
-        assert len(clock.shown_s) == looks
-
-
-def test_pauses_sleep_longer_and_longer_up_to_a_millisecond(monkeypatch):
-    now_s, naps_s = 0.0, []
-
-    def sleep(nap_s):
-        nonlocal now_s
-        naps_s.append(nap_s)
-        now_s += nap_s + 1e-5
-
-    monkeypatch.setattr(rendezvous, "time", SimpleNamespace(monotonic=lambda: now_s, sleep=sleep))
-    passed_s = list(islice(poll_times(), 1000))
-    assert passed_s[0] == 0 and passed_s == sorted(passed_s)
-    assert naps_s == sorted(naps_s) and max(naps_s) == 1e-3
-    busy = naps_s.count(0)
-    assert 0.002 <= passed_s[busy] <= 0.0021, "for two milliseconds the core is only yielded"
-    assert naps_s[busy : busy + 3] == [2e-5, 4e-5, 8e-5]

@@ -83,15 +83,6 @@ def test_every_pe_sees_what_each_writes(monkeypatch, way, whole):
     WORLD.Barrier()
 
 
-def test_pages_that_are_given_back_are_zeros():
-    memory = shared(4 * PAGE_BYTES)
-    mine = np.frombuffer(memory.buffer, np.uint8)[ME * 4 * PAGE_BYTES :][: 4 * PAGE_BYTES]
-    mine[:] = 7
-    memory.discard(100, 3 * PAGE_BYTES)
-    assert [int(mine[k * PAGE_BYTES + 50]) for k in range(4)] == [7, 0, 0, 7]
-    WORLD.Barrier()
-
-
 @pytest.mark.parametrize("odd", [0, N_PES - 1])
 @pytest.mark.parametrize(
     ("number", "remedy"),
@@ -177,11 +168,3 @@ def test_pages_that_one_pe_can_not_have(team, monkeypatch, odd):
         small.comm.Barrier()
         y = small.full(16 * MIB, 3, "uint8")
         assert same(small.allreduce(x), np.full(100, N_PES)) and int(y[-1]) == 3
-
-
-def test_an_array_that_the_node_has_no_memory_for(team, monkeypatch):
-    with pennympi.init(backend="host", heap_bytes=256 * MIB) as small:
-        monkeypatch.setattr("pennympi.host.heap.room_bytes", lambda: 50 * MIB * N_PES)
-        with pytest.raises(pennympi.SymmetricHeapExhausted, match="50 MiB are free; the node has no more memory"):
-            small.empty(100 * MIB, "uint8")
-        assert int(small.full(40 * MIB, 1, "uint8")[-1]) == 1

@@ -6,7 +6,7 @@ import time
 import numpy as np
 from collective_cases import ALGORITHMS, CASES, Call, runs_here
 from on_device import device, to_numpy
-from reductions import OPS, PERIOD
+from reductions import PERIOD, op_of
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
 
@@ -41,7 +41,8 @@ class Calls:
     def _draw(self, shared, ends):
         n = self.team.n_pes
         collective, algorithm = shared.choice(ALGORITHMS)
-        case, name, op = CASES[collective], shared.choice([*DTYPES]), shared.choice(OPS)
+        case, name = CASES[collective], shared.choice([*DTYPES])
+        op = op_of(name, n)
         call = Call(name, op, n, self.team.me, shared.randrange(n), size(shared, n), shared.randrange(PERIOD))
         if shared.random() < 0.2 or not runs_here(self.team, collective, algorithm, name, op):
             algorithm = "auto"

@@ -25,6 +25,11 @@ _LARGE = {"float16": 2048, "bfloat16": 256, "float32": 1 << 20, "float64": 1 << 
 _TURN = {4: 0, 5: 1, 7: 2, 8: 3, 16: 4}
 
 
+def op_of(name, n_pes=N_PES):
+    """The op that goes with a dtype at a number of PEs, another one at the next: on a GPU each pair is a kernel."""
+    return OPS[([*TABLE].index(name) + n_pes) % len(OPS)]
+
+
 def some(items, share):
     """One in ``share`` of the items, others at other numbers of PEs."""
     turn = _TURN.get(N_PES, N_PES)

@@ -5,7 +5,7 @@ sweeps, for the norms that are wanted, and for a dtype.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from types import FunctionType
 
@@ -50,4 +50,5 @@ def bound(kernel: Callable[..., None], device: str, count: int, norms: str, dtyp
     clone.__annotations__ = kernel.__annotations__
     clone.__module__ = kernel.__module__
     clone.__qualname__ = f"{kernel.__name__}_{body.__name__}"
+    clone.on_gpu = partial(bound, kernel, "cuda", count, norms, dtype, nx)  # type: ignore[attr-defined]  # precompile
     return clone
