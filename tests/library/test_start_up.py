@@ -39,7 +39,7 @@ from pennympi.compile.cache import made_once
 import pennympi
 made_once("a", ("b",), lambda: b"c")
 print(sorted(pennympi.timings()))
-print([name for name in ("numba", "h5py", "matplotlib", "tqdm", "llvmlite") if name in sys.modules])
+print([name for name in ("numba", "h5py", "matplotlib", "llvmlite") if name in sys.modules])
 """
 
 

@@ -28,7 +28,6 @@ class PyPennympi(PythonPackage):
     depends_on("py-ml-dtypes@0.5:0.6", type=("build", "run"))
     depends_on("py-platformdirs@4.3:4", type=("build", "run"))
     depends_on("py-tomli-w@1.2:1", type=("build", "run"))
-    depends_on("py-tqdm@4.66:4", type=("build", "run"))
     depends_on("py-matplotlib@3.9:", type=("build", "run"), when="+plot")
 
     import_modules = ["pennympi"]
