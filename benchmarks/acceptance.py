@@ -54,7 +54,7 @@ def loads(out: Path) -> Iterator[str]:
 
 
 def rows(result: Result) -> Iterator[str]:
-    """A line for each algorithm: whether it was right, and its times beside those of the rival."""
+    """A line for each algorithm: whether it was right, and its times beside those of NCCL."""
     sizes = sorted({row.size_bytes for row in result.rows})
     collective = result.options["case"]
     yield f"{'':36}{'':8}" + "".join(f"{size_text(size):>12}" for size in sizes)

@@ -6,6 +6,7 @@ collective that does not divide it.  algbw = S / time, and busbw = algbw * bus(n
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from .pattern import REDUCED
 
@@ -26,7 +27,6 @@ class Case:
     """
 
     name: str
-    sentence: str
     bus: Callable[[int], float]
     expected: Callable[[int, int, int, int], list[Part]]
     source_cut: bool = False
@@ -47,8 +47,7 @@ class Case:
 
 def partner(me: int, n_pes: int) -> int:
     """The other PE of an exchange; the last of an odd number of PEs exchanges with itself."""
-    other = me ^ 1
-    return other if other < n_pes else me
+    return min(me ^ 1, n_pes - 1)
 
 
 def uneven(n_pes: int, block_elems: int) -> list[int]:
@@ -61,39 +60,30 @@ def turned(me: int, n_pes: int, block_elems: int) -> list[int]:
     return [uneven(n_pes, block_elems)[(me + pe) % n_pes] for pe in range(n_pes)]
 
 
+CUT: dict[str, Any] = {"source_cut": True, "target_cut": True, "in_place": ""}  # a block for each PE in both buffers
 CASES = {
     case.name: case
     for case in (
-        Case("allreduce", "every PE gets the reduction of all vectors", lambda n: 2 * (n - 1) / n,
-             lambda me, n, elems, root: [(REDUCED, 0, elems)], reduces=True),
-        Case("reduce_scatter", "every PE gets its block of the reduction", lambda n: (n - 1) / n,
-             lambda me, n, elems, root: [(REDUCED, me * elems, elems)],
+        Case("allreduce", lambda n: 2 * (n - 1) / n, lambda me, n, elems, root: [(REDUCED, 0, elems)], reduces=True),
+        Case("reduce_scatter", lambda n: (n - 1) / n, lambda me, n, elems, root: [(REDUCED, me * elems, elems)],
              source_cut=True, in_place="target in source", reduces=True),
-        Case("all_gather", "every PE gets every PE's block", lambda n: (n - 1) / n,
-             lambda me, n, elems, root: [(pe, 0, elems) for pe in range(n)],
+        Case("all_gather", lambda n: (n - 1) / n, lambda me, n, elems, root: [(pe, 0, elems) for pe in range(n)],
              target_cut=True, in_place="source in target"),
-        Case("broadcast", "every PE gets the root's vector", lambda n: 1.0,
-             lambda me, n, elems, root: [(root, 0, elems)], rooted=True),
-        Case("reduce", "the root gets the reduction of all vectors", lambda n: 1.0,
-             lambda me, n, elems, root: [(REDUCED, 0, elems)] if me == root else [], reduces=True, rooted=True),
-        Case("all_to_all", "every PE gets a block of every PE", lambda n: (n - 1) / n,
-             lambda me, n, elems, root: [(pe, me * elems, elems) for pe in range(n)],
-             source_cut=True, target_cut=True, in_place=""),
-        Case("all_gatherv", "every PE gets every PE's part, of uneven lengths", lambda n: (n - 1) / n,
+        Case("broadcast", lambda n: 1.0, lambda me, n, elems, root: [(root, 0, elems)], rooted=True),
+        Case("reduce", lambda n: 1.0, lambda me, n, elems, root: [(REDUCED, 0, elems)] if me == root else [],
+             reduces=True, rooted=True),
+        Case("all_to_all", lambda n: (n - 1) / n,
+             lambda me, n, elems, root: [(pe, me * elems, elems) for pe in range(n)], **CUT),
+        Case("all_gatherv", lambda n: (n - 1) / n,
              lambda me, n, elems, root: [(pe, 0, uneven(n, elems)[pe]) for pe in range(n)],
-             source_cut=True, target_cut=True, in_place="",
-             counts=lambda me, n, elems: ([uneven(n, elems)[me]] * n, uneven(n, elems))),
-        Case("reduce_scatterv", "every PE gets its part of the reduction, of uneven lengths", lambda n: (n - 1) / n,
-             lambda me, n, elems, root: [(REDUCED, sum(uneven(n, elems)[:me]), uneven(n, elems)[me])],
-             source_cut=True, target_cut=True, in_place="", reduces=True,
-             counts=lambda me, n, elems: (uneven(n, elems), [uneven(n, elems)[me]] * n)),
-        Case("all_to_allv", "every PE gets a part of every PE, of uneven lengths", lambda n: (n - 1) / n,
+             counts=lambda me, n, elems: ([uneven(n, elems)[me]] * n, uneven(n, elems)), **CUT),
+        Case("reduce_scatterv", lambda n: (n - 1) / n,
+             lambda me, n, elems, root: [(REDUCED, sum(uneven(n, elems)[:me]), uneven(n, elems)[me])], reduces=True,
+             counts=lambda me, n, elems: (uneven(n, elems), [uneven(n, elems)[me]] * n), **CUT),
+        Case("all_to_allv", lambda n: (n - 1) / n,
              lambda me, n, elems, root: [(p, sum(turned(p, n, elems)[:me]), turned(p, n, elems)[me]) for p in range(n)],
-             source_cut=True, target_cut=True, in_place="",
-             counts=lambda me, n, elems: (turned(me, n, elems), turned(me, n, elems))),
-        Case("exchange", "PEs 2k and 2k + 1 exchange their vectors", lambda n: 1.0,
-             lambda me, n, elems, root: [(partner(me, n), 0, elems)]),
-        Case("put", "every PE writes its vector to the next PE", lambda n: 1.0,
-             lambda me, n, elems, root: [((me - 1) % n, 0, elems)], in_place=""),
+             counts=lambda me, n, elems: (turned(me, n, elems), turned(me, n, elems)), **CUT),
+        Case("exchange", lambda n: 1.0, lambda me, n, elems, root: [(partner(me, n), 0, elems)]),
+        Case("put", lambda n: 1.0, lambda me, n, elems, root: [((me - 1) % n, 0, elems)], in_place=""),
     )
 }  # fmt: skip

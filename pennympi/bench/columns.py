@@ -6,30 +6,26 @@ from .sizes import show
 
 OURS = "pennympi"
 _FORM = f"{'time':>9s} {'p99':>9s} {'algbw':>7s} {'busbw':>7s} {'#wrong':>6s}"
-_UNITS = f"{'(us)':>9s} {'(us)':>9s} {'(GB/s)':>7s} {'(GB/s)':>7s} {'':6s}"
 
 
 def head(width: int) -> str:
     """The lines above the table.  width: of the longest name, in characters"""
-    left = f"#{'size':>11s} {'count':>12s} {'type':>8s} {'redop':>6s}  {'':{width}s}"
-    units = f"#{'(B)':>11s} {'(elements)':>12s} {'':8s} {'':6s}  {'':{width}s}"
-    forms = f"#{'':{len(left) - 1}s}  {'out-of-place':^{len(_FORM)}s}  {'in-place':^{len(_FORM)}s}"
-    return f"{forms}\n{left}  {_FORM}  {_FORM}\n{units}  {_UNITS}  {_UNITS}"
-
-
-def _form(row: Row | None) -> str:
-    if row is None:
-        return f"{'-':>9s} {'-':>9s} {'-':>7s} {'-':>7s} {'-':>6s}"
-    return f"{row.median_us:9.2f} {row.p99_us:9.2f} {row.algbw:7.2f} {row.busbw:7.2f} {row.wrong:6d}"
+    left = f"#{'size (B)':>11s} {'elements':>12s} {'type':>8s} {'redop':>6s}  {'':{width}s}"
+    forms = f"{'# us and GB/s':{len(left)}s}  {'out-of-place':^{len(_FORM)}s}  {'in-place':^{len(_FORM)}s}"
+    return f"{forms}\n{left}  {_FORM}  {_FORM}"
 
 
 def line(out_of_place: Row | None, in_place: Row | None, width: int) -> str:
     """The line for one implementation and one size."""
-    row = out_of_place or in_place
-    assert row is not None
-    left = f"{row.size_bytes:12d} {row.count:12d} {row.dtype:>8s} {row.op or 'none':>6s}  {row.implementation:{width}s}"
-    note = "" if row.mode in ("graph", "host") else f"  {row.mode}"
-    return f"{left}  {_form(out_of_place)}  {_form(in_place)}{note}"
+    cells = []
+    for row in (out_of_place, in_place):
+        if row:
+            kind = f"{row.dtype:>8s} {row.op or 'none':>6s}  {row.implementation:{width}s}"
+            what = f"{row.size_bytes:12d} {row.count:12d} {kind}"
+            note = "" if row.mode in ("graph", "host") else f"  {row.mode}"
+            numbers = f"{row.median_us:9.2f} {row.p99_us:9.2f} {row.algbw:7.2f} {row.busbw:7.2f} {row.wrong:6d}"
+        cells.append(numbers if row else f"{'-':>9s} {'-':>9s} {'-':>7s} {'-':>7s} {'-':>6s}")
+    return f"{what}  {'  '.join(cells)}{note}"
 
 
 def tail(result: Result) -> list[str]:
@@ -56,20 +52,16 @@ def comparison(result: Result) -> list[str]:
         for size in sorted({size for one in series.values() for size in one}):
             us = {name: series[name][size].median_us for name in names if size in series[name]}
             cells = [f"{us[name]:16.2f}" if name in us else f"{'-':>16s}" for name in names]
-            lines.append(f" {show(size):>10s}  {'  '.join(cells)}{_verdict(us)}")
+            lines.append(f" {show(size):>10s}  {'  '.join(cells)}{_ratios(us)}")
     return lines if len(names) > 1 else []
 
 
-def _verdict(us: dict[str, float]) -> str:
+def _ratios(us: dict[str, float]) -> str:
     """The ratios for one size.  us: {implementation: time of a call}"""
-    own = [name for name in us if name not in BASELINES]
+    words, own = "", [name for name in us if name not in BASELINES]
     ours_us = us.get(OURS, min((us[name] for name in own), default=0.0))
-    words = ""
-    for others, form in (
-        ([name for name in us if name in BASELINES], "  {best} / pennympi: {ratio:.2f}"),
-        ([name for name in own if name != OURS], "  best: {best}, best / pennympi: {ratio:.2f}"),
-    ):
+    for others in ([name for name in us if name in BASELINES], [name for name in own if name != OURS]):
         if others and ours_us:
             best = min(others, key=lambda name: us[name])
-            words += form.format(best=best, ratio=us[best] / ours_us)
+            words += f"  {best} / {OURS}: {us[best] / ours_us:.2f}"
     return words

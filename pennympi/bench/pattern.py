@@ -12,9 +12,9 @@ import numpy as np
 
 from ..arrays.dtypes import DType
 
-PERIOD = 8191
-PERIODS = 128  # that are compared together
+PERIOD, PERIODS = 8191, 128  # elements of a period, and periods that are compared together
 REDUCED = -1  # the row of the reduction; the other rows are numbers of PEs
+REDUCTIONS: dict[str, Any] = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum, "avg": np.add}
 
 
 class Pattern:
@@ -28,7 +28,8 @@ class Pattern:
     def __init__(self, xp: Any, dtype: DType, op: str, n_pes: int, seed: int):
         self._xp, self._bits = xp, f"uint{8 * dtype.item_bytes}"
         given = _inputs(dtype.kind != "u", op, n_pes, np.random.default_rng(seed))
-        rows = dict(enumerate(given)) | {REDUCED: _reduced(given, op)}
+        reduced = REDUCTIONS[op].reduce(given, axis=0) // (n_pes if op == "avg" else 1)
+        rows = dict(enumerate(given)) | {REDUCED: reduced}
         self._rows = {row: values.astype(dtype.numpy).view(self._bits) for row, values in rows.items()}
         self._tiles: dict[int, Any] = {}
 
@@ -39,8 +40,7 @@ class Pattern:
 
     def count_wrong(self, x: Any, row: int, first: int = 0) -> int:
         """The number of elements of x (n,) that differ, in any bit, from those of the row from ``first`` on."""
-        differing = [self._xp.count_nonzero(part != values) for part, values in self._parts(x, row, first)]
-        return int(sum(differing))
+        return sum(int(self._xp.count_nonzero(part != values)) for part, values in self._parts(x, row, first))
 
     def _parts(self, x: Any, row: int, first: int) -> Iterator[tuple[Any, Any]]:
         if row not in self._tiles:
@@ -63,10 +63,3 @@ def _inputs(signed: bool, op: str, n_pes: int, rng: np.random.Generator) -> np.n
     if op == "avg":
         values[-1] += -values.sum(axis=0) % n_pes  # the sum is a multiple of n_pes
     return values
-
-
-def _reduced(values: np.ndarray, op: str) -> np.ndarray:
-    if op == "avg":
-        return values.sum(axis=0) // len(values)
-    by = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}[op]
-    return np.asarray(by.reduce(values, axis=0))

@@ -68,11 +68,6 @@ class Result:
         own = [row for row in self.rows if row.implementation == implementation]
         return {row.size_bytes: row for row in sorted(own, key=lambda row: (row.size_bytes, not row.in_place))}
 
-    def best_us(self, names: list[str]) -> dict[int, float]:
-        """{size in bytes: time of the fastest of these implementations}, in a group."""
-        rows = sorted((row for name in names for row in self.series(name).values()), key=lambda row: -row.median_us)
-        return {row.size_bytes: row.median_us for row in rows}
-
 
 def read(path: Path) -> Result:
     """The result in a file that ``write`` wrote."""

@@ -2,8 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,21 +18,18 @@ from .timing import Effort, Times, host_cost_us, on_device, on_host
 FILL_BYTE = 0xA5  # of the target before a call whose result is checked
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """What a run measures.
 
     root:  of rooted collectives;  graph: calls run in a CUDA graph, else they are launched one by one
-    check: compare the result of one call with the exact result
-    out_of_place, in_place: which forms to measure
+    check: compare the result of one call with the exact result;  forms: whether in place, of those to measure
     """
 
     root: int = 0
     effort: Effort = Effort()
     graph: bool = True
     check: bool = True
-    out_of_place: bool = True
-    in_place: bool = True
+    forms: Sequence[bool] = (False, True)
 
 
 class Run:
@@ -49,8 +45,8 @@ class Run:
         """{implementation: row}, without those that lack this form, and {} if the size has no element.  Collective."""
         options, case, team = self._options, self._case, self._team
         block_elems = case.block_elems(nbytes, self.dtype.item_bytes, team.n_pes)
-        wanted = options.in_place and case.in_place if in_place else options.out_of_place
-        able = [one for one in implementations if wanted and block_elems and one.has(case, in_place)]
+        there = block_elems and (case.in_place or not in_place)
+        able = [one for one in implementations if there and one.has(case, in_place)]
         ready = {one.name: self._ready(one, block_elems, in_place) for one in able}
         blocking = [one.name for one in able if not one.on_device]
         times = dict(zip(blocking, on_host(team, [ready[name][0] for name in blocking], options.effort), strict=True))
@@ -132,9 +128,9 @@ def measure_all(
         result.refused |= {name: why for name, why in reasons.items() if why}
         able = [one for one in implementations if not reasons[one.name]]
         for nbytes in sizes:
-            out_of_place, in_place = (run.measure(able, nbytes, form) for form in (False, True))
-            for name in out_of_place | in_place:
-                rows = out_of_place.get(name), in_place.get(name)
+            found = [run.measure(able, nbytes, form) if form in options.forms else {} for form in (False, True)]
+            for name in found[0] | found[1]:
+                rows = found[0].get(name), found[1].get(name)
                 result.rows += filter(None, rows)
                 tell(columns.line(*rows, width))
         if not result.host_us and team.backend == "cuda":

@@ -32,12 +32,8 @@ def too_large(max_bytes: int) -> str:
     """Why a source and a target of ``max_bytes`` on each rank are too large for this machine, or "" if they are not."""
     n_pes, free = MPI.COMM_WORLD.size, room_bytes()
     needed = 2 * max_bytes * n_pes
-    if not on_host() or needed <= free:
-        return ""
-    return (
-        f"buffers of {show(max_bytes)} on {n_pes} ranks need {show(needed)} of memory, and {show(free)} are free: "
-        "give smaller sizes, or fewer ranks"
-    )
+    what = f"buffers of {show(max_bytes)} on {n_pes} ranks need {show(needed)} of memory, and {show(free)} are free"
+    return f"{what}: give smaller sizes, or fewer ranks" if on_host() and needed > free else ""
 
 
 def check(args: Namespace) -> None:

@@ -8,8 +8,7 @@ The time of a burst is that of the slowest PE; median and 99th percentile are ov
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -22,8 +21,7 @@ MIN_BURSTS, MAX_BURSTS = 5, 100  # of a series, without the discarded ones
 ESTIMATE_CALLS = 2  # that give the first estimate of a call's time
 
 
-@dataclass(frozen=True)
-class Effort:
+class Effort(NamedTuple):
     """How much to measure.
 
     calls:     of one burst;  warmup: calls before the measurement
@@ -42,8 +40,7 @@ class Effort:
         return calls, max(MIN_BURSTS, min(MAX_BURSTS, int(affordable / calls)))
 
 
-@dataclass(frozen=True)
-class Times:
+class Times(NamedTuple):
     """Times of a call on the slowest PE.  mode: "graph", "eager" or "host"."""
 
     median_us: float
@@ -65,9 +62,9 @@ def _summary(team: Team, call_us: list[float], mode: str) -> Times:
 
 
 def on_host(team: Team, calls: list[Call], effort: Effort) -> list[Times]:
-    """Times of calls that return when they are done, one series for each call.  Collective.
+    """Times of calls that return when they are done, whose bursts take turns, so that other load affects all alike.
 
-    The bursts of the series take turns, so that other load of the machine affects all of them in the same way.
+    Collective.
     """
     counts = []
     for call in calls:
@@ -102,10 +99,9 @@ def on_device(team: Team, call: Call, stream: Any, effort: Effort, graph: bool) 
     burst: Callable[[], object] = lambda: _burst_us(call, calls, stream)  # noqa: E731
     captured: Any = _capture(stream, burst) if graph else None
     mode = "eager" if _slowest_us(team, captured is None).any() else "graph"
-    if mode == "graph":
-        burst = lambda: captured.launch(stream)  # noqa: E731
     team.comm.Barrier()
-    call_us = _series(stream, burst, bursts + DISCARDED_BURSTS, calls)
+    launch = burst if mode == "eager" else lambda: captured.launch(stream)
+    call_us = _series(stream, launch, bursts + DISCARDED_BURSTS, calls)
     team.synchronize(stream)  # raises the PeerTimeout that a kernel recorded
     return _summary(team, call_us, mode)
 
@@ -124,20 +120,19 @@ def _series(stream: Any, burst: Callable[[], object], bursts: int, calls: int) -
     return [cupy.cuda.get_elapsed_time(begin, end) / calls * 1e3 for begin, end in pairs]
 
 
-def _capture(stream: Any, burst: Callable[[], object]) -> Any:  # a cupy.cuda.Graph
-    """A graph of a burst, or None if one of its calls cannot be captured."""
-    failed = False
+def _capture(stream: Any, burst: Callable[[], object]) -> Any:
+    """A CUDA graph of a burst, or None if one of its calls cannot be captured."""
+    graph = None
     with stream:
         stream.begin_capture()
         try:
-            burst()
-        except Exception:  # each library has its own; the capture has to end in any case
-            failed = True
-        try:
-            graph = stream.end_capture()
-        except Exception:
-            failed = True
-    return None if failed else graph
+            try:
+                burst()
+            finally:
+                graph = stream.end_capture()
+        except Exception:  # each library has its own
+            return None
+    return graph
 
 
 def host_cost_us(team: Team, call: Call, stream: Any) -> float:

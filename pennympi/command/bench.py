@@ -64,7 +64,7 @@ def problem(args: argparse.Namespace) -> str:
         max_bytes = max(swept(args))
     except ValueError as error:
         return str(error)
-    files = [check_writable(args.output), check_writable(args.plot), plot.missing() if args.plot else ""]
+    files = [check_writable(args.output), check_writable(args.plot), plot.MISSING if args.plot else ""]
     return setup.too_large(max_bytes) or next(filter(None, files), "")
 
 
@@ -87,7 +87,8 @@ def run(args: argparse.Namespace) -> int:
         result = Result(facts(team, implementations), {k: str(v) for k, v in vars(args).items()}, refused=refused)
         effort = Effort(args.iters or CALLS, args.warmup_iters, args.budget_ms, exact=args.iters > 0)
         graph = team.backend == "cuda" and not args.eager
-        options = Options(args.root, effort, graph, bool(args.check), args.place != "in", args.place != "out")
+        forms = {"both": (False, True), "out": (False,), "in": (True,)}[args.place]
+        options = Options(args.root, effort, graph, bool(args.check), forms)
         say = tell if team.me == 0 else lambda text: None
         measure_all(team, case, implementations, every_size, kinds, options, result, say)
         say("\n".join([*columns.comparison(result), *columns.tail(result)]))

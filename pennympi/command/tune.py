@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         series, unstable = [], []
         for dtype in dtypes:
             effort = Effort(warmup=2, budget_ms=args.budget_ms / 2)  # it is measured twice or more
-            options = Options(effort=effort, graph=team.backend == "cuda", in_place=False)
+            options = Options(effort=effort, graph=team.backend == "cuda")
             runner = Run(team, CASES["allreduce"], dtype, "sum", options, seed)
             every = [Ours(team, memory, name) for name in algorithms("allreduce")]
             ours = [one for one in every if not one.refuse(CASES["allreduce"], dtype, "sum")]

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Any
 
+from ...errors import Unsupported
 from ...team import Team
 from ..implementation import Implementation
 
@@ -19,5 +20,7 @@ BASELINES: dict[str, tuple[Any, ...]] = {  # name: its module here, its class, a
 def make(name: str, team: Team, nbytes: int) -> Implementation:
     """A baseline with buffers of ``nbytes``.  Collective.  Raises Unsupported or ImportError where it cannot run."""
     module, kind, *arguments = BASELINES[name]
+    if module != "mpi" and team.backend != "cuda":
+        raise Unsupported(f"{name} needs the cuda backend")
     made: Implementation = getattr(import_module(f".{module}", __name__), kind)(team, nbytes, *arguments)
     return made

@@ -4,31 +4,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import cupy
+import nccl.core as nccl
 
 from ...arrays.dtypes import DType
-from ...errors import Unsupported
 from ...team import Team
 from ..cases import Case, partner
 from ..implementation import Call, Implementation, plain
-
-try:
-    import nccl.core as nccl
-except ImportError:
-    nccl = None
 
 
 class Nccl(Implementation):
     """One NCCL communicator over the team's PEs; see ``Implementation``.  Making one is collective.
 
     symmetric: the buffers are allocated by ncclMemAlloc and registered as symmetric windows, for NCCL's symmetric kernels
-    Raises Unsupported without nccl4py, and on the host backend.
     """
 
     def __init__(self, team: Team, nbytes: int, symmetric: bool):
-        if nccl is None:
-            raise Unsupported("nccl4py is not installed (pip install nccl4py)")
-        if team.backend != "cuda":
-            raise Unsupported("NCCL needs the cuda backend")
         self.name = "nccl-symmetric" if symmetric else "nccl"
         self.version = f"NCCL {nccl.get_version().libnccl.version}"
         uid = team.gather(nccl.get_unique_id() if team.me == 0 else None)[0]

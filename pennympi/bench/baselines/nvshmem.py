@@ -5,7 +5,6 @@ from typing import Any
 from nvshmem import bindings
 
 from ...arrays.dtypes import DType, dtype_of
-from ...errors import Unsupported
 from ...team import Team
 from ..cases import Case
 from ..implementation import Call, Implementation, symmetric
@@ -16,13 +15,11 @@ _FORMS = {"all_gather": "fcollect", "all_to_all": "alltoall", "broadcast": "broa
 
 
 class Nvshmem(Implementation):
-    """NVSHMEM over all PEs that it runs on; see ``Implementation``.  Raises Unsupported on the host backend."""
+    """NVSHMEM over all PEs that it runs on; see ``Implementation``."""
 
     name = "nvshmem"
 
     def __init__(self, team: Team, nbytes: int):
-        if team.backend != "cuda":
-            raise Unsupported("NVSHMEM needs the cuda backend")
         self.version = f"NVSHMEM {dict(team.describe())['NVSHMEM']}"
         self.memory = symmetric(team, nbytes)
         self._me, self._n_pes = team.me, team.n_pes

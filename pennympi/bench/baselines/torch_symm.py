@@ -3,19 +3,14 @@
 from typing import Any
 
 import cupy
+import torch
+import torch.distributed as dist
+import torch.distributed._symmetric_memory as symmetric_memory
 
 from ...arrays.dtypes import DType
-from ...errors import Unsupported
 from ...team import Team
 from ..cases import Case
 from ..implementation import Call, Implementation
-
-try:
-    import torch
-    import torch.distributed as dist
-    import torch.distributed._symmetric_memory as symmetric_memory
-except ImportError:
-    torch = None
 
 DTYPES = ("float32", "bfloat16")  # that its kernels have
 
@@ -24,16 +19,10 @@ class TorchSymm(Implementation):
     """One of PyTorch's two kernels over the team's PEs; see ``Implementation``.  Making one is collective.
 
     shots: "one_shot" or "two_shot", which alone has an in-place form
-    Raises Unsupported without PyTorch, and on the host backend.
     """
 
     def __init__(self, team: Team, nbytes: int, shots: str):
-        if torch is None:
-            raise Unsupported("PyTorch is not installed (pip install torch)")
-        if team.backend != "cuda":
-            raise Unsupported("PyTorch's symmetric memory needs the cuda backend")
-        self.name = "torch-symm-" + shots.replace("_", "-")
-        self.version = f"PyTorch {torch.__version__}"
+        self.name, self.version = "torch-symm-" + shots.replace("_", "-"), f"PyTorch {torch.__version__}"
         self._shots = shots
         if not dist.is_initialized():
             dist.init_process_group("nccl", store=_store(team), rank=team.me, world_size=team.n_pes)
@@ -56,16 +45,13 @@ class TorchSymm(Implementation):
         return self._shots == "two_shot" or not in_place
 
     def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
-        given, to, ops, group = self._tensor(source), self._tensor(target), torch.ops.symm_mem, self._group
-        if source is target:
-            run = lambda: ops.two_shot_all_reduce_(given, op, group)  # noqa: E731
-        else:
-            out = getattr(ops, f"{self._shots}_all_reduce_out")
-            run = lambda: out(given, op, group, to)  # noqa: E731
+        given, to, ops = self._tensor(source), self._tensor(target), torch.ops.symm_mem
+        run = ops.two_shot_all_reduce_ if source is target else getattr(ops, f"{self._shots}_all_reduce_out")
+        args = (given, op, self._group) if source is target else (given, op, self._group, to)
 
         def call(stream: Any) -> None:
             with torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr)):
-                run()
+                run(*args)
 
         return call
 
