@@ -13,7 +13,7 @@ from ..persistent_kernel import iterate_of
 from ..problem import Problem
 from ..records import Faces, Loop
 from ..sums import NOW
-from .stream import RESIDENT, TILE_THREADS, Stream
+from .stream import Stream
 
 
 class Persistent(Stream):
@@ -40,7 +40,7 @@ class Persistent(Stream):
         self._memory = team.zeros(meeting_words(team.n_pes, 1), "int64")
         self._place = Meeting(team.me, team.n_pes, 1, self._memory)
         self._faces = faces_of(team, self.grid, self.problem)
-        self._all_iterations = self.kernel(iterate_of(self.stride), TILE_THREADS, RESIDENT)
+        self._all_iterations = self.of_tiles(iterate_of)
 
     def round(self) -> None:
         at = self.fields.at

@@ -3,6 +3,7 @@
 Read ../kernels.py, ../sums.py and ../fields.py first.
 """
 
+from functools import partial
 from typing import Any
 
 from ...program.device import multiprocessors
@@ -38,8 +39,7 @@ class Stream:
             self.stride = stride_of(self.fields.part, problem.item_bytes)
         self._inner = self.kernel(inner)
         self._residual = self.kernel(residual)
-        self._turn = self.kernel(turn_of(self.stride), TILE_THREADS, RESIDENT)
-        self._advance = self.kernel(advance_of(self.stride), TILE_THREADS, RESIDENT)
+        self._turn, self._advance = self.of_tiles(turn_of), self.of_tiles(advance_of)
         self.prepare()
         team.compile(self._kernels)
         self.parity = 0  # which of the two directions is the newest
@@ -73,6 +73,12 @@ class Stream:
         made = self.team.kernel(function, self.problem.dtype, most_threads=most_threads, resident=resident)
         self._kernels.append(made)
         return made
+
+    def of_tiles(self, text: Any) -> Any:
+        """The kernel of tiles whose text, made for a stride, ``text`` returns."""
+        function = text(self.stride)
+        function.on_gpu = partial(text, stride_of(self.fields.part, self.problem.item_bytes))  # precompile
+        return self.kernel(function, TILE_THREADS, RESIDENT)
 
     def _launch(self, kernel: Any, *args: Any) -> None:
         """Enqueue a kernel that takes rows."""
