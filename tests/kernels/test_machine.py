@@ -9,9 +9,8 @@ from random import Random
 import pytest
 from machine.bodies import bound
 from machine.device import Launch, Machine
-from machine.known import KNOWN
 from machine.network import COPIED, NETWORKS
-from machine.program import all_cases, key, mixtures, run
+from machine.program import all_cases, mixtures, run
 from seed import SEED
 
 from pennympi.kernels.algorithm import Place
@@ -20,26 +19,20 @@ from pennympi.kernels.block import fence, put, signal, wait
 PROGRAMS = 2  # of each case
 SENT = 3  # words
 CASES = all_cases()
-RIGHT = [case for case in CASES if key(case) not in KNOWN]
 
 
-@pytest.mark.parametrize("case", RIGHT, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_row(case):
     """Calls of changing size, root and arrays, with a lane of their own."""
     for k in range(PROGRAMS):
         run(case, f"{SEED}/{k}")
 
 
-@pytest.mark.parametrize("case", mixtures(RIGHT), ids=str)
+@pytest.mark.parametrize("case", mixtures(CASES), ids=str)
 def test_all_rows(case):
-    """Calls of all rows that are right on this network, one after the other."""
+    """Calls of all rows that run on this network, one after the other."""
     for k in range(3 * PROGRAMS):
         run(case, f"{SEED}/{k}", calls=12)
-
-
-def test_known_faults_are_rows():
-    """The list of known faults names nothing that is not there."""
-    assert {key(case) for case in CASES} >= KNOWN
 
 
 def relayed(ctx: int, by: int, to: int, words: int, told: int):

@@ -8,7 +8,7 @@ from machine.bodies import bound
 from machine.device import Launch, Machine
 from machine.faults import Fault
 from machine.network import ANY_ORDER, NETWORKS
-from machine.program import place_for
+from machine.team import place_for
 from seed import SEED
 
 from pennympi.kernels.block import arrive_last, block, first, put_signal, signal, wait, write_epoch

@@ -3,7 +3,6 @@
     python -m tests.machine --minutes 60                       every row, network and kind of array, and mixtures
     python -m tests.machine --rows tree ring --network any_order
     python -m tests.machine --rows allreduce/tree --network any_order --program 1234/5     one program again
-    python -m tests.machine --known --minutes 2                only what is known to fail
 
 It prints the first fault of each case that fails, with the seed of its program, and how often it failed.
 """
@@ -13,9 +12,8 @@ import os
 import time
 from collections import Counter
 
-from .known import KNOWN
 from .network import NETWORKS
-from .program import Case, all_cases, key, mixtures, run
+from .program import Case, all_cases, mixtures, run
 
 
 def main() -> int:
@@ -24,7 +22,6 @@ def main() -> int:
     parser.add_argument("--seed", default=str(int.from_bytes(os.urandom(4))), help="default: fresh, and printed")
     parser.add_argument("--rows", nargs="*", default=[], help="parts of table/row")
     parser.add_argument("--network", choices=NETWORKS)
-    parser.add_argument("--known", action="store_true", help="what is known to fail, instead of all else")
     parser.add_argument("--calls", type=int, default=6, help="of a program of one row (a mixture has more)")
     parser.add_argument("--program", help="run each case with just this program's seed")
     args = parser.parse_args()
@@ -33,7 +30,6 @@ def main() -> int:
         case
         for case in all_cases()
         if args.network in (None, case.network)
-        and (key(case) in KNOWN) == args.known
         and (not args.rows or any(part in "/".join(case.rows[0]) for part in args.rows))
     ]
     cases += mixtures(cases) * (1 + len(cases) // 20)

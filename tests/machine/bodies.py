@@ -2,10 +2,11 @@
 
 A block has a few warps, each of which runs the kernel.  They meet where a GPU's block has a barrier, and nowhere else.
 What all threads of a block do together, one warp does, which is drawn: it begins when that one comes.
+A body takes the warp that calls it, and the arguments of the primitive.
 """
 
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,48 +17,50 @@ from pennympi.compile.bind import bind, grouped, signs
 from .faults import Fault
 from .packets import PACKET_BODIES
 
-BODIES: dict[str, Any] = {}
+Body = Callable[..., Any]
 
 
-def quick(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter a function as the body of the primitive of its name: what each thread does for itself."""
-    BODIES[function.__name__] = function
-    return function
+def by_each(work: Body) -> Body:
+    """A primitive that each thread does for itself."""
+    return lambda *args: work(getcurrent(), *args)
 
 
-def body(before: bool = False, leader: bool = False) -> Callable[..., Any]:
-    """A primitive whose work, a function of a warp and the arguments, one warp does, with a barrier at its end.
+def by_one(work: Body, before: bool = False, leader: bool = False) -> Body:
+    """A primitive that one warp does, with a barrier at its end.
 
-    before: with one at its beginning, too;  leader: it is the first warp, as what a GPU's first thread does
+    before: with a barrier at its beginning, too;  leader: the first warp does it, as a GPU's first thread
     """
 
-    def enter(work: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(work)
-        def primitive(*args: Any) -> Any:
-            b = getcurrent()
-            if before:
-                b.block.barrier(b, work.__name__)
-            worker = 0 if leader else int(b.scheduler.random() * len(b.block.warps))
-            return b.block.by_one(b, worker, work, args)
+    def primitive(*args: Any) -> Any:
+        b = getcurrent()
+        if before:
+            b.block.barrier(b, work.__name__)
+        worker = 0 if leader else int(b.scheduler.random() * len(b.block.warps))
+        return b.block.by_one(b, worker, work, args)
 
-        BODIES[work.__name__] = primitive
-        return work
-
-    return enter
+    return primitive
 
 
-def after_barrier(work: Callable[..., Any]) -> Callable[..., Any]:
+def by_leader(work: Body) -> Body:
+    """``by_one``, the first warp."""
+    return by_one(work, leader=True)
+
+
+def between_barriers(work: Body) -> Body:
+    """``by_leader``, with a barrier at the beginning, too."""
+    return by_one(work, before=True, leader=True)
+
+
+def after_barrier(work: Body) -> Body:
     """A primitive that is a barrier, after which the first warp does the work and the others go on."""
 
-    @wraps(work)
     def primitive(*args: Any) -> None:
         b = getcurrent()
         b.block.barrier(b, work.__name__)
         if b.number == 0:
             work(b, *args)
 
-    BODIES[work.__name__] = primitive
-    return work
+    return primitive
 
 
 @cache
@@ -72,118 +75,52 @@ def bound(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-# Where am I, and this PE's memory ------------------------------------------------------
+# This PE's memory ----------------------------------------------------------------------
 
 
-@quick
-def block():
-    return getcurrent().block.index
-
-
-@quick
-def blocks():
-    return getcurrent().launch.blocks
-
-
-@quick
-def lanes(start, stop):
-    b = getcurrent()
-    return range(start + b.number, stop, len(b.block.warps))
-
-
-@quick
-def alone():
-    return True
-
-
-@quick
-def first():
-    return getcurrent().number == 0
-
-
-@quick
-def real(x):
-    return getcurrent().item.type(x)
-
-
-@quick
-def block_sum(x):
-    b = getcurrent()
-    return b.block.total(b, x)
-
-
-@quick
-def product(x, y):
-    return x * y
-
-
-@quick
-def sync():
-    b = getcurrent()
-    b.block.barrier(b, "sync")
-
-
-@body(before=True, leader=True)
 def arrive_last(b, counter):
     b.block.stores.release()
-    words = b.memory.words[b.pe]
-    b.memory.holds(counter, 8)
-    words[counter >> 3] += 1
-    last = words[counter >> 3] == b.launch.blocks
-    if last:
-        words[counter >> 3] = 0
+    count = b.memory.load(b.pe, counter) + 1
+    last = count == b.launch.blocks
+    b.memory.store(b.pe, counter, 0 if last else count)
     b.pause()
     return last
 
 
-@body(leader=True)
 def lock(b, word):
-    b.memory.holds(word, 8)
-    words = b.memory.words[b.pe]
-    while words[word >> 3]:
+    while b.memory.load(b.pe, word):
         b.sleep(("lock", b.pe, word))
-    words[word >> 3] = 1
+    b.memory.store(b.pe, word, 1)
     b.pause()
 
 
-@after_barrier
 def unlock(b, word):
-    b.memory.words[b.pe][word >> 3] = 0
+    b.memory.store(b.pe, word, 0)
     b.scheduler.wake(("lock", b.pe, word))
 
 
-@quick
-def load(base, index):
-    b = getcurrent()
+def load(b, base, index):
     b.pause()
     return b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item)[0]
 
 
-@quick
-def store(base, index, value):
-    b = getcurrent()
+def store(b, base, index, value):
     b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item)[0] = value
     b.pause()
 
 
-@quick
-def add_shared(base, index, value):
-    b = getcurrent()
-    b.memory.holds(base + 8 * index, 8)
-    b.memory.words[b.pe][(base >> 3) + index] += value
+def add_shared(b, base, index, value):
+    b.memory.store(b.pe, base + 8 * index, b.memory.load(b.pe, base + 8 * index) + value)
     b.pause()
 
 
-@quick
-def add_block_sums(base, x):
-    b = getcurrent()
+def add_block_sums(b, base, x):
     totals = b.block.total(b, np.array(x))
     if b.number == 0:
         for k, value in enumerate(totals):
-            add_shared(base, k, int(value))
+            add_shared(b, base, k, int(value))
 
 
-@body()
 def copy(b, dst, src, nbytes):
     if nbytes <= 0:
         return
@@ -192,6 +129,10 @@ def copy(b, dst, src, nbytes):
     for start, stop in b.scheduler.cuts(nbytes):
         own[dst + start : dst + stop] = own[src + start : src + stop]
         b.pause()
+
+
+def write_epoch(b, epochs, index, epoch):
+    b.memory.store(b.pe, epochs + 8 * index, epoch)
 
 
 # Partial results -----------------------------------------------------------------------
@@ -210,7 +151,7 @@ def by_parts(b, count, dst, kind, *sources):
         b.pause()
 
 
-def enter_sum(name, kinds):
+def sum_of(name, kinds):
     """The primitive of a name, whose sum and addends are elements (e) or partials (p): (ctx, sum, addends..., count)."""
 
     def work(b, ctx, *args):
@@ -219,22 +160,14 @@ def enter_sum(name, kinds):
         by_parts(b, args[-1], dst, kind, *sources)
 
     work.__name__ = name
-    body()(work)
+    return by_one(work)
 
 
-for name, kinds in dict(widen="pe", reduce="ppe", finish="epe", merge="ppp", finish_merge="epp", plus="eee").items():
-    enter_sum(name, kinds)
-
-
-@body()
 def combine(b, ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
     sources = [(src if pe == me else slots + pe * slot_bytes, b.item) for pe in range(n_pes)]
-    if residual:
-        sources.append((residual, b.item))
-    by_parts(b, count, out, b.item, *sources)
+    by_parts(b, count, out, b.item, *sources, *([(residual, b.item)] if residual else []))
 
 
-@body()
 def combine_put(b, ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
     beyond = any(b.network.reads_later(me, pe) for pe in range(n_pes))
     result = scratch if beyond else out
@@ -248,12 +181,10 @@ def combine_put(b, ctx, out, there, slots, slot_bytes, src, count, scratch, me, 
 # Peers ---------------------------------------------------------------------------------
 
 
-@body()
 def put(b, ctx, dst, src, nbytes, pe):
     b.network.put(b, dst, src, nbytes, pe)
 
 
-@body()
 def put_lines(b, ctx, dst, src, lines, pe):
     if not b.network.by_pointer(b.pe, pe):
         raise Fault(f"lines go to PE {pe}, which no pointer of PE {b.pe} reaches")
@@ -265,16 +196,13 @@ def put_lines(b, ctx, dst, src, lines, pe):
         b.network.put(b, to, src + plane * lines.src_plane_bytes + row * lines.src_row_bytes, lines.nbytes, pe)
 
 
-@quick
-def staged(ctx, room, src, nbytes, pe):
-    b = getcurrent()
+def staged(b, ctx, room, src, nbytes, pe):
     if not b.network.reads_later(b.pe, pe):
         return src
     BODIES["copy"](room, src, nbytes)
     return room
 
 
-@body()
 def get(b, ctx, dst, src, nbytes, pe):
     if nbytes <= 0:
         return
@@ -287,69 +215,56 @@ def get(b, ctx, dst, src, nbytes, pe):
         own[dst + start : dst + stop] = there[src + start : src + stop]
 
 
-@body()
-def message(b, dst, src, nbytes, signal, value, pe):
-    b.network.put_signal(b, dst, src, nbytes, signal, value, pe)
+def message(b, ctx, dst, src, nbytes, word, value, pe):
+    b.network.put_signal(b, dst, src, nbytes, word, value, pe)
     b.pause()
 
 
-@quick
-def put_signal(ctx, dst, src, nbytes, signal, value, pe):
-    b = getcurrent()
+def put_signal(b, ctx, dst, src, nbytes, word, value, pe):
     if not b.network.by_pointer(b.pe, pe):
-        BODIES["message"](dst, src, nbytes, signal, value, pe)
+        BODIES["message"](ctx, dst, src, nbytes, word, value, pe)
         return
     BODIES["put"](ctx, dst, src, nbytes, pe)
     if b.number == 0:
-        b.network.signal(b, signal, value, pe)
-        b.pause()
+        signal(b, ctx, word, value, pe)
 
 
-@body(before=True, leader=True)
 def fence(b, ctx):
     b.network.fence(b)
 
 
-@after_barrier
-def signal(b, ctx, signal, value, pe):
-    b.network.signal(b, signal, value, pe)
+def signal(b, ctx, word, value, pe):
+    b.network.signal(b, word, value, pe)
     b.pause()
 
 
-@body(leader=True)
-def wait(b, ctx, signal, value, source):
-    b.memory.holds(signal, 8)
-    b.wait(b.pe, signal, value)
-
-
-@quick
-def refuse_count(ctx, why, found, wanted, pe):
-    b = getcurrent()
-    if b.number == 0 and not b.machine.patience.gave_up[b.pe]:
-        b.machine.told_why.add(why)
-        b.machine.mismatch(b.pe)
-
-
-@after_barrier
 def signal_all(b, ctx, signals, value, me, n_pes):
     others = [pe for pe in range(n_pes) if pe != me]
     b.scheduler.rng.shuffle(others)  # each by a thread of its own
     for pe in others:
-        b.network.signal(b, signals + 8 * me, value, pe)
-        b.pause()
+        signal(b, ctx, signals + 8 * me, value, pe)
 
 
-@body(leader=True)
+def wait(b, ctx, word, value, source):
+    b.memory.holds(word, 8)
+    b.wait(b.pe, word, value)
+
+
 def wait_all(b, ctx, signals, value, me, n_pes):
     for pe in range(n_pes):
         if pe != me:
             wait(b, ctx, signals + 8 * pe, value, pe)
 
 
+def refuse_count(b, ctx, why, found, wanted, pe):
+    if b.number == 0 and not b.machine.patience.gave_up[b.pe]:
+        b.machine.told_why.add(why)
+        b.machine.mismatch(b.pe)
+
+
 # Multicast -----------------------------------------------------------------------------
 
 
-@body()
 def reduce_multicast(b, ctx, dst, src, count, scratch):
     if count <= 0:
         return
@@ -360,7 +275,6 @@ def reduce_multicast(b, ctx, dst, src, count, scratch):
         b.pause()
 
 
-@body()
 def store_multicast(b, ctx, dst, src, nbytes):
     if nbytes <= 0:
         return
@@ -372,34 +286,36 @@ def store_multicast(b, ctx, dst, src, nbytes):
         b.pause()
 
 
-@body(before=True, leader=True)
-def meet_multicast(b, ctx, signal, value, n_pes):
+def meet_multicast(b, ctx, word, value, n_pes):
     b.block.stores.release()
-    b.network.set_word(b.pe, signal, b.network.poisoned(b, value))
+    b.network.set_word(b.pe, word, b.network.poisoned(b, value))
     for pe in range(n_pes):
-        b.wait(pe, signal, value)
+        b.wait(pe, word, value)
 
 
-# Routes and epochs ---------------------------------------------------------------------
+def entered(kind: Callable[[Body], Body], *works: Body) -> dict[str, Body]:
+    """The primitives of a kind, by name."""
+    return {work.__name__: kind(work) for work in works}
 
 
-@quick
-def read_route(routes, index):
-    b = getcurrent()
-    return b.memory.words[b.pe][(routes >> 3) + index]
-
-
-@quick
-def read_epoch(epochs, index):
-    b = getcurrent()
-    b.memory.holds(epochs + 8 * index, 8)
-    return b.memory.words[b.pe][(epochs >> 3) + index]
-
-
-@after_barrier
-def write_epoch(b, epochs, index, epoch):
-    b.memory.holds(epochs + 8 * index, 8)
-    b.memory.words[b.pe][(epochs >> 3) + index] = epoch
-
-
-BODIES.update(PACKET_BODIES)
+SUMS = {"widen": "pe", "reduce": "ppe", "finish": "epe", "merge": "ppp", "finish_merge": "epp", "plus": "eee"}
+BODIES: dict[str, Body] = {
+    "block": by_each(lambda b: b.block.index),
+    "blocks": by_each(lambda b: b.launch.blocks),
+    "lanes": by_each(lambda b, start, stop: range(start + b.number, stop, len(b.block.warps))),
+    "alone": lambda: True,
+    "first": by_each(lambda b: b.number == 0),
+    "real": by_each(lambda b, x: b.item.type(x)),
+    "product": lambda x, y: x * y,
+    "sync": by_each(lambda b: b.block.barrier(b, "sync")),
+    "block_sum": by_each(lambda b, x: b.block.total(b, x)),
+    "read_route": by_each(lambda b, routes, index: b.memory.load(b.pe, routes + 8 * index)),
+    "read_epoch": by_each(lambda b, epochs, index: b.memory.load(b.pe, epochs + 8 * index)),
+    **{name: sum_of(name, kinds) for name, kinds in SUMS.items()},
+    **entered(by_each, load, store, add_shared, add_block_sums, staged, put_signal, refuse_count),
+    **entered(by_one, copy, combine, combine_put, put, put_lines, get, message, reduce_multicast, store_multicast),
+    **entered(by_leader, lock, wait, wait_all),
+    **entered(between_barriers, arrive_last, fence, meet_multicast),
+    **entered(after_barrier, unlock, signal, signal_all, write_epoch),
+    **PACKET_BODIES,
+}

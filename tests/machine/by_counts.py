@@ -5,11 +5,11 @@ from random import Random
 
 import numpy as np
 
-from pennympi.kernels.algorithm import Algorithm, Limits
+from pennympi.kernels.algorithm import Algorithm
 
-from .arrays import Arrays, Held, values
+from .arrays import Held, values
 from .device import DTYPES, Launch, Machine
-from .workspaces import Workspace, fill, launch, small_plan
+from .team import Team, fill
 
 BY_COUNTS = ("all_gatherv", "reduce_scatterv", "all_to_allv")
 GAP_ELEMS = 3  # at most, between parts that are not packed
@@ -70,34 +70,30 @@ class Words:
 
 
 def by_counts(
-    machine: Machine,
+    team: Team,
     table: str,
     row: Algorithm,
-    workspace: Workspace,
-    arrays: Arrays,
-    limits: Limits,
-    rng: Random,
     number: int,
     plan_number: int = 0,
     told: dict[int, Callable[[Counts], Counts]] | None = None,
     lacks: dict[int, int] | None = None,
 ) -> list[list[Launch]]:
     """One call.  told: what a PE is told in place of the right counts;  lacks: by how much a PE's out is too small"""
-    n, reduces = machine.n_pes, table == "reduce_scatterv"
+    rng, arrays, n, reduces = team.rng, team.arrays, team.n, table == "reduce_scatterv"
     dtype = rng.choice([name for name in DTYPES if name != "byte"]) if reduces else "byte"
     item = DTYPES[dtype][0].itemsize
     elem = item if reduces else rng.choice((1, 2, 8, 16))
     right, packed, in_place = drawn(table, rng, n), rng.random() < 0.5, rng.random() < 0.4
     if table == "all_to_allv" and in_place:  # what two PEs swap has one length
         right = [[right[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
-    plan = small_plan(machine, row, rng.choice((0, 0, 40)), dtype, limits, rng)
+    plan = team.small_plan(row, rng.choice((0, 0, 40)), dtype)
     words = f"{table} of parts of {dtype} x {elem}, by {row.name}, plan {plan_number}"
     x = values(rng, n, sum(right[0]), dtype)
     data = [[np.frombuffer(rng.randbytes(elem * count), np.uint8) for count in one] for one in right]
     streams = []
     for pe in range(n):
         counts = told[pe](right) if told and pe in told else right
-        held, device, (src, out) = Held(), Words(machine, pe), arrays.draw(rng, 2)
+        held, device, (src, out) = Held(), Words(team.machine, pe), arrays.draw(rng, 2)
         sent, taken = counts[pe], [one[pe] for one in counts]
         if table == "all_gatherv":
             sent = taken
@@ -139,7 +135,7 @@ def by_counts(
             "receive_starts": 0 if packed_too else device.address(takes),
         }  # fmt: skip
         what = f"call {number} ({table} by {row.name}, {right}, {elem} bytes, {plan.blocks} x {plan.piece_elems})"
-        one = launch(machine, what, row, workspace, plan, limits, dtype, pe, words, **args)
+        one = team.launch(what, row, plan, dtype, pe, words, **args)
         begin, end = held.begin(arrays, pe), held.end(arrays, pe)
         one.begin = lambda begin=begin, device=device: (begin(), device.set())
         one.end = lambda end=end, device=device: (end(), device.scribble())

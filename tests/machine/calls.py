@@ -1,55 +1,31 @@
 """Random calls of the collectives, and what each must give."""
 
-from random import Random
-
 import numpy as np
 from greenlet import getcurrent
 
 from pennympi.compile.bind import parameters
-from pennympi.kernels.algorithm import Algorithm, Limits
+from pennympi.kernels.algorithm import Algorithm
 
-from .arrays import Arrays, Held, values
-from .bodies import bound
+from .arrays import Held, values
 from .by_counts import BY_COUNTS, by_counts
-from .device import DTYPES, Launch, Machine
-from .workspaces import Workspace, launch, small_plan
+from .device import DTYPES, Launch
+from .team import Team, prepared
 
 
-class Collectives:
-    """The calls of all collectives of a team; each row has a workspace of its own."""
+def collective(team: Team, table: str, row: Algorithm, number: int, plan_number: int = 0) -> list[list[Launch]]:
+    """One call of a row with random arguments: of each PE, the launches in its stream.
 
-    def __init__(self, machine: Machine, arrays: Arrays, limits: Limits):
-        self.machine, self.arrays, self.limits = machine, arrays, limits
-        self._workspaces: dict[tuple[str, str], Workspace] = {}
-
-    def call(self, table: str, row: Algorithm, rng: Random, number: int) -> list[list[Launch]]:
-        """One call with random arguments: of each PE, the launches in its stream."""
-        workspace = self._workspaces.get((table, row.name))
-        if workspace is None:
-            workspace = self._workspaces[table, row.name] = Workspace(self.machine, row, self.limits)
-        return collective(self.machine, table, row, workspace, self.arrays, self.limits, rng, number)
-
-
-def collective(
-    machine: Machine,
-    table: str,
-    row: Algorithm,
-    workspace: Workspace,
-    arrays: Arrays,
-    limits: Limits,
-    rng: Random,
-    number: int,
-    plan_number: int = 0,
-) -> list[list[Launch]]:
-    """One call of a row.  plan_number: in the words that describe it, and in nothing else"""
+    plan_number: in the words that describe it, and in nothing else
+    """
     if table in BY_COUNTS:
-        return by_counts(machine, table, row, workspace, arrays, limits, rng, number, plan_number)
-    n, reduces, place = machine.n_pes, "reduce" in table, machine.place
+        return by_counts(team, table, row, number, plan_number)
+    rng, arrays, place = team.rng, team.arrays, team.place
+    n, reduces = team.n, "reduce" in table
     dtypes = [d for d in DTYPES if d != "byte" and not row.refuse(place, d, "sum")] if reduces else ["byte"]
     dtype = rng.choice(dtypes)
     item = DTYPES[dtype][0].itemsize
     count = 1 + int(rng.random() ** 2 * 700) if reduces else 8 * (1 + int(rng.random() ** 2 * 300))
-    plan = small_plan(machine, row, count, dtype, limits, rng)
+    plan = team.small_plan(row, count, dtype)
     root, with_residual = rng.randrange(n), row.residual and rng.random() < 0.4
     rows = n if table in ("reduce_scatter", "all_to_all") else 1
     x = values(rng, n, rows * count, dtype)
@@ -92,23 +68,21 @@ def collective(
             if table != "reduce" or pe == root:
                 total = result + rest if with_residual else result
                 held.expect(out, 0, total.astype(x[0].dtype))
-        reach = int(not machine.memory.is_plain(out_at) and (table != "all_to_all" or out_at != src_at))
+        reach = int(not team.machine.memory.is_plain(out_at) and (table != "all_to_all" or out_at != src_at))
         args |= {"out": out, "src": src, "n_elems": count, "root": root, "reach": reach}
         what = f"call {number} ({table} by {row.name}, {count} {dtype}, {plan.blocks} x {plan.piece_elems})"
-        first = launch(machine, what, row, workspace, plan, limits, dtype, pe, words, **args)
-        stream = [first, *copies(machine, row, workspace, first, out, count, item, pe)]
+        first = team.launch(what, row, plan, dtype, pe, words, **args)
+        stream = [first, *copies(team, row, first, out, count, item, pe)]
         stream[0].begin, stream[-1].end = held.begin(arrays, pe), held.end(arrays, pe)
         streams.append(stream)
     return streams
 
 
-def copies(
-    machine: Machine, row: Algorithm, workspace: Workspace, first: Launch, out: int, count: int, item: int, me: int
-) -> list[Launch]:
+def copies(team: Team, row: Algorithm, first: Launch, out: int, count: int, item: int, me: int) -> list[Launch]:
     """What follows in the stream where the copy engines spread the chunks."""
     if row.copied is None or row.meet is None:
         return []
-    n, chunk = machine.n_pes, row.copied(count, machine.n_pes)
+    n, chunk = team.n, row.copied(count, team.n)
     signature = first.args[parameters(row.kernel).index("signature")]
     low, nbytes = out + me * chunk * item, max(0, min(chunk, count - me * chunk)) * item
 
@@ -117,8 +91,5 @@ def copies(
         block.network.put(block, low, low, nbytes, pe)
 
     engine = [Launch(f"{first.what}, copy", copy_to, ((me + k) % n,)) for k in range(1, n) if nbytes]
-    known = {"ctx": me, "me": me, "n_pes": n, **workspace.at, "buffer_bytes": 0, "signature": signature}
-    meet = Launch(
-        f"{first.what}, meet", bound(row.meet), [known[name] for name in parameters(row.meet)], workspace=workspace.name
-    )
-    return [*engine, meet]
+    known = {"ctx": me, "me": me, "n_pes": n, **team.workspace(row), "buffer_bytes": 0, "signature": signature}
+    return [*engine, prepared(f"{first.what}, meet", row.meet, 1, "int64", known)]

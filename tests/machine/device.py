@@ -33,7 +33,6 @@ class Launch:
     what:  for messages
     kernel: bound to the machine's bodies;  args: its arguments, ``ctx`` (the PE's number) first
     begin: called when its turn comes;  end: when all its blocks are done
-    workspace: where it meets its peers, "" if it does not
     """
 
     what: str
@@ -43,7 +42,6 @@ class Launch:
     dtype: str = "int64"
     begin: Callable[[], None] | None = None
     end: Callable[[], None] | None = None
-    workspace: str = ""
 
 
 class Patience:
@@ -77,8 +75,8 @@ class Block:
     at:        the primitive that its warps have come to and not all left;  worker: the warp that does the work there
     """
 
-    def __init__(self, machine: "Machine", pe: int, launch: Launch, index: int, number: int):
-        self.machine, self.pe, self.launch, self.index, self.number = machine, pe, launch, index, number
+    def __init__(self, machine: "Machine", pe: int, launch: Launch, index: int):
+        self.machine, self.pe, self.launch, self.index = machine, pe, launch, index
         self.stores, self.under_way = Stores(machine.network, pe), 0
         n_warps = machine.warps if hasattr(launch.kernel, "signed") else 1  # a copy engine has one
         self.warps = [Warp(self, k) for k in range(n_warps)]
@@ -123,7 +121,7 @@ class Block:
         self.left -= 1
         if not self.left:
             self.stores.release()
-            self.machine.pes[self.pe].done(self)
+            self.machine.pes[self.pe].done()
 
     def _come(self, name: str, worker: int) -> None:
         """A warp comes to a primitive, or to its end.  Raises Fault if another one waits elsewhere."""
@@ -194,91 +192,47 @@ class Warp(greenlet):
 
 
 class Pe:
-    """A PE: what is issued to its streams, and a device with some slots for blocks.
+    """A PE: its launches, which run one after another, and a device with some slots for blocks.
 
-    A launch whose turn has come joins the device's queue; the blocks of the queue's head are dispatched in order, as
-    slots get free, and then those of the next.  slots: blocks that run at a time
+    The blocks of a launch are dispatched in order, as slots get free.  slots: blocks that run at a time
     """
 
     def __init__(self, machine: "Machine", me: int, slots: int):
         self.machine, self.me, self.slots = machine, me, slots
-        self.unfinished = 0
-        self._launches: list[Launch] = []
-        self._waits: list[set[int]] = []  # of each launch: those that have to be done first
-        self._last: dict[str, int] = {}  # of each stream
-        self._queue: deque[int] = deque()
-        self._dispatched: list[int] = []
-        self._ended: list[int] = []
+        self.launches = deque[Launch]()  # the first one runs
+        self._dispatched, self._ended = 0, 0  # blocks of it
 
-    def issue(self, launches: Sequence[Launch], stream: str = "", waits: Sequence[int] = ()) -> None:
-        """Put launches behind what the stream holds; the first waits for other streams' launches, by number."""
-        for launch in launches:
-            before = {*waits, self._last[stream]} if stream in self._last else set(waits)
-            waits, self._last[stream] = (), len(self._launches)
-            self._launches.append(launch), self._waits.append(before)
-            self._dispatched.append(0), self._ended.append(0)
-            self.unfinished += 1
+    def issue(self, launches: Sequence[Launch]) -> None:
+        """Put launches into the stream."""
+        self.launches.extend(launches)
 
     def start(self) -> None:
-        """Begin what waits for nothing."""
-        for number, before in enumerate(self._waits):
-            if not before:
-                self._turn_of(number)
+        """Begin the first launch, if there is any."""
+        self._dispatched, self._ended = 0, 0
+        if self.launches:
+            if self.launches[0].begin:
+                self.launches[0].begin()
+            for _ in range(min(self.slots, self.launches[0].blocks)):
+                self._dispatch()
 
-    def done(self, block: Block) -> None:
+    def done(self) -> None:
         """A block has ended."""
-        number = block.number
-        self.slots += 1
-        self._ended[number] += 1
-        if self._ended[number] == block.launch.blocks:
-            self.unfinished -= 1
-            if block.launch.end:
-                block.launch.end()
-            for other, before in enumerate(self._waits):
-                if number in before:
-                    before.remove(number)
-                    if not before:
-                        self._turn_of(other)
-        self._dispatch()
-
-    def join(self, number: int) -> None:
-        """A launch joins the device's queue."""
-        self._queue.append(number)
-        self._dispatch()
-
-    def _turn_of(self, number: int) -> None:
-        launch = self._launches[number]
-        if launch.begin:
-            launch.begin()
-        if len(self._last) == 1:
-            self.join(number)
-        else:
-            self.machine.scheduler.add(Joining(self, number))
+        launch = self.launches[0]
+        self._ended += 1
+        if self._dispatched < launch.blocks:
+            self._dispatch()
+        elif self._ended == launch.blocks:
+            if launch.end:
+                launch.end()
+            self.launches.popleft()
+            self.start()
 
     def _dispatch(self) -> None:
-        while self._queue and self.slots > 0:
-            number = self._queue[0]
-            launch = self._launches[number]
-            block = Block(self.machine, self.me, launch, self._dispatched[number], number)
-            self.slots -= 1
-            self._dispatched[number] += 1
-            if self._dispatched[number] == launch.blocks:
-                self._queue.popleft()
-            for warp in block.warps:
-                self.machine.scheduler.add(warp)
-                self.machine.alive[warp] = None
-
-
-class Joining:
-    """A launch whose turn has come: of those of several streams, any may join the device's queue first."""
-
-    def __init__(self, on: Pe, number: int):
-        self.pe, self.priority = on.me, 0.0
-        self._on, self._number = on, number
-
-    def step(self) -> bool:
-        self._on.join(self._number)
-        return False
+        block = Block(self.machine, self.me, self.launches[0], self._dispatched)
+        self._dispatched += 1
+        for warp in block.warps:
+            self.machine.scheduler.add(warp)
+            self.machine.alive[warp] = None
 
 
 class Machine:
@@ -314,7 +268,7 @@ class Machine:
             while self.patience.ends and self.alive:  # those who wait give up, one after another
                 self.give_up(self.rng.choice(list(self.alive)).pe)
                 self.scheduler.run()
-            if any(pe.unfinished for pe in self.pes):
+            if any(pe.launches for pe in self.pes):
                 stuck = [warp for warp in self.alive if not isinstance(warp.waits_for[0], Block)]
                 raise Deadlock("; ".join(self._where(warp) for warp in stuck[:4]))
         finally:

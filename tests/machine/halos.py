@@ -10,18 +10,14 @@ import numpy as np
 from greenlet import getcurrent
 from halo_reference import own_part, with_halos
 
-from pennympi.compile.bind import parameters
 from pennympi.grid.decomposition import Decomposition, factorings, with_halo
 from pennympi.grid.messages import Field, Messages, Ways, messages_of
-from pennympi.job.control import signature_of
-from pennympi.kernels.block import EPOCH_BITS
 from pennympi.kernels.halo import exchange
 from pennympi.kernels.halo.message import PART_WORDS
 
 from .arrays import must_be
-from .bodies import bound
 from .device import Launch, Machine
-from .workspaces import FIRST_EPOCHS, fill
+from .team import allocated, fill, prepared, signed, words
 
 UNTOUCHED = 77
 DIRECT_FROM_BYTES = (0, 40, 1 << 30)
@@ -50,19 +46,11 @@ class Halos:
         by_pointer = [[machine.network.by_pointer(p, q) for q in range(machine.n_pes)] for p in range(machine.n_pes)]
         ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
         self.of = [messages_of(self.grid, pe, self.fields, self.corners, ways) for pe in range(machine.n_pes)]
-        self.pieces, first = rng.randint(1, 3), rng.choice(FIRST_EPOCHS)
+        self.pieces, room_bytes = rng.randint(1, 3), self.of[0].room_bytes
         n_parts = self.of[0].n_numbers * self.pieces
-        room_bytes = self.of[0].room_bytes
-        self.at = {
-            "inbox": memory.allocate(2 * room_bytes),
-            "outbox": memory.allocate(room_bytes),
-            "signals": memory.allocate(8 * PART_WORDS * n_parts),
-            "epochs": memory.allocate(8 * n_parts),
-            "messages": memory.allocate(8 * len(self.of[0].words)),
-        }
+        self.at = allocated(machine, 2 * room_bytes, room_bytes, PART_WORDS * n_parts, n_parts)
+        self.at["messages"] = words(machine, len(self.of[0].words), 0)
         for pe, one in enumerate(self.of):
-            fill(machine, pe, self.at["signals"], [first] * PART_WORDS * n_parts)
-            fill(machine, pe, self.at["epochs"], [first] * n_parts)
             fill(machine, pe, self.at["messages"], one.words)
             for which in range(len(self.fields)):
                 self.array(pe, which)[...] = UNTOUCHED
@@ -100,16 +88,16 @@ class Halos:
         of: Messages = self.of[pe]
         known = {
             **{"ctx": pe, "me": pe, "n_messages": of.n_messages, "pieces": self.pieces, "inbox_bytes": of.room_bytes},
-            **{f"halo_{name}": self.at[name] for name in ("inbox", "outbox", "signals", "epochs")},
-            **{f"work_{name}": self.at[name] for name in ("inbox", "outbox", "signals", "epochs")},
+            **{f"{record}_{name}": at for name, at in self.at.items() for record in ("halo", "work")},
             **{"messages": self.at["messages"], "routes": 0, "buffer_bytes": of.room_bytes},
-            "signature": signature_of(f"halos of {self.grid}") << EPOCH_BITS,
+            "signature": signed(f"halos of {self.grid}"),
         }
         kernel = exchange.exchange_halos
         clone = FunctionType(kernel.__code__, kernel.__globals__, kernel.__name__)  # bound anew, with planted faults
         clone.__annotations__ = kernel.__annotations__
-        numbers = [known[name] for name in parameters(kernel)]
-        return Launch(f"exchange {k}", bound(clone), numbers, blocks, "byte", begin=self.write(pe, k))
+        launch = prepared(f"exchange {k}", clone, blocks, "byte", known)
+        launch.begin = self.write(pe, k)
+        return launch
 
 
 def exchanged(machine: Machine, rng: Random) -> list[Callable[[], None]]:

@@ -54,6 +54,16 @@ class Memory:
             raise Fault(f"{nbytes} bytes at {address} are outside their object, which has {bounds}")
         return at
 
+    def load(self, pe: int, address: int) -> int:
+        """A word of a PE.  Raises Fault if it is outside its object."""
+        self.holds(address, 8)
+        return self.words[pe][address >> 3]
+
+    def store(self, pe: int, address: int, value: int) -> None:
+        """Set a word of a PE.  Raises Fault if it is outside its object."""
+        self.holds(address, 8)
+        self.words[pe][address >> 3] = value
+
     def is_plain(self, address: int) -> bool:
         """Whether an address lies outside the symmetric heap."""
         return self._plain[bisect_right(self._starts, address) - 1]

@@ -1,22 +1,20 @@
 """Programs in which some PEs make another call of the same row than the others do."""
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
-import numpy as np
-
 from pennympi.compile.bind import parameters
-from pennympi.kernels.algorithm import Limits
+from pennympi.kernels.algorithm import Place
 
-from .arrays import Arrays
 from .by_counts import Counts, by_counts
 from .calls import collective
-from .device import Launch, Machine
+from .device import Launch
 from .faults import Fault
 from .memory import EPOCHS
 from .network import COPIED, POINTER
-from .program import MAX_BLOCKS, PLAIN, PROGRAMS, SYMMETRIC, TABLES, Case, place_for, runs_on
-from .workspaces import Workspace
+from .program import PLAIN, PROGRAMS, SYMMETRIC, TABLES, Case, runs_on
+from .team import Team
 
 WORDS, ALL = "words", "all"  # the other call differs in its description only, as with another op; in all that it may
 ROOTED = ("broadcast", "reduce")
@@ -31,43 +29,36 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, r
     told though somebody had to wait.
     """
     rng, row = Random(seed), row or TABLES[table][name]
-    place = place_for(rng, network)
-    while not runs_on(row, place):
-        place = place_for(rng, network)
-    machine = Machine(network, place, rng)
-    machine.may_differ, machine.patience.ends, machine.patience.first = True, True, -1
-    limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if place.n_pes <= 5 else 16384)
-    arrays = Arrays(machine, network in (POINTER, COPIED) and "planned" not in table)
-    workspace = Workspace(machine, row, limits)
-
-    def call(number: int, plan_number: int = 0) -> list[list[Launch]]:
-        return collective(machine, table, row, workspace, arrays, limits, rng, number, plan_number)
-
-    others = rng.sample(range(place.n_pes), rng.randrange(1, place.n_pes))
+    plain = network in (POINTER, COPIED) and "planned" not in table
+    team = differing(network, rng, lambda place: runs_on(row, place), plain)
+    others = rng.sample(range(team.n), rng.randrange(1, team.n))
     before = rng.randrange(3)
     for number in range(before):
-        issue(machine, call(number))
+        team.issue(collective(team, table, row, number))
     state = rng.getstate()
-    one = call(before)
+    one = collective(team, table, row, before)
     if differs == WORDS:
         rng.setstate(state)
-    other = call(before, plan_number=1)
-    mixed = [(other if pe in others else one)[pe] for pe in range(place.n_pes)]
-    issue(machine, mixed)
+    other = collective(team, table, row, before, plan_number=1)
+    mixed = [(other if pe in others else one)[pe] for pe in range(team.n)]
+    team.issue(mixed)
     roots = {argument(streams[0], row, "root") for streams in mixed}
-    if len(roots) == 1 or table not in ROOTED:  # else nobody need wait, and the next meeting of the PEs tells
-        for number in range(before + 1, before + 1 + rng.randrange(3)):
-            issue(machine, call(number))
-    try:
-        with np.errstate(all="ignore"):
-            machine.run()
+    waited = len(roots) == 1 or table not in ROOTED  # else nobody need wait, and the next meeting of the PEs tells
+    for number in range(before + 1, before + 1 + rng.randrange(3) * waited):
+        team.issue(collective(team, table, row, number))
+    with team.noted(f"{table}/{name} on {network}, {differs}; {others} differ; seed {seed!r}"):
+        team.machine.run()
         signatures = {argument(streams[0], row, "signature") // EPOCHS for streams in mixed}
-        if not any(machine.patience.gave_up) and len(signatures) > 1 and (len(roots) == 1 or table not in ROOTED):
+        if not any(team.machine.patience.gave_up) and len(signatures) > 1 and waited:
             raise Fault("nobody was told of another call")
-    except Exception as error:
-        error.add_note(f"{table}/{name} on {network}, {differs}; {place.n_pes} PEs, {others} differ; seed {seed!r}")
-        raise
-    return bool(machine.told)
+    return bool(team.machine.told)
+
+
+def differing(network: str, rng: Random, runs: Callable[[Place], bool], plain: bool) -> Team:
+    """A team whose PEs may make different calls, and give up where nobody can go on."""
+    team = Team(network, rng, runs, plain)
+    team.machine.may_differ, team.machine.patience.ends, team.machine.patience.first = True, True, -1
+    return team
 
 
 def run_other_counts(table: str, network: str, seed: str) -> set[int]:
@@ -76,11 +67,8 @@ def run_other_counts(table: str, network: str, seed: str) -> set[int]:
     Raises Fault for an access outside an object, and as ``run_mismatch``.
     """
     rng, row = Random(seed), TABLES[table]["pairwise"]
-    place = place_for(rng, network)
-    n, machine = place.n_pes, Machine(network, place, rng)
-    machine.may_differ, machine.patience.ends, machine.patience.first = True, True, -1
-    limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if n <= 5 else 16384)
-    arrays, workspace = Arrays(machine, network in (POINTER, COPIED)), Workspace(machine, row, limits)
+    team = differing(network, rng, lambda place: True, network in (POINTER, COPIED))
+    n = team.n
     odd, more, lacks = rng.randrange(n), rng.choice((-1, 1, 40)), rng.random() < 0.3
     i, j = (odd, (odd + rng.randrange(1, n)) % n) if rng.random() < 0.5 else ((odd + rng.randrange(1, n)) % n, odd)
     if table == "reduce_scatterv":
@@ -92,23 +80,12 @@ def run_other_counts(table: str, network: str, seed: str) -> set[int]:
         return [[max(0, c + more) if differs(a, b) else c for b, c in enumerate(one)] for a, one in enumerate(right)]
 
     for number in range(rng.randrange(3)):
-        issue(machine, by_counts(machine, table, row, workspace, arrays, limits, rng, number))
+        team.issue(by_counts(team, table, row, number))
     errors = {"lacks": {odd: 1 << 20}} if lacks else {"told": {odd: other}}
-    streams = by_counts(machine, table, row, workspace, arrays, limits, rng, 9, **errors)
-    issue(machine, streams)
-    try:
-        with np.errstate(all="ignore"):
-            machine.run()
-    except Exception as error:
-        error.add_note(f"{table} on {network}, {errors}, {i} to {j}, {more} more; {n} PEs; seed {seed!r}")
-        raise
-    return machine.told_why
-
-
-def issue(machine: Machine, streams: list[list[Launch]]) -> None:
-    """A call to the streams of all PEs."""
-    for pe, stream in zip(machine.pes, streams, strict=True):
-        pe.issue(stream)
+    team.issue(by_counts(team, table, row, 9, **errors))
+    with team.noted(f"{table} on {network}, {errors}, {i} to {j}, {more} more; seed {seed!r}"):
+        team.machine.run()
+    return team.machine.told_why
 
 
 def argument(launch: Launch, row: Any, name: str) -> int:

@@ -6,7 +6,7 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 from pennympi.compile.bind import globals_read
 
 PARITIES = {1: 0, 3: 1}  # of a mask: how many places messages take in turn
-WAITS, SENDS = ("wait", "wait_all", "meet_multicast"), ("put", "put_signal", "signal", "signal_all", "send_packets")
 
 
 @dataclass(frozen=True)
@@ -140,20 +139,3 @@ def mutated(row: Any, mutation: Mutation, part: str = "kernel") -> Any:
     clones = {name: changed(one, mutation) for name, one in everywhere.items()}
     found = {name: clone for name, clone in clones.items() if clone}
     return replace(row, **{part: planted(found.get("", kernel), found)}) if found else None
-
-
-def every(row: Any, part: str = "kernel") -> Iterator[tuple[Mutation, Any]]:
-    """All single mutations of a row, and the row with each."""
-    kinds = [("drop", name) for name in (*WAITS, *SENDS, "fence", "sync", "write_epoch", "copy", "finish")]
-    kinds += [("early", name) for name in ("wait", "wait_all", "meet_multicast")]
-    kinds += [(kind, "put_signal") for kind in ("signal first", "apart", "beside")]
-    kinds += [("beside", "put"), ("beside", "send_packets"), ("one parity", "")]
-    for helper in ("", *helpers(getattr(row, part))):
-        for kind, name in kinds:
-            for at in range(9):
-                one = mutated(row, Mutation(kind, name, at, helper), part)
-                if one is None:
-                    break
-                yield Mutation(kind, name, at, helper), one
-                if not name:
-                    break

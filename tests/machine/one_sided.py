@@ -7,51 +7,27 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
-from pennympi.compile.bind import parameters
-from pennympi.job.control import signature_of
-from pennympi.kernels.block import EPOCH_BITS
 from pennympi.kernels.exchange import Form
 from pennympi.kernels.rma import by_rooms, on_stream
 
-from .arrays import Arrays, Held, must_be, values
-from .bodies import bound
-from .device import Launch, Machine
-from .workspaces import FIRST_EPOCHS, fill
+from .arrays import Held, must_be, values
+from .device import Launch
+from .team import FIRST_EPOCHS, Team, allocated, prepared, signed, words
 
 MOST_BYTES = 600
 SPARE = 4  # words allocated for each slot or PE: more than the two that kernels use
 
 
-def words(machine: Machine, n: int, first: int) -> int:
-    """Symmetric words on every PE."""
-    at = machine.memory.allocate(8 * n)
-    for pe in range(machine.n_pes):
-        fill(machine, pe, at, [first] * n)
-    return at
-
-
-def prepared(what: str, kernel: Callable[..., None], blocks: int, **known: int) -> Launch:
-    """A launch with its arguments by name."""
-    return Launch(what, bound(kernel), [known[name] for name in parameters(kernel)], blocks, "byte")
-
-
 class Exchanges:
     """The workspaces of a team's exchanges."""
 
-    def __init__(self, machine: Machine, arrays: Arrays, max_blocks: int):
-        self.machine, self.arrays, self.max_blocks = machine, arrays, max_blocks
+    def __init__(self, team: Team):
+        machine = self.machine = team.machine
+        self.arrays, self.max_blocks = team.arrays, team.limits.max_blocks
         self.buffer_bytes = machine.rng.choice((32, 64, 256))
-        first, n = machine.rng.choice(FIRST_EPOCHS), machine.n_pes
-        slots = n * max_blocks
-        self.workspaces = [
-            {
-                "inbox": machine.memory.allocate(slots * 2 * self.buffer_bytes),
-                "outbox": machine.memory.allocate(slots * 2 * self.buffer_bytes),
-                "signals": words(machine, SPARE * slots, first),
-                "epochs": words(machine, slots, first),
-            }
-            for _ in range(2)
-        ]
+        slots = team.n * self.max_blocks
+        nbytes = slots * 2 * self.buffer_bytes
+        self.workspaces = [allocated(machine, nbytes, nbytes, SPARE * slots, slots) for _ in range(2)]
 
     def call(self, form: Form, rng: Random, number: int) -> list[list[Launch]]:
         """One exchange of every PE that has a partner (of every PE, where the form wants all)."""
@@ -77,10 +53,9 @@ class Exchanges:
             what = f"call {number} (exchange {form.name}, {nbytes[pe]} bytes with {partner[pe]})"
             blocks = max(1, min(self.max_blocks, -(-nbytes[pe] // self.buffer_bytes)))
             call = {"ctx": pe, "me": pe, "n_pes": n, "dst": recv, "src": send, "nbytes": nbytes[pe], "peer": partner[pe]}
-            workspace = {"max_blocks": self.max_blocks, "buffer_bytes": self.buffer_bytes, "routes": 0}
-            workspace |= self.workspaces[form.collective]
-            workspace["signature"] = signature_of(f"{form.name} {nbytes[pe]}") << EPOCH_BITS
-            launch = prepared(what, form.kernel, blocks, **call, **workspace)
+            call |= {"max_blocks": self.max_blocks, "buffer_bytes": self.buffer_bytes}
+            call |= self.workspaces[form.collective] | {"signature": signed(f"{form.name} {nbytes[pe]}")}
+            launch = prepared(what, form.kernel, blocks, "byte", call)
             launch.begin, launch.end = held.begin(arrays, pe), held.end(arrays, pe)
             streams[pe].append(launch)
         return streams
@@ -96,15 +71,16 @@ def quiet(pe: int) -> None:
 class OneSided:
     """put, get and put_signal, each between barriers; a source is scribbled over when its call is over."""
 
-    def __init__(self, machine: Machine, arrays: Arrays, max_blocks: int):
-        self.machine, self.arrays, self.max_blocks = machine, arrays, max_blocks
+    def __init__(self, team: Team):
+        machine = self.machine = team.machine
+        self.arrays, self.max_blocks = team.arrays, team.limits.max_blocks
         first = machine.rng.choice(FIRST_EPOCHS)
         self.signals, self.epochs = words(machine, SPARE * machine.n_pes, first), words(machine, SPARE, first)
         self.word, self.counter = words(machine, 1, 0), words(machine, 8, 0)
         self.to, self.into = (machine.memory.allocate(MOST_BYTES, plain=plain) for plain in (False, True))
         room_bytes = machine.rng.choice((32, 64, 256))
-        rooms = machine.memory.allocate(max_blocks * room_bytes)
-        self.rooms = {"rooms": rooms, "locks": words(machine, max_blocks, 0), "room_bytes": room_bytes}
+        rooms = machine.memory.allocate(self.max_blocks * room_bytes)
+        self.rooms = {"rooms": rooms, "locks": words(machine, self.max_blocks, 0), "room_bytes": room_bytes}
         self.round = 0
 
     def call(self, name: str, rng: Random, number: int) -> list[list[Launch]]:
@@ -131,21 +107,21 @@ class OneSided:
             if name == "get":
                 given = Launch(f"{what}, given", lambda: None, begin=begin)
                 kernel = by_rooms.get_by_rooms if by_room else on_stream.get_bytes
-                got = prepared(what, kernel, blocks, **common, **self.rooms, counter=0)
+                got = prepared(what, kernel, blocks, "byte", common | self.rooms | {"counter": 0})
                 streams.append([given, *self._barrier(pe), got, checked, *self._barrier(pe)])
                 streams[-1][-1].end = end
                 continue
             told = {"signal_word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
             if name == "put":
                 kernel = by_rooms.put_by_rooms if by_room else on_stream.put_bytes
-                one = prepared(what, kernel, blocks, **common, **self.rooms, **{**told, "signal_word": 0})
+                one = prepared(what, kernel, blocks, "byte", common | self.rooms | told | {"signal_word": 0})
                 stream = [one, *self._barrier(pe), checked]
             else:
                 blocks = blocks if by_room or network.by_pointer(pe, to) else 1
                 kernel = by_rooms.put_by_rooms if by_room else on_stream.put_bytes_signal
-                one = prepared(what, kernel, blocks, **common, **self.rooms, **told)
-                awaited = {"signal_word": self.word, "value": self.round, "source": source}
-                waited = prepared(f"{what}, wait", on_stream.wait_signal, 1, ctx=pe, **awaited)
+                one = prepared(what, kernel, blocks, "byte", common | self.rooms | told)
+                awaited = {"ctx": pe, "signal_word": self.word, "value": self.round, "source": source}
+                waited = prepared(f"{what}, wait", on_stream.wait_signal, 1, "byte", awaited)
                 stream = [one, waited, checked]
             one.begin, one.end = begin, end
             streams.append([*stream, *self._barrier(pe)])
@@ -153,7 +129,7 @@ class OneSided:
 
     def _barrier(self, pe: int) -> list[Launch]:
         known = {"ctx": pe, "me": pe, "n_pes": self.machine.n_pes, "signals": self.signals, "epochs": self.epochs}
-        return [Launch("quiet", quiet, (pe,)), prepared("barrier", on_stream.barrier, 1, **known)]
+        return [Launch("quiet", quiet, (pe,)), prepared("barrier", on_stream.barrier, 1, "byte", known)]
 
     def _check(self, pe: int, at: int, data: np.ndarray) -> Callable[[], None]:
         found = self.machine.memory.bytes[pe][at : at + len(data)]

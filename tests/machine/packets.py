@@ -73,29 +73,15 @@ def send(b: Any, slot: int, group: int, data: np.ndarray, epoch: int, pe: int) -
         b.network.store(b, pe, to + k * PACKET_BYTES, line, True)
 
 
-def complete(b: Any, slot: int, group: int, epoch: int) -> bool:
-    """Whether all lines of a group are of this epoch."""
-    at = slot + group * GROUP_BYTES + PACKET_DATA_BYTES
-    words = b.memory.words[b.pe]
-    return all(words[(at + k * PACKET_BYTES) >> 3] == epoch for k in range(PACKETS_TOGETHER))
-
-
-def settled(b: Any, slot: int, group: int, epoch: int) -> bool:
-    """``complete``, or never: a line is poison or of another call, or this PE has given up."""
-    if complete(b, slot, group, epoch) or b.network.gave_up[b.pe]:
-        return True
-    return any(word >= POISON for word in words_of(b, slot, group)) or of_another_call(b, slot, group, epoch)
-
-
-def words_of(b: Any, slot: int, group: int) -> list[int]:
-    """The epochs of a group's lines."""
+def found_in(b: Any, slot: int, group: int, epoch: int) -> str:
+    """What a group's lines are: "complete" if all are of this epoch, "of another call", "lost" or "early"."""
     at, words = slot + group * GROUP_BYTES + PACKET_DATA_BYTES, b.memory.words[b.pe]
-    return [words[(at + k * PACKET_BYTES) >> 3] for k in range(PACKETS_TOGETHER)]
-
-
-def of_another_call(b: Any, slot: int, group: int, epoch: int) -> bool:
-    """Whether a line of a group is of the same round of another call."""
-    return any(is_of_another_call(word, epoch) for word in words_of(b, slot, group))
+    found = [words[(at + k * PACKET_BYTES) >> 3] for k in range(PACKETS_TOGETHER)]
+    if all(word == epoch for word in found):
+        return "complete"
+    if any(is_of_another_call(word, epoch) for word in found):
+        return "of another call"
+    return "lost" if b.network.gave_up[b.pe] or any(word >= POISON for word in found) else "early"
 
 
 def await_lines(b: Any, have_come: Callable[[], bool]) -> None:
@@ -110,10 +96,11 @@ def await_lines(b: Any, have_come: Callable[[], bool]) -> None:
 def take(b: Any, slot: int, group: int, epoch: int) -> np.ndarray:
     """The data of a group, as they were when all its lines had come."""
     b.memory.holds(slot + group * GROUP_BYTES, GROUP_BYTES)
-    await_lines(b, lambda: settled(b, slot, group, epoch))
-    if not complete(b, slot, group, epoch):
-        if of_another_call(b, slot, group, epoch):
-            b.machine.mismatch(b.pe)
+    await_lines(b, lambda: found_in(b, slot, group, epoch) != "early")
+    found = found_in(b, slot, group, epoch)
+    if found == "of another call":
+        b.machine.mismatch(b.pe)
+    if found != "complete":
         b.machine.give_up(b.pe)
     at = slot + group * GROUP_BYTES
     lines = b.memory.bytes[b.pe][at : at + GROUP_BYTES].reshape(PACKETS_TOGETHER, PACKET_BYTES)
@@ -122,13 +109,10 @@ def take(b: Any, slot: int, group: int, epoch: int) -> np.ndarray:
 
 def take_all(b: Any, slots: int, slot_bytes: int, group: int, epoch: int, me: int, n_pes: int) -> dict[int, np.ndarray]:
     """``take`` from every other PE: one after another, or once all have come."""
-    others = [pe for pe in range(n_pes) if pe != me]
+    others = {pe: slots + pe * slot_bytes for pe in range(n_pes) if pe != me}
     if b.machine.together:
-        await_lines(b, lambda: all(settled(b, slots + pe * slot_bytes, group, epoch) for pe in others))
-    found = {}
-    for pe in others:
-        found[pe] = take(b, slots + pe * slot_bytes, group, epoch)
-    return found
+        await_lines(b, lambda: all(found_in(b, slot, group, epoch) != "early" for slot in others.values()))
+    return {pe: take(b, slot, group, epoch) for pe, slot in others.items()}
 
 
 def total(b: Any, parts: list[np.ndarray]) -> np.ndarray:
@@ -156,8 +140,7 @@ def send_packets(b, slot, src, nbytes, epoch, pe):
 @body(ends=True)
 def receive_packets(b, dst, slot, nbytes, epoch, source):
     for group in groups(b, nbytes):
-        data = take(b, slot, group, epoch)
-        write(b, dst, group, nbytes, data)
+        write(b, dst, group, nbytes, take(b, slot, group, epoch))
         b.pause()
 
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-import numpy as np
-
 from pennympi.kernels import (
     all_gather,
     all_gatherv,
@@ -19,17 +17,15 @@ from pennympi.kernels import (
     reduce_scatter,
     reduce_scatterv,
 )
-from pennympi.kernels.algorithm import Algorithm, Limits, Place
+from pennympi.kernels.algorithm import Algorithm, Place
 
-from .arrays import Arrays
-from .calls import Collectives
-from .device import Machine
+from .calls import collective
 from .halos import HALOS
 from .network import COPIED, NETWORKS, POINTER
 from .one_sided import Exchanges, OneSided
 from .solver import SOLVER
+from .team import Team, place_of
 
-MAX_BLOCKS = 4
 TABLES: dict[str, Mapping[str, Any]] = {
     "allreduce": allreduce.TABLE,
     "allreduce planned": allreduce.PLANNED,
@@ -47,7 +43,7 @@ TABLES: dict[str, Mapping[str, Any]] = {
     "solver": SOLVER,
 }
 PROGRAMS = ("halo", "solver")  # whose rows are whole programs
-MAKERS = {"exchange": Exchanges, "one_sided": OneSided}  # of all else, Collectives
+MAKERS = {"exchange": Exchanges, "one_sided": OneSided}  # of all else, ``collective``
 ROWS = [(table, name) for table, rows in TABLES.items() for name in rows]
 SYMMETRIC, PLAIN = "symmetric", "plain"  # whether users' arrays are symmetric, or not all of them
 
@@ -63,20 +59,6 @@ class Case:
     def __str__(self) -> str:
         rows = ", ".join(f"{table}/{name}" for table, name in self.rows) if len(self.rows) < 4 else "all rows"
         return f"{rows} on {self.network}, {self.arrays} arrays"
-
-
-def place_for(rng: Random, network: str) -> Place:
-    """2 to 5 PEs, sometimes more, on one node or several."""
-    n_pes = rng.choice((2, 2, 3, 3, 4, 4, 5, 6, 8))
-    shape = rng.choice(("one", "all", "pairs"))
-    node_of = {"one": [0] * n_pes, "all": list(range(n_pes)), "pairs": [pe // 2 for pe in range(n_pes)]}[shape]
-    return place_of(node_of, network)
-
-
-def place_of(node_of: Sequence[int], network: str) -> Place:
-    """What rows may know of a network: whether packets arrive whole, and whether there is a switch that adds up."""
-    whole = network in (POINTER, COPIED)
-    return Place(tuple(node_of), ll128_safe=whole, multicast=network == POINTER, stores=whole)
 
 
 def runs_on(row: Any, place: Place) -> bool:
@@ -115,11 +97,6 @@ def mixtures(cases: Sequence[Case]) -> list[Case]:
     return [Case(tuple(several), *kind) for kind, several in rows.items() if len(several) > 1]
 
 
-def key(case: Case) -> tuple[str, str, str, str]:
-    """A case of one row as ``known.py`` names it."""
-    return (*case.rows[0], case.network, case.arrays)
-
-
 def run(
     case: Case,
     seed: str,
@@ -135,45 +112,30 @@ def run(
     quiet: a wait that gives up ends when what its PE has sent is there
     """
     rng = Random(seed)
-    found: list[tuple[str, Any]] = []
-    while not found:  # some rows need several nodes
-        place = place_for(rng, case.network)
-        all_rows = [(table, (rows or {}).get(name) or TABLES[table][name]) for table, name in case.rows]
-        found = [(table, row) for table, row in all_rows if runs_on(row, place)]
-    machine = Machine(case.network, place, rng)
-    limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if place.n_pes <= 5 else 16384)
-    arrays = Arrays(machine, case.arrays == PLAIN)
+    tried = [(table, (rows or {}).get(name) or TABLES[table][name]) for table, name in case.rows]
+    team = Team(case.network, rng, lambda place: any(runs_on(row, place) for _, row in tried), case.arrays == PLAIN)
+    found = [(table, row) for table, row in tried if runs_on(row, team.place)]
     if gives_up:
-        machine.patience.draw(rng)
-        machine.patience.quiet = quiet
-    try:
-        with np.errstate(all="ignore"):
-            if found[0][0] in PROGRAMS:
-                right = found[0][1](machine, rng)
-            else:
-                program(machine, arrays, limits, found, calls, rng)
-                right = [arrays.must_all_be_scribbled]
-            machine.run()
-            for check in right:
-                check()
-    except Exception as error:
-        error.add_note(f"{case}; {place.n_pes} PEs on nodes {machine.network.node_of}; seed {seed!r}")
-        raise
+        team.machine.patience.draw(rng)
+        team.machine.patience.quiet = quiet
+    with team.noted(f"{case}; seed {seed!r}"):
+        if found[0][0] in PROGRAMS:
+            right = found[0][1](team.machine, rng)
+        else:
+            right = [team.arrays.must_all_be_scribbled]
+            program(team, found, calls)
+        team.machine.run()
+        for check in right:
+            check()
 
 
-def program(
-    machine: Machine, arrays: Arrays, limits: Limits, rows: list[tuple[str, Any]], calls: int, rng: Random
-) -> None:
+def program(team: Team, rows: list[tuple[str, Any]], calls: int) -> None:
     """Random calls in the streams of all PEs."""
     makers: dict[str, Any] = {}
     for number in range(calls):
-        table, row = rng.choice(rows)
-        kind = MAKERS.get(table)
-        if kind is None:
-            maker = makers.get("") or makers.setdefault("", Collectives(machine, arrays, limits))
-            streams = maker.call(table, row, rng, number)
+        table, row = team.rng.choice(rows)
+        if table in MAKERS:
+            maker = makers.get(table) or makers.setdefault(table, MAKERS[table](team))
+            team.issue(maker.call(row, team.rng, number))
         else:
-            maker = makers.get(table) or makers.setdefault(table, kind(machine, arrays, limits.max_blocks))
-            streams = maker.call(row, rng, number)
-        for pe, stream in zip(machine.pes, streams, strict=True):
-            pe.issue(stream)
+            team.issue(collective(team, table, row, number))

@@ -15,7 +15,7 @@ from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
 from apps.jacobi.sweep.records import FieldPair, Neighbours, Pass, Pieces, Rows
 
 from .arrays import must_be
-from .bodies import BODIES, body, bound
+from .bodies import bound, by_one
 from .device import Launch, Machine
 
 COLUMNS, WORD_BYTES = 4, 8
@@ -30,7 +30,6 @@ def swept(field: np.ndarray) -> np.ndarray:
     return sum(weight * side for weight, side in zip(WEIGHTS, sides, strict=True)) % 1_000_003
 
 
-@body()
 def march(warp: Any, b: int, fields: FieldPair, band: Rows, work: Pass) -> None:
     """As ``apps.jacobi.sweep.kernels.march``, of int64.  Other blocks may run between its reads and writes of rows."""
     across, count = fields.nx // COLUMNS, work.n_sweeps
@@ -55,7 +54,7 @@ def march(warp: Any, b: int, fields: FieldPair, band: Rows, work: Pass) -> None:
 
 def with_march(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel of the solver that calls this march."""
-    names = {**kernel.__globals__, "march": BODIES["march"]}
+    names = {**kernel.__globals__, "march": by_one(march)}
     clone = FunctionType(kernel.__code__, names, kernel.__name__)
     clone.__annotations__ = kernel.__annotations__
     return bound(clone)

@@ -15,7 +15,7 @@ from machine.bodies import BODIES, bound
 from machine.device import DTYPES, Launch, Machine
 from machine.faults import Fault
 from machine.network import ANY_ORDER, NETWORKS, POINTER
-from machine.program import place_of
+from machine.team import place_of
 from seed import SEED
 
 from apps.poisson import persistent_kernel

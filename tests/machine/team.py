@@ -1,0 +1,129 @@
+"""A team of PEs: the users' arrays, and workspaces, plans and launches as ``pennympi/collectives/base.py`` makes them."""
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from pennympi.compile.bind import parameters
+from pennympi.job.control import signature_of
+from pennympi.kernels.algorithm import VECTOR_ELEMS, Algorithm, Limits, Place, Plan
+from pennympi.kernels.block import EPOCH_BITS
+
+from .arrays import Arrays
+from .bodies import bound
+from .device import DTYPES, Launch, Machine
+from .network import COPIED, POINTER
+
+FIRST_EPOCHS = (0, 7)
+MAX_BLOCKS = 4
+
+
+def place_for(rng: Random, network: str) -> Place:
+    """2 to 5 PEs, sometimes more, on one node or several."""
+    n_pes = rng.choice((2, 2, 3, 3, 4, 4, 5, 6, 8))
+    shape = rng.choice(("one", "all", "pairs"))
+    node_of = {"one": [0] * n_pes, "all": list(range(n_pes)), "pairs": [pe // 2 for pe in range(n_pes)]}[shape]
+    return place_of(node_of, network)
+
+
+def place_of(node_of: Sequence[int], network: str) -> Place:
+    """What rows may know of a network: whether packets arrive whole, and whether there is a switch that adds up."""
+    whole = network in (POINTER, COPIED)
+    return Place(tuple(node_of), ll128_safe=whole, multicast=network == POINTER, stores=whole)
+
+
+class Team:
+    """PEs at a place where ``runs`` says that the program can run; some arrays are outside the heap where ``plain``."""
+
+    def __init__(self, network: str, rng: Random, runs: Callable[[Place], Any], plain: bool):
+        place = place_for(rng, network)
+        while not runs(place):  # some rows need several nodes
+            place = place_for(rng, network)
+        self.rng, self.n, self.place, self.machine = rng, place.n_pes, place, Machine(network, place, rng)
+        self.limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if self.n <= 5 else 16384)
+        self.arrays = Arrays(self.machine, plain)
+        self._workspaces: dict[int, dict[str, int]] = {}
+
+    def issue(self, streams: list[list[Launch]]) -> None:
+        """A call to the streams of all PEs."""
+        for pe, stream in zip(self.machine.pes, streams, strict=True):
+            pe.issue(stream)
+
+    @contextmanager
+    def noted(self, text: str) -> Any:
+        """Garbage is added up without warnings, and an error says what ran."""
+        try:
+            with np.errstate(all="ignore"):
+                yield
+        except Exception as error:
+            error.add_note(f"{text}; {self.n} PEs on nodes {self.machine.network.node_of}")
+            raise
+
+    def workspace(self, row: Algorithm) -> dict[str, int]:
+        """Where the calls of a row go.  Made before anything runs, so that nobody meets."""
+        if id(row) not in self._workspaces:
+            blocks = self.limits.max_blocks
+            nbytes = blocks * 2 * self.limits.buffer_bytes
+            at = allocated(self.machine, nbytes, nbytes, blocks * row.signals(self.place), blocks)
+            if row.routes:
+                routes = [row.routes(self.place, pe) for pe in range(self.n)]
+                at["routes"] = words(self.machine, max(1, len(routes[0])), 0)
+                for pe, one in enumerate(routes):
+                    fill(self.machine, pe, at["routes"], one)
+            self._workspaces[id(row)] = at
+        return self._workspaces[id(row)]
+
+    def small_plan(self, row: Algorithm, count: int, dtype: str) -> Plan:
+        """The row's plan for this count or a larger one, for more blocks, with pieces that may be cut smaller."""
+        (item, partial), rng = DTYPES[dtype], self.rng
+        plan = row.plan(count * rng.choice((1, 8, 1000)), item.itemsize, partial.itemsize, self.place, self.limits)
+        piece = plan.piece_elems
+        if rng.random() < 0.8:
+            piece = rng.choice([k * VECTOR_ELEMS for k in (1, 2, 3) if k * VECTOR_ELEMS <= piece] or [piece])
+        return replace(plan, piece_elems=piece)
+
+    def launch(self, what: str, row: Algorithm, plan: Plan, dtype: str, pe: int, described: str, **call: int) -> Launch:
+        """The launch of a row's kernel on PE ``pe``.  described: the call in words;  call: the arguments that it gives"""
+        item, partial = DTYPES[dtype]
+        known = {
+            **self.workspace(row), "ctx": pe, "me": pe, "n_pes": self.n, "residual": 0, "root": 0, "reach": 0,
+            "item_bytes": item.itemsize, "acc_bytes": partial.itemsize, "buffer_bytes": self.limits.buffer_bytes,
+            "piece_elems": plan.piece_elems, "piece_bytes": plan.piece_elems * item.itemsize,
+            "signature": signed(described), "nbytes": call["n_elems"] * item.itemsize, **call,
+        }  # fmt: skip
+        return prepared(what, row.kernel, plan.blocks, dtype, known)
+
+
+def allocated(machine: Machine, inbox_bytes: int, outbox_bytes: int, n_signals: int, n_epochs: int) -> dict[str, int]:
+    """The memory of a workspace on every PE, whose words begin with one of ``FIRST_EPOCHS``."""
+    first, allocate = machine.rng.choice(FIRST_EPOCHS), machine.memory.allocate
+    at = {"inbox": allocate(inbox_bytes), "outbox": allocate(outbox_bytes), "routes": 0}
+    return at | {"signals": words(machine, n_signals, first), "epochs": words(machine, n_epochs, first)}
+
+
+def words(machine: Machine, n: int, first: int) -> int:
+    """Symmetric words on every PE."""
+    at = machine.memory.allocate(8 * n)
+    for pe in range(machine.n_pes):
+        fill(machine, pe, at, [first] * n)
+    return at
+
+
+def fill(machine: Machine, pe: int, address: int, values: Any) -> None:
+    """Set words of a PE's memory."""
+    for k, value in enumerate(values):
+        machine.memory.words[pe][(address >> 3) + k] = value
+
+
+def prepared(what: str, kernel: Any, blocks: int, dtype: str, known: dict[str, int]) -> Launch:
+    """A launch with its arguments by name."""
+    return Launch(what, bound(kernel), [known[name] for name in parameters(kernel)], blocks, dtype)
+
+
+def signed(described: str) -> int:
+    """The signature of a call, where epochs carry it."""
+    return signature_of(described) << EPOCH_BITS
