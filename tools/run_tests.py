@@ -197,7 +197,7 @@ def planned(args):
     yield from over_hosts(args.hosts, mpirun, [*everything, *args.pytest])
     if args.rest:
         yield "downloads", [*some, "-n", "0", "tests/cuda/test_shim.py"], {"TEST_DOWNLOADS": "1"}
-    if args.soak and (ROOT / "tests" / "soak").is_dir():
+    if args.soak and not args.pytest:
         yield "soak", [*some, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}
 
 
