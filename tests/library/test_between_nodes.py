@@ -7,7 +7,6 @@ HELD = [
     "a put and a get reach a PE that computes",
     "puts of one PE arrive in order, whatever their size",
     "all PEs send 4 MiB to all others at once",
-    "two teams at a time",
     "many meetings beside puts and signs of life",
     "a PE that compiles is alive for other nodes",
 ]
