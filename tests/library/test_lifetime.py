@@ -235,11 +235,11 @@ def test_prepared_launches_are_bounded(team):
     assert same(team.allreduce(x[:5]), np.full(5, team.n_pes))
 
 
-@pytest.mark.parametrize("shape", [1 << 62, (1 << 32, 1 << 32), (1 << 70,), (0, 1 << 70), (1,) * 65, (1 << 63, 2)])
-def test_a_shape_that_no_memory_holds(team, shape):
-    for call in (team.empty, team.zeros, lambda shape: team.full(shape, 1, "int8")):
-        with pytest.raises(ValueError, match="shape"):
-            call(shape)
+def test_a_shape_that_no_memory_holds(team):
+    for shape in (1 << 62, (1 << 32, 1 << 32), (1 << 70,), (0, 1 << 70), (1,) * 65, (1 << 63, 2)):
+        for call in (team.empty, team.zeros, lambda shape: team.full(shape, 1, "int8")):
+            with pytest.raises(ValueError, match="shape"):
+                call(shape)
     with pytest.raises(pennympi.SymmetricHeapExhausted, match="cannot give 256 PiB on every PE"):
         team.empty((1 << 29, 1 << 29), "int8")
 
