@@ -6,8 +6,6 @@ from typing import NamedTuple
 from .kernels.block import DIFFERS, EPOCH_BITS, POISON, SENDS
 from .units import size_text
 
-INTERRUPTED = -1  # what a wait has found that the watch has ended, after Ctrl-C
-
 
 class PennympiError(Exception):
     """Base class of the library's errors, except TypeError and ValueError for wrong arguments."""
@@ -124,14 +122,10 @@ class Record(NamedTuple):
 def recorded_failure(
     record: Record, timeout_s: float, find: Find, where: Callable[[int], str] = lambda pe: ""
 ) -> PennympiError:
-    """The error for the record that a kernel wrote when it gave up.  where: a PE is, as ``Control.where``"""
+    """The error for the record that a kernel wrote when it gave up.  where: a PE is, as ``Control.on_host`` says it"""
     me, source, name, epoch, found, signed, refused = record
     if refused:
         return _refusal(record)
-    if found == INTERRUPTED:
-        error = PeerTimeout(me, source, name, epoch, found, timeout_s)
-        error.args = (f"PE {me} was interrupted while it waited in {name}: this team makes no more calls.",)
-        return error
     if signed and found < POISON and found != epoch and (found - epoch) & _EPOCH == 0:
         own, other = (find(pe, word >> EPOCH_BITS) for pe, word in ((me, epoch), (source, found)))
         told = f"PE {me} is in {own or name}; PE {source} sent for {other or 'another call'}"

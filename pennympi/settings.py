@@ -181,9 +181,8 @@ SETTINGS = {
                 " device, PEs and nodes of the team of all ranks, whose PE 0 reads it. Without a table, and for none, a"
                 " cost model decides."),
         Setting("PENNYMPI_EXIT_HOOKS", "1", _switch, "0 or 1",
-                "0 leaves sys.excepthook, threading.excepthook, sys.exit, os._exit and the end of the program as they are"
-                ", for programs that end a job by their own means when a PE raises or leaves early. Dead and stopped PEs"
-                " end the job nevertheless."),
+                "0 leaves sys.excepthook, threading.excepthook and the end of the program as they are, for programs that"
+                " end a job by their own means when a PE raises or leaves early."),
         Setting("PENNYMPI_DEBUG", "0", _switch, "0 or 1",
                 "1 compares the calls of all PEs before anything is sent, and raises CollectiveMismatchError on all of"
                 " them if they differ."),

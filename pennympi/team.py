@@ -19,7 +19,6 @@ from .compile.options import LaunchBounds
 from .errors import NotInitialized, Unsupported
 from .grid.given import agreed_decomposition
 from .grid.grid import Grid
-from .job.forked import leave_mpi_to_the_parent
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
 from .memory.symmetric import SymmetricArrays
@@ -354,8 +353,6 @@ class Team(Collectives):
 
 def _end_in_child() -> None:
     """In a forked child: it has no place in the job, and must not write into the memory that the PEs share."""
-    if _open:
-        leave_mpi_to_the_parent()
     for team in list(_open):
         team._end("this process was forked from a PE of the team, and only the PE itself can use it")
 

@@ -13,7 +13,7 @@ from ..arrays.dtypes import DType
 from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.options import PLAIN, KernelOptions
-from ..errors import INTERRUPTED, PennympiError, Record, recorded_failure
+from ..errors import PennympiError, Record, recorded_failure
 from ..job.device_liveness import DeviceLiveness
 from ..job.job import Job, open_jobs
 from ..job.watch import Lookout
@@ -84,7 +84,7 @@ class CudaBackend:
         ctx[ctx_words.ALIVE] = self._alive.ptr
         self.ctx_address = self.local_words(ctx)
         self._given_up.open(self.ctx_address)
-        self._lookout = Lookout(self._look, self._given_up.interrupt)
+        self._lookout = Lookout(self._look)
 
     # memory
     def allocate(self, nbytes: int) -> int:
@@ -183,17 +183,16 @@ class CudaBackend:
 
     def _look(self) -> PennympiError | None:
         self._liveness.update(self._job.control.entered + self.launches, time.monotonic_ns())
-        return None if self._given_up.interrupted else self.failure()
+        return self.failure()
 
     def failure(self) -> PennympiError | None:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
         _, source, call, epoch, found, me = map(int, self._record[: ctx_words.RECORD_ME + 1])
         flags, number = divmod(call, ctx_words.SIGNED)
-        found = INTERRUPTED if self._given_up.interrupted else found
         name = self._call_names.get(number, "a kernel")
         record = Record(me, source, name, epoch, found, bool(flags & 1), flags >> 1)
-        return recorded_failure(record, self.timeout_s, _find_call, self._job.control.where)
+        return recorded_failure(record, self.timeout_s, _find_call, self._job.control.on_host)
 
     def raise_failure(self) -> NoReturn:
         """Raise the error that a kernel recorded; the watch then does not."""

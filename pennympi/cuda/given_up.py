@@ -21,7 +21,6 @@ class GivenUp:
     abort:      a word, not 0 once a wait has given up
     record:     words about the first wait that gave up (``compile/context.py``)
     call_names: {number of a call in the record: its name}
-    interrupted: Ctrl-C has ended the waits
     """
 
     def __init__(self) -> None:
@@ -32,7 +31,6 @@ class GivenUp:
         self.abort = memoryview(words.data)[:1]  # a memoryview is read faster than an array
         self.record = words[1:]
         self.call_names: dict[int, str] = {}
-        self.interrupted = False
         self._ctxs: list[int] = []
         self._shared = cupy.cuda.alloc(8 * (2 + MOST_TEAMS))  # taken, number of teams, their ``ctx``s
         _runtime.memset(self._shared.ptr, 0, 16)
@@ -44,11 +42,6 @@ class GivenUp:
             ctx_words.RECORD: self._pinned.ptr + 8,
             ctx_words.SHARED: self._shared.ptr,
         }
-
-    def interrupt(self) -> None:
-        """End the waits of kernels: each gives up, and one writes the record.  Called by the watch, after Ctrl-C."""
-        self.interrupted = True
-        self.abort[0] = 1
 
     def open(self, ctx: int) -> None:
         """Take in a team whose ``ctx`` is at this device address."""

@@ -45,7 +45,7 @@ class HostBackend:
 
     def __init__(self, job: Any, heap_bytes: int | None):
         self.comm, self._near = job.comm, job.control.n_local
-        self._find_call, self._where = job.control.find, job.control.where
+        self._find_call, self._where = job.control.find, job.control.on_host
         self.multicast: bool = setting("PENNYMPI_MULTICAST")
         self.device_name = processor()
         self._heap = Heap(job, heap_bytes)

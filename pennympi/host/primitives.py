@@ -7,8 +7,7 @@ import numba
 
 from ..compile import context as ctx_words
 from ..compile.context import BEHIND, ROUNDS, UNREACHABLE
-from ..errors import INTERRUPTED
-from ..job.liveness import ABORT, LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
+from ..job.liveness import LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
 from ..kernels.block import POISON
 from .intrinsics import (
     call_1,
@@ -30,7 +29,7 @@ from .intrinsics import (
 # A sleep takes 50 us, but Linux may give the core straight back to a process that yields it.  With more PEs than cores
 # only sleep makes way for another PE; with a core for each PE yielding is enough.
 NAPS_BETWEEN_LOOKS = 64
-OVER, ABORTED = -1, -2  # instead of a time
+OVER = -1  # instead of a time
 SPINS_BEFORE_YIELD, PATIENT_SPINS, HASTY_SPINS = 64, 8192, 400
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 BODIES: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
@@ -205,7 +204,7 @@ def wait(ctx, signal, value, source):
         spins += 1
         since_ns = pause(ctx, spins, since_ns, source)
         if since_ns < 0:
-            give_up(ctx, found if since_ns == OVER else INTERRUPTED, value, source, 0)
+            give_up(ctx, found, value, source, 0)
             return
         found = load_acquire(signal)
     if found >= POISON:
@@ -223,7 +222,7 @@ def wait_signed(ctx, signal, value, source):
         spins += 1
         since_ns = pause(ctx, spins, since_ns, source)
         if since_ns < 0 or found >= POISON:
-            give_up(ctx, INTERRUPTED if since_ns == ABORTED else found, value, source, ctx_words.SIGNED)
+            give_up(ctx, found, value, source, ctx_words.SIGNED)
             return
         found = load_acquire(signal)
     if found != value and (found >= POISON or (found - value) & ROUNDS == 0):
@@ -251,15 +250,13 @@ def pause(ctx, spins, since_ns, source):
 
 @numba.njit(**OPTIONS)
 def look(ctx, since_ns, source):
-    """A wait's look at the clock: since when the deadline counts (0: not yet); OVER, or ABORTED by the watch."""
+    """A wait's look at the clock: since when the deadline counts (0: not yet), or OVER."""
     now_ns = monotonic_ns()
     own = load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * load_word(ctx + 8 * ctx_words.ME))
     if own != 0:
         store_word(own + 8 * WAITS_FOR, source)
         store_word(own + 8 * LOOKED, now_ns)
     watch = load_word(ctx + 8 * ctx_words.ABORT)
-    if load_acquire(watch + 8 * ABORT) != 0:
-        return ABORTED
     if since_ns == 0:
         since_ns = now_ns
     since_ns = max(since_ns, last_alive_ns(ctx, source), load_acquire(watch + 8 * RESUMED_NS))

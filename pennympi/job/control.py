@@ -7,7 +7,6 @@ other PE was doing.  Both backends use it in the same way.
 from __future__ import annotations
 
 import ctypes
-import os
 import time
 import zlib
 from collections import deque
@@ -28,8 +27,8 @@ BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time go
 
 # The part of each PE, in int64 words: a header, which counts in the first PE's part alone, and a record.  A part fills
 # whole pages, so that a PE that counts its calls never slows another.  At _CLAIMED is a semaphore (sem_t).
-_ABORT, _CLAIMED = 1, 4
-_PROGRESS, _STATE, _ALIVE, _COMPARED, _TEXTS = 8, 9, 11, 14, 16  # _ALIVE has three words (liveness.py), _COMPARED two
+_CLAIMED = 4
+_PROGRESS, _STATE, _ALIVE, _TEXTS = 8, 9, 11, 16  # _ALIVE has three words (liveness.py)
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
 _SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and signature, and its bytes
 _CALL = 64  # progress = calls entered * _CALL + the slot of the last call's text: one store writes both
@@ -76,7 +75,7 @@ class Control:
         self._progress = self._part[me] + _PROGRESS
         liveness.add_word(self.last_alive_address(me))
         liveness.show_alive(time.monotonic_ns())
-        forget_names(gather, me, self.pes)  # from here on the others may use the table, too
+        gather(None)  # from here on the others may use the table, too
 
     def enter(self, text: str) -> None:
         """Write down that this PE enters a call that every PE makes.  Costs about 0.15 us.  text: describes the call"""
@@ -110,14 +109,6 @@ class Control:
         if text not in self._slots:
             self._learn(text)
 
-    def set_compared(self, number: int, word: int) -> None:
-        """Write the word of this PE for comparison ``number`` (``call_guard.py``); the word of the one before stays."""
-        self._words[self._part[self.me] + _COMPARED + number % 2] = word
-
-    def compared(self, pe: int, number: int) -> int:
-        """The word of ``pe``, a PE of this node, for comparison ``number``, or for one two or more before it."""
-        return self._words[self._part[pe] + _COMPARED + number % 2]
-
     def set_state(self, state: int) -> None:
         """Write what this PE is doing: COMPUTING, WAITING (inside a wait of the library) or LEAVING (the program)."""
         self._words[self._part[self.me] + _STATE] = state
@@ -128,15 +119,6 @@ class Control:
         The semaphore is never released.  MPI is not called, because not every thread may call it.
         """
         return bool(_libc.sem_trywait(self._semaphore) == 0)
-
-    @property
-    def abort(self) -> bool:
-        """True once a PE of the node has begun to end the job."""
-        return self._words[self._part[self.pes[0]] + _ABORT] != 0
-
-    def set_abort(self) -> None:
-        """Tell the node that this PE ends the job."""
-        self._words[self._part[self.pes[0]] + _ABORT] = 1
 
     @property
     def entered(self) -> int:
@@ -170,10 +152,6 @@ class Control:
     def _alive_word(self, pe: int) -> int:
         return self._part[pe] + _ALIVE if pe in self._part else _FAR + pe
 
-    def calls(self, pe: int) -> int:
-        """How many collective calls ``pe``, a PE of this node, has entered."""
-        return self._words[self._part[pe] + _PROGRESS] // _CALL
-
     def state(self, pe: int) -> int:
         """COMPUTING, WAITING or LEAVING, for a PE of this node."""
         return self._words[self._part[pe] + _STATE]
@@ -189,14 +167,6 @@ class Control:
             if text is not None and (self._words[self._part[pe] + _PROGRESS] - progress) % _CALL == 0:
                 break
         return f"{text or '...'} (call {progress // _CALL})"
-
-    def own_call(self, number: int) -> str:
-        """What this PE entered as its call ``number``, as ``call`` says it; "" if it is not remembered."""
-        try:
-            text = self._recent[number - 1 - self._calls // _CALL]
-        except IndexError:
-            return ""
-        return f"{_cut(text).decode(errors='replace')} (call {number})" if number * _CALL <= self._calls else ""
 
     def find(self, pe: int, signature: int) -> str | None:
         """A call that ``pe`` has written down and whose ``signature_of`` this is; None if there is none on this node."""
@@ -267,15 +237,6 @@ class Control:
         """ " on host1", or "" where the team is on one node."""
         return on_host(self.processes, pe)
 
-    def where(self, pe: int) -> str:
-        """``on_host``, and the PE of another node that ``pe`` of this node waits for, directly or through others."""
-        beyond = pe
-        for _ in self.pes:
-            if beyond in self._part and self.waits_for(beyond) >= 0:
-                beyond = self.waits_for(beyond)
-        passed_on = pe in self._part and 0 <= beyond not in self._part
-        return self.on_host(pe) + (f", which waits for PE {beyond}{self.on_host(beyond)}," if passed_on else "")
-
     def halted(self, pe: int) -> str:
         """That ``pe`` is stopped or has ended, in words; "" if it runs or is on another node."""
         return halted(self.processes, pe) if pe in self._part else ""
@@ -295,37 +256,3 @@ class _Closed:
         raise NotInitialized("this team is finalized: make a new one with pennympi.init()")
 
     __getitem__ = __setitem__ = _refuse
-
-
-def forget_names(gather: Callable[[Any], list[Any]], me: int, pes: Sequence[int]) -> None:
-    """Unlink MPICH's start-up segment, which every PE of the node (``pes``) has mapped by now.  Collective.
-
-    The memory stays until the last process unmaps it; without a name, a killed job leaves nothing behind.
-    Open MPI's segments keep their names, because it attaches to them at the first message, not at start-up.
-    """
-    mapped = gather(start_up_segments())
-    if me == pes[0]:
-        unlink(set.intersection(*(mapped[pe] for pe in pes)))
-
-
-def start_up_segments(prefix: str = "mpich_shm_") -> set[str]:
-    """Paths in /dev/shm that begin with ``prefix``, that this process has mapped, and that are not unlinked."""
-    mapped = set()
-    try:
-        with open("/proc/self/maps") as maps:
-            for line in maps:
-                path = line.split(None, 5)[-1].rstrip("\n")
-                if path.startswith("/dev/shm/" + prefix) and not path.endswith(" (deleted)"):
-                    mapped.add(path)
-    except OSError:
-        pass  # there is no /proc
-    return mapped
-
-
-def unlink(paths: set[str]) -> None:
-    """Remove the files that are still there."""
-    for path in paths:
-        try:
-            os.unlink(path)
-        except OSError:
-            pass  # another PE was faster

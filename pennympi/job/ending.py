@@ -16,15 +16,12 @@ from typing import Any, NoReturn
 from mpi4py import MPI
 
 from ..errors import PeerGaveUp, PeerTimeout
-from .control import start_up_segments, unlink
 from .job import open_jobs
 
 _FIRST_REPORT_S = 0.5  # a PE that gave up because another PE had done so lets that one report first
 _OTHERS_S = 2.0  # a process that may not say why the job ends gives the one that does this long to end it
-READ_S = 0.05
-_SEGMENTS = "mpich_shm_", "sm_segment.", "vader_segment."  # of MPICH, Open MPI 5 and Open MPI 4
+_READ_S = 0.05  # for the launcher to read what was said: an abort may make it drop the rest
 _ABORT_S = 1.0  # an abort that takes longer hangs: MPI waits for a thread that is stuck
-plain_exit = os._exit  # which exits.py replaces
 rank, n_ranks = 0, 1  # in MPI.COMM_WORLD, asked once because other threads may not call MPI
 in_process = 0  # id of the process whose ranks these are; a forked child must not end the job of its parent
 _nowhere = open(os.devnull, "w")  # as long as the process lives
@@ -42,12 +39,6 @@ def alone() -> bool:
     if in_process != os.getpid() or not MPI.Is_initialized() or MPI.Is_finalized():
         return True
     return n_ranks == 1
-
-
-def end_without_launcher() -> NoReturn:
-    """End this process: mpirun was killed.  Open MPI notices that only inside MPI calls, and kernels make none."""
-    unlink(set().union(*map(start_up_segments, _SEGMENTS)))  # no process will attach to them now
-    plain_exit(1)
 
 
 def say(text: str) -> None:
@@ -77,18 +68,15 @@ def end_by(kind: type[BaseException], show: Callable[[], Any]) -> NoReturn:
     end(report)
 
 
-def end(report: Callable[[], Any], status: int = 1, read_s: float = READ_S) -> NoReturn:
-    """End all ranks of the job with ``status``.  One process of each node calls ``report``, which prints why.
-
-    read_s: time for the launcher to read that: an abort may make it drop what it has not
-    """
+def end(report: Callable[[], Any], status: int = 1) -> NoReturn:
+    """End all ranks of the job with ``status``.  One process of each node calls ``report``, which prints why."""
     _limit(_OTHERS_S + _ABORT_S)
     if claim():
         try:
             report()
             sys.stdout.flush()
         finally:
-            time.sleep(read_s)
+            time.sleep(_READ_S)
             _abort(status)
     time.sleep(_OTHERS_S)
     _abort(status)
@@ -112,10 +100,7 @@ def claim() -> bool:
         if rank > 0:  # rank 0, if it fails too, prints first
             time.sleep(_FIRST_REPORT_S)
         return _take_name()
-    controls = [job.control for job in open_jobs]
-    for control in controls:
-        control.set_abort()
-    return all([control.claim() for control in controls])  # of all: another process may have others open
+    return all([job.control.claim() for job in open_jobs])  # of all: another process may have others open
 
 
 def _take_name() -> bool:
@@ -136,10 +121,9 @@ def _who() -> str:
 
 def _abort(status: int) -> NoReturn:
     _limit(_ABORT_S)
-    unlink(start_up_segments())  # Control may not have done it yet
     if MPI.Query_thread() == MPI.THREAD_MULTIPLE or threading.current_thread() is threading.main_thread():
         MPI.COMM_WORLD.Abort(status)
-    plain_exit(status)  # the launcher ends the others when a rank ends without MPI_Finalize
+    os._exit(status)  # the launcher ends the others when a rank ends without MPI_Finalize
 
 
 def _limit(limit_s: float) -> None:

@@ -1,4 +1,4 @@
-"""The ends of a program: hooks on uncaught exceptions, sys.exit, os._exit, Ctrl-C and the normal end; the watch starts.
+"""The ends of a program: hooks on uncaught exceptions and on the normal end; the watch starts.
 
 MPI alone hangs when a rank raises or leaves early, because the others wait in a collective that this rank never enters.
 The hooks end all ranks instead, and one message says why.  They serve all Jobs of a process.  A job of one rank, or an
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -26,18 +25,18 @@ from .rendezvous import LEFT, Deadline, PolledBarrier, poll_times
 from .watch import Watch
 
 _VAIN_S = 0.5  # after this time another PE waits in vain for one that leaves
-_EXIT_S = 1.0  # a PE that leaves with a non-zero status waits this long for the others to leave as well
 before_mpi_ends: list[Callable[[], None]] = []  # of what calls MPI from a thread
-_status = 0  # of the last call of sys.exit
 
 
 @once
 def install() -> None:
     """Install the hooks and start the watch, before the process makes its first Job."""
     ending.prepare()
-    watch = Watch(_pipe_of_signals())
+    watch = Watch()
 
     def stop(*ignored: object) -> None:
+        if ending.in_process != os.getpid():  # a forked child has no place in the job
+            return
         for job in open_jobs:
             job.control.set_state(DONE)
         watch.stop()
@@ -59,7 +58,7 @@ def _wanted() -> bool:
 
 def _hook() -> None:
     """Replace the hooks of Python."""
-    plain, plain_thread, plain_exit = sys.excepthook, threading.excepthook, sys.exit
+    plain, plain_thread = sys.excepthook, threading.excepthook
 
     def on_exception(kind: Any, value: Any, trace: Any) -> None:
         if ending.alone() or hasattr(sys, "ps1"):
@@ -73,37 +72,8 @@ def _hook() -> None:
         else:
             ending.end_by(args.exc_type, lambda: plain_thread(args))
 
-    def exit_noting_status(status: Any = None) -> NoReturn:
-        global _status
-        _status = status if isinstance(status, int) else int(status is not None)
-        plain_exit(status)
-
-    def exit_at_once(status: int) -> NoReturn:
-        if not ending.alone():  # a launcher may take the status 0 for success, and kill the others without a word
-            who, last = f"rank {ending.rank}", "before MPI_Finalize"
-            for job in open_jobs[:1]:
-                who, last = f"PE {job.me}{job.control.on_host(job.me)}", f"after {job.control.call(job.me)}"
-            text = f"pennympi: {who} left the program by os._exit({status}) {last}; the job ends"
-            ending.end(lambda: ending.say(text), (status & 255) or 1)
-        ending.plain_exit(status)
-
-    sys.excepthook, threading.excepthook, sys.exit = on_exception, on_thread_exception, exit_noting_status
-    os._exit = exit_at_once
+    sys.excepthook, threading.excepthook = on_exception, on_thread_exception
     atexit.register(_leave)
-
-
-def _pipe_of_signals() -> int:
-    """The end of a pipe from which the watch reads the signals that Python has noted; -1 if another reads them."""
-    if threading.current_thread() is not threading.main_thread():
-        return -1
-    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    other = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    if other >= 0:
-        signal.set_wakeup_fd(other)
-        os.close(reading)
-        os.close(writing)
-        return -1
-    return reading
 
 
 def _leave() -> None:
@@ -119,8 +89,6 @@ def _leave() -> None:
         waiting = [(job, barrier) for job, barrier in barriers if not barrier.complete()]
         if not waiting:
             return
-        if _status and passed_s > _EXIT_S:
-            _end_at_exit(f"with status {_status} while others still run")
         job, barrier = waiting[0]
         if deadlines[job].passed(barrier):
             others = "; ".join(job.control.describe(pe) for pe in barrier.absent()[:4])
@@ -141,4 +109,4 @@ def _end_at_exit(reason: str) -> NoReturn:
     """End the job; ``reason`` completes the sentence "PE 0 left the program ..."."""
     job = open_jobs[0]
     text = f"pennympi: PE {job.me}{job.control.on_host(job.me)} left the program {reason}; the job ends"
-    ending.end(lambda: ending.say(text), (_status & 255) or 1)
+    ending.end(lambda: ending.say(text))

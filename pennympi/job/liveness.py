@@ -21,12 +21,12 @@ MAX_TEAMS = 4096  # open at a time in one process: more than MPI has communicato
 # The number of words that this process owns, then their addresses.  Kernels of the host backend read it too.
 _own_words = np.zeros(1 + MAX_TEAMS, np.int64)
 own_words_address: int = _own_words.ctypes.data
-# What the watch (watch.py) tells all waits of this process: a word that ends those of kernels, when it looked last, and
+# What the watch (watch.py) tells all waits of this process: when it looked last, and
 # when this process went on after it had been suspended.  Time before that, and before the watch has looked, counts not.
-ABORT, TICKED_NS, RESUMED_NS = range(3)
+TICKED_NS, RESUMED_NS = range(2)
 NEVER_NS = 1 << 62
 LATE_NS = 1_000_000_000
-watch_words = np.array([0, NEVER_NS, 0], np.int64)
+watch_words = np.array([NEVER_NS, 0], np.int64)
 watch_words_address: int = watch_words.ctypes.data
 _lock = threading.Lock()  # the watch must not write into a table that has been freed
 

@@ -65,26 +65,10 @@ def _pid_namespace() -> str:
 
 def process_state(pid: int) -> str:
     """The state letter of a process in /proc: T stopped, Z ended, X gone; "?" if it is not known, as without /proc."""
-    return _stat(pid)[0]
-
-
-def stopped_beside() -> list[int]:
-    """Processes that the parent of this one started, as a launcher starts all ranks of a node, and that are stopped."""
-    parent = os.getppid()
-    try:
-        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
-    return sorted(pid for pid in pids if (stat := _stat(pid))[1] == parent and stat[0] in STOPPED)
-
-
-def _stat(pid: int) -> tuple[str, int]:
-    """(state letter, process that started it)."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
-            state, parent = stat.read().rpartition(") ")[2].split()[:2]
-            return state, int(parent)
+            return stat.read().rpartition(") ")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return ("X" if os.path.exists("/proc/self/stat") else "?"), 0
+        return "X" if os.path.exists("/proc/self/stat") else "?"
     except OSError:  # this process has no descriptor or no memory left, which says nothing of the other
-        return "?", 0
+        return "?"

@@ -12,7 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from mpi4py import MPI
 
@@ -21,7 +21,7 @@ from . import liveness
 from .arrivals import Arrivals
 from .control import COMPUTING, WAITING, Control
 from .difference import Recent, first_difference
-from .process import Process, halted, on_host, stopped_beside
+from .process import Process, halted, on_host
 
 LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
 DIFFERENCE_S = 1.0  # after this time a difference is told, also to PEs that have not come
@@ -139,10 +139,7 @@ class Meetings:
 
     timeout_s: how long to wait for a PE without a sign of life; 0 waits for ever
     processes: of all PEs, once they are known;  control: the table of the node, once there is one
-    without_table: how many meetings of this process wait now without a table
     """
-
-    without_table: ClassVar[int] = 0
 
     def __init__(self, comm: MPI.Intracomm, timeout_s: float, processes: Sequence[Process] = ()):
         self.comm, self.timeout_s, self.processes = comm, timeout_s, processes
@@ -174,14 +171,8 @@ class Meetings:
             data, refusal = b"", f"has {len(data)} bytes, and {MOST_BYTES} are the most: bring it in parts"
         if self._n_pes == 1:
             brought = [(data, refusal)]
-        elif self.control:
-            brought = self._meet(what, data, refusal)
         else:
-            Meetings.without_table += 1
-            try:
-                brought = self._meet(what, data, refusal)
-            finally:
-                Meetings.without_table -= 1
+            brought = self._meet(what, data, refusal)
         refused = [f"what PE {pe} brings to {what} {why}" for pe, (_, why) in enumerate(brought) if why]
         if refused:
             raise (TypeError if "pickled" in refused[0] else ValueError)("; ".join(refused[:4]))
@@ -233,19 +224,15 @@ class Meetings:
         show_waiting: is called again and again with a PE that has not come
         """
         arrivals, deadline, shown_s = Arrivals(self.comm), Deadline(None, self.timeout_s), 0.0
-        Meetings.without_table += 1
-        try:
-            for passed_s in poll_times():
-                if arrivals.complete():
-                    return
-                if passed_s - shown_s > LIVENESS_INTERVAL_S:
-                    shown_s = passed_s
-                    for pe in arrivals.absent()[:1]:
-                        show_waiting(pe)
-                if deadline.passed(None):
-                    self._give_up(arrivals.absent(), "init")
-        finally:
-            Meetings.without_table -= 1
+        for passed_s in poll_times():
+            if arrivals.complete():
+                return
+            if passed_s - shown_s > LIVENESS_INTERVAL_S:
+                shown_s = passed_s
+                for pe in arrivals.absent()[:1]:
+                    show_waiting(pe)
+            if deadline.passed(None):
+                self._give_up(arrivals.absent(), "init")
 
     def duplicate(self) -> MPI.Intracomm:
         """A duplicate of the communicator, after ``arrive``.  Collective.  Raises PeerTimeout."""
@@ -275,9 +262,7 @@ class Meetings:
             return self.control.describe(pe)
         if said := self._halted(pe):
             return said
-        stopped = [] if self.processes else stopped_beside()
-        beside = f" (process {stopped[0]} beside this one is stopped)" if stopped else ""
-        return f"PE {pe}{on_host(self.processes, pe)} has not come{beside}"
+        return f"PE {pe}{on_host(self.processes, pe)} has not come"
 
 
 def _in_short(words: Sequence[str]) -> str:

@@ -95,12 +95,3 @@ def test_plans_are_compared(careful):
     assert same(x, np.ones(12))
     plans[0](), plans[1]()
     assert same(x, np.full(12, team.n_pes**2))
-
-
-def test_a_wait_leaves_the_words_of_comparisons(team):
-    """They lie in one record of the node's table."""
-    control = team._job.control
-    control.set_compared(0, 5), control.set_compared(1, 6)
-    control.show_waiting(0)
-    control.set_state(0)
-    assert [control.compared(team.me, number) for number in (0, 1)] == [5, 6]

@@ -51,6 +51,8 @@ def test_pes_of_one_host_act_as_on_two():
     env = {"PENNYMPI_BACKEND": "host", "PENNYMPI_TIMEOUT_S": "100"}
     said = launch(4, "-m", "pennympi", command=command, env=env, limit_s=100)
     assert said.rc == 0 and re.search(r"^nodes +2 with 2 PEs$", said.output, re.MULTILINE), said.output
+    ended = launch(4, "examples/first_allreduce.py", command=command, env=env, limit_s=200)
+    assert ended.rc == 0 and "0 elements wrong" in ended.output, ended.output
 
 
 def test_the_readmes_program_on_three_hosts(tmp_path):
@@ -86,11 +88,10 @@ def compiled():
     assert ended.rc == 0 and "done" in ended.output, ended.output
 
 
-@pytest.mark.parametrize(("fault", "named"), [("raise", "ValueError"), ("_exit3", "left")])
-def test_a_pe_of_another_host_fails(compiled, fault, named):
-    command = ["mpirun", "-np", 4, sys.executable, PROGRAMS / "struck.py", "collective", fault, 3]
+def test_a_pe_of_another_host_fails(compiled):
+    command = ["mpirun", "-np", 4, sys.executable, PROGRAMS / "struck.py", "collective", "raise", 3]
     ended = launch_on_hosts(2, *STRUCK, "none", *command, PENNYMPI_TIMEOUT_S=str(TIMEOUT_S))
-    assert ended.rc != 0 and named in ended.output and "left on" not in ended.output, ended.output
+    assert ended.rc != 0 and "ValueError" in ended.output and "left on" not in ended.output, ended.output
     assert re.search(r"PE 3\b.* on host1", ended.output), ended.output
     assert seconds_to_the_end(ended.output) < TIMEOUT_S + MORE_S
 
@@ -120,7 +121,9 @@ def ends_without_open_mpi(strike):
 
 def test_a_link_that_is_gone_ends_the_job(compiled):
     output = ends_without_open_mpi("down")
-    assert re.search(r"PeerTimeout: PE [01] waited 4 s for .*PE [23]\b.*host1", output), output
+    assert re.search(
+        r"PeerTimeout: PE [01] waited 4 s for PE [23] on host1|PE [01] \(process .*\) waits for PE [23];", output
+    ), output
 
 
 def test_a_host_that_is_gone_ends_the_job(compiled):

@@ -1,68 +1,66 @@
 """Calls that differ among the PEs, in release mode: the job ends with both calls named."""
 
 import re
-from pathlib import Path
 
 import pytest
-from launch import launch
 from mpi4py import MPI
+from pooled_jobs import job
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
-PROGRAM = str(Path(__file__).resolve().parents[1] / "support" / "programs" / "mismatched.py")
-TOLD = r"CollectiveMismatchError: PE \d is in (.*); PE \d sent for (.*): every PE must make the same calls"
-CASES = [  # what differs, PEs, and what the two calls are in words
-    ("count", 2, {"allreduce of 240 float32, sum, by ring", "allreduce of 232 float32, sum, by ring"}),
-    ("order", 2, {"reduce_scatter of 2 x 120 float32, sum, by ring", "reduce_scatter of 2 x 120 float32, max, by ring"}),
-    ("plan and eager", 2, {"allreduce of 240 float32, sum, by ring", "allreduce of 240 float32, sum, by ring, plan 1"}),
-    ("counts", 3, {"all_gatherv of 3 + 3 + 3 float32, by pairwise", "all_gatherv of 4 + 3 + 3 float32, by pairwise"}),
-    ("exchange", 2, {f"exchange of {n} float32 between PEs 0 and 1, by put_signal" for n in (10, 11)}),
-]
-
-
-def run(what, n_pes, timeout_s):
-    env = {"PENNYMPI_TIMEOUT_S": str(timeout_s), "PENNYMPI_BACKEND": "host"}
-    ended = launch(n_pes, PROGRAM, what, env=env, limit_s=400)
-    assert ended.rc is not None, f"hangs:\n{ended.output}"
-    assert ended.rc != 0 and "done" not in ended.output.split(), ended.output
-    return ended.output
-
-
-@pytest.mark.parametrize("what, n_pes, calls", CASES)
-def test_another_call_is_told(what, n_pes, calls):
-    output = run(what, n_pes, timeout_s=300)
-    told = re.search(TOLD, output)
-    assert told and set(told.groups()) == calls, output
+LONG_S = 100
+RING, ONE_SHOT = (f"allreduce of 240 float32, sum, by {name}" for name in ("ring", "one_shot"))
+SCATTER = "reduce_scatter of 2 x 120 float32, {}, by ring"
+GATHER = "all_gatherv of {} + 3 + 3 float32, by pairwise"
+EXCHANGE = "exchange of {} float32 between PEs 0 and 1, by put_signal"
 
 
 @pytest.mark.parametrize(
-    "what, n_pes, text",
+    "calls",
     [
-        ("another count", 3, "CollectiveMismatchError: in all_to_allv .* PE 2 takes 6 elements from PE 0, which sends 5"),
-        (
-            "no such place",
-            2,
+        pytest.param({RING, RING.replace("240", "232")}, marks=job(2, "mismatched count", LONG_S)),
+        pytest.param({SCATTER.format("sum"), SCATTER.format("max")}, marks=job(2, "mismatched order", LONG_S)),
+        pytest.param({RING, f"{RING}, plan 1"}, marks=job(2, "mismatched plan_and_eager", LONG_S)),
+        pytest.param({GATHER.format(3), GATHER.format(4)}, marks=job(3, "mismatched counts", LONG_S)),
+        pytest.param({EXCHANGE.format(10), EXCHANGE.format(11)}, marks=job(2, "mismatched exchange", LONG_S)),
+    ],
+    ids=["count", "order", "plan", "counts", "exchange"],
+)
+def test_a_message_of_another_call_is_told(ended, calls):
+    assert ended.rc != 0, ended.output
+    told = re.search(r"CollectiveMismatchError: PE \d is in (.*); PE \d sent for (.*): every PE must", ended.output)
+    assert told and set(told.groups()) == calls, ended.output
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "CollectiveMismatchError: in all_to_allv .* PE 2 takes 6 elements from PE 0, which sends 5",
+            marks=job(3, "mismatched another_count", LONG_S),
+        ),
+        pytest.param(
             "CountError: .* part 1 of out of PE 1 has 5 elements from element -2305843009213693952 on, by ",
+            marks=job(2, "mismatched no_such_place", LONG_S),
         ),
     ],
+    ids=["count", "place"],
 )
-def test_another_count_is_told(what, n_pes, text):
+def test_another_count_is_told(ended, text):
     """By who counts on another one, or by who takes a part to a place outside its array."""
-    output = run(what, n_pes, timeout_s=300)
-    assert re.search(text, output), output
+    assert ended.rc != 0 and re.search(text, ended.output), ended.output
 
 
-def test_another_algorithm_ends_with_both_calls_named():
-    """Their messages lie in other memory, so that no PE sees one: who waits is told when the time is over, or before."""
-    output = run("algorithm", 2, timeout_s=15)
-    assert "allreduce of 240 float32, sum, by ring" in output, output
-    assert "allreduce of 240 float32, sum, by one_shot" in output, output
-
-
-def test_a_call_that_has_to_be_set_up_first_is_told():
-    """The last PE waits in a set-up for the first, which waits in a kernel: their last calls have different numbers."""
-    output = run("set-up", 2, timeout_s=60)
-    told = [line for line in output.splitlines() if "CollectiveMismatchError: PE" in line]  # by one of both
-    assert len(told) == 1 and "reduce of 240 float32, sum, root 0, by direct" in told[0], output
-    assert "allreduce of 240 float32, sum, by ring" in told[0], output
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(ONE_SHOT, marks=job(2, "mismatched algorithm", 3)),
+        pytest.param(r"PE 1 \(process \d+\) waits in .* \(call 26\)", marks=job(2, "mismatched set_up", 3)),
+    ],
+    ids=["algorithm", "set-up"],
+)
+def test_calls_that_see_no_message_of_one_another_are_named_when_the_time_is_over(ended, other):
+    """Their messages lie in other memory, or one of them has to be set up first."""
+    assert ended.rc != 0 and "PeerTimeout: PE " in ended.output, ended.output
+    assert RING in ended.output and re.search(other, ended.output), ended.output

@@ -81,6 +81,16 @@ def give_up_without_the_last(meetings, what, timeout_s, away=lambda: None):
     return seen(error and (error.me, error.peer, error.collective, error.timeout_s, str(error))), seen(end_ns)
 
 
+def test_one_pe_alone_waits_for_nobody():
+    alone = Meetings(MPI.COMM_SELF, 0.001)
+    alone.control = SimpleNamespace()  # is not asked anything
+    alone.rendezvous("barrier")
+    mine = ["mine"]
+    assert alone.gather(mine, "gather") == [mine] and alone.gather(mine, "gather")[0] is not mine
+    with pytest.raises(TypeError, match="what PE 0 brings to gather can't be pickled"):
+        alone.gather(lambda: None, "gather")
+
+
 @two_or_more
 def test_nobody_goes_on_before_the_last_has_come():
     with job() as (meetings, control):
@@ -235,7 +245,7 @@ class Clock:
     def __init__(self, monkeypatch):
         self.now_s, self.lives_s, self.shown_s, self.missing = 0.0, {}, [], []
         monkeypatch.setattr(rendezvous, "time", SimpleNamespace(monotonic_ns=lambda: round(1e9 * self.now_s)))
-        self.watch_words = [0, liveness.NEVER_NS, 0]
+        self.watch_words = [liveness.NEVER_NS, 0]
         monkeypatch.setattr(liveness, "watch_words", self.watch_words)
         monkeypatch.setattr(liveness, "show_alive", lambda time_ns: self.shown_s.append(time_ns / 1e9))
 

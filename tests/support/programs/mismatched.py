@@ -31,12 +31,12 @@ def calls(team, odd, x, out):
     return {
         "count": lambda: team.allreduce(x[:-8] if odd else x, algorithm="ring"),
         "order": ordered,
-        "plan and eager": plan_or_eager,
+        "plan_and_eager": plan_or_eager,
         "exchange": lambda: team.exchange(out[: 10 + odd], x[: 10 + odd], team.n_pes - 1 - team.me),
-        "set-up": lambda: team.reduce(x, algorithm="direct") if odd else team.allreduce(x, algorithm="ring"),
+        "set_up": lambda: team.reduce(x, algorithm="direct") if odd else team.allreduce(x, algorithm="ring"),
         "counts": lambda: team.all_gatherv(x[: counts[team.me]], out, counts),
-        "another count": lambda: team.all_to_allv(x, out, sent, received),
-        "no such place": lambda: team.all_to_allv(x, out, *map(np.array, (sent, sent, places(False), places(odd)))),
+        "another_count": lambda: team.all_to_allv(x, out, sent, received),
+        "no_such_place": lambda: team.all_to_allv(x, out, *map(np.array, (sent, sent, places(False), places(odd)))),
         "algorithm": lambda: team.allreduce(x, algorithm="one_shot" if odd else "ring"),
     }
 

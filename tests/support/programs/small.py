@@ -1,4 +1,4 @@
-"""python small.py PROGRAM: small programs that fail, or seem to, in ways of their own."""
+"""python small.py PROGRAM [ARGUMENTS]: small programs that fail, or seem to, in ways of their own."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from mpi4py import MPI
 import pennympi
 from pennympi.compile.cache import made_once
 
-world = MPI.COMM_WORLD
+world, TIMEOUT_S = MPI.COMM_WORLD, os.environ["PENNYMPI_TIMEOUT_S"]
 
 
 def say_fault():
@@ -51,6 +51,8 @@ def halves():
 def uninvited():
     """PE 1 never comes to init.  The others listen to any message."""
     world.Irecv(bytearray(4096), MPI.ANY_SOURCE, MPI.ANY_TAG)
+    if world.Get_rank() == 0:
+        say_fault()
     if world.Get_rank() != 1:
         pennympi.init()
 
@@ -59,10 +61,74 @@ def compiling():
     """PE 0 makes something for the cache, which takes it two deadlines, while the others wait for it in a meeting."""
     with pennympi.init() as team:
         if team.me == 0:
-            slow_s = 2 * float(os.environ["PENNYMPI_TIMEOUT_S"])
+            slow_s = 2 * float(TIMEOUT_S)
             made_once("slow", (str(time.time()),), lambda: time.sleep(slow_s) or b"made")
         team.gather(team.me)
     print("done")
 
 
-globals()[sys.argv[1]]()
+def forgetful(status="0", late_s="0"):
+    """Never finalizes; PE 0 reaches the end later than the others."""
+    team = pennympi.init()
+    x = team.zeros(100, "float32")
+    for algorithm in ("auto", "auto", "ring"):
+        team.allreduce(x, algorithm=algorithm)
+    team.synchronize()
+    if team.me == 0:
+        time.sleep(float(late_s))
+        print("done")
+    if status != "0":
+        sys.exit(int(status))
+
+
+def different_meetings(kind):
+    """The last PE gathers once more than the others, or frees two arrays in another order."""
+    with pennympi.init() as team:
+        odd, arrays = team.me == team.n_pes - 1, [team.zeros(3, "float32") for _ in range(2)]
+        say_fault()
+        if kind == "gather" and odd:
+            team.gather(1)
+        for array in arrays[::-1] if kind == "free" and odd else arrays:
+            team.free(array)
+
+
+def skewed(how):
+    """PE 1 comes two deadlines late, asleep or busy with calls on a team of its own; the others wait for it in a kernel,
+    most for a PE that waits itself, and in a meeting."""
+    with pennympi.init() as team, pennympi.init(MPI.COMM_SELF) as part:
+        x = team.zeros(100, "float32")
+        part.barrier()
+        for late in (lambda: team.allreduce(x, algorithm="ring"), lambda: team.gather(team.me)):
+            team.allreduce(x, algorithm="ring")  # compiled, and all are here
+            end = time.monotonic() + 2 * float(TIMEOUT_S)
+            if team.me == 1:
+                say_fault()
+                while time.monotonic() < end:
+                    time.sleep(float(TIMEOUT_S) / 10)
+                    if how == "busy":
+                        part.barrier()
+            late()
+    print("done")
+
+
+def forking():
+    """Each PE forks a child, which tries the team and ends; the job goes on."""
+    with pennympi.init() as team:
+        x = team.full(10, 1, "int32")
+        plan = team.plan_allreduce(x)
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for call in (plan, lambda: team.gather(1), lambda: team.empty(3, "float32"), lambda: team.put(x, x, 0)):
+                try:
+                    call()
+                except pennympi.NotInitialized as error:
+                    refused += "forked" in str(error)
+            print(f"child refused {refused}", flush=True)
+            os._exit(3)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        team.allreduce(x)
+        print(f"child ended with {status}, {set(team.gather(x.tolist() == [team.n_pes] * 10))}")
+
+
+globals()[sys.argv[1]](*sys.argv[2:])

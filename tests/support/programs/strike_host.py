@@ -49,11 +49,11 @@ STRIKES = {
 
 
 def left_on(host):
-    """What runs on a host beside its first process and that one's sleep, and what is in its /dev/shm."""
+    """What runs on a host beside its first process and that one's sleep, and what of the library is in its /dev/shm."""
     first, found = first_of(host), []
     try:
         space = os.readlink(f"/proc/{first}/ns/pid")
-        found += os.listdir(f"/proc/{first}/root/dev/shm")
+        found += [name for name in os.listdir(f"/proc/{first}/root/dev/shm") if name.startswith("pennympi")]
     except OSError:
         return []  # the host is gone
     for process in Path("/proc").glob("[0-9]*"):

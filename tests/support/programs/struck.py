@@ -1,7 +1,7 @@
 """python struck.py WHERE FAULT RANK: all PEs do the same thing again and again until PE RANK is struck, at any moment.
 
 WHERE: collective, plan, exchange, put, empty, init, between (init, with no other team open), gather, mpi (calls of MPI),
-computing, after (the last call), or waiting (in a kernel, for PE RANK, which sleeps).  FAULT: the name of a signal, or
+computing, or waiting (in a kernel, for PE RANK, which sleeps).  FAULT: the name of a signal, or
 _exit0, _exit3, exit0, exit3, raise, thread (which raises), none.
 """
 
@@ -76,7 +76,6 @@ DOING = {
     "gather": lambda: team.gather(team.me),
     "mpi": world.Barrier,
     "computing": compute,
-    "after": lambda: time.sleep(10),
     "waiting": wait,
 }
 
