@@ -96,6 +96,11 @@ LEAST_SLOT_BYTES = {ELEMENTS: 16, PARTIALS: 32, PACKETS: 512}
 WITH_THE_SUM, AFTER_THE_SUM = "rounded with the sum", "the sum is rounded first"  # how a residual is added
 
 
+def anywhere(place: Place, dtype: str, op: str) -> str:
+    """The ``refuse`` of an algorithm that runs at any PE count, dtype and op, on any link."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """One row of a table.
@@ -122,13 +127,13 @@ class Algorithm:
 
     name: str
     sentence: str
-    needs: str
     kernel: Callable[..., Any]
     plan: Callable[[int, int, int, Place, Limits], Plan]
     signals: Callable[[Place], int]
     slots: Callable[[Place, Limits], int]
     holds: str
-    refuse: Callable[[Place, str, str], str]
+    needs: str = "none"
+    refuse: Callable[[Place, str, str], str] = anywhere
     outbox: bool = True
     routes: Callable[[Place, int], Sequence[int]] | None = None
     copied: Callable[[int, int], int] | None = None
@@ -146,11 +151,6 @@ class Algorithm:
             f"at {place.n_pes} PEs its {slots} slots of {least} bytes or more do not fit in the "
             f"{limits.buffer_bytes} bytes that a block's inbox has for an epoch"
         )
-
-
-def anywhere(place: Place, dtype: str, op: str) -> str:
-    """The ``refuse`` of an algorithm that runs at any PE count, dtype and op, on any link."""
-    return ""
 
 
 def by_packets(place: Place, dtype: str, op: str) -> str:
@@ -245,6 +245,16 @@ def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Li
 def threads_for(n_parts: int) -> int:
     """Threads of a block whose warps take ``n_parts`` parts in turn: each of them the same number, or one more."""
     return -(-n_parts // -(-n_parts // MOST_WARPS)) * WARP_THREADS
+
+
+def slots_plan(count: int, item_bytes: int, slot_item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
+    """As many blocks as pieces of 4 KiB can feed, pieces as large as a slot allows.
+
+    slot_item_bytes: bytes of an element in a slot;  shares: parts of the vector that a round handles, one piece of each
+    slots: slots in one buffer of a block's inbox
+    """
+    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (shares * 4096)))
+    return Plan(n_blocks, cut(count, shares * n_blocks, limits.buffer_bytes // (slots * slot_item_bytes)))
 
 
 # As measured on H200s for the pieces of AllReduce: a piece's fence costs about 2 us, so that small pieces are slower.

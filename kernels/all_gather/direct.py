@@ -4,7 +4,7 @@ Source: the pushed one-shot of AllReduce, and zero-copy AllGather over symmetric
 memory (NCCL's symmetric kernels); see ``exchange_rows`` for when out may be written.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, by_stores, piece_plan
 from ..exchange_rows import SIGNALS, exchange_rows
 from ..records import PE, Transfer, Work
 
@@ -17,17 +17,12 @@ def direct(pe: PE, call: Transfer, work: Work):
     exchange_rows(pe, call, work, 0)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, 1, 2 * place.n_pes, limits)
-
-
 ALGORITHM = Algorithm(
     name="direct",
     sentence="every PE puts its part to each other PE, straight into out where that is symmetric; one hop",
     needs="NVLink, or one device or host",
     kernel=direct,
-    plan=plan,
+    plan=lambda count, item_bytes, acc_bytes, place, limits: piece_plan(count, item_bytes, 1, 2 * place.n_pes, limits),
     signals=lambda place: SIGNALS * place.n_pes,
     slots=lambda place, limits: 2 * place.n_pes,
     holds=ELEMENTS,

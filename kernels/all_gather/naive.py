@@ -4,7 +4,7 @@ Source: a loop of MPI sends.  Each PE sends its part n-1 times, in n-1 messages,
 receives n-1 messages.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, cut
 from ..block import copy, put_signal, wait
 from ..records import PE, Transfer, Work
 from ..steps import buffer, finish_epoch, last_epoch, peer, piece_nbytes, rounds, slot_at, slots_in, word, words
@@ -47,11 +47,9 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 ALGORITHM = Algorithm(
     name="naive",
     sentence="every PE puts its part to each other PE, one after the other",
-    needs="none",
     kernel=naive,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
     slots=lambda place, limits: place.n_pes,
     holds=ELEMENTS,
-    refuse=anywhere,
 )

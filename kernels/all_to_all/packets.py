@@ -4,7 +4,7 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKETS, Algorithm, by_packets, packet_plan
 from ..exchange_rows import exchange_packets
 from ..records import PE, Transfer, Work
 
@@ -17,17 +17,12 @@ def packets(pe: PE, call: Transfer, work: Work):
     exchange_packets(pe, call, work, call.nbytes)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``packet_plan``."""
-    return packet_plan(count, item_bytes, 1, place.n_pes, limits)
-
-
 ALGORITHM = Algorithm(
     name="packets",
     sentence="every PE sends each other PE its part in packets that carry their epoch; one hop, no barrier",
     needs="NVLink, or one device or host",
     kernel=packets,
-    plan=plan,
+    plan=lambda count, item_bytes, acc_bytes, place, limits: packet_plan(count, item_bytes, 1, place.n_pes, limits),
     signals=lambda place: 1,
     slots=lambda place, limits: place.n_pes,
     holds=PACKETS,

@@ -4,7 +4,7 @@ Source: the pairwise exchange of MPI libraries.  In step k a PE sends to the k-t
 behind it, so that no two send to the same one.  n-1 messages a PE.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, cut
 from ..block import copy, put_signal, wait
 from ..records import PE, Transfer, Work
 from ..steps import (
@@ -60,11 +60,9 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 ALGORITHM = Algorithm(
     name="pairwise",
     sentence="every PE puts each other PE its part, one after the other",
-    needs="none",
     kernel=pairwise,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
     slots=lambda place, limits: place.n_pes,
     holds=ELEMENTS,
-    refuse=anywhere,
 )

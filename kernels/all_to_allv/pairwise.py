@@ -4,7 +4,7 @@ Source: the pairwise exchange of MPI libraries, with a window of two messages fo
 part once, in one hop.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere
+from ..algorithm import PARTIALS, Algorithm
 from ..parts import EACH, WORDS, exchange_parts, parts_plan, sending, taking
 from ..records import PE, Parts, Work
 
@@ -17,19 +17,12 @@ def pairwise(pe: PE, call: Parts, work: Work):
     exchange_parts(pe, sending(pe, call, EACH), taking(pe, call, EACH), work)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``parts_plan``.  count: elements of the largest part"""
-    return parts_plan(count * item_bytes, acc_bytes, place, limits)
-
-
 ALGORITHM = Algorithm(
     name="pairwise",
     sentence="every PE puts each other PE its part, in messages that each pair of PEs counts for itself",
-    needs="none",
     kernel=pairwise,
-    plan=plan,
+    plan=lambda count, item_bytes, acc_bytes, place, limits: parts_plan(count * item_bytes, acc_bytes, place, limits),
     signals=lambda place: WORDS * place.n_pes,
     slots=lambda place, limits: place.n_pes,
     holds=PARTIALS,
-    refuse=anywhere,
 )

@@ -15,7 +15,7 @@ Cost of P bytes, h = ceil(n/2), w = acc_bytes / item_bytes:
 
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
 from ..block import copy, finish_merge, put_signal, reduce, wait, widen
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
@@ -136,8 +136,7 @@ def _slots(place: Place) -> int:
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 4 KiB, pieces as large as a slot allows."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // (_slots(place) * acc_bytes)))
+    return slots_plan(count, item_bytes, acc_bytes, 1, _slots(place), limits)
 
 
 def cost_us(size: Size, place: Place, machine: Machine) -> float:
@@ -159,12 +158,10 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
 ALGORITHM = Algorithm(
     name="half_butterfly",
     sentence="whole vectors inside each half of the PEs, then one swap across; two hops, a flow a link",
-    needs="none",
     kernel=half_butterfly,
     plan=plan,
     signals=lambda place: 2 * _slots(place),
     slots=lambda place, limits: _slots(place),
     holds=PARTIALS,
-    refuse=anywhere,
     cost_us=cost_us,
 )

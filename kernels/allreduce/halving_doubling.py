@@ -14,7 +14,7 @@ Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
 import math
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
 from ..block import copy, finish_merge, merge, put_signal, reduce, wait, widen
 from ..cost import Machine, Size
 from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
@@ -123,10 +123,9 @@ def _signals(place: Place) -> int:
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """As many blocks as pieces of 4 KiB can feed, pieces as large as a buffer allows."""
+    """See ``slots_plan``."""
     p = pof2(place.n_pes)
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (p * 4096)))
-    return Plan(n_blocks, cut(count, p * n_blocks, limits.buffer_bytes // (3 * p * acc_bytes)))
+    return slots_plan(count, item_bytes, acc_bytes, p, 3 * p, limits)
 
 
 def cost_us(size: Size, place: Place, machine: Machine) -> float:
@@ -149,12 +148,10 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
 ALGORITHM = Algorithm(
     name="halving_doubling",
     sentence="half of what is left to the PE at distance n/2, n/4, ..., and back; 2 log2 n hops, 2 (n-1)/n of the vector",
-    needs="none",
     kernel=halving_doubling,
     plan=plan,
     signals=_signals,
     slots=lambda place, limits: 3 * pof2(place.n_pes),
     holds=PARTIALS,
-    refuse=anywhere,
     cost_us=cost_us,
 )

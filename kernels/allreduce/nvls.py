@@ -15,7 +15,7 @@ and all types that the switch cannot add up.
 Cost of P bytes: 2 alpha (each a store, and a load through the switch) + (1 + 1/n) P beta, no gamma.
 """
 
-from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Limits, Place, Plan, cut
+from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Limits, Place, Plan, slots_plan
 from ..block import copy, meet_multicast, reduce_multicast, store_multicast
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
@@ -55,9 +55,7 @@ def nvls(pe: PE, call: Reduction, work: Work):
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """As many blocks as pieces of 4 KiB can feed, pieces as large as a buffer allows."""
-    n_pes = place.n_pes
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (n_pes * 4096)))
-    return Plan(n_blocks, cut(count, n_pes * n_blocks, limits.buffer_bytes // (2 * n_pes * acc_bytes)))
+    return slots_plan(count, item_bytes, acc_bytes, place.n_pes, 2 * place.n_pes, limits)
 
 
 def refuse(place: Place, dtype: str, op: str) -> str:

@@ -5,7 +5,7 @@ Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
 one before it is added up; its signal comes after that, when the piece has long arrived.
 """
 
-from ..algorithm import ELEMENTS, WITH_THE_SUM, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, WITH_THE_SUM, Algorithm, Limits, Place, Plan, cut
 from ..block import combine, put, staged, wait_all
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -88,14 +88,12 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
 ALGORITHM = Algorithm(
     name="one_shot",
     sentence="everything to everybody, piece by piece with a signal each; one hop",
-    needs="none",
     kernel=one_shot,
     plan=plan,
     signals=lambda place: 2 * place.n_pes,
     slots=lambda place, limits: 2 * place.n_pes,
     holds=ELEMENTS,
     outbox=False,
-    refuse=anywhere,
     cost_us=cost_us,
     residual=WITH_THE_SUM,
     canonical=True,

@@ -5,7 +5,7 @@ a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  It takes on
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, WITH_THE_SUM, Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKET_BYTES, PACKETS, WITH_THE_SUM, Algorithm, Place, by_packets, packet_plan
 from ..block import exchange_reduce_packets
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -37,11 +37,6 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
     finish_count(work, count)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``packet_plan``; every block sends its share whole."""
-    return packet_plan(count, item_bytes, 1, place.n_pes, limits)
-
-
 def cost_us(size: Size, place: Place, machine: Machine) -> float:
     """One hop, without signals."""
     return shots_us(size, place, machine, shots=1, packets=True, overlaps=True)
@@ -52,7 +47,7 @@ ALGORITHM = Algorithm(
     sentence="everything to everybody in packets that carry their epoch; one hop, no barrier",
     needs="NVLink, or one device or host",
     kernel=one_shot_packets,
-    plan=plan,
+    plan=lambda count, item_bytes, acc_bytes, place, limits: packet_plan(count, item_bytes, 1, place.n_pes, limits),
     signals=lambda place: 1,
     slots=lambda place, limits: place.n_pes,
     holds=PACKETS,

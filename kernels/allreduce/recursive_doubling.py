@@ -14,7 +14,7 @@ log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n
 
 import math
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
 from ..block import copy, finish_merge, merge, put_signal, reduce, wait, widen
 from ..cost import Machine, Size
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
@@ -77,8 +77,7 @@ def _slots(place: Place) -> int:
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 4 KiB, pieces as large as a slot allows."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // (_slots(place) * acc_bytes)))
+    return slots_plan(count, item_bytes, acc_bytes, 1, _slots(place), limits)
 
 
 def cost_us(size: Size, place: Place, machine: Machine) -> float:
@@ -101,12 +100,10 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
 ALGORITHM = Algorithm(
     name="recursive_doubling",
     sentence="whole vectors swapped with the PEs at distance 1, 2, 4, ...; log2 n hops",
-    needs="none",
     kernel=recursive_doubling,
     plan=plan,
     signals=lambda place: 2 * _slots(place),
     slots=lambda place, limits: _slots(place),
     holds=PARTIALS,
-    refuse=anywhere,
     cost_us=cost_us,
 )

@@ -6,7 +6,7 @@ of workstations" (2009); the put-with-signal form follows the Penny worklog.
 Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
 from ..block import copy, finish, put_signal, reduce, wait, widen
 from ..cost import Machine, Size, ring_us
 from ..records import PE, Reduction, Work
@@ -59,9 +59,7 @@ def _steps(place: Place) -> int:
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """As many blocks as chunks of 4 KiB can feed, pieces as large as a buffer allows."""
-    wanted = max(1, count * item_bytes // (place.n_pes * 4096))
-    n_blocks = min(limits.max_blocks, wanted)
-    return Plan(n_blocks, cut(count, place.n_pes * n_blocks, limits.buffer_bytes // (_steps(place) * acc_bytes)))
+    return slots_plan(count, item_bytes, acc_bytes, place.n_pes, _steps(place), limits)
 
 
 def cost_us(size: Size, place: Place, machine: Machine) -> float:
@@ -72,12 +70,10 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
 ALGORITHM = Algorithm(
     name="ring",
     sentence="reduce-scatter and all-gather round one ring; every PE sends 2 (n-1)/n of the vector",
-    needs="none",
     kernel=ring,
     plan=plan,
     signals=lambda place: 2 * _steps(place),
     slots=lambda place, limits: _steps(place),
     holds=PARTIALS,
-    refuse=anywhere,
     cost_us=cost_us,
 )

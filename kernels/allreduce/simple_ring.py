@@ -6,7 +6,7 @@ result goes round again.  A PE sends two messages only, but every byte crosses
 every link, one after the other.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Place, slots_plan
 from ..block import copy, finish, put_signal, reduce, wait, widen
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
@@ -55,12 +55,6 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
     finish_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB, pieces as large as a buffer allows."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // (2 * acc_bytes)))
-
-
 def cost_us(size: Size, place: Place, machine: Machine) -> float:
     """The whole vector goes round twice, in two messages a PE, whose crossings between nodes wait for one another."""
     n, n_nodes = place.n_pes, place.n_nodes
@@ -81,12 +75,10 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
 ALGORITHM = Algorithm(
     name="simple_ring",
     sentence="the whole vector once down the ring and once round again; two messages a PE",
-    needs="none",
     kernel=simple_ring,
-    plan=plan,
+    plan=lambda count, item_bytes, acc_bytes, place, limits: slots_plan(count, item_bytes, acc_bytes, 1, 2, limits),
     signals=lambda place: 2 * 2,
     slots=lambda place, limits: 2,
     holds=PARTIALS,
-    refuse=anywhere,
     cost_us=cost_us,
 )

@@ -15,7 +15,7 @@ Cost of P bytes in K pieces a tree, w = acc_bytes / item_bytes, d = ceil(log2 n)
 import math
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut
 from ..block import copy, finish, merge, put_signal, read_route, reduce, wait, widen
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
@@ -152,13 +152,11 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
 ALGORITHM = Algorithm(
     name="tree",
     sentence="two binary trees with half of the vector each, up and down in pieces; 2 log2 n hops, 2 of the vector",
-    needs="none",
     kernel=tree,
     plan=plan,
     signals=lambda place: QUARTERS * TREES * SLOTS,
     slots=lambda place, limits: 2 * TREES * SLOTS,
     holds=PARTIALS,
-    refuse=anywhere,
     cost_us=cost_us,
     routes=double_tree,
 )

@@ -9,7 +9,7 @@ for its own, and collects the reduced chunks of the one before.  Its signals com
 at its end, when the puts in front of them have long arrived.
 """
 
-from ..algorithm import AFTER_THE_SUM, ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import AFTER_THE_SUM, ELEMENTS, Algorithm, Limits, Place, Plan, cut
 from ..block import combine_put, copy, fence, plus, put, signal_all, staged, wait_all
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -128,14 +128,12 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
 ALGORITHM = Algorithm(
     name="two_shot",
     sentence="every PE reduces one chunk and puts it to all; two hops, 2 (n-1)/n of the vector",
-    needs="none",
     kernel=two_shot,
     plan=plan,
     signals=lambda place: 2 * 2 * place.n_pes,
     slots=lambda place, limits: 4 * place.n_pes,
     holds=ELEMENTS,
     outbox=False,
-    refuse=anywhere,
     cost_us=cost_us,
     residual=AFTER_THE_SUM,
     canonical=True,

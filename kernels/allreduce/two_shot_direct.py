@@ -8,7 +8,7 @@ Peers may write a chunk of a PE's ``out`` once that PE's part of the chunk has c
 kernel runs, what was before it in its stream is done, and it has read the chunk.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, cut
 from ..block import combine_put, fence, signal_all, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -87,6 +87,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2 * place.n_pes,
     holds=ELEMENTS,
     outbox=False,
-    refuse=anywhere,
     canonical=True,
 )

@@ -4,7 +4,7 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the root sends the vector n-1 times.
 """
 
-from ..algorithm import PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKETS, Algorithm, by_packets, packet_plan
 from ..block import receive_packets, send_packets, signal_all, wait_all
 from ..records import PE, Transfer, Work
 from ..steps import block_words, buffer, finish_epoch, first_start, last_epoch, peer, piece_nbytes, stride_of, unsigned
@@ -36,17 +36,12 @@ def packets(pe: PE, call: Transfer, work: Work):
     finish_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``packet_plan``."""
-    return packet_plan(count, item_bytes, 1, 1, limits)
-
-
 ALGORITHM = Algorithm(
     name="packets",
     sentence="the root sends the vector to each other PE in packets that carry their epoch; one hop",
     needs="NVLink, or one device or host",
     kernel=packets,
-    plan=plan,
+    plan=lambda count, item_bytes, acc_bytes, place, limits: packet_plan(count, item_bytes, 1, 1, limits),
     signals=lambda place: place.n_pes,
     slots=lambda place, limits: 1,
     holds=PACKETS,

@@ -4,7 +4,7 @@ Source: the chain, or pipeline, of MPI libraries and NCCL's ring Broadcast.  Eac
 but the last sends the vector once, to one neighbour.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, cut
 from ..block import copy, put_signal, signal, wait
 from ..records import PE, Transfer, Work
 from ..steps import block_words, buffer, counted, keep_count, neighbours, piece_nbytes, rounds, unsigned, word
@@ -57,11 +57,9 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 ALGORITHM = Algorithm(
     name="ring",
     sentence="pieces go down the ring from the root; each PE sends the vector once, to one neighbour",
-    needs="none",
     kernel=ring,
     plan=plan,
     signals=lambda place: WORDS,
     slots=lambda place, limits: 1,
     holds=ELEMENTS,
-    refuse=anywhere,
 )

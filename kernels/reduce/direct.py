@@ -4,7 +4,7 @@ Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  One hop; the
 receives n-1 vectors, so this is for two PEs.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, by_stores, piece_plan
 from ..block import combine, put_signal, signal_all, wait, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -54,17 +54,12 @@ def direct(pe: PE, call: Reduction, work: Work):
     finish_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, 1, place.n_pes, limits)
-
-
 ALGORITHM = Algorithm(
     name="direct",
     sentence="every PE puts the root its vector, piece by piece; one hop",
     needs="NVLink, or one device or host",
     kernel=direct,
-    plan=plan,
+    plan=lambda count, item_bytes, acc_bytes, place, limits: piece_plan(count, item_bytes, 1, place.n_pes, limits),
     signals=lambda place: 3 * place.n_pes,
     slots=lambda place, limits: place.n_pes,
     holds=ELEMENTS,

@@ -4,7 +4,7 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the root receives the vector n-1 times.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, by_packets, packet_plan
 from ..block import combine_packets, send_packets, signal_all, wait
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -49,17 +49,12 @@ def packets(pe: PE, call: Reduction, work: Work):
     finish_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``packet_plan``."""
-    return packet_plan(count, item_bytes, 1, place.n_pes, limits)
-
-
 ALGORITHM = Algorithm(
     name="packets",
     sentence="every PE sends the root its vector in packets that carry their epoch; one hop",
     needs="NVLink, or one device or host",
     kernel=packets,
-    plan=plan,
+    plan=lambda count, item_bytes, acc_bytes, place, limits: packet_plan(count, item_bytes, 1, place.n_pes, limits),
     signals=lambda place: place.n_pes,
     slots=lambda place, limits: place.n_pes,
     holds=PACKETS,

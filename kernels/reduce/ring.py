@@ -4,7 +4,7 @@ Source: the chain, or pipeline, of MPI libraries and NCCL's ring Reduce.  Each P
 the root sends the vector once, as partials, to one neighbour.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut
 from ..block import finish, put_signal, reduce, signal, wait, widen
 from ..records import PE, Reduction, Work
 from ..steps import block_words, buffer, counted, keep_count, neighbours, piece, rounds, unsigned, word
@@ -61,11 +61,9 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
 ALGORITHM = Algorithm(
     name="ring",
     sentence="partial results go down the ring to the root; each PE sends the vector once, to one neighbour",
-    needs="none",
     kernel=ring,
     plan=plan,
     signals=lambda place: WORDS,
     slots=lambda place, limits: 1,
     holds=PARTIALS,
-    refuse=anywhere,
 )

@@ -5,7 +5,7 @@ the one before it is added up; its signal comes after that, when the piece has l
 arrived.  Each PE sends n-1 chunks, in one hop.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, by_stores, piece_plan
 from ..block import combine, put, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -58,17 +58,12 @@ def direct(pe: PE, call: Reduction, work: Work):
     finish_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
-    """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, 1, 2 * place.n_pes, limits)
-
-
 ALGORITHM = Algorithm(
     name="direct",
     sentence="every PE puts each other PE its chunk, piece by piece; one hop",
     needs="NVLink, or one device or host",
     kernel=direct,
-    plan=plan,
+    plan=lambda count, item_bytes, acc_bytes, place, limits: piece_plan(count, item_bytes, 1, 2 * place.n_pes, limits),
     signals=lambda place: place.n_pes,
     slots=lambda place, limits: 2 * place.n_pes,
     holds=ELEMENTS,

@@ -4,7 +4,7 @@ Source: the first half of the ring AllReduce of Patarasu and Yuan (2009).  Each 
 sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, anywhere, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
 from ..block import finish, put_signal, reduce, wait, widen
 from ..records import PE, Reduction, Work
 from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece_inside, rounds, word, words
@@ -46,18 +46,15 @@ def ring(pe: PE, call: Reduction, work: Work):
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
     """Blocks of at least 4 KiB, pieces as large as a buffer allows."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // ((place.n_pes - 1) * acc_bytes)))
+    return slots_plan(count, item_bytes, acc_bytes, 1, place.n_pes - 1, limits)
 
 
 ALGORITHM = Algorithm(
     name="ring",
     sentence="partial results go round one ring; n-1 messages a PE, all to one neighbour",
-    needs="none",
     kernel=ring,
     plan=plan,
     signals=lambda place: 2 * (place.n_pes - 1),
     slots=lambda place, limits: place.n_pes - 1,
     holds=PARTIALS,
-    refuse=anywhere,
 )
