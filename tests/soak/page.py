@@ -1,4 +1,4 @@
-"""Write docs/reliability.md from what soak runs wrote: python tests/soak/page.py benchmarks/results/soak/*.json"""
+"""Write docs/reliability.md from what soak runs wrote: python tests/soak/page.py benchmarks/results/soak-*.json"""
 
 import json
 import sys
@@ -35,12 +35,10 @@ def cell(row):
 def page(runs):
     """The text of the page.  runs: what the results hold"""
     kinds = {row["tried"]: row["promise"] for run in runs for row in run["rows"]}
-    lines = [["what is tried", "promise", *(f"{run['mpi']}, {run['minutes']:g} minutes" for run in runs)]]
-    lines.append(["---"] * len(lines[0]))
-    for tried, promise in kinds.items():
-        lines.append(
-            [tried, promise, *(cell(next((r for r in run["rows"] if r["tried"] == tried), None)) for run in runs)]
-        )
+    head = ["what is tried", "promise", *(f"{run['mpi']}, {run['minutes']:g} minutes" for run in runs)]
+    found = [{row["tried"]: row for row in run["rows"]} for run in runs]
+    rows = [[tried, promise, *(cell(one.get(tried)) for one in found)] for tried, promise in kinds.items()]
+    lines = [head, ["---"] * len(head), *rows]
     what = ("python", "numpy", "numba", "system", "cores", "commit", "date", "seed")
     machines = [f"- {run['mpi']}: {', '.join(f'{name} {run[name]}' for name in what)}" for run in runs]
     return PAGE.format(table="\n".join(f"| {' | '.join(line)} |" for line in lines), runs="\n".join(machines))
