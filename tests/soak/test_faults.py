@@ -8,7 +8,7 @@ PLACES = ("collective", "plan", "exchange", "put", "empty", "init", "between", "
 # Seconds from the fault to the end of the job, and whether the output names the PE.
 PROMISES = {
     "raise": (2.0, True),
-    **dict.fromkeys(("_exit0", "_exit3", "SIGKILL", "SIGSEGV", "SIGTERM", "SIGINT"), (5.0, False)),
+    **dict.fromkeys(("_exit3", "SIGKILL", "SIGSEGV", "SIGTERM", "SIGINT"), (5.0, False)),
     **dict.fromkeys(("exit0", "exit3", "SIGSTOP"), (DEADLINE_S + 2, True)),  # the others may not be waiting for it
 }
 
