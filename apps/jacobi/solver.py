@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..program.nvtx import ranges
+from ..program.nvtx import named_range
 from ..program.outcome import Outcome
 from .grid.problem import Problem
 from .grid.slab import Slab
@@ -31,7 +31,7 @@ class Solver:
         strange = ", ".join(set(settings) - set(row.takes))
         if strange:
             raise ValueError(f"the variant {row.name} has no setting {strange}")
-        self.team, self.problem, self._named = team, problem, ranges(team)
+        self.team, self.problem = team, problem
         self.steps = row.make(team, problem, **settings)
         team.synchronize()  # until its arrays are set
 
@@ -63,7 +63,7 @@ class Solver:
         Returns ``outcome``, updated.  Raises PeerTimeout.
         """
         outcome, stop = outcome or Outcome(), self.problem.niter if stop is None else stop
-        with self._named("Jacobi solve"):
+        with named_range(self.team, "Jacobi solve"):
             self._sweep(show, on_norm, outcome, stop)
             self.steps.finish()
         return outcome
@@ -74,17 +74,14 @@ class Solver:
         while done < stop or pending:
             if done < stop:
                 due = next_step(self.problem, done, stop, show, steps.max_sweeps, steps.fit)
-                with self._named("sweeps and exchange"):
-                    steps.step(due)
+                steps.step(due)
                 number += 1
                 if any(due):
                     pending.append((number, done, [done + k for k, wanted in enumerate(due) if wanted]))
                 done += len(due)
             while pending and (done == stop or number - pending[0][0] >= steps.pipeline_depth):
                 of, first, iterations = pending.pop(0)
-                with self._named("wait for norms"):
-                    norms = steps.norms()
-                for iteration, norm in zip(iterations, norms, strict=True):
+                for iteration, norm in zip(iterations, steps.norms(), strict=True):
                     if on_norm:
                         on_norm(iteration, norm)
                     if outcome.add(iteration, norm, self.problem.tol):
