@@ -61,6 +61,10 @@ def starts_jobs(path):
 def team(request):
     """A team of all ranks.  After a failure the others may be anywhere: then the job's hooks end it."""
     team = pennympi.init()
+    if team.backend == "host" and team.n_pes > 1:
+        from first_kernels import compile_in_shares
+
+        compile_in_shares(team.comm)
     yield team
     if not request.session.testsfailed:
         team.finalize()

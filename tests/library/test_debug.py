@@ -59,20 +59,6 @@ def test_another_collective(careful):
     team.allreduce(x)
 
 
-def test_agreement_in_other_words(careful):
-    """MPI.SUM and "sum" are the same, and an array's kind is its PE's own affair."""
-    team = careful
-    for op in (MPI.SUM, "sum" if team.me else MPI.SUM):
-        x = device(team, np.ones(8, np.uint8))
-        team.allreduce(x, op=op)
-        assert same(x, np.full(8, team.n_pes))
-    if team.backend == "host":
-        x = np.ones(8, np.uint8) if team.me else bytearray([1] * 8)
-        team.allreduce(x)
-        assert bytes(x) == bytes([team.n_pes] * 8)
-        refused(team, bytearray(8 + (team.me == 0)))
-
-
 def test_a_bad_argument_is_that_first(careful):
     for op in ("no_such", MPI.BAND):
         with pytest.raises(ValueError, match="use one of sum"):

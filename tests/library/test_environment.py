@@ -1,10 +1,7 @@
 """python -m pennympi: printed once, and it names all that there is."""
 
-import subprocess
-import sys
-
 import pytest
-from launch import ROOT, launch
+from launch import launch
 from mpi4py import MPI
 from settled import settled
 
@@ -28,19 +25,6 @@ def check(text, n_pes, backend):
     for title, names in (sections | {"exchange forms": FORMS}).items():
         found = lines[lines.index(title) + 1 :][: len(names)]
         assert [line.split()[0] for line in found] == list(names) and all(len(line.split()) > 3 for line in found), title
-
-
-def test_alone():
-    import os
-
-    env = {**os.environ, **settled(1), "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(
-        [sys.executable, "-m", "pennympi"], env=env, cwd=ROOT, capture_output=True, text=True, timeout=200
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    said = [line for line in ended.stderr.splitlines() if not line.startswith("compiling kernel ")]
-    assert not said, ended.stderr
-    check(ended.stdout, 1, settled(1)["PENNYMPI_BACKEND"])
 
 
 def test_two_ranks():

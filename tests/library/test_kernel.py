@@ -20,7 +20,6 @@ from pennympi.kernels.block import (
     product,
     real,
     store,
-    sync,
 )
 
 pytestmark = pytest.mark.mpi
@@ -59,18 +58,6 @@ def powers(ctx, x, n, words):
         one += 1.0 * load(x, i)
         two += 1.0 * product(load(x, i), load(x, i))
     add_block_sums(words, (one, two))
-
-
-def reversed_in_place(ctx, x, n):
-    """Swap the ends of x (n,): one block, two phases."""
-    for i in lanes(0, n // 2):
-        low = load(x, i)
-        high = load(x, n - 1 - i)
-        store(x, i, high)
-        store(x, n - 1 - i, low)
-    sync()
-    for i in lanes(0, n):
-        store(x, i, load(x, i) + real(1))
 
 
 class Row(NamedTuple):
@@ -134,16 +121,6 @@ def test_both_floats_of_one_text(team):
             kernel(2, y, x, 500, 0.1)
             team.synchronize()
             assert same(y, np.dtype(name).type(0.1) * values.astype(name)), name
-
-
-@pytest.mark.parametrize("name", ["float32", "float64"])
-def test_symmetric_and_in_place(team, name):
-    for n in (1, 2, 33, 400):
-        x = team.array(np.arange(n), name)
-        team.kernel(reversed_in_place, name)(1, x, n)
-        team.synchronize()
-        assert same(x, np.arange(n)[::-1] + 1), to_numpy(x)
-        team.free(x)
 
 
 def test_kinds_of_numbers(team):

@@ -12,7 +12,6 @@ from on_device import device, reaches, same, to_numpy
 import pennympi
 from pennympi.job.rendezvous import Meetings
 from pennympi.kernels.block import store
-from pennympi.units import size_text
 
 pytestmark = pytest.mark.mpi
 
@@ -65,7 +64,6 @@ def test_memory_goes_when_the_last_array_dies(team):
         with open("/proc/self/maps") as maps:
             return sum("memfd:pennympi" in line for line in maps)
 
-    gc.collect()
     before = heaps()
     with pennympi.init(team.comm) as ended:
         first = ended.place.node_of.index(ended.place.node_of[ended.me])
@@ -180,16 +178,6 @@ def exchange_of(small):
     return lambda: grid.plan_exchange(field)
 
 
-def test_dropped_plans_leave_their_memory_to_the_next(team):
-    with pennympi.init(team.comm) as small:
-        exchange = exchange_of(small)
-        for _ in range(40):
-            plan = exchange()
-            plan()
-        assert small._workspaces.count <= 2  # of the last plan, and of the one before it
-        assert size_text(small._workspaces.held_bytes) in dict(small.describe())["workspaces"]
-
-
 def test_dropped_plans_leave_their_memory_to_whoever_asks(team):
     if team.backend != "host" or team.n_pes == 1:
         pytest.skip("a GPU's heap grows, and one PE has no workspace")
@@ -239,30 +227,13 @@ def test_a_workspace_or_a_plan_that_fails_takes_nothing(team, monkeypatch):
         assert same(small.allreduce(small.full(9, 1, "int8")), np.full(9, team.n_pes))
 
 
-def test_prepared_launches_are_bounded(team):
-    x = device(team, np.ones(1300, np.int8))
-    for n in range(1, 1300):
-        team.allreduce(x[:n], op="max")
-    assert len(team._sums["any"][0]._prepared) <= 1024
-    assert same(team.allreduce(x[:5]), np.full(5, team.n_pes))
-
-
-@pytest.mark.parametrize("shape", [1 << 62, (1 << 32, 1 << 32), (1 << 70,), (0, 1 << 70), (1,) * 65, (1 << 63, 2)])
-def test_a_shape_that_no_memory_holds(team, shape):
-    for call in (team.empty, team.zeros, lambda shape: team.full(shape, 1, "int8")):
-        with pytest.raises(ValueError, match="shape"):
-            call(shape)
+def test_a_shape_that_no_memory_holds(team):
+    for shape in (1 << 62, (1 << 32, 1 << 32), (1 << 70,), (0, 1 << 70), (1,) * 65, (1 << 63, 2)):
+        for call in (team.empty, team.zeros, lambda shape: team.full(shape, 1, "int8")):
+            with pytest.raises(ValueError, match="shape"):
+                call(shape)
     with pytest.raises(pennympi.SymmetricHeapExhausted, match="cannot give 256 PiB on every PE"):
         team.empty((1 << 29, 1 << 29), "int8")
-
-
-def test_other_bad_shapes_and_dtypes(team):
-    for shape in (2.5, (2.5, 1), "12", None, (None,), [[1, 2]], {"a": 1}):
-        with pytest.raises(TypeError, match="is not an int or a sequence of ints"):
-            team.empty(shape, "float32")
-    for dtype in (None, "float31", "m8[s]", object, "U5", 7):
-        with pytest.raises(pennympi.Unsupported, match="is not one of"):
-            team.empty(3, dtype)
 
 
 def test_more_teams_than_mpi_has_communicators(team, monkeypatch):

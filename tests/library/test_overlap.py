@@ -187,32 +187,3 @@ def test_branches_of_one_graph(team, graphs):
     right.check()
     team.free(got)
     team.free(sent)
-
-
-def test_captured_put_signals_do_not_meet_eager_ones(team, graphs):
-    """Each put of several blocks counts its blocks in a word that no other put under way uses."""
-    after, before = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
-    inbox, word, a, b = team.zeros(1 << 15, "int64"), team.signals(2), team.stream(), team.stream()
-    x, seen = device(team, np.arange(1 << 15)), []
-    real = team._rma._put_signal.launch
-    team._rma._put_signal.launch = lambda blocks, args, stream, *rest: (
-        seen.append(args[-1]),
-        real(blocks, args, stream, *rest),
-    )
-    try:
-        a.begin_capture()
-        team.put_signal(inbox, x, word[0:1], 1, after, stream=a)
-        graph = a.end_capture()
-        for k in range(1, 1100):
-            team.put_signal(inbox, x, word[1:2], k, after, stream=b)
-        graph.launch(a)
-    finally:
-        team._rma._put_signal.launch = real
-    team.wait_signal(word[0:1], 1, before, stream=a)
-    team.wait_signal(word[1:2], 1099, before, stream=b)
-    team.synchronize()
-    assert seen[0] not in seen[1:] and len(set(seen)) > 1000
-    team.barrier()
-    team.synchronize()
-    team.free(inbox)
-    team.free(word)

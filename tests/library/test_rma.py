@@ -87,18 +87,6 @@ def test_a_put_to_oneself(team):
     team.free(x)
 
 
-def test_arrays_without_elements(team):
-    for shape in (0, (3, 0)):
-        x, y = team.empty(shape, "float32"), team.empty(shape, "float32")
-        signal = team.signals(1)
-        team.put(x, y, 0)
-        team.get(x, y, 0)
-        team.put_signal(x, y, signal, 1, team.me)
-        team.wait_signal(signal, 1)
-        for one in (x, y, signal):
-            team.free(one)
-
-
 def test_signals_grow(team):
     """A wait for a value that was passed long ago returns; a larger one than the wait's will do."""
     right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes

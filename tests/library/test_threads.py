@@ -5,22 +5,13 @@ import time
 
 import numpy as np
 import pytest
-from on_device import same, to_numpy, write
+from on_device import same, write
 
 import pennympi
 from pennympi.errors import TwoThreads
-from pennympi.kernels.block import block, load, real, store
 
 pytestmark = pytest.mark.mpi
 CALLS = 200
-
-
-def number_of_block(ctx, x, n):
-    """x[b] = b, slowly."""
-    b = block()
-    for _ in range(n):
-        store(x, b, load(x, b) + real(0.0))
-    store(x, block(), real(b))
 
 
 def together(*programs):
@@ -125,26 +116,3 @@ def test_a_call_in_the_midst_of_another_is_refused(team):
     assert same(team.allreduce(team.full(10, 1, "int32")), np.full(10, team.n_pes))
     for array in (x, signals):
         team.free(array)
-
-
-def test_one_kernel_of_several_blocks_on_two_teams(team):
-    if team._backend.has_streams:
-        pytest.skip("on a GPU blocks are the hardware's")
-    with pennympi.init(team.comm) as one, pennympi.init(team.comm) as other:
-        arrays = [mine.zeros(64, "float32") for mine in (one, other)]
-        kernels = [mine.kernel(number_of_block, "float32") for mine in (one, other)]
-        for kernel, x in zip(kernels, arrays, strict=True):
-            kernel(1, x, 1)
-        refused = []
-
-        def program(kernel, x):
-            for _ in range(CALLS):
-                write(x, np.zeros(64))
-                try:
-                    kernel(64, x, 20)
-                except TwoThreads as error:
-                    refused.append(error)
-                    continue
-                assert to_numpy(x).tolist() == list(range(64))
-
-        assert not together(lambda: program(kernels[0], arrays[0]), lambda: program(kernels[1], arrays[1]))
