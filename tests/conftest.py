@@ -35,12 +35,17 @@ def pytest_collection_modifyitems(config, items):
     With pytest-xdist one process runs all tests that start jobs, so that no two jobs share the cores.
     """
     only_mpi, with_mpi = (config.getoption(f"--{which}-mpi") for which in ("only", "with"))
-    selected = [item for item in items if (with_mpi or ("mpi" in item.keywords) == only_mpi) and is_small_enough(item)]
+    selected = [item for item in items if (with_mpi or is_mpi(item) == only_mpi) and is_small_enough(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(selected)])
     items[:] = selected
     for item in items:
-        if "mpi" not in item.keywords and starts_jobs(item.path):
+        if not is_mpi(item) and starts_jobs(item.path):
             item.add_marker(pytest.mark.xdist_group("jobs"))
+
+
+def is_mpi(item):
+    """Whether a test has an mpi mark; its keywords have the ids of its parameters, too."""
+    return item.get_closest_marker("mpi") is not None
 
 
 def is_small_enough(item):

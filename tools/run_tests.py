@@ -37,7 +37,7 @@ TOTAL = OUTPUT / "total.json"  # of `make test`, for the rest
 RANK = """r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-0}}}
 [ -z "$TEST_NODE_RANKS" ] || export PENNYMPI_NODE=$((r / TEST_NODE_RANKS))
 exec "$@" --basetemp "$TEST_TMP/$r" >"$TEST_OUT/rank$r.txt" 2>&1"""
-PERCENT = re.compile(r"\[ *(\d+)%\]$", re.MULTILINE)  # at the end of pytest's lines of dots
+LINE = re.compile(r"^([.sFExX]+) *(?:\[ *(\d+)%\])?$", re.MULTILINE)  # of pytest: a letter a test, and how far it is
 SHOW_S = 10.0  # from one line about a run under way to the next
 SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
 TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
@@ -130,8 +130,10 @@ class Shown:
             return
         self._last = now
         text = self._output.read_text(errors="replace") if self._output.exists() else ""
-        done = PERCENT.findall(text)[-1:] or ["0"]
-        line = f"{self._name}: {done[0]} % of the tests done after {now - self._begin:.0f} s"
+        lines = LINE.findall(text)
+        percent = next((f" ({number} %)" for _, number in reversed(lines) if number), "")
+        done = sum(len(letters) for letters, _ in lines)
+        line = f"{self._name}: {done} tests done{percent} after {now - self._begin:.0f} s"
         print(
             f"\r\033[K{line}" if self._terminal else line, end="" if self._terminal else "\n", file=sys.stderr, flush=True
         )
@@ -197,7 +199,7 @@ def planned(args):
     yield from over_hosts(args.hosts, mpirun, [*everything, *args.pytest])
     if args.rest:
         yield "downloads", [*some, "-n", "0", "tests/cuda/test_shim.py"], {"TEST_DOWNLOADS": "1"}
-    if args.soak and (ROOT / "tests" / "soak").is_dir():
+    if args.soak and not args.pytest:
         yield "soak", [*some, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}
 
 

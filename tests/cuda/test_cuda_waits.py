@@ -50,10 +50,10 @@ class Thread:
             "pair_of": lambda pairs, pe: pairs[pe] if pe >= 0 else (0, 0),
             "poll_all": lambda at, stride, me: [(load(at + pe * stride), load(at + pe * stride + 8)) for pe in range(3)],
             "missing": lambda pairs, epoch, me: next((k for k in (0, 2) if pairs[k][1] != epoch), -1),
-            "nvshmem_put": lambda dst, src, n, pe: store(("put", pe), dst),
-            "nvshmem_put_signal": lambda dst, src, n, word, value, pe: store(("put", pe), dst),
-            "nvshmem_signal": lambda word, value, pe: store(("signal", pe), value),
         }  # fmt: skip
+        self.calls = []  # of NVSHMEM
+        for call in ("put", "get", "put_signal", "signal", "quiet"):
+            self.scope[f"nvshmem_{call}"] = lambda *args, call=call: self.calls.append((call, *args))
 
     def load(self, at):
         return self.memory.get(at, 0)
@@ -172,21 +172,47 @@ def test_what_is_sent_after_a_failure():
         assert one.load(WORD + 7 * 16 + 8) == 8 | gave_up
 
 
-def test_what_nvshmem_carries_after_a_failure():
-    for gave_up in (0, POISON):
-        one = Thread()
-        one.store(HERE + 8 * ctx_words.GAVE_UP, gave_up)
-        one.store(HERE + 8 * (ctx_words.DELTAS + 2), ctx_words.UNREACHABLE)
-        one.store(HERE + 8 * ctx_words.N_PES, 3)
-        one.store(HERE + 8 * (ctx_words.DELTAS + 3 + 2), 2)  # what NVSHMEM calls PE 2
-        one.bound(remote.put_signal)(HERE, WORD, OWN, 8, WORD + 16, 5, 2)
-        assert one.load(("put", 2)) == (0 if gave_up else WORD) and one.load(("signal", 2)) == (
-            5 | POISON if gave_up else 0
-        )
-        one.memory.pop(("put", 2), None)
-        one.bound(remote.put)(HERE, WORD, OWN, 8, 2)
-        one.bound(remote.signal)(HERE, WORD, 6, 2)
-        assert one.load(("put", 2)) == (0 if gave_up else WORD) and one.load(("signal", 2)) == 6 | gave_up
+def far(gave_up=0):
+    """PE 0 of three: a pointer reaches PE 1 alone, and NVSHMEM calls PE 2 by the number 5."""
+    one = Thread()
+    one.store(HERE + 8 * ctx_words.GAVE_UP, gave_up)
+    one.store(HERE + 8 * ctx_words.N_PES, 3)
+    one.store(HERE + 8 * (ctx_words.DELTAS + 1), FAR)
+    one.store(HERE + 8 * (ctx_words.DELTAS + 2), ctx_words.UNREACHABLE)
+    one.store(HERE + 8 * (ctx_words.DELTAS + 3 + 2), 5)
+    return one
+
+
+@pytest.mark.parametrize("gave_up", [0, POISON])
+def test_what_nvshmem_carries(gave_up):
+    """Its own number of a PE; after a failure no data, and signals that are poison."""
+    one = far(gave_up)
+    one.bound(remote.put)(HERE, WORD, OWN, 8, 2)
+    one.bound(remote.put_signal)(HERE, WORD, OWN, 8, WORD + 16, 9, 2)
+    one.bound(remote.signal)(HERE, WORD + 16, 6, 2)
+    one.bound(remote.signal_all)(HERE, WORD + 32, 7, 0, 3)
+    signals = [("signal", WORD + 16, 6 | gave_up, 5), ("signal", WORD + 32, 7 | gave_up, 5)]
+    both = [("put", WORD, OWN, 8, 5), ("put_signal", WORD, OWN, 8, WORD + 16, 9, 5)]
+    assert one.calls == ([("signal", WORD + 16, 9 | POISON, 5)] if gave_up else both) + signals
+    assert one.load(FAR + WORD + 32) == 7 | gave_up, "a PE in reach is stored to"
+    one.bound(remote.get)(HERE, WORD, OWN, 8, 2)
+    assert one.calls[-1] == ("get", WORD, OWN, 8, 5)
+
+
+def test_what_a_user_gave_is_copied_for_a_pe_beyond_reach():
+    one, room = far(), WORD + 64
+    one.store(OWN, 33)
+    assert one.bound(remote.staged)(HERE, room, OWN, 8, 1) == OWN and not one.load(room)
+    assert one.bound(remote.staged)(HERE, room, OWN, 8, 2) == room and one.load(room) == 33
+
+
+def test_a_wait_that_gives_up_completes_what_was_sent():
+    one = far()
+    one.store(WORD, WANTED)
+    one.bound(remote.wait)(HERE, WORD, WANTED, 2)
+    assert not one.calls
+    one.bound(remote.wait)(HERE, WORD, WANTED + 1, 2)
+    assert one.gave_up and one.calls == [("quiet",)]
 
 
 def signed(epoch, signature):

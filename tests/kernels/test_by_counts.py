@@ -184,21 +184,6 @@ def test_reduce_scatterv(team, name, op, kind):
     assert all(team.comm.allgather(bool(right))), counts
 
 
-def test_complex_numbers_and_bools(team):
-    """They are added up as their numbers, and counted as elements."""
-    n, me = team.n_pes, team.me
-    counts = [2 * pe + 1 for pe in range(n)]
-    low = sum(counts[:me])
-    for values, op, by in (
-        (np.arange(sum(counts)) * (1 + 1j) + me, "sum", lambda x: x.sum(axis=0)),
-        (np.arange(sum(counts)) % n == me, "max", lambda x: x.any(axis=0)),
-    ):
-        x, out = device(team, values), device(team, np.zeros(counts[me], values.dtype))
-        team.reduce_scatterv(x, out, counts, op=op)
-        wanted = by(np.array(team.comm.allgather(values)))[low : low + counts[me]]
-        assert all(team.comm.allgather(bool((to_numpy(out) == wanted).all())))
-
-
 def test_all_to_allv_in_place(team):
     """PEs swap parts of the same length; counts on the host and on the device, packed or not."""
     rng, n, me = shared(team, "in place"), team.n_pes, team.me

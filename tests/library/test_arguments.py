@@ -22,8 +22,6 @@ class Arrays:
         self.grid = team.zeros((4, 4), "float32")
         self.signals = team.signals(2)
         self.plain = device(team, np.ones(COUNT, np.float32))
-        self.freed = team.full(COUNT, 1, "float32")
-        team.free(self.freed)
         self.owned = (self.x, self.out, self.grid, self.signals)
 
 
@@ -164,18 +162,6 @@ def test_not_an_array(team, a, x):
     bad(team, TypeError, "is not a", team.exchange, a.x, x, team.me)
     bad(team, TypeError, "is not a", team.peer, x, 0)
     bad(team, TypeError, "is not a", team.wait_signal, x, 1)
-
-
-def test_freed(team, a):
-    both(team, ValueError, "was freed", a.freed)
-    both(team, ValueError, "was freed", a.x, a.freed)
-    bad(team, ValueError, "was freed", team.put, a.freed, a.x, 0)
-    bad(team, ValueError, "was freed", team.put, a.x, a.freed, 0)
-    bad(team, ValueError, "was freed", team.get, a.x, a.freed, 0)
-    bad(team, ValueError, "was freed", team.exchange, a.freed, a.x, team.me)
-    bad(team, ValueError, "was freed", team.peer, a.freed, 0)
-    for x in (a.freed, a.x[1:], a.plain, a.x.copy(), None):
-        bad(team, ValueError, "free() takes the array", team.free, x)
 
 
 @pytest.mark.parametrize("pe", [-1, "n_pes", 1 << 40, 1.0, 0.0, True, None, "0"], ids=repr)

@@ -16,7 +16,7 @@ from mpi4py import MPI
 
 from pennympi.job import control as table
 from pennympi.job import liveness
-from pennympi.job.control import COMPUTING, WAITING, Control, signature_of
+from pennympi.job.control import WAITING, Control
 from pennympi.job.process import process_state, this_process
 
 pytestmark = pytest.mark.mpi
@@ -48,15 +48,6 @@ def every_pe(look):
     return seen(lambda: [look(pe) for pe in range(N_PES)])
 
 
-def test_a_new_table_says_nothing_yet():
-    with control_over() as control:
-        found = every_pe(lambda pe: (control.call(pe), control.state(pe)))
-        assert found == [[("no call yet", COMPUTING)] * N_PES] * N_PES
-        assert seen(lambda: (control.entered, control.in_vain())) == [(0, [])] * N_PES
-        assert seen(lambda: control.pes) == [list(range(N_PES))] * N_PES
-        assert seen(lambda: (control.local, control.n_local)) == [(pe, N_PES) for pe in range(N_PES)]
-
-
 def test_calls_are_counted_and_named_for_all():
     with control_over() as control:
         before = control.entered
@@ -83,25 +74,6 @@ def test_those_who_wait_in_vain_for_a_pe_that_leaves(monkeypatch):
         monkeypatch.undo()
         time.sleep(0.3)
         assert seen(lambda: [control.waits_for(pe) for pe in range(N_PES)]) == [[table.NOBODY] * N_PES] * N_PES
-
-
-def test_more_texts_than_there_is_room_for():
-    """The oldest goes, unless it is the last call's; the places of other PEs are not written."""
-    with control_over() as control:
-        texts = [f"PE {ME}, {number}" for number in range(70)]
-        for text in texts[:64]:
-            control.enter(text)
-        control.enter(texts[0])
-        known = []
-        for text in texts[64:66]:
-            control.enter(text)
-            known.append([number for number, text in enumerate(texts) if control.find(ME, signature_of(text)) == text])
-        assert seen(lambda: known) == [[[0, *range(2, 65)], list(range(2, 66))]] * N_PES, "0 was the last call at first"
-        for text in texts[66:]:
-            control.enter(text)
-        assert every_pe(control.call) == [[f"PE {pe}, 69 (call 71)" for pe in range(N_PES)]] * N_PES
-        found = every_pe(lambda pe: control.find(pe, signature_of(f"PE {pe}, 69")))
-        assert found == [[f"PE {pe}, 69" for pe in range(N_PES)]] * N_PES
 
 
 @pytest.mark.mpi(min_size=2)

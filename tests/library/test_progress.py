@@ -21,7 +21,7 @@ def test_the_tests_say_how_far_they_are(clock, capsys, tmp_path):
         shown.show()
     shown.clear()
     assert capsys.readouterr().err.splitlines() == [
-        "np 4: 20 % of the tests done after 10 s",
-        "np 4: 40 % of the tests done after 20 s",
-        "np 4: 60 % of the tests done after 30 s",
+        "np 4: 102 tests done (20 %) after 10 s",
+        "np 4: 102 tests done (40 %) after 20 s",
+        "np 4: 102 tests done (60 %) after 30 s",
     ]

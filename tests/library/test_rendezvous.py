@@ -81,16 +81,6 @@ def give_up_without_the_last(meetings, what, timeout_s, away=lambda: None):
     return seen(error and (error.me, error.peer, error.collective, error.timeout_s, str(error))), seen(end_ns)
 
 
-def test_one_pe_alone_waits_for_nobody():
-    alone = Meetings(MPI.COMM_SELF, 0.001)
-    alone.control = SimpleNamespace()  # is not asked anything
-    alone.rendezvous("barrier")
-    mine = ["mine"]
-    assert alone.gather(mine, "gather") == [mine] and alone.gather(mine, "gather")[0] is not mine
-    with pytest.raises(TypeError, match="what PE 0 brings to gather can't be pickled"):
-        alone.gather(lambda: None, "gather")
-
-
 @two_or_more
 def test_nobody_goes_on_before_the_last_has_come():
     with job() as (meetings, control):

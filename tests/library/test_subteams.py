@@ -1,9 +1,12 @@
 """Teams of some of the ranks."""
 
+import random
+
 import numpy as np
 import pytest
 from mpi4py import MPI
 from on_device import same
+from random_calls import Calls
 
 import pennympi
 from pennympi.job.job import Job
@@ -110,3 +113,37 @@ def test_a_team_that_is_no_part_of_the_first(job, first):
 def test_not_a_communicator(team, comm):
     with pytest.raises(TypeError, match="not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a part of it"):
         pennympi.init(comm)
+
+
+def row_or_column(kind, turn=0):
+    """This PE's row or column; every second turn has its PEs in reverse."""
+    world = MPI.COMM_WORLD
+    width = next(k for k in range(world.size, 0, -1) if k * k <= world.size and world.size % k == 0)
+    color = world.rank // width if kind == "row" else world.rank % width
+    return world.Split(color, -world.rank if turn % 2 else world.rank)
+
+
+def test_teams_of_a_grid_interleaved(team):
+    """Random calls of the row's, the column's and the world's team; after a round one of them ends and is made again."""
+    shared = random.Random(team.n_pes)
+    comms = {kind: row_or_column(kind) for kind in ("row", "column")}
+    teams = {kind: pennympi.init(comm) for kind, comm in comms.items()} | {"world": team}
+    streams = [None, team.stream(), team.stream("high")]
+    for turn in range(3):
+        # What a team calls is drawn by its PEs alone; in which order the teams take their turns, by all.
+        drawn = {kind: random.Random(str((turn, kind, one.gather(team.me)))) for kind, one in teams.items()}
+        calls = {kind: Calls(one, drawn[kind], 20) for kind, one in teams.items()}
+        for kind in shared.sample([*teams] * 20, 60):
+            calls[kind].one(streams)
+            if shared.random() < 0.1:
+                teams[kind].barrier()
+        for one in calls.values():
+            one.check()
+        kind = ("row", "column")[turn % 2]
+        teams[kind].finalize()
+        comms[kind].Free()
+        comms[kind] = row_or_column(kind, turn + 1)
+        teams[kind] = pennympi.init(comms[kind])
+    for kind, comm in comms.items():
+        teams[kind].finalize()
+        comm.Free()

@@ -78,17 +78,6 @@ def all_at_once(team, far):
     told(team, "all PEs send 4 MiB to all others at once")
 
 
-def teams(team, far):
-    """Two teams send between nodes side by side, and one ends while the other goes on."""
-    with pennympi.init(comm, backend="host") as other:
-        for k in range(50):
-            one, two = np.full(5000, team.me + k, np.float32), np.full(99, other.me, np.int32)
-            assert (team.allreduce(one) == sum(range(team.n_pes)) + k * team.n_pes).all()
-            assert (other.allreduce(two) == sum(range(team.n_pes))).all()
-    assert (team.allreduce(np.ones(7, np.float32)) == team.n_pes).all()
-    told(team, "two teams at a time")
-
-
 def meetings(team, far):
     """More meetings than have tags of their own, short and long ones, beside all else that goes over MPI."""
     for k in range(3 * NUMBERS):
@@ -109,7 +98,7 @@ def compiling(team, far):
 def main():
     with pennympi.init(comm, backend="host") as team:
         assert [len(pes) for pes in team.place.nodes] == [comm.size // 2] * 2
-        for check in (computing, in_order, all_at_once, teams, meetings, compiling):
+        for check in (computing, in_order, all_at_once, meetings, compiling):
             check(team, team.n_pes - 1)
     assert not sys.modules.get("cupy")
 
