@@ -1,7 +1,6 @@
 """strike_host.py STRIKE COMMAND...: runs a command beside the hosts of tools/hosts.sh, and strikes host1 at its "ready".
 
-STRIKE: none; vanish: host1 is gone with all that runs there; down: its link ends; down-2: for two seconds; slow: its link
-has a hundredth of its speed (RATE=1gbit) from then on
+STRIKE: none; vanish: host1 is gone with all that runs there; down: its link ends; down-2: for two seconds
 Prints "fault <time>" as it strikes, and five seconds after the command "left on <host>: ..." for what still runs there or
 lies in its /dev/shm.
 """
@@ -13,9 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-HOSTS, FOLDER = os.environ["HOSTS"], Path(os.environ["HOSTS_DIR"])
+FOLDER = Path(os.environ["HOSTS_DIR"])
 LEFT_S = 5.0
-SLOW = ["root", "tbf", "rate", "10mbit", "burst", "256k", "latency", "50ms"]  # a hundredth of RATE=1gbit
 
 
 def first_of(host):
@@ -25,12 +23,6 @@ def first_of(host):
 
 def link(state):
     subprocess.run(["ip", "link", "set", "port1", state], check=True)
-
-
-def slow():
-    for where in (["dev", "port1"], ["dev", "eth0"]):
-        line = ["tc", "qdisc", "replace", *where, *SLOW]
-        subprocess.run(line if where[1] == "port1" else [HOSTS, "host1", *line], check=True)
 
 
 def down_for_two_seconds():
@@ -44,7 +36,6 @@ STRIKES = {
     "vanish": lambda: os.kill(first_of("host1"), signal.SIGKILL),
     "down": lambda: link("down"),
     "down-2": down_for_two_seconds,
-    "slow": slow,
 }
 
 
