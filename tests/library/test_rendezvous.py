@@ -206,23 +206,6 @@ def test_other_calls_before_a_meeting_are_told_there(of_last, words):
         assert told(meetings, "meet", "meet") == [(2, "")] * N_PES
 
 
-@pytest.mark.mpi(min_size=3)
-def test_a_difference_is_told_before_the_last_pe_has_come():
-    with job() as (meetings, control):
-        text, start_s = "", time.monotonic()
-        WORLD.Barrier()
-        if ME != LAST:
-            try:
-                meetings.rendezvous("gather" if ME else "empty")
-            except CollectiveMismatchError as error:
-                text = str(error)
-        said, passed_s = seen(text), seen(time.monotonic() - start_s)
-        assert all("PE 0 in empty (call 1); PE 1" in text for text in said[:LAST]), said
-        assert all(one < 20 for one in passed_s), passed_s
-        if ME == LAST:
-            take_messages(meetings.comm, range(LAST))
-
-
 def test_no_tag_has_two_meanings():
     of_meetings = range(ARRIVED, ARRIVED + 2 * NUMBERS)
     others = [LEFT, beats.TAG, between_nodes.TAG, remote.TAG, remote.LARGE_TAG]
