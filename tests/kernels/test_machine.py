@@ -31,7 +31,7 @@ def test_a_row(case):
 @pytest.mark.parametrize("case", mixtures(CASES), ids=str)
 def test_all_rows(case):
     """Calls of all rows that run on this network, one after the other."""
-    for k in range(3 * PROGRAMS):
+    for k in range(2 * PROGRAMS):
         run(case, f"{SEED}/{k}", calls=12)
 
 

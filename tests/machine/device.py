@@ -85,12 +85,14 @@ class Block:
 
     def barrier(self, warp: "Warp", name: str) -> None:
         """Wait until all warps are in this call of a primitive."""
-        if len(self.warps) == 1:
+        n_warps = len(self.warps)
+        if n_warps == 1:
             return
-        self._come(name, 0)
+        if self.at != name:
+            self._come(name, 0)
         barrier = self._barriers
         self._arrived += 1
-        if self._arrived == len(self.warps):
+        if self._arrived == n_warps:
             self._arrived, self._barriers, self.at = 0, barrier + 1, ""
             self.machine.scheduler.wake((self, barrier))
         while self._barriers == barrier:
@@ -249,7 +251,7 @@ class Machine:
         apart = network != POINTER and rng.random() < 0.5  # PEs of one node need not reach one another by pointer
         node_of = tuple(range(n_pes)) if apart else place.node_of
         self.network = Network(network, node_of, self.memory, self.scheduler)
-        self.warps = 1 if network == COPIED else rng.choice((1, 2, 3))  # of a block: there a block is a thread of a CPU
+        self.warps = 1 if network == COPIED else rng.choice((1, 1, 2, 3))  # of a block: there a block is a thread of a CPU
         self.together = rng.random() < 0.5  # a thread polls the packets of all PEs at once
         self.may_differ, self.told = False, set[int]()  # whether PEs may make different calls; who was told that they did
         self.told_why = set[int]()  # of counts
