@@ -1,8 +1,6 @@
-"""A PE that gave up hands on nothing but poison, by the bodies of the host backend.
+"""What a PE sends once one of its waits has given up, by the compiled bodies of the host backend, with PEs on threads.
 
-``test_machine_poison.py`` has every kernel, with bodies of its own; here are compiled ones, one row for each kind of
-message, with PEs on threads.  One PE is late, and comes when another, which had no patience, has given up and gone
-through the rest of its kernel: what that one sent would complete the others' results.
+``test_machine_poison.py`` has every kernel, with bodies of its own.
 """
 
 import threading
@@ -11,28 +9,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from mpi4py import MPI
-from reductions import expected, own
 
-from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.collectives.base import constants
 from pennympi.compile import context as ctx_words
-from pennympi.compile.bind import parameters
 from pennympi.compile.options import KernelOptions
 from pennympi.errors import PeerGaveUp, PeerTimeout, PennympiError
 from pennympi.host.backend import HostBackend
 from pennympi.host.primitives import PATIENT_SPINS
 from pennympi.job import liveness
-from pennympi.kernels.algorithm import Limits, Place
-from pennympi.kernels.allreduce import TABLE
-from pennympi.kernels.block import POISON, get, put, put_signal, signal, wait
+from pennympi.kernels.block import POISON, get, put, put_signal, send_packets, signal, wait
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("the PEs are threads of one process: run these tests without mpirun", allow_module_level=True)
 
-N, COUNT, HALF_BYTES = 4, 3000, 1 << 14  # several pieces each
 LONG_S, HASTY_S = 20.0, 0.005  # a deadline that is not meant to pass, and one that is
-LATE_AND_HASTY = [(0, 1), (3, 2), (1, 3)]
-ROWS = ("ring", "one_shot", "one_shot_packets", "two_shot_packets", "hierarchical_packets", "nvls")
 
 
 class Machine:
@@ -94,74 +83,34 @@ class Machine:
         return ended
 
 
-def allreduce(row):
-    """(machine, what PE me does: a call of the row on int32, whether its result is right)."""
-    machine, place = Machine(N, 1 << 18, LONG_S), Place((0, 0, 1, 1), True, True)
-    plan = row.plan(COUNT, 4, 4, place, Limits(1, HALF_BYTES))
-    sizes = dict(inbox=2 * HALF_BYTES, outbox=2 * HALF_BYTES, signals=8 * row.signals(place), epochs=8)
-    at = {name: machine.allocate(nbytes) for name, nbytes in (sizes | dict(src=4 * COUNT, out=4 * COUNT)).items()}
-    numbers = dict(
-        n_elems=COUNT, piece_elems=plan.piece_elems, buffer_bytes=HALF_BYTES, n_pes=N, item_bytes=4, acc_bytes=4
-    )
-    numbers |= dict(root=0, reach=1, residual=0, signature=0)
-    options = dict(reduction=(DTYPES["int32"], "sum"), constants=constants(row.kernel, DTYPES["int32"], N))
-    kernels, wanted = machine.kernels(row.kernel, row.name, **options), expected("int32", "sum", N, COUNT)
-
-    def call(me):
-        machine.view(me, at["src"], COUNT, "i4")[:] = own("int32", "sum", N, me, COUNT)
-        machine.view(me, at["out"], COUNT, "i4")[:] = 0
-        routes = np.array(row.routes(place, me) if row.routes else (), np.int64)
-        known = numbers | {name: machine.address(me, offset) for name, offset in at.items()}
-        known |= dict(me=me, routes=routes.ctypes.data)
-        kernels[me].launch(1, [known[name] for name in parameters(row.kernel)[1:]], 0)
-        return np.array_equal(machine.view(me, at["out"], COUNT, "i4"), wanted)
-
-    return machine, call
-
-
-@pytest.mark.parametrize("row", ROWS)
-def test_no_row_returns_a_wrong_result(row):
-    gave_up = 0
-    for late, hasty in LATE_AND_HASTY:
-        machine, call = allreduce(TABLE[row])
-        assert machine.run(call) == [True] * N
-        machine.memory[:, : 2 * HALF_BYTES] = 255  # the inboxes: what is left of the first call is nowhere
-        done = threading.Event()
-
-        def one(me, late=late, hasty=hasty, call=call, done=done):
-            assert me != late or done.wait(LONG_S)
-            try:
-                return call(me)
-            finally:
-                if me == hasty:
-                    done.set()
-
-        machine.pes[hasty].ctx[ctx_words.TIMEOUT_NS] = int(1e9 * HASTY_S)
-        ended = machine.run(one)
-        assert all(one is True or isinstance(one, PeerTimeout) for one in ended), (late, hasty, ended)
-        gave_up += isinstance(ended[hasty], PeerTimeout)
-    assert gave_up, "no PE waits for another"
-
-
-def give_up_and_go_on(ctx, never, dst, src, nbytes, word, pe):
+def give_up_and_go_on(ctx, never, dst, src, nbytes, word, packets, pe):
     """A wait that nobody ends; then all that reaches a peer."""
     wait(ctx, never, 1, pe)
     put(ctx, dst, src, nbytes, pe)
     put_signal(ctx, dst, src, nbytes, word, 5, pe)
     signal(ctx, word + 8, 6, pe)
     get(ctx, src, dst, nbytes, pe)
+    send_packets(ctx, packets, src, nbytes, 7, pe)
 
 
 def test_what_a_pe_sends_after_it_gave_up():
     machine = Machine(2, 4096, HASTY_S)
-    never, dst, src, words = (machine.allocate(128) for _ in range(4))
+    never, dst, src, words, packets = (machine.allocate(512) for _ in range(5))
     machine.view(0, src, 128, "u1")[:] = 7
     kernel = machine.kernels(give_up_and_go_on, "text")[0]
-    args = (*(machine.address(0, one) for one in (never, dst, src)), 128, machine.address(0, words), 1)
+    args = (
+        *(machine.address(0, one) for one in (never, dst, src)),
+        128,
+        machine.address(0, words),
+        machine.address(0, packets),
+        1,
+    )
     with pytest.raises(PeerTimeout, match="PE 0 waited 0.005 s for PE 1 in text, epoch 1 .last seen: 0.") as first:
         kernel.launch(1, args, 0)
     assert not machine.view(1, dst, 128, "u1").any(), "a peer's memory was written"
     assert machine.view(1, words, 2, "i8").tolist() == [POISON | 5, POISON | 6]
+    epochs = machine.view(1, packets, 64, "i8")[15::16]
+    assert POISON | 7 in epochs and 7 not in epochs
     assert not isinstance(first.value, PeerGaveUp)
     machine.view(1, words, 2, "i8")[:] = 0
     with pytest.raises(PeerTimeout, match="for PE 1 in text"):

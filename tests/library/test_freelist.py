@@ -1,45 +1,34 @@
 """The first-fit allocator: random requests against a model of units, and the edges of every request."""
 
 import random
+from itertools import pairwise
 
 import pytest
 
-from pennympi.memory.freelist import ALIGN_BYTES, FreeList, aligned, first_fit
+from pennympi.memory.freelist import ALIGN_BYTES, FreeList, aligned
 
 UNITS = 64
 
 
 class Model:
-    """The same memory as one flag for each unit of ALIGN_BYTES, and the size in units of what was taken at each place."""
+    """The same memory as one flag for each unit of ALIGN_BYTES.  taken: place -> units"""
 
     def __init__(self, units):
         self.free, self.taken = [True] * units, {}
 
     def fits(self, units):
         """Every unit where a request of so many units could begin."""
-        starts = range(len(self.free) - units + 1)
-        return [start for start in starts if all(self.free[start : start + units])]
+        return [start for start in range(len(self.free) - units + 1) if all(self.free[start : start + units])]
 
-    def take_at(self, start, units):
-        self.free[start : start + units] = [False] * units
-        self.taken[start] = units
-
-    def release(self, start):
-        units = self.taken.pop(start)
-        self.free[start : start + units] = [True] * units
-
-    def ranges(self):
-        """The free ranges in bytes, each as long as possible."""
-        edges = [i for i in range(len(self.free) + 1) if self._free_at(i) != self._free_at(i - 1)]
-        pairs = zip(edges[::2], edges[1::2], strict=True)
-        return tuple((low * ALIGN_BYTES, (high - low) * ALIGN_BYTES) for low, high in pairs)
-
-    def _free_at(self, unit):
-        return 0 <= unit < len(self.free) and self.free[unit]
+    def set(self, start, units, free):
+        self.free[start : start + units] = [free] * units
+        self.taken |= {start: units}
 
 
 def assert_alike(memory, model):
-    assert memory.free == model.ranges()
+    units = [unit for start, size in memory.free for unit in range(start // ALIGN_BYTES, (start + size) // ALIGN_BYTES)]
+    assert units == [unit for unit, free in enumerate(model.free) if free]
+    assert all(end < start for (at, size), (start, _) in pairwise(memory.free) for end in (at + size,))
     assert memory.free_bytes == sum(model.free) * ALIGN_BYTES
     for unit, free in enumerate(model.free):
         for offset in (unit * ALIGN_BYTES, (unit + 1) * ALIGN_BYTES - 1):
@@ -61,18 +50,19 @@ def test_random_requests_against_a_model(seed):
         if action < 0.4 and model.taken:
             start = draw.choice(list(model.taken))
             memory.release(start * ALIGN_BYTES)
-            model.release(start)
+            model.set(start, model.taken[start], True)
+            del model.taken[start]
         elif action < 0.7:
             offset = memory.take(some_bytes(draw, units))
             assert offset == (fits[0] * ALIGN_BYTES if fits else None)
             refused += offset is None
             if fits:
-                model.take_at(fits[0], units)
+                model.set(fits[0], units, False)
         else:
             start = draw.randrange(-2, UNITS + 2)
             if start in fits:
                 memory.take_at(start * ALIGN_BYTES, some_bytes(draw, units))
-                model.take_at(start, units)
+                model.set(start, units, False)
             else:
                 with pytest.raises(ValueError, match="are not free"):
                     memory.take_at(start * ALIGN_BYTES, some_bytes(draw, units))
@@ -87,12 +77,6 @@ def test_every_request_takes_whole_units():
     assert [aligned(n) for n in (0, 1, 255, 256, 257, 512)] == [256, 256, 256, 256, 512, 512]
     memory = FreeList(3 * ALIGN_BYTES)
     assert [memory.take(n) for n in (0, 0, 1, 0)] == [0, 256, 512, None]  # a request of 0 bytes has a place of its own
-
-
-def test_the_first_range_that_is_large_enough():
-    ranges = ((0, 256), (1024, 512), (4096, 512))
-    assert [first_fit(ranges, n) for n in (0, 256, 257, 512, 513)] == [0, 0, 1024, 1024, None]
-    assert first_fit((), 0) is None
 
 
 def test_more_memory_joins_what_there_is():

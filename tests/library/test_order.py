@@ -110,13 +110,6 @@ def test_one_stream_costs_no_event(streams):
     assert [what for what, *_ in streams.said] == ["wait"]
 
 
-def test_a_call_on_another_stream_waits_for_the_one_before_it(streams):
-    order, two = Order(streams), [streams.new(), streams.new()]
-    for number in range(6):
-        assert call(order, streams, number, two[number % 2]) == set(range(number))
-    assert [what for what, *_ in streams.said] == ["wait", *["record", "wait"] * 5]
-
-
 @pytest.mark.parametrize("owns", [True, False])
 def test_a_handle_that_comes_again_is_another_stream(streams, owns):
     """X and Y on s, X on another stream, s dropped, a new stream with the handle of s: Y waits for the first Y."""
