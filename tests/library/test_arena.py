@@ -41,7 +41,7 @@ def disjoint(pe, teams):
     memory = teams[0].memory[pe]
     every = sorted([*live, *memory.free])
     assert [at for at, _ in every] == [0, *(at + n for at, n in every)][:-1], f"PE {pe}: {live} {memory.free}"
-    assert sum(every[-1]) == SIZE_BYTES
+    assert sum(every[-1]) == SIZE_BYTES and all(memory.taken_at(at + n - 1) == at for at, n in live)
     assert all(sum(a) < b[0] for a, b in zip(memory.free, memory.free[1:], strict=False))
 
 
@@ -67,9 +67,9 @@ def test_random_overlapping_teams(seed):
         else:
             nbytes = shared.choice((0, 1, 255, 256, 257, 3000, 9000))
             offset = team.allocate(nbytes)
+            assert offset == next((at for at, n in common_ranges(team.said) if n >= aligned(nbytes)), None)
             if offset is None:
                 full += 1
-                assert max((n for _, n in common_ranges(team.said)), default=0) < aligned(nbytes)
             else:
                 assert offset % ALIGN_BYTES == 0
                 team.arrays.append((offset, nbytes))

@@ -251,9 +251,7 @@ class Machine:
         apart = network != POINTER and rng.random() < 0.5  # PEs of one node need not reach one another by pointer
         node_of = tuple(range(n_pes)) if apart else place.node_of
         self.network = Network(network, node_of, self.memory, self.scheduler)
-        self.warps = (
-            1 if network == COPIED else rng.choice((1, 1, 2, 3))
-        )  # of a block: there a block is a thread of a CPU
+        self.warps = 1 if network == COPIED else rng.choice((1, 1, 2, 3))  # of a block, which is a thread there
         self.together = rng.random() < 0.5  # a thread polls the packets of all PEs at once
         self.may_differ, self.told = False, set[int]()  # whether PEs may make different calls; who was told that they did
         self.told_why = set[int]()  # of counts
