@@ -94,21 +94,3 @@ def test_places_and_dtypes(team, refused):
     refused(ValueError, "use auto, pairwise", "all_gatherv", part, out, right, algorithm="ring")
     if n > 1:
         refused(ValueError, "x and out overlap", "all_gatherv", out[1 : 1 + COUNT], out, right)  # of no PE
-
-
-def test_many_counts(team):
-    """The words of counts on the host are given back, but for those of plans, and never while a call needs them."""
-    n, me = team.n_pes, team.me
-    x, out = device(team, np.arange(n * 1200)), device(team, np.zeros(1200, np.int64))
-    reader = team._all_to_allv._reader
-    plan = team.plan_all_to_allv(x, out, [1] * n, [1] * n)
-    for total in range(2, 1200):
-        counts = [[total % n if pe == other else total // n for other in range(n)] for pe in range(n)]
-        starts = [sum(counts[me][pe + 1 :]) for pe in range(n)]  # the last part first: words of their own
-        team.all_to_allv(x, out, counts[me], counts[me], None, starts)
-        found, wanted = to_numpy(out), [sum(counts[pe][:me]) for pe in range(n)]
-        for pe, count in enumerate(counts[me]):
-            assert (found[starts[pe] :][:count] == np.arange(wanted[pe], wanted[pe] + count)).all(), total
-        assert len(reader._held) - len(reader._kept) <= 1025
-    plan()
-    assert to_numpy(out)[:n].tolist() == [me] * n

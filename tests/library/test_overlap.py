@@ -78,19 +78,6 @@ def test_two_teams(team, sizes):
             both(team, nbytes, rounds, (team, lambda one: eager), (other, lambda one: eager))
 
 
-def test_three_streams_and_a_barrier(team, sizes):
-    for nbytes, rounds in sizes.values():
-        three = [Sum(team, nbytes, team.stream(priority)) for priority in ("normal", "high", "normal")]
-        plan = planned(three[1])
-        for _ in range(rounds):
-            three[0].step(eager)
-            three[1].step(plan)
-            team.barrier(three[2].stream)
-            three[2].step(eager)
-        for one in three:
-            one.check()
-
-
 def test_puts_beside_a_call(team, sizes):
     """A round of put_signal and wait_signal on one stream, calls on another."""
     after, before = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
