@@ -1,20 +1,16 @@
-"""T sweeps a pass: ``march`` of a GPU's warp, executed in NumPy, and of a CPU, against plain sweeps; and the kernel that
-exchanges halos, on grids of blocks of several PEs."""
+"""T sweeps a pass: ``march`` of a GPU's warp, executed in NumPy, and of a CPU, against plain sweeps.
 
-import threading
+The kernel that exchanges halos runs on the machine (``machine/solver.py``)."""
 
 import numpy as np
 import pytest
 from mpi4py import MPI
-from warp import Grid, Warp
+from warp import Warp
 
-from apps.jacobi.grid.slab import slabs
-from apps.jacobi.norm.exact_sum import BAD_WORD, COPIES, FRACTION_BITS, WORDS, WORDS_BYTES, segment_columns
+from apps.jacobi.norm.exact_sum import BAD_WORD, COPIES, FRACTION_BITS, WORDS, segment_columns
 from apps.jacobi.norm.norm import total_of
 from apps.jacobi.sweep import kernels, march_host
-from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
-from apps.jacobi.sweep.records import FieldPair, Neighbours, Pass, Pieces, Rows
-from apps.jacobi.verify.reference import step
+from apps.jacobi.sweep.records import FieldPair, Pass, Rows
 
 if MPI.COMM_WORLD.Get_size() > 1:
     pytest.skip("one process computes alone: run these tests without mpirun", allow_module_level=True)
@@ -123,106 +119,3 @@ def test_what_is_no_number_is_counted(team, value):
     old[4, 9] = value
     for _, words in (by_host(team, 2, "all", old, 250, 6, 6), by_warps(2, "all", old, 250, 6, 6)):
         assert words[0, :, BAD_WORD].sum() > 0 and words[1, :, BAD_WORD].sum() > 0
-
-
-# A kernel that exchanges: the memory of each PE holds (field, field, words, arrivals, epochs).  Each PE runs its own
-# launches, whose blocks begin and put at random times.
-
-
-class Ring:
-    """A problem on some PEs, whose blocks are one warp each."""
-
-    def __init__(self, n_pes, ny, nx, dtype, depth, levels):
-        self.parts, self.nx, self.depth, self.dtype = slabs(ny, n_pes), nx, depth, dtype
-        self.pitch = pitch_of(nx, dtype)
-        self.height = max(slab.rows for slab in self.parts) + 2 * depth + 4
-        self.initial = field(ny, nx, 1, dtype)[:ny, :nx].copy()
-        self.initial[0], self.initial[-1] = self.initial[-2], self.initial[1]
-        self.across = -(-nx // segment_columns(dtype))
-        self.piece = segment_columns(dtype) * np.dtype(dtype).itemsize
-        nbytes = self.height * self.pitch
-        self.words = 2 * nbytes
-        self.arrivals = self.words + levels * COPIES * WORDS_BYTES
-        self.epochs = self.arrivals + 8 * 4 * self.across
-        self.fields, self.levels = (0, nbytes), levels
-        self.memories = [np.zeros(self.arrivals + 8 * 100, "u1") for _ in self.parts]
-        for slab, memory in zip(self.parts, self.memories, strict=True):
-            mine = (np.arange(slab.first - depth, slab.first + slab.rows + depth) - 1) % (ny - 2) + 1
-            for at in self.fields:
-                self.view(memory, at)[: len(mine), :nx] = self.initial[mine]
-
-    def neighbours(self, slab):
-        """The record of a PE."""
-        return Neighbours(slab.top, slab.bottom, self.parts[slab.top].rows, self.arrivals, self.epochs)
-
-    def view(self, memory, at):
-        return memory[at : at + self.height * self.pitch].view(self.dtype).reshape(self.height, -1)
-
-    def run(self, launches):
-        """Run launches(grid, slab) on every PE at the same time."""
-        grids = [Grid(self.memories, pe, self.dtype, pe) for pe in range(len(self.parts))]
-        failures = []
-
-        def pe(grid, slab):
-            try:
-                launches(grid, slab)
-            except BaseException as failure:
-                failures.append(failure)
-
-        threads = [threading.Thread(target=pe, args=pair) for pair in zip(grids, self.parts, strict=True)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not failures, failures
-
-    def check(self, sweeps, at, summed):
-        """Check the field after ``sweeps`` sweeps, and the exact sums.  summed: the sweeps that add to each level"""
-        old, new, norms = self.initial.copy(), self.initial.copy(), []
-        for _ in range(sweeps):
-            norms.append(step(old, new))
-            old, new = new, old
-        for slab, memory in zip(self.parts, self.memories, strict=True):
-            got = self.view(memory, at)[self.depth : self.depth + slab.rows, : self.nx]
-            assert got.tobytes() == old[slab.first : slab.first + slab.rows, : self.nx].tobytes()
-        sums = np.zeros(self.levels, object)
-        for memory in self.memories:
-            sums += totals(memory[self.words : self.arrivals].view("i8").reshape(self.levels, COPIES, WORDS))
-        assert [float(sums[k]) / 2.0**FRACTION_BITS for k in range(self.levels)] == pytest.approx(
-            [sum(norms[s] ** 2 for s in which) for which in summed], rel=1e-5
-        )
-
-
-@pytest.mark.parametrize(
-    ("n_pes", "ny", "nx", "dtype", "passes"),
-    [
-        (3, 30, 500, "float32", (1, 1, 1, 1)),
-        (2, 36, 250, "float32", (4, 2, 4, 1)),  # two sides
-        (3, 20, 500, "float32", (4, 4, 2)),  # one side
-        (1, 15, 120, "float64", (2, 2, 1)),
-    ],
-)
-def test_the_kernel_that_exchanges(n_pes, ny, nx, dtype, passes):
-    depth = max(passes)
-    ring = Ring(n_pes, ny, nx, dtype, depth, depth)
-
-    def launches(grid, slab):
-        for k, count in enumerate(passes):
-            old, new = ring.fields[k % 2], ring.fields[1 - k % 2]
-            sides = 2 if slab.rows > 2 * depth else 1
-            chunk = 3
-            inner = ring.across * -(-(slab.rows - 2 * depth) // chunk) if sides == 2 else 0
-            grid._launch(
-                exchanging_sweeps,
-                (count, "all", nx),
-                sides * ring.across + inner,
-                FieldPair(new, old, nx, ring.pitch),
-                Pass(count, count, ring.words, 0),
-                Pieces(slab.rows, depth, sides, ring.across, ring.piece, inner, chunk),
-                ring.neighbours(slab),
-            )
-
-    ring.run(launches)
-    firsts = np.cumsum([0, *passes])
-    summed = [[first + s for first, count in zip(firsts, passes, strict=False) if s < count] for s in range(depth)]
-    ring.check(sum(passes), ring.fields[len(passes) % 2], summed)

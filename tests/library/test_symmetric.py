@@ -1,7 +1,5 @@
 """Symmetric arrays: their making, their end, and a heap that is full."""
 
-import random
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -137,22 +135,6 @@ def test_what_is_freed_can_be_had_again(team):
                 small.empty(size, "uint8")
             small.free(x)
         usable(small)
-
-
-def test_random_order(team):
-    """300 arrays come and go; none shares a byte with another."""
-    shared, live = random.Random(11), []
-    for k in range(300 if team.n_pes <= 8 else 100):
-        if live and (len(live) > 12 or shared.random() < 0.45):
-            x, values = live.pop(shared.randrange(len(live)))
-            assert same(x, values)
-            team.free(x)
-        else:
-            x = team.full(shared.choice((0, 1, 63, 64, 65, 1000, 30_000)), k % 100 + team.me, "int32")
-            live.append((x, np.full(x.shape, k % 100 + team.me)))
-    for x, values in live:
-        assert same(x, values)
-        team.free(x)
 
 
 def test_frees_that_are_refused(team):

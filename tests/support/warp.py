@@ -1,10 +1,7 @@
-"""A GPU in NumPy: the functions that ``march_cuda_source.py`` of ``apps/jacobi/sweep`` calls, on arrays of 32 lanes, and
-grids of blocks, each a thread, that run its kernels.  A block is one warp; an address is an offset in a PE's memory.
+"""A warp of a GPU in NumPy: the functions that ``march_cuda_source.py`` of ``apps/jacobi/sweep`` calls, on arrays of 32
+lanes.  An address is an offset in a PE's memory.
 """
 
-import random
-import threading
-import time
 from types import FunctionType, SimpleNamespace
 
 import numpy as np
@@ -12,10 +9,8 @@ import numpy as np
 from apps.jacobi.norm import add_exact
 from apps.jacobi.norm.exact_sum import INTEGER_BITS, LANE_BYTES, LANE_COLUMNS, LIMB_BITS
 from apps.jacobi.sweep.march_cuda_source import source
-from pennympi.compile.bind import bind
 
 LANE = np.arange(32)
-LIMIT_S = 60.0
 
 
 def rebound(function, scope):
@@ -39,7 +34,7 @@ class Warp:
     LaneSum = add_exact.LaneSum
 
     def __init__(self, memory, dtype):
-        self._memory, self._dtype, self._lock = memory, np.dtype(dtype), threading.Lock()
+        self._memory, self._dtype = memory, np.dtype(dtype)
 
     def _march(self, sweeps, norms, nx):
         """``march`` for passes of ``sweeps`` sweeps, as a Python function."""
@@ -109,80 +104,6 @@ class Warp:
 
     def add_exact_lane(self, at, warp, place, limb, bad):
         lanes = (place.lane, place.level, limb, bad)
-        with self._lock:
-            for lane, level, one_limb, one_bad in zip(*(values.tolist() for values in lanes), strict=True):
-                one = place._replace(lane=lane, level=level)
-                add_lane(self._memory, at, warp, one, one_limb, one_bad)
-
-
-class Grid:
-    """The primitives of a kernel, for all blocks of PE ``me``.  memories: of all PEs, with the same layout"""
-
-    def __init__(self, memories, me, dtype, seed):
-        self._memories, self._me, self._here = memories, me, threading.local()
-        self._random = random.Random(seed)
-        self._warp = Warp(memories[me], dtype)
-
-    def _launch(self, kernel, march, blocks, *args):
-        """Run all blocks at the same time, started in any order.  march: (sweeps, norms, nx) of its body"""
-        primitives = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
-        with_march = rebound(kernel, {"march": self._warp._march(*march)})
-        body = bind(with_march, primitives, lambda helper: helper)
-        failures = []
-
-        def run(b):
-            self._here.b, self._here.n = b, blocks
-            self._pause()
-            try:
-                body(0, *args)
-            except BaseException as failure:
-                failures.append(failure)
-
-        threads = [threading.Thread(target=run, args=(b,)) for b in range(blocks)]
-        self._random.shuffle(threads)
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not failures, failures
-
-    def _pause(self):
-        time.sleep(self._random.choice((0.0, 0.0, 1e-4, 1e-3)))
-
-    def _word(self, pe, at):
-        return self._memories[pe][at : at + 8].view("i8")
-
-    def block(self):
-        return self._here.b
-
-    def blocks(self):
-        return self._here.n
-
-    def sync(self):
-        pass
-
-    def fence(self, ctx):
-        pass
-
-    def read_epoch(self, epochs, index):
-        return int(self._word(self._me, epochs + 8 * index)[0])
-
-    def write_epoch(self, epochs, index, epoch):
-        self._word(self._me, epochs + 8 * index)[0] = epoch
-
-    def put(self, ctx, dst, src, nbytes, pe):
-        self._pause()
-        self._memories[pe][dst : dst + nbytes] = self._memories[self._me][src : src + nbytes]
-
-    def put_signal(self, ctx, dst, src, nbytes, word, value, pe):
-        self.put(ctx, dst, src, nbytes, pe)
-        self.signal(ctx, word, value, pe)
-
-    def signal(self, ctx, word, value, pe):
-        self._word(pe, word)[0] = value
-
-    def wait(self, ctx, word, value, source):
-        begin = time.monotonic()
-        while self._word(self._me, word)[0] < value:
-            time.sleep(1e-5)
-            assert time.monotonic() - begin < LIMIT_S, f"PE {self._me} block {self._here.b} waits for PE {source}"
+        for lane, level, one_limb, one_bad in zip(*(values.tolist() for values in lanes), strict=True):
+            one = place._replace(lane=lane, level=level)
+            add_lane(self._memory, at, warp, one, one_limb, one_bad)
