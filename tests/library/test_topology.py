@@ -54,32 +54,21 @@ def test_a_file(tmp_path):
 
 WRONG_FILES = [  # (text, the line that is named, what is said)
     ("", 0, "but it holds no such table"),
-    ("node = 2", 0, "but it holds no such table"),
-    ("[node]\npes = 4", 0, "but it holds no such table"),
-    ("node = [[1]]", 0, "is not a ..node.. table"),
     ("nodes = 2", 1, "must hold .*node.* tables and nothing else, but it holds nodes"),
     ("[[node]", 1, "is not TOML"),
     ("[[node]]\npes = 2\npes = 2", 3, "not TOML: Cannot overwrite"),
     ("[[node]]\npes = 3", 0, "lays 1 node of 3, 3 PEs in all, and this team has 4: start 3 ranks, or choose another"),
-    ("[[node]]\npes = 100_000_000_000", 0, "100000000000 PEs in all, and this team has 4"),
     ("[[node]]\ncount = 999_999_999_999\npes = 1", 0, "999999999999 PEs in all, and this team has 4"),
     ("[[node]]\npes = 2\n[[node]]\npes = [0, 0]", 0, "PE 0 twice, but each of the PEs 0..3 must be on one node"),
     ("[[node]]\npes = 2\n[[node]]\npes = [3, 4]", 0, "PE 4 and there is no such PE, but each of the PEs 0..3"),
     ("[[node]]\npes = 4\nspeed = 3", 3, "speed = 3: give no other keys than count, pes, rails, nics"),
     ("[[node]]\ncount = 2", 1, "pes is missing: give a number of PEs from 1, or a list of PEs"),
-    ("[[node]]\npes = true", 2, "pes = True: give"),
-    ("[[node]]\npes = 1_000_000_000_000_000", 2, "pes = 1000000000000000: give"),
     ("[[node]]\npes = [0, -1]", 2, r"pes = \[0, -1\]: give"),
-    ("[[node]]\npes = []", 2, r"pes = \[\]: give"),
     ("[[node]]\npes = 2\n[[node]]\npes = 2\ncount = -1", 5, "count = -1: give a number of nodes from 1"),
-    (f"[[node]]\ncount = {'9' * 4200}\npes = 2", 2, "give a number of nodes from 1"),
     ("[[node]]\npes = [0, 1]\ncount = 2", 3, "several nodes can't have the same PEs"),
     ("[[node]]\npes = 4\nrails = [0, 1, 2]", 3, "give 4 numbers of NICs from 0 to 3, one for each PE of the node"),
-    ("[[node]]\npes = 4\nrails = [0, 1, 2, 4]", 3, "give 4 numbers of NICs from 0 to 3"),
-    ("[[node]]\npes = 4\nrails = 0", 3, "give 4 numbers of NICs"),
     ('[[node]]\npes = 4\nnics = ["a"]', 1, "rails is missing: give 4 numbers of NICs from 0 to 0"),
     ("[[node]]\npes = 4\nnics = 2", 3, "nics = 2: give a list of names"),
-    (f"[[node]]\npes = {list(range(100000))}", 0, "1 node of 100000, 100000 PEs in all"),
 ]
 
 
@@ -99,14 +88,10 @@ def test_a_wrong_file(tmp_path, text, line, said):
     ("name", "said"),
     [
         ("two-nodes-of-eight", "lays 2 nodes of 8, 16 PEs in all, and this team has 4: start 16 ranks"),
-        ("999999999999-nodes-of-8", "7999999999992 PEs in all, and this team has 4"),
         ("two-nodes-of-many", "'many' is neither one to sixteen nor 1 to 15 digits"),
         ("0-nodes-of-4", "'0' is neither one"),
-        ("९-nodes-of-1", "is neither one"),
-        (f"{'9' * 5000}-nodes-of-1", "is neither one"),
         ("two-nodes", "is neither a known name nor a file that can be read .*give auto, N-nodes-of-M"),
         ("/", "is neither a known name"),
-        ("~nobody/x", "is neither a known name"),
     ],
 )
 def test_a_wrong_name(name, said):
