@@ -39,22 +39,16 @@ TABLES = [
     (TABLE, "", "measured is missing"),
     ('"d"', '"d', "line 1: this is not TOML"),
     ("pes = 2", f"pes = 1{'0' * 5000}", "not TOML that can be read"),
-    ("pes = 2", "pes = []", "not a table"),
     ("pes = 2\n", "", "pes is missing"),
-    ("[[measured]]", "[measured]", "not a table"),
     ('dtype = "float32"\n', "", "dtype is missing"),
     ('"float32"', '"float33"', "dtype 'float33' is unknown"),
-    ("[1024, 4096]", "[]", r"bytes \[\] do not rise"),
     ("[1024, 4096]", "[4096, 1024]", "do not rise"),
     ("[1024, 4096]", "[nan, 4096]", "not a table"),
-    ("[1024, 4096]", "1024", "not a table"),
     ("[9.0, 8]", "[9.0]", "'ring' = .9.0. is not a time in us, or nan, for each size"),
-    ("[9.0, 8]", "[9.0, -8]", "is not a time in us"),
     ("[9.0, 8]", "[9.0, inf]", "is not a time in us"),
     ("[9.0, 8]", '[9.0, "8"]', "not a table"),
     ("one_shot =", "ring =", "line 12: this is not TOML: Cannot overwrite"),
     (TABLE, "a = " + "[" * 200000, "not TOML that can be read"),
-    (TABLE, "a." * 100000 + "b = 1", "more than 2000 dots"),
 ]
 
 
