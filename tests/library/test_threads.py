@@ -1,4 +1,4 @@
-"""Threads: what two threads do with one team at a time is right or refused; in turns, and on two teams, it is right."""
+"""Threads: what two threads do with one team at a time is right or refused; in turns it is right."""
 
 import threading
 import time
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from on_device import same, write
 
-import pennympi
 from pennympi.errors import TwoThreads
 
 pytestmark = pytest.mark.mpi
@@ -52,25 +51,6 @@ def test_one_after_another(team):
     assert not together(lambda: program(0), lambda: program(1))
     team.free(x)
     team.free(out)
-
-
-def test_two_teams_on_two_threads(team):
-    if team._backend.has_streams:
-        pytest.skip("on a GPU all teams have one order, the same on every PE")
-    with pennympi.init(team.comm) as one, pennympi.init(team.comm) as other:
-
-        def program(mine, factor):
-            x = arrays[mine]
-            for step in range(CALLS):
-                write(x, np.full(500, factor * step))
-                mine.allreduce(x, op="max" if factor == 2 else "sum")
-                assert same(x, np.full(500, factor * step * (1 if factor == 2 else mine.n_pes)))
-
-        arrays = {mine: mine.zeros(500, "int64") for mine in (one, other)}
-        for mine in (one, other):
-            for op in ("sum", "max"):
-                mine.allreduce(arrays[mine], op=op)  # compiled by one thread
-        assert not together(lambda: program(one, 1), lambda: program(other, 2))
 
 
 def test_one_team_on_two_threads(team):
