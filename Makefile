@@ -42,7 +42,7 @@ test-all: test test-rest  ## both
 test-gpu:  ## the suite with this shell's python3 and mpirun, at 1 to GPUS=2 ranks, or at RANKS, which may share a GPU
 	python3 $(TESTS) --gpus $(GPUS) --ranks $(RANKS) -- $(ARGS)
 
-test-%: .venv/.ready-test  ## every test under mpirun at that many ranks: make test-4 ARGS="-k ring"
+test-%: .venv/.ready-test  ## every test with an mpi mark at that many ranks: make test-4 ARGS="-k ring"
 	.venv/bin/python $(TESTS) --ranks $* --with-mpi -- $(ARGS)
 
 lint: .venv/.ready-lint  ## ruff, mypy, who may import whom, and what is unused

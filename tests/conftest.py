@@ -15,8 +15,15 @@ from pennympi.start import why_no_cuda
 os.environ.setdefault("PENNYMPI_TIMEOUT_S", "30")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes three quarters of a GPU for one test
 
-# The machine runs all PEs in one process, by greenlets (of the test extra), and knows nothing of GPUs.
-collect_ignore_glob = ["kernels/test_machine*.py"] if MPI.COMM_WORLD.size > 1 or not find_spec("greenlet") else []
+# The machine runs all PEs in one process, by greenlets, which are in the test extra.
+collect_ignore_glob = [] if find_spec("greenlet") else ["kernels/test_machine*.py"]
+
+
+def pytest_ignore_collect(collection_path):
+    """Several ranks do not even import a file whose tests have no mpi mark: these run once, in one process."""
+    if MPI.COMM_WORLD.size > 1 and collection_path.match("test_*.py") and "mark.mpi" not in collection_path.read_text():
+        return True
+    return None
 
 
 def pytest_report_header():

@@ -4,12 +4,8 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from mpi4py import MPI
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("one process compiles for all: run these tests without mpirun", allow_module_level=True)
-
 from numba.cuda import dispatcher
 from wrong_kernels import WRONG, element
 

@@ -4,12 +4,8 @@ import re
 from types import FunctionType, SimpleNamespace
 
 import pytest
-from mpi4py import MPI
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("one process compiles for all: run these tests without mpirun", allow_module_level=True)
-
 from numba import cuda, types
 
 from pennympi.arrays.dtypes import TABLE

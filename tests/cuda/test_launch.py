@@ -8,14 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 
 pytest.importorskip("cuda.bindings")
 
 from pennympi.compile.options import KernelOptions
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("nothing here is collective: run these tests without mpirun", allow_module_level=True)
 
 
 class Where(NamedTuple):

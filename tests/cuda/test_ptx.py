@@ -6,12 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 from collective_cases import CASES
-from mpi4py import MPI
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("one process compiles for all: run these tests without mpirun", allow_module_level=True)
-
 from numba.cuda import dispatcher
 
 from apps.jacobi.sweep import march_cuda_source

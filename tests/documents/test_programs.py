@@ -14,11 +14,7 @@ from unittest import SkipTest
 
 import pytest
 from launch import launch
-from mpi4py import MPI
 from settled import backend, settled
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 230  # below pytest's own, which says less

@@ -2,14 +2,10 @@
 
 import pytest
 from launch import launch
-from mpi4py import MPI
 
 from apps.jacobi.grid.problem import Problem
 from apps.jacobi.options import parse
 from apps.program.outcome import STATUSES, Outcome
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("one process is enough: run these tests without mpirun", allow_module_level=True)
 
 
 class OnePE:

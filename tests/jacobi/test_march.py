@@ -4,16 +4,12 @@ The kernel that exchanges halos runs on the machine (``machine/solver.py``)."""
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 from warp import Warp
 
 from apps.jacobi.norm.exact_sum import BAD_WORD, COPIES, FRACTION_BITS, WORDS, segment_columns
 from apps.jacobi.norm.norm import total_of
 from apps.jacobi.sweep import kernels, march_host
 from apps.jacobi.sweep.records import FieldPair, Pass, Rows
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("one process computes alone: run these tests without mpirun", allow_module_level=True)
 
 SUMMED = {"none": 0, "last": 1}
 

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 
 from pennympi.compile import context as ctx_words
 from pennympi.compile.options import KernelOptions
@@ -17,9 +16,6 @@ from pennympi.host.backend import HostBackend
 from pennympi.host.primitives import PATIENT_SPINS
 from pennympi.job import liveness
 from pennympi.kernels.block import POISON, get, put, put_signal, send_packets, signal, wait
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("the PEs are threads of one process: run these tests without mpirun", allow_module_level=True)
 
 LONG_S, HASTY_S = 20.0, 0.005  # a deadline that is not meant to pass, and one that is
 

@@ -6,10 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from mpi4py import MPI
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("these tests need one process: run them without mpirun", allow_module_level=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 300

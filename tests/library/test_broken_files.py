@@ -6,7 +6,6 @@ import time
 
 import pytest
 from launch import launch
-from mpi4py import MPI
 from settled import settled
 
 import pennympi
@@ -17,9 +16,6 @@ from pennympi.kernels.algorithm import Place
 from pennympi.selection import find
 from pennympi.selection.table import Series, Tuned, read, write
 from pennympi.topology import lay
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("nothing here is collective, or starts its own jobs: run it without mpirun", allow_module_level=True)
 
 TABLE = """device = "d"
 pes = 2

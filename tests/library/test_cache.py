@@ -10,13 +10,9 @@ from pathlib import Path
 
 import pytest
 from launch import launch
-from mpi4py import MPI
 from settled import settled
 
 from pennympi.compile import cache
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """

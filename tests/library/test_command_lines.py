@@ -7,16 +7,12 @@ import sys
 
 import pytest
 from launch import ROOT, launch
-from mpi4py import MPI
 from settled import settled
 
 import pennympi
 from pennympi.__main__ import main
 from pennympi.command import bench
 from pennympi.compile import cache
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
 B = "bench allreduce"
 WRONG = [  # (command line, what is said)

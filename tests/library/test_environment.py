@@ -1,16 +1,11 @@
 """python -m pennympi: printed once, and it names all that there is."""
 
-import pytest
 from launch import launch
-from mpi4py import MPI
 from settled import settled
 
 from pennympi.collectives.allreduce import AllReduce
 from pennympi.collectives.calls import ALL
 from pennympi.kernels.exchange import TABLE as FORMS
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
 
 def check(text, n_pes, backend):

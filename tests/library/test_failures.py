@@ -4,12 +4,8 @@ import random
 
 import pytest
 from launch import TRACEBACK, launch, run_program
-from mpi4py import MPI
 from pooled_jobs import job
 from settled import settled
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
 LONG_S, SHORT_S = 20, 2.0  # deadlines: one that is not meant to pass, and one that is
 COMPILED_S = 100

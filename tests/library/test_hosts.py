@@ -10,9 +10,6 @@ from launch import PROGRAMS, ROOT, launch, mpirun
 from mpi4py import MPI
 from on_hosts import HOSTS, launch_on_hosts, why_no_hosts
 
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
-
 STRUCK = [sys.executable, str(PROGRAMS / "strike_host.py")]
 TIMEOUT_S, MORE_S = 4.0, 2.0
 WHERE = """import os, platform

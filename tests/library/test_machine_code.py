@@ -7,16 +7,12 @@ import sys
 import numba
 import numpy as np
 import pytest
-from mpi4py import MPI
 
 from pennympi.compile.bind import kernel_hash
 from pennympi.host import compile as machine_code
 from pennympi.host.compile import NotPortable, as_function, load, packed
 from pennympi.kernels import block
 from pennympi.kernels.block import lanes, store
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("these tests need one process", allow_module_level=True)
 
 SIGNATURE = numba.float64(numba.int64, numba.float64)
 

@@ -3,11 +3,7 @@
 import re
 
 import pytest
-from mpi4py import MPI
 from pooled_jobs import job
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("these tests start their own jobs: run them without mpirun", allow_module_level=True)
 
 LONG_S = 100
 RING, ONE_SHOT = (f"allreduce of 240 float32, sum, by {name}" for name in ("ring", "one_shot"))

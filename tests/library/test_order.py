@@ -4,13 +4,9 @@ import weakref
 from random import Random
 
 import pytest
-from mpi4py import MPI
 from seed import SEED
 
 from pennympi.memory.order import Order
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("no PE is needed: run these tests without mpirun", allow_module_level=True)
 
 
 class Stream:

@@ -9,12 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from mpi4py import MPI
 
 import pennympi
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("nothing here is collective: run it without mpirun", allow_module_level=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 CFG = configparser.ConfigParser()

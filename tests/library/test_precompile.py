@@ -6,12 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from mpi4py import MPI
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("this test starts a process of its own: run it without mpirun", allow_module_level=True)
-
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 from launch import ROOT, launch
-from mpi4py import MPI
 from settled import settled
 
 from pennympi import TopologyError
@@ -22,9 +21,6 @@ from pennympi.topology.facts import facts, table
 from pennympi.topology.hardware import Hardware, nvlinks
 from pennympi.topology.nics import Nic, assign_nics, inter_node_nics, nics
 from pennympi.topology.place import rails_of
-
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("nothing here is collective: run these tests without mpirun", allow_module_level=True)
 
 
 def nodes_of(n_nodes, each, rails=()):

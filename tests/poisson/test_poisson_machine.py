@@ -5,12 +5,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 
 pytest.importorskip("greenlet", reason="the machine runs blocks as greenlets")
-if MPI.COMM_WORLD.Get_size() > 1:
-    pytest.skip("the machine runs all PEs in one process", allow_module_level=True)
-
 from machine.bodies import BODIES, bound
 from machine.device import DTYPES, Launch, Machine
 from machine.faults import Fault
