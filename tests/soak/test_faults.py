@@ -3,7 +3,7 @@
 from jobs import last_words
 from launch import TRACEBACK, run_program
 
-DEADLINE_S, SLACK_S = 3.0, 1.0  # PENNYMPI_TIMEOUT_S, and what busy cores may take
+DEADLINE_S, SLACK_S = 3.0, 2.0  # PENNYMPI_TIMEOUT_S, and what busy cores may take
 PLACES = ("collective", "plan", "exchange", "put", "empty", "init", "between", "gather", "mpi", "computing", "waiting")
 # Seconds from the fault to the end of the job, and whether the output names the PE.
 PROMISES = {
