@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -45,20 +45,24 @@ def bind(
     assert isinstance(kernel, FunctionType)
     constants = constants or {}
     made = {} if made is None else made
-    rebound: dict[str, Any] = {**kernel.__globals__, **constants}
-    for name in globals_read(kernel):
-        value: Any = kernel.__globals__.get(name)
-        if name in constants:
-            continue
+
+    def rebind(value: Any) -> Any:
         if getattr(value, "primitive", False):
             if value.__name__ not in bodies:
                 raise KeyError(f"this backend has no body for the primitive {value.__name__!r}")
-            rebound[name] = bodies[value.__name__]
-        elif isinstance(value, FunctionType):
+            return bodies[value.__name__]
+        if isinstance(value, FunctionType):
             if value not in made:
                 made[value] = compile_helper(bind(value, bodies, compile_helper, constants, tag, made))
-            rebound[name] = made[value]
-    clone = FunctionType(kernel.__code__, rebound, kernel.__name__, kernel.__defaults__, kernel.__closure__)
+            return made[value]
+        return value
+
+    rebound: dict[str, Any] = {**kernel.__globals__, **constants}
+    for name in globals_read(kernel):
+        if name in kernel.__globals__ and name not in constants:
+            rebound[name] = rebind(kernel.__globals__[name])
+    closure = kernel.__closure__ and tuple(CellType(rebind(cell.cell_contents)) for cell in kernel.__closure__)
+    clone = FunctionType(kernel.__code__, rebound, kernel.__name__, kernel.__defaults__, closure)
     clone.__annotations__ = kernel.__annotations__
     clone.__module__ = kernel.__module__
     clone.__qualname__ = f"{kernel.__qualname__}_{tag}" if tag else kernel.__qualname__
@@ -73,7 +77,8 @@ def globals_read(function: FunctionType) -> tuple[str, ...]:
 
 def helpers(function: Callable[..., Any]) -> list[FunctionType]:
     """The plain functions that a function calls."""
-    found = (function.__globals__.get(name) for name in globals_read(function))
+    found = [function.__globals__.get(name) for name in globals_read(function)]
+    found += [cell.cell_contents for cell in function.__closure__ or ()]
     return [one for one in found if isinstance(one, FunctionType) and not getattr(one, "primitive", False)]
 
 
@@ -82,7 +87,7 @@ def names_reached(function: Callable[..., Any]) -> set[str]:
     """The names of all globals, primitives and stubs that a function and its helpers read."""
     reached: set[str] = set()
     for one in _called(function, {}):
-        read = {name: one.__globals__.get(name) for name in globals_read(one)}
+        read = _found(one)
         reached |= {*read, *(value.__name__ for value in read.values() if hasattr(value, "primitive"))}
     return reached
 

@@ -29,6 +29,8 @@ class KernelOptions:
     constants: parameters whose value the machine code may hold; not to be changed
     aligned:   all arrays start at, and end on, multiples of 16 bytes
     bounds:    None: a block leaves room on its multiprocessor for other kernels
+    fused:     a product and the sum that takes it may become one instruction, which rounds once
+    shared_bytes: dynamic shared memory of a block
     """
 
     kinds: str = ""
@@ -37,6 +39,8 @@ class KernelOptions:
     constants: Mapping[str, int] = field(default_factory=dict, hash=False)
     aligned: bool = False
     bounds: LaunchBounds | None = None
+    fused: bool = True
+    shared_bytes: int = 0
 
     def kinds_of(self, kernel: Callable[..., Any]) -> str:
         """``kinds``, with every letter that it leaves out."""

@@ -1,15 +1,18 @@
 """From a kernel to a cubin, cached on disk."""
 
 import re
+import threading
 import zlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from types import FunctionType
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numba
 import numba_cuda
 from numba import cuda
+from numba.cuda.cudadrv import nvvm
 
 from ..compile import context as ctx_words
 from ..compile.bind import bind, call_source, helpers, kernel_hash, names_reached, parameters, signs
@@ -29,6 +32,7 @@ OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched 
 MOST_KEPT, OWN = 4096, "pennympi."  # device functions of a process, and where they come from
 Items = tuple[tuple[str, Any], ...]
 device_function = partial(cuda.jit, device=True, forceinline=True)
+_fusing = threading.RLock()  # Numba's compiler is one for all threads
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
     "block", "blocks", "lanes", "alone", "first", "sync", "add_shared", "arrive_last", "lock", "unlock", "block_sum",
@@ -135,12 +139,15 @@ def _least(bounds: LaunchBounds) -> int | LaunchBounds:
     return bounds if bounds.min_blocks > 1 else bounds.max_threads
 
 
-def ptx(function: FunctionType, signature: Any, cc: tuple[int, int], bounds: LaunchBounds = BOUNDS) -> str:
-    """The kernel as PTX.  Needs no GPU."""
-    code, _ = cuda.compile(
-        function, signature, device=False, cc=cc, output="ptx", abi="numba", launch_bounds=_least(bounds)
-    )
-    return code
+def ptx(
+    function: FunctionType, signature: Any, cc: tuple[int, int], bounds: LaunchBounds = BOUNDS, fused: bool = True
+) -> str:
+    """The kernel as PTX.  Needs no GPU.  fused: see ``KernelOptions``"""
+    make = partial(cuda.compile, device=False, cc=cc, output="ptx", abi="numba", launch_bounds=_least(bounds))
+    if fused:
+        return make(function, signature)[0]
+    with _fusing, mock.patch.object(nvvm, "compile_ir", partial(nvvm.compile_ir, fma=False)):  # Numba has no option
+        return make(function, signature)[0]
 
 
 def _assembled(code: str, cc: tuple[int, int], *others: bytes) -> bytes:
@@ -163,10 +170,10 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
     def make() -> bytes:
         function, signature = entry(kernel, name, options, target)
         others = [remote.shim(cc)] if target.beyond else []
-        code = _assembled(ptx(function, signature, cc, bounds), cc, *others)
+        code = _assembled(ptx(function, signature, cc, bounds, options.fused), cc, *others)
         if options.bounds is None and registers(code) > MOST_REGISTERS:
             # Not for all: the bound makes the others slower, by 5 % at 16 MiB.
-            code = _assembled(ptx(function, signature, cc, HALVED), cc, *others)
+            code = _assembled(ptx(function, signature, cc, HALVED, options.fused), cc, *others)
         return code
 
     label = _label(kernel, options, target)
@@ -197,5 +204,6 @@ def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -
             "aligned" if options.aligned else "any",
             "remote" if target.beyond else "peers",
             *((f"{options.bounds.max_threads}x{options.bounds.min_blocks}",) if options.bounds else ()),
+            *(() if options.fused else ("unfused",)),
         ]
     )

@@ -46,14 +46,14 @@ _launch = library.cuLaunchKernelEx
 _launch.argtypes = [ctypes.POINTER(_Configuration), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 
 
-def configuration(blocks: int, threads: int, overlap: bool) -> _Configuration:
+def configuration(blocks: int, threads: int, overlap: bool, shared_bytes: int = 0) -> _Configuration:
     """A launch configuration for one block dimension; its stream is set at each launch.
 
     overlap: programmatic dependent launch: the kernel starts while the one in front of it ends, and waits for it by
              its first instruction (``after_previous_kernel``)
     """
     attributes = [_Attribute(_PROGRAMMATIC_STREAM_SERIALIZATION, 0, (1,))] if overlap else []
-    made = _Configuration((blocks, 1, 1), (threads, 1, 1))
+    made = _Configuration((blocks, 1, 1), (threads, 1, 1), shared_bytes)
     if attributes:
         made.attributes = (_Attribute * len(attributes))(*attributes)
         made.n_attributes = len(attributes)
@@ -81,7 +81,10 @@ class CudaKernel:
 
     def __init__(self, backend: Any, code: bytes, kernel: Callable[..., Any], options: KernelOptions):
         self._backend, self._lock = backend, backend.order.lock
-        self._function = backend.load(code)
+        self._function, self._shared_bytes = backend.load(code), options.shared_bytes
+        if options.shared_bytes:
+            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            checked(driver.cuFuncSetAttribute(self._function, attribute, options.shared_bytes))
         names, kinds = parameters(kernel)[1:], options.kinds_of(kernel)
         self._kept = [i for i, n in enumerate(names) if n not in options.constants]
         self._layout = struct.Struct("=" + "".join("d" if kinds[i] == "f" else "q" for i in self._kept))
@@ -113,7 +116,7 @@ class CudaKernel:
             if config is None:
                 if len(self._configurations) > MOST_CONFIGURATIONS:
                     self._configurations.clear()
-                config = self._configurations[key] = configuration(*key, self._backend.overlap)
+                config = self._configurations[key] = configuration(*key, self._backend.overlap, self._shared_bytes)
             config.stream = stream
             status = _launch(config, self._function, self._at, None)
         if status:
@@ -123,7 +126,7 @@ class CudaKernel:
         """The launch with the arguments of the indices ``left_open`` to be given at each call."""
         words, pointers = self._pack(args)
         at, function = ctypes.addressof(pointers), self._function
-        config = configuration(blocks, threads or self._backend.threads, self._backend.overlap)
+        config = configuration(blocks, threads or self._backend.threads, self._backend.overlap, self._shared_bytes)
         first_word, second_word, *more_words = (self._kept.index(one) + 1 for one in left_open)
         backend, abort, launch, reference = self._backend, self._backend.abort, _launch, ctypes.byref(config)
 
