@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..compile.options import LaunchBounds
 from ..kernels.sweep.records import Box, Cut
+from .options import LaunchBounds
 
 
 class Storage(NamedTuple):
