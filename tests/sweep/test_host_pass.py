@@ -1,0 +1,122 @@
+"""A pass of a sweep on a CPU against NumPy, bit for bit."""
+
+from random import Random
+from types import FunctionType
+
+import numpy as np
+import pytest
+
+from pennympi.arrays.dtypes import TABLE
+from pennympi.compile import context as ctx_words
+from pennympi.compile.options import KernelOptions
+from pennympi.compile.pass_kernel import Storage
+from pennympi.host.compile import compiled
+from pennympi.host.sweep import pass_kernel
+from pennympi.kernels.block import real
+from pennympi.kernels.in_kernel import WORDS
+from pennympi.kernels.in_kernel.exact import SumWords, as_float
+from pennympi.kernels.sweep.formula import Stencil
+from pennympi.kernels.sweep.records import Box
+
+
+def mean_1(here, west, east):
+    return real(0.5) * (east + west)
+
+
+def mean_2(here, south, north, west, east):
+    return real(0.25) * (((east + west) + north) + south)
+
+
+def decay_2(here, south, north, west, east, rate, limit, kappa):
+    return here + rate * kappa * ((east + west) + (north + south) - real(4.0) * here) * limit
+
+
+def heat_1(here, west, east, rate, kappa):
+    return here + rate * kappa * ((east + west) - real(2.0) * here)
+
+
+def mean_3(here, down, up, south, north, west, east):
+    return real(0.125) * ((((east + west) + north) + south) + (up + down)) + real(0.25) * here
+
+
+def heat_3(here, down, up, south, north, west, east, rate, kappa):
+    return here + rate * kappa * (((((east + west) + north) + south) + up) + down - real(6.0) * here)
+
+
+CASES = [(mean_1, 1, 0), (heat_1, 1, 1), (mean_2, 2, 0), (decay_2, 2, 2), (mean_3, 3, 0), (heat_3, 3, 1)]
+
+
+def swept(stencil, old, coefficient, numbers, depth, live):
+    """The levels 0 .. depth of old (nx, ny, nz): plain sweeps of all live points, by NumPy."""
+    real_of = np.dtype(stencil.dtype).type
+    formula = FunctionType(stencil.formula.__code__, {**globals(), "real": real_of})
+    steps = [(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)][6 - 2 * stencil.n_dims :]
+    edges = list(zip(live[::2], live[1::2], strict=True))
+    inside = tuple(slice(*one) for one in edges)
+    rest = [*map(real_of, numbers), *([coefficient[inside]] if stencil.has_coefficient else [])]
+    levels = [old]
+    for _ in range(depth):
+        u = levels[-1]
+        beside = [u[tuple(slice(a + k, b + k) for (a, b), k in zip(edges, step, strict=True))] for step in steps]
+        levels.append(u.copy())
+        levels[-1][inside] = formula(u[inside], *beside, *rest)
+    return levels
+
+
+def ran(made, stencil, fields, box, live, numbers, words):
+    """Run a pass as a launch does."""
+    new, old, coefficient = fields
+    own = np.zeros(1, np.int64)
+    ctx = np.zeros(ctx_words.DELTAS + 1, np.int64)
+    ctx[ctx_words.OWN_ALIVE] = own.ctypes.data
+    scratch = np.full(made.scratch_bytes + 64, 0xFF, np.uint8)
+    at = -(-scratch.ctypes.data // 64) * 64
+    values = np.array(numbers, stencil.dtype)
+    plane, row = (n // old.itemsize for n in old.strides[:2])
+    blocks, _, cut = made.launch(box, Storage(0, plane, row, 1))
+    run = compiled(made.kernel, KernelOptions(elements=TABLE[stencil.dtype], fused=False))
+    addresses = new.ctypes.data, old.ctypes.data, coefficient.ctypes.data if stencil.has_coefficient else 0
+    run(blocks, ctx.ctypes.data, *addresses, plane, row, *box, *live, *cut, values.ctypes.data, words.ctypes.data, at)
+
+
+def whole(shape):
+    """All points that have neighbours on all sides."""
+    return Box(*(edge for n in shape for edge in ((1, n - 1) if n > 1 else (0, 1))))
+
+
+def some_box(random, inside):
+    """A box within another one."""
+    bounds = []
+    for first, stop in zip(inside[::2], inside[1::2], strict=True):
+        low = random.randint(first, stop - 1)
+        bounds += [low, random.randint(low + 1, stop)]
+    return Box(*bounds)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("formula", "n_dims", "n_args"), CASES)
+def test_pass(formula, n_dims, n_args, dtype):
+    stencil, numbers = Stencil(formula, n_dims, dtype, n_args, n_args > 0), (0.1, 1.01)[:n_args]
+    random = Random(f"{formula.__name__} {dtype}")
+    for _ in range(40):
+        depth, norms = random.choice([1, 2, 3, 4, 5, 17]), random.choice(["none", "last", "every"])
+        made = pass_kernel(stencil, depth, norms)
+        shape = (1,) * (3 - n_dims) + tuple(random.randint(3, {1: 9000, 2: 200, 3: 80}[n_dims]) for _ in range(n_dims))
+        if n_dims > 1 and random.random() < 0.3:
+            shape = (*shape[:-2], random.randint(3, 9), random.choice([600, 5000]))
+        draw = np.random.default_rng(random.randrange(1 << 30))
+        old, coefficient = draw.random(shape).astype(dtype), draw.random(shape).astype(dtype)
+        live = whole(shape) if random.random() < 0.5 else some_box(random, whole(shape))
+        box = live if random.random() < 0.3 else some_box(random, live)
+        levels = swept(stencil, old, coefficient, numbers, depth, live)
+        new, n_levels = np.full(shape, 7, dtype), {"none": 0, "last": 1, "every": depth}[norms]
+        words = np.zeros((max(n_levels, 1), 8, WORDS), np.int64)
+        ran(made, stencil, (new, old, coefficient), box, live, numbers, words)
+        inside = tuple(slice(box[2 * d], box[2 * d + 1]) for d in range(3))
+        wanted = np.full(shape, 7, dtype)
+        wanted[inside] = levels[-1][inside]
+        np.testing.assert_array_equal(new, wanted)
+        for level, s in enumerate(range(depth - n_levels + 1, depth + 1)):
+            changes = (levels[s][inside] - levels[s - 1][inside]).astype("float64")
+            found = as_float(SumWords(*map(int, words[level].sum(axis=0)[:7])))
+            assert found == pytest.approx(float(np.sum(changes**2)), rel=1e-12)
