@@ -11,6 +11,7 @@ from ..compile import context as ctx_words
 from ..kernels.block import POISON
 from .intrinsics import (
     add_int64,
+    bits_of,
     claim,
     copy_16,
     copy_one_16,
@@ -149,6 +150,10 @@ def add_block_sums(base, x):
 
 def product(x, y):
     return multiply_rounded(x, y)
+
+
+def bits(x):
+    return bits_of(x)
 
 
 def copy(dst, src, nbytes):

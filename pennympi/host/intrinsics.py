@@ -55,6 +55,16 @@ def store_word(typing, address, value):
 
 
 @intrinsic
+def bits_of(typing, x):
+    """The 64 bits of a float64, as an int64."""
+
+    def code(context, b, signature, args):
+        return b.bitcast(args[0], _I64)
+
+    return types.int64(types.float64), code
+
+
+@intrinsic
 def copy_bytes(typing, dst, src, nbytes):
     """memmove: an exchange of a PE with itself may overlap."""
 

@@ -10,6 +10,7 @@ from ..compile.context import BEHIND, ROUNDS, UNREACHABLE
 from ..job.liveness import LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
 from ..kernels.block import POISON
 from .intrinsics import (
+    bits_of,
     call_1,
     call_7,
     call_loop,
@@ -64,6 +65,11 @@ def block_sum(x):
 @body
 def product(x, y):
     return x * y
+
+
+@body
+def bits(x):
+    return bits_of(x)
 
 
 @body

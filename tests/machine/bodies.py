@@ -307,6 +307,7 @@ BODIES: dict[str, Body] = {
     "first": by_each(lambda b: b.number == 0),
     "real": by_each(lambda b, x: b.item.type(x)),
     "product": lambda x, y: x * y,
+    "bits": lambda x: int(np.float64(x).view(np.int64)),
     "sync": by_each(lambda b: b.block.barrier(b, "sync")),
     "block_sum": by_each(lambda b, x: b.block.total(b, x)),
     "read_route": by_each(lambda b, routes, index: b.memory.load(b.pe, routes + 8 * index)),

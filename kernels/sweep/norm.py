@@ -1,0 +1,237 @@
+"""The squares of a sweep's changes, added up to the same bits in any order, split among any threads, blocks and PEs.
+
+    squares = no_squares()                           a thread, before its points
+    squares = add_square(squares, new - old)         for each point, or adder(n)(squares, changes) for a tuple of n
+    add_squares_to_words(words, squares)             the thread, after its points: to the words of the sweep
+
+The sum is that of ``kernels/in_kernel/exact.py``, of which only WINDOW bins count: the first that is not empty, and the
+two after it.  A square is not negative, so the first bin that is not empty is that of the largest square.  Hence a thread
+needs no other bins than the three from that of its own largest square on, and moves this window up when a larger one
+comes.  It scales the changes, exactly, so that the window is always bins 0 to 2, whose constants the machine code holds.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from math import sqrt
+from typing import Any, NamedTuple
+
+from ..block import Elements, Words, add_shared, bits, block, lanes, load, product, read_epoch, real, store
+from ..in_kernel.exact import (
+    BAD_WORD,
+    BIN_BITS,
+    BINS,
+    LIMIT,
+    ROUND_0,
+    ROUND_1,
+    ROUND_2,
+    WORDS,
+    WORDS_BYTES,
+    SumWords,
+    as_float,
+)
+
+WINDOW = 3  # bins
+COPIES = 8  # of the words of a sweep: blocks add to them in turn, which spreads the atomic additions
+LEVEL_BYTES = COPIES * WORDS_BYTES  # from the words of a sweep to those of the next one
+MAX_SQUARES = 1 << 20  # that one thread adds before they become words
+
+STEP = 2.0 ** (BIN_BITS // 2)  # from one scale to the next: of changes, whose squares go from one bin to the next
+SCALE_0, SCALE_1, SCALE_2, SCALE_3 = (STEP**k for k in range(BINS - WINDOW + 1))
+# A larger square belongs to a bin before bin 1, 2, 3.
+EDGE_1, EDGE_2, EDGE_3 = (LIMIT / SCALE**2 for SCALE in (SCALE_1, SCALE_2, SCALE_3))
+MOST = float(int(LIMIT**0.5))  # a scaled change up to here belongs to the window; float32 holds it exactly
+ROUND_1_2 = ROUND_1 + ROUND_2  # exactly
+# The accumulators add up the bits of floats whose last bit is a bin's unit: their low bits are the sum of the multiples.
+LOW_BITS = 51
+HALF_LOW, LOW_MASK = 1 << (LOW_BITS - 1), (1 << LOW_BITS) - 1
+
+
+class Squares(NamedTuple):
+    """What a thread has added up.
+
+    scale:   of changes, in the field's dtype, one of SCALE_0 to SCALE_3; 0 once a change was NaN or too large
+    a, b, c: the bins of the window: bits of floats, added up as integers
+    """
+
+    scale: Any
+    a: int
+    b: int
+    c: int
+
+
+def no_squares():
+    """The sum of nothing."""
+    return Squares(real(SCALE_3), 0, 0, 0)
+
+
+def add_square(squares: Squares, change: Any):
+    """The squares with that of ``change``, new - old in the field's dtype, added."""
+    if not in_window(squares, change):
+        squares = raised(squares, change)
+    return cut(squares, change)
+
+
+@cache
+def adder(n: int) -> Callable[[Squares, tuple[Any, ...]], Squares]:
+    """``add(squares, changes)``: ``add_square`` of each of n changes, which look for the window together."""
+    all_in_window, largest, cut_all = _first_in_window, _first, _cut_first
+    for k in range(1, n):
+        all_in_window, largest, cut_all = _one_more(k, all_in_window, largest, cut_all)
+
+    def add(squares, changes):
+        if not all_in_window(squares, changes):
+            squares = raised(squares, largest(changes))
+        return cut_all(squares, changes)
+
+    return add
+
+
+def _first(changes):
+    return changes[0]
+
+
+def _first_in_window(squares, changes):
+    return in_window(squares, changes[0])
+
+
+def _cut_first(squares, changes):
+    return cut(squares, changes[0])
+
+
+def _one_more(k, all_in_window, largest, cut_all):
+    """The same three functions for one more change, since loops over tuples are not unrolled."""
+
+    def more_in_window(squares, changes):
+        return all_in_window(squares, changes) & in_window(squares, changes[k])
+
+    def larger(changes):
+        x, y = largest(changes), changes[k]
+        return x if abs(y) <= abs(x) or x != x else y  # NaN, if there is one
+
+    def cut_more(squares, changes):
+        return cut(cut_all(squares, changes), changes[k])
+
+    return more_in_window, larger, cut_more
+
+
+def in_window(squares: Squares, change: Any):
+    """Whether a change surely belongs to the window: false where it is NaN."""
+    return abs(change * squares.scale) <= real(MOST)
+
+
+def cut(squares: Squares, change: Any):
+    """The squares with that of a change in the window added.  Cut as by ``add_to_bins``; all differences are exact."""
+    scaled = 1.0 * (change * squares.scale)  # float64
+    x = product(scaled, scaled)
+    a = x + ROUND_0
+    rest = x - (a - ROUND_0)
+    b = rest + ROUND_1
+    c = rest - (b - ROUND_1_2)
+    return Squares(squares.scale, squares.a + bits(a), squares.b + bits(b), squares.c + bits(c))
+
+
+def raised(squares: Squares, change: Any):
+    """The squares with the window at the bin of a change, unless it is there or higher."""
+    wide = 1.0 * change  # float64
+    x = product(wide, wide)
+    if not x < LIMIT:
+        scale = 0.0
+    elif x > EDGE_1:
+        scale = SCALE_0
+    elif x > EDGE_2:
+        scale = SCALE_1
+    elif x > EDGE_3:
+        scale = SCALE_2
+    else:
+        scale = SCALE_3
+    return at_scale(squares, min(squares.scale, real(scale)))
+
+
+def at_scale(squares: Squares, scale: Any):
+    """The squares with the window at ``scale``, which is not above their own; bins below the window are dropped."""
+    if scale == squares.scale:
+        return squares
+    if scale * real(STEP) == squares.scale:
+        return Squares(scale, 0, squares.a, squares.b)
+    if scale * real(STEP * STEP) == squares.scale:
+        return Squares(scale, 0, 0, squares.a)
+    return Squares(scale, 0, 0, 0)
+
+
+def multiples(accumulator):
+    """The sum of a bin in its unit, from an accumulator of ``Squares``."""
+    return ((accumulator + HALF_LOW) & LOW_MASK) - HALF_LOW
+
+
+def top_bin(scale: Any):
+    """The first bin of the window."""
+    return 0 if scale < STEP else 1 if scale < STEP * STEP else 2 if scale < STEP * STEP * STEP else 3
+
+
+def copy_of_words(words):
+    """Address of the words, of the copies at ``words``, that this block adds to."""
+    return words + block() % COPIES * WORDS_BYTES
+
+
+def add_squares_to_words(words: Words, squares: Squares):
+    """Add what this thread holds to the copies of the words at address ``words``."""
+    at, top = copy_of_words(words), top_bin(squares.scale)
+    if squares.scale == 0:
+        add_shared(at, BAD_WORD, 1)
+    else:
+        add_shared(at, top, multiples(squares.a))
+        add_shared(at, top + 1, multiples(squares.b))
+        add_shared(at, top + 2, multiples(squares.c))
+
+
+def clear_words(ctx, words: Words, count):
+    """words (count,) = 0.  A kernel of int64 elements."""
+    for k in lanes(0, count):
+        store(words, k, 0)
+
+
+def add_copies(ctx, sums: Words, words: Words, levels):
+    """sums (levels, WORDS) = words (levels, COPIES, WORDS), added up over the copies.  A kernel of int64 elements."""
+    for k in lanes(0, levels * WORDS):
+        total, at = 0, k // WORDS * (COPIES * WORDS) + k % WORDS
+        for copy in range(COPIES):
+            total += load(words, at + copy * WORDS)
+        store(sums, k, total)
+
+
+def norms_of_sums(ctx, norms: Elements, sums: Words, levels):
+    """norms (levels,) float64 = the square roots of the sums (levels, WORDS).  A kernel of float64 elements."""
+    for level in lanes(0, levels):
+        store(norms, level, norm_of_words(sums + level * WORDS_BYTES))
+
+
+def norm_of_words(words: Words):
+    """The norm whose words are at an address."""
+    return norm_of(
+        SumWords(
+            read_epoch(words, 0),
+            read_epoch(words, 1),
+            read_epoch(words, 2),
+            read_epoch(words, 3),
+            read_epoch(words, 4),
+            read_epoch(words, 5),
+            read_epoch(words, BAD_WORD),
+        )
+    )
+
+
+def norm_of(words: SumWords):
+    """The norm from its words: in kernels and on the host the same bits."""
+    return sqrt(as_float(counting(words)))
+
+
+def counting(words: SumWords):
+    """The words without the bins that don't count."""
+    a, b, c, d, e, f, bad = words
+    if a != 0:
+        return SumWords(a, b, c, 0, 0, 0, bad)
+    if b != 0:
+        return SumWords(0, b, c, d, 0, 0, bad)
+    if c != 0:
+        return SumWords(0, 0, c, d, e, 0, bad)
+    return words

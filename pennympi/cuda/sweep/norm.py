@@ -1,0 +1,65 @@
+"""Squared changes on a GPU, added up over the lanes of a warp without a barrier of the block.
+
+    add_squares_of_warp(words, squares)    all 32 lanes: to the words of the sweep in global memory
+    squares = warp_squares(squares)        all 32 lanes: what they hold together, in each of them
+
+A block's warps may leave the four numbers of their ``warp_squares`` in shared memory, where one warp takes them, a lane
+those of one warp (``Squares(scale, a, b, c)``; ``no_squares()`` where there is none), and calls ``add_squares_of_warp``.
+"""
+
+from llvmlite import ir
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.extending import intrinsic
+
+from ...kernels.block import bits, real
+from ...kernels.in_kernel.exact import BAD_WORD
+from ...kernels.sweep.norm import Squares, at_scale, copy_of_words, multiples, top_bin
+from ..intrinsics import add_int64, assembly, float_of
+
+LOW = 26  # bits of an int64 of at most 51 that are added up apart: 32 of either part are below 2**31
+LOW_PART = (1 << LOW) - 1
+
+
+def _reducing(ptx):
+    """An intrinsic that reduces an int32, given as an int64, over the 32 lanes of a warp."""
+
+    @intrinsic
+    def run(typing, x):
+        def code(context, b, signature, args):
+            i32 = ir.IntType(32)
+            return b.sext(assembly(b, i32, [b.trunc(args[0], i32)], ptx, "=r,r"), ir.IntType(64))
+
+        return types.int64(types.int64), code
+
+    return run
+
+
+sum_of_warp = _reducing("redux.sync.add.s32 $0, $1, -1;")
+least_of_warp = _reducing("redux.sync.min.s32 $0, $1, -1;")
+
+
+def total_of_warp(x):
+    """The sum of an int64 between -2**50 and 2**50 over the lanes of a warp, in each of them."""
+    return (sum_of_warp(x >> LOW) << LOW) + sum_of_warp(x & LOW_PART)
+
+
+def warp_squares(squares: Squares):
+    """What the lanes of a warp hold together, in each of them; the accumulators are multiples of their units."""
+    scale = real(float_of(least_of_warp(bits(1.0 * squares.scale) >> 32) << 32))  # powers of two
+    squares = at_scale(squares, scale)
+    a, b, c = multiples(squares.a), multiples(squares.b), multiples(squares.c)
+    return Squares(scale, total_of_warp(a), total_of_warp(b), total_of_warp(c))
+
+
+def add_squares_of_warp(words, squares: Squares):
+    """Add what the lanes of a warp hold to the copies of the words at address ``words``."""
+    scale, a, b, c = warp_squares(squares)
+    lane = cuda.laneid
+    value = a if lane == 0 else b if lane == 1 else c
+    at = copy_of_words(words)
+    if scale == 0:
+        if lane == 0:
+            add_int64(at + 8 * BAD_WORD, 1)
+    elif lane < 3 and value != 0:
+        add_int64(at + 8 * (top_bin(scale) + lane), value)
