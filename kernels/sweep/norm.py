@@ -15,7 +15,7 @@ from functools import cache
 from math import sqrt
 from typing import Any, NamedTuple
 
-from ..block import Elements, Words, add_shared, bits, block, lanes, load, product, read_epoch, real, store
+from ..block import Elements, Words, add_shared, bits, block, lanes, product, read_epoch, real, store
 from ..in_kernel.exact import (
     BAD_WORD,
     BIN_BITS,
@@ -33,6 +33,7 @@ from ..in_kernel.exact import (
 WINDOW = 3  # bins
 COPIES = 8  # of the words of a sweep: blocks add to them in turn, which spreads the atomic additions
 LEVEL_BYTES = COPIES * WORDS_BYTES  # from the words of a sweep to those of the next one
+LEVELS_OF_BLOCK = 64  # whose words a block clears or reads
 MAX_SQUARES = 1 << 20  # that one thread adds before they become words
 
 STEP = 2.0 ** (BIN_BITS // 2)  # from one scale to the next: of changes, whose squares go from one bin to the next
@@ -184,40 +185,34 @@ def add_squares_to_words(words: Words, squares: Squares):
         add_shared(at, top + 2, multiples(squares.c))
 
 
-def clear_words(ctx, words: Words, count):
-    """words (count,) = 0.  A kernel of int64 elements."""
-    for k in lanes(0, count):
+def clear_words(ctx, words: Words, levels):
+    """words (levels, COPIES, WORDS) = 0: a kernel of int64 elements.  A block clears those of LEVELS_OF_BLOCK levels."""
+    first_level, stop = levels_of_block(levels)
+    for k in lanes(first_level * COPIES * WORDS, stop * COPIES * WORDS):
         store(words, k, 0)
 
 
-def add_copies(ctx, sums: Words, words: Words, levels):
-    """sums (levels, WORDS) = words (levels, COPIES, WORDS), added up over the copies.  A kernel of int64 elements."""
-    for k in lanes(0, levels * WORDS):
-        total, at = 0, k // WORDS * (COPIES * WORDS) + k % WORDS
-        for copy in range(COPIES):
-            total += load(words, at + copy * WORDS)
-        store(sums, k, total)
+def norms_of_words(ctx, norms: Elements, words: Words, levels):
+    """norms (levels,) = those of words (levels, COPIES, WORDS): a kernel of float64 elements, of blocks as above."""
+    first_level, stop = levels_of_block(levels)
+    for level in lanes(first_level, stop):
+        at = level * COPIES * WORDS
+        a, b, c = summed(words, at), summed(words, at + 1), summed(words, at + 2)
+        d, e, f = summed(words, at + 3), summed(words, at + 4), summed(words, at + 5)
+        store(norms, level, norm_of(SumWords(a, b, c, d, e, f, summed(words, at + BAD_WORD))))
 
 
-def norms_of_sums(ctx, norms: Elements, sums: Words, levels):
-    """norms (levels,) float64 = the square roots of the sums (levels, WORDS).  A kernel of float64 elements."""
-    for level in lanes(0, levels):
-        store(norms, level, norm_of_words(sums + level * WORDS_BYTES))
+def levels_of_block(levels):
+    """(first, stop) of the levels that are this block's."""
+    return block() * LEVELS_OF_BLOCK, min(levels, (block() + 1) * LEVELS_OF_BLOCK)
 
 
-def norm_of_words(words: Words):
-    """The norm whose words are at an address."""
-    return norm_of(
-        SumWords(
-            read_epoch(words, 0),
-            read_epoch(words, 1),
-            read_epoch(words, 2),
-            read_epoch(words, 3),
-            read_epoch(words, 4),
-            read_epoch(words, 5),
-            read_epoch(words, BAD_WORD),
-        )
-    )
+def summed(words, index):
+    """The sum over the copies of a word, of which the first is word ``index``."""
+    total = 0
+    for copy in range(COPIES):
+        total += read_epoch(words, index + copy * WORDS)
+    return total
 
 
 def norm_of(words: SumWords):

@@ -8,6 +8,7 @@ import pytest
 from on_device import device, to_numpy
 
 from pennympi.compile.bind import bind
+from pennympi.grid.sweep.norm import SweepNorm
 from pennympi.kernels.block import block, blocks, lanes, load
 from pennympi.kernels.in_kernel.exact import (
     BAD_WORD,
@@ -142,3 +143,26 @@ def test_on_the_device(team, dtype, n_blocks):
     assert norm.counting(SumWords(*found[: BAD_WORD + 1].tolist())) == norm.counting(wanted)
     exact = math.sqrt(sum((Fraction(x) ** 2 for x in changes.astype("float64").tolist()), Fraction(0)))
     assert norm_of(wanted) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("n_levels", [1, 70])
+def test_norms_over_the_pes(team, n_levels):
+    """Each PE adds the squares of its part; all get the norm of all, again and again, and NaN for one level."""
+    made = SweepNorm(team._context, team.plan_allreduce, n_levels)
+    changes = changes_of(n_levels, 64 * team.n_pes, "float64")
+    wanted = norm_of(words_of(changes))
+    add = team.kernel(into_words, "float64")
+    own = device(team, changes[64 * team.me : 64 * (team.me + 1)])
+    bad = device(team, np.full(4, np.nan))
+    for _ in range(2):
+        made.clear(None)
+        for level in range(n_levels):
+            add(1, own, 64, made.words(level), threads=32)
+        if n_levels > 1 and team.me == 0:
+            add(1, bad, 4, made.words(3), threads=32)
+        made.finish(None)
+        team.synchronize()
+        found = to_numpy(made.norms).tolist()
+        assert n_levels == 1 or math.isnan(found.pop(3))
+        assert set(found) == {wanted}

@@ -1,0 +1,48 @@
+"""The norms of a plan of sweeps: the words that its kernels add to, and what is made of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ...annotations import AnyStream
+from ...arrays.dtypes import TABLE
+from ...collectives.base import CollectiveContext
+from ...compile.options import KernelOptions
+from ...kernels.sweep.norm import COPIES, LEVEL_BYTES, LEVELS_OF_BLOCK, WORDS, clear_words, norms_of_words
+
+THREADS = 256
+
+
+class SweepNorm:
+    """Norms of ``levels`` sweeps, the same bits on any number of PEs.  Making one is collective.
+
+    A call clears the words, lets the kernels of the sweeps add to them, and finishes; all in stream order, on one stream.
+    norms: float64 (levels,) of the device, which ``finish`` writes
+    """
+
+    def __init__(self, context: CollectiveContext, plan_allreduce: Callable[..., Any], levels: int):
+        backend = context.backend
+        integers, floats, handle = TABLE["int64"], TABLE["float64"], backend.stream_handle(None)
+        self._words = backend.new((levels, COPIES, WORDS), integers, handle)
+        self.norms = backend.new((levels,), floats, handle)
+        self._handle_of, self._at = backend.stream_handle, backend.span(self._words, True).address
+        self._norms_at = backend.span(self.norms, True).address
+        self._allreduce = plan_allreduce(self._words) if context.job.n_pes > 1 else None
+        blocks = -(-levels // LEVELS_OF_BLOCK)
+        clear = backend.kernel(clear_words, "sweep", KernelOptions(elements=integers))
+        self._clear = clear.prepare(blocks, (0, levels), (0,), THREADS)
+        read = backend.kernel(norms_of_words, "sweep", KernelOptions(elements=floats))
+        self._read = read.prepare(blocks, (0, 0, levels), (0, 1), THREADS)
+
+    def words(self, level: int) -> int:
+        """Address of the words of a level, from which those of all later levels follow."""
+        return self._at + level * LEVEL_BYTES
+
+    def clear(self, stream: AnyStream | None) -> None:
+        """Enqueue: forget all squares."""
+        self._clear(self._at, self._handle_of(stream))
+
+    def finish(self, stream: AnyStream | None) -> None:
+        """Enqueue the sum over the PEs, and the norms.  Collective."""
+        if self._allreduce:
+            self._allreduce(stream=stream)
+        self._read(self._norms_at, self._at, self._handle_of(stream))
