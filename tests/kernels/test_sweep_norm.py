@@ -9,7 +9,7 @@ from on_device import device, to_numpy
 
 from pennympi.compile.bind import bind
 from pennympi.grid.sweep.norm import SweepNorm
-from pennympi.kernels.block import block, blocks, lanes, load
+from pennympi.kernels.block import block, blocks, first, lanes, load
 from pennympi.kernels.in_kernel.exact import (
     BAD_WORD,
     BINS,
@@ -21,7 +21,15 @@ from pennympi.kernels.in_kernel.exact import (
     no_bins,
 )
 from pennympi.kernels.sweep import norm
-from pennympi.kernels.sweep.norm import COPIES, add_square, add_squares_to_words, adder, no_squares, norm_of
+from pennympi.kernels.sweep.norm import (
+    COPIES,
+    add_square,
+    add_squares_of_row,
+    add_squares_to_words,
+    adder,
+    no_squares,
+    norm_of,
+)
 
 DTYPES = ["float32", "float64"]
 
@@ -29,13 +37,20 @@ DTYPES = ["float32", "float64"]
 def into_words(ctx, x, n, words):
     """words (COPIES, WORDS) += the squares of x (n,): one by one, then four at a time."""
     squares, share = no_squares(), (n + blocks() - 1) // blocks()
-    first, stop = block() * share, min(n, (block() + 1) * share)
-    for i in lanes(first, min(first + 100, stop)):
+    start, stop = block() * share, min(n, (block() + 1) * share)
+    for i in lanes(start, min(start + 100, stop)):
         squares = add_square(squares, load(x, i))
-    for k in lanes(0, (stop - first - 100) // 4):
-        i = first + 100 + 4 * k
+    for k in lanes(0, (stop - start - 100) // 4):
+        i = start + 100 + 4 * k
         squares = ADD_FOUR(squares, (load(x, i), load(x, i + 1), load(x, i + 2), load(x, i + 3)))
     add_squares_to_words(words, squares)
+
+
+def rows_into_words(ctx, new, old, n, row, words):
+    """words (COPIES, WORDS) += the squares of new - old (n,) by rows."""
+    if first():
+        for start in range(0, n, row):
+            add_squares_of_row(words, new, old, start, min(start + row, n))
 
 
 ADD_FOUR = adder(4)
@@ -143,6 +158,22 @@ def test_on_the_device(team, dtype, n_blocks):
     assert norm.counting(SumWords(*found[: BAD_WORD + 1].tolist())) == norm.counting(wanted)
     exact = math.sqrt(sum((Fraction(x) ** 2 for x in changes.astype("float64").tolist()), Fraction(0)))
     assert norm_of(wanted) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("bad", [[], [math.nan], [math.inf, 1.0], [3e8]])
+def test_by_rows(team, dtype, bad):
+    """Rows whose squares grow, and then shrink."""
+    old = changes_of(5, 1000, dtype)
+    new = (old + np.sort(np.concatenate([changes_of(k, 125, dtype) for k in range(8)]))).astype(dtype)
+    new[500 : 500 + len(bad)] = bad
+    words = device(team, np.zeros((COPIES, WORDS), "int64"))
+    team.kernel(rows_into_words, dtype)(1, device(team, new), device(team, old), 1000, 96, words, threads=32)
+    team.synchronize()
+    found = to_numpy(words).sum(axis=0)[: BAD_WORD + 1].tolist()
+    assert (found[BAD_WORD] > 0) == bool(bad)
+    assert bad or norm.counting(SumWords(*found)) == norm.counting(words_of(new - old))
 
 
 @pytest.mark.mpi
