@@ -126,7 +126,7 @@ class AppKernel:
             if fitting or (is_float and self._annotations[i] is int):
                 self._refuse(i, f"the number {value}")
             return float(value) if is_float else int(value)
-        span = self._backend.span(value, False)
+        span = self._arrays.span(value, False)
         self._arrays.holds(span)
         if fitting is not None and span.dtype not in fitting:
             self._refuse(i, f"an array of {span.dtype.name}")

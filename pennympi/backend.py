@@ -82,8 +82,8 @@ class Backend(Protocol):
     def zero(self, address: int, nbytes: int) -> None:
         """Clear memory of this PE and wait until that is done, but for no stream."""
 
-    def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
-        """An array over memory that this process can reach."""
+    def view(self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> Any:
+        """An array over memory that this process can reach.  strides: in bytes; None: it has no gaps"""
 
     def copy_in(self, address: int, data: Any) -> None:
         """Copy a NumPy array, or an array that the current stream makes, to memory of this PE and wait."""

@@ -105,8 +105,8 @@ class CudaBackend:
     def zero(self, address: int, nbytes: int) -> None:
         self._aside.zero(address, nbytes)
 
-    def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
-        return self._heap.view(address, shape, dtype)
+    def view(self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> Any:
+        return self._heap.view(address, shape, dtype, strides)
 
     def copy_in(self, address: int, data: Any) -> None:
         self._aside.copy_in(address, data)

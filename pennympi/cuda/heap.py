@@ -158,11 +158,13 @@ class Heap:
         """Whether an address lies in memory that a team of this PE holds."""
         return self._segments.ranges.taken_at(address - self._segments.base) is not None
 
-    def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> Any:
+    def view(self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> Any:
         """The memory at an address that this device reaches, as an array."""
         nbytes = max(1, int(np.prod(shape, dtype=np.int64)) * dtype.item_bytes)
+        if strides is not None:
+            nbytes = shape[0] * strides[0]
         memory = cupy.cuda.UnownedMemory(address, nbytes, self._arrays, self._segments.device)
-        return cupy.ndarray(shape, dtype.numpy, cupy.cuda.MemoryPointer(memory, 0))
+        return cupy.ndarray(shape, dtype.numpy, cupy.cuda.MemoryPointer(memory, 0), strides)
 
     def close(self, kept: Collection[int] = ()) -> None:
         """Give back all that the team still holds, and the allocations at the addresses ``kept`` with the last array."""

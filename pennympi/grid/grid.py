@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..annotations import AnyStream, Array, DTypeLike, NewArray, Number, Plan
-from ..arrays.dtypes import DEFAULT, dtype_of, dtype_of_value, scalar
+from ..arrays.dtypes import DEFAULT, DType, dtype_of, dtype_of_value, scalar
 from ..arrays.span import Span
 from ..collectives.base import CollectiveContext, check_root
+from ..memory.symmetric import Storage
 from ..rma import OneSided
-from .decomposition import Decomposition, with_halo
+from .decomposition import Decomposition
 from .exchange import KernelHalo, halos_of, plan_exchange, text_of
+from .layout import storage_of
 from .messages import received, sent
 from .overlap import Overlap, boxes_of
 from .whole import Whole
@@ -49,15 +51,16 @@ class Grid:
     def empty(self, dtype: DTypeLike = DEFAULT) -> NewArray:
         """A symmetric array of shape ``local``, not set: numpy.ndarray on the host, cupy.ndarray on a GPU.  Collective.
 
+        Its rows are padded (``strides``), so that each row's first own point lies on a multiple of 64 bytes.
         Raises as ``Team.empty``.  ``Team.free`` frees it.
         """
         self._context.guard.check_open()
-        return self._context.arrays.empty(self.local, dtype, with_halo(self._parts.most, self.halo))
+        return self._context.arrays.empty(self.local, dtype, self._storage(dtype_of(dtype)))
 
     def full(self, value: Number, dtype: DTypeLike = None) -> NewArray:
         """Such an array with every point ``value``, of the halo too.  Collective.  Raises as ``Team.full``."""
-        array, backend = self.empty(dtype_of_value(value) if dtype is None else dtype), self._context.backend
-        return self._context.arrays.set(array, lambda: backend.fill(array, scalar(value, array.dtype)))
+        array, arrays = self.empty(dtype_of_value(value) if dtype is None else dtype), self._context.arrays
+        return arrays.set(array, lambda: self._context.backend.fill(arrays.whole(array), scalar(value, array.dtype)))
 
     def zeros(self, dtype: DTypeLike = DEFAULT) -> NewArray:
         """Such an array of zeros.  Collective.  Raises as ``Team.zeros``."""
@@ -186,13 +189,18 @@ class Grid:
 
     def _field(self, u: Any) -> Span:
         """The span of a symmetric array of this grid.  Raises TypeError, ValueError."""
-        span = self._context.backend.span(u, True)
+        arrays = self._context.arrays
+        span = arrays.span(u, True)
         self._array(u)
-        if not self._context.arrays.holds(span):
+        if not arrays.holds(span) or arrays.storage(u) != self._storage(span.dtype):
             raise ValueError(
                 "a field is an array that grid.empty, grid.full or grid.zeros returned: peers write its halo"
             )
         return span
+
+    def _storage(self, dtype: DType) -> Storage:
+        """How this PE's fields of a dtype lie in memory."""
+        return storage_of(self._parts, self._context.job.me, dtype.item_bytes)
 
     def _step(self, side: Side) -> tuple[int, ...]:
         """Where the neighbour at a side lies.  Raises ValueError."""

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from ..kernels.halo.message import DIRECT, INBOX, PACKED, ROW_WORDS
 from ..memory.freelist import aligned
 from .decomposition import Decomposition, Sizes
+from .layout import Layout, layout_of
 
 
 class Field(NamedTuple):
-    """A field: its address, the same on every PE but for the heap's, and the bytes of an element."""
+    """A field: the address of its first element, the same on every PE but for the heap's, and the bytes of an element."""
 
     address: int
     item_bytes: int
@@ -80,10 +81,10 @@ class Box(NamedTuple):
         return self.rows * self.nbytes, self.nbytes
 
 
-def box_of(shape: Sizes, part: tuple[slice, ...], item_bytes: int) -> Box:
-    """``part`` of an array of this shape in C order."""
-    lacking = 3 - len(shape)
-    full = (1,) * lacking + shape
+def box_of(layout: Layout, part: tuple[slice, ...]) -> Box:
+    """A part of an array."""
+    lacking, item_bytes = 3 - len(layout.shape), layout.item_bytes
+    full = (1,) * lacking + layout.stored
     starts = (0,) * lacking + tuple(one.start for one in part)
     planes, rows, columns = (1,) * lacking + tuple(one.stop - one.start for one in part)
     row_bytes = full[2] * item_bytes
@@ -134,9 +135,9 @@ def messages_of(grid: Decomposition, me: int, fields: Sequence[Field], corners: 
 def _sent(grid: Decomposition, ends: tuple[int, int], field: Field, step: Sizes, ways: Ways, room: int) -> list[int]:
     """What the first of two PEs sends to the second, its neighbour at ``step``."""
     me, to = ends
-    box = box_of(grid.local(me), sent(grid.own(me), grid.halo, step), field.item_bytes)
+    box = box_of(layout_of(grid, me, field.item_bytes), sent(grid.own(me), grid.halo, step))
     back = tuple(-one for one in step)
-    there = box_of(grid.local(to), received(grid.own(to), grid.halo, back), field.item_bytes)
+    there = box_of(layout_of(grid, to, field.item_bytes), received(grid.own(to), grid.halo, back))
     way = ways.of(me, to, box)
     goal = (there.plane_bytes, there.row_bytes) if way == DIRECT else box.packed
     words = [way, room, field.address + box.offset, field.address + there.offset, box.planes * box.rows]
@@ -146,6 +147,6 @@ def _sent(grid: Decomposition, ends: tuple[int, int], field: Field, step: Sizes,
 def _received(grid: Decomposition, ends: tuple[int, int], field: Field, step: Sizes, ways: Ways, room: int) -> list[int]:
     """What comes to the first of two PEs from the second."""
     me, source = ends
-    box = box_of(grid.local(me), received(grid.own(me), grid.halo, step), field.item_bytes)
+    box = box_of(layout_of(grid, me, field.item_bytes), received(grid.own(me), grid.halo, step))
     words = [ways.of(source, me, box), room, field.address + box.offset, 0, box.planes * box.rows]
     return [*words, box.rows, box.nbytes, box.plane_bytes, box.row_bytes, *box.packed]

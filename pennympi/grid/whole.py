@@ -15,6 +15,7 @@ from ..files import replacing
 from ..job import liveness
 from ..rma import OneSided
 from .decomposition import Decomposition
+from .layout import layout_of
 from .messages import sent
 
 Take = Callable[[tuple[slice, ...], np.ndarray[Any, Any]], None]  # a part of the whole grid, and its points
@@ -105,10 +106,11 @@ class Whole:
         backend, grid = self._backend, self._grid
         handle = backend.stream_handle(None)
         for pe in range(self._job.n_pes):
-            shape, n = grid.local(pe), math.prod(grid.local(pe))
+            rows = layout_of(grid, pe, span.dtype.item_bytes).stored
+            n = math.prod(rows)
             flat = backend.new((n,), span.dtype, handle)
             self._rma.get(flat, backend.view(span.address, (n,), span.dtype), pe, handle)
-            points = to_host(flat).reshape(shape)[sent(grid.own(pe), grid.halo, (0,) * len(shape))]
+            points = to_host(flat).reshape(rows)[sent(grid.own(pe), grid.halo, (0,) * len(rows))]
             take(part_of(grid, pe), points)
             liveness.show_alive(time.monotonic_ns())  # to the others, who wait
 

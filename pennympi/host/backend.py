@@ -95,8 +95,10 @@ class HostBackend:
     def zero(self, address: int, nbytes: int) -> None:
         self._heap.view(address, (nbytes,), BYTE)[:] = 0
 
-    def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
-        return self._heap.view(address, shape, dtype)
+    def view(
+        self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None
+    ) -> np.ndarray:
+        return self._heap.view(address, shape, dtype, strides)
 
     def copy_in(self, address: int, data: Any) -> None:
         data = np.ascontiguousarray(data)

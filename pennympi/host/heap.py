@@ -99,10 +99,12 @@ class Heap:
         """Whether an address lies in memory that is allocated."""
         return self._free.taken_at(address - self.base) is not None
 
-    def view(self, address: int, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
+    def view(
+        self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None
+    ) -> np.ndarray:
         """The memory at an address of this process as an array, which keeps it mapped."""
         memory: Any = self._memory.buffer
-        return np.ndarray(shape, dtype.numpy, memory, address - self._memory.addresses[0])
+        return np.ndarray(shape, dtype.numpy, memory, address - self._memory.addresses[0], strides)
 
     def close(self, kept: Collection[int]) -> None:
         """Give the memory back; that of the arrays when the last of them has died.

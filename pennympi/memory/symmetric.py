@@ -4,7 +4,7 @@ import math
 import operator
 from bisect import bisect_right, insort
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from weakref import ref
 
 from ..arrays.dtypes import dtype_of
@@ -21,6 +21,19 @@ FREED = "the array was freed: its memory is back in the symmetric heap"
 MOST_ELEMS = 1 << 59  # of 8 bytes, so that a number of bytes fits into 63 bits
 
 
+class Storage(NamedTuple):
+    """How an array with gaps lies in its allocation.
+
+    number:  elements of the allocation;  first: of those before the array's first one; both are the same on every PE
+    strides: of the array, in bytes;  largest: the shape with the most elements of all PEs
+    """
+
+    number: int
+    first: int
+    strides: tuple[int, ...]
+    largest: tuple[int, ...]
+
+
 class SymmetricArrays:
     """The arrays of one team that are allocated in its symmetric heap, and the ``plans`` that end with them."""
 
@@ -32,28 +45,36 @@ class SymmetricArrays:
         self.plans = Plans()
         SymmetricArrays.changes += 1
         self._live: dict[int, tuple[int, Any]] = {}  # address -> (bytes, array)
+        self._stored: dict[int, tuple[Storage, Span]] = {}  # of the arrays that were made with a storage, by id
         self._starts: list[int] = []  # these addresses in order
         self._registered: dict[int, int] = {}  # address -> bytes
 
-    def empty(self, shape: Any, dtype: Any, most: Any = None) -> Any:
+    def empty(self, shape: Any, dtype: Any, storage: Storage | None = None) -> Any:
         """A new array, not initialised, of the same shape and dtype on every PE.  Collective.
 
         shape: int or ints;  dtype: name or dtype of an element type in ``arrays.dtypes.TABLE``
-        most:  None, or the shape with the most elements of all PEs, which they agree on, where their shapes differ
+        storage: None, or how the array lies in its allocation; the shapes of the PEs may differ then
         Raises ValueError if the PEs ask for different arrays, TypeError or ValueError for a wrong shape, Unsupported
         for another dtype, SymmetricHeapExhausted.
         """
         row, sizes = dtype_of(dtype), _shape(shape)
-        largest = sizes if most is None else _shape(most)
-        request = self._job.gather((largest, row.name), "empty")
+        largest = sizes if storage is None else storage.largest
+        nbytes = (math.prod(sizes) if storage is None else storage.number) * row.item_bytes
+        request = self._job.gather((largest, row.name, nbytes), "empty")
         if any(other != request[0] for other in request):
-            requests = ", ".join(f"PE {pe} {shape} {name}" for pe, (shape, name) in enumerate(request[:8]))
+            every = enumerate(request[:8])
+            requests = ", ".join(f"PE {pe} {shape} {name} in {nbytes} bytes" for pe, (shape, name, nbytes) in every)
             raise ValueError(
                 f"a symmetric array has the same shape and dtype on every PE, but the PEs asked for: {requests}"
             )
-        nbytes = math.prod(largest) * row.item_bytes
         address = self._workspaces.with_room(lambda: self._backend.allocate(max(nbytes, 1)))
-        array = self._backend.view(address, sizes, row)
+        if storage is None:
+            array = self._backend.view(address, sizes, row)
+        else:
+            start = address + storage.first * row.item_bytes
+            array = self._backend.view(start, sizes, row, storage.strides)
+            reach = 1 + sum((n - 1) * stride for n, stride in zip(sizes, storage.strides, strict=True)) // row.item_bytes
+            self._stored[id(array)] = storage, Span(start, reach, row, array)
         insort(self._starts, address)
         self._live[address] = max(nbytes, 1), array
         SymmetricArrays.changes += 1
@@ -71,7 +92,7 @@ class SymmetricArrays:
             error = caught
         errors = self._job.gather(None if error is None else f"{type(error).__name__}: {error}", "set-up of an array")
         if any(errors):  # nobody has it, so nothing is in flight
-            self._give_back(self._backend.span(array, False).address)
+            self._give_back(self._address_of(array))
             if error is not None:
                 raise error
             pe, why = next((pe, why) for pe, why in enumerate(errors) if why)
@@ -80,8 +101,8 @@ class SymmetricArrays:
 
     def free(self, x: Any) -> None:
         """Free an array that ``empty`` returned.  Collective.  Raises ValueError for any other array."""
-        address = next((at for at, (_, array) in self._live.items() if array is x), None)
-        if address is None:
+        address = self._address_of(x)
+        if address == 0:
             raise ValueError(
                 "free() takes the array that empty(), zeros(), full(), array() or signals() returned, once; "
                 "not a view of it, and not another array"
@@ -94,11 +115,34 @@ class SymmetricArrays:
         freed, key = self._freed, id(x)
         freed[key] = ref(x, lambda _: freed.pop(key, None))
 
+    def _address_of(self, x: Any) -> int:
+        """The allocation of an array that ``empty`` returned; 0 of any other."""
+        return next((at for at, (_, array) in self._live.items() if array is x), 0)
+
     def _give_back(self, address: int) -> None:
         self._backend.release(address)
         self._starts.remove(address)
-        del self._live[address]
+        self._stored.pop(id(self._live.pop(address)[1]), None)
         SymmetricArrays.changes += 1
+
+    def span(self, x: Any, writable: bool) -> Span:
+        """``Backend.span``; also of an array made with a storage: from its first element to its last.  Raises as that."""
+        if id(x) in self._stored:
+            return self._stored[id(x)][1]
+        try:
+            return self._backend.span(x, writable)
+        except ValueError:
+            self._check_lives(x)
+            raise
+
+    def whole(self, x: Any) -> Any:
+        """All elements of the allocation of an array that was made with a storage, as an array without gaps."""
+        storage, span = self._stored[id(x)]
+        return self._backend.view(span.address - storage.first * span.dtype.item_bytes, (storage.number,), span.dtype)
+
+    def storage(self, x: Any) -> Storage | None:
+        """What the array was made with."""
+        return self._stored[id(x)][0] if id(x) in self._stored else None
 
     def holds(self, span: Span) -> bool:
         """True if the memory is inside a live symmetric array of this team.
@@ -146,7 +190,7 @@ class SymmetricArrays:
 
         Raises ValueError for any other array, Unsupported if no pointer reaches the PE.
         """
-        span = self._backend.span(x, writable=False)
+        span, storage = self.span(x, writable=False), self.storage(x)
         if not self.holds(span):
             raise ValueError(
                 "peer() takes a symmetric array (team.empty and so on): no other array has an instance on a peer"
@@ -154,11 +198,12 @@ class SymmetricArrays:
         delta = self._backend.delta(pe)
         if delta is None:
             raise Unsupported(f"no pointer of this PE reaches PE {pe}: use team.get or team.put")
-        return self._backend.view(span.address + delta, tuple(span.owner.shape), span.dtype)
+        return self._backend.view(span.address + delta, tuple(span.owner.shape), span.dtype, storage and storage.strides)
 
     def let_go(self) -> list[int]:
         """Forget all arrays, at the end of the team.  Returns the addresses of their memory, which may still be read."""
         starts, self._starts, self._live = self._starts, [], {}
+        self._stored = {}
         return starts
 
     def register(self, x: Any) -> None:

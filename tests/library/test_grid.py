@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 from halo_reference import with_halos
-from on_device import device, to_numpy, write
+from on_device import address, device, reaches, to_numpy, write
 
 from pennympi.grid import exchange as exchange_room
 from pennympi.grid.given import decomposition_of
+from pennympi.grid.layout import layout_of
 from pennympi.kernels.algorithm import Place
-from pennympi.kernels.block import lanes, load, store, sync
+from pennympi.kernels.block import Elements, lanes, load, store, sync
 from pennympi.kernels.halo.exchange import halo_put, halo_ready, halo_wait
 from pennympi.kernels.records import Halo
 
@@ -144,6 +145,54 @@ def test_the_parts_are_the_grid(team):
     team.free(u)
 
 
+def doubled(ctx, u: Elements, at, n, pitch):
+    """Twice the first n points of two rows, the first of which begins at an element."""
+    for row in range(2):
+        for i in lanes(at + row * pitch, at + row * pitch + n):
+            store(u, i, load(u, i) + load(u, i))
+
+
+@pytest.mark.parametrize(("dtype", "item_bytes"), [("float32", 4), ("float64", 8), ("uint8", 1), ("complex128", 16)])
+@pytest.mark.parametrize("halo", [0, 1, 3])
+@pytest.mark.parametrize("shape", [(67,), (11, 61), (7, 9, 64)])
+def test_rows_are_padded(team, shape, halo, dtype, item_bytes):
+    """Own rows begin on cache lines, at the same places of all PEs' heaps; a row of memory lies before and behind all."""
+    grid = team.grid(at_least(team, shape, halo), halo=halo)
+    before, u = len(team._arrays._starts), grid.full(3, dtype)
+    pitch = u.strides[-2] if u.ndim > 1 else layout_of(grid._parts, team.me, item_bytes).pitch * item_bytes
+    assert u.shape == grid.local and u.strides[-1] == item_bytes and pitch % 64 == 0
+    assert u.ndim < 3 or u.strides[0] == u.shape[1] * pitch
+    assert address(grid.interior(u)) % 64 == 0
+    (place, start), (nbytes, _) = team._arrays.locate(address(u), 1), team._arrays._live[team._arrays._starts[-1]]
+    assert len(set(team.gather((place, start, nbytes)))) == 1
+    lead, rows = -halo * item_bytes % 64, math.prod(grid.local[:-1])
+    assert start - lead >= pitch and start - lead + (rows + 1) * pitch <= nbytes
+    assert (to_numpy(u) == np.full(grid.local, 3, dtype)).all()
+    team.free(u)
+    assert len(team._arrays._starts) == before
+
+
+def test_kernels_and_peers_take_padded_fields(team):
+    grid = team.grid((3 * team.n_pes, 5), dims=(team.n_pes, 1))
+    u = grid.full(team.me + 1, "float32")
+    kernel, pitch = team.kernel(doubled, "float32"), u.strides[0] // 4
+    kernel(1, u, pitch + 1, 5, pitch)
+    team.synchronize()
+    right = np.full(grid.local, team.me + 1)
+    right[1:3, 1:6] *= 2
+    assert (to_numpy(u) == right).all()
+    for gaps in (u[:, 1:], u[::2], grid.interior(u)):
+        with pytest.raises(ValueError, match="not contiguous"):
+            kernel(1, gaps, 0, 1, pitch)
+    other = (team.me + 1) % team.n_pes
+    team.barrier()
+    if reaches(team, u, other):
+        assert (to_numpy(team.peer(u, other))[1:3] == [other + 1, *[2 * other + 2] * 5, other + 1]).all()
+    team.barrier()
+    team.synchronize()
+    team.free(u)
+
+
 def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
     path = team.comm.bcast(tmp_path) / "fields.h5"
     grid = team.grid((5 + team.n_pes, 9))
@@ -245,10 +294,14 @@ def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
         with pytest.raises(TypeError):
             team.grid(*arguments)
     grid = team.grid((8 * n, 5))
-    u, other = grid.zeros("float32"), team.zeros(grid.local, "float32")
-    for wrong in (u[1:], device(team, np.zeros(grid.local, "float32"))):
+    u, other, packed = grid.zeros("float32"), grid.zeros("float32"), team.zeros(grid.local, "float32")
+    wider = team.grid((8 * n, 3), dims=(n, 1), halo=(1, 2))
+    assert wider.local == grid.local
+    v = wider.zeros("float32")
+    for wrong in (u[1:], packed, v, device(team, np.zeros(grid.local, "float32"))):
         with pytest.raises(ValueError):
             grid.plan_exchange(wrong)
+    team.free(packed), team.free(v)
     for fields in ((), (u, u)):
         with pytest.raises(ValueError):
             grid.plan_exchange(*fields)
@@ -265,8 +318,9 @@ def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
     plan = grid.plan_exchange(u)
     plan()
     team.free(u)
-    with pytest.raises(ValueError, match="was freed"):
-        plan()
+    for call in (plan, lambda: grid.gather(u), lambda: team.kernel(doubled)(1, u, 1, 1, 1)):
+        with pytest.raises(ValueError, match="was freed"):
+            call()
     team.free(other)
 
 

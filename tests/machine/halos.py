@@ -10,7 +10,8 @@ import numpy as np
 from greenlet import getcurrent
 from halo_reference import own_part, with_halos
 
-from pennympi.grid.decomposition import Decomposition, factorings, with_halo
+from pennympi.grid.decomposition import Decomposition, factorings
+from pennympi.grid.layout import layout_of
 from pennympi.grid.messages import Field, Messages, Ways, messages_of
 from pennympi.kernels.halo import exchange
 from pennympi.kernels.halo.message import PART_WORDS
@@ -41,8 +42,11 @@ class Halos:
         self.machine, self.grid, memory = machine, decomposition(rng, machine.n_pes), machine.memory
         self.corners = rng.random() < 0.5
         self.dtypes = [np.dtype(rng.choice(("uint8", "int64", "float32"))) for _ in range(rng.randint(1, 2))]
-        most = math.prod(with_halo(self.grid.most, self.grid.halo))
-        self.fields = [Field(memory.allocate(most * dtype.itemsize), dtype.itemsize) for dtype in self.dtypes]
+        self.fields = []
+        for dtype in self.dtypes:
+            layout = layout_of(self.grid, 0, dtype.itemsize)
+            start = memory.allocate(layout.number * dtype.itemsize) + layout.first * dtype.itemsize
+            self.fields.append(Field(start, dtype.itemsize))
         by_pointer = [[machine.network.by_pointer(p, q) for q in range(machine.n_pes)] for p in range(machine.n_pes)]
         ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
         self.of = [messages_of(self.grid, pe, self.fields, self.corners, ways) for pe in range(machine.n_pes)]
@@ -57,8 +61,11 @@ class Halos:
 
     def array(self, pe: int, which: int) -> np.ndarray:
         """A PE's part of a field, with its halo."""
-        shape, field = self.grid.local(pe), self.fields[which]
-        return self.machine.memory.elements(pe, field.address, math.prod(shape), self.dtypes[which]).reshape(shape)
+        address, item_bytes = self.fields[which]
+        layout = layout_of(self.grid, pe, item_bytes)
+        n = math.prod(layout.stored)
+        rows = self.machine.memory.elements(pe, address, n, self.dtypes[which]).reshape(layout.stored)
+        return rows[..., : layout.shape[-1]]
 
     def points(self, which: int, k: int) -> np.ndarray:
         """The whole grid in round k."""

@@ -17,8 +17,10 @@ def to_numpy(x):
 def device(team, values):
     """A plain array, not symmetric, with these values, where the team's arrays live."""
     values = np.array(values)
-    if team.backend == "host":
-        return values
+    return values if team.backend == "host" else _on_gpu(values)
+
+
+def _on_gpu(values):
     import cupy
 
     return cupy.array(values.view(_bits(values))).view(values.dtype)
@@ -29,6 +31,8 @@ def write(x, values):
     values = np.ascontiguousarray(values, x.dtype)
     if isinstance(x, np.ndarray):
         x[...] = values
+    elif not x.flags.c_contiguous:
+        x[...] = _on_gpu(values)
     elif x.size:
         x.view(_bits(x)).set(values.view(_bits(values)))
 
@@ -55,6 +59,11 @@ def skip_if_refused(team, algorithm, name="float32", op="sum"):
     reason = (TABLE | PLANNED)[algorithm].refuse(team.place, name, op)
     if reason:
         pytest.skip(reason)
+
+
+def address(x):
+    """Of the first element of an array."""
+    return x.ctypes.data if isinstance(x, np.ndarray) else x.data.ptr
 
 
 def reaches(team, x, pe):

@@ -1,0 +1,57 @@
+"""How a field lies in memory: the only place that knows."""
+
+import math
+from typing import NamedTuple
+
+from ..memory.symmetric import Storage
+from .decomposition import Decomposition, Sizes, with_halo
+
+LINE_BYTES = 64  # the first own point of each row lies on a multiple of it, and so does each row's storage
+
+
+class Layout(NamedTuple):
+    """The rows of one PE's field; numbers are elements.
+
+    shape: of the array, with the halo
+    lead:  of a row's storage before its first point, which may be read
+    pitch: of a row's storage, from row to row
+    first: from the start of the allocation to the array's first element, as many on every PE
+    number: of the allocation, as many on every PE; at least ``pitch`` of them lie before the first and after the last row
+    """
+
+    shape: Sizes
+    lead: int
+    pitch: int
+    first: int
+    number: int
+    item_bytes: int
+
+    @property
+    def stored(self) -> Sizes:
+        """The shape with whole rows of storage."""
+        return *self.shape[:-1], self.pitch
+
+    @property
+    def strides(self) -> Sizes:
+        """Bytes to the next point, by dimension."""
+        n = len(self.shape)
+        return *(math.prod(self.stored[d + 1 :]) * self.item_bytes for d in range(n - 1)), self.item_bytes
+
+
+def layout_of(grid: Decomposition, pe: int, item_bytes: int) -> Layout:
+    """The layout of a PE's fields with elements of so many bytes."""
+    line, largest = LINE_BYTES // item_bytes, with_halo(grid.most, grid.halo)
+    lead = -grid.halo[-1] % line
+
+    def pitch_of(points: int) -> int:
+        return -(-(lead + points) // line) * line
+
+    shape, margin = grid.local(pe), pitch_of(largest[-1])
+    number = (math.prod(largest[:-1]) + 2) * margin
+    return Layout(shape, lead, pitch_of(shape[-1]), margin + lead, number, item_bytes)
+
+
+def storage_of(grid: Decomposition, pe: int, item_bytes: int) -> Storage:
+    """The same as what allocates an array."""
+    layout = layout_of(grid, pe, item_bytes)
+    return Storage(layout.number, layout.first, layout.strides, with_halo(grid.most, grid.halo))
