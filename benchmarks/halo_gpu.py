@@ -65,8 +65,8 @@ class Move:
             size += view.size if to is None else 0
         self.buffer = cupy.empty(max(size, 1), u.dtype)
         self.messages = [(peer, self.buffer[first:stop]) for peer, (first, stop) in starts.items()]
-        _, ny, nz = u.shape
-        self.args = (u, self.buffer, cupy.array(table, "int32"), cupy.int32(ny * nz), cupy.int32(nz))
+        plane, row = (cupy.int32(stride // u.itemsize) for stride in u.strides[:2])
+        self.args = (u, self.buffer, cupy.array(table, "int32"), plane, row)
         blocks = min(MOST_BLOCKS, -(-max((row[2] for row in table), default=0) // THREADS))
         self.shape = (blocks, len(table), 1)
 

@@ -50,9 +50,11 @@ def subarrays(team, grid, u):
     """Sendrecv of MPI's subarray datatypes; a PE that is its own neighbour copies."""
     comm = team.comm
 
+    rows = np.lib.stride_tricks.as_strided(u, (*u.shape[:-1], u.strides[-2] // u.itemsize))  # whole ones, padding too
+
     def datatype(part):
-        first = np.unravel_index((part.ctypes.data - u.ctypes.data) // u.itemsize, u.shape)
-        return MPI.DOUBLE.Create_subarray(u.shape, part.shape, [int(one) for one in first]).Commit()
+        first = np.unravel_index((part.ctypes.data - u.ctypes.data) // u.itemsize, rows.shape)
+        return MPI.DOUBLE.Create_subarray(rows.shape, part.shape, [int(one) for one in first]).Commit()
 
     ends = [(face, datatype(face.mine), datatype(face.halo)) for face in faces(grid, u)]
 
@@ -61,7 +63,7 @@ def subarrays(team, grid, u):
             if face.to == comm.rank:
                 face.halo[...] = face.mine
             else:
-                comm.Sendrecv([u, 1, out], face.to, 0, [u, 1, into], face.source, 0)
+                comm.Sendrecv([rows, 1, out], face.to, 0, [rows, 1, into], face.source, 0)
 
     return exchange
 

@@ -12,6 +12,8 @@ import math
 
 from pennympi.kernels.block import block, lanes, load, real, store
 
+from ..program.device import address
+
 PLANES, THREADS = 8, 256  # of a block
 
 
@@ -43,13 +45,14 @@ def four_stepped(before, after, above, below, line):  # line: the four, and one 
 
 def by_fours(plane, row, item):
     """A kernel for fields whose planes and rows are so many elements of 4 or 8 bytes apart, which its compiler knows."""
-    align = math.gcd(16, plane * item)  # of which all fours' addresses are multiples: a field begins at one of 256
+    align = math.gcd(16, plane * item)  # of which all fours' addresses are multiples
 
-    def step_by_fours(ctx, new, old, x0, x1, begin, length, width, tiles):
+    def step_by_fours(ctx, new, old, x0, x1, begin, phase, length, width, tiles):
         # planes x0..x1-1; begin, length: of the run from a plane's first point to its last; width: points of a row
+        # phase: elements from a multiple of 16 bytes to the run
         x, tile = x0 + block() // tiles * PLANES, block() % tiles * THREADS
         for k in lanes(tile, tile + THREADS):
-            first = (begin // 4 + k) * 4 - begin  # of the four, in the run; some may lie outside of it, or between rows
+            first = 4 * k - phase  # of the four, in the run; some may lie outside of it, or between rows
             column = first % row
             if first < length:
                 at = old + (x * plane + begin + first) * item
@@ -71,17 +74,20 @@ def by_fours(plane, row, item):
 
 
 def kernels_for(team, u):  # what ``compute`` launches for fields like u (grid.local)
-    fours = by_fours(u.shape[1] * u.shape[2], u.shape[2], u.itemsize)
+    plane, row, item = u.strides
+    fours = by_fours(plane // item, row // item, item)
     return team.kernel(step_by_rows, u.dtype), team.kernel(fours, u.dtype, THREADS)
 
 
 def compute(team, kernels, new, old, first, stop, stream):
     """Points first..stop-1 of new from old, both (grid.local), of which neither is at the rim."""
-    n, (_, ly, lz) = [high - low for low, high in zip(first, stop, strict=True)], old.shape
-    if team.backend == "cuda" and 2 * n[2] >= lz:  # else most of a row would be loaded in vain
-        begin, length = first[1] * lz + first[2], (n[1] - 1) * lz + n[2]
-        tiles, run = -(-(begin % 4 + length) // (4 * THREADS)), (first[0], stop[0], begin, length, n[2])
+    n, (plane, row, item) = [high - low for low, high in zip(first, stop, strict=True)], old.strides
+    plane, row = plane // item, row // item
+    if team.backend == "cuda" and 2 * n[2] >= row:  # else most of a row would be loaded in vain
+        begin, length = first[1] * row + first[2], (n[1] - 1) * row + n[2]
+        phase = (address(old) // item + begin) % 4
+        tiles, run = -(-(phase + length) // (4 * THREADS)), (first[0], stop[0], begin, phase, length, n[2])
         kernels[1](-(-n[0] // PLANES) * tiles, new, old, *run, tiles, stream=stream, threads=THREADS)
     else:
         planes, down = min(n[0], 4), -(-n[1] // 256)
-        kernels[0](-(-n[0] // planes) * down, new, old, *first, *stop, ly * lz, lz, planes, down, stream=stream)
+        kernels[0](-(-n[0] // planes) * down, new, old, *first, *stop, plane, row, planes, down, stream=stream)

@@ -11,13 +11,10 @@ from .records import Part
 FIELDS = ("u", "f", "r", "even", "odd")  # the solution, the right-hand side, the residual, two directions by turns
 
 
-def part_of(grid: Any, problem: Problem) -> Part:
-    """This PE's part, as kernels see it."""
-    plane = len(grid.own) == 2
-    nx, ny, nz = (1, *grid.own) if plane else grid.own
-    pitch, height = grid.local[-1], grid.local[-2]
-    first = (0 if plane else height * pitch) + pitch + 1
-    return Part(nx, ny, nz, first, 0 if plane else height * pitch, pitch, *problem.weights)
+def part_of(own: tuple[int, ...], strides: tuple[int, ...], problem: Problem) -> Part:
+    """This PE's part, as kernels see it.  own: points;  strides: of its fields"""
+    (nx, plane), (ny, row), (nz, item) = [(1, 0)] * (3 - len(own)) + list(zip(own, strides, strict=True))
+    return Part(nx, ny, nz, (plane + row) // item + 1, plane // item, row // item, *problem.weights)
 
 
 class Fields:
@@ -27,8 +24,9 @@ class Fields:
     """
 
     def __init__(self, team: Any, problem: Problem, grid: Any):
-        self.team, self.problem, self.grid, self.part = team, problem, grid, part_of(grid, problem)
+        self.team, self.problem, self.grid = team, problem, grid
         self.arrays = {name: grid.zeros(problem.dtype) for name in FIELDS}
+        self.part = part_of(grid.own, self.arrays["u"].strides, problem)
 
     def __getitem__(self, name: str) -> Any:
         """The array of a field."""

@@ -1,8 +1,8 @@
 """The kernels of an iteration, ``turn`` and ``advance``, and two that take their blocks by rows, lines of nz points.
 
 The first two take tiles.  Threads of a GPU take columns of pairs of a tile, see pairs.py; a thread of a CPU, which is
-alone in its block, takes its rows.  ``turn_of`` and ``advance_of`` make them for fields whose planes and rows are
-multiples of so many bytes, which the compiler then knows.
+alone in its block, takes its rows.  ``turn_of`` and ``advance_of`` make them for elements of so many bytes, which the
+compiler then knows.
 
 A product that a sum takes is one of ``product``, which no compiler fuses with the sum: all kernels that compute the same
 thing have the same bits, and a GPU is expected to have a CPU's.
@@ -15,8 +15,8 @@ from pennympi.kernels.block import alone, block, blocks, lanes, load, product, r
 from pennympi.kernels.in_kernel import MAX_VALUES, Bins, add_to_bins, add_to_words, no_bins, read_sum
 
 from .pairs import advance_pairs, turn_pairs
-from .points import applied, direction, quotient, row_at, stencil
-from .records import PAP, RR, SLOT_BYTES, Box, Directions, Part, Scalars, Solution, Stride, Tiles
+from .points import applied, direction, quotient, row_at, stencil, width
+from .records import PAP, RR, SLOT_BYTES, Box, Directions, Part, Scalars, Solution, Tiles
 
 TWICE_MOST_THREADS = 1024
 
@@ -56,10 +56,15 @@ def alpha_of(scalars: Scalars):
 def box_at(part: Part, tiles: Tiles, k):
     """Tile number k."""
     plane = quotient(k, tiles.beside)
-    begin = tiles.begin + (k - plane * tiles.beside) * tiles.run
-    x = plane * tiles.planes
-    at = part.first - part.row - 1 + x * part.plane
-    return Box(x, min(tiles.planes, part.nx - x), begin, min(begin + tiles.run, (part.ny + 1) * part.row), at)
+    begin, x = (k - plane * tiles.beside) * tiles.run, plane * tiles.planes
+    stop = min(begin + tiles.run, part.ny * width(part))
+    return Box(x, min(tiles.planes, part.nx - x), begin, stop, part.first + x * part.plane)
+
+
+def own_rows(part: Part, box: Box):
+    """The first points of a box's rows, in its first plane."""
+    first, stop = quotient(box.begin, width(part)), quotient(box.stop, width(part))
+    return range(box.at + first * part.row, box.at + stop * part.row, part.row)
 
 
 def share(tiles: Tiles, start):
@@ -89,22 +94,23 @@ def turn_row(part: Part, d: Directions, beta, at, bins: Bins):
 
 def turn_rows(part: Part, d: Directions, beta, box: Box, bins: Bins):
     """The same on all rows of a box, and on those in a halo beside them."""
-    for x in range(box.x, box.x + box.nx):
-        at = box.at + (x - box.x) * part.plane
-        for row in range(at + box.begin + 1, at + box.stop, part.row):
+    for x in range(box.nx):
+        beyond = x * part.plane
+        for first in own_rows(part, box):
+            row = first + beyond
             bins = turn_row(part, d, beta, row, bins)
-            if x == 0:
+            if box.x + x == 0:
                 turn_line(part, d, beta, row - part.plane, part.nz)
-            if x == part.nx - 1:
+            if box.x + x == part.nx - 1:
                 turn_line(part, d, beta, row + part.plane, part.nz)
-        if box.begin == part.row:
-            turn_line(part, d, beta, at + 1, part.nz)
-        if box.stop == (part.ny + 1) * part.row:
-            turn_line(part, d, beta, at + box.stop + 1, part.nz)
+        if box.begin == 0:
+            turn_line(part, d, beta, box.at + beyond - part.row, part.nz)
+        if box.stop == part.ny * width(part):
+            turn_line(part, d, beta, box.at + beyond + part.ny * part.row, part.nz)
     return bins
 
 
-def turn_box(part: Part, d: Directions, beta, stride: Stride, box: Box, thread: Lane, bins: Bins):
+def turn_box(part: Part, d: Directions, beta, item, box: Box, thread: Lane, bins: Bins):
     """new = the new direction on a box, and in a halo beside it: the bins with p * A p.
 
     The neighbours' part of r has come, and that of old was computed as here: so no direction travels.
@@ -113,25 +119,24 @@ def turn_box(part: Part, d: Directions, beta, stride: Stride, box: Box, thread: 
         return turn_rows(part, d, beta, box, bins)
     k = box.begin + 2 * thread.first
     while k < box.stop:
-        bins = turn_pairs(part, d, beta, stride, box, k, bins)
+        bins = turn_pairs(part, d, beta, item, box, k, bins)
         k += 2 * thread.step
     return bins
 
 
-def turn_tiles(part: Part, d: Directions, beta, stride: Stride, tiles: Tiles, start):
+def turn_tiles(part: Part, d: Directions, beta, item, tiles: Tiles, start):
     """``turn_box`` on this block's share of the tiles from ``start`` on."""
     bins, thread = no_bins(), lane()
     for k in share(tiles, start):
-        bins = turn_box(part, d, beta, stride, box_at(part, tiles, k), thread, bins)
+        bins = turn_box(part, d, beta, item, box_at(part, tiles, k), thread, bins)
     return bins
 
 
 def advance_rows(part: Part, s: Solution, alpha, box: Box, bins: Bins):
     """u += alpha p, r -= alpha A p on the rows of a box: the bins with its r * r."""
     for x in range(box.nx):
-        at = box.at + x * part.plane
-        for row in range(at + box.begin + 1, at + box.stop, part.row):
-            for i in range(row, row + part.nz):
+        for first in own_rows(part, box):
+            for i in range(first + x * part.plane, first + x * part.plane + part.nz):
                 store(s.u, i, load(s.u, i) + product(real(alpha), load(s.p, i)))
                 left = load(s.r, i) - product(real(alpha), applied(part, s.p, i))
                 store(s.r, i, left)
@@ -139,33 +144,33 @@ def advance_rows(part: Part, s: Solution, alpha, box: Box, bins: Bins):
     return bins
 
 
-def advance_box(part: Part, s: Solution, alpha, stride: Stride, box: Box, thread: Lane, bins: Bins):
+def advance_box(part: Part, s: Solution, alpha, item, box: Box, thread: Lane, bins: Bins):
     """u += alpha p, r -= alpha A p on a box: the bins with its r * r."""
     if alone():
         return advance_rows(part, s, alpha, box, bins)
     k = box.begin + 2 * thread.first
     while k < box.stop:
-        bins = advance_pairs(part, s, alpha, stride, box, k, bins)
+        bins = advance_pairs(part, s, alpha, item, box, k, bins)
         k += 2 * thread.step
     return bins
 
 
 @cache
-def turn_of(stride: Stride):
-    """``turn`` for fields of these strides."""
+def turn_of(item):
+    """``turn`` for elements of so many bytes."""
 
     def turn(ctx, part: Part, d: Directions, scalars: Scalars, tiles: Tiles):
         """The first half of an iteration, up to the sum p * A p."""
         beta = beta_of(scalars)
         for start in range(0, tiles.number, tiles.chunk):
-            add_to_words(scalars.words + PAP, turn_tiles(part, d, beta, stride, tiles, start))
+            add_to_words(scalars.words + PAP, turn_tiles(part, d, beta, item, tiles, start))
 
     return turn
 
 
 @cache
-def advance_of(stride: Stride):
-    """``advance`` for fields of these strides."""
+def advance_of(item):
+    """``advance`` for elements of so many bytes."""
 
     def advance(ctx, part: Part, s: Solution, scalars: Scalars, tiles: Tiles):
         """The second half.  The sum r * r is the next iteration's."""
@@ -173,7 +178,7 @@ def advance_of(stride: Stride):
         for start in range(0, tiles.number, tiles.chunk):
             bins = no_bins()
             for k in share(tiles, start):
-                bins = advance_box(part, s, alpha, stride, box_at(part, tiles, k), thread, bins)
+                bins = advance_box(part, s, alpha, item, box_at(part, tiles, k), thread, bins)
             add_to_words(scalars.words + SLOT_BYTES + RR, bins)
 
     return advance

@@ -22,13 +22,13 @@ from pennympi.kernels.in_kernel import (
 )
 
 from .kernels import advance_box, box_at, lane, ratio, share, turn_tiles
-from .points import quotient
-from .records import PAP, RR, SLOT_BYTES, Box, Directions, Faces, Loop, Part, Solution, Stride, Tiles
+from .points import quotient, width
+from .records import PAP, RR, SLOT_BYTES, Box, Directions, Faces, Loop, Part, Solution, Tiles
 
 
 @cache
-def iterate_of(stride: Stride):
-    """``iterate`` for fields of these strides."""
+def iterate_of(item):
+    """``iterate`` for elements of so many bytes."""
 
     def iterate(ctx, part: Part, loop: Loop, faces: Faces, place: Meeting, tiles: Tiles):
         """loop.iterations iterations.  All blocks run at the same time; on a CPU there is one."""
@@ -38,7 +38,7 @@ def iterate_of(stride: Stride):
         for _ in range(loop.iterations):
             d, beta = Directions(new, old, loop.r), ratio(now, before)
             for start in range(0, tiles.number, tiles.chunk):
-                add_to_words(words, turn_tiles(part, d, beta, stride, tiles, start))
+                add_to_words(words, turn_tiles(part, d, beta, item, tiles, start))
             meet(ctx, place, epoch + 1)
             s, alpha = Solution(loop.u, loop.r, new), ratio(now, read_sum(sums))
             keep(slot + PAP, sums)
@@ -46,7 +46,7 @@ def iterate_of(stride: Stride):
                 bins = no_bins()
                 for k in share(tiles, start):
                     box = box_at(part, tiles, k)
-                    bins = advance_box(part, s, alpha, stride, box, thread, bins)
+                    bins = advance_box(part, s, alpha, item, box, thread, bins)
                     put_faces(ctx, part, faces, loop.r, box)
                 add_to_words(words, bins)
             fence(ctx)
@@ -80,23 +80,29 @@ class Pieces(NamedTuple):
     pe: int
 
 
+def place_of(part: Part, k):
+    """Elements from a plane's first own point to element k of its rows."""
+    y = quotient(k, width(part))
+    return y * (part.row - width(part)) + k - 2
+
+
 def pieces_of(part: Part, faces: Faces, box: Box, side):
-    """The pieces of a box at side 0 to 3 of this PE's part.
+    """The pieces of a box, whose elements are places, at side 0 to 3 of this PE's part.
 
     Along x, the points of a plane with what lies between its rows, which nobody reads there; along y, those of one row.
     """
-    first, last = part.row + 1, part.ny * part.row + 1  # of the points of the first row, and of the last one
-    begin, stop = max(box.begin, first), min(box.stop, last + part.nz)
+    last = (part.ny - 1) * part.row  # row; the first one is at 0
+    begin, stop = max(box.begin, 0), min(box.stop, last + part.nz)
     if side == 0:
         number = 1 if box.x == 0 and faces.left_pe >= 0 else 0
-        return Pieces(faces.left_start + begin - first, box.at + begin, 0, stop - begin, number, faces.left_pe)
+        return Pieces(faces.left_start + begin, box.at + begin, 0, stop - begin, number, faces.left_pe)
     if side == 1:
         number = 1 if box.x + box.nx == part.nx and faces.right_pe >= 0 else 0
         at = box.at + (box.nx - 1) * part.plane + begin
-        return Pieces(faces.right_start + begin - first, at, 0, stop - begin, number, faces.right_pe)
+        return Pieces(faces.right_start + begin, at, 0, stop - begin, number, faces.right_pe)
     if side == 2:
-        number = box.nx if begin < first + part.nz and faces.below_pe >= 0 else 0
-        to, stop = faces.below_start + box.x * faces.below_plane + begin - first, min(stop, first + part.nz)
+        number = box.nx if begin < part.nz and faces.below_pe >= 0 else 0
+        to, stop = faces.below_start + box.x * faces.below_plane + begin, min(stop, part.nz)
         return Pieces(to, box.at + begin, faces.below_plane, stop - begin, number, faces.below_pe)
     number, begin = box.nx if stop > last and faces.above_pe >= 0 else 0, max(begin, last)
     to = faces.above_start + box.x * faces.above_plane + begin - last
@@ -106,6 +112,7 @@ def pieces_of(part: Part, faces: Faces, box: Box, side):
 def put_faces(ctx, part: Part, faces: Faces, r, box: Box):
     """Put what a box has of the faces of this PE's part to the neighbours there."""
     sync()  # all threads have written their points
+    box = Box(box.x, box.nx, place_of(part, box.begin), place_of(part, box.stop - 1) + 1, box.at)
     item = faces.item_bytes
     for side in range(4):
         one = pieces_of(part, faces, box, side)
@@ -118,13 +125,13 @@ def put_faces(ctx, part: Part, faces: Faces, r, box: Box):
 
 def join_ends(part: Part, r, box: Box):
     """Bring what a box has of the first and the last points of rows to the halo at the other end."""
-    low = quotient(box.begin, part.row)
-    rows = quotient(box.stop - 1, part.row) + 1 - low
+    low = quotient(max(box.begin, 0), part.row)
+    rows = quotient(box.stop, part.row) + 1 - low
     for k in lanes(0, box.nx * rows):
         x = quotient(k, rows)
         row = (low + k - x * rows) * part.row
         at = box.at + x * part.plane + row
-        if box.begin <= row + 1 and row + 1 < box.stop:
-            store(r, at + 1 + part.nz, load(r, at + 1))
-        if box.begin <= row + part.nz and row + part.nz < box.stop:
-            store(r, at, load(r, at + part.nz))
+        if box.begin <= row and row < box.stop:
+            store(r, at + part.nz, load(r, at))
+        if box.begin < row + part.nz and row + part.nz <= box.stop:
+            store(r, at - 1, load(r, at + part.nz - 1))

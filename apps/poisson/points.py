@@ -13,6 +13,11 @@ def quotient(a, b):
     return int((a + 0.5) * (1.0 / b))
 
 
+def width(part: Part):
+    """Elements of a row, in pairs: from one before the halo on, so that own points begin with a pair, to its end."""
+    return (part.nz & -2) + 4
+
+
 def row_at(part: Part, row):
     """The first own point of row number ``row`` of the own rows, in elements from the start of a field."""
     x = quotient(row, part.ny)

@@ -29,31 +29,17 @@ class Part(NamedTuple):
     wz: float
 
 
-class Stride(NamedTuple):
-    """What is known of the strides of a part when its kernels are compiled, in bytes.
-
-    item:  of an element
-    plane, row: from a point of an aligned field to the one in another plane, or row, it is a multiple of these
-    """
-
-    item: int
-    plane: int
-    row: int
-
-
 class Tiles(NamedTuple):
     """How a part is cut into tiles, which blocks compute.
 
-    The rows of a plane, with their ends in the halo, are a run of memory; a tile has ``run`` elements of it in each of
-    ``planes`` planes.  Those at an end may have fewer.  A thread that is alone takes whole rows.
-    begin:   elements from the start of a plane to its first tile
+    The rows of a plane, each of ``width`` elements (see points.py), are one sequence; a tile has ``run`` elements of it
+    in each of ``planes`` planes.  Those at an end may have fewer.  A thread that is alone takes whole rows.
     beside:  tiles of a plane;  number: of all tiles
     blocks:  of a launch;  chunk: tiles that they add up together before they give their sums
     """
 
     planes: int
     run: int
-    begin: int
     beside: int
     number: int
     blocks: int
@@ -61,8 +47,10 @@ class Tiles(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A tile: elements begin..stop-1 of own planes x..x+nx-1; the first of these begins ``at`` elements from the start of
-    a field."""
+    """A tile: elements begin..stop-1 of the rows of own planes x..x+nx-1.
+
+    at: elements from the start of a field to the first own point of the first of these planes
+    """
 
     x: int
     nx: int

@@ -15,7 +15,6 @@ from apps.jacobi.sweep.exchanging_kernel import exchanging_sweeps
 from apps.jacobi.sweep.kernels import bound, sweeps
 from apps.poisson import kernels as poisson_kernels
 from apps.poisson.persistent_kernel import iterate_of
-from apps.poisson.records import Stride
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
@@ -247,14 +246,12 @@ def test_jacobi(ptx, kernel, name, count, norms, cc):
         assert ACQUIRE in code and RELEASE in code
 
 
-PAIRS = {"float64": Stride(8, 16, 16), "float32": Stride(4, 8, 8), "odd": Stride(8, 8, 8)}
 CONJUGATE = [  # kernel, dtype, sums that it reads, accesses of one and of two elements: those of its loop, and before it
-    (poisson_kernels.turn_of(PAIRS["float64"]), "float64", 2, (4, 19)),
-    (poisson_kernels.advance_of(PAIRS["float32"]), "float32", 2, (6, 13)),
-    (poisson_kernels.turn_of(PAIRS["odd"]), "float64", 2, (42, 0)),
+    (poisson_kernels.turn_of(8), "float64", 2, (4, 19)),
+    (poisson_kernels.advance_of(4), "float32", 2, (4, 13)),
     (poisson_kernels.inner, "float64", 0, None),
     (poisson_kernels.residual, "float32", 0, None),
-    (iterate_of(PAIRS["float64"]), "float64", 4, None),
+    (iterate_of(8), "float64", 4, None),
 ]
 
 
@@ -262,7 +259,7 @@ CONJUGATE = [  # kernel, dtype, sums that it reads, accesses of one and of two e
 def test_poisson(ptx, kernel, name, sums, accesses):
     """No product that is rounded is fused with a sum: in a sum that is read, and between levels, they are exact.
 
-    Pairs are accessed as vectors where strides are multiples of them.
+    Pairs are accessed as vectors.
     """
     code = ptx(kernel, kernel.__name__, kinds=annotated_kinds(kernel), elements=DTYPES[name])
     assert ".local" not in code

@@ -17,12 +17,14 @@ from seed import SEED
 from apps.poisson import persistent_kernel
 from apps.poisson.fields import part_of
 from apps.poisson.persistent_kernel import iterate_of
+from apps.poisson.points import width
 from apps.poisson.problem import Problem
 from apps.poisson.records import SLOT_BYTES, WORDS_BYTES, Loop
 from apps.poisson.sums import floats
-from apps.poisson.tiles import by_rows, stride_of, tiles_of
+from apps.poisson.tiles import by_rows, tiles_of
 from apps.poisson.variants.persistent import faces_of
 from pennympi.grid.decomposition import Decomposition
+from pennympi.grid.layout import layout_of
 from pennympi.kernels.in_kernel import WORDS, meeting_words
 
 PROGRAMS, ITERATIONS, ROUNDS = 3, 2, 2
@@ -62,8 +64,9 @@ def solved(network, shape, periodic, dims, seed, kernel_of=iterate_of):
     parts = Decomposition(shape, dims, periodic, (1,) * len(shape), tuple(range(n_pes)))
     machine = Machine(network, place_of([0] * n_pes if network == POINTER else list(range(n_pes)), network), rng)
     machine.warps = machine.warps if by_pairs else 1
-    nbytes = max(int(np.prod(parts.local(pe))) for pe in range(n_pes)) * DTYPE.itemsize
-    u, r, even, odd = (machine.memory.allocate(nbytes) for _ in range(4))
+    layout = layout_of(parts, 0, DTYPE.itemsize)
+    starts = [machine.memory.allocate(layout.number * DTYPE.itemsize) for _ in range(4)]
+    u, r, even, odd = (start + layout.first * DTYPE.itemsize for start in starts)
     sums = machine.memory.allocate((ROUNDS * ITERATIONS + 3) * SLOT_BYTES) + SLOT_BYTES
     memory = machine.memory.allocate(8 * meeting_words(n_pes, 1))
     whole = np.random.default_rng(5).integers(-8, 9, shape).astype(DTYPE)
@@ -74,8 +77,9 @@ def solved(network, shape, periodic, dims, seed, kernel_of=iterate_of):
             lines[0], lines[-1] = lines[-2], lines[1]
 
     def field(pe, at):
-        local = parts.local(pe)
-        return machine.memory.elements(pe, at, int(np.prod(local)), DTYPE).reshape(local)
+        layout = layout_of(parts, pe, DTYPE.itemsize)
+        rows = machine.memory.elements(pe, at, int(np.prod(layout.stored)), DTYPE).reshape(layout.stored)
+        return rows[..., : layout.shape[-1]]
 
     for pe in machine.pes:
         one = OnePe(parts, pe.me)
@@ -83,11 +87,12 @@ def solved(network, shape, periodic, dims, seed, kernel_of=iterate_of):
         field(pe.me, r)[...] = padded[inside]
         rr = machine.memory.elements(pe.me, sums + WORDS_BYTES, WORDS, np.dtype("int64"))
         rr[1] = int(np.square(whole).sum()) << 22  # in the unit of the second word
-        part, faces = part_of(one, problem), faces_of(one, one, problem)
+        part = part_of(one.own, layout_of(parts, pe.me, DTYPE.itemsize).strides, problem)
+        faces = faces_of(one, one, problem, part)
         pe.slots = rng.randint(1, 3)
-        planes, run = rng.randint(1, part.nx), 2 * rng.randint(1, part.ny * part.row // 2 + 1)
-        tiles = tiles_of(part, planes, run, part.row & -2, pe.slots) if by_pairs else by_rows(part)
-        kernel = kernel_of(stride_of(part, DTYPE.itemsize))
+        planes, run = rng.randint(1, part.nx), 2 * rng.randint(1, part.ny * width(part) // 2 + 1)
+        tiles = tiles_of(part, planes, run, pe.slots) if by_pairs else by_rows(part)
+        kernel = kernel_of(DTYPE.itemsize)
         for k in range(ROUNDS):
             loop = Loop(ITERATIONS, even, odd, u, r, sums + k * ITERATIONS * SLOT_BYTES)
             numbers = (pe.me, *part, *loop, *faces, pe.me, n_pes, 1, memory, *tiles)

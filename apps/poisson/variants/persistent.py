@@ -11,7 +11,7 @@ from pennympi.kernels.in_kernel import Meeting, meeting_words
 
 from ..persistent_kernel import iterate_of
 from ..problem import Problem
-from ..records import Faces, Loop
+from ..records import Faces, Loop, Part
 from ..sums import NOW
 from .stream import Stream
 
@@ -39,7 +39,7 @@ class Persistent(Stream):
         team = self.team
         self._memory = team.zeros(meeting_words(team.n_pes, 1), "int64")
         self._place = Meeting(team.me, team.n_pes, 1, self._memory)
-        self._faces = faces_of(team, self.grid, self.problem)
+        self._faces = faces_of(team, self.grid, self.problem, self.fields.part)
         self._all_iterations = self.of_tiles(iterate_of)
 
     def round(self) -> None:
@@ -60,11 +60,9 @@ def _reaches(team: Any, x: Any, pe: int) -> bool:
     return True
 
 
-def faces_of(team: Any, grid: Any, problem: Problem) -> Faces:
+def faces_of(team: Any, grid: Any, problem: Problem, part: Part) -> Faces:
     """See ``Faces``.  Collective."""
-    own_of = team.gather(grid.own)
-    pitch = grid.local[-1]
-    plane_of_mine = grid.local[-2] * pitch if len(grid.own) == 3 else 0
+    own_of, pitch = team.gather(grid.own), part.row
     last = len(grid.own) - 2  # the dimension of the rows that lie beside one another
 
     def beside(axis: int, sign: str) -> tuple[int, tuple[int, ...]]:
@@ -75,7 +73,7 @@ def faces_of(team: Any, grid: Any, problem: Problem) -> Faces:
     for sign in "-+":  # along x of a box: planes are alike there
         pe, own = beside(0, sign) if last else (-1, grid.own)
         x = own[0] if sign == "-" else -1
-        sides += [pe, (1 + x) * plane_of_mine + pitch + 1]
+        sides += [pe, (1 + x) * part.plane + pitch + 1]
     for sign in "-+":
         pe, own = beside(last, sign)
         plane = (own[last] + 2) * pitch if last else 0

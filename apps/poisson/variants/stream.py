@@ -3,16 +3,15 @@
 Read ../kernels.py, ../sums.py and ../fields.py first.
 """
 
-from functools import partial
 from typing import Any
 
 from ...program.device import multiprocessors
 from ..fields import Fields
 from ..kernels import advance_of, inner, residual, turn_of
 from ..problem import Problem
-from ..records import PAP, RR, Directions, Part, Scalars, Solution, Stride, Tiles
+from ..records import PAP, RR, Directions, Part, Scalars, Solution, Tiles
 from ..sums import NOW, Sums, floats
-from ..tiles import by_pairs, by_rows, stride_of
+from ..tiles import by_pairs, by_rows
 
 MOST_BLOCKS, MOST_THREADS = 132 * 8, 256  # of kernels that take rows
 TILE_THREADS, RESIDENT = 256, 2  # threads of a tile, and tiles that a multiprocessor works at
@@ -34,9 +33,6 @@ class Stream:
         self.sums, self.stream = Sums(team, problem.check), team.stream()
         self._kernels: list[Any] = []
         self.tiles = self._cut(self.fields.part)
-        self.stride = Stride(*(problem.item_bytes,) * 3)  # a CPU's thread takes no pairs: one kernel for all parts
-        if team.backend == "cuda":
-            self.stride = stride_of(self.fields.part, problem.item_bytes)
         self._inner = self.kernel(inner)
         self._residual = self.kernel(residual)
         self._turn, self._advance = self.of_tiles(turn_of), self.of_tiles(advance_of)
@@ -75,10 +71,8 @@ class Stream:
         return made
 
     def of_tiles(self, text: Any) -> Any:
-        """The kernel of tiles whose text, made for a stride, ``text`` returns."""
-        function = text(self.stride)
-        function.on_gpu = partial(text, stride_of(self.fields.part, self.problem.item_bytes))  # precompile
-        return self.kernel(function, TILE_THREADS, RESIDENT)
+        """The kernel of tiles whose text, made for the size of an element, ``text`` returns."""
+        return self.kernel(text(self.problem.item_bytes), TILE_THREADS, RESIDENT)
 
     def _launch(self, kernel: Any, *args: Any) -> None:
         """Enqueue a kernel that takes rows."""
