@@ -21,6 +21,7 @@ from .solver import Solver
 from .variants import TABLE
 
 TOL = {"float32": 1e-5, "float64": 1e-8}
+ROW_SPARE_BYTES = 128  # at most, between the own points of a row and those of the next one
 SPARE_BYTES = 64 << 20  # of the heap, for the library, beside the fields
 ENDINGS = {"converged": "", "iterations": ", not converged", "diverged": ", DIVERGED: the residual is not finite"}
 
@@ -59,7 +60,9 @@ def options(argv: list[str] | None) -> argparse.Namespace:
 
 def heap_bytes(problem: Problem, n_pes: int) -> int | None:
     """Size of a PE's symmetric heap; None, which is the library's default, for small fields."""
-    fields = 5 * 2 * problem.points * problem.item_bytes // n_pes  # twice: uneven parts, and halos
+    rows = math.prod(problem.shape[:-1])
+    row_bytes = problem.shape[-1] * problem.item_bytes + ROW_SPARE_BYTES * n_pes
+    fields = 5 * 2 * rows * row_bytes // n_pes  # twice: uneven parts, and halos
     return None if fields <= SPARE_BYTES else fields + SPARE_BYTES
 
 
