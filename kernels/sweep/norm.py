@@ -67,63 +67,77 @@ def no_squares():
 
 def add_square(squares: Squares, change: Any):
     """The squares with that of ``change``, new - old in the field's dtype, added."""
-    if not in_window(squares, change):
+    scaled = change * squares.scale
+    if not in_window(scaled):
         squares = raised(squares, change)
-    return cut(squares, change)
+        scaled = change * squares.scale
+    return cut(squares, scaled)
 
 
 @cache
 def adder(n: int) -> Callable[[Squares, tuple[Any, ...]], Squares]:
     """``add(squares, changes)``: ``add_square`` of each of n changes, which look for the window together."""
-    all_in_window, largest, cut_all = _first_in_window, _first, _cut_first
+    scale_all, all_in_window, largest, cut_all = _scale_first, _first_in_window, _first, _cut_first
     for k in range(1, n):
-        all_in_window, largest, cut_all = _one_more(k, all_in_window, largest, cut_all)
+        scale_all, all_in_window, largest, cut_all = _one_more(k, scale_all, all_in_window, largest, cut_all)
 
     def add(squares, changes):
-        if not all_in_window(squares, changes):
+        scaled = scale_all(squares, changes)
+        if not all_in_window(scaled):
             squares = raised(squares, largest(changes))
-        return cut_all(squares, changes)
+            scaled = scale_all(squares, changes)
+        return cut_all(squares, scaled)
 
     return add
+
+
+def _scale_first(squares, changes):
+    return (changes[0] * squares.scale,)
+
+
+def _first_in_window(scaled):
+    return in_window(scaled[0])
 
 
 def _first(changes):
     return changes[0]
 
 
-def _first_in_window(squares, changes):
-    return in_window(squares, changes[0])
+def _cut_first(squares, scaled):
+    return cut(squares, scaled[0])
 
 
-def _cut_first(squares, changes):
-    return cut(squares, changes[0])
+def _one_more(k, scale_all, all_in_window, largest, cut_all):
+    """The same four functions for one more change, since loops over tuples are not unrolled."""
 
+    def scale_more(squares, changes):
+        return scale_all(squares, changes) + (changes[k] * squares.scale,)
 
-def _one_more(k, all_in_window, largest, cut_all):
-    """The same three functions for one more change, since loops over tuples are not unrolled."""
-
-    def more_in_window(squares, changes):
-        return all_in_window(squares, changes) & in_window(squares, changes[k])
+    def more_in_window(scaled):
+        return all_in_window(scaled) & in_window(scaled[k])
 
     def larger(changes):
         x, y = largest(changes), changes[k]
         return x if abs(y) <= abs(x) or x != x else y  # NaN, if there is one
 
-    def cut_more(squares, changes):
-        return cut(cut_all(squares, changes), changes[k])
+    def cut_more(squares, scaled):
+        return cut(cut_all(squares, scaled), scaled[k])
 
-    return more_in_window, larger, cut_more
-
-
-def in_window(squares: Squares, change: Any):
-    """Whether a change surely belongs to the window: false where it is NaN."""
-    return abs(change * squares.scale) <= real(MOST)
+    return scale_more, more_in_window, larger, cut_more
 
 
-def cut(squares: Squares, change: Any):
-    """The squares with that of a change in the window added.  Cut as by ``add_to_bins``; all differences are exact."""
-    scaled = 1.0 * (change * squares.scale)  # float64
-    x = product(scaled, scaled)
+def in_window(scaled: Any):
+    """Whether a scaled change surely belongs to the window: false where it is NaN."""
+    return abs(scaled) <= real(MOST)
+
+
+def cut(squares: Squares, scaled: Any):
+    """The squares with that of a scaled change in the window added.
+
+    It is cut as by ``add_to_bins``; all differences are exact.
+    """
+    wide = 1.0 * scaled  # float64
+    x = product(wide, wide)
     a = x + ROUND_0
     rest = x - (a - ROUND_0)
     b = rest + ROUND_1
@@ -204,9 +218,9 @@ def cut_row(squares: Squares, new: Elements, old: Elements, first, stop):
     """Whether all changes of some elements are in the window, and the squares with theirs added."""
     fitting, scale, a, b, c = True, squares.scale, squares.a, squares.b, squares.c
     for z in range(first, stop):
-        change = load(new, z) - load(old, z)
-        fitting &= in_window(squares, change)
-        one = cut(Squares(scale, 0, 0, 0), change)
+        scaled = (load(new, z) - load(old, z)) * scale
+        fitting &= in_window(scaled)
+        one = cut(Squares(scale, 0, 0, 0), scaled)
         a += one.a
         b += one.b
         c += one.c
