@@ -22,12 +22,15 @@ from pennympi.collectives.calls import ALL
 from pennympi.compile.bind import annotated_kinds
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
+from pennympi.cuda.sweep.norm import add_squares_of_warp
 from pennympi.kernels.algorithm import SWITCH_ADDS, Place
 from pennympi.kernels.allreduce import PLANNED
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
+from pennympi.kernels.block import Elements, Words, lanes, load
 from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.kernels.halo.exchange import exchange_halos
 from pennympi.kernels.rma import by_rooms, on_stream
+from pennympi.kernels.sweep.norm import adder, no_squares
 
 HOPPER, AMPERE = (9, 0), (8, 0)
 N_PES = 4
@@ -50,7 +53,7 @@ def ptx(monkeypatch):
         monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
         target = backend.Target(cc, beyond)
         function, signature = backend.entry(kernel, name, KernelOptions(**options), target)
-        code = backend.ptx(function, signature, cc)
+        code = backend.ptx(function, signature, cc, fused=options.get("fused", True))
         lines = [line.strip() for line in code.splitlines()]
         assert f".target sm_{cc[0]}{cc[1]}" in code
         assert sum(".entry" in line for line in lines) == 1
@@ -280,3 +283,29 @@ def test_the_kernel_of_the_example(ptx):
     exec(compile(path.read_text().split("\nwith pennympi")[0], path, "exec"), names)
     code = ptx(names["add_left"], "add_left", elements=DTYPES["float32"])
     assert ACQUIRE in code and RELEASE in code and len(re.findall(r"\badd\.(?:rn\.)?f32", code)) >= 1
+
+
+def squares_of_warps(ctx, x: Elements, y: Elements, words: Words, n):
+    """Four points a thread."""
+    squares = no_squares()
+    for k in lanes(0, n):
+        changes = load(x, 4 * k) - load(y, 4 * k), load(x, 4 * k + 1) - load(y, 4 * k + 1)
+        more = load(x, 4 * k + 2) - load(y, 4 * k + 2), load(x, 4 * k + 3) - load(y, 4 * k + 3)
+        squares = ADD_FOUR(squares, (*changes, *more))
+    add_squares_of_warp(words, squares)
+
+
+ADD_FOUR = adder(4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_float64_instructions_of_the_norm_of_a_sweep(ptx, dtype):
+    """Seven a point, and where the changes are float64 the difference, its scaling and its comparison; no barrier."""
+    code = ptx(squares_of_warps, "squares", elements=DTYPES[dtype], fused=False)
+    loop = code[: code.index("redux.sync")]
+    adds, multiplies = (len(re.findall(rf"\b{one}\.rn\.f64", loop)) for one in ("(?:add|sub)", "mul"))
+    in_float64 = dtype == "float64"
+    assert adds == 4 * (6 + in_float64)
+    assert multiplies <= 4 * (1 + 2 * in_float64) + 1 + 2 * in_float64  # scaled again where the window has moved
+    assert "bar.sync" not in code and "fma" not in loop
+    assert code.count("redux.sync") == 7 and code.count("red.global.add.u64") == 2
