@@ -32,7 +32,7 @@ def write(x, values):
     if isinstance(x, np.ndarray):
         x[...] = values
     elif not x.flags.c_contiguous:
-        x[...] = _on_gpu(values)
+        x.view(_bits(x))[...] = _on_gpu(values).view(_bits(x))
     elif x.size:
         x.view(_bits(x)).set(values.view(_bits(values)))
 
@@ -43,7 +43,7 @@ def same(x, values):
 
 
 def _bits(x):
-    return f"uint{8 * min(x.dtype.itemsize, 8)}"  # of complex128, two
+    return f"uint{8 * x.dtype.itemsize}" if x.dtype.itemsize <= 8 else x.dtype  # complex128 has no ints of its size
 
 
 def first_taken(team, algorithm, *names):
