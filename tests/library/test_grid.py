@@ -31,6 +31,11 @@ def whole(grid, dtype, k):
     return np.random.default_rng(k).integers(0, 50, grid.shape).astype(dtype)
 
 
+def own_of(grid, points):
+    """This PE's points of the whole grid's."""
+    return points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
+
+
 def wanted(grid, points, corners):
     """This PE's array after an exchange."""
     return with_halos(grid._parts, grid._context.job.me, points, corners, UNTOUCHED)
@@ -41,12 +46,11 @@ def check(team, shape, dtypes=("float64",), corners=False, rounds=2, **given):
     grid = team.grid(shape, **given)
     fields = [grid.full(UNTOUCHED, dtype) for dtype in dtypes]
     plan = grid.plan_exchange(*fields, corners=corners)
-    inner = tuple(slice(h, h + n) for h, n in zip(grid.halo, grid.own, strict=True))
     for k in range(rounds):
         every = [whole(grid, u.dtype, 100 * k + i) for i, u in enumerate(fields)]
         for u, points in zip(fields, every, strict=True):
             mine = to_numpy(u)
-            mine[inner] = points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
+            grid.interior(mine)[...] = own_of(grid, points)
             write(u, mine)
         plan()
         for u, points in zip(fields, every, strict=True):
@@ -108,14 +112,12 @@ def test_many_rounds_beside_another_plan(team):
     grid = team.grid((6 * team.n_pes, 5), periodic=True)
     u, v = grid.zeros("int64"), grid.zeros("int64")
     plans = [(u, grid.plan_exchange(u)), (v, grid.plan_exchange(v, corners=True))]
-    inner = tuple(slice(h, h + n) for h, n in zip(grid.halo, grid.own, strict=True))
     points = np.arange(grid.shape[0] * 5).reshape(grid.shape)
-    mine = points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
     wrong = 0
     for k in range(40):
         for field, plan in plans:
             local = to_numpy(field)
-            local[inner] = mine + k
+            grid.interior(local)[...] = own_of(grid, points) + k
             write(field, local)
             plan()
             side = to_numpy(grid.halo_of(field, "x-")).ravel()
@@ -223,9 +225,8 @@ def test_overlap_gives_every_point_once_and_exchanges(team, split):
     u = grid.zeros("float64")
     exchange, points = grid.plan_exchange(u), whole(grid, "float64", 5)
     times = np.zeros(grid.local, int)
-    mine = points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
     local = np.zeros(grid.local)
-    grid.interior(local)[...] = mine
+    grid.interior(local)[...] = own_of(grid, points)
     with grid.overlap(exchange, split=split) as parts:
         for part in parts:
             assert split or part.points == grid.own
@@ -264,14 +265,14 @@ def test_kernels_exchange_by_themselves(team, monkeypatch, way):
     old, new = grid.zeros("int64"), grid.zeros("int64")
     points = np.arange(grid.shape[0]) ** 2
     local = to_numpy(old)
-    local[1:-1] = points[grid.first[0] : grid.first[0] + grid.own[0]]
+    local[1:-1] = own_of(grid, points)
     write(old, local)
     halo, kernel = grid.kernel_halo(old), team.kernel(add_neighbours, "int64")
     for rounds in (1, 4, 5):
         kernel(1, halo.halo, new, old, grid.own[0], rounds)
         for _ in range(rounds):
             points = np.roll(points, 1) + np.roll(points, -1)
-        assert (to_numpy(grid.interior(old)) == points[grid.first[0] : grid.first[0] + grid.own[0]]).all()
+        assert (to_numpy(grid.interior(old)) == own_of(grid, points)).all()
     team.synchronize()
     del halo
     team.free(old), team.free(new)
