@@ -244,6 +244,21 @@ def tell(ctx, source):
         store_word(waits_for, source + 2)
 
 
+def missing_line(ctx, found, number, pe, since_ns):
+    """A waiting thread's look, for a line of exchange ``number`` that PE ``pe`` sends; its place holds ``found``.
+
+    since_ns: when the wait began, as this returned it, 0 at first
+    Returns -1 once the thread has given up, which is told to the host as by ``wait``.
+    """
+    since_ns, gone = look(ctx, pe, since_ns)
+    tell(ctx, pe)
+    poison = found >> 31  # 1: the sender has given up
+    if not gone and poison == 0:
+        return since_ns
+    give_up(ctx, found + poison * POISON, number, pe)
+    return -1
+
+
 def refuse_count(ctx, why, found, wanted, pe):
     if cuda.threadIdx.x == 0:  # without a barrier: behind a wait that gave up, threads may find different counts
         give_up(ctx, found, wanted, pe, why)

@@ -12,6 +12,12 @@ ITEM_BYTES = number("ITEM_BYTES", "Bytes of an element.")
 TOGETHER = number("TOGETHER", "Whether a thread holds the pairs of all PEs at a time (``words.together``).")
 
 
+# The inboxes of sweeps (``sweep/inbox.py``, ``primitives.missing_line``) ------------------
+@instruction
+def missing_line(ctx, found, number, pe, since_ns):
+    """When a wait for a line of PE ``pe`` began, or -1 once it has given up."""
+
+
 # The element loops (``elements.bodies``) ------------------------------------------------
 WIDTH = number("WIDTH", "Elements in 16 bytes.")
 DST_BYTES = number("DST_BYTES", "Bytes of an element or partial of dst.")
