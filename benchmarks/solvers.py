@@ -1,7 +1,6 @@
-"""The solver and heat, by their command lines: every variant on several numbers of PEs, NVIDIA's samples beside them.
+"""The solver by its command line: every variant on several numbers of PEs, NVIDIA's samples beside them.
 
-    python benchmarks/solvers.py jacobi --ranks 2 --output jacobi.json [--nvidia DIR]     DIR: see nvidia.py
-    python benchmarks/solvers.py heat --ranks 2 --output heat.json
+    python benchmarks/solvers.py --ranks 2 --output jacobi.json [--nvidia DIR]     DIR: see nvidia.py
 
 It starts one job after the other, on one PE and on --ranks.  A time is what the program prints, the slowest PE's, and
 the best of RUNS runs counts.
@@ -20,7 +19,7 @@ import pennympi
 from apps.jacobi.variants import TABLE
 from pennympi.bench.setup import on_host
 
-ITERATIONS, STEPS, RUNS, LIMIT_S = 1000, 400, 2, 120.0
+ITERATIONS, RUNS, LIMIT_S = 1000, 2, 120.0
 CASES = [(16384, 1), (16384, 100), (16384, ITERATIONS), (4096, 100)]  # (n, nccheck) of grids of n x n
 DEVICE = re.compile(r"^device +(?:\d+ x )?(.*?)(?:, \d+ cores)?$", re.MULTILINE)
 
@@ -42,28 +41,8 @@ def jacobi(given, pes):
                 print(f"{name} on {pes} PEs, {n}^2: {error}", flush=True)
 
 
-def heat(given, pes):
-    """Rows of apps/heat3d, on the PEs asked for; blocked in time on more than one."""
-    n, small = (32, 16) if on_host() else (512, 64)
-    shape = [word for axis in "xyz" for word in (f"--n{axis}", n)]
-    for dtype in ("float32", "float64"):
-        for name in ("overlap", "one part") if pes > 1 else ("one part",):
-            words = [*shape, "--niter", STEPS, "--dtype", dtype, "--dims", f"{pes},1,1"]
-            words += ["--no-overlap"] if name == "one part" else []
-            line = python(given.launcher, pes, "-m", "apps.heat3d", *words)
-            rate = max(float(re.search(r"([\d.e+]+) GB/s", run(line, LIMIT_S)[1])[1]) for _ in range(RUNS))
-            us = 2 * int(dtype[-2:]) / 8 * n**3 / rate / 1e3
-            yield {"variant": name, "n": n, "dtype": dtype, "us": us, "GB_per_s": rate}
-    if pes > 1:
-        text = run(python(given.launcher, pes, "-m", "apps.heat3d.blocked"), LIMIT_S)[1]
-        for halo, us in re.findall(r"^(\d+) steps an exchange: .*, ([\d.e+]+) us a step$", text, re.MULTILINE):
-            rate = 8 * 64**3 / float(us) / 1e3
-            yield {"variant": f"blocked by {halo}", "n": 64, "dtype": "float32", "us": float(us), "GB_per_s": rate}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", choices=("jacobi", "heat"))
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--output", required=True)
     parser.add_argument("--launcher", default="mpirun -np {n}", help="{n}: the number of PEs (%(default)s)")
@@ -72,10 +51,7 @@ def main():
     _, text = run(python(given.launcher, given.ranks, "-m", "pennympi"), LIMIT_S)
     facts = {"PEs": given.ranks, "pennympi": pennympi.__version__, "Python": platform.python_version()}
     facts |= {"device": DEVICE.search(text)[1], "date": time.strftime("%Y-%m-%d"), "report": text.splitlines()}
-    if given.program == "heat":
-        found = heat(given, given.ranks)
-    else:
-        found = (row for pes in dict.fromkeys((1, given.ranks)) for row in jacobi(given, pes))
+    found = (row for pes in dict.fromkeys((1, given.ranks)) for row in jacobi(given, pes))
     rows.write(given.output, facts, list(found))
 
 

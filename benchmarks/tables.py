@@ -177,16 +177,20 @@ def halos_on_gpus(path):
     return ["![Six faces on two GPUs: us, beside NCCL and MPI](../plots/halos.svg)", what, table(head, lines)]
 
 
-def heat(paths):
-    """Steps of apps/heat3d."""
-    lines = []
-    for facts, rows in map(read, paths):
+def sweeps(paths):
+    """Sweeps by the library's engines, beside NVIDIA's sample and a copy."""
+    parts = []
+    for path in paths:
+        facts, rows = read(path)
+        lines = []
         for row in rows:
-            cells = [f"{row['n']}^3 {row['dtype']}", facts["PEs"], row["variant"], short(row["us"])]
-            lines.append([*cells, f"{row['GB_per_s']:.0f}"])
-    raw = "; ".join(f"{machine(read(path)[0])}, {source(path, '../..')}" for path in paths)
-    what = f"`apps/heat3d`, bytes counted as one read and one write of a point ({raw}):"
-    return [what, table(["points", "PEs", "form", "us a step", "GB/s"], lines)]
+            points = f"{row['n']}^{row.get('dims', 3 if row['case'] == 'heat' else 2)} {row['dtype']}"
+            norm = {"every": "every", "True": "last"}.get(row.get("norm"), "")
+            engine = f"{row['engine']}, {row['depth']} deep" if "depth" in row else ""
+            lines.append([row["case"], points, norm, engine, short(row.get("us")), short(row.get("GLUP_per_s"))])
+        parts.append(f"us a sweep ({machine(facts)}, {source(path, '../..')}); a copy reads and writes as many bytes:")
+        parts.append(table(["sweep", "points", "norm", "engine", "us", "points/ns"], [one for one in lines if one[4]]))
+    return parts
 
 
 def iterations(paths):
@@ -214,9 +218,9 @@ def documents():
         "docs/guides/hosts.md": {"between": [part for path in results("between-hosts") for part in between_hosts(path)]},
         "docs/guides/grids.md": {
             "faces": halos_on_cpus([path for path in results("halo") if "cpu" in path.name]),
-            "gpus": [part for path in results("halo") if "cpu" not in path.name for part in halos_on_gpus(path)]
-            + heat(results("heat")),
+            "gpus": [part for path in results("halo") if "cpu" not in path.name for part in halos_on_gpus(path)],
         },
+        "docs/guides/sweeps.md": {"sweeps": sweeps(results("sweeps"))},
         "docs/guides/poisson.md": {"cg": iterations(results("cg")[::-1])},
     }
 

@@ -153,7 +153,7 @@ def _fitting(annotation: Any, own: DType) -> tuple[DType, ...] | None:
     return () if annotation in (int, float) else None
 
 
-def cannot_compile(kernel: FunctionType, error: Exception) -> TypeError:
+def cannot_compile(kernel: Any, error: Exception) -> TypeError:
     """The error to raise for a compiler's: its message, and the line."""
     where = f"{kernel.__code__.co_filename}:{kernel.__code__.co_firstlineno}"
     for frame, _ in walk_tb(error.__traceback__):

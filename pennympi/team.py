@@ -258,7 +258,8 @@ class Team(Collectives):
         Raises on every PE TypeError, ValueError (no such grid; PEs differ).
         """
         self._guard.check_open()
-        return Grid(self._context, self._rma, agreed_decomposition(self._job, self.place, shape, dims, periodic, halo))
+        parts = agreed_decomposition(self._job, self.place, shape, dims, periodic, halo)
+        return Grid(self._context, self._rma, parts, self.plan_allreduce)
 
     # Kernels, and what the PEs know of one another ----------------------------------------
     def kernel(

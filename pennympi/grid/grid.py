@@ -1,12 +1,12 @@
 """Grid: the points of a Cartesian grid, cut into one part for each PE of a team."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from ..annotations import AnyStream, Array, DTypeLike, NewArray, Number, Plan
+from ..annotations import AnyStream, Array, DTypeLike, EngineName, NewArray, Number, Plan
 from ..arrays.dtypes import DEFAULT, DType, dtype_of, dtype_of_value, scalar
 from ..arrays.span import Span
 from ..collectives.base import CollectiveContext, check_root
@@ -17,6 +17,8 @@ from .exchange import KernelHalo, halos_of, plan_exchange, text_of
 from .layout import storage_of
 from .messages import received, sent
 from .overlap import Overlap, boxes_of
+from .sweep.arguments import Wanted, checked
+from .sweep.sweep import Sweep, plan
 from .whole import Whole
 
 AXES = "xyz"
@@ -38,8 +40,11 @@ class Grid:
     The PEs of a node have a compact part of the grid, so that coords need not follow the order of the PEs.
     """
 
-    def __init__(self, context: CollectiveContext, rma: OneSided, parts: Decomposition):
+    def __init__(
+        self, context: CollectiveContext, rma: OneSided, parts: Decomposition, plan_allreduce: Callable[..., Plan]
+    ):
         self._context, self._parts, me = context, parts, context.job.me
+        self._plan_allreduce = plan_allreduce
         self._whole, self._boxes, self._push = Whole(context, rma, parts), boxes_of(parts, me), None
         self.shape, self.dims, self.periodic, self.halo = parts.shape, parts.dims, parts.periodic, parts.halo
         self.coords, self.first, self.own, self.local = parts.place(me), parts.first(me), parts.own(me), parts.local(me)
@@ -98,7 +103,8 @@ class Grid:
         """A plan that copies the neighbours' points to the halos of all fields, in one launch.  Collective.
 
         fields:  arrays that ``empty``, ``full`` or ``zeros`` of this grid returned, of any dtypes
-        corners: also the points of the halo where two or three sides meet, from the PEs across edges and corners
+        corners: also the points of the halo where two or three sides meet, from the PEs across edges and corners; where
+                 the grid ends, what a neighbour has beyond its end
         Raises TypeError, ValueError (no field; not an array of this grid; the same twice; PEs differ),
         SymmetricHeapExhausted, and when it is called PeerTimeout.
         """
@@ -138,6 +144,41 @@ class Grid:
         if self._push is None:
             self._push = self._context.backend.stream("high")
         return Overlap(self._context.backend, self._push, self._boxes, exchange, stream)
+
+    # Sweeps ----------------------------------------------------------------------------
+    def plan_sweep(
+        self,
+        formula: Callable[..., Any],
+        u: Array,
+        v: Array,
+        sweeps: int,
+        norm: bool | Literal["every"] = False,
+        fields: Sequence[Array] = (),
+        args: Sequence[float] = (),
+        engine: EngineName = "auto",
+        depth: int | None = None,
+    ) -> Sweep:
+        """A plan of ``sweeps`` sweeps, each of which replaces every point by the formula's value.  Collective.
+
+        formula: a plain function of scalars of the fields' dtype: the point, then its neighbours, dimension by dimension,
+                 minus before plus, then ``args``, then the value of the field in ``fields`` at the point.  The result has
+                 the bits of NumPy's operations in the formula's order, on any number of PEs, by every engine
+        u, v:    fields of this grid, float32 or float64: u holds the start; where the grid ends, the halo of both holds
+                 the fixed values beside the last points
+        norm:    True: compute the L2 norm of the change of the last sweep; "every": those of all sweeps
+        fields:  one field of coefficients, which is read only
+        engine:  "plain", "blocked", "resident", or "auto": the one that is predicted to be the fastest
+        depth:   sweeps from one exchange of halos to the next; None: the engine chooses.  A halo of as many points allows
+                 it, but for the resident engine, which has halos of its own
+        Raises on every PE TypeError, ValueError, Unsupported (dtype; an engine that can't run here),
+        SymmetricHeapExhausted, and when it is called PeerTimeout.
+        """
+
+        def check() -> tuple[Wanted, list[Span]]:
+            spans = [self._field(one) for one in (u, v, *fields)]
+            return checked(self._parts, formula, spans, args, sweeps, norm, engine, depth), spans
+
+        return plan(self._context, self._parts, self._plan_allreduce, check)
 
     # Whole fields ----------------------------------------------------------------------
     def gather(self, u: Array, root: int = 0) -> np.ndarray[Any, Any] | None:

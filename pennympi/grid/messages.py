@@ -46,6 +46,40 @@ def steps_of(grid: Decomposition, corners: bool) -> Iterator[Sizes]:
             yield step
 
 
+class MessagePart(NamedTuple):
+    """The points of PE ``pe`` that go to its neighbour at ``step``, or that come from there.  corners: see ``at_ends``"""
+
+    grid: Decomposition
+    pe: int
+    step: Sizes
+    corners: bool
+
+    @property
+    def goes(self) -> tuple[slice, ...]:
+        """Own points."""
+        part = sent(self.grid.own(self.pe), self.grid.halo, self.step)
+        return at_ends(self.grid, self.pe, self.step, part) if self.corners else part
+
+    @property
+    def comes(self) -> tuple[slice, ...]:
+        """Points of the halo."""
+        part = received(self.grid.own(self.pe), self.grid.halo, self.step)
+        return at_ends(self.grid, self.pe, self.step, part) if self.corners else part
+
+
+def at_ends(grid: Decomposition, pe: int, step: Sizes, part: tuple[slice, ...]) -> tuple[slice, ...]:
+    """A part, and the halo beside it where the grid ends.
+
+    Both PEs lie at the same ends of the grid, in each dimension in which the step does not go.
+    """
+    wider = []
+    for d, one in enumerate(part):
+        low, high = (grid.neighbour(pe, tuple(sign * (d == at) for at in range(len(step)))) is None for sign in (-1, 1))
+        h = grid.halo[d] * (step[d] == 0)
+        wider.append(slice(one.start - h * low, one.stop + h * high))
+    return tuple(wider)
+
+
 def sent(own: Sizes, halo: Sizes, step: Sizes) -> tuple[slice, ...]:
     """The own points that go to the neighbour at ``step``, in an array with halo."""
     return tuple(
@@ -63,7 +97,7 @@ def received(own: Sizes, halo: Sizes, step: Sizes) -> tuple[slice, ...]:
 
 
 class Box(NamedTuple):
-    """Part of an array of up to three dimensions, as lines of bytes.
+    """MessagePart of an array of up to three dimensions, as lines of bytes.
 
     offset: bytes from the start of the array to the first line;  planes, rows: of lines;  nbytes: of a line
     """
@@ -114,7 +148,8 @@ def messages_of(grid: Decomposition, me: int, fields: Sequence[Field], corners: 
     largest = 0
     for field in fields:
         for step in steps:
-            most = [h if one else points for h, one, points in zip(grid.halo, step, grid.most, strict=True)]
+            every = zip(grid.halo, step, grid.most, strict=True)
+            most = [h if one else points + 2 * h * corners for h, one, points in every]
             most_bytes = math.prod(most) * field.item_bytes
             rooms.append(rooms[-1] + aligned(most_bytes))
             largest = max(largest, most_bytes)
@@ -124,29 +159,28 @@ def messages_of(grid: Decomposition, me: int, fields: Sequence[Field], corners: 
             if pe is not None:
                 number, other = which * len(steps) + k, which * len(steps) + len(steps) - 1 - k  # which goes to -step
                 words += [pe, number, other]
-                words += _sent(grid, (me, pe), field, step, ways, rooms[number])
-                words += _received(grid, (me, pe), field, step, ways, rooms[other])
+                back = tuple(-one for one in step)
+                ends = MessagePart(grid, me, step, corners), MessagePart(grid, pe, back, corners)
+                words += _sent(*ends, field, ways, rooms[number])
+                words += _received(*ends, field, ways, rooms[other])
     pes = range(math.prod(grid.dims))
     rows = [sum(grid.neighbour(pe, step) is not None for step in steps) * len(fields) for pe in pes]
     words += [0] * (max(rows) * ROW_WORDS - len(words))
     return Messages(words, rows[me], len(fields) * len(steps), max(rows), rooms[-1], largest)
 
 
-def _sent(grid: Decomposition, ends: tuple[int, int], field: Field, step: Sizes, ways: Ways, room: int) -> list[int]:
-    """What the first of two PEs sends to the second, its neighbour at ``step``."""
-    me, to = ends
-    box = box_of(layout_of(grid, me, field.item_bytes), sent(grid.own(me), grid.halo, step))
-    back = tuple(-one for one in step)
-    there = box_of(layout_of(grid, to, field.item_bytes), received(grid.own(to), grid.halo, back))
-    way = ways.of(me, to, box)
+def _sent(mine: MessagePart, theirs: MessagePart, field: Field, ways: Ways, room: int) -> list[int]:
+    """What a PE sends to a neighbour."""
+    box = box_of(layout_of(mine.grid, mine.pe, field.item_bytes), mine.goes)
+    there = box_of(layout_of(mine.grid, theirs.pe, field.item_bytes), theirs.comes)
+    way = ways.of(mine.pe, theirs.pe, box)
     goal = (there.plane_bytes, there.row_bytes) if way == DIRECT else box.packed
     words = [way, room, field.address + box.offset, field.address + there.offset, box.planes * box.rows]
     return [*words, box.rows, box.nbytes, *goal, box.plane_bytes, box.row_bytes]
 
 
-def _received(grid: Decomposition, ends: tuple[int, int], field: Field, step: Sizes, ways: Ways, room: int) -> list[int]:
-    """What comes to the first of two PEs from the second."""
-    me, source = ends
-    box = box_of(layout_of(grid, me, field.item_bytes), received(grid.own(me), grid.halo, step))
-    words = [ways.of(source, me, box), room, field.address + box.offset, 0, box.planes * box.rows]
+def _received(mine: MessagePart, theirs: MessagePart, field: Field, ways: Ways, room: int) -> list[int]:
+    """What comes to a PE from a neighbour."""
+    box = box_of(layout_of(mine.grid, mine.pe, field.item_bytes), mine.comes)
+    words = [ways.of(theirs.pe, mine.pe, box), room, field.address + box.offset, 0, box.planes * box.rows]
     return [*words, box.rows, box.nbytes, box.plane_bytes, box.row_bytes, *box.packed]

@@ -19,6 +19,7 @@ RIGHT = {  # the line that each prints at n PEs
     "halo_loop": "100 sweeps of {32 * n} rows, at most 0.0e[+]00 beside one PE's",
     "overlap": r"\d+ us a step on two streams, \d+ on one.*; largest error \S+",
     "own_kernel": "3 rounds of a kernel of 8 blocks, 0 elements wrong",
+    "own_stencil": r"50 sweeps, change \S+, 0 points wrong",
     "process_grid": r"y = A v by rows, \|y\|\^2 by columns, both right",
     "restart": "from step 0 to 30, the state in .* is that of an unbroken run",
     "tensor_parallel": "largest error .* beside float64 on one PE, the same bits on all PEs",

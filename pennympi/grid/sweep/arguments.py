@@ -1,0 +1,118 @@
+"""The arguments of ``Grid.plan_sweep``, checked before any PE sends anything."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, get_args
+
+from ...annotations import EngineName
+from ...arrays.dtypes import is_int
+from ...arrays.span import Span
+from ...errors import Unsupported
+from ...kernels.sweep.formula import Stencil
+from ..decomposition import Decomposition
+from .problem import Norms, deepest
+
+DTYPES = ("float32", "float64")
+NORMS: dict[Any, Norms] = {False: "none", True: "last", "every": "every"}
+
+
+class Wanted(NamedTuple):
+    """What a user asks for, checked.
+
+    numbers: that the formula takes;  depth: sweeps from one exchange to the next, None: the engine chooses
+    """
+
+    stencil: Stencil
+    numbers: tuple[float, ...]
+    sweeps: int
+    norms: Norms
+    engine: str
+    depth: int | None
+
+    @property
+    def text(self) -> str:
+        """The plan in words, the same on every PE."""
+        one = self.stencil
+        given = f", numbers {self.numbers}" if self.numbers else ""
+        given += ", a coefficient" if one.has_coefficient else ""
+        how = f"engine {self.engine}, depth {self.depth}"
+        return f"{self.sweeps} sweeps of {one.formula.__name__} in {one.dtype}{given}, norms {self.norms}, {how}"
+
+
+def checked(
+    parts: Decomposition,
+    formula: Callable[..., Any],
+    spans: Sequence[Span],
+    args: Any,
+    sweeps: Any,
+    norm: Any,
+    engine: Any,
+    depth: Any,
+) -> Wanted:
+    """The checked arguments.  spans: of u, v and the coefficients.  Raises TypeError, ValueError, Unsupported."""
+    n_dims, names = len(parts.shape), ("u", "v", "fields[0]")
+    if len(spans) > len(names):
+        raise ValueError(f"fields has {len(spans) - 2} arrays: a sweep takes one field of coefficients")
+    if len({span.address for span in spans}) < len(spans):
+        raise ValueError("u, v and the field of coefficients are different arrays, and two of them are the same")
+    dtype = spans[0].dtype
+    if dtype.name not in DTYPES:
+        raise Unsupported(f"a sweep takes fields of float32 or float64, not {dtype.name}")
+    for name, span in zip(names, spans, strict=False):
+        if span.dtype is not dtype:
+            raise ValueError(f"{name} is of {span.dtype.name} and u of {dtype.name}: they must be alike")
+    if not all(parts.halo):
+        raise ValueError(
+            f"the grid has halo {parts.halo}: a sweep reads neighbours in each dimension; use halo=1 or more"
+        )
+    numbers = _numbers(args)
+    _check_formula(formula, n_dims, len(numbers), len(spans) - 2)
+    if not is_int(sweeps):
+        raise TypeError(f"sweeps {sweeps!r} is not an int")
+    if sweeps < 1:
+        raise ValueError(f"sweeps must be at least 1, got {sweeps}")
+    if not (isinstance(norm, bool) or norm == "every"):
+        raise ValueError(f"norm must be False, True or 'every', got {norm!r}")
+    if engine not in get_args(EngineName):
+        raise ValueError(f"engine must be one of {', '.join(get_args(EngineName))}, got {engine!r}")
+    _check_depth(depth, engine, parts)
+    stencil = Stencil(formula, n_dims, dtype.name, len(numbers), len(spans) == len(names))
+    return Wanted(stencil, numbers, int(sweeps), NORMS[norm], engine, depth)
+
+
+def _numbers(args: Any) -> tuple[float, ...]:
+    try:
+        return tuple(float(one) for one in args)
+    except (TypeError, ValueError):
+        raise TypeError(f"args must be a sequence of numbers, got {args!r}") from None
+
+
+def _check_formula(formula: Any, n_dims: int, n_args: int, n_fields: int) -> None:
+    """Raise TypeError unless the formula is a plain function of the right number of parameters."""
+    if not inspect.isfunction(formula):
+        raise TypeError(f"a formula is a plain Python function, got {type(formula).__name__}")
+    every = inspect.signature(formula).parameters.values()
+    wanted = 1 + 2 * n_dims + n_args + n_fields
+    if len(every) != wanted or any(one.kind is not one.POSITIONAL_OR_KEYWORD for one in every):
+        parts = ["the point", f"its {2 * n_dims} neighbours"]
+        parts += [f"{n_args} numbers of args"] * (n_args > 0) + ["the coefficient"] * n_fields
+        signature = f"{formula.__name__}{inspect.signature(formula)}"
+        raise TypeError(f"the formula {signature} must take {wanted} parameters here: {', '.join(parts)}")
+
+
+def _check_depth(depth: Any, engine: str, parts: Decomposition) -> None:
+    """Raise TypeError or ValueError for a depth that is no int, or that the halos do not allow."""
+    if depth is None:
+        return
+    if not is_int(depth):
+        raise TypeError(f"depth {depth!r} is not an int")
+    if depth < 1:
+        raise ValueError(f"depth must be at least 1, got {depth}")
+    if engine == "plain" and depth > 1:
+        raise ValueError(f"the plain engine does one sweep a pass: leave depth={depth} away, or use engine='blocked'")
+    most = deepest(parts)
+    if engine != "resident" and most is not None and depth > most:
+        raise ValueError(
+            f"depth={depth} needs halos of {depth} points where the grid has neighbours, and they have {most}: "
+            f"make the grid with halo={depth}"
+        )

@@ -1,0 +1,36 @@
+"""What sweeps are predicted to take: from the bytes that they move, the points that they compute, and their launches."""
+
+import math
+from typing import NamedTuple
+
+from .problem import SweepProblem
+
+
+class Rates(NamedTuple):
+    """Of one kind of device, measured on an H200, and on two cores of a Xeon at 2.5 GHz.
+
+    pass_us:   what a pass costs beside its points: its launch, and that of an exchange
+    gb_s:      bytes that it reads and writes
+    points_ns: points of one sweep in a pass of several, in each number of dimensions, of float32
+    """
+
+    pass_us: float
+    gb_s: float
+    point_ns: tuple[float, float, float]
+
+
+RATES = {
+    "cuda": Rates(pass_us=9, gb_s=4000, point_ns=(3.2e-4, 3.2e-4, 9.8e-4)),
+    "host": Rates(pass_us=30, gb_s=10, point_ns=(0.3, 0.3, 0.6)),
+}
+
+
+def passes_us(problem: SweepProblem, depth: int) -> float:
+    """Microseconds of all sweeps, ``depth`` of them a pass."""
+    rates, item_bytes = RATES[problem.context.backend.name], problem.stencil.item_bytes
+    n_points = math.prod(problem.parts.own(problem.me))
+    passes = -(-problem.sweeps // depth)
+    moved_us = (2 + problem.stencil.has_coefficient) * item_bytes * n_points / rates.gb_s / 1e3
+    widened = math.prod((n + depth) / n for n in problem.parts.own(problem.me))
+    computed_us = depth * n_points * widened * rates.point_ns[problem.stencil.n_dims - 1] * item_bytes / 4e3
+    return passes * (rates.pass_us + max(moved_us, computed_us if depth > 1 else 0))

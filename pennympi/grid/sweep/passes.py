@@ -1,0 +1,124 @@
+"""Sweeps in passes over memory, several sweeps a pass, and an exchange of halos before each pass.
+
+    stream | T sweeps of the sides | T sweeps of all other points ... | next pass
+    push   |                       | exchange of the new field ...... |
+
+That is for large fields (``Overlap``).  A small one is swept by one launch, which the exchange follows.
+"""
+
+from importlib import import_module
+from itertools import accumulate
+from typing import Any
+
+from ...annotations import Plan
+from ...backend import Run
+from ...compile.options import KernelOptions
+from ...compile.pass_kernel import PassKernel
+from ...kernels.sweep.records import Box
+from ..exchange import plan_exchange
+from ..overlap import Overlap, boxes_of
+from .norm import SweepNorm
+from .problem import SweepProblem, box_between
+
+MOST_SWEEPS = 8  # of a pass
+SPLIT_MIN_BYTES = 64 << 20  # of a PE's points: to hide the exchange of fewer takes longer than the exchange
+
+
+def pass_sizes(sweeps: int, depth: int) -> list[int]:
+    """Sweeps of each pass, at most ``depth``, as equal as may be; so many passes that the right field is the newest."""
+    passes = -(-sweeps // depth)
+    passes += (passes - sweeps) % 2
+    few, more = divmod(sweeps, passes)
+    return [few + 1] * more + [few] * (passes - more)
+
+
+def _backend_of(problem: SweepProblem) -> Any:
+    """The package of the backend's kernels of passes."""
+    return import_module(f"...{problem.context.backend.name}.sweep", __package__)
+
+
+def deepest_pass(problem: SweepProblem) -> int:
+    """How many sweeps a pass of the backend does at most."""
+    why_not = _backend_of(problem).why_not
+    return next(depth for depth in range(MOST_SWEEPS, 0, -1) if not why_not(problem.stencil, depth))
+
+
+def pass_kernel(problem: SweepProblem, size: int, norms: str) -> PassKernel:
+    """The backend's kernel of a pass."""
+    made: PassKernel = _backend_of(problem).pass_kernel(problem.stencil, size, norms)
+    return made
+
+
+class Passes:
+    """The launches and the exchanges of a plan of sweeps.  Making one is collective."""
+
+    def __init__(self, problem: SweepProblem, depth: int, norm: SweepNorm | None):
+        self._problem, self._depth, self._norm = problem, depth, norm
+        self._backend = problem.context.backend
+        self._sizes = pass_sizes(problem.sweeps, depth)
+        self._starts = [0, *accumulate(self._sizes)]
+        split = problem.has_others_beside and self._backend.has_streams and problem.own_bytes >= SPLIT_MIN_BYTES
+        self._boxes = boxes_of(problem.parts, problem.me) if split else []
+        self._push = self._backend.stream("high") if split else None
+        self._made = {
+            key: pass_kernel(problem, *key) for key in {(n, self._norms_of(i)) for i, n in enumerate(self._sizes)}
+        }
+        scratch_bytes = max(made.scratch_bytes for made in self._made.values())
+        self._scratch = problem.new_bytes(scratch_bytes)
+        self._runs: dict[tuple[int, str, Box], Run] = {}
+        wanted = [problem.live(0), *(box_between(*one) for one in self._boxes)]
+        for i, size in enumerate(self._sizes):  # compiles all of them before anything is sent
+            for box in wanted:
+                self._run(size, self._norms_of(i), box)
+        self._exchanges = [self._exchange(k) for k in range(min(2, len(self._sizes)))]
+        self._of_coefficient = self._exchange(2) if problem.stencil.has_coefficient and depth > 1 else None
+
+    def _exchange(self, which: int) -> Plan:
+        problem, span = self._problem, self._problem.spans[which]
+        return plan_exchange(problem.context, problem.parts, [span], [span.owner], self._depth > 1)
+
+    def _norms_of(self, i: int) -> str:
+        """The norms that pass i computes."""
+        if self._problem.norms == "last":
+            return "last" if i == len(self._sizes) - 1 else "none"
+        return self._problem.norms
+
+    def _run(self, size: int, norms: str, box: Box) -> Run:
+        """A launch that leaves new, old and words open."""
+        key = size, norms, box
+        if key not in self._runs:
+            problem, made = self._problem, self._made[size, norms]
+            blocks, threads, cut = made.launch(box, problem.storage)
+            scratch = self._scratch.address
+            arguments = (*problem.fields(0, 0), *box, *problem.live(size), *cut, problem.numbers, 0, scratch)
+            options = KernelOptions(
+                elements=problem.dtype, bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes
+            )
+            kernel = problem.compiled(made.kernel, options)
+            words = len(arguments) - 2
+            self._runs[key] = kernel.prepare(blocks, arguments, (0, 1, words), threads)
+        return self._runs[key]
+
+    def _launch(self, i: int, box: Box, stream: Any) -> None:
+        """Enqueue pass i of a box."""
+        spans = self._problem.spans
+        level = self._starts[i] if self._problem.norms == "every" else 0
+        words = self._norm.words(level) if self._norm else 0
+        run = self._run(self._sizes[i], self._norms_of(i), box)
+        run(spans[1 - i % 2].address, spans[i % 2].address, words, self._backend.stream_handle(stream))
+
+    def __call__(self, stream: Any) -> None:
+        """Enqueue all sweeps."""
+        if self._of_coefficient:
+            self._of_coefficient(stream)
+        self._exchanges[0](stream)
+        for i in range(len(self._sizes)):
+            if i == len(self._sizes) - 1:
+                self._launch(i, self._problem.live(0), stream)
+            elif self._boxes:
+                with Overlap(self._backend, self._push, self._boxes, self._exchanges[1 - i % 2], stream) as parts:
+                    for part in parts:
+                        self._launch(i, box_between(part.first, part.stop), part.stream)
+            else:
+                self._launch(i, self._problem.live(0), stream)
+                self._exchanges[1 - i % 2](stream)

@@ -1,0 +1,133 @@
+"""What a plan of sweeps is to do, in the words that its engines need."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ...app_kernel import cannot_compile
+from ...arrays.dtypes import TABLE, DType
+from ...arrays.span import Span
+from ...backend import Kernel
+from ...collectives.base import CollectiveContext
+from ...compile.options import KernelOptions
+from ...compile.pass_kernel import Storage
+from ...errors import PennympiError
+from ...kernels.sweep.formula import Stencil
+from ...kernels.sweep.records import Box, SweepFields
+from ..decomposition import Decomposition, Sizes
+from ..layout import LINE_BYTES, layout_of
+
+Norms = Literal["none", "last", "every"]
+
+
+@dataclass(frozen=True)
+class SweepProblem:
+    """``sweeps`` sweeps of a formula, from field u to field v and back.
+
+    spans:   u, v, and the field of coefficients where there is one: arrays (local,) of the grid
+    numbers: address of (n_args,) elements of the fields' dtype, which the formula takes after the neighbours
+    norms:   which norms of the change are wanted: "none", that of the "last" sweep, or those of "every" one
+    """
+
+    context: CollectiveContext
+    parts: Decomposition
+    stencil: Stencil
+    spans: Sequence[Span]
+    numbers: int
+    sweeps: int
+    norms: Norms
+
+    @property
+    def me(self) -> int:
+        """This PE."""
+        return self.context.job.me
+
+    @property
+    def dtype(self) -> DType:
+        """Of the fields."""
+        return TABLE[self.stencil.dtype]
+
+    @property
+    def coefficient(self) -> int:
+        """Address of the field of coefficients; 0: none."""
+        return self.spans[2].address if self.stencil.has_coefficient else 0
+
+    @property
+    def n_levels(self) -> int:
+        """How many sweeps have a norm."""
+        return {"none": 0, "last": 1, "every": self.sweeps}[self.norms]
+
+    @property
+    def storage(self) -> Storage:
+        """How the fields lie in memory, and on what they are swept."""
+        item_bytes, n_dims = self.stencil.item_bytes, self.stencil.n_dims
+        layout = layout_of(self.parts, self.me, item_bytes)
+        plane = layout.strides[0] // item_bytes if n_dims == 3 else 0
+        return Storage(layout.lead, plane, layout.pitch, self.context.backend.max_blocks)
+
+    def fields(self, new: int, old: int) -> SweepFields:
+        """The record of a launch.  new, old: addresses, 0 where a call sets them"""
+        storage = self.storage
+        return SweepFields(new, old, self.coefficient, storage.plane, storage.row)
+
+    def live(self, width: int) -> Box:
+        """The points of this PE, and ``width`` more in each direction in which it has a neighbour."""
+        parts, me, n_dims = self.parts, self.me, self.stencil.n_dims
+        bounds = [(0, 1)] * (3 - n_dims)
+        for d, (n, h) in enumerate(zip(parts.own(me), parts.halo, strict=True)):
+            low, high = (parts.neighbour(me, step) is not None for step in steps_along(d, n_dims))
+            bounds.append((h - width * low, h + n + width * high))
+        return box_of(bounds)
+
+    def compiled(self, kernel: Callable[..., None], options: KernelOptions) -> Kernel:
+        """A kernel that calls the formula.  Raises TypeError with the compiler's message and the line."""
+        try:
+            return self.context.backend.kernel(kernel, "sweep", options)
+        except (PennympiError, OSError, MemoryError):
+            raise
+        except Exception as error:  # of Numba, of many types
+            raise cannot_compile(self.stencil.formula, error) from None
+
+    def new_bytes(self, nbytes: int) -> Span:
+        """Memory of this PE, not set, on a multiple of LINE_BYTES."""
+        backend = self.context.backend
+        array = backend.new((nbytes + LINE_BYTES,), TABLE["uint8"], backend.stream_handle(None))
+        whole = backend.span(array, True)
+        return replace(whole, address=-(-whole.address // LINE_BYTES) * LINE_BYTES)
+
+    @property
+    def has_others_beside(self) -> bool:
+        """Whether a neighbour is another PE."""
+        n_dims = self.stencil.n_dims
+        steps = [step for d in range(n_dims) for step in steps_along(d, n_dims)]
+        return bool({self.parts.neighbour(self.me, step) for step in steps} - {None, self.me})
+
+    @property
+    def own_bytes(self) -> int:
+        """Bytes of this PE's points."""
+        nbytes = self.stencil.item_bytes
+        for n in self.parts.own(self.me):
+            nbytes *= n
+        return nbytes
+
+
+def steps_along(d: int, n_dims: int) -> tuple[Sizes, Sizes]:
+    """Where the neighbours in dimension d lie, minus before plus."""
+    plus = tuple(int(one == d) for one in range(n_dims))
+    return tuple(-one for one in plus), plus
+
+
+def box_of(bounds: Sequence[tuple[int, int]]) -> Box:
+    """The box of (first, stop) in each of x, y and z."""
+    return Box(*(edge for pair in bounds for edge in pair))
+
+
+def box_between(first: Sizes, stop: Sizes) -> Box:
+    """The box of points first..stop-1, by dimension of a grid."""
+    return box_of([(0, 1)] * (3 - len(first)) + list(zip(first, stop, strict=True)))
+
+
+def deepest(parts: Decomposition) -> int | None:
+    """How many sweeps the halos allow from one exchange to the next, on all PEs; None: any number."""
+    widths = [h for h, p, wraps in zip(parts.halo, parts.dims, parts.periodic, strict=True) if p > 1 or wraps]
+    return min(widths, default=None)

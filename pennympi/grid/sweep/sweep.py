@@ -1,0 +1,108 @@
+"""Sweep: a plan of sweeps, as its user calls it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...annotations import AnyStream
+from ...arrays.dtypes import TABLE
+from ...arrays.span import Span
+from ...collectives.base import CollectiveContext
+from ...errors import PennympiError
+from ..decomposition import Decomposition
+from . import engines
+from .arguments import Wanted
+from .norm import SweepNorm
+from .problem import SweepProblem
+
+
+class Sweep:
+    """Sweeps of a formula over the points of a grid; made by ``Grid.plan_sweep``.
+
+    depth:  sweeps from one exchange of halos to the next
+    newest: the field that holds the result of a call: u after an even number of sweeps, else v
+    norm:   float64 (1,) of the device, the L2 norm over all PEs of the change of the last sweep; with norm=False None
+    norms:  float64 (sweeps,), that of every sweep; with norm="every" only, else None
+    """
+
+    def __init__(
+        self,
+        context: CollectiveContext,
+        parts: Decomposition,
+        plan_allreduce: Callable[..., Any],
+        wanted: Wanted,
+        spans: Sequence[Span],
+    ):
+        self._context, self._text = context, f"{wanted.text}, plan {context.guard.next_plan()}"
+        backend, arrays = context.backend, context.arrays
+        numbers = np.array(wanted.numbers or (0.0,), wanted.stencil.dtype)
+        self._numbers = backend.new(numbers.shape, TABLE[wanted.stencil.dtype], backend.stream_handle(None))
+        at = backend.span(self._numbers, True).address
+        backend.copy_in(at, numbers)
+        problem = SweepProblem(context, parts, wanted.stencil, spans, at, wanted.sweeps, wanted.norms)
+        self._choices = engines.choices(problem, wanted.depth)
+        self._chosen = engines.chosen(self._choices, wanted.engine)
+        self._norm = SweepNorm(context, plan_allreduce, problem.n_levels) if problem.n_levels else None
+        self.depth = self._chosen.depth
+        self._run = self._chosen.engine.prepare(problem, self.depth, self._norm)
+        self.newest = spans[wanted.sweeps % 2].owner
+        every = self._norm.norms if self._norm else None
+        self.norms = every if wanted.norms == "every" else None
+        self.norm = None if every is None else every[-1:]
+        arrays.plans.add(self, tuple(span.address for span in spans), self._end)
+
+    def __call__(self, stream: AnyStream | None = None) -> None:
+        """Sweep in stream order, from u; can be captured in a CUDA graph.  Collective.
+
+        It exchanges the halos that it reads itself.  The halos of the newest field are left as they are.
+        Raises NotInitialized, TypeError (not a stream), ValueError (a field was freed), PeerTimeout.
+        """
+        self._context.guard.count(self._text)
+        if self._norm:
+            self._norm.clear(stream)
+        self._run(stream)
+        if self._norm:
+            self._norm.finish(stream)
+
+    def explain(self) -> str:
+        """The engines, what each is predicted to take or why it can't run here, and the one that is used."""
+        lines = [f"{self._text}:"]
+        lines += [f"{'*' if one is self._chosen else ' '} {one}" for one in self._choices]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Sweep: {self._text}, {self._chosen.engine.name} of depth {self.depth}>"
+
+    def _end(self, refuse: Callable[[str], Any]) -> None:
+        """Let calls raise what ``refuse`` raises."""
+        self._run = refuse
+
+
+def plan(
+    context: CollectiveContext,
+    parts: Decomposition,
+    plan_allreduce: Callable[..., Any],
+    check: Callable[[], tuple[Wanted, list[Span]]],
+) -> Sweep:
+    """A plan of what ``check`` gives, which must be the same on all PEs.  Collective.  An error is raised on every PE."""
+    context.guard.check_open()
+    wanted: Wanted | None = None
+    error: Exception | None = None
+    try:
+        wanted, spans = check()
+    except (TypeError, ValueError, PennympiError) as caught:
+        error = caught
+    found = context.job.gather((error is None, str(error) if wanted is None else wanted.text), "plan of sweeps")
+    if error is not None:
+        raise error
+    assert wanted is not None
+    for pe, (right, text) in enumerate(found):
+        if not right or text != wanted.text:
+            what = (
+                f"PE {pe}: {text}"
+                if not right
+                else f"the PEs plan different sweeps: this one {wanted.text}, PE {pe} {text}"
+            )
+            raise ValueError(what)
+    return Sweep(context, parts, plan_allreduce, wanted, spans)

@@ -1,0 +1,141 @@
+"""Sweeps of a formula beside NumPy, bit for bit: formulas, dimensions, PEs, engines, dtypes, sides, uneven parts."""
+
+import numpy as np
+import pytest
+from on_device import to_numpy, write
+from sweep_reference import average, diffuse, diffuse_2d, heat, laplace, skewed, swept
+
+import pennympi
+
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
+
+# formula, shape, numbers, whether it has a coefficient
+CASES = {
+    "1-D": (average, (301,), (), False),
+    "1-D with coefficient": (diffuse, (97,), (0.3,), True),
+    "2-D": (laplace, (37, 301), (), False),
+    "2-D with coefficient": (diffuse_2d, (41, 53), (0.2,), True),
+    "3-D": (heat, (19, 23, 37), (), False),
+    "3-D with all": (skewed, (17, 18, 21), (0.5, -0.25), True),
+}
+ENGINES = {
+    "plain": (1, 1),
+    "blocked": (2, 2),
+    "blocked deep": (4, 4),
+    "resident": (1, 2),
+    "auto": (3, None),
+}  # halo, depth
+
+
+def start_of(shape, dtype, seed):
+    """The whole grid (shape + 2) with its fixed points, and a coefficient (shape), the same on every PE."""
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1, 1, [n + 2 for n in shape]).astype(dtype), rng.uniform(0.5, 1, shape).astype(dtype)
+
+
+def fill(grid, array, whole):
+    """Set a field to this PE's points of the whole grid (shape + 2), the fixed points beyond its ends included."""
+    mine, h = np.zeros(grid.local, whole.dtype), np.array(grid.halo)
+    low = np.where(np.array(grid.first) == 0, 1, 0)
+    end = np.array(grid.first) + np.array(grid.own)
+    high = np.where(end == np.array(grid.shape), 1, 0)
+    here = tuple(slice(hh - a, hh + n + b) for hh, n, a, b in zip(h, grid.own, low, high, strict=True))
+    there = tuple(slice(f + 1 - a, e + 1 + b) for f, e, a, b in zip(grid.first, end, low, high, strict=True))
+    mine[here] = whole[there]
+    write(array, mine)
+
+
+def part(grid, whole):
+    """This PE's own points of the whole grid (shape)."""
+    return whole[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
+
+
+def check(team, case, dtype, periodic, engine, sweeps, norm="every", dims=None):
+    formula, shape, numbers, has_coefficient = CASES[case]
+    halo, depth = ENGINES[engine]
+    grid = team.grid(shape, dims=dims, periodic=periodic, halo=halo)
+    whole, kappa = start_of(shape, dtype, sweeps)
+    u, v = grid.zeros(dtype), grid.zeros(dtype)
+    coefficient = grid.zeros(dtype) if has_coefficient else None
+    if has_coefficient:
+        fill(grid, coefficient, np.pad(kappa, 1))
+    plan = grid.plan_sweep(
+        formula, u, v, sweeps, norm=norm, args=numbers, fields=(coefficient,) if has_coefficient else (),
+        engine=engine.split()[0], depth=depth,
+    )  # fmt: skip
+    for _ in range(2):  # a call begins from u
+        fill(grid, u, whole)
+        fill(grid, v, whole)
+        team.barrier()
+        plan()
+    sides = (periodic,) * len(shape) if isinstance(periodic, bool) else periodic
+    right, norms = swept(formula, whole, sides, sweeps, numbers, kappa if has_coefficient else None)
+    found = to_numpy(plan.newest)[tuple(slice(h, h + n) for h, n in zip(grid.halo, grid.own, strict=True))]
+    team.synchronize()
+    wrong = np.argwhere(found.view(f"u{found.itemsize}") != part(grid, right).view(f"u{found.itemsize}"))
+    bits = to_numpy(plan.norms).tobytes() if norm == "every" else b""
+    told = team.gather((len(wrong), wrong[:3].tolist(), bits))
+    assert not any(n for n, *_ in told), (grid, told)
+    assert len({bits for *_, bits in told}) == 1
+    if norm == "every":
+        np.testing.assert_allclose(to_numpy(plan.norms), norms, rtol=1e-6 if dtype == "float32" else 1e-12)
+    if norm:
+        np.testing.assert_allclose(to_numpy(plan.norm), norms[-1:], rtol=1e-6 if dtype == "float32" else 1e-12)
+    del plan
+    for array in filter(lambda one: one is not None, (u, v, coefficient)):
+        team.free(array)
+    return bits
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", CASES)
+def test_same_bits_as_numpy(team, case, dtype, periodic, engine):
+    check(team, case, dtype, periodic, engine, 7)
+
+
+@pytest.mark.parametrize("norm", [False, True, "every"])
+@pytest.mark.parametrize("sweeps", [1, 2, 12])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_sweeps_and_norms(team, engine, sweeps, norm):
+    check(team, "2-D", "float32", (True, False), engine, sweeps, norm)
+
+
+def test_errors_name_the_remedy(team):
+    grid = team.grid((24, 24), halo=2)
+    other = team.grid((30, 24), halo=2)
+    u, v, k, d = (grid.zeros(dtype) for dtype in ("float32", "float32", "float32", "float64"))
+    w = other.zeros("float32")
+
+    def two(here, south):
+        return here + south
+
+    def wrong(here, south, north, west, east):
+        return here.nothing + east
+
+    every = [
+        ((two, u, v, 3), {}, TypeError, "must take 5 parameters"),
+        ((laplace, u, u, 3), {}, ValueError, "different arrays"),
+        ((laplace, u, w, 3), {}, ValueError, "shape"),
+        ((laplace, u, d, 3), {}, ValueError, "alike"),
+        ((laplace, u, v, 0), {}, ValueError, "at least 1"),
+        ((laplace, u, v, 3), {"norm": "all"}, ValueError, "norm must be"),
+        ((laplace, u, v, 3), {"engine": "fast"}, ValueError, "engine must be"),
+        ((laplace, u, v, 3), {"fields": (k,)}, TypeError, "coefficient"),
+        ((wrong, u, v, 3), {}, TypeError, "test_plan_sweep.py"),
+    ]
+    if team.n_pes > 1:
+        every.append(((laplace, u, v, 8), {"engine": "blocked", "depth": 4}, ValueError, "halo=4"))
+    for args, given, kind, text in every:
+        with pytest.raises(kind, match=text):
+            grid.plan_sweep(*args, **given)
+    plan = grid.plan_sweep(laplace, u, v, 3)
+    assert "plain" in plan.explain()
+    plan()
+    for one in (u, v, k, d, w):
+        team.free(one)
+    with pytest.raises(ValueError, match="freed"):
+        plan()
+    with pytest.raises(pennympi.Unsupported, match="float32 or float64"):
+        grid.plan_sweep(laplace, grid.zeros("int32"), grid.zeros("int32"), 3)
