@@ -22,7 +22,6 @@ ENGINES = {
     "plain": (1, 1),
     "blocked": (2, 2),
     "blocked deep": (4, 4),
-    "resident": (1, 2),
     "auto": (3, None),
 }  # halo, depth
 
