@@ -8,11 +8,13 @@ from machine.halos import HALOS
 from machine.mutations import Mutation, changed, mutated
 from machine.network import ANY_ORDER, COPIED, IN_ORDER, POINTER
 from machine.program import PLAIN, SYMMETRIC, TABLES, Case, run
-from machine.solver import SOLVER
+from machine.sweeps import SWEEPS
 from seed import SEED
 
-from apps.jacobi.sweep import exchanging_kernel
 from pennympi.kernels.halo import exchange as halo_exchange
+from pennympi.kernels.halo.exchange import halo_ready
+from pennympi.kernels.sweep import resident
+from pennympi.kernels.sweep.resident import put_and_wait
 
 MOST_PROGRAMS = 1000  # in which a planted fault has to show: most do at once, a few in one of ten
 PLANTED = [
@@ -87,16 +89,30 @@ def test_a_meeting_that_does_not_wait_is_found():
     programs_until_found(Case((("allreduce planned", "two_shot_copied"),), POINTER, SYMMETRIC), one)
 
 
+def ready_too_early(ctx, k, last, of_old, of_new):
+    """The neighbours' next call may write halos that the last pass has not read."""
+    put_and_wait(ctx, of_old if k % 2 == 0 else of_new)
+    if k < last or k % 2 == 0:
+        halo_ready(ctx, of_old if k % 2 or k == last else of_new)
+
+
 @pytest.mark.parametrize(
     "helper, network, mutation",
-    [("side_words", ANY_ORDER, Mutation("one parity")), ("await_pieces", IN_ORDER, Mutation("early", "wait"))],
+    [
+        ("exchange", POINTER, ready_too_early),
+        ("exchange", COPIED, Mutation("drop", "halo_ready")),
+        ("exchange", IN_ORDER, Mutation("one parity")),
+        ("put_and_wait", POINTER, Mutation("drop", "halo_wait")),
+        ("put_and_wait", ANY_ORDER, Mutation("drop", "halo_put")),
+        ("in_turn", POINTER, Mutation("one parity")),
+    ],
     ids=str,
 )
-def test_a_fault_planted_in_the_solver_is_found(monkeypatch, helper, network, mutation):
-    """Its waits and its parities are in functions that the kernel of ``apps.jacobi.sweep`` calls."""
-    monkeypatch.setattr(exchanging_kernel, helper, changed(getattr(exchanging_kernel, helper), mutation))
-    case = Case((("solver", "exchanging_sweeps"),), network, SYMMETRIC)
-    programs_until_found(case, SOLVER["exchanging_sweeps"])
+def test_a_fault_planted_in_sweeps_of_one_launch_is_found(monkeypatch, helper, network, mutation):
+    fault = changed(getattr(resident, helper), mutation) if isinstance(mutation, Mutation) else mutation
+    monkeypatch.setattr(resident, helper, fault)
+    case = Case((("sweeps", "resident"),), network, SYMMETRIC)
+    programs_until_found(case, SWEEPS["resident"])
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from .calls import collective
 from .halos import HALOS
 from .network import COPIED, NETWORKS, POINTER
 from .one_sided import Exchanges, OneSided
-from .solver import SOLVER
+from .sweeps import SWEEPS
 from .team import Team, place_of
 
 TABLES: dict[str, Mapping[str, Any]] = {
@@ -40,9 +40,9 @@ TABLES: dict[str, Mapping[str, Any]] = {
     "exchange": exchange.TABLE,
     "one_sided": {name: name for name in ("put", "get", "put_signal")},
     "halo": HALOS,
-    "solver": SOLVER,
+    "sweeps": SWEEPS,
 }
-PROGRAMS = ("halo", "solver")  # whose rows are whole programs
+PROGRAMS = ("halo", "sweeps")  # whose rows are whole programs
 MAKERS = {"exchange": Exchanges, "one_sided": OneSided}  # of all else, ``collective``
 ROWS = [(table, name) for table, rows in TABLES.items() for name in rows]
 SYMMETRIC, PLAIN = "symmetric", "plain"  # whether users' arrays are symmetric, or not all of them

@@ -1,0 +1,105 @@
+"""All sweeps in one launch, which exchanges the halos itself before each pass of a few sweeps.
+
+    pass k reads    u    v    u    v     ...
+    its halos come  | put, wait |        Before it a PE puts its own points to the neighbours, and waits for theirs.
+    those of k + 1  | ready     |        Pass k doesn't read the other field's halos, so the neighbours may write them.
+
+A PE has one block here: what it reads and writes is in its cache, and its passes wait for no launch.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..block import Elements, Words, sync
+from ..halo.exchange import halo_put, halo_ready, halo_wait
+from ..records import Halo
+from .norm import LEVEL_BYTES
+from .records import Box, Cut, SweepFields
+
+
+class Counts(NamedTuple):
+    """How many passes there are of each of two kinds, before the last one."""
+
+    n_large: int
+    n_small: int
+
+
+def resident_kernel(
+    large: Callable[..., None],
+    small: Callable[..., None],
+    last: Callable[..., None],
+    depths: tuple[int, int, int],
+    every: bool,
+) -> Callable[..., None]:
+    """The kernel of passes of three kinds, which are called as the kernels of passes are.
+
+    depths: sweeps of a pass of each kind;  every: whether all of them have a norm, or the last one at most
+    """
+    large_depth, small_depth, last_depth = depths
+    level_bytes = LEVEL_BYTES if every else 0
+
+    def kernel(  # noqa: PLR0913 - of a launch
+        ctx: int,
+        fields: SweepFields,
+        box: Box,
+        sides: Box,
+        cut: Cut,
+        counts: Counts,
+        values: Elements,
+        words: Words,
+        scratch: int,
+        of_old: Halo,
+        of_new: Halo,
+    ):
+        """The sweeps of all passes, from ``fields.old``, in turn.
+
+        sides: 1 for each bound of the box that has a neighbour beyond, else 0;  words: of the first sweep that has a norm
+        of_old, of_new: the halos of the two fields
+        """
+        before_last = counts.n_large + counts.n_small
+        halo_ready(ctx, of_old)
+        for k in range(before_last + 1):
+            exchange(ctx, k, before_last, of_old, of_new)
+            now = in_turn(fields, k)
+            if k < counts.n_large:
+                large(ctx, now, box, widened(box, sides, large_depth), cut, values, words, scratch)
+                words += large_depth * level_bytes
+            elif k < before_last:
+                small(ctx, now, box, widened(box, sides, small_depth), cut, values, words, scratch)
+                words += small_depth * level_bytes
+            else:
+                last(ctx, now, box, widened(box, sides, last_depth), cut, values, words, scratch)
+            sync()
+
+    return kernel
+
+
+def exchange(ctx: int, k: int, last: int, of_old: Halo, of_new: Halo):
+    """Before pass k: the halos that it reads, and leave to write those of the pass after it."""
+    if k % 2 == 0:
+        put_and_wait(ctx, of_old)
+        if k < last:
+            halo_ready(ctx, of_new)
+    else:
+        put_and_wait(ctx, of_new)
+        if k < last:
+            halo_ready(ctx, of_old)
+
+
+def put_and_wait(ctx: int, halo: Halo):
+    """The halos of a field = the neighbours' points."""
+    halo_put(ctx, halo)
+    halo_wait(ctx, halo)
+
+
+def in_turn(fields: SweepFields, k: int):
+    """The fields of pass k."""
+    new, old = (fields.new, fields.old) if k % 2 == 0 else (fields.old, fields.new)
+    return SweepFields(new, old, fields.coefficient, fields.plane, fields.row)
+
+
+def widened(box: Box, sides: Box, width: int):
+    """A box, ``width`` points wider at each side that has a neighbour."""
+    x0, x1 = box.x0 - width * sides.x0, box.x1 + width * sides.x1
+    y0, y1 = box.y0 - width * sides.y0, box.y1 + width * sides.y1
+    return Box(x0, x1, y0, y1, box.z0 - width * sides.z0, box.z1 + width * sides.z1)

@@ -1,0 +1,210 @@
+"""Sweeps in one launch (``kernels/sweep/resident.py``), with passes over integers in the place of the backends' ones."""
+
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from pennympi.grid.decomposition import Decomposition, factorings, with_halo
+from pennympi.grid.layout import layout_of
+from pennympi.grid.messages import Field, Ways, messages_of
+from pennympi.kernels.halo.message import PART_WORDS
+from pennympi.kernels.records import Halo
+from pennympi.kernels.sweep import resident
+from pennympi.kernels.sweep.norm import LEVEL_BYTES
+from pennympi.kernels.sweep.records import Box, Cut, SweepFields
+
+from .arrays import must_be
+from .bodies import bound, by_one
+from .device import Launch, Machine
+from .halos import DIRECT_FROM_BYTES
+from .memory import Memory
+from .team import allocated, fill, words
+
+WORD, ITEM_BYTES = np.dtype("int64"), 8
+WEIGHTS = (13, 3, 5, 7, 11, 17, 19)  # of a point and its neighbours
+LARGEST, CALLS = 1_000_003, 2
+
+
+def swept(field: np.ndarray, inner: tuple[slice, ...]) -> np.ndarray:
+    """A field after a sweep of its points ``inner``."""
+    total, new = WEIGHTS[0] * field[inner], field.copy()
+    for d, at in enumerate(inner):
+        for weight, step in zip(WEIGHTS[1 + 2 * d :], (-1, 1), strict=False):
+            there = (*inner[:d], slice(at.start + step, at.stop + step), *inner[d + 1 :])
+            total = total + weight * field[there]
+    new[inner] = total % LARGEST
+    return new
+
+
+def pass_over(grid: Decomposition, depth: int) -> Callable[..., None]:
+    """A pass of integers.  Other blocks may run between its reads and writes of rows; level s adds what it changes."""
+
+    def sweeps(b: Any, ctx, fields, box, live, cut, values, at_words, scratch) -> None:
+        shape, n_dims = grid.local(b.pe), len(grid.shape)
+        bounds, inside = (tuple(zip(one[::2], one[1::2], strict=True))[3 - n_dims :] for one in (box, live))
+
+        def array(address: int) -> np.ndarray:
+            return array_at(b.memory, grid, b.pe, address)
+
+        old = np.empty(shape, WORD)
+        for index in np.ndindex(shape[:-1]):
+            old[index] = array(fields.old)[index]
+            b.pause()
+        own = tuple(slice(*bound) for bound in bounds)
+        for s in range(1, depth + 1):
+            wide = zip(bounds, inside, strict=True)
+            inner = tuple(slice(max(p - depth + s, low), min(q + depth - s, high)) for (p, q), (low, high) in wide)
+            new = swept(old, inner)
+            total = b.memory.elements(b.pe, at_words + (s - 1) * LEVEL_BYTES, 1, WORD)
+            total += abs(new[own] - old[own]).sum()
+            old = new
+        for index in np.ndindex(shape[:-1]):
+            if all(low <= i < high for i, (low, high) in zip(index, bounds, strict=False)):
+                array(fields.new)[index][own[-1]] = old[index][own[-1]]
+            b.pause()
+
+    return by_one(sweeps)
+
+
+def _new_field(machine: Machine, grid: Decomposition) -> int:
+    """Address of the first element of a field, on every PE."""
+    layout = layout_of(grid, 0, ITEM_BYTES)
+    return machine.memory.allocate(layout.number * ITEM_BYTES) + layout.first * ITEM_BYTES
+
+
+def array_at(memory: Memory, grid: Decomposition, pe: int, address: int) -> np.ndarray:
+    """A PE's part of a field, with its halo."""
+    layout = layout_of(grid, pe, ITEM_BYTES)
+    rows = memory.elements(pe, address, math.prod(layout.stored), WORD).reshape(layout.stored)
+    return rows[..., : layout.shape[-1]]
+
+
+class Sweeps:
+    """Two fields over all PEs, and a launch of each that sweeps them."""
+
+    def __init__(self, machine: Machine, rng: Random):
+        n_dims, n_pes = rng.randint(1, 3), machine.n_pes
+        self.machine, self.depths = machine, (rng.randint(1, 3), rng.randint(1, 2), rng.randint(1, 2))
+        self.depth, self.counts = max(self.depths), (rng.randint(0, 3), rng.randint(0, 3))
+        dims = rng.choice(list(factorings(n_pes, [0] * n_dims)))
+        shape = tuple(p * self.depth + rng.randint(0, 3) for p in dims)
+        periodic, pes = tuple(rng.random() < 0.5 for _ in dims), tuple(rng.sample(range(n_pes), n_pes))
+        self.grid = Decomposition(shape, dims, periodic, (self.depth,) * n_dims, pes)
+        self.fields = [_new_field(machine, self.grid) for _ in range(2)]
+        self.words = machine.memory.allocate(LEVEL_BYTES * len(self.levels))
+        by_pointer = [[machine.network.by_pointer(p, q) for q in range(n_pes)] for p in range(n_pes)]
+        ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), 0)
+        pieces = rng.randint(1, 2)
+        self.halos = [self._halos(field, ways, pieces) for field in self.fields]
+        self.inner = tuple(slice(self.depth, self.depth + n) for n in shape)
+        whole = np.random.default_rng(rng.getrandbits(32)).integers(0, LARGEST, with_halo(shape, self.grid.halo))
+        self.starts = []
+        for call in range(CALLS):  # of the points; the fixed values stay
+            whole = whole.copy()
+            whole[self.inner] = whole[self.inner] * (call + 3) % LARGEST
+            self.starts.append(self.wrapped(whole))
+        for pe in range(n_pes):
+            for which in range(2):  # where the grid ends, both hold the fixed values
+                self.array(pe, which)[...] = self.part(pe, self.starts[0])
+
+    @property
+    def levels(self) -> range:
+        """One for each sweep."""
+        return range(sum(n * depth for n, depth in zip((*self.counts, 1), self.depths, strict=True)))
+
+    def _halos(self, field: int, ways: Ways, pieces: int) -> list[Halo]:
+        """The exchange of a field, on each PE."""
+        machine, field_of = self.machine, [Field(field, ITEM_BYTES)]
+        of = [messages_of(self.grid, pe, field_of, True, ways) for pe in range(machine.n_pes)]
+        room_bytes, n_parts = of[0].room_bytes, of[0].n_numbers * pieces
+        at = allocated(machine, 2 * room_bytes, room_bytes, PART_WORDS * n_parts, n_parts)
+        messages = words(machine, len(of[0].words), 0)
+        for pe, one in enumerate(of):
+            fill(machine, pe, messages, one.words)
+        memory = (at["inbox"], at["outbox"], at["signals"], at["epochs"])
+        return [Halo(pe, messages, one.n_messages, pieces, *memory, room_bytes) for pe, one in enumerate(of)]
+
+    def array(self, pe: int, which: int) -> np.ndarray:
+        """A PE's part of a field, with its halo."""
+        return array_at(self.machine.memory, self.grid, pe, self.fields[which])
+
+    def part(self, pe: int, whole: np.ndarray) -> np.ndarray:
+        """The same of the whole grid."""
+        return whole[tuple(slice(first, first + n) for first, n in zip(self.grid.first(pe), self.grid.local(pe)))]  # noqa: B905
+
+    def launch(self, pe: int, call: int) -> Launch:
+        """All sweeps of a call of a PE."""
+        own, n_dims = self.grid.own(pe), len(self.grid.shape)
+        box, sides = [0, 1] * (3 - n_dims), [0, 0] * (3 - n_dims)
+        for d in range(n_dims):
+            box += [self.depth, self.depth + own[d]]
+            for step in (-1, 1):
+                along = tuple(step * (one == d) for one in range(n_dims))
+                sides.append(int(self.grid.neighbour(pe, along) is not None))
+        pitch = (0, 0)  # which this pass knows from the grid
+        fields = SweepFields(self.fields[1], self.fields[0], 0, *pitch)
+        kinds = [pass_over(self.grid, depth) for depth in self.depths]
+        kernel = resident.resident_kernel(*kinds, self.depths, True)
+        halos = self.halos[0][pe], self.halos[1][pe]
+        numbers = (
+            pe,
+            *fields,
+            *Box(*box),
+            *Box(*sides),
+            *Cut(0, 0),
+            *self.counts,
+            0,
+            self.words,
+            0,
+            *halos[0],
+            *halos[1],
+        )
+        return Launch("sweeps", bound(kernel), numbers, 1, begin=lambda: self.write(pe, call))
+
+    def own(self, pe: int) -> tuple[slice, ...]:
+        """Where a PE's points lie in its arrays."""
+        return tuple(slice(self.depth, self.depth + n) for n in self.grid.own(pe))
+
+    def write(self, pe: int, call: int) -> None:
+        """Set a PE's points of the first field, as a user does between two calls."""
+        self.array(pe, 0)[self.own(pe)] = self.part(pe, self.starts[call])[self.own(pe)]
+
+    def wrapped(self, whole: np.ndarray) -> np.ndarray:
+        """The whole grid, where it wraps with the points of its other end."""
+        wraps = self.grid.periodic
+        points = tuple(at if wrap else slice(None) for at, wrap in zip(self.inner, wraps, strict=True))
+        return np.pad(whole[points], tuple((self.depth * wrap,) * 2 for wrap in wraps), mode="wrap")
+
+    def check(self) -> None:
+        """The own points of both fields, and the changes of each sweep, against sweeps of the whole grid."""
+        memory, pes = self.machine.memory, range(self.machine.n_pes)
+        depths = [depth for n, depth in zip((*self.counts, 1), self.depths, strict=True) for _ in range(n)]
+        fields, changes = [self.starts[0]] * 2, []
+        for start in self.starts:
+            fields[0] = start
+            for k, depth in enumerate(depths):
+                now = fields[k % 2]
+                for _ in range(depth):
+                    new = self.wrapped(swept(now, self.inner))
+                    changes.append(abs(new - now)[self.inner].sum())
+                    now = new
+                fields[1 - k % 2] = now
+        total = [sum(memory.load(pe, self.words + level * LEVEL_BYTES) for pe in pes) for level in self.levels]
+        must_be(np.array(total), np.array(changes).reshape(CALLS, -1).sum(0))
+        for pe, which in np.ndindex(self.machine.n_pes, 2):
+            found, wanted = self.array(pe, which), self.part(pe, fields[which])
+            must_be(found[self.own(pe)].reshape(-1), wanted[self.own(pe)].reshape(-1))
+
+
+def called(machine: Machine, rng: Random) -> list[Callable[[], None]]:
+    """Two calls, of which the second one begins while neighbours are in the first one."""
+    sweeps = Sweeps(machine, rng)
+    for pe in machine.pes:
+        pe.issue([sweeps.launch(pe.me, call) for call in range(CALLS)])
+    return [sweeps.check]
+
+
+SWEEPS = {"resident": called}
