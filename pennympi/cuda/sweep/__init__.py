@@ -1,1 +1,21 @@
 """Sweeps on a GPU."""
+
+from ...compile.pass_kernel import PassKernel
+from ...kernels.sweep.formula import Stencil
+from . import cutting, line, march
+
+THREE_DIMENSIONS = "a pass over three dimensions has no kernel for GPUs"
+
+
+def why_not(stencil: Stencil, depth: int) -> str:
+    """Why there is no pass of ``depth`` sweeps; "": there is."""
+    if stencil.n_dims == 3:
+        return THREE_DIMENSIONS
+    return "" if depth in cutting.RESIDENT else f"a pass does at most {max(cutting.RESIDENT)} sweeps, and depth is {depth}"
+
+
+def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:
+    """A pass of ``depth`` sweeps.  norms: "none", "last" (of the last sweep) or "every\""""
+    kernel = march.march if stencil.n_dims == 2 else line.march
+    bounds, launch = cutting.bounds(stencil, depth), cutting.launch(stencil, depth)
+    return PassKernel(kernel(stencil, depth, norms), bounds, 0, 0, launch)

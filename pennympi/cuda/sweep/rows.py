@@ -1,8 +1,4 @@
-"""What a lane does with its part of a row: the formula, and the store.
-
-``inner`` is for warps and rows whose points are all live but for the columns beside the last lane or the first one, and
-``careful`` for any.
-"""
+"""What a lane does with its part of a row: the formula, the changes, and the store."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,17 +6,24 @@ from typing import Any, NamedTuple
 
 from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil, applied
+from ...kernels.sweep.norm import adder, no_squares
+from ...kernels.sweep.records import Box
 from .columns import each
-from .warp import LANE_BYTES, pick, shift_down, shift_up, store_half, store_some, swap, within
+from .norm import add_squares_of_warp
+from .warp import LANE_BYTES, LANES, lane_number, pick, shift_down, shift_up, store_half, store_some, swap, within
 
 
 class Lane(NamedTuple):
     """What a lane knows of its columns.
 
-    column:       its first one
-    first, stop:  the live columns
-    west, east:   whether the fixed column before the live ones is its last, and the one after them its first
-    numbers:      of the formula
+    column:      its first one
+    first, stop: the live columns
+    west, east:  the fixed column before the live ones is its last, and the one after them its first
+    kept_first, kept_stop: the columns that the warp stores and counts
+    ragged:      these are not the columns of whole lanes; of one dimension, not all that a warp keeps elsewhere
+    odd:         it is the second of a pair of lanes, which store the first one's columns together, then the second one's
+    half:        the first of the first lane's columns that it stores
+    numbers:     of the formula
     """
 
     column: int
@@ -28,23 +31,12 @@ class Lane(NamedTuple):
     stop: int
     west: bool
     east: bool
-    numbers: Any
-
-
-class Store(NamedTuple):
-    """Where a pair of lanes stores: the even lane's columns, then the odd lane's.
-
-    odd:           whether this is the odd lane, which stores the second halves
-    column:        of this lane's half of the even lane's columns
-    first, stop:   the columns that the warp stores
-    ragged:        whether some half is stored in part
-    """
-
-    odd: bool
-    column: int
-    first: int
-    stop: int
+    kept_first: int
+    kept_stop: int
     ragged: bool
+    odd: bool
+    half: int
+    numbers: Any
 
 
 def columns_of(stencil: Stencil) -> int:
@@ -52,9 +44,54 @@ def columns_of(stencil: Stencil) -> int:
     return LANE_BYTES // stencil.item_bytes
 
 
+def edge_columns(stencil: Stencil, depth: int) -> int:
+    """Columns at each side of a warp that it does not keep, since they are spoiled."""
+    width = columns_of(stencil)
+    return -(-depth // width) * width
+
+
+def kept_columns(stencil: Stencil, depth: int) -> int:
+    """Columns that a warp keeps."""
+    return LANES * columns_of(stencil) - 2 * edge_columns(stencil, depth)
+
+
+def origin_of(stencil: Stencil, box: Box, lead: int) -> int:
+    """Where a box begins: its first column, or one before it at which a lane may begin."""
+    return box.z0 - (box.z0 + lead) % columns_of(stencil)
+
+
+@cache
+def lane_of(stencil: Stencil, depth: int) -> Callable[..., Any]:
+    """``at(left, box, live, lead, numbers)``: this lane of the warp that keeps the columns of the box from ``left`` on."""
+    width, n_dims = columns_of(stencil), stencil.n_dims
+    edge, keeps = edge_columns(stencil, depth), kept_columns(stencil, depth)
+
+    def at(left, box, live, lead, numbers):
+        number = lane_number()
+        column, odd = left - edge + number * width, (number & 1) != 0
+        first, stop = max(left, box.z0), min(left + keeps, box.z1)
+        if n_dims == 1:
+            ragged = (first != left) | (stop != left + keeps)
+        else:
+            ragged = (((first + lead) | (stop + lead)) & (width - 1)) != 0
+        half = left - edge + (number & 30) * width + pick(odd, width // 2, 0)
+        west, east = column + width == live.z0, column == live.z1
+        return Lane(column, live.z0, live.z1, west, east, first, stop, ragged, odd, half, numbers)
+
+    return at
+
+
+def keeps_columns(lane, width):
+    """Whether the warp keeps columns of this lane."""
+    return (lane.column + width > lane.kept_first) & (lane.column < lane.kept_stop)
+
+
 @cache
 def sweep(stencil: Stencil, careful: bool) -> Callable[..., Any]:
-    """``row(u, c, d, lane, coefficients)``: the next level of row c between the rows u and d."""
+    """``row(u, c, d, lane, coefficients)``: the next level of row c between the rows u and d.
+
+    careful: a fixed column may be anywhere
+    """
     apply, width = applied(stencil), columns_of(stencil)
 
     def new(k: int) -> Callable[..., Any]:
@@ -71,24 +108,57 @@ def sweep(stencil: Stencil, careful: bool) -> Callable[..., Any]:
         def last(u, c, wide, d, lane, coefficients):
             return pick(lane.west, c[k], column(u, c, wide, d, lane, coefficients))
 
-        if careful:
-            return live
-        return {0: first, width - 1: last}.get(k, column)
+        return live if careful else {0: first, width - 1: last}.get(k, column)
 
     columns = each(new, width)
 
     def row(u, c, d, lane, coefficients):
-        wide = (shift_up(c[width - 1]),) + c + (shift_down(c[0]),)  # noqa: RUF005  (Numba has no unpacking here)
+        wide = (shift_up(c[width - 1]),) + c + (shift_down(c[0]),)  # noqa: RUF005  (Numba)
         return columns(u, c, wide, d, lane, coefficients)
 
     return row
 
 
 @cache
-def store(stencil: Stencil) -> Callable[..., None]:
-    """``row(x, at, place)``: store row x; two lanes together, so that they write whole sectors of 32 bytes.
+def squares_of(stencil: Stencil) -> Callable[..., Any]:
+    """``add(squares, new, old, lane)``: the squares with those of a row's changes added."""
+    width = columns_of(stencil)
+    add_all = adder(width)
 
-    at: address of this lane's half of the even lane's columns;  place: a Store
+    def change(k: int) -> Callable[..., Any]:
+        def column(new, old):
+            return new[k] - old[k]
+
+        return column
+
+    def kept_change(k: int) -> Callable[..., Any]:
+        def column(changes, lane):
+            kept = within(lane.column + k - lane.kept_first, lane.kept_stop - lane.kept_first)
+            return pick(kept, changes[k], real(0.0))
+
+        return column
+
+    changes_of, kept_changes = each(change, width), each(kept_change, width)
+
+    def add(squares, new, old, lane):
+        changes = changes_of(new, old)
+        if lane.ragged:
+            changes = kept_changes(changes, lane)
+        return add_all(squares, changes)
+
+    return add
+
+
+def add_to_sum(words, squares, counts):
+    """Add what the lanes hold to the words of a level.  counts: this lane keeps columns"""
+    add_squares_of_warp(words, squares if counts else no_squares())
+
+
+@cache
+def store(stencil: Stencil) -> Callable[..., None]:
+    """``row(x, at, lane)``: store row x; two lanes together, so that they write whole sectors of 32 bytes.
+
+    at: address of the half of the even lane's columns that this lane stores
     """
     width, half = columns_of(stencil), columns_of(stencil) // 2
 
@@ -112,16 +182,13 @@ def store(stencil: Stencil) -> Callable[..., None]:
 
     of_other, of_even, of_odd = each(other, half), each(even, half), each(odd, half)
 
-    def whole(column, place):
-        return (column >= place.first) & (column + half <= place.stop)
-
-    def row(x, at, place):
-        others = of_other(x, place.odd)
-        evens, odds = of_even(x, others, place.odd), of_odd(x, others, place.odd)
-        store_half(whole(place.column, place), at, evens)
-        store_half(whole(place.column + width, place), at + LANE_BYTES, odds)
-        if place.ragged:
-            first, stop = place.first - place.column, place.stop - place.column
+    def row(x, at, lane):
+        others = of_other(x, lane.odd)
+        evens, odds = of_even(x, others, lane.odd), of_odd(x, others, lane.odd)
+        first, stop = lane.kept_first - lane.half, lane.kept_stop - lane.half
+        store_half((first <= 0) & (stop >= half), at, evens)
+        store_half((first <= width) & (stop >= width + half), at + LANE_BYTES, odds)
+        if lane.ragged:
             store_some(first, stop, at, evens)
             store_some(first - width, stop - width, at + LANE_BYTES, odds)
 

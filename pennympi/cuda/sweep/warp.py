@@ -42,6 +42,11 @@ def swap(x):
     return cuda.shfl_xor_sync(_ALL_LANES, x, 1)
 
 
+def between(x, low, high):
+    """x, or the nearest of low and high."""
+    return min(max(x, low), high)
+
+
 @intrinsic
 def pick(typing, condition, x, y):
     """x where the condition holds, else y, without a branch."""
