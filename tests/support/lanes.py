@@ -1,0 +1,86 @@
+"""A warp of a GPU in NumPy: what ``pennympi/cuda/sweep`` calls of ``warp.py`` and of primitives, on arrays of 32 lanes.
+
+An address is an offset in a memory, (nbytes,) uint8.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+
+from pennympi.compile.bind import bind
+from pennympi.cuda.sweep.rows import add_to_sum
+from pennympi.cuda.sweep.warp import LANE_BYTES, LANES
+from pennympi.kernels.sweep.norm import adder, no_squares
+
+LANE = np.arange(LANES)
+
+
+class Warp:
+    """One warp after the other, each a block of its own.
+
+    changes: {address of the words of a level: what was added to it, arrays}
+    """
+
+    def __init__(self, memory, dtype):
+        self._elements, self._dtype, self._block = memory.view(dtype), np.dtype(dtype), 0
+        self.changes = defaultdict(list)
+
+    def run(self, kernel, blocks, *args):
+        """The kernel, in Python."""
+        width = LANE_BYTES // self._dtype.itemsize
+        names = "between lane_number warp_number load_row pick within shift_up shift_down swap store_half store_some".split()
+        scope = {"WARPS": 1} | {name: getattr(self, name) for name in names}
+        bodies = {"block": lambda: self._block, "real": self._dtype.type, "load": self.load}
+        made = {no_squares: tuple, add_to_sum: self._add_to_sum, adder(width): lambda *parts: sum(parts, ())}
+        bound = bind(kernel, bodies, lambda function: function, scope, made=made)
+        with np.errstate(all="ignore"):
+            for self._block in range(blocks):
+                bound(0, *args, 0)
+
+    def _add_to_sum(self, words, squares, counts):
+        self.changes[words] += [one[counts] for one in squares]
+
+    def load(self, at, index):
+        return self._elements[at // self._dtype.itemsize + index]
+
+    def load_row(self, at, like):
+        assert not (at % LANE_BYTES).any()
+        return tuple(self._elements[at // self._dtype.itemsize + k] for k in range(LANE_BYTES // self._dtype.itemsize))
+
+    def store_half(self, condition, at, values):
+        assert len(values) * self._dtype.itemsize == LANE_BYTES // 2
+        assert not (at % (LANE_BYTES // 2)).any()
+        for k, value in enumerate(values):
+            self._store(at // self._dtype.itemsize + k, value, condition)
+
+    def store_some(self, first, stop, at, values):
+        for k, value in enumerate(values):
+            self._store(at // self._dtype.itemsize + k, value, (first <= k) & (k < stop))
+
+    def _store(self, index, value, condition):
+        assert np.unique(index[condition]).size == np.count_nonzero(condition)
+        self._elements[index[condition]] = value[condition]
+
+    def between(self, x, low, high):
+        return np.clip(x, low, high)
+
+    def lane_number(self):
+        return LANE
+
+    def warp_number(self):
+        return 0
+
+    def pick(self, condition, x, y):
+        return np.where(condition, x, y)
+
+    def within(self, x, n):
+        return (x >= 0) & (x < n)
+
+    def swap(self, x):
+        return x[LANE ^ 1]
+
+    def shift_up(self, x):
+        return x[np.maximum(LANE - 1, 0)]
+
+    def shift_down(self, x):
+        return x[np.minimum(LANE + 1, LANES - 1)]
