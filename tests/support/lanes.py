@@ -28,8 +28,8 @@ class Warp:
     def run(self, kernel, blocks, *args):
         """The kernel, in Python."""
         width = LANE_BYTES // self._dtype.itemsize
-        names = "between lane_number warp_number load_row pick within shift_up shift_down swap store_half store_some".split()
-        scope = {"WARPS": 1} | {name: getattr(self, name) for name in names}
+        names = "between lane_number warp_number pick within shift_up shift_down swap load_row store_half store_some"
+        scope = {"WARPS": 1} | {name: getattr(self, name) for name in names.split()}
         bodies = {"block": lambda: self._block, "real": self._dtype.type, "load": self.load}
         made = {no_squares: tuple, add_to_sum: self._add_to_sum, adder(width): lambda *parts: sum(parts, ())}
         bound = bind(kernel, bodies, lambda function: function, scope, made=made)

@@ -11,7 +11,9 @@ def why_not(stencil: Stencil, depth: int) -> str:
     """Why there is no pass of ``depth`` sweeps; "": there is."""
     if stencil.n_dims == 3:
         return THREE_DIMENSIONS
-    return "" if depth in cutting.RESIDENT else f"a pass does at most {max(cutting.RESIDENT)} sweeps, and depth is {depth}"
+    if depth not in cutting.RESIDENT:
+        return f"a pass does at most {max(cutting.RESIDENT)} sweeps on a GPU, and depth is {depth}"
+    return ""
 
 
 def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:

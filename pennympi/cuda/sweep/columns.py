@@ -1,4 +1,4 @@
-"""Functions of a lane's part of a row, which is a tuple: one closure a column, since loops over tuples are not unrolled."""
+"""Functions of a lane's part of a row, which is a tuple: a closure a column, since loops over tuples are not unrolled."""
 
 from collections.abc import Callable
 from typing import Any

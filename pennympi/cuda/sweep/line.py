@@ -5,7 +5,6 @@ They stay in registers for all levels.  Each sweep spoils one more point at eith
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from ...kernels.block import Elements, Words, block, real
 from ...kernels.sweep.formula import Stencil, numbers_of

@@ -15,7 +15,7 @@ GPGPU-2, 2009); AN5D does many time levels a pass through shared memory (Matsumu
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...kernels.block import Elements, Words, block, real
 from ...kernels.sweep.formula import Stencil, numbers_of
@@ -30,7 +30,7 @@ class Rows(NamedTuple):
     """The rows of a warp.
 
     coefficient, new: addresses of the lane's part of row 0;  pitch_bytes: from a row to the next
-    own, count:  the first row that the warp keeps, and their number
+    own, n_own:  the first row that the warp keeps, and their number
     first, stop: the live rows
     """
 
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
     new: int
     pitch_bytes: int
     own: int
-    count: int
+    n_own: int
     first: int
     stop: int
 
@@ -55,7 +55,7 @@ def _storing(stencil: Stencil) -> Level:
 
 
 def _marching(stencil: Stencil, made: Level, later: int, careful: bool) -> Level:
-    """The level with ``advance(state, d, r, ...)``: where row r + 1 of the level before is d, compute row r of this level.
+    """The level with ``advance(state, d, r, ...)``, which computes row r; d is row r + 1 of the level before.
 
     careful: the row may not be live, or not be needed yet
     """
@@ -70,7 +70,7 @@ def _marching(stencil: Stencil, made: Level, later: int, careful: bool) -> Level
     def advance(state, d, r, rows, lane):
         (u, c), squares, after = state
         new = computed(u, c, d, r, rows, lane)
-        if r < rows.own + rows.count:
+        if r < rows.own + rows.n_own:
             squares = add(squares, new, c, lane)
         return (c, d), squares, next_advance(after, new, r - 1, rows, lane)
 
@@ -80,7 +80,7 @@ def _marching(stencil: Stencil, made: Level, later: int, careful: bool) -> Level
             new = c
             if rows.first <= r and r < rows.stop:
                 new = computed(u, c, d, r, rows, lane)
-            if rows.own <= r and r < rows.own + rows.count:
+            if rows.own <= r and r < rows.own + rows.n_own:
                 squares = add(squares, new, c, lane)
             after = next_advance(after, new, r - 1, rows, lane)
         return (c, d), squares, after
@@ -110,18 +110,18 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
         across = (box.z1 - origin + keeps - 1) // keeps
         warp = block() * WARPS + warp_number()
         own = box.y0 + warp // across * cut.chunk
-        count = min(cut.chunk, box.y1 - own)
-        if count <= 0:
+        n_own = min(cut.chunk, box.y1 - own)
+        if n_own <= 0:
             return
         left = origin + warp % across * keeps
         base = left - edge
         lane = lane_at(left, box, live, lead, read_numbers(values))
         at = between(lane.column, -lead, fields.row - lead - width) * item_bytes
         new = fields.new + lane.half * item_bytes
-        rows = Rows(fields.coefficient + at, new, pitch_bytes, own, count, live.y0, live.y1)
+        rows = Rows(fields.coefficient + at, new, pitch_bytes, own, n_own, live.y0, live.y1)
         old = fields.old + at
         # Level 1 computes row r from row r + 1 of level 0, which is d.  Level s computes row r - s + 1.
-        r, end = own - depth - 1, own + count + depth - 1
+        r, end = own - depth - 1, own + n_own + depth - 1
         inner, inner_end = own + depth - 1, min(end, live.y1)
         if ((live.z1 + lead) & (width - 1)) != 0 and base < live.z1 and live.z1 < base + LANES * width:
             inner_end = inner  # the fixed column after the live ones is not the first of its lane

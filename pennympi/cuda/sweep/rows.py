@@ -62,7 +62,7 @@ def origin_of(stencil: Stencil, box: Box, lead: int) -> int:
 
 @cache
 def lane_of(stencil: Stencil, depth: int) -> Callable[..., Any]:
-    """``at(left, box, live, lead, numbers)``: this lane of the warp that keeps the columns of the box from ``left`` on."""
+    """``at(left, box, live, lead, numbers)``: the lane of a warp that keeps the box's columns from ``left`` on."""
     width, n_dims = columns_of(stencil), stencil.n_dims
     edge, keeps = edge_columns(stencil, depth), kept_columns(stencil, depth)
 
@@ -113,7 +113,7 @@ def sweep(stencil: Stencil, careful: bool) -> Callable[..., Any]:
     columns = each(new, width)
 
     def row(u, c, d, lane, coefficients):
-        wide = (shift_up(c[width - 1]),) + c + (shift_down(c[0]),)  # noqa: RUF005  (Numba)
+        wide = (shift_up(c[width - 1]),) + c + (shift_down(c[0]),)
         return columns(u, c, wide, d, lane, coefficients)
 
     return row
