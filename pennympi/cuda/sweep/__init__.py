@@ -19,5 +19,5 @@ def why_not(stencil: Stencil, depth: int) -> str:
 def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:
     """A pass of ``depth`` sweeps.  norms: "none", "last" (of the last sweep) or "every\""""
     kernel = march.march if stencil.n_dims == 2 else line.march
-    bounds, launch = cutting.bounds(stencil, depth), cutting.launch(stencil, depth)
+    bounds, launch = cutting.bounds(stencil, depth, norms), cutting.launch(stencil, depth, norms)
     return PassKernel(kernel(stencil, depth, norms), bounds, 0, 0, launch)

@@ -14,7 +14,7 @@ THREADS = 32 * WARPS
 ROWS_AT_A_TIME = 3  # of the march's loop
 # Blocks that a multiprocessor holds at a time, by the sweeps of a pass: registers allow no more.
 RESIDENT = {1: 5, 2: 4, 3: 3, 4: 3, 5: 2, 6: 2, 7: 2, 8: 2}
-RESIDENT_1D = 8
+RESIDENT_1D = {"none": 8, "last": 8, "every": 4}  # of one dimension, by the norms
 # The highest chunk, in rows, by the sweeps of a pass, as measured on an H200: the warps of higher ones read from places
 # too far apart.  Longer passes have no limit: they share more rows with the chunk above.
 HIGHEST_CHUNK = {1: 48, 2: 96}
@@ -24,22 +24,18 @@ START_ROWS = 4.0  # what it costs a chunk to begin, in rows, about
 WAVES = 8  # how many numbers of waves ``chunk_rows`` tries
 
 
-def resident(stencil: Stencil, depth: int) -> int:
-    """Blocks that a multiprocessor holds at a time."""
-    return RESIDENT[depth] if stencil.n_dims == 2 else RESIDENT_1D
-
-
-def bounds(stencil: Stencil, depth: int) -> LaunchBounds:
+def bounds(stencil: Stencil, depth: int, norms: str) -> LaunchBounds:
     """Those of a pass."""
-    return LaunchBounds(THREADS, resident(stencil, depth))
+    return LaunchBounds(THREADS, RESIDENT[depth] if stencil.n_dims == 2 else RESIDENT_1D[norms])
 
 
-def launch(stencil: Stencil, depth: int) -> Callable[[Box, Storage], tuple[int, int, Cut]]:
+def launch(stencil: Stencil, depth: int, norms: str) -> Callable[[Box, Storage], tuple[int, int, Cut]]:
     """See ``PassKernel``.  The cut's chunk: rows of a warp; of one dimension, how often a warp goes on along the row."""
+    resident = bounds(stencil, depth, norms).min_blocks
 
     def cut(box: Box, storage: Storage) -> tuple[int, int, Cut]:
         across = -(-(box.z1 - origin_of(stencil, box, storage.lead)) // kept_columns(stencil, depth))
-        warps = WARPS * max(1, storage.processors * resident(stencil, depth) - SPARE_BLOCKS)
+        warps = WARPS * max(1, storage.processors * resident - SPARE_BLOCKS)
         if stencil.n_dims == 2:
             rows = box.y1 - box.y0
             chunk = chunk_rows(rows, across, warps, depth, MAX_SQUARES // columns_of(stencil) // 4)
