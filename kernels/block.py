@@ -8,8 +8,8 @@ writes to a peer takes the local address of the symmetric object and the number 
 the handle of this PE; kernels only pass it on.
 
 All threads of a block call a primitive together, except ``lanes``, ``alone``, ``first``, ``load``, ``store``,
-``product``, ``bits`` and ``add_shared``, which each thread calls for itself.  Four rules keep a kernel right on both
-devices:
+``product``, ``multiply_add``, ``bits`` and ``add_shared``, which each thread calls for itself.  Four rules keep a kernel
+right on both devices:
 
 1. A block waits only for the block of the same index on a peer, so that a CPU PE may run its blocks one after another.
 2. Every wait ends in data or in ``PeerTimeout``.  A PE whose wait gave up runs the rest of its kernel, but its puts reach
@@ -121,6 +121,11 @@ def real(x: float) -> Any:
 @_primitive
 def product(x: Any, y: Any) -> Any:
     """x * y of two floats of one type, rounded: no compiler fuses it with the sum that takes it."""
+
+
+@_primitive
+def multiply_add(x: float, y: float, z: float) -> float:
+    """x * y + z of float64, rounded once."""
 
 
 @_primitive

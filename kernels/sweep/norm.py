@@ -15,7 +15,7 @@ from functools import cache
 from math import sqrt
 from typing import Any, NamedTuple
 
-from ..block import Elements, Words, add_shared, bits, block, lanes, load, product, read_epoch, real, store
+from ..block import Elements, Words, add_shared, bits, block, lanes, load, multiply_add, product, read_epoch, real, store
 from ..in_kernel.exact import (
     BAD_WORD,
     BIN_BITS,
@@ -41,6 +41,7 @@ SCALE_0, SCALE_1, SCALE_2, SCALE_3 = (STEP**k for k in range(BINS - WINDOW + 1))
 # A larger square belongs to a bin before bin 1, 2, 3.
 EDGE_1, EDGE_2, EDGE_3 = (LIMIT / SCALE**2 for SCALE in (SCALE_1, SCALE_2, SCALE_3))
 MOST = float(int(LIMIT**0.5))  # a scaled change up to here belongs to the window; float32 holds it exactly
+QUICK = STEP / 2  # the square of a scaled change up to here has fewer than 2**51 units of bin 1
 ROUND_1_2 = ROUND_1 + ROUND_2  # exactly
 # The accumulators add up the bits of floats whose last bit is a bin's unit: their low bits are the sum of the multiples.
 LOW_BITS = 51
@@ -68,22 +69,32 @@ def no_squares():
 def add_square(squares: Squares, change: Any):
     """The squares with that of ``change``, new - old in the field's dtype, added."""
     scaled = change * squares.scale
-    if not in_window(scaled):
+    if not is_below(scaled, MOST):
         squares = raised(squares, change)
         scaled = change * squares.scale
     return cut(squares, scaled)
 
 
 @cache
-def adder(n: int) -> Callable[[Squares, tuple[Any, ...]], Squares]:
-    """``add(squares, changes)``: ``add_square`` of each of n changes, which look for the window together."""
-    scale_all, all_in_window, largest, cut_all = _scale_first, _first_in_window, _first, _cut_first
-    for k in range(1, n):
-        scale_all, all_in_window, largest, cut_all = _one_more(k, scale_all, all_in_window, largest, cut_all)
+def adder(n: int, dtype: str = "float64") -> Callable[[Squares, tuple[Any, ...]], Squares]:
+    """``add(squares, changes)``: ``add_square`` of each of n changes of a dtype, which look for the window together.
+
+    Squares up to QUICK of the window are cut by fewer instructions.  There are one function for each change and one
+    argument for each function, since loops over tuples are not unrolled.
+    """
+    cut_quickly = _cut_exactly if dtype == "float32" else _cut_rounded
+    scale_all, all_below, largest, cut_all, add_all = _scale_first, _first_is_below, _first, _cut_first, _none
+    for k in range(n):
+        if k:
+            scale_all, all_below, largest, cut_all = _one_more(k, scale_all, all_below, largest, cut_all)
+        add_all = _one_quick_more(k, add_all, cut_quickly)
 
     def add(squares, changes):
         scaled = scale_all(squares, changes)
-        if not all_in_window(scaled):
+        if all_below(scaled, QUICK):
+            a, b, c = add_all(scaled)
+            return Squares(squares.scale, squares.a + a, squares.b + (b - (a << BIN_BITS)), squares.c + c)
+        if not all_below(scaled, MOST):
             squares = raised(squares, largest(changes))
             scaled = scale_all(squares, changes)
         return cut_all(squares, scaled)
@@ -95,8 +106,8 @@ def _scale_first(squares, changes):
     return (changes[0] * squares.scale,)
 
 
-def _first_in_window(scaled):
-    return in_window(scaled[0])
+def _first_is_below(scaled, most):
+    return is_below(scaled[0], most)
 
 
 def _first(changes):
@@ -107,14 +118,14 @@ def _cut_first(squares, scaled):
     return cut(squares, scaled[0])
 
 
-def _one_more(k, scale_all, all_in_window, largest, cut_all):
-    """The same four functions for one more change, since loops over tuples are not unrolled."""
+def _one_more(k, scale_all, all_below, largest, cut_all):
+    """The same four functions for one more change."""
 
     def scale_more(squares, changes):
         return scale_all(squares, changes) + (changes[k] * squares.scale,)
 
-    def more_in_window(scaled):
-        return all_in_window(scaled) & in_window(scaled[k])
+    def more_are_below(scaled, most):
+        return all_below(scaled, most) & is_below(scaled[k], most)
 
     def larger(changes):
         x, y = largest(changes), changes[k]
@@ -123,12 +134,40 @@ def _one_more(k, scale_all, all_in_window, largest, cut_all):
     def cut_more(squares, scaled):
         return cut(cut_all(squares, scaled), scaled[k])
 
-    return scale_more, more_in_window, larger, cut_more
+    return scale_more, more_are_below, larger, cut_more
 
 
-def in_window(scaled: Any):
-    """Whether a scaled change surely belongs to the window: false where it is NaN."""
-    return abs(scaled) <= real(MOST)
+def _none(scaled):
+    return 0, 0, 0
+
+
+def _one_quick_more(k, add_all, cut_quickly):
+    """What ``add_all`` adds up, of one more change."""
+
+    def add_more(scaled):
+        a, b, c = add_all(scaled)
+        more_a, more_b, more_c = cut_quickly(1.0 * scaled[k])
+        return a + bits(more_a), b + bits(more_b), c + bits(more_c)
+
+    return add_more
+
+
+def _cut_rounded(wide):
+    """The bins of a square up to QUICK * QUICK: bin 1 has what bin 0 has, too."""
+    x = product(wide, wide)
+    b = x + ROUND_1
+    return x + ROUND_0, b, x - (b - ROUND_1_2)
+
+
+def _cut_exactly(wide):
+    """The same for a float32, whose square is a float64."""
+    b = multiply_add(wide, wide, ROUND_1)
+    return multiply_add(wide, wide, ROUND_0), b, multiply_add(wide, wide, ROUND_1_2 - b)
+
+
+def is_below(scaled: Any, most):
+    """Whether a scaled change is at most MOST, so that it belongs to the window, or QUICK: false where it is NaN."""
+    return abs(scaled) <= real(most)
 
 
 def cut(squares: Squares, scaled: Any):
@@ -219,7 +258,7 @@ def cut_row(squares: Squares, new: Elements, old: Elements, first, stop):
     fitting, scale, a, b, c = True, squares.scale, squares.a, squares.b, squares.c
     for z in range(first, stop):
         scaled = (load(new, z) - load(old, z)) * scale
-        fitting &= in_window(scaled)
+        fitting &= is_below(scaled, MOST)
         one = cut(Squares(scale, 0, 0, 0), scaled)
         a += one.a
         b += one.b

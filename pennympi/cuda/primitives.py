@@ -152,6 +152,10 @@ def product(x, y):
     return multiply_rounded(x, y)
 
 
+def multiply_add(x, y, z):
+    return cuda.fma(x, y, z)
+
+
 def bits(x):
     return bits_of(x)
 

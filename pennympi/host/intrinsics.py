@@ -65,6 +65,16 @@ def bits_of(typing, x):
 
 
 @intrinsic
+def fused_multiply_add(typing, x, y, z):
+    """x * y + z of float64, rounded once."""
+
+    def code(context, b, signature, args):
+        return b.fma(*args)
+
+    return types.float64(types.float64, types.float64, types.float64), code
+
+
+@intrinsic
 def copy_bytes(typing, dst, src, nbytes):
     """memmove: an exchange of a PE with itself may overlap."""
 

@@ -15,6 +15,7 @@ from .intrinsics import (
     call_7,
     call_loop,
     copy_bytes,
+    fused_multiply_add,
     load_acquire,
     load_word,
     monotonic_ns,
@@ -65,6 +66,11 @@ def block_sum(x):
 @body
 def product(x, y):
     return x * y
+
+
+@body
+def multiply_add(x, y, z):
+    return fused_multiply_add(x, y, z)
 
 
 @body

@@ -60,6 +60,7 @@ def in_python(function, dtype):
     """A function of norm.py as plain Python on NumPy's numbers of a dtype."""
     bodies = {"real": np.dtype(dtype).type, "bits": lambda x: int(x.view(np.int64))}
     bodies["product"] = lambda x, y: np.float64(x) * np.float64(y)  # of float64 in norm.py; 1.0 * x is float32 in NumPy
+    bodies["multiply_add"] = lambda x, y, z: np.float64(x) * np.float64(y) + z  # of float32
     return bind(function, bodies, lambda one: one)
 
 
@@ -99,7 +100,7 @@ def test_three_bins_are_those_of_six(seed, dtype):
     """Whatever the order and the split, one by one and by fours."""
     changes = changes_of(seed, 64, dtype)
     wanted = words_of(changes)
-    add, add_four, start = in_python(add_square, dtype), in_python(adder(4), dtype), in_python(no_squares, dtype)
+    add, add_four, start = in_python(add_square, dtype), in_python(adder(4, dtype), dtype), in_python(no_squares, dtype)
     rng = np.random.default_rng(seed)
     for _ in range(3):
         rng.shuffle(changes)
@@ -118,7 +119,7 @@ def test_three_bins_are_those_of_six(seed, dtype):
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, LIMIT, -(2.0**18.5) - 1])
 def test_what_is_no_number_or_too_large(dtype, bad):
     changes = np.array([1.0, bad, 2.0, 0.5], dtype)
-    add, add_four, start = in_python(add_square, dtype), in_python(adder(4), dtype), in_python(no_squares, dtype)
+    add, add_four, start = in_python(add_square, dtype), in_python(adder(4, dtype), dtype), in_python(no_squares, dtype)
     with np.errstate(all="ignore"):
         for order in ([0, 1, 2, 3], [1, 0, 2, 3], [0, 2, 3, 1]):
             squares = start()
