@@ -1,6 +1,7 @@
 """The arguments of ``Grid.plan_sweep``, checked before any PE sends anything."""
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, get_args
 
@@ -8,6 +9,7 @@ from ...annotations import EngineName
 from ...arrays.dtypes import is_int
 from ...arrays.span import Span
 from ...errors import Unsupported
+from ...kernels.in_kernel.exact import MAX_TOTAL
 from ...kernels.sweep.formula import Stencil
 from ..decomposition import Decomposition
 from .problem import Norms, deepest
@@ -76,6 +78,10 @@ def checked(
     if engine not in get_args(EngineName):
         raise ValueError(f"engine must be one of {', '.join(get_args(EngineName))}, got {engine!r}")
     _check_depth(depth, engine, parts)
+    if norm and math.prod(parts.shape) > MAX_TOTAL:
+        raise ValueError(
+            f"a norm is exact for at most {MAX_TOTAL} points, and the grid has {math.prod(parts.shape)}: norm=False"
+        )
     stencil = Stencil(formula, n_dims, dtype.name, len(numbers), len(spans) == len(names))
     return Wanted(stencil, numbers, int(sweeps), NORMS[norm], engine, depth)
 

@@ -29,7 +29,7 @@ class SweepNorm:
         self._allreduce = plan_allreduce(self._words) if context.job.n_pes > 1 else None
         blocks = -(-levels // LEVELS_OF_BLOCK)
         clear = backend.kernel(clear_words, "sweep", KernelOptions(elements=integers))
-        self._clear = clear.prepare(blocks, (0, levels), (0,), THREADS)
+        self._clear = clear.prepare(blocks, (0, 0), (0, 1), THREADS)
         read = backend.kernel(norms_of_words, "sweep", KernelOptions(elements=floats))
         self._read = read.prepare(blocks, (0, 0, levels), (0, 1), THREADS)
 
@@ -39,7 +39,7 @@ class SweepNorm:
 
     def clear(self, stream: AnyStream | None) -> None:
         """Enqueue: forget all squares."""
-        self._clear(self._at, self._handle_of(stream))
+        self._clear(self._at, len(self.norms), self._handle_of(stream))
 
     def finish(self, stream: AnyStream | None) -> None:
         """Enqueue the sum over the PEs, and the norms.  Collective."""
