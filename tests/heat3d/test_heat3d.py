@@ -25,7 +25,7 @@ def assert_numpys(team, grid, field, points, n):
     assert all(team.gather(found is None or found.tobytes() == right.tobytes())), (grid, n)
 
 
-@pytest.mark.parametrize(("engine", "depth"), [("auto", None), ("plain", None), ("blocked", 2)])
+@pytest.mark.parametrize(("engine", "depth"), [("auto", None), ("plain", None), ("blocked", 2), ("resident", 2)])
 def test_the_field_is_numpys(team, engine, depth):
     points = np.random.default_rng(3).random((4 * N_PES + 1, 9, 33)).astype("float32")
     grid = team.grid(points.shape, halo=depth or 1)

@@ -22,6 +22,8 @@ ENGINES = {
     "plain": (1, 1),
     "blocked": (2, 2),
     "blocked deep": (4, 4),
+    "resident": (1, 1),
+    "resident deep": (3, 3),
     "auto": (3, None),
 }  # halo, depth
 

@@ -10,19 +10,28 @@ class Rates(NamedTuple):
     """Of one kind of device, measured on an H200, and on two cores of a Xeon at 2.5 GHz.
 
     pass_us:   what a pass costs beside its points: its launch, and that of an exchange
+    exchange_us: an exchange inside a launch
     gb_s:      bytes that it reads and writes
     points_ns: points of one sweep in a pass of several, in each number of dimensions, of float32
     """
 
     pass_us: float
+    exchange_us: float
     gb_s: float
     point_ns: tuple[float, float, float]
 
 
 RATES = {
-    "cuda": Rates(pass_us=9, gb_s=4000, point_ns=(3.2e-4, 3.2e-4, 9.8e-4)),
-    "host": Rates(pass_us=30, gb_s=10, point_ns=(0.3, 0.3, 0.6)),
+    "cuda": Rates(pass_us=9, exchange_us=0.8, gb_s=4000, point_ns=(3.2e-4, 3.2e-4, 9.8e-4)),
+    "host": Rates(pass_us=30, exchange_us=5, gb_s=10, point_ns=(0.3, 0.3, 0.6)),
 }
+
+
+def resident_us(problem: SweepProblem, depth: int) -> float:
+    """Microseconds of all sweeps in one launch, which exchanges every ``depth`` sweeps."""
+    passes = -(-problem.sweeps // depth)
+    rates = RATES[problem.context.backend.name]
+    return passes_us(problem, depth) - (passes - 1) * (rates.pass_us - rates.exchange_us)
 
 
 def passes_us(problem: SweepProblem, depth: int) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...errors import Unsupported
-from . import cost
+from . import cost, resident
 from .norm import SweepNorm
 from .passes import Passes, deepest_pass
 from .problem import SweepProblem, deepest
@@ -60,9 +60,25 @@ def blocked_why_not(problem: SweepProblem, depth: int) -> str:
     return ""
 
 
+def resident_why_not(problem: SweepProblem, depth: int) -> str:
+    """Why the field can't stay on the chip."""
+    if problem.context.backend.name == "cuda":
+        return "not built yet"
+    most = deepest_pass(problem)
+    return f"a pass does at most {most} sweeps" if depth > most else ""
+
+
 ENGINES = (
     Engine("plain", "one sweep a pass over memory", lambda _: 1, lambda *_: "", cost.passes_us, Passes),
     Engine("blocked", "several sweeps a pass over memory", blocked_depth, blocked_why_not, cost.passes_us, Passes),
+    Engine(
+        "resident",
+        "all sweeps in one launch, the field on the chip",
+        blocked_depth,
+        resident_why_not,
+        cost.resident_us,
+        resident.prepare,
+    ),
 )
 TABLE = {one.name: one for one in ENGINES}
 
