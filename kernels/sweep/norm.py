@@ -15,7 +15,7 @@ from functools import cache
 from math import sqrt
 from typing import Any, NamedTuple
 
-from ..block import Elements, Words, add_shared, bits, block, lanes, load, multiply_add, product, read_epoch, real, store
+from ..block import Elements, Words, add_shared, bits, block, lanes, multiply_add, product, read_epoch, real, store
 from ..in_kernel.exact import (
     BAD_WORD,
     BIN_BITS,
@@ -236,34 +236,6 @@ def add_squares_to_words(words: Words, squares: Squares):
         add_shared(at, top, multiples(squares.a))
         add_shared(at, top + 1, multiples(squares.b))
         add_shared(at, top + 2, multiples(squares.c))
-
-
-def add_squares_of_row(words: Words, new: Elements, old: Elements, first, stop):
-    """Add the squares of new - old of some elements of two rows, MAX_SQUARES at most.  One thread calls it.
-
-    All elements are cut in the window of what the words hold already.  Only where one lies above it the row is gone
-    through once more: so the loop has no branch, and is made of vector instructions.
-    """
-    squares = Squares(scale_of_words(copy_of_words(words)), 0, 0, 0)
-    fitting, found = cut_row(squares, new, old, first, stop)
-    if not fitting:
-        for z in range(first, stop):
-            squares = raised(squares, load(new, z) - load(old, z))
-        found = cut_row(squares, new, old, first, stop)[1]
-    add_squares_to_words(words, found)
-
-
-def cut_row(squares: Squares, new: Elements, old: Elements, first, stop):
-    """Whether all changes of some elements are in the window, and the squares with theirs added."""
-    fitting, scale, a, b, c = True, squares.scale, squares.a, squares.b, squares.c
-    for z in range(first, stop):
-        scaled = (load(new, z) - load(old, z)) * scale
-        fitting &= is_below(scaled, MOST)
-        one = cut(Squares(scale, 0, 0, 0), scaled)
-        a += one.a
-        b += one.b
-        c += one.c
-    return fitting, Squares(scale, a, b, c)
 
 
 def scale_of_words(words: Words):

@@ -22,7 +22,7 @@ def rounds_from(top):
 
 @cache
 def row_squares(dtype: str) -> Callable[..., None]:
-    """``add(words, new, old, first, stop)``: as ``add_squares_of_row``, for rows of a dtype.
+    """``add(words, new, old, first, stop)``: add the squares of new - old of some points of two rows of a dtype.
 
     All points are cut in the window of what the words hold already, then once more if one lies above it.
     """
