@@ -17,34 +17,29 @@ from .norm import LEVEL_BYTES
 from .records import Box, Cut, SweepFields
 
 
-class Counts(NamedTuple):
-    """How many passes there are of each of two kinds, before the last one."""
+class Passes(NamedTuple):
+    """The passes of a call: n_large of ``large`` sweeps, then others of ``small``.
 
-    n_large: int
-    n_small: int
-
-
-def resident_kernel(
-    large: Callable[..., None],
-    small: Callable[..., None],
-    last: Callable[..., None],
-    depths: tuple[int, int, int],
-    every: bool,
-) -> Callable[..., None]:
-    """The kernel of passes of three kinds, which are called as the kernels of passes are.
-
-    depths: sweeps of a pass of each kind;  every: whether all of them have a norm, or the last one at most
+    n_passes: of both kinds
+    quiet:    how many sweeps, from the first one on, have no norm
     """
-    large_depth, small_depth, last_depth = depths
-    level_bytes = LEVEL_BYTES if every else 0
+
+    n_passes: int
+    n_large: int
+    large: int
+    small: int
+    quiet: int
+
+
+def resident_kernel(one_pass: Callable[..., None]) -> Callable[..., None]:
+    """The kernel of passes by ``one_pass``, a kernel of a pass whose cut holds its sweeps, and those without a norm."""
 
     def kernel(  # noqa: PLR0913 - of a launch
         ctx: int,
         fields: SweepFields,
         box: Box,
         sides: Box,
-        cut: Cut,
-        counts: Counts,
+        passes: Passes,
         values: Elements,
         words: Words,
         scratch: int,
@@ -56,19 +51,15 @@ def resident_kernel(
         sides: 1 for each bound of the box that has a neighbour beyond, else 0;  words: of the first sweep that has a norm
         of_old, of_new: the halos of the two fields
         """
-        before_last = counts.n_large + counts.n_small
+        quiet = passes.quiet
         halo_ready(ctx, of_old)
-        for k in range(before_last + 1):
-            exchange(ctx, k, before_last, of_old, of_new)
-            now = in_turn(fields, k)
-            if k < counts.n_large:
-                large(ctx, now, box, widened(box, sides, large_depth), cut, values, words, scratch)
-                words += large_depth * level_bytes
-            elif k < before_last:
-                small(ctx, now, box, widened(box, sides, small_depth), cut, values, words, scratch)
-                words += small_depth * level_bytes
-            else:
-                last(ctx, now, box, widened(box, sides, last_depth), cut, values, words, scratch)
+        for k in range(passes.n_passes):
+            exchange(ctx, k, passes.n_passes - 1, of_old, of_new)
+            depth = passes.large if k < passes.n_large else passes.small
+            cut = Cut(depth, min(quiet, depth))
+            one_pass(ctx, in_turn(fields, k), box, widened(box, sides, depth), cut, values, words, scratch)
+            words += (depth - cut.lead) * LEVEL_BYTES
+            quiet -= cut.lead
             sync()
 
     return kernel

@@ -14,7 +14,7 @@ from pennympi.kernels.halo.message import PART_WORDS
 from pennympi.kernels.records import Halo
 from pennympi.kernels.sweep import resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
-from pennympi.kernels.sweep.records import Box, Cut, SweepFields
+from pennympi.kernels.sweep.records import Box, SweepFields
 
 from .arrays import must_be
 from .bodies import bound, by_one
@@ -39,11 +39,11 @@ def swept(field: np.ndarray, inner: tuple[slice, ...]) -> np.ndarray:
     return new
 
 
-def pass_over(grid: Decomposition, depth: int) -> Callable[..., None]:
-    """A pass of integers.  Other blocks may run between its reads and writes of rows; level s adds what it changes."""
+def pass_over(grid: Decomposition) -> Callable[..., None]:
+    """A pass of integers.  Other blocks may run between its reads and writes of rows; a level adds what it changes."""
 
     def sweeps(b: Any, ctx, fields, box, live, cut, values, at_words, scratch) -> None:
-        shape, n_dims = grid.local(b.pe), len(grid.shape)
+        shape, n_dims, (depth, quiet) = grid.local(b.pe), len(grid.shape), cut
         bounds, inside = (tuple(zip(one[::2], one[1::2], strict=True))[3 - n_dims :] for one in (box, live))
 
         def array(address: int) -> np.ndarray:
@@ -58,8 +58,9 @@ def pass_over(grid: Decomposition, depth: int) -> Callable[..., None]:
             wide = zip(bounds, inside, strict=True)
             inner = tuple(slice(max(p - depth + s, low), min(q + depth - s, high)) for (p, q), (low, high) in wide)
             new = swept(old, inner)
-            total = b.memory.elements(b.pe, at_words + (s - 1) * LEVEL_BYTES, 1, WORD)
-            total += abs(new[own] - old[own]).sum()
+            if s > quiet:
+                total = b.memory.elements(b.pe, at_words + (s - quiet - 1) * LEVEL_BYTES, 1, WORD)
+                total += abs(new[own] - old[own]).sum()
             old = new
         for index in np.ndindex(shape[:-1]):
             if all(low <= i < high for i, (low, high) in zip(index, bounds, strict=False)):
@@ -87,14 +88,16 @@ class Sweeps:
 
     def __init__(self, machine: Machine, rng: Random):
         n_dims, n_pes = rng.randint(1, 3), machine.n_pes
-        self.machine, self.depths = machine, (rng.randint(1, 3), rng.randint(1, 2), rng.randint(1, 2))
-        self.depth, self.counts = max(self.depths), (rng.randint(0, 3), rng.randint(0, 3))
+        self.machine, large, small = machine, rng.randint(1, 3), rng.randint(1, 2)
+        n_large, n_small = rng.randint(0, 3), rng.randint(1, 4)
+        self.depth, self.sizes = max(large, small), [large] * n_large + [small] * n_small
+        self.passes = resident.Passes(len(self.sizes), n_large, large, small, rng.randint(0, sum(self.sizes)))
         dims = rng.choice(list(factorings(n_pes, [0] * n_dims)))
         shape = tuple(p * self.depth + rng.randint(0, 3) for p in dims)
         periodic, pes = tuple(rng.random() < 0.5 for _ in dims), tuple(rng.sample(range(n_pes), n_pes))
         self.grid = Decomposition(shape, dims, periodic, (self.depth,) * n_dims, pes)
         self.fields = [_new_field(machine, self.grid) for _ in range(2)]
-        self.words = machine.memory.allocate(LEVEL_BYTES * len(self.levels))
+        self.words = machine.memory.allocate(LEVEL_BYTES * (1 + len(self.levels)))
         by_pointer = [[machine.network.by_pointer(p, q) for q in range(n_pes)] for p in range(n_pes)]
         ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), 0)
         pieces = rng.randint(1, 2)
@@ -112,8 +115,8 @@ class Sweeps:
 
     @property
     def levels(self) -> range:
-        """One for each sweep."""
-        return range(sum(n * depth for n, depth in zip((*self.counts, 1), self.depths, strict=True)))
+        """One for each sweep that has a norm."""
+        return range(sum(self.sizes) - self.passes.quiet)
 
     def _halos(self, field: int, ways: Ways, pieces: int) -> list[Halo]:
         """The exchange of a field, on each PE."""
@@ -146,22 +149,9 @@ class Sweeps:
                 sides.append(int(self.grid.neighbour(pe, along) is not None))
         pitch = (0, 0)  # which this pass knows from the grid
         fields = SweepFields(self.fields[1], self.fields[0], 0, *pitch)
-        kinds = [pass_over(self.grid, depth) for depth in self.depths]
-        kernel = resident.resident_kernel(*kinds, self.depths, True)
-        halos = self.halos[0][pe], self.halos[1][pe]
-        numbers = (
-            pe,
-            *fields,
-            *Box(*box),
-            *Box(*sides),
-            *Cut(0, 0),
-            *self.counts,
-            0,
-            self.words,
-            0,
-            *halos[0],
-            *halos[1],
-        )
+        kernel = resident.resident_kernel(pass_over(self.grid))
+        halos = (*self.halos[0][pe], *self.halos[1][pe])
+        numbers = (pe, *fields, *Box(*box), *Box(*sides), *self.passes, 0, self.words, 0, *halos)
         return Launch("sweeps", bound(kernel), numbers, 1, begin=lambda: self.write(pe, call))
 
     def own(self, pe: int) -> tuple[slice, ...]:
@@ -181,19 +171,19 @@ class Sweeps:
     def check(self) -> None:
         """The own points of both fields, and the changes of each sweep, against sweeps of the whole grid."""
         memory, pes = self.machine.memory, range(self.machine.n_pes)
-        depths = [depth for n, depth in zip((*self.counts, 1), self.depths, strict=True) for _ in range(n)]
         fields, changes = [self.starts[0]] * 2, []
         for start in self.starts:
             fields[0] = start
-            for k, depth in enumerate(depths):
+            changes.append([])
+            for k, depth in enumerate(self.sizes):
                 now = fields[k % 2]
                 for _ in range(depth):
                     new = self.wrapped(swept(now, self.inner))
-                    changes.append(abs(new - now)[self.inner].sum())
+                    changes[-1].append(abs(new - now)[self.inner].sum())
                     now = new
                 fields[1 - k % 2] = now
         total = [sum(memory.load(pe, self.words + level * LEVEL_BYTES) for pe in pes) for level in self.levels]
-        must_be(np.array(total), np.array(changes).reshape(CALLS, -1).sum(0))
+        must_be(np.array(total), np.array(changes, WORD)[:, self.passes.quiet :].sum(0))
         for pe, which in np.ndindex(self.machine.n_pes, 2):
             found, wanted = self.array(pe, which), self.part(pe, fields[which])
             must_be(found[self.own(pe)].reshape(-1), wanted[self.own(pe)].reshape(-1))

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...compile.options import KernelOptions
-from ...kernels.sweep.records import Box, Cut
-from ...kernels.sweep.resident import Counts, resident_kernel
+from ...kernels.sweep.records import Box
+from ...kernels.sweep.resident import Passes, resident_kernel
 from ..exchange import halos_of, plan_exchange, text_of
 from .norm import SweepNorm
 from .passes import pass_kernel, pass_sizes
@@ -21,32 +21,14 @@ def prepare(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callab
     return OnCPU(problem, depth, norm)
 
 
-def with_cut(kernel: Callable[..., None], cut: Cut) -> Callable[..., None]:
-    """The kernel of a pass, whatever cut it is called with."""
-    chunk, lead = cut
-
-    def one_pass(ctx, fields, box, live, _, values, words, scratch):
-        kernel(ctx, fields, box, live, Cut(chunk, lead), values, words, scratch)
-
-    return one_pass
-
-
 class OnCPU:
     """The launch of a plan of sweeps on a CPU.  Making one is collective."""
 
     def __init__(self, problem: SweepProblem, depth: int, norm: SweepNorm | None):
         self._backend, context = problem.context.backend, problem.context
-        *sizes, last = pass_sizes(problem.sweeps, depth)
-        depths = (sizes[0] if sizes else last), last, last
-        n_large = sizes.count(depths[0])
-        each = "every" if problem.norms == "every" else "none"
-        made = [pass_kernel(problem, depths[0], each), pass_kernel(problem, last, each)]
-        made.append(pass_kernel(problem, last, problem.norms))
-        box, storage = problem.live(0), problem.storage
-        large, small, at_last = (with_cut(one.kernel, one.launch(box, storage)[2]) for one in made)
-        kernel = resident_kernel(large, small, at_last, depths, problem.norms == "every")
-        options = KernelOptions(elements=problem.dtype, fused=False)
-        compiled = problem.compiled(kernel, options)
+        sizes = pass_sizes(problem.sweeps, depth)
+        made = pass_kernel(problem, sizes[0], problem.norms)
+        compiled = problem.compiled(resident_kernel(made.kernel), KernelOptions(elements=problem.dtype, fused=False))
         corners = depth > 1
         halos = []
         for span in problem.spans[:2]:
@@ -58,16 +40,15 @@ class OnCPU:
         if problem.stencil.has_coefficient and corners:
             span = problem.spans[2]
             self._of_coefficient = plan_exchange(context, problem.parts, [span], [span.owner], corners)
-        self._scratch = problem.new_bytes(max(one.scratch_bytes for one in made))
+        self._scratch = problem.new_bytes(made.scratch_bytes)
+        box = problem.live(0)
         sides = Box(*(abs(a - b) for a, b in zip(box, problem.live(1), strict=True)))
-        blocks, threads, cut = made[0].launch(box, storage)
+        quiet = problem.sweeps - problem.n_levels
+        passes = Passes(len(sizes), sizes.count(sizes[0]), sizes[0], sizes[-1], quiet)
         words = norm.words(0) if norm else 0
-        counts = Counts(n_large, len(sizes) - n_large)
-        arguments = (
-            *problem.fields(0, 0), *box, *sides, *cut, *counts, problem.numbers, words, self._scratch.address,
-            *halos[0].halo, *halos[1].halo,
-        )  # fmt: skip
-        self._run = compiled.prepare(blocks, arguments, (0, 1), threads)
+        given = (*problem.fields(0, 0), *box, *sides, *passes, problem.numbers, words, self._scratch.address)
+        arguments = (*given, *halos[0].halo, *halos[1].halo)
+        self._run = compiled.prepare(1, arguments, (0, 1))
         self._fields = problem.spans[1].address, problem.spans[0].address
 
     def __call__(self, stream: Any) -> None:
