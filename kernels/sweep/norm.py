@@ -31,7 +31,7 @@ from ..in_kernel.exact import (
 )
 
 WINDOW = 3  # bins
-COPIES = 8  # of the words of a sweep: blocks add to them in turn, which spreads the atomic additions
+COPIES = 8  # of the words of a sweep, a power of two: blocks add to them in turn, which spreads the atomic additions
 LEVEL_BYTES = COPIES * WORDS_BYTES  # from the words of a sweep to those of the next one
 LEVELS_OF_BLOCK = 64  # whose words a block clears or reads
 MAX_SQUARES = 1 << 20  # that one thread adds before they become words
@@ -224,7 +224,7 @@ def top_bin(scale: Any):
 
 def copy_of_words(words):
     """Address of the words, of the copies at ``words``, that this block adds to."""
-    return words + block() % COPIES * WORDS_BYTES
+    return words + (block() & (COPIES - 1)) * WORDS_BYTES
 
 
 def add_squares_to_words(words: Words, squares: Squares):

@@ -14,11 +14,11 @@ from numba.cuda.extending import intrinsic
 
 from ...kernels.block import bits, real
 from ...kernels.in_kernel.exact import BAD_WORD
-from ...kernels.sweep.norm import Squares, at_scale, copy_of_words, multiples, top_bin
+from ...kernels.sweep.norm import LOW_BITS, Squares, at_scale, copy_of_words, top_bin
 from ..intrinsics import add_int64, assembly, float_of
 
-LOW = 26  # bits of an int64 of at most 51 that are added up apart: 32 of either part are below 2**31
-LOW_PART = (1 << LOW) - 1
+LOW = 26  # of the LOW_BITS of an accumulator, which are added up apart: 32 of either part are below 2**31
+LOW_PART, ABOVE = (1 << LOW) - 1, 64 - LOW_BITS
 
 
 def _reducing(ptx):
@@ -39,17 +39,17 @@ sum_of_warp = _reducing("redux.sync.add.s32 $0, $1, -1;")
 least_of_warp = _reducing("redux.sync.min.s32 $0, $1, -1;")
 
 
-def total_of_warp(x):
-    """The sum of an int64 between -2**50 and 2**50 over the lanes of a warp, in each of them."""
-    return (sum_of_warp(x >> LOW) << LOW) + sum_of_warp(x & LOW_PART)
+def total_of_warp(accumulator):
+    """The sum of the ``multiples`` of an accumulator over the lanes of a warp, in each of them."""
+    high = (accumulator << ABOVE) >> (ABOVE + LOW)
+    return (sum_of_warp(high) << LOW) + sum_of_warp(accumulator & LOW_PART)
 
 
 def warp_squares(squares: Squares):
     """What the lanes of a warp hold together, in each of them; the accumulators are multiples of their units."""
     scale = real(float_of(least_of_warp(bits(1.0 * squares.scale) >> 32) << 32))  # powers of two
     squares = at_scale(squares, scale)
-    a, b, c = multiples(squares.a), multiples(squares.b), multiples(squares.c)
-    return Squares(scale, total_of_warp(a), total_of_warp(b), total_of_warp(c))
+    return Squares(scale, total_of_warp(squares.a), total_of_warp(squares.b), total_of_warp(squares.c))
 
 
 def add_squares_of_warp(words, squares: Squares):
