@@ -2,15 +2,13 @@
 
 from ...compile.pass_kernel import PassKernel
 from ...kernels.sweep.formula import Stencil
-from . import cutting, line, march
-
-THREE_DIMENSIONS = "a pass over three dimensions has no kernel for GPUs"
+from . import cube, cutting, line, march
 
 
 def why_not(stencil: Stencil, depth: int) -> str:
     """Why there is no pass of ``depth`` sweeps; "": there is."""
     if stencil.n_dims == 3:
-        return THREE_DIMENSIONS
+        return cube.why_not(stencil, depth)
     if depth not in cutting.RESIDENT:
         return f"a pass does at most {max(cutting.RESIDENT)} sweeps on a GPU, and depth is {depth}"
     return ""
@@ -18,6 +16,8 @@ def why_not(stencil: Stencil, depth: int) -> str:
 
 def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:
     """A pass of ``depth`` sweeps.  norms: "none", "last" (of the last sweep) or "every\""""
+    if stencil.n_dims == 3:
+        return cube.pass_kernel(stencil, depth, norms)
     kernel = march.march if stencil.n_dims == 2 else line.march
     bounds, launch = cutting.bounds(stencil, depth, norms), cutting.launch(stencil, depth, norms)
     return PassKernel(kernel(stencil, depth, norms), bounds, 0, 0, launch)

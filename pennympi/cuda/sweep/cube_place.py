@@ -1,0 +1,149 @@
+"""Where a thread of a block of ``cube_blocked.py`` works."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from numba import cuda
+
+from ...kernels.block import block
+from ...kernels.sweep.formula import Stencil
+from ..intrinsics import divide_32
+from .cube_once import least, sector_start
+from .pieces import PIECE_BYTES
+from .shared import shared_start
+from .warp import pick
+
+RING = 4  # planes of level 0 in shared memory
+
+
+class Tile(NamedTuple):
+    """How a block divides its work.
+
+    lanes:  pieces of a row;  groups: of threads, along y;  rows: of a thread
+    turns:  planes of the loop's body: after three, a plane's registers have the same role again
+    """
+
+    lanes: int
+    groups: int
+    rows: int
+    turns: int
+
+
+class Sizes(NamedTuple):
+    """What follows from a tile.
+
+    row_bytes, plane_bytes: of the tile in shared memory
+    rim:          lanes at either end whose points belong to other blocks
+    tile_y:       rows of the tile
+    own_y, own_z: points that a block writes, of a plane
+    """
+
+    row_bytes: int
+    plane_bytes: int
+    rim: int
+    tile_y: int
+    own_y: int
+    own_z: int
+
+
+def sizes_of(stencil: Stencil, depth: int, tile: Tile) -> Sizes:
+    """What follows from a tile."""
+    width, tile_y = PIECE_BYTES // stencil.item_bytes, tile.groups * tile.rows
+    rim, row_bytes = -(-depth // width), tile.lanes * PIECE_BYTES
+    return Sizes(row_bytes, tile_y * row_bytes, rim, tile_y, tile_y - 2 * depth, (tile.lanes - 2 * rim) * width)
+
+
+class Place(NamedTuple):
+    """Where a thread works; what is counted from a first one is given with how many there are.
+
+    at, to, coefficient: addresses of its first piece in plane 0 of the old and new field and of that of coefficients
+    row, plane:     bytes to the next ones there
+    ring, levels:   addresses of its first piece in shared memory, in a plane of level 0 and of the levels after it
+    active:         whether these are its own
+    start, planes:  the planes of level 0 that the block needs
+    needed:         whether it needs level 0 at its z
+    needed_y, needed_rows: where its first row is among those of level 0 that are needed
+    live_y, live_rows, live_z, live_numbers: where its first row and number are among the live points
+    live_x, live_planes: the first plane of these
+    edge:           whether the tile has other points too
+    own_y, own_rows: where its first row is among those that the block writes
+    own_x, own_planes: the first plane that the block writes
+    first, stop:    the numbers of its piece that it writes;  ragged: whether some thread writes a part of its piece
+    """
+
+    at: int
+    to: int
+    coefficient: int
+    row: int
+    plane: int
+    ring: int
+    levels: int
+    active: bool
+    start: int
+    planes: int
+    needed: bool
+    needed_y: int
+    needed_rows: int
+    live_y: int
+    live_rows: int
+    live_z: int
+    live_numbers: int
+    live_x: int
+    live_planes: int
+    edge: bool
+    own_y: int
+    own_rows: int
+    own_x: int
+    own_planes: int
+    first: int
+    stop: int
+    ragged: bool
+
+
+def most(x, y):
+    """The larger one."""
+    return max(x, y)
+
+
+def place_of(stencil: Stencil, depth: int, tile: Tile) -> Callable[..., Place]:
+    """``find(fields, box, live, chunk)``: the place of a thread."""
+    item_bytes, width = stencil.item_bytes, PIECE_BYTES // stencil.item_bytes
+    lanes, groups, rows, _ = tile
+    row_bytes, plane_bytes, rim, tile_y, own_y, own_z = sizes_of(stencil, depth, tile)
+    levels, groups_end = RING * plane_bytes, groups - 1
+
+    def find(fields, box, live, chunk):
+        start_z = sector_start(fields.old, box.z0, item_bytes)
+        blocks_z, blocks_y = (box.z1 - start_z + own_z - 1) // own_z, (box.y1 - box.y0 + own_y - 1) // own_y
+        beyond = divide_32(block(), blocks_z)
+        block_x = divide_32(beyond, blocks_y)
+        own_x, first_y = box.x0 + block_x * chunk, box.y0 + (beyond - block_x * blocks_y) * own_y
+        stop_x = least(own_x + chunk, box.x1)
+        tile_z = start_z + (block() - beyond * blocks_z) * own_z - rim * width
+
+        lane, active = cuda.threadIdx.x % lanes, cuda.threadIdx.x // lanes < groups
+        group = least(cuda.threadIdx.x // lanes, groups_end)
+        y, z = first_y - depth + group * rows, tile_z + lane * width
+        plane, row = fields.plane * item_bytes, fields.row * item_bytes
+        at = y * row + z * item_bytes
+        ring = shared_start() + (1 + group * rows) * row_bytes + lane * PIECE_BYTES
+
+        # The old field is needed on the box widened by depth, but of what is not live only the points beside it.
+        start, stop = most(own_x - depth, live.x0 - 1), least(stop_x + depth, live.x1 + 1)
+        needed_y, stop_y = most(box.y0 - depth, live.y0 - 1), least(box.y1 + depth, live.y1 + 1)
+        needed_z, stop_z = most(box.z0 - depth, live.z0 - 1), least(box.z1 + depth, live.z1 + 1)
+        inside_y = (first_y - depth >= live.y0) & (first_y - depth + tile_y <= live.y1)
+        inside_z = (tile_z >= live.z0) & (tile_z + lanes * width <= live.z1)
+        return Place(
+            fields.old + at, fields.new + at, fields.coefficient + at, row, plane,
+            ring, ring + levels, active,
+            start, stop - start,
+            active & (z + width > needed_z) & (z < stop_z), y - needed_y, stop_y - needed_y,
+            y - live.y0, live.y1 - live.y0, z - live.z0, live.z1 - live.z0, live.x0, live.x1 - live.x0,
+            not (inside_y & inside_z),
+            y - first_y, least(own_y, box.y1 - first_y), own_x, stop_x - own_x,
+            box.z0 - z, pick(active & (lane >= rim) & (lane < lanes - rim), box.z1 - z, 0),
+            (start_z < box.z0) | ((box.z1 - start_z) % width != 0),
+        )  # fmt: skip
+
+    return find

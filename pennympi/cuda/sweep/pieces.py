@@ -1,0 +1,106 @@
+"""Pieces of 16 bytes, at multiples of 16, in global and shared memory; a thread holds one as a tuple of numbers."""
+
+from llvmlite import ir
+from numba.core import cgutils
+from numba.cuda import types
+from numba.cuda.extending import intrinsic
+
+from ...kernels.block import load
+from ..intrinsics import GLOBAL, assembly, statement
+from .shared import load_number, store_vector
+
+PIECE_BYTES = 16
+_I32, _VOID = ir.IntType(32), ir.VoidType()
+
+
+def _pointer(context, b, address, kind):
+    """Pointer to a piece of numbers in global memory."""
+    scalar = context.get_value_type(kind)
+    vector = ir.VectorType(scalar, PIECE_BYTES // context.get_abi_sizeof(scalar))
+    return b.inttoptr(address, ir.PointerType(vector, GLOBAL))
+
+
+@intrinsic
+def load_piece(typing, address, like):
+    """The piece at an address in global memory, of numbers of the type of ``like``."""
+
+    def code(context, b, signature, args):
+        piece = b.load(_pointer(context, b, args[0], like), align=PIECE_BYTES)
+        return cgutils.pack_array(b, [b.extract_element(piece, _I32(k)) for k in range(piece.type.count)])
+
+    return types.UniTuple(like, PIECE_BYTES * 8 // like.bitwidth)(types.int64, like), code
+
+
+@intrinsic
+def store_piece(typing, condition, address, piece):
+    """Store a piece at an address in global memory, where the condition holds."""
+
+    def code(context, b, signature, args):
+        pointer = _pointer(context, b, args[1], piece.dtype)
+        stored = ir.Constant(pointer.type.pointee, ir.Undefined)
+        for k in range(piece.count):
+            stored = b.insert_element(stored, b.extract_value(args[2], k), _I32(k))
+        with b.if_then(args[0]):
+            b.store(stored, pointer, align=PIECE_BYTES)
+        return context.get_dummy_value()
+
+    return types.void(types.boolean, types.int64, piece), code
+
+
+@intrinsic
+def store_some(typing, first, stop, address, piece):
+    """Store the numbers first .. stop - 1 of a piece."""
+
+    def code(context, b, signature, args):
+        pointer = b.bitcast(_pointer(context, b, args[2], piece.dtype), ir.PointerType(args[3].type.element, GLOBAL))
+        for k in range(piece.count):
+            inside = b.and_(b.icmp_signed("<=", args[0], args[0].type(k)), b.icmp_signed(">", args[1], args[1].type(k)))
+            with b.if_then(inside):
+                b.store(b.extract_value(args[3], k), b.gep(pointer, [_I32(k)]), align=piece.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, piece), code
+
+
+@intrinsic
+def copy_piece(typing, condition, shared, address):
+    """Begin to copy a piece from global to shared memory, where the condition holds."""
+
+    def code(context, b, signature, args):
+        copy = "{ .reg .pred p; setp.ne.b32 p, $0, 0; @p cp.async.cg.shared.global [$1], [$2], 16; }"
+        operands = [b.zext(args[0], _I32), b.trunc(args[1], _I32), args[2]]
+        assembly(b, _VOID, operands, copy, "r,r,l,~{memory}")
+        return context.get_dummy_value()
+
+    return types.void(types.boolean, types.int64, types.int64), code
+
+
+# The copies since the last of these are a group; and wait for all groups of this thread but the last two.
+end_group, wait_for_group = statement("cp.async.commit_group;"), statement("cp.async.wait_group 2;")
+
+
+def load_piece_where(condition, address, other):
+    """The piece at an address in global memory, where the condition holds; else ``other``."""
+    if condition:
+        return load_piece(address, other[0])
+    return other
+
+
+def load_number_where(condition, address, other):
+    """The number at an address in global memory, where the condition holds; else ``other``."""
+    if condition:
+        return load(address, 0)
+    return other
+
+
+def load_shared_where(condition, address, other):
+    """The number at an address in shared memory, where the condition holds; else ``other``."""
+    if condition:
+        return load_number(address, other)
+    return other
+
+
+def store_shared_where(condition, address, piece):
+    """Store a piece at an address in shared memory, where the condition holds."""
+    if condition:
+        store_vector(address, piece)

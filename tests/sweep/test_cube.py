@@ -1,0 +1,111 @@
+"""Passes of a GPU over boxes of three dimensions, executed in NumPy, against plain sweeps."""
+
+import re
+from random import Random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+from numba.cuda import dispatcher
+from test_host_pass import heat_3, mean_3, some_box, swept, whole
+from threads import Threads
+
+from pennympi.arrays.dtypes import TABLE
+from pennympi.compile.options import KernelOptions
+from pennympi.compile.pass_kernel import Storage
+from pennympi.cuda.compile import Target, _assembled, entry, ptx
+from pennympi.cuda.sweep.cube import pass_kernel, why_not
+from pennympi.kernels.sweep.formula import Stencil
+from pennympi.kernels.sweep.norm import LEVEL_BYTES
+from pennympi.kernels.sweep.records import SweepFields
+
+LINE_BYTES = 64
+
+
+def frame_bytes(code):
+    """Bytes of local memory of a cubin's kernel, by its EIATTR_FRAME_SIZE."""
+    found = re.findall(rb"\x04\x11\x08\x00.{4}(.{4})", code, re.DOTALL)
+    return max(int.from_bytes(one, "little") for one in found)
+
+
+class Fields:
+    """Fields (new, old, coefficient) of a shape in one memory, with rows as ``Grid.zeros`` makes them, NaN elsewhere."""
+
+    def __init__(self, dtype, shape, halo, arrays):
+        self.dtype = np.dtype(dtype)
+        line = LINE_BYTES // self.dtype.itemsize
+        self.lead = -halo % line
+        self.row = -(-(self.lead + shape[2]) // line) * line
+        rows = shape[0] * shape[1] + 2
+        self.memory = np.full(len(arrays) * rows * self.row, np.nan, self.dtype).view("u1")
+        elements = self.memory.view(self.dtype).reshape(len(arrays), rows, self.row)
+        self.views = []
+        for storage, array in zip(elements, arrays, strict=True):
+            view = storage[1:-1].reshape(*shape[:2], self.row)[..., self.lead : self.lead + shape[2]]
+            view[...] = array
+            self.views.append(view)
+        start = self.memory.ctypes.data
+        addresses = [view.ctypes.data - start for view in self.views]
+        self.record = SweepFields(*addresses, self.row * shape[1], self.row)
+
+
+def by_threads(stencil, made, fields, box, live, numbers):
+    """Run a pass; the changes by their words."""
+    blocks, threads, cut = made.launch(box, Storage(fields.lead, fields.record.plane, fields.record.row, 3))
+    tail = np.array(numbers, stencil.dtype).view("u1")
+    memory = np.concatenate([fields.memory, tail])
+    emulated = Threads(memory, stencil.dtype)
+    emulated._run(made.kernel, blocks, threads, (fields.record, box, live, cut, len(fields.memory), 0, 0))
+    fields.memory[:] = memory[: len(fields.memory)]
+    return emulated.changes
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize(("formula", "n_args"), [(mean_3, 0), (heat_3, 1)])
+def test_pass(formula, n_args, depth, dtype):
+    stencil, numbers = Stencil(formula, 3, dtype, n_args, n_args > 0), (0.1,)[:n_args]
+    random = Random(f"{formula.__name__} {depth} {dtype}")
+    for norms in ("none", "none", "none", "last", "every"):
+        made = pass_kernel(stencil, depth, norms)
+        shape = (random.randint(3, 12), random.randint(3, 90), random.choice([3, 4, 70, 140]) + random.randint(0, 9))
+        draw = np.random.default_rng(random.randrange(1 << 30))
+        arrays = [np.full(shape, 7, dtype), draw.random(shape).astype(dtype), draw.random(shape).astype(dtype)]
+        live = whole(shape) if random.random() < 0.5 else some_box(random, whole(shape))
+        box = live if random.random() < 0.5 else some_box(random, live)
+        levels = swept(stencil, *arrays[1:], numbers, depth, live)
+        fields = Fields(dtype, shape, random.randint(1, depth), arrays)
+        before = fields.memory.copy()
+        changes = by_threads(stencil, made, fields, box, live, numbers)
+        inside = tuple(slice(box[2 * d], box[2 * d + 1]) for d in range(3))
+        np.testing.assert_array_equal(fields.views[0][inside], levels[-1][inside])
+        fields.views[0][inside] = 7
+        assert fields.memory.tobytes() == before.tobytes(), "written outside of the box"
+        n_levels = {"none": 0, "last": 1, "every": depth}[norms]
+        assert len(changes) == n_levels
+        for k, s in enumerate(range(depth - n_levels + 1, depth + 1)):
+            found = np.concatenate([np.ravel(one) for one in changes[k * LEVEL_BYTES]])
+            wanted = (levels[s] - levels[s - 1])[inside].ravel()
+            np.testing.assert_array_equal(np.sort(found[found != 0]), np.sort(wanted[wanted != 0]))
+
+
+def test_deepest():
+    stencil = Stencil(mean_3, 3, "float32", 0, False)
+    assert [depth for depth in range(1, 9) if not why_not(stencil, depth)] == [1, 2, 3]
+    assert "at most 3 sweeps" in why_not(stencil, 4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_registers(depth, dtype, monkeypatch):
+    """The machine code keeps all in registers, and rounds each product before it is added."""
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=(9, 0)))
+    made = pass_kernel(Stencil(mean_3, 3, dtype, 0, False), depth, "none")
+    options = KernelOptions(elements=TABLE[dtype], bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes)
+    function, signature = entry(made.kernel, "sweep", options, Target((9, 0)))
+    code = ptx(function, signature, (9, 0), made.bounds, False)
+    assert "fma.rn.f" not in code and ".local" not in code
+    assert ("cp.async.cg" in code) == (depth > 1)
+    assert frame_bytes(_assembled(code, (9, 0))) == 0

@@ -1,0 +1,136 @@
+"""A block of a GPU in NumPy: the kernels of ``pennympi/cuda/sweep`` on arrays of all threads, a statement at a time.
+
+An address is an offset in ``memory``; shared memory is another array, and holds NaN until something is stored there.
+A thread that reads what another one has stored since the last barrier, or what is being copied, finds NaN.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from pennympi.compile.bind import bind
+from pennympi.cuda.sweep.norm import add_squares_of_warp
+from pennympi.kernels.sweep.norm import adder, no_squares
+
+SHARED_BYTES, PIECE_BYTES = 227 << 10, 16
+
+
+class Threads:
+    """The functions that kernels call, for one block.  changes: {address of words: the changes added to them}"""
+
+    def __init__(self, memory, dtype):
+        self._memory, self._dtype = memory, np.dtype(dtype)
+        self._width = PIECE_BYTES // self._dtype.itemsize
+        self.changes = {}
+        self.cuda = SimpleNamespace()
+
+    def _run(self, kernel, blocks, threads, args):
+        """Launch a kernel."""
+        scope = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
+        made = {
+            no_squares: tuple,
+            adder(self._width): lambda squares, changes: squares + changes,
+            add_squares_of_warp: self._add_squares_of_warp,
+        }
+        bound = bind(kernel, scope, lambda function: function, scope, made=made)
+        self._thread = np.arange(threads)
+        self.cuda.threadIdx, self.cuda.laneid = SimpleNamespace(x=self._thread), self._thread % 32
+        for self._block in range(blocks):
+            self._shared = np.full(SHARED_BYTES // self._dtype.itemsize, np.nan, self._dtype)
+            self._writer = np.full(len(self._shared), -1)  # of what was stored since the last barrier
+            self._copies = [[]]  # groups under way
+            with np.errstate(all="ignore"):
+                bound(0, *args)
+
+    # numbers
+    def block(self):
+        return self._block
+
+    def real(self, x):
+        return np.asarray(x, self._dtype)
+
+    def pick(self, condition, x, y):
+        return np.where(condition, x, y)
+
+    def within(self, x, n):
+        return (x >= 0) & (x < n)
+
+    def least(self, x, y):
+        return np.minimum(x, y)
+
+    def most(self, x, y):
+        return np.maximum(x, y)
+
+    def divide_32(self, x, y):
+        return x // y
+
+    # memory
+    def load(self, base, index):
+        return self._memory.view(self._dtype)[base // self._dtype.itemsize + index]
+
+    def load_number_where(self, condition, at, other):
+        return np.where(condition, self.load(np.where(condition, at, 0), 0), other)
+
+    def load_piece(self, at, like):
+        assert not (at % PIECE_BYTES).any() and (at >= 0).all()
+        return tuple(self.load(at, k) for k in range(self._width))
+
+    def load_piece_where(self, condition, at, other):
+        loaded = self.load_piece(np.where(condition, at, 0), None)
+        return tuple(np.where(condition, x, y) for x, y in zip(loaded, other, strict=True))
+
+    def store_piece(self, condition, at, piece):
+        assert not (at % PIECE_BYTES).any()
+        self.store_some(0, np.where(condition, self._width, 0), at, piece)
+
+    def store_some(self, first, stop, at, piece):
+        elements = self._memory.view(self._dtype)
+        for k, value in enumerate(piece):
+            inside = (first <= k) & (k < stop) & (self._thread >= 0)
+            elements[(at // self._dtype.itemsize + k)[inside]] = value[inside]
+
+    # other lanes
+    def shift_up(self, x):
+        return np.where(self._thread % 32 == 0, x, np.roll(x, 1))
+
+    def shift_down(self, x):
+        return np.where(self._thread % 32 == 31, x, np.roll(x, -1))
+
+    # shared memory
+    def shared_start(self):
+        return 0
+
+    def load_shared_where(self, condition, at, other):
+        at = np.where(condition, at // self._dtype.itemsize, 0)
+        seen = (self._writer[at] < 0) | (self._writer[at] == self._thread)
+        return np.where(condition, np.where(seen, self._shared[at], np.nan), other)
+
+    def load_vector(self, at, like):
+        assert not (at % PIECE_BYTES).any() and (at >= 0).all() and (at < SHARED_BYTES).all()
+        return tuple(self.load_shared_where(True, at + k * self._dtype.itemsize, 0) for k in range(self._width))
+
+    def store_shared_where(self, condition, at, piece):
+        for k, value in enumerate(piece):
+            to = (at // self._dtype.itemsize + k)[condition]
+            self._shared[to], self._writer[to] = value[condition], self._thread[condition]
+
+    def copy_piece(self, condition, shared, at):
+        condition = condition & (self._thread >= 0)
+        if condition.any():
+            piece = [np.where(condition, x, 0) for x in self.load_piece(np.where(condition, at, 0), None)]
+            self._copies[-1].append((condition, shared, piece))
+            self.store_shared_where(condition, shared, [np.full(len(self._thread), np.nan)] * self._width)
+
+    def end_group(self):
+        self._copies.append([])
+
+    def wait_for_group(self):
+        while len(self._copies) > 3:
+            for copy in self._copies.pop(0):
+                self.store_shared_where(*copy)
+
+    def sync(self):
+        self._writer[:] = -1
+
+    def _add_squares_of_warp(self, words, squares):
+        self.changes.setdefault(words, []).extend(squares)
