@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -34,16 +35,23 @@ from pennympi.kernels.sweep.norm import (
 DTYPES = ["float32", "float64"]
 
 
-def into_words(ctx, x, n, words):
-    """words (COPIES, WORDS) += the squares of x (n,): one by one, then four at a time."""
-    squares, share = no_squares(), (n + blocks() - 1) // blocks()
-    start, stop = block() * share, min(n, (block() + 1) * share)
-    for i in lanes(start, min(start + 100, stop)):
-        squares = add_square(squares, load(x, i))
-    for k in lanes(0, (stop - start - 100) // 4):
-        i = start + 100 + 4 * k
-        squares = ADD_FOUR(squares, (load(x, i), load(x, i + 1), load(x, i + 2), load(x, i + 3)))
-    add_squares_to_words(words, squares)
+def into_words(team, dtype):
+    """A kernel: words (COPIES, WORDS) += the squares of x (n,), one by one, then four at a time."""
+    add_four, add_to_words = adder(4, dtype), add_squares_to_words
+    if team.backend == "cuda":
+        add_to_words = import_module("pennympi.cuda.sweep.norm").add_squares_of_warp
+
+    def kernel(ctx, x, n, words):
+        squares, share = no_squares(), (n + blocks() - 1) // blocks()
+        start, stop = block() * share, min(n, (block() + 1) * share)
+        for i in lanes(start, min(start + 100, stop)):
+            squares = add_square(squares, load(x, i))
+        for k in lanes(0, (stop - start - 100) // 4):
+            i = start + 100 + 4 * k
+            squares = add_four(squares, (load(x, i), load(x, i + 1), load(x, i + 2), load(x, i + 3)))
+        add_to_words(words, squares)
+
+    return kernel
 
 
 def by_rows(dtype):
@@ -55,9 +63,6 @@ def by_rows(dtype):
             add(words, new, old, start, min(start + row, n))
 
     return kernel
-
-
-ADD_FOUR = adder(4)
 
 
 def in_python(function, dtype):
@@ -156,7 +161,7 @@ def test_one_value(x):
 def test_on_the_device(team, dtype, n_blocks):
     changes = changes_of(n_blocks, 100 * n_blocks + 4 * 7 * 31, dtype)
     words = device(team, np.zeros((COPIES, WORDS), "int64"))
-    team.kernel(into_words, dtype)(n_blocks, device(team, changes), len(changes), words, threads=32)
+    team.kernel(into_words(team, dtype), dtype)(n_blocks, device(team, changes), len(changes), words, threads=32)
     team.synchronize()
     found = to_numpy(words).sum(axis=0)
     wanted = words_of(changes)
@@ -190,7 +195,7 @@ def test_norms_over_the_pes(team, n_levels):
     made = SweepNorm(team._context, team.plan_allreduce, n_levels)
     changes = changes_of(n_levels, 64 * team.n_pes, "float64")
     wanted = norm_of(words_of(changes))
-    add = team.kernel(into_words, "float64")
+    add = team.kernel(into_words(team, "float64"), "float64")
     own = device(team, changes[64 * team.me : 64 * (team.me + 1)])
     bad = device(team, np.full(4, np.nan))
     for _ in range(2):
