@@ -28,8 +28,7 @@ class Warp:
     def run(self, kernel, blocks, *args):
         """The kernel, in Python."""
         width = LANE_BYTES // self._dtype.itemsize
-        names = "between lane_number warp_number pick within shift_up shift_down swap load_row store_half store_some"
-        scope = {"WARPS": 1} | {name: getattr(self, name) for name in names.split()}
+        scope = {"WARPS": 1} | {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
         bodies = {"block": lambda: self._block, "real": self._dtype.type, "load": self.load}
         made = {no_squares: tuple, add_to_sum: self._add_to_sum, adder(width): lambda *parts: sum(parts, ())}
         bound = bind(kernel, bodies, lambda function: function, scope, made=made)
@@ -60,6 +59,13 @@ class Warp:
     def _store(self, index, value, condition):
         assert np.unique(index[condition]).size == np.count_nonzero(condition)
         self._elements[index[condition]] = value[condition]
+
+    def least(self, x, y):
+        return np.minimum(x, y)
+
+    def prefetch(self, at):
+        assert (at >= 0).all()
+        assert (at + LANE_BYTES <= self._elements.nbytes).all()
 
     def between(self, x, low, high):
         return np.clip(x, low, high)

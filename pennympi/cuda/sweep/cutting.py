@@ -18,6 +18,11 @@ RESIDENT_1D = {"none": 8, "last": 8, "every": 4}  # of one dimension, by the nor
 # The highest chunk, in rows, by the sweeps of a pass, as measured on an H200: the warps of higher ones read from places
 # too far apart.  Longer passes have no limit: they share more rows with the chunk above.
 HIGHEST_CHUNK = {1: 48, 2: 96}
+# How many rows ahead of its loads a warp prefetches into the L2 cache, by the sweeps of a pass, as measured on an H200.
+# The warps of a long pass are too few for their loads to hide the latency of memory; those of a short one are many, and
+# lines that they prefetch early are evicted before they are loaded.
+PREFETCH_ROWS = {1: 0, 2: 2, 4: 2}
+MAX_PREFETCH_ROWS = 3  # for all other numbers of sweeps
 # Blocks by which a launch stays below what the device holds, so that a collective finds room beside it.
 SPARE_BLOCKS = 2
 START_ROWS = 4.0  # what it costs a chunk to begin, in rows, about

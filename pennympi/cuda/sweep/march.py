@@ -15,15 +15,15 @@ GPGPU-2, 2009); AN5D does many time levels a pass through shared memory (Matsumu
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...kernels.block import Elements, Words, block, real
 from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
-from .cutting import ROWS_AT_A_TIME, WARPS
+from .cutting import MAX_PREFETCH_ROWS, PREFETCH_ROWS, ROWS_AT_A_TIME, WARPS
 from .levels import Level, after_last, level
 from .rows import columns_of, edge_columns, keeps_columns, kept_columns, lane_of, store, sweep
-from .warp import LANES, between, load_row, warp_number
+from .warp import LANES, between, least, load_row, prefetch, warp_number
 
 
 class Rows(NamedTuple):
@@ -88,6 +88,19 @@ def _marching(stencil: Stencil, made: Level, later: int, careful: bool) -> Level
     return made._replace(advance=advance_carefully if careful else advance)
 
 
+def _loading(ahead: int) -> Callable[..., Any]:
+    """``load(address, pitch_bytes, final, like)``: a row, and prefetch one, but none after that at address ``final``."""
+
+    def load(address, pitch_bytes, final, like):
+        prefetch(least(address + ahead * pitch_bytes, final))
+        return load_row(address, like)
+
+    def load_only(address, pitch_bytes, final, like):
+        return load_row(address, like)
+
+    return load if ahead else load_only
+
+
 def _levels(stencil: Stencil, depth: int, norms: str, careful: bool) -> Level:
     first = _storing(stencil)
     for later in range(depth):
@@ -102,6 +115,7 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
     edge, keeps = edge_columns(stencil, depth), kept_columns(stencil, depth)
     start, advance_carefully, finish, _ = _levels(stencil, depth, norms, True)
     advance = _levels(stencil, depth, norms, False).advance
+    load = _loading(PREFETCH_ROWS.get(depth, MAX_PREFETCH_ROWS))
     lane_at, read_numbers = lane_of(stencil, depth), numbers_of(stencil)
 
     def kernel(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch):
@@ -125,21 +139,21 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
         inner, inner_end = own + depth - 1, min(end, live.y1)
         if ((live.z1 + lead) & (width - 1)) != 0 and base < live.z1 and live.z1 < base + LANES * width:
             inner_end = inner  # the fixed column after the live ones is not the first of its lane
-        zero = real(0.0)
+        zero, final = real(0.0), old + min(end + 1, live.y1) * pitch_bytes
         d = load_row(old + between(r + 1, live.y0 - 1, live.y1) * pitch_bytes, zero)
         state = start((d, d))
         while r < end:
             if r >= inner and r + ROWS_AT_A_TIME <= inner_end:
-                e = load_row(old + (r + 2) * pitch_bytes, zero)
+                e = load(old + (r + 2) * pitch_bytes, pitch_bytes, final, zero)
                 state = advance(state, d, r, rows, lane)
-                d = load_row(old + (r + 3) * pitch_bytes, zero)
+                d = load(old + (r + 3) * pitch_bytes, pitch_bytes, final, zero)
                 state = advance(state, e, r + 1, rows, lane)
-                e = load_row(old + (r + 4) * pitch_bytes, zero)
+                e = load(old + (r + 4) * pitch_bytes, pitch_bytes, final, zero)
                 state = advance(state, d, r + 2, rows, lane)
                 d = e
                 r += ROWS_AT_A_TIME
             else:
-                e = load_row(old + between(r + 2, live.y0 - 1, live.y1) * pitch_bytes, zero)
+                e = load(old + between(r + 2, live.y0 - 1, live.y1) * pitch_bytes, pitch_bytes, final, zero)
                 state = advance_carefully(state, d, r, rows, lane)
                 d = e
                 r += 1

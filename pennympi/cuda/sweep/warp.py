@@ -47,6 +47,11 @@ def between(x, low, high):
     return min(max(x, low), high)
 
 
+def least(x, y):
+    """The smaller of x and y."""
+    return min(x, y)
+
+
 @intrinsic
 def pick(typing, condition, x, y):
     """x where the condition holds, else y, without a branch."""
