@@ -30,7 +30,11 @@ class Warp:
         width = LANE_BYTES // self._dtype.itemsize
         scope = {"WARPS": 1} | {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
         bodies = {"block": lambda: self._block, "real": self._dtype.type, "load": self.load}
-        made = {no_squares: tuple, add_to_sum: self._add_to_sum, adder(width): lambda *parts: sum(parts, ())}
+        made = {
+            no_squares: tuple,
+            add_to_sum: self._add_to_sum,
+            adder(width, self._dtype.name): lambda *parts: sum(parts, ()),
+        }
         bound = bind(kernel, bodies, lambda function: function, scope, made=made)
         with np.errstate(all="ignore"):
             for self._block in range(blocks):

@@ -123,7 +123,7 @@ def sweep(stencil: Stencil, careful: bool) -> Callable[..., Any]:
 def squares_of(stencil: Stencil) -> Callable[..., Any]:
     """``add(squares, new, old, lane)``: the squares with those of a row's changes added."""
     width = columns_of(stencil)
-    add_all = adder(width)
+    add_all = adder(width, stencil.dtype)
 
     def change(k: int) -> Callable[..., Any]:
         def column(new, old):
