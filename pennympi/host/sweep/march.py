@@ -21,7 +21,9 @@ from .rows import row_accessors
 from .squares import row_squares
 
 LINE_BYTES = 64
-TILE_ROWS, TILE_POINTS = {1: 1, 2: 1, 3: 32}, {1: 4096, 2: 4096, 3: 512}  # of a tile's plane at most, by dimensions
+ROW_BYTES = {1: 16 << 10, 2: 16 << 10, 3: 2 << 10}  # of a tile's row at most, by dimensions
+BETWEEN_BYTES = 768 << 10  # of all levels between, in three dimensions: for a second-level cache of 1 MiB or more
+# of all levels between, in three dimensions: they stay in a second-level cache of 1 MiB or more
 
 
 class Plane(NamedTuple):
@@ -67,10 +69,24 @@ def why_not(stencil: Stencil, depth: int) -> str:
 def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:
     """See ``PassKernel``."""
     cut = Cut(depth, {"none": depth, "last": depth - 1, "every": 0}[norms])
-    n_dims, line = stencil.n_dims, LINE_BYTES // stencil.item_bytes
-    plane = (TILE_ROWS[n_dims] + 2 * depth) * (TILE_POINTS[n_dims] + 2 * whole_lines(depth, line))
-    scratch_bytes = 3 * (depth - 1) * plane * stencil.item_bytes
+    plane_elems = plane_elems_of(stencil)
+    scratch_bytes = max(3 * (n - 1) * plane_elems(n) * stencil.item_bytes for n in range(1, depth + 1))
     return PassKernel(march_of(stencil), None, 0, scratch_bytes, lambda box, storage: (1, 1, cut))
+
+
+@cache
+def plane_elems_of(stencil: Stencil) -> Callable[[int], int]:
+    """``plane_elems(depth)``: elements from a plane of the levels between to the next one."""
+    item_bytes, n_dims = stencil.item_bytes, stencil.n_dims
+    line, points = LINE_BYTES // item_bytes, ROW_BYTES[n_dims] // item_bytes
+
+    def plane_elems(depth):
+        row = points + 2 * whole_lines(depth, line)
+        if n_dims < 3:
+            return row
+        return max(BETWEEN_BYTES // (3 * max(depth - 1, 1) * item_bytes), 4 * depth * row)
+
+    return plane_elems
 
 
 def whole_lines(n, line):
@@ -87,7 +103,7 @@ def share(n, most, line):
 def march_of(stencil: Stencil) -> Callable[..., None]:
     """The kernel, one machine code for all depths and norms.  Its cut: sweeps, and how many of them have no norm."""
     item_bytes, n_dims, line = stencil.item_bytes, stencil.n_dims, LINE_BYTES // stencil.item_bytes
-    tile_rows, tile_points = TILE_ROWS[n_dims], TILE_POINTS[n_dims]
+    widest, plane_elems = ROW_BYTES[n_dims] // item_bytes, plane_elems_of(stencil)
     numbers_at, sweep_plane = numbers_of(stencil), sweep_plane_of(stencil)
 
     def march(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words, scratch):
@@ -98,13 +114,13 @@ def march_of(stencil: Stencil) -> Callable[..., None]:
             live = Box(live.y0, live.y1, 0, 1, live.z0, live.z1)
         depth, quiet = cut
         numbers, before = numbers_at(values), whole_lines(depth, line)
-        row = tile_points + 2 * before
-        plane = (tile_rows + 2 * depth) * row
-        rows, points = share(box.y1 - box.y0, tile_rows, 1), share(box.z1 - box.z0, tile_points, line)
+        points, plane = share(box.z1 - box.z0, widest, line), plane_elems(depth)
+        row, more_rows = points + 2 * before, depth if n_dims == 3 else 0
+        rows = share(box.y1 - box.y0, plane // row - 2 * more_rows, 1)
         for y in range(box.y0, box.y1, rows):
             for z in range(box.z0, box.z1, points):
                 part = Box(box.x0, box.x1, y, min(y + rows, box.y1), z, min(z + points, box.z1))
-                between = Plane(scratch - item_bytes * (3 * plane + (y - depth) * row + z - before), row)
+                between = Plane(scratch - item_bytes * (3 * plane + (y - more_rows) * row + z - before), row)
                 sweep_tile(fields, Tile(part, live, depth, quiet, between, plane), numbers, words)
 
     def sweep_tile(fields: SweepFields, tile: Tile, numbers, words):
