@@ -9,7 +9,7 @@ import numpy as np
 
 from pennympi.grid.decomposition import Decomposition, factorings, with_halo
 from pennympi.grid.layout import layout_of
-from pennympi.grid.messages import Field, Ways, messages_of
+from pennympi.grid.messages import Field, Ways, at_ends, messages_of
 from pennympi.kernels.halo.message import PART_WORDS
 from pennympi.kernels.records import Halo
 from pennympi.kernels.sweep import resident
@@ -110,8 +110,9 @@ class Sweeps:
             whole[self.inner] = whole[self.inner] * (call + 3) % LARGEST
             self.starts.append(self.wrapped(whole))
         for pe in range(n_pes):
-            for which in range(2):  # where the grid ends, both hold the fixed values
-                self.array(pe, which)[...] = self.part(pe, self.starts[0])
+            for which in range(2):  # where the grid ends, both hold the fixed values beside the PE's own points
+                given = self.with_ends(pe)
+                self.array(pe, which)[given] = self.part(pe, self.starts[0])[given]
 
     @property
     def levels(self) -> range:
@@ -157,6 +158,11 @@ class Sweeps:
     def own(self, pe: int) -> tuple[slice, ...]:
         """Where a PE's points lie in its arrays."""
         return tuple(slice(self.depth, self.depth + n) for n in self.grid.own(pe))
+
+    def with_ends(self, pe: int) -> tuple[slice, ...]:
+        """Where they lie, and the halo beside them where the grid ends."""
+        step = (0,) * len(self.grid.shape)
+        return at_ends(self.grid, pe, step, self.own(pe))
 
     def write(self, pe: int, call: int) -> None:
         """Set a PE's points of the first field, as a user does between two calls."""
