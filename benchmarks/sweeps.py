@@ -111,7 +111,14 @@ def measured(team, xp, case):
 def copied(team, xp, n_dims, n, dtype):
     """The row of a copy of as many points."""
     a, b = (xp.ones(n**n_dims, dtype) for _ in range(2))
-    us = 1e6 * float(np.median([seconds(team, lambda _: [xp.copyto(b, a) for _ in range(10)]) for _ in range(RUNS)])) / 10
+    team.synchronize()
+
+    def copies(stream):
+        with stream:
+            for _ in range(10):
+                xp.copyto(b, a)
+
+    us = 1e6 * float(np.median([seconds(team, copies) for _ in range(RUNS)])) / 10
     return {"case": "copy", "n": n, "dims": n_dims, "dtype": dtype, "us": us, "GB_per_s": 2 * a.nbytes / us / 1e3}
 
 
