@@ -27,7 +27,7 @@ RATES = {
 }
 
 
-def resident_us(problem: SweepProblem, depth: int) -> float:
+def resident_on_cpu_us(problem: SweepProblem, depth: int) -> float:
     """Microseconds of all sweeps in one launch, which exchanges every ``depth`` sweeps."""
     passes = -(-problem.sweeps // depth)
     rates = RATES[problem.context.backend.name]

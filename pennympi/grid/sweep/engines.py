@@ -4,15 +4,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...errors import Unsupported
-from . import cost, resident
+from . import cost, resident_on_cpu
 from .norm import SweepNorm
 from .passes import Passes, deepest_pass
 from .problem import SweepProblem, deepest
 
 
 class Engine(NamedTuple):
-    """A way to sweep.
+    """A way to sweep.  Several rows may have one name: of those that can run here the one of the least cost is taken.
 
+    backend:  the only one that has it; "": both have
     sentence: how it moves data
     depth:    (problem) -> sweeps from one exchange to the next, where the user names none
     why_not:  (problem, depth) -> why it can't run on this PE; "" if it can
@@ -21,6 +22,7 @@ class Engine(NamedTuple):
     """
 
     name: str
+    backend: str
     sentence: str
     depth: Callable[[SweepProblem], int]
     why_not: Callable[[SweepProblem, int], str]
@@ -60,38 +62,27 @@ def blocked_why_not(problem: SweepProblem, depth: int) -> str:
     return ""
 
 
-def resident_why_not(problem: SweepProblem, depth: int) -> str:
-    """Why the field can't stay on the chip."""
-    if problem.context.backend.name == "cuda":
-        return "not built yet"
-    most = deepest_pass(problem)
-    return f"a pass does at most {most} sweeps" if depth > most else ""
-
-
 ENGINES = (
-    Engine("plain", "one sweep a pass over memory", lambda _: 1, lambda *_: "", cost.passes_us, Passes),
-    Engine("blocked", "several sweeps a pass over memory", blocked_depth, blocked_why_not, cost.passes_us, Passes),
+    Engine("plain", "", "one sweep a pass over memory", lambda _: 1, lambda *_: "", cost.passes_us, Passes),
+    Engine("blocked", "", "several sweeps a pass over memory", blocked_depth, blocked_why_not, cost.passes_us, Passes),
     Engine(
-        "resident",
-        "all sweeps in one launch, the field on the chip",
-        blocked_depth,
-        resident_why_not,
-        cost.resident_us,
-        resident.prepare,
+        "resident", "host", "all sweeps in one launch, which exchanges halos", blocked_depth, resident_on_cpu.why_not,
+        cost.resident_on_cpu_us, resident_on_cpu.Resident,
     ),
-)
-TABLE = {one.name: one for one in ENGINES}
+)  # fmt: skip
 
 
 def choices(problem: SweepProblem, depth: int | None) -> list[Choice]:
     """What each engine would do, the same on all PEs.  Collective."""
+    backend = problem.context.backend.name
+    engines = [one for one in ENGINES if one.backend in ("", backend)]
     own = []
-    for one in ENGINES:
+    for one in engines:
         deep = 1 if one.name == "plain" else depth or one.depth(problem)
         own.append((deep, one.why_not(problem, deep), one.cost_us(problem, deep)))
     every = problem.context.job.gather(own, "engines of sweeps")
     found = []
-    for k, one in enumerate(ENGINES):
+    for k, one in enumerate(engines):
         rows = [pe[k] for pe in every]
         why_not = next((why for _, why, _ in rows if why), "")
         found.append(Choice(one, min(deep for deep, _, _ in rows), why_not, max(us for _, _, us in rows)))
@@ -100,9 +91,9 @@ def choices(problem: SweepProblem, depth: int | None) -> list[Choice]:
 
 def chosen(found: list[Choice], engine: str) -> Choice:
     """The choice for a named engine, or the one that is predicted to be the fastest.  Raises Unsupported."""
-    if engine == "auto":
-        return min((one for one in found if not one.why_not), key=lambda one: one.cost_us)
-    named = next(one for one in found if one.engine.name == engine)
-    if named.why_not:
-        raise Unsupported(f"the {engine} engine can't run here: {named.why_not}; or use engine='auto'")
-    return named
+    named = [one for one in found if engine in ("auto", one.engine.name)]
+    able = [one for one in named if not one.why_not]
+    if not able:
+        reasons = "; ".join(one.why_not for one in named)
+        raise Unsupported(f"the {engine} engine can't run here: {reasons}; or use engine='auto'")
+    return min(able, key=lambda one: one.cost_us)

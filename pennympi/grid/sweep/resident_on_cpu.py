@@ -1,10 +1,6 @@
-"""All sweeps in one launch.
-
-On a CPU the launch has one block, whose passes exchange the halos inside (``kernels/sweep/resident.py``).
-"""
+"""All sweeps in one launch on a CPU: one block, whose passes exchange the halos (``kernels/sweep/resident.py``)."""
 
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 from ...compile.options import KernelOptions
@@ -12,16 +8,17 @@ from ...kernels.sweep.records import Box
 from ...kernels.sweep.resident import Passes, resident_kernel
 from ..exchange import halos_of, plan_exchange, text_of
 from .norm import SweepNorm
-from .passes import pass_kernel, pass_sizes
+from .passes import deepest_pass, pass_kernel, pass_sizes
 from .problem import SweepProblem
 
 
-def prepare(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callable[[Any], None]:
-    """A function that enqueues all sweeps in a stream.  Collective."""
-    return OnCPU(problem, depth, norm)
+def why_not(problem: SweepProblem, depth: int) -> str:
+    """Why no pass does so many sweeps."""
+    most = deepest_pass(problem)
+    return f"a pass does at most {most} sweeps" if depth > most else ""
 
 
-class OnCPU:
+class Resident:
     """The launch of a plan of sweeps on a CPU.  Making one is collective."""
 
     def __init__(self, problem: SweepProblem, depth: int, norm: SweepNorm | None):
