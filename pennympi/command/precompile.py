@@ -5,8 +5,8 @@
 
 Use as many ranks as the program will have on GPUs, for the number of PEs is part of most kernels; the size of its arrays
 hardly matters.  The machine code is kept in PENNYMPI_CACHE_DIR, where a run on GPUs with the same versions of this
-library, Numba and numba-cuda finds it; the folder may be copied to another machine.  A kernel that has another text on
-GPUs says so by an attribute, ``kernel.on_gpu()``, which returns that.
+library, Numba and numba-cuda finds it; the folder may be copied to another machine.  Of sweeps that is the plain and the
+blocked engine, where the program names it and its depth.
 """
 
 import argparse
@@ -70,16 +70,27 @@ def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
     """Let the host backend compile each kernel for a GPU, too.  Raises ImportError."""
     import numba.cuda.dispatcher
 
+    from ..cuda import sweep as gpu_sweep
     from ..cuda.compile import Target, cubin
+    from ..grid.sweep import passes
+    from ..grid.sweep.problem import NAME
     from ..host.backend import HostBackend
 
     os.environ["PENNYMPI_BACKEND"] = "host"
     here = SimpleNamespace(compute_capability=arch)
     numba.cuda.dispatcher.get_current_device = lambda: here  # Numba asks it for the architecture
-    on_host = HostBackend.kernel
+    on_host, pass_on_host = HostBackend.kernel, passes.pass_kernel
 
     def kernel(backend: HostBackend, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> Any:
-        cubin(getattr(kernel, "on_gpu", lambda: kernel)(), name, options, Target(arch, beyond))
+        if name != NAME:  # which has another kernel there
+            cubin(kernel, name, options, Target(arch, beyond))
         return on_host(backend, kernel, name, options)
 
+    def pass_kernel(problem: Any, size: int, norms: str) -> Any:
+        if not gpu_sweep.why_not(problem.stencil, size):
+            made = gpu_sweep.pass_kernel(problem.stencil, size, norms)
+            cubin(made.kernel, NAME, passes.options_of(problem, made), Target(arch, beyond))
+        return pass_on_host(problem, size, norms)
+
     HostBackend.kernel = kernel  # type: ignore[assignment, method-assign]
+    passes.pass_kernel = pass_kernel

@@ -28,9 +28,9 @@ class SweepNorm:
         self._norms_at = backend.span(self.norms, True).address
         self._allreduce = plan_allreduce(self._words) if context.job.n_pes > 1 else None
         blocks = -(-levels // LEVELS_OF_BLOCK)
-        clear = backend.kernel(clear_words, "sweep", KernelOptions(elements=integers))
+        clear = backend.kernel(clear_words, "norms of sweeps", KernelOptions(elements=integers))
         self._clear = clear.prepare(blocks, (0, 0), (0, 1), THREADS)
-        read = backend.kernel(norms_of_words, "sweep", KernelOptions(elements=floats))
+        read = backend.kernel(norms_of_words, "norms of sweeps", KernelOptions(elements=floats))
         self._read = read.prepare(blocks, (0, 0, levels), (0, 1), THREADS)
 
     def words(self, level: int) -> int:

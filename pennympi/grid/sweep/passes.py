@@ -49,6 +49,11 @@ def pass_kernel(problem: SweepProblem, size: int, norms: str) -> PassKernel:
     return made
 
 
+def options_of(problem: SweepProblem, made: PassKernel) -> KernelOptions:
+    """How the kernel of a pass is compiled."""
+    return KernelOptions(elements=problem.dtype, bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes)
+
+
 class Passes:
     """The launches and the exchanges of a plan of sweeps.  Making one is collective."""
 
@@ -91,10 +96,7 @@ class Passes:
             blocks, threads, cut = made.launch(box, problem.storage)
             scratch = self._scratch.address
             arguments = (*problem.fields(0, 0), *box, *problem.live(size), *cut, problem.numbers, 0, scratch)
-            options = KernelOptions(
-                elements=problem.dtype, bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes
-            )
-            kernel = problem.compiled(made.kernel, options)
+            kernel = problem.compiled(made.kernel, options_of(problem, made))
             words = len(arguments) - 2
             self._runs[key] = kernel.prepare(blocks, arguments, (0, 1, words), threads)
         return self._runs[key]

@@ -17,6 +17,7 @@ from ...kernels.sweep.records import Box, SweepFields
 from ..decomposition import Decomposition, Sizes
 from ..layout import LINE_BYTES, layout_of
 
+NAME = "sweep"  # of all kernels that call a formula
 Norms = Literal["none", "last", "every"]
 
 
@@ -82,7 +83,7 @@ class SweepProblem:
     def compiled(self, kernel: Callable[..., None], options: KernelOptions) -> Kernel:
         """A kernel that calls the formula.  Raises TypeError with the compiler's message and the line."""
         try:
-            return self.context.backend.kernel(kernel, "sweep", options)
+            return self.context.backend.kernel(kernel, NAME, options)
         except (PennympiError, OSError, MemoryError):
             raise
         except Exception as error:  # of Numba, of many types
