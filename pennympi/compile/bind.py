@@ -172,24 +172,36 @@ def kernel_hash(kernel: Callable[..., Any]) -> str:
     It depends neither on paths nor on the order in which another Python's bytecode names things, so that machine code
     for GPUs can be made on another machine.
     """
-    parts: set[str] = set()
     files: set[str] = set()
-    for function in _called(kernel, {}):
-        code, source = function.__code__, inspect.getsourcefile(function) or function.__code__.co_filename
-        where = f"{function.__qualname__} {code.co_firstlineno}"
-        files.add(source)
-        if not os.path.exists(source):  # typed at a prompt, or in a notebook
-            parts.add(f"{where} {code.co_code.hex()} {code.co_consts} {code.co_names}")
-        for name, value in _found(function).items():
-            if isinstance(value, type) and hasattr(value, "_fields"):
-                parts.add(f"{where} {name} = {value._fields}")
-                files.add(getattr(sys.modules.get(value.__module__), "__file__", None) or "")
-            elif (getattr(value, "__file__", None) or "").endswith(".py"):  # a module, whose numbers it may read
-                files.add(value.__file__)
-            else:
-                parts.add(f"{where} {name} = {_constant(value)}")
+    parts = {_digest(getattr(kernel, "py_func", kernel), {}, files)}
     parts |= {_file_digest(source) for source in files if os.path.exists(source)}
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:32]
+
+
+def _digest(function: Any, known: dict[Any, str], files: set[str]) -> str:
+    """Digest of a function and all that it calls, but for their files, which are added to ``files``.
+
+    Of a tree, not of a set: the same closures may call each other once or twice.  known: digests so far
+    """
+    known[function] = function.__qualname__  # for a function that calls itself
+    code, source = function.__code__, inspect.getsourcefile(function) or function.__code__.co_filename
+    parts = [f"{function.__qualname__} {code.co_firstlineno}"]
+    files.add(source)
+    if not os.path.exists(source):  # typed at a prompt, or in a notebook
+        parts.append(f"{code.co_code.hex()} {code.co_consts} {code.co_names}")
+    for name, found in sorted(_found(function).items()):
+        value = getattr(found, "py_func", found)
+        if isinstance(value, FunctionType) and not hasattr(value, "primitive"):
+            parts.append(f"{name} = {known.get(value) or _digest(value, known, files)}")
+        elif isinstance(value, type) and hasattr(value, "_fields"):
+            parts.append(f"{name} = {value._fields}")
+            files.add(getattr(sys.modules.get(value.__module__), "__file__", None) or "")
+        elif (getattr(value, "__file__", None) or "").endswith(".py"):  # a module, whose numbers it may read
+            files.add(value.__file__)
+        else:
+            parts.append(f"{name} = {_constant(value)}")
+    known[function] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return known[function]
 
 
 def _file_digest(path: str) -> str:

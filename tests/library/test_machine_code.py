@@ -111,3 +111,16 @@ def test_the_hash_covers_the_numbers_in_globals_and_closures(monkeypatch):
             patched.setattr(sys.modules[__name__], name, value)
             seen.add(kernel_hash(kernel_of(2)))
     assert len(seen) == 8
+
+
+def twice(function):
+    def called_twice(x):
+        return function(function(x))
+
+    return called_twice
+
+
+def test_the_hash_covers_how_often_a_closure_holds_another_one():
+    hashes = [kernel_hash(kernel) for kernel in (twice(plain), twice(twice(plain)), twice(twice(twice(plain))))]
+    assert len(set(hashes)) == 3
+    assert kernel_hash(twice(twice(plain))) == hashes[1]
