@@ -6,6 +6,7 @@ from on_device import to_numpy, write
 from sweep_reference import average, diffuse, diffuse_2d, heat, laplace, skewed, swept
 
 import pennympi
+from pennympi.grid.sweep import passes
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
@@ -101,6 +102,14 @@ def test_same_bits_as_numpy(team, case, dtype, periodic, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_sweeps_and_norms(team, engine, sweeps, norm):
     check(team, "2-D", "float32", (True, False), engine, sweeps, norm)
+
+
+@pytest.mark.parametrize("case", ["2-D", "2-D with coefficient", "3-D"])
+@pytest.mark.parametrize("engine", ["plain", "blocked"])
+def test_sides_first(team, monkeypatch, case, engine):
+    """As large fields are swept: what neighbours wait for, and then the exchange beside all other points."""
+    monkeypatch.setitem(passes.SPLIT_MIN_BYTES, team.backend, 0)
+    check(team, case, "float32", (True,) + (False,) * (len(CASES[case][1]) - 1), engine, 5)
 
 
 def test_errors_name_the_remedy(team):

@@ -21,7 +21,8 @@ from .norm import SweepNorm
 from .problem import SweepProblem, box_between
 
 MOST_SWEEPS = 8  # of a pass
-SPLIT_MIN_BYTES = 64 << 20  # of a PE's points: to hide the exchange of fewer takes longer than the exchange
+# Of a PE's points, for its sides to be swept first: to hide the exchange of fewer takes longer than the exchange.
+SPLIT_MIN_BYTES = {"host": 1 << 62, "cuda": 64 << 20}
 
 
 def pass_sizes(sweeps: int, depth: int) -> list[int]:
@@ -62,7 +63,7 @@ class Passes:
         self._backend = problem.context.backend
         self._sizes = pass_sizes(problem.sweeps, depth)
         self._starts = [0, *accumulate(self._sizes)]
-        split = problem.has_others_beside and self._backend.has_streams and problem.own_bytes >= SPLIT_MIN_BYTES
+        split = problem.has_others_beside and problem.own_bytes >= SPLIT_MIN_BYTES[self._backend.name]
         self._boxes = boxes_of(problem.parts, problem.me) if split else []
         self._push = self._backend.stream("high") if split else None
         self._made = {
@@ -71,7 +72,8 @@ class Passes:
         scratch_bytes = max(made.scratch_bytes for made in self._made.values())
         self._scratch = problem.new_bytes(scratch_bytes)
         self._runs: dict[tuple[int, str, Box], Run] = {}
-        wanted = [problem.live(0), *(box_between(*one) for one in self._boxes)]
+        parts = [box_between(*one) for one in self._boxes if all(low < high for low, high in zip(*one, strict=True))]
+        wanted = [problem.live(0), *parts]
         for i, size in enumerate(self._sizes):  # compiles all of them before anything is sent
             for box in wanted:
                 self._run(size, self._norms_of(i), box)
