@@ -75,14 +75,25 @@ def add_square(squares: Squares, change: Any):
     return cut(squares, scaled)
 
 
+def _same(condition):
+    return condition
+
+
 @cache
-def adder(n: int, dtype: str = "float64") -> Callable[[Squares, tuple[Any, ...]], Squares]:
+def adder(
+    n: int,
+    dtype: str = "float64",
+    in_all: Callable[[bool], bool] = _same,
+    raise_all: Callable[..., Squares] | None = None,
+) -> Callable[[Squares, tuple[Any, ...]], Squares]:
     """``add(squares, changes)``: ``add_square`` of each of n changes of a dtype, which look for the window together.
 
+    Threads may have one window together.
+    in_all: (condition) -> whether it holds in all of them;  raise_all: as ``raised``, and to the highest window of all
     Squares up to QUICK of the window are cut by fewer instructions.  There are one function for each change and one
     argument for each function, since loops over tuples are not unrolled.
     """
-    cut_quickly = _cut_exactly if dtype == "float32" else _cut_rounded
+    cut_quickly, move = _cut_exactly if dtype == "float32" else _cut_rounded, raise_all or raised
     scale_all, all_below, largest, cut_all, add_all = _scale_first, _first_is_below, _first, _cut_first, _none
     for k in range(n):
         if k:
@@ -91,13 +102,14 @@ def adder(n: int, dtype: str = "float64") -> Callable[[Squares, tuple[Any, ...]]
 
     def add(squares, changes):
         scaled = scale_all(squares, changes)
-        if all_below(scaled, QUICK):
-            a, b, c = add_all(scaled)
-            return Squares(squares.scale, squares.a + a, squares.b + (b - (a << BIN_BITS)), squares.c + c)
-        if not all_below(scaled, MOST):
-            squares = raised(squares, largest(changes))
-            scaled = scale_all(squares, changes)
-        return cut_all(squares, scaled)
+        if not in_all(all_below(scaled, QUICK)):
+            if not in_all(all_below(scaled, MOST)):
+                squares = move(squares, largest(changes))
+                scaled = scale_all(squares, changes)
+            if not in_all(all_below(scaled, QUICK)):
+                return cut_all(squares, scaled)
+        a, b, c = add_all(scaled)
+        return Squares(squares.scale, squares.a + a, squares.b + (b - (a << BIN_BITS)), squares.c + c)
 
     return add
 

@@ -3,9 +3,15 @@
     add_squares_of_warp(words, squares)    all 32 lanes: to the words of the sweep in global memory
     squares = warp_squares(squares)        all 32 lanes: what they hold together, in each of them
 
+``warp_adder`` moves the window of all lanes together: where each lane has its own, it moves at another point in each, and
+the warp goes all ways in turn.
+
 A block's warps may leave the four numbers of their ``warp_squares`` in shared memory, where one warp takes them, a lane
 those of one warp (``Squares(scale, a, b, c)``; ``no_squares()`` where there is none), and calls ``add_squares_of_warp``.
 """
+
+from collections.abc import Callable
+from typing import Any
 
 from llvmlite import ir
 from numba import cuda
@@ -14,9 +20,10 @@ from numba.cuda.extending import intrinsic
 
 from ...kernels.block import bits, real
 from ...kernels.in_kernel.exact import BAD_WORD
-from ...kernels.sweep.norm import LOW_BITS, Squares, at_scale, copy_of_words, top_bin
+from ...kernels.sweep.norm import LOW_BITS, Squares, adder, at_scale, copy_of_words, raised, top_bin
 from ..intrinsics import add_int64, assembly, float_of
 
+ALL_LANES = 0xFFFFFFFF
 LOW = 26  # of the LOW_BITS of an accumulator, which are added up apart: 32 of either part are below 2**31
 LOW_PART, ABOVE = (1 << LOW) - 1, 64 - LOW_BITS
 
@@ -39,6 +46,24 @@ sum_of_warp = _reducing("redux.sync.add.s32 $0, $1, -1;")
 least_of_warp = _reducing("redux.sync.min.s32 $0, $1, -1;")
 
 
+def _in_all(condition):
+    return cuda.all_sync(ALL_LANES, condition)
+
+
+def _least_scale(scale):
+    return real(float_of(least_of_warp(bits(1.0 * scale) >> 32) << 32))  # powers of two
+
+
+def _raised_in_all(squares, change):
+    squares = raised(squares, change)
+    return at_scale(squares, _least_scale(squares.scale))
+
+
+def warp_adder(n: int, dtype: str) -> Callable[[Squares, tuple[Any, ...]], Squares]:
+    """``adder(n, dtype)`` for all lanes of a warp together: a change is 0 where a lane has none."""
+    return adder(n, dtype, _in_all, _raised_in_all)
+
+
 def total_of_warp(accumulator):
     """The sum of the ``multiples`` of an accumulator over the lanes of a warp, in each of them."""
     high = (accumulator << ABOVE) >> (ABOVE + LOW)
@@ -47,7 +72,7 @@ def total_of_warp(accumulator):
 
 def warp_squares(squares: Squares):
     """What the lanes of a warp hold together, in each of them; the accumulators are multiples of their units."""
-    scale = real(float_of(least_of_warp(bits(1.0 * squares.scale) >> 32) << 32))  # powers of two
+    scale = _least_scale(squares.scale)
     squares = at_scale(squares, scale)
     return Squares(scale, total_of_warp(squares.a), total_of_warp(squares.b), total_of_warp(squares.c))
 
