@@ -1,0 +1,83 @@
+"""The squares of a block's lanes, which one warp adds up while the others compute on.
+
+    leave(at, place, squares, counts)    all lanes of a warp; a barrier of the block follows
+    add_up(words, at)                    summing(warps): one warp, which adds what all have left to the words of the sweep
+
+What a warp leaves: (LANES, 2) int64, the bins a and b of each lane, then (LANES,) the bins c, then (1,) the scale of all.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from ...kernels.block import bits, real
+from ...kernels.sweep.norm import Squares, at_scale, no_squares
+from ..intrinsics import float_of
+from .columns import each
+from .norm import add_squares_of_warp, least_of_warp
+from .quads import load_words, store_words
+from .shared import load_number, store_number
+from .warp import LANES, pick
+
+BINS_C, SCALE = 16 * LANES, 24 * LANES  # where they lie
+WARP_BYTES = SCALE + 16
+
+
+def leave(at, lane, squares: Squares, counts):
+    """Leave a lane's squares, if it ``counts``, at the warp's place in shared memory."""
+    nothing = no_squares()
+    scale = pick(counts, squares.scale, nothing.scale)
+    upper = least_of_warp(bits(1.0 * scale) >> 32)  # powers of two, or 0
+    a, b, c = pick(counts, squares.a, 0), pick(counts, squares.b, 0), pick(counts, squares.c, 0)
+    squares = at_scale(Squares(scale, a, b, c), real(float_of(upper << 32)))
+    store_words(at + 16 * lane, squares.a, squares.b)
+    store_number(at + BINS_C + 8 * lane, squares.c)
+    if lane == 0:
+        store_number(at + SCALE, upper)
+
+
+@cache
+def summing(warps: int) -> Callable[..., None]:
+    """``add_up(words, at, lane)``: add what ``warps`` warps left from ``at`` on to the words."""
+
+    def part_of(w: int) -> Callable[..., Any]:
+        def part(at, lane):
+            a, b = load_words(at + w * WARP_BYTES + 16 * lane)
+            return a, b, load_number(at + w * WARP_BYTES + BINS_C + 8 * lane, 0)
+
+        return part
+
+    parts, total = each(part_of, warps), _first
+    for w in range(1, warps):
+        total = _sum(w, total)
+
+    def add_up(words, at, lane):
+        own = load_number(at + min(lane, warps - 1) * WARP_BYTES + SCALE, 0)
+        upper = least_of_warp(own)
+        scale = real(float_of(upper << 32))
+        if upper == -least_of_warp(-own):
+            a, b, c = total(parts(at, lane))
+            every = Squares(scale, a, b, c)
+        else:
+            every = Squares(scale, 0, 0, 0)
+            for _ in range(warps):
+                a, b = load_words(at + 16 * lane)
+                c, theirs = load_number(at + BINS_C + 8 * lane, 0), load_number(at + SCALE, 0)
+                more = at_scale(Squares(real(float_of(theirs << 32)), a, b, c), scale)
+                every = Squares(scale, every.a + more.a, every.b + more.b, every.c + more.c)
+                at += WARP_BYTES
+        add_squares_of_warp(words, every)
+
+    return add_up
+
+
+def _first(given):
+    return given[0]
+
+
+def _sum(w: int, fewer: Any) -> Callable[..., Any]:
+    def total(given):
+        a, b, c = fewer(given)
+        return a + given[w][0], b + given[w][1], c + given[w][2]
+
+    return total

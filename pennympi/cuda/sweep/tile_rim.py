@@ -1,0 +1,274 @@
+"""The exchange of the rims of tiles: a block gives, from registers, what other blocks need, and takes its own rim.
+
+An inbox holds two exchanges, by the parity of their number.  A block gives exchange n + 2 when it has taken n + 1 of all
+neighbours, which gave it when all of their threads had taken n.  Numbers go on from launch to launch.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from numba import cuda
+
+from ...kernels.block import real
+from ...kernels.sweep.formula import Stencil
+from ..intrinsics import load_word
+from ..stubs import missing_line
+from .columns import each
+from .quads import WIDTH, get_quad, load_shared, load_words, put_quad, store_shared, store_words
+from .shared import load_number, store_number
+from .tile_place import WORD, Memory, chain, place_anew
+from .tile_shape import GIVES, LANES, SOURCES, Shape
+
+NUMBERS = (1 << 31) - 1  # of exchanges, which then begin anew; packets of a block that gave up have the next bit
+GAVE_UP = 1 << 31
+SPINS = 1024  # polls of a quad between two looks at the clock
+
+
+@cache
+def rim_of(stencil: Stencil, shape: Shape) -> tuple[Any, Any, Any]:
+    """(``update_row``, ``update_rows``, ``keep_rows``): the rim to and from the cells of an exchange.
+
+    update_row(quad, j, cells, place, tile): row j with what the exchange has brought of it
+    update_rows(u, cells, place, tile): the same of all rows of a warp
+    keep_rows(u, cells, place, tile): what they hold of the rim to the cells
+    """
+    depth, side, edge = shape.depth, shape.side, shape.edge
+    quad_bytes, item_bytes = WIDTH * stencil.item_bytes, stencil.item_bytes
+    sides = 2 * LANES * depth * quad_bytes
+
+    def right(place, tile):
+        """The first column of a lane's quad, counted from the rim's first at the right."""
+        return place.column - WIDTH * side - tile.width
+
+    def load_side(k: int) -> Callable[..., Any]:
+        def column(quad, at, c):
+            value = quad[k]
+            if (c + k >= 0) & (c + k < WIDTH * side):
+                value = load_number(at + (c + k) * item_bytes, value)
+            return value
+
+        return column
+
+    def store_side(k: int) -> Callable[..., Any]:
+        def column(quad, at, c):
+            if (c + k >= 0) & (c + k < WIDTH * side):
+                store_number(at + (c + k) * item_bytes, quad[k])
+            return 0
+
+        return column
+
+    load_sides, store_sides = each(load_side, WIDTH), each(store_side, WIDTH)
+
+    def in_rim(j, tile):
+        return (j < depth) | ((j >= depth + tile.own) & (j < 2 * depth + tile.own))
+
+    def row_at(j, cells, place, tile):
+        return cells + ((j if j < depth else j - tile.own) * LANES + place.lane) * quad_bytes
+
+    def side_at(j, cells, place):
+        return cells + sides + (j * 2 * side + place.lane) * quad_bytes
+
+    def updated(quad, j, cells, place, tile):
+        c = right(place, tile)
+        if in_rim(j, tile):
+            if place.mine:
+                quad = load_shared(row_at(j, cells, place, tile), 16, quad[0])
+        if (j >= 0) & (j < 2 * depth + tile.own):
+            at = side_at(j, cells, place)
+            if edge:
+                if place.lane < side:
+                    quad = load_shared(at, 16, quad[0])
+                quad = load_sides(quad, at + (side - place.lane) * quad_bytes, c)
+            elif (place.lane < side) | ((c >= 0) & (c < WIDTH * side)):
+                right_at = at + (side - place.lane) * quad_bytes + c * item_bytes
+                quad = load_shared(at if place.lane < side else right_at, 16, quad[0])
+        return quad
+
+    def keep(quad, j, cells, place, tile):
+        c = right(place, tile)
+        if in_rim(j, tile):
+            if place.mine:
+                store_shared(row_at(j, cells, place, tile), 16, quad)
+        if j < 2 * depth + tile.own:
+            at = side_at(j, cells, place)
+            if place.lane < side:
+                store_shared(at, 16, quad)
+            store_sides(quad, at + (side - place.lane) * quad_bytes, c)
+
+    def keep_of(r: int) -> Callable[..., Any]:
+        def row(u, cells, place, tile):
+            keep(u[r], place.row + r, cells, place, tile)
+            return 0
+
+        return row
+
+    def update_of(r: int) -> Callable[..., Any]:
+        def row(u, cells, place, tile):
+            return updated(u[r], place.row + r, cells, place, tile)
+
+        return row
+
+    return updated, each(update_of, shape.rows), each(keep_of, shape.rows)
+
+
+@cache
+def give_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., None]:
+    """``give(u, number, parity, place, tile)``: a warp gives what others need of its rows."""
+    rows, depth, side = shape.rows, shape.depth, shape.side
+    item_bytes, quad_bytes = stencil.item_bytes, WIDTH * stencil.item_bytes
+    packet_bytes = 2 * quad_bytes
+    parity_bytes = shape.cells * packet_bytes
+    warps = shape.warps
+
+    def stage_side(k: int) -> Callable[..., Any]:
+        def column(quad, at, c):
+            if (c + k >= 0) & (c + k < WIDTH * side):
+                store_number(at + (c + k) * item_bytes, quad[k])
+            return 0
+
+        return column
+
+    stage_sides = each(stage_side, WIDTH)
+
+    def row(r: int, others: Any) -> Callable[..., None]:
+        def go(u, number, above, below, columns, left, right, place, tile):
+            j = place.row + r
+            if place.mine:
+                at = (j * LANES + place.lane) * packet_bytes
+                if (j >= depth) & (j < 2 * depth) & (above != 0):
+                    put_quad(above + at, number, u[r])
+                if (j >= tile.own) & (j < depth + tile.own) & (below != 0):
+                    put_quad(below + at, number, u[r])
+            at = columns + r * 2 * side * quad_bytes
+            if (left >= 0) & (left < side):
+                store_shared(at + left * quad_bytes, 16, u[r])
+            stage_sides(u[r], at + side * quad_bytes, right)
+            others(u, number, above, below, columns, left, right, place, tile)
+
+        return go
+
+    def end(u, number, above, below, columns, left, right, place, tile):
+        pass
+
+    give_rows = chain(row, end, rows)
+
+    def give(u, number, parity, place, tile):
+        offset = parity * parity_bytes
+        above, below = load_words(place.shared + memory.targets + 16 * warps * LANES)
+        above = above + offset if above != 0 else 0
+        below = below + offset if below != 0 else 0
+        columns = place.shared + memory.columns + place.warp * rows * 2 * side * quad_bytes
+        left = place.lane - (side if tile.west else 0)
+        right = place.column - tile.width - (0 if tile.east else WIDTH * side)
+        give_rows(u, number, above, below, columns, left, right, place, tile)
+        cuda.syncwarp()
+        if place.lane < rows * 2 * side:
+            level, beyond = load_words(place.shared + memory.targets + 16 * (place.warp * LANES + place.lane))
+            quad = load_shared(columns + place.lane * quad_bytes, 16, u[0][0])
+            if level != 0:
+                put_quad(level + offset, number, quad)
+            if beyond != 0:
+                put_quad(beyond + offset, number, quad)
+
+    return give
+
+
+@cache
+def take_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., None]:
+    """``take(ctx, number, parity, table, place, tile)``: the threads wait for the quads of the rim."""
+    depth, side, threads, cells = shape.depth, shape.side, shape.warps * LANES, shape.cells
+    quad_bytes = WIDTH * stencil.item_bytes
+    packet_bytes = 2 * quad_bytes
+
+    def source_of(cell, tile):
+        """Which of SOURCES gives a cell; -1: none."""
+        if cell < 2 * LANES * depth:
+            lane, below = cell % LANES, cell >= LANES * depth
+            inside = (lane >= side) & ((lane - side) * WIDTH < tile.width)
+            known = tile.south if below else tile.north
+            return (1 if below else 0) if inside & known else -1
+        j, q = (cell - 2 * LANES * depth) // (2 * side), (cell - 2 * LANES * depth) % (2 * side)
+        first = 2 if q < side else 5
+        level = tile.west if q < side else tile.east
+        if j < depth:
+            return first + 1 if tile.north | level else -1
+        if j < depth + tile.own:
+            return first if level else -1
+        return first + 2 if (j < 2 * depth + tile.own) & (tile.south | level) else -1
+
+    def wait(ctx, at, number, source, table, dead, like):
+        """The quad, once it is there or the wait has given up."""
+        quad, found = get_quad(at, number, like)
+        spins = 0
+        since_ns = 0
+        while found != number:
+            spins += 1
+            if spins % SPINS == 0:
+                since_ns = missing_line(ctx, found, number, load_word(table + WORD * (SOURCES + source)), since_ns)
+                if since_ns < 0:
+                    store_words(dead, 1, 1)
+                    return quad
+            quad, found = get_quad(at, number, like)
+        return quad
+
+    def cell_of(i: int, others: Any) -> Callable[..., None]:
+        def go(ctx, number, parity, table, place, tile):
+            cell = place.warp * LANES + place.lane + i * threads
+            source = source_of(cell, tile)
+            if source >= 0:
+                at = tile.inbox + (parity * cells + cell) * packet_bytes
+                quad = wait(ctx, at, number, source, table, place.shared + memory.dead, real(0.0))
+                store_shared(place.shared + memory.cells + (parity * cells + cell) * quad_bytes, 16, quad)
+            others(ctx, number, parity, table, place, tile)
+
+        return go
+
+    def end(ctx, number, parity, table, place, tile):
+        pass
+
+    return chain(cell_of, end, -(-cells // threads))
+
+
+@cache
+def exchanging(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any]:
+    """(``start``, ``exchange``) of a block's tile.
+
+    start(table, tile, place): before the first exchange; a barrier must follow, as after each exchange
+    exchange(ctx, u, number, table, place, tile): give of the rows u, and take to the cells
+    """
+    depth, side, warps = shape.depth, shape.side, shape.warps
+    packet_bytes = 2 * WIDTH * stencil.item_bytes
+    give, take = give_of(stencil, shape, memory), take_of(stencil, shape, memory)
+
+    def start(table, tile, place):
+        """Keep where this lane gives its quad of the warp's columns, and where rows go."""
+        row, q = place.row + place.lane // (2 * side), place.lane % (2 * side)
+        gives = table + WORD * (GIVES + (2 if q < side else 5))
+        at = row * (2 * side * packet_bytes) + q % side * packet_bytes
+        level, above, below = load_word(gives), load_word(gives + WORD), load_word(gives + 2 * WORD)
+        first = depth if tile.north else 0
+        stop = depth + tile.own if tile.south else 2 * depth + tile.own
+        level = level + at if (level != 0) & (row >= first) & (row < stop) else 0
+        beyond = 0
+        if (row >= depth) & (row < 2 * depth) & (above != 0):
+            beyond = above + at
+        if (row >= tile.own) & (row < depth + tile.own) & (below != 0):
+            beyond = below + at
+        targets = place.shared + memory.targets
+        store_words(targets + 16 * (place.warp * LANES + place.lane), level, beyond)
+        if (place.warp == 0) & (place.lane == 0):
+            gives = table + WORD * GIVES
+            store_words(targets + 16 * (warps * LANES), load_word(gives), load_word(gives + WORD))
+            store_words(place.shared + memory.dead, 0, 0)
+
+    def exchange(ctx, u, number, table, place, tile):
+        place = place_anew(place)
+        parity = number & 1
+        dead = load_words(place.shared + memory.dead)[0] != 0
+        sent = number & NUMBERS
+        give(u, sent | GAVE_UP if dead else sent, parity, place, tile)
+        if not dead:
+            take(ctx, sent, parity, table, place, tile)
+
+    return start, exchange

@@ -1,0 +1,81 @@
+"""The engine of sweeps that keeps a field of two dimensions in the registers of a GPU's multiprocessors: a tile a block.
+
+One launch does all sweeps; the tiles exchange their rims meanwhile, also with the neighbours' through their pointers.
+"""
+
+import weakref
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...compile.options import KernelOptions
+from ...memory.workspace import make_workspace
+from .norm import SweepNorm
+from .problem import SweepProblem
+
+DEPTHS = (4, 3, 2, 1)  # in the order in which they are tried where the user names none
+LAUNCH_US, SWEEP_US = 10, 0.25  # of a launch; of a sweep beside its rows
+ROW_US = {("float32", False): 0.155, ("float32", True): 0.21, ("float64", False): 0.24, ("float64", True): 0.36}
+
+
+def _device(problem: SweepProblem) -> Any:
+    """The kernel's module; none but for a GPU."""
+    return import_module(f"...{problem.context.backend.name}.sweep.tile", __package__)
+
+
+def why_not(problem: SweepProblem, depth: int) -> str:
+    """Why the engine can't run on this PE; "" if it can."""
+    backend, parts = problem.context.backend, problem.parts
+    if backend.name != "cuda":
+        return "it is for GPUs"
+    if problem.stencil.n_dims != 2:
+        return "tiles are for grids of two dimensions"
+    near = (parts.neighbour(problem.me, step) for step in product((-1, 0, 1), repeat=2))
+    if any(pe is not None and not backend.puts_by_pointer(pe) for pe in near):
+        return "no pointer reaches a neighbour"
+    found: str = _device(problem).why_not(problem.stencil, parts, depth, backend.max_blocks)
+    return found
+
+
+def depth(problem: SweepProblem) -> int:
+    """Sweeps from one exchange to the next."""
+    fitting = (one for one in DEPTHS if not why_not(problem, one))
+    return min(problem.sweeps, next(fitting, 1))
+
+
+def cost_us(problem: SweepProblem, depth: int) -> float:
+    """Predicted microseconds of all sweeps."""
+    if why_not(problem, depth):
+        return float("inf")
+    rows = _device(problem).rows_of_warp(problem.stencil, problem.parts, depth, problem.context.backend.max_blocks)
+    row_us = ROW_US[problem.stencil.dtype, problem.norms == "every"]
+    return LAUNCH_US + problem.sweeps * (SWEEP_US + rows * row_us)
+
+
+class TileSweeps:
+    """The launch of a plan of sweeps.  Making one is collective."""
+
+    def __init__(self, problem: SweepProblem, depth: int, norm: SweepNorm | None):
+        context, stencil = problem.context, problem.stencil
+        backend = self._backend = context.backend
+        made = _device(problem).resident(stencil, problem.parts, problem.me, depth, problem.norms, backend.max_blocks)
+        options = KernelOptions(elements=problem.dtype, bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes)
+        kernel = problem.compiled(made.kernel, options)
+        memory, release = context.workspaces.kept_for_plan(
+            lambda: make_workspace(backend, context.job, made.inbox_bytes, 0, 0, 0)
+        )
+        weakref.finalize(self, release).atexit = False
+        deltas = [backend.delta(pe) or 0 for pe in range(context.job.n_pes)]  # the neighbours have one
+        tables = np.array(made.tables(memory.inbox, deltas), np.int64)
+        self._tables = problem.new_bytes(tables.nbytes)
+        backend.copy_in(self._tables.address, tables)
+        words = norm.words(0) if norm else 0
+        given = (*problem.fields(0, 0), self._tables.address, problem.numbers, words, problem.sweeps)
+        self._run = kernel.prepare(made.blocks, given, (0, 1), made.threads)
+        self._fields = problem.spans[problem.sweeps % 2].address, problem.spans[0].address
+
+    def __call__(self, stream: Any) -> None:
+        """Enqueue all sweeps."""
+        self._backend.order.call(self._run, self._fields, self._backend.stream_handle(stream), stream)
