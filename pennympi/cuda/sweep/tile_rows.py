@@ -16,6 +16,8 @@ from .tile_place import chain
 from .tile_shape import Shape
 from .warp import pick, shift_down, shift_up
 
+TOGETHER = {"float32": 2, "float64": 1}  # rows whose squares look together for their window; more take more registers
+
 
 @cache
 def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Callable[..., Any]:
@@ -24,8 +26,8 @@ def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Call
     u, c: the rows and their coefficients;  mixed: some rows are the rim's
     """
     rows, depth, edge = shape.rows, shape.depth, shape.edge
-    apply, add, has_coefficient = applied(stencil), adder(WIDTH, stencil.dtype), stencil.has_coefficient
-    rim = WIDTH * shape.side
+    apply, has_coefficient, rim = applied(stencil), stencil.has_coefficient, WIDTH * shape.side
+    together = TOGETHER[stencil.dtype]
 
     def new(k: int) -> Callable[..., Any]:
         def plain(north, here, south, wide, c, place):
@@ -45,49 +47,67 @@ def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Call
         return last if edge == k else plain
 
     def change(k: int) -> Callable[..., Any]:
-        def whole(new, old, place, tile):
+        def whole(new, old, own, place, tile):
             return new[k] - old[k]
 
-        def part(new, old, place, tile):
-            inside = place.column + k < rim + tile.width
-            return pick(inside, new[k] - old[k], real(0.0))
+        def part(new, old, own, place, tile):
+            if edge:
+                own &= place.column + k < rim + tile.width
+            return pick(own, new[k] - old[k], real(0.0))
 
-        return part if edge else whole
+        return part if edge or mixed else whole
 
     new_quad, changes = each(new, WIDTH), each(change, WIDTH)
 
     def row(r: int, others: Any) -> Callable[..., Any]:
-        def computed(u, c, north, here, south, place):
-            below = u[r + 1] if r + 1 < rows else south
+        add = adder(WIDTH * (1 + r % together), stencil.dtype)
+
+        def computed(u, c, north, south, place):
+            here, below = u[r], u[r + 1] if r + 1 < rows else south
             wide = (shift_up(here[WIDTH - 1]),) + here + (shift_down(here[0]),)
             return new_quad(north, here, below, wide, c[r] if has_coefficient else here, place)
 
-        def inner(u, c, north, south, squares, place, tile):
-            here = u[r]
-            quad = computed(u, c, north, here, south, place)
-            if norms:
-                squares = add(squares, changes(quad, here, place, tile))
-            after, squares = others(u, c, here, south, squares, place, tile)
+        def new_row(u, c, north, south, place, tile):
+            return computed(u, c, north, south, place)
+
+        def new_or_fixed_row(u, c, north, south, place, tile):
+            j, quad = place.row + r, u[r]
+            if not (((j == depth - 1) & (not tile.north)) | ((j == depth + tile.own) & (not tile.south))):
+                quad = computed(u, c, north, south, place)
+            return quad
+
+        one_row = new_or_fixed_row if mixed else new_row
+
+        def plain(u, c, north, south, squares, before, place, tile):
+            quad = one_row(u, c, north, south, place, tile)
+            after, squares = others(u, c, u[r], south, squares, before, place, tile)
             return (quad,) + after, squares
 
-        def careful(u, c, north, south, squares, place, tile):
-            here, j = u[r], place.row + r
-            quad = here
-            fixed = ((j == depth - 1) & (not tile.north)) | ((j == depth + tile.own) & (not tile.south))
-            if not fixed:
-                quad = computed(u, c, north, here, south, place)
-            if norms:
-                if (j >= depth) & (j < depth + tile.own):
-                    squares = add(squares, changes(quad, here, place, tile))
-            after, squares = others(u, c, here, south, squares, place, tile)
+        def gathering(u, c, north, south, squares, before, place, tile):
+            j, quad = place.row + r, one_row(u, c, north, south, place, tile)
+            more = before + changes(quad, u[r], (j >= depth) & (j < depth + tile.own), place, tile)
+            after, squares = others(u, c, u[r], south, squares, more, place, tile)
             return (quad,) + after, squares
 
-        return careful if mixed else inner
+        def adding(u, c, north, south, squares, before, place, tile):
+            j, quad = place.row + r, one_row(u, c, north, south, place, tile)
+            more = before + changes(quad, u[r], (j >= depth) & (j < depth + tile.own), place, tile)
+            after, squares = others(u, c, u[r], south, add(squares, more), (), place, tile)
+            return (quad,) + after, squares
 
-    def end(u, c, north, south, squares, place, tile):
+        if not norms:
+            return plain
+        return adding if r % together == together - 1 or r == rows - 1 else gathering
+
+    def end(u, c, north, south, squares, before, place, tile):
         return (), squares
 
-    return chain(row, end, rows)
+    every = chain(row, end, rows)
+
+    def sweep(u, c, north, south, squares, place, tile):
+        return every(u, c, north, south, squares, (), place, tile)
+
+    return sweep
 
 
 @cache
