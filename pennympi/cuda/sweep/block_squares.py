@@ -1,9 +1,10 @@
 """The squares of a block's lanes, which one warp adds up while the others compute on.
 
-    leave(at, place, squares, counts)    all lanes of a warp; a barrier of the block follows
-    add_up(words, at)                    summing(warps): one warp, which adds what all have left to the words of the sweep
+    leave(at, lane, squares, counts)    all lanes of a warp; a barrier of the block follows
+    add_up(words, at, lane)             summing(warps): one warp, which adds what all have left to the words of the sweep
 
-What a warp leaves: (LANES, 2) int64, the bins a and b of each lane, then (LANES,) the bins c, then (1,) the scale of all.
+What a warp leaves: (LANES, 2) int64, the bins a and b of each lane, then (LANES,) the bins c, then (1,) the upper half of
+the scale of all.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from ...kernels.block import bits, real
-from ...kernels.sweep.norm import Squares, at_scale, no_squares
+from ...kernels.sweep.norm import Squares, at_scale
 from ..intrinsics import float_of
 from .columns import each
 from .norm import add_squares_of_warp, least_of_warp
@@ -21,19 +22,18 @@ from .warp import LANES, pick
 
 BINS_C, SCALE = 16 * LANES, 24 * LANES  # where they lie
 WARP_BYTES = SCALE + 16
+NOTHING = 0x7FF00000  # in place of the upper half of a scale
 
 
 def leave(at, lane, squares: Squares, counts):
-    """Leave a lane's squares, if it ``counts``, at the warp's place in shared memory."""
-    nothing = no_squares()
-    scale = pick(counts, squares.scale, nothing.scale)
-    upper = least_of_warp(bits(1.0 * scale) >> 32)  # powers of two, or 0
-    a, b, c = pick(counts, squares.a, 0), pick(counts, squares.b, 0), pick(counts, squares.c, 0)
-    squares = at_scale(Squares(scale, a, b, c), real(float_of(upper << 32)))
+    """Leave a lane's squares at the warp's place in shared memory.
+
+    counts: whether the warp has any; its lanes have one scale (``warp_adder``)
+    """
     store_words(at + 16 * lane, squares.a, squares.b)
     store_number(at + BINS_C + 8 * lane, squares.c)
     if lane == 0:
-        store_number(at + SCALE, upper)
+        store_number(at + SCALE, pick(counts, bits(1.0 * squares.scale) >> 32, NOTHING))
 
 
 @cache
@@ -53,9 +53,9 @@ def summing(warps: int) -> Callable[..., None]:
 
     def add_up(words, at, lane):
         own = load_number(at + min(lane, warps - 1) * WARP_BYTES + SCALE, 0)
-        upper = least_of_warp(own)
+        upper = least_of_warp(own)  # half of a power of two, or of 0
         scale = real(float_of(upper << 32))
-        if upper == -least_of_warp(-own):
+        if upper == -least_of_warp(0 if own == NOTHING else -own):
             a, b, c = total(parts(at, lane))
             every = Squares(scale, a, b, c)
         else:

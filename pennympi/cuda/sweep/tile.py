@@ -16,7 +16,7 @@ from numba import cuda
 from ...compile.options import LaunchBounds
 from ...kernels.block import Elements, Words, block, real
 from ...kernels.sweep.formula import Stencil, numbers_of
-from ...kernels.sweep.norm import LEVEL_BYTES, Squares, no_squares
+from ...kernels.sweep.norm import LEVEL_BYTES, no_squares
 from ...kernels.sweep.records import SweepFields
 from ..intrinsics import load_word, store_word
 from .block_squares import WARP_BYTES, leave, summing
@@ -26,7 +26,7 @@ from .tile_place import WORD, Lane, Memory, memory_of, place_anew, tile_of
 from .tile_rim import exchanging, rim_of
 from .tile_rows import movers, sweep_rows
 from .tile_shape import LANES, MOST_ROWS, NUMBER, TABLE_WORDS, Cut, Shape, cut_of, tables
-from .warp import lane_number, pick, warp_number
+from .warp import lane_number, warp_number
 
 
 @cache
@@ -56,20 +56,18 @@ def edges_of(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any]:
 
 @cache
 def step_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Callable[..., Any]:
-    """``step(u, c, edges, k, last, tile, place) -> u``: sweep k of a warp, of which the lanes leave their squares."""
+    """``step(u, c, edges, k, last, tile, place) -> u``: sweep k of a warp, whose squares the lanes leave."""
     rows, warps, depth, every, only_last = shape.rows, shape.warps, shape.depth, norms == "every", norms == "last"
     sweep_own, sweep_mixed = (sweep_rows(stencil, shape, mixed, every) for mixed in (False, True))
     sweep_last = sweep_rows(stencil, shape, True, True)
 
     def leave_them(squares, k, tile, place):
-        counts = place.mine & (place.row < depth + tile.own) & (place.row + rows > depth)
+        counts = (place.row < depth + tile.own) & (place.row + rows > depth)
         at = place.shared + memory.squares + ((k & 1) * warps + place.warp) * WARP_BYTES
         leave(at, place.lane, squares, counts)
 
     def step(u, c, edges, k, last, tile, place):
-        (north, south), nothing = edges, no_squares()
-        # Lanes of the rim hold anything: with a scale of 0 their squares are 0, and do not go another way than the others.
-        squares = Squares(pick(place.mine, nothing.scale, real(0.0)), nothing.a, nothing.b, nothing.c)
+        squares, (north, south) = no_squares(), edges
         if only_last and last:
             u, squares = sweep_last(u, c, north, south, squares, place, tile)
             leave_them(squares, k, tile, place)

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...kernels.block import real, store
 from ...kernels.sweep.formula import Stencil, applied
-from ...kernels.sweep.norm import adder
 from .columns import each
+from .norm import warp_adder
 from .quads import WIDTH, load_global, store_global
 from .tile_place import chain
 from .tile_shape import Shape
@@ -47,20 +47,17 @@ def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Call
         return last if edge == k else plain
 
     def change(k: int) -> Callable[..., Any]:
-        def whole(new, old, own, place, tile):
-            return new[k] - old[k]
-
-        def part(new, old, own, place, tile):
+        def column(new, old, counts, place, tile):
             if edge:
-                own &= place.column + k < rim + tile.width
-            return pick(own, new[k] - old[k], real(0.0))
+                counts &= place.column + k < rim + tile.width
+            return pick(counts, new[k] - old[k], real(0.0))
 
-        return part if edge or mixed else whole
+        return column
 
     new_quad, changes = each(new, WIDTH), each(change, WIDTH)
 
     def row(r: int, others: Any) -> Callable[..., Any]:
-        add = adder(WIDTH * (1 + r % together), stencil.dtype)
+        add = warp_adder(WIDTH * (1 + r % together), stencil.dtype)
 
         def computed(u, c, north, south, place):
             here, below = u[r], u[r + 1] if r + 1 < rows else south
@@ -76,6 +73,12 @@ def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Call
                 quad = computed(u, c, north, south, place)
             return quad
 
+        def counted(place, tile):
+            """Whether the row's squares count in this lane."""
+            if mixed:
+                return place.mine & (place.row + r >= depth) & (place.row + r < depth + tile.own)
+            return place.mine
+
         one_row = new_or_fixed_row if mixed else new_row
 
         def plain(u, c, north, south, squares, before, place, tile):
@@ -84,14 +87,14 @@ def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Call
             return (quad,) + after, squares
 
         def gathering(u, c, north, south, squares, before, place, tile):
-            j, quad = place.row + r, one_row(u, c, north, south, place, tile)
-            more = before + changes(quad, u[r], (j >= depth) & (j < depth + tile.own), place, tile)
+            quad = one_row(u, c, north, south, place, tile)
+            more = before + changes(quad, u[r], counted(place, tile), place, tile)
             after, squares = others(u, c, u[r], south, squares, more, place, tile)
             return (quad,) + after, squares
 
         def adding(u, c, north, south, squares, before, place, tile):
-            j, quad = place.row + r, one_row(u, c, north, south, place, tile)
-            more = before + changes(quad, u[r], (j >= depth) & (j < depth + tile.own), place, tile)
+            quad = one_row(u, c, north, south, place, tile)
+            more = before + changes(quad, u[r], counted(place, tile), place, tile)
             after, squares = others(u, c, u[r], south, add(squares, more), (), place, tile)
             return (quad,) + after, squares
 

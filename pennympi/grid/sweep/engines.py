@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...errors import Unsupported
-from . import cost, resident_on_cpu
+from . import cost, resident_on_cpu, tile_engine
 from .norm import SweepNorm
 from .passes import Passes, deepest_pass
 from .problem import SweepProblem, deepest
@@ -68,6 +68,10 @@ ENGINES = (
     Engine(
         "resident", "host", "all sweeps in one launch, which exchanges halos", blocked_depth, resident_on_cpu.why_not,
         cost.resident_on_cpu_us, resident_on_cpu.Resident,
+    ),
+    Engine(
+        "resident", "cuda", "all sweeps in one launch, the field in registers", tile_engine.depth, tile_engine.why_not,
+        tile_engine.cost_us, tile_engine.TileSweeps,
     ),
 )  # fmt: skip
 
