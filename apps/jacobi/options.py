@@ -14,10 +14,7 @@ from ..program.arguments import Parser, at_least, fail, not_negative
 from ..program.outcome import STATUSES, Outcome
 from ..program.whole_files import why_unwritable
 from . import storage, variants, verify
-from .grid import boundary
-from .grid.problem import Problem
-from .grid.slab import slabs
-from .norm import exact_sum
+from .problem import BOUNDARIES, Problem
 
 DEFAULT = Problem(nx=1024, ny=1024)
 FIXED = ("nx", "ny", "dtype", "bc")  # a restart cannot change these
@@ -56,13 +53,13 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     of_problem("tol", "stop when the norm is at most this", type=not_negative)
     of_problem("nccheck", "sweeps from one norm to the next", type=at_least(1))
     of_problem("dtype", "dtype of the field", choices=("float32", "float64"))
-    of_problem("bc", "which sine the fixed columns hold", choices=boundary.KINDS)
+    of_problem("bc", "which sine the fixed columns hold", choices=BOUNDARIES)
     add = p.add_argument_group("how").add_argument
     add("--backend", choices=("auto", "host", "cuda"), default="auto", help="where to run (%(default)s)")
     text = "how to sweep and exchange, see below (%(default)s)"
     add("--variant", choices=variants.TABLE, default=variants.DEFAULT, help=text)
-    text = "for --variant blocked: largest number of sweeps of a pass (8, or fewer if a PE has few rows)"
-    add("--sweeps", type=at_least(1, exact_sum.MAX_SWEEPS), metavar="T", help=text)
+    text = "for blocked and resident: sweeps from one exchange to the next (8, or fewer if a PE has few rows)"
+    add("--sweeps", type=at_least(1, variants.MOST_DEPTH), metavar="T", help=text)
     add = p.add_argument_group("checkpoints").add_argument
     text = "write one every --checkpoint-every sweeps, and at the end"
     add("--checkpoint", type=Path, metavar="FILE.h5", help=text)
@@ -114,17 +111,16 @@ def _saved(comm: Any, options: argparse.Namespace) -> tuple[Problem, Outcome]:
 
 def _first_error(options: argparse.Namespace, problem: Problem, outcome: Outcome, n_pes: int) -> str:
     """Why the run cannot be done, or "".  It tries whether the files can be written."""
-    try:
-        least_rows = min(slab.rows for slab in slabs(problem.ny, n_pes))
-    except ValueError as error:
-        return str(error)
-    if options.sweeps and "sweeps" not in variants.TABLE[options.variant].takes:
-        return "--sweeps is for --variant blocked"
-    if (options.sweeps or 0) > least_rows:
-        return f"--sweeps {options.sweeps} takes as many rows on each PE, and there are {least_rows}: use fewer PEs"
+    rows, sweeps = (problem.ny - 2) // n_pes, options.sweeps or 1
+    if not rows:
+        return f"{problem.ny - 2} inner rows (ny - 2) cannot be shared by {n_pes} PEs: use a larger --ny or fewer PEs"
+    if options.sweeps and "sweeps" not in variants.TABLE[options.variant].make.takes:
+        return "--sweeps is for --variant blocked and resident"
+    if sweeps > rows:
+        return f"--sweeps {sweeps} takes as many rows on each PE, and there are {rows}: use fewer PEs"
     if outcome.iterations >= problem.niter:
-        done = outcome.iterations
-        return f"{options.restart} has {done} iterations already: give a larger --niter than {problem.niter}"
+        done = f"{options.restart} has {outcome.iterations} iterations already"
+        return f"{done}: give a larger --niter than {problem.niter}"
     if options.plot and figure.missing():
         return figure.missing()
     named = [(name, getattr(options, name)) for name in WRITTEN if getattr(options, name)]
@@ -133,4 +129,4 @@ def _first_error(options: argparse.Namespace, problem: Problem, outcome: Outcome
     for name, path in named:
         if reason := why_unwritable(path):
             return f"--{name} {path} cannot be written: {reason}"
-    return exact_sum.refuse(problem)
+    return variants.too_large(problem)

@@ -1,7 +1,7 @@
 """What a run prints: the lines of NVIDIA's sample, so that runs can be compared, and how the solve ended."""
 
 from ..program.outcome import Outcome
-from .grid.problem import Problem
+from .problem import Problem
 
 CSV_NAME = "pennympi"
 ENDINGS = {

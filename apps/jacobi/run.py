@@ -4,6 +4,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from mpi4py import MPI
@@ -14,36 +15,37 @@ from ..program.arguments import fail
 from ..program.outcome import FAILED, Outcome
 from ..program.run_on_pe0 import run_on_pe0
 from . import report, serial, storage, verify
-from .grid.problem import Problem
 from .options import parse
-from .plot import Picture
-from .solver import Solver
-from .sweep.schedule import shown
-from .variants import TABLE
+from .plot import draw, sampled
+from .problem import Problem
+from .schedule import shown
+from .solver import OnNorm, Solver
+from .variants import heap_bytes, make_solver
 
 
 def program(comm: Any, argv: list[str] | None) -> int:
     """Run with these arguments (None: the command line's) and return the exit status.  Collective."""
     options, problem, outcome = parse(comm, argv)
-    row = TABLE[options.variant]
     try:
-        team = pennympi.init(comm, backend=options.backend, heap_bytes=row.heap_bytes(problem, comm.size))
+        team = pennympi.init(comm, backend=options.backend, heap_bytes=heap_bytes(problem, comm.size))
     except (pennympi.Unsupported, pennympi.SymmetricHeapExhausted, ValueError) as error:
         fail(comm, str(error))
     with team:
-        reasons = {f"--variant {row.name} cannot run here": row.refuse(team, problem)}
-        if options.verify:
-            reasons[f"--verify {options.verify}"] = verify.TABLE[options.verify].refuse(team, problem)
-        wrong = [f"{what}: {why}" for what, why in reasons.items() if why]
-        wrong = [one for every in team.gather(wrong) for one in every]
-        if wrong:
+        why = verify.TABLE[options.verify].refuse(team, problem) if options.verify else ""
+        wrong = next((f"--verify {options.verify}: {one}" for one in team.gather(why) if one), "")
+        try:
+            solver = None if wrong else make_solver(team, problem, options.variant, sweeps=options.sweeps)
+        except ValueError as error:
+            solver, wrong = None, str(error)
+        if solver is None:
             team.finalize()
-            fail(comm, wrong[0])
-        return _run(team, options, problem, outcome)
+            fail(comm, wrong)
+        return _run(solver, options, outcome)
 
 
-def _run(team: Any, options: Namespace, problem: Problem, outcome: Outcome) -> int:
+def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
     """The exit status, the same on every PE.  Collective."""
+    team, problem = solver.team, solver.problem
 
     def say(*lines: str) -> None:
         if team.me == 0 and not options.csv:
@@ -53,10 +55,8 @@ def _run(team: Any, options: Namespace, problem: Problem, outcome: Outcome) -> i
         if shown(iteration, problem.nccheck):
             say(report.norm_line(iteration, norm))
 
-    began_at = outcome.iterations
-    show = not options.csv
+    began_at, show = outcome.iterations, not options.csv
     sweep_s = 0.0 if options.no_serial else _time_serial(team, problem, show, on_norm, say)
-    solver = Solver(team, problem, options.variant, sweeps=options.sweeps)
     solver.warm_up(show)
     if options.restart:
         storage.resume(solver, options.restart)
@@ -73,9 +73,8 @@ def _run(team: Any, options: Namespace, problem: Problem, outcome: Outcome) -> i
     complaint = storage.save(solver, outcome, options.output) if options.output else ""
     if options.plot:
         _plot(solver, outcome, options)
-    verdict = None
-    if options.verify and outcome.reason != "diverged":
-        verdict = verify.TABLE[options.verify].judge(solver, outcome)
+    judged = options.verify and outcome.reason != "diverged"
+    verdict = verify.TABLE[options.verify].judge(solver, outcome) if judged else None
     passed = verdict is None or verdict.passed
     if team.me == 0:
         if options.csv and passed:
@@ -89,7 +88,7 @@ def _run(team: Any, options: Namespace, problem: Problem, outcome: Outcome) -> i
     return outcome.status() if passed and not complaint else FAILED
 
 
-def _time_serial(team: Any, problem: Problem, show: bool, on_norm: Any, say: Callable[..., None]) -> float:
+def _time_serial(team: Any, problem: Problem, show: bool, on_norm: OnNorm, say: Callable[..., None]) -> float:
     """Seconds of a sweep on PE 0 alone, while the others sleep; 0.0 if its memory is too small.  Collective."""
 
     def work() -> float:
@@ -97,13 +96,13 @@ def _time_serial(team: Any, problem: Problem, show: bool, on_norm: Any, say: Cal
             return 0.0
         sweeps = problem.niter if team.backend == "cuda" else min(problem.niter, serial.HOST_SWEEPS)
         say(report.header(problem, sweeps, "Single GPU jacobi"))
-        outcome, seconds, _ = serial.Alone(team, problem).solve(sweeps, problem.tol, show, on_norm)
+        outcome, seconds, _ = serial.solve(team, replace(problem, niter=sweeps), show, on_norm)
         return seconds / outcome.iterations
 
     return float(team.comm.bcast(run_on_pe0(team.comm, work)))
 
 
-def _solve(solver: Solver, options: Namespace, outcome: Outcome, show: bool, on_norm: Any) -> float:
+def _solve(solver: Solver, options: Namespace, outcome: Outcome, show: bool, on_norm: OnNorm) -> float:
     """Sweep until the solve ends.  Returns the seconds that the sweeps of the slowest PE took.  Collective."""
     comm, niter, seconds = solver.team.comm, solver.problem.niter, 0.0
     every = options.checkpoint_every if options.checkpoint else niter
@@ -121,9 +120,7 @@ def _solve(solver: Solver, options: Namespace, outcome: Outcome, show: bool, on_
 
 def _plot(solver: Solver, outcome: Outcome, options: Namespace) -> None:
     """Draw the field and the norms.  Collective."""
-    problem, picture = solver.problem, Picture(solver.problem)
-    for first, rows in storage.gathered(solver):
-        picture.take(first, rows)
+    problem, rows = solver.problem, sampled(solver)
     ended = {"iterations": "not converged"}.get(outcome.reason, outcome.reason)
     title = f"{problem.ny} x {problem.nx}, {ended} after {outcome.iterations} sweeps"
-    run_on_pe0(solver.team.comm, lambda: picture.draw(options.plot, outcome.history, title))
+    run_on_pe0(solver.team.comm, lambda: draw(options.plot, problem, rows, outcome.history, title))

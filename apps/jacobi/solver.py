@@ -1,4 +1,4 @@
-"""The time loop, the same for every variant."""
+"""What the variants have in common: the fields, how a solve ends, and the loop of those that sweep once at a time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,98 +7,142 @@ import numpy as np
 
 from ..program.nvtx import named_range
 from ..program.outcome import Outcome
-from .grid.problem import Problem
-from .grid.slab import Slab
-from .sweep.schedule import kinds_of_steps, next_step
-from .variants import DEFAULT, TABLE
+from .fields import Fields
+from .kernels import COLUMNS, ROWS, THREADS, Band, sweep, sweep_with_norm
+from .norm import Norm
+from .problem import Problem
+from .schedule import checked
+
+OnNorm = Callable[[int, float], None]
 
 
 class Solver:
-    """One PE's part of a solve by a variant of ``variants/``.  Making one is collective.
+    """One PE's part of a solve.  Making one is collective.
 
-    settings: the variant's own settings, see the table; a setting that is None is left out
-    Raises ValueError if the variant is not in the table, cannot run this problem on this team, or has no such setting.
+    alone: this PE solves all of the problem in ordinary memory, and nothing is collective
     """
 
-    def __init__(self, team: Any, problem: Problem, variant: str = DEFAULT, **settings: Any):
-        if variant not in TABLE:
-            raise ValueError(f"there is no variant {variant!r}: choose one of {', '.join(TABLE)}")
-        row = TABLE[variant]
-        reason = row.refuse(team, problem)
-        if reason:
-            raise ValueError(f"the variant {variant} cannot run here: {reason}")
-        settings = {name: value for name, value in settings.items() if value is not None}
-        strange = ", ".join(set(settings) - set(row.takes))
-        if strange:
-            raise ValueError(f"the variant {row.name} has no setting {strange}")
-        self.team, self.problem = team, problem
-        self.steps = row.make(team, problem, **settings)
-        team.synchronize()  # until its arrays are set
+    takes: tuple[str, ...] = ()  # names of the variant's own settings
 
-    @property
-    def slab(self) -> Slab:
-        """The rows that this PE owns."""
-        return self.steps.fields.slab
+    def __init__(self, team: Any, problem: Problem, depth: int = 1, alone: bool = False):
+        self.team, self.problem, self.stream = team, problem, team.stream()
+        self.fields = Fields(team, problem, depth, alone)
 
-    def rows(self, start: int, stop: int) -> np.ndarray:
-        """Rows start..stop of this PE's slab (0-based) in the present field, as NumPy (stop - start, nx)."""
-        return self.steps.fields.rows(start, stop)
+    @classmethod
+    def refuse(cls, team: Any) -> str:
+        """Why the variant cannot run on this team; "" if it can."""
+        return ""
 
-    def reset(self, initial: Any = None) -> None:
+    def reset(self, initial: np.ndarray | None = None) -> None:
         """Start from a global field (ny, nx) whose rows form a ring, or from zeros and the boundary.  Collective."""
-        self.steps.fields.reset(initial)
+        self.fields.reset(initial)
 
     def run(
-        self,
-        show: bool = False,
-        on_norm: Callable[[int, float], None] | None = None,
-        outcome: Outcome | None = None,
-        stop: int | None = None,
+        self, show: bool = False, on_norm: OnNorm | None = None, outcome: Outcome | None = None, stop: int | None = None
     ) -> Outcome:
         """Sweep from ``outcome`` (None: the start) to iteration ``stop`` (None: niter) or convergence.  Collective.
 
         show:    compute the norms that are printed, too (``schedule.checked``)
         on_norm: called with (iteration, norm) of every norm
-        The norms of a step are read while later steps run.  If one of them ends the solve, the variant rolls back.
         Returns ``outcome``, updated.  Raises PeerTimeout.
         """
         outcome, stop = outcome or Outcome(), self.problem.niter if stop is None else stop
+
+        def ends(iteration: int, norm: float) -> bool:
+            if on_norm:
+                on_norm(iteration, norm)
+            return outcome.add(iteration, norm, self.problem.tol)
+
         with named_range(self.team, "Jacobi solve"):
-            self._sweep(show, on_norm, outcome, stop)
-            self.steps.finish()
+            if not self.sweeps(outcome.iterations, stop, show, ends):
+                outcome.iterations = stop
+            self.finish()
         return outcome
 
-    def _sweep(self, show: bool, on_norm: Callable[[int, float], None] | None, outcome: Outcome, stop: int) -> None:
-        steps, done, number = self.steps, outcome.iterations, 0
-        pending: list[tuple[int, int, list[int]]] = []  # of each step: (number, first iteration, checked iterations)
-        while done < stop or pending:
-            if done < stop:
-                due = next_step(self.problem, done, stop, show, steps.max_sweeps, steps.fit)
-                steps.step(due)
-                number += 1
-                if any(due):
-                    pending.append((number, done, [done + k for k, wanted in enumerate(due) if wanted]))
-                done += len(due)
-            while pending and (done == stop or number - pending[0][0] >= steps.pipeline_depth):
-                of, first, iterations = pending.pop(0)
-                for iteration, norm in zip(iterations, steps.norms(), strict=True):
-                    if on_norm:
-                        on_norm(iteration, norm)
-                    if outcome.add(iteration, norm, self.problem.tol):
-                        steps.rollback(iteration - first + 1, number - of)
-                        return
-        outcome.iterations = stop
+    def sweeps(self, done: int, stop: int, show: bool, ends: Callable[[int, float], bool]) -> bool:
+        """Sweep on from iteration ``done``.  ends(iteration, norm): whether this norm ends the solve.
+
+        Returns whether one did; then the present field is that after its sweep.
+        """
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Wait until everything that was enqueued has run."""
+        self.team.synchronize(self.stream)
 
     def warm_up(self, show: bool = False) -> None:
-        """Do every kind of step of ``run`` once, so that all kernels are compiled and loaded.  Collective.
-
-        It overwrites the field.
-        """
-        for due in kinds_of_steps(self.problem, show, self.steps.max_sweeps, self.steps.fit):
-            self.steps.rehearse(due)
-        self.steps.finish()
-        self.team.comm.Barrier()
+        """Do all that ``run`` does once, to compile and load everything.  Overwrites the field.  Collective."""
+        raise NotImplementedError
 
     def free(self) -> None:
-        """Free the fields.  Collective."""
-        self.steps.free()
+        """Free all symmetric memory.  Collective."""
+        self.fields.free()
+
+
+class SweepBySweep(Solver):
+    """Base of the variants that enqueue one sweep at a time.  Its norm is read when the next sweep is enqueued.
+
+    When a norm ends the solve, the sweep after it is ignored: it has written the other field.
+    """
+
+    norm_by = "library"  # see ``Norm``
+
+    def __init__(self, team: Any, problem: Problem, alone: bool = False):
+        super().__init__(team, problem, alone=alone)
+        self._plain, self._measuring = (team.kernel(one, problem.dtype, THREADS) for one in (sweep, sweep_with_norm))
+        self.norm = Norm(team, "alone" if alone else self.norm_by)
+        team.synchronize()
+
+    def sweep(self, slot: int | None) -> None:
+        """Enqueue one sweep from ``fields.old`` to ``fields.new``, and the exchange of the new halos.
+
+        This is what makes a variant.  Work that is enqueued on ``stream`` afterwards runs when all of this is done.
+        slot: where in ``norm`` the change is summed;  None: no norm is due
+        """
+        raise NotImplementedError
+
+    def launch(self, start: int, stop: int, slot: int | None, stream: Any, step: int = ROWS, high: int = ROWS) -> None:
+        """Enqueue the sweep of rows start..stop-1 of this PE's fields, of which 1..rows are its own; see ``Band``."""
+        if stop <= start:
+            return
+        new, old, nx = self.fields.new, self.fields.old, self.problem.nx
+        band = Band(new[0], old[0], start, stop, step, high, nx, old.strides[0] // old.itemsize)
+        blocks = -(-(nx - 2) // COLUMNS) * -(-(stop - start) // step)
+        if slot is None:
+            self._plain(blocks, band, stream=stream, threads=THREADS)
+        else:
+            self._measuring(blocks, band, self.norm.words[slot], stream=stream, threads=THREADS)
+
+    def launch_edges(self, slot: int | None, stream: Any) -> None:
+        """The same for the first row and the last one, which may be one."""
+        self.launch(1, self.fields.rows + 1, slot, stream, max(self.fields.rows - 1, 1), 1)
+
+    def sweeps(self, done: int, stop: int, show: bool, ends: Callable[[int, float], bool]) -> bool:
+        pending: int | None = None  # the sweep whose norm is under way
+        for k in range(done, stop):
+            slot = k % 2 if checked(k, self.problem.nccheck, show) else None
+            self.sweep(slot)
+            if slot is not None:
+                self.norm.start(slot, self.stream)
+            if pending is not None and ends(pending, self.norm.wait(pending % 2)):
+                if slot is not None:
+                    self.norm.wait(slot)
+                return True
+            self.fields.advance()
+            pending = None if slot is None else k
+        return pending is not None and ends(pending, self.norm.wait(pending % 2))
+
+    def warm_up(self, show: bool = False) -> None:
+        for slot in (None, 0, 1):
+            self.sweep(slot)
+            self.fields.advance()
+            if slot is not None:
+                self.norm.start(slot, self.stream)
+                self.norm.wait(slot)
+        self.finish()
+        if not self.fields.alone:
+            self.team.comm.Barrier()
+
+    def free(self) -> None:
+        super().free()
+        self.norm.free()

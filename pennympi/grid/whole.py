@@ -1,6 +1,7 @@
 """Whole fields: on one PE, and in files."""
 
 import math
+import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -58,11 +59,14 @@ class Whole:
 
         def write() -> None:
             # HDF5's own driver crashes Python on a full disk; a file of Python's raises OSError.
-            with replacing(path) as part, open(part, "w+b") as raw, h5py.File(raw, "w") as file:
-                for name, span in spans.items():
-                    data = file.create_dataset(name, self._grid.shape, span.dtype.numpy)
-                    self._read_all(span, data.__setitem__)
-                file.attrs.update(plain)
+            with replacing(path) as part, open(part, "w+b") as raw:
+                with h5py.File(raw, "w") as file:
+                    for name, span in spans.items():
+                        data = file.create_dataset(name, self._grid.shape, span.dtype.numpy)
+                        self._read_all(span, data.__setitem__)
+                    file.attrs.update(plain)
+                raw.flush()
+                os.fsync(raw.fileno())  # before it takes the older file's name
 
         self._alone(0, f"save of {', '.join(spans)}", write)
 

@@ -5,9 +5,8 @@ import pytest
 from mpi4py import MPI
 
 from apps.jacobi import verify
-from apps.jacobi.grid.boundary import column
-from apps.jacobi.grid.problem import Problem
-from apps.jacobi.solver import Solver
+from apps.jacobi.problem import Problem, column
+from apps.jacobi.variants import make_solver
 from apps.jacobi.verify import analytic, oracles, reference
 from apps.jacobi.verify import serial as verify_serial
 from apps.jacobi.verify.verdict import compare_norms
@@ -21,7 +20,7 @@ def test_checks_pass_and_fail(team, monkeypatch, name, by_numpy):
     if not by_numpy:
         monkeypatch.setattr(verify_serial, "REFERENCE_UPDATES", 0)
     problem = Problem(40, N_PES + 30, niter=30, nccheck=4, bc="periodic")
-    check, solver = verify.TABLE[name], Solver(team, problem)
+    check, solver = verify.TABLE[name], make_solver(team, problem)
     assert check.refuse(team, problem) == ""
     solver.reset()
     outcome = solver.run()
@@ -41,7 +40,7 @@ def test_checks_pass_and_fail(team, monkeypatch, name, by_numpy):
 @pytest.mark.mpi
 def test_one_wrong_bit_is_found(team):
     problem = Problem(20, N_PES + 20, niter=5, dtype="float64")
-    solver = Solver(team, problem)
+    solver = make_solver(team, problem)
     field = reference.solve(problem, 5)[0]
     field[3, 4] = np.nextafter(field[3, 4], 2)
     solver.reset()

@@ -1,8 +1,9 @@
-"""The parts of the solver that need no team: decomposition, halo signals, boundary, norm, printed lines, files."""
+"""The parts of the solver: halo signals, boundary, norm, chunks of sweeps, printed lines, pictures, files."""
 
 import math
 import resource
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 
 import h5py
@@ -10,63 +11,55 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
+import pennympi
 from apps.jacobi import report, storage
-from apps.jacobi.grid.boundary import column, initial_field
-from apps.jacobi.grid.halo import Halo
-from apps.jacobi.grid.problem import Problem
-from apps.jacobi.grid.slab import slabs
-from apps.jacobi.norm.exact_sum import FRACTION_BITS, HALF_BITS, LIMB_BITS, LIMBS, WORDS, limb_unit
-from apps.jacobi.norm.norm import norms_of
-from apps.jacobi.sweep.schedule import checked, fit, norms
+from apps.jacobi.kernels import add_changes, add_squares_of_block, add_squares_of_row
+from apps.jacobi.problem import Problem, column, initial_field
+from apps.jacobi.schedule import checked, chunk
+from apps.jacobi.variants import make_solver
+from apps.jacobi.variants.nvshmem_overlap import NvshmemOverlap
 from apps.program.outcome import Outcome
-from apps.program.whole_files import part_name
+from pennympi.kernels.block import load
+from pennympi.kernels.in_kernel import SumWords
+from pennympi.kernels.sweep.norm import COPIES, no_squares, norm_of
 
-# Decomposition ------------------------------------------------------------------------
 
-
-@pytest.mark.parametrize("n_pes", [1, 2, 3, 4, 5, 7, 8, 16])
-def test_every_inner_row_has_one_owner(n_pes):
-    for extra in (0, 1, 2, 5, 31, 1000):
-        parts = slabs(n_pes + 2 + extra, n_pes)
-        owned = [row for part in parts for row in range(part.first, part.first + part.rows)]
-        assert owned == list(range(1, n_pes + 1 + extra))
-        heights = [part.rows for part in parts]
-        assert heights == sorted(heights), "the first PEs have the low number of rows, as in NVIDIA's sample"
-        assert max(heights) - min(heights) <= 1
-        beside = [((pe - 1) % n_pes, (pe + 1) % n_pes) for pe in range(n_pes)]
-        assert [(part.top, part.bottom) for part in parts] == beside
-    with pytest.raises(ValueError, match=f"{n_pes - 1} inner rows .* {n_pes} PEs"):
-        slabs(n_pes + 1, n_pes)
+@pytest.fixture
+def alone(team):  # the team of the session comes first, as others are parts of it
+    """A team of this process on CPUs."""
+    with pennympi.init(MPI.COMM_SELF, backend="host") as made:
+        yield made
 
 
 # The halo exchange ----------------------------------------------------------------------
 
 
 class RecordingTeam:
-    """A team with what ``Halo`` uses.  It records (word, value, PE) of each signal and each wait."""
+    """A team with what an exchange uses.  It records (word, value, PE) of each signal and each wait."""
 
-    def signals(self, n):
-        self.words, self.signalled, self.awaited = np.arange(n), [], []
-        return self.words
+    def __init__(self):
+        self.signalled, self.awaited = [], []
 
     def put_signal(self, dst, src, signal, value, pe, stream):
-        self.signalled.append((int(signal[0]), value, pe))
+        self.signalled.append((signal, value, pe))
 
     def wait_signal(self, signal, value, source, stream):
-        self.awaited.append((int(signal[0]), value, source))
+        self.awaited.append((signal, value, source))
 
 
 def test_exchanges_under_way_share_no_word():
     """The signals of exchanges k and k+1 may be under way together, and a network may deliver them in either order."""
-    team, parts, field = RecordingTeam(), slabs(11, 3), np.zeros((5, 4))
-    halo = Halo(team, SimpleNamespace(slab=parts[1], parts=parts, arrays=[field]), None)
+    solver, team, above, below = NvshmemOverlap.__new__(NvshmemOverlap), RecordingTeam(), 5, 7
+    puts = [("their halo below", "first row", above), ("their halo above", "last row", below)]
+    solver.team, solver.push, solver.exchanges, solver.words = team, None, 0, ((0, 1), (2, 3))
+    solver.fields = SimpleNamespace(puts=puts, up=above, down=below)
     for _ in range(4):
-        halo.send(field)
-        halo.receive()
+        solver.send()
+        solver.receive()
     for k in range(4):
         (up, *upward), (down, *downward) = team.signalled[2 * k : 2 * k + 2]
-        assert (upward, downward) == ([k + 1, parts[1].top], [k + 1, parts[1].bottom])
-        assert team.awaited[2 * k : 2 * k + 2] == [(down, k + 1, parts[1].top), (up, k + 1, parts[1].bottom)]
+        assert (upward, downward) == ([k + 1, above], [k + 1, below])
+        assert team.awaited[2 * k : 2 * k + 2] == [(down, k + 1, above), (up, k + 1, below)]
         assert len({word for word, *_ in team.signalled[2 * k : 2 * k + 4]}) == len(team.signalled[2 * k : 2 * k + 4])
 
 
@@ -84,43 +77,51 @@ def test_boundary_columns():
 # Norm and stopping --------------------------------------------------------------------
 
 
-def words(value):
-    """What a kernel adds to the words for one segment: (1, 1, WORDS)."""
-    sums = [0] * WORDS
-    for k in range(LIMBS):
-        sums[k], sums[LIMBS + k] = divmod(int(value / limb_unit(k)) % (1 << LIMB_BITS), 1 << HALF_BITS)
-    return np.array([[sums]])
+def squares_of_columns(ctx, new, old, n, words):
+    """What a thread of a GPU adds, four by four."""
+    squares = no_squares()
+    for k in range(0, n, 4):
+        a, b = load(new, k) - load(old, k), load(new, k + 1) - load(old, k + 1)
+        c, d = load(new, k + 2) - load(old, k + 2), load(new, k + 3) - load(old, k + 3)
+        squares = add_changes(squares, (a, b, c, d))
+    add_squares_of_block(words, squares)
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 3.3, 1e-32, 7.7e11, 0.1 + 2.0**-50, 2.0**-FRACTION_BITS])
-def test_limbs_hold_a_sum(value):
-    assert norms_of(words(0.0), words(value)) == pytest.approx([math.sqrt(value)], rel=1e-5)
+def squares_of_row(ctx, new, old, n, words):
+    add_squares_of_row(words, new, old, 0, n)
 
 
-def test_norm_survives_wrapped_words_and_sees_bad_segments():
-    before = np.array([[[2**63 - 5] + [-(2**63)] * (WORDS - 1)]])
-    with np.errstate(over="ignore"):
-        after = before + words(12345.678)
-    assert norms_of(before, after) == [math.sqrt(12345.678)]
-    assert math.isnan(norms_of(words(0.0), np.array([[[1] * WORDS]]))[0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_gpu_and_a_cpu_add_the_same_squares(alone, dtype):
+    random = np.random.default_rng(3)
+    for scale in (1e-18, 1e-9, 1e-3, 1.0, 3e4, 1e30, math.nan):
+        new, old = (scale * random.standard_normal(24)).astype(dtype), np.zeros(24, dtype)
+        norms = []
+        for kernel in (squares_of_columns, squares_of_row):
+            words = np.zeros((COPIES, 8), "int64")
+            alone.kernel(kernel, dtype)(1, new, old, 24, words)
+            norms.append(norm_of(SumWords(*words.sum(axis=0)[:7].tolist())))
+        expected = np.linalg.norm(new.astype("f8")) if scale < 1e9 else math.nan
+        assert norms == pytest.approx([expected] * 2, rel=1e-6, nan_ok=True)
+        assert norms[0] == norms[1] or math.isnan(expected)
 
 
-def test_passes_end_where_a_norm_is_due():
-    def passes(nccheck, sweeps, sizes=(8, 6, 4, 2, 1)):
-        due, done, found = [k % nccheck == 0 for k in range(sweeps)], 0, []
+def test_chunks_end_where_a_norm_is_due():
+    def chunks(nccheck, sweeps, show=False):
+        problem, done, found = Problem(9, 9, nccheck=nccheck), 0, []
         while done < sweeps:
-            ahead = due[done : done + sizes[0]]
-            count = fit(ahead, sizes)
-            found.append((count, norms(ahead[:count])))
-            done += count
+            found.append(chunk(problem, done, sweeps, show))
+            done += found[-1][0]
         return found
 
-    none = (8, "none")
-    assert passes(100, 101) == [(1, "last"), *[none] * 12, (4, "last")]
-    assert passes(1, 20) == [(8, "all"), (8, "all"), (4, "all")]
-    assert passes(8, 17) == [(1, "last"), (8, "last"), (8, "last")]
-    assert passes(3, 10) == [(8, "all"), (2, "last")]
-    assert passes(7, 9, (4, 2, 1)) == [(1, "last"), (4, "none"), (2, "none"), (1, "last"), (1, "none")]
+    assert chunks(100, 201) == [(1, True), (100, True), (100, True)]
+    assert chunks(1, 300) == [(256, "every"), (44, "every")]
+    assert chunks(1000, 600) == [(1, True), (256, False), (256, False), (87, False)]
+    assert chunks(1000, 600, True)[:3] == [(1, True), (256, False), (256, False)]
+    assert chunks(70, 130, True) == [(1, True), (70, True), (30, True), (29, False)]
+    assert [k for k in range(250) if checked(k, 70, True)] == [0, 70, 100, 140, 200, 210]
+    assert [k for k in range(250) if checked(k, 70, False)] == [0, 70, 140, 210]
+    assert [k for k in range(500) if checked(k, 120, True)] == [0, 120, 240, 360, 480]
 
 
 def test_outcome():
@@ -129,9 +130,6 @@ def test_outcome():
     assert (outcome.reason, outcome.iterations, outcome.status()) == ("converged", 4, 0)
     assert outcome.add(4, math.nan, 0.5) and outcome.reason == "diverged"
     assert [outcome.status(), Outcome(9).status()] == [3, 0]
-    assert [k for k in range(250) if checked(k, 70, True)] == [0, 70, 100, 140, 200, 210]
-    assert [k for k in range(250) if checked(k, 70, False)] == [0, 70, 140, 210]
-    assert [k for k in range(500) if checked(k, 120, True)] == [0, 120, 240, 360, 480]
 
 
 # Lines, pictures and files -------------------------------------------------------------
@@ -145,10 +143,8 @@ def test_picture(tmp_path, monkeypatch):
     figures, save_figure = [], plot.save_figure
     monkeypatch.setattr(plot, "save_figure", lambda *drawn: (figures.append(drawn[0]), save_figure(*drawn)))
     for nx, ny, tol in ((9, 7, 1e-9), (1500, 5, 1e-3)):
-        picture = plot.Picture(Problem(nx, ny, tol=tol))
-        for row in range(1, ny - 1):
-            picture.take(row, np.zeros((1, nx), "float32"))
-        picture.draw(tmp_path / "field.png", [(0, 1.0), (9, 1e-4), (10, 0.0)], "zeros")
+        rows, history = np.zeros((ny - 2, nx), "float32"), [(0, 1.0), (9, 1e-4), (10, 0.0)]
+        plot.draw(tmp_path / "field.png", Problem(nx, ny, tol=tol), rows, history, "zeros")
         assert (tmp_path / "field.png").read_bytes()[:4] == b"\x89PNG"
     words = [[text.get_text() for text in figure.axes[1].texts] for figure in figures]
     assert words == [["1.0e-04"], ["1.0e-04", "--tol 0.001"]]
@@ -180,39 +176,30 @@ def disk_of(most_bytes):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-class Whole:
-    """A solver of one PE, of which the files take what they need."""
-
-    def __init__(self, problem):
-        self.problem, self.team = problem, SimpleNamespace(comm=MPI.COMM_SELF)
-        self._rows = np.random.default_rng(1).random((problem.ny - 2, problem.nx)).astype(problem.dtype)
-
-    def rows(self, start, stop):
-        return self._rows[start:stop]
-
-
-def test_a_full_disk_leaves_the_file_before(tmp_path):
-    path, solver = tmp_path / "a.h5", Whole(Problem(600, 300))
+def test_a_full_disk_leaves_the_file_before(alone, tmp_path):
+    path, solver = tmp_path / "a.h5", make_solver(alone, Problem(600, 300))
+    solver.reset(np.random.default_rng(1).random((300, 600)))
     assert storage.save(solver, Outcome(7), path) == "" and [one.name for one in tmp_path.iterdir()] == ["a.h5"]
     before = path.read_bytes()
     for most_bytes in (100, 2000, 100_000, len(before) - 2000):  # in HDF5's first records, in the rows, behind them
         with disk_of(most_bytes):
             error = storage.save(solver, Outcome(8), path)
         assert "file too large" in error and "\n" not in error
-        assert path.read_bytes() == before and not part_name(path).exists()
+        assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == ["a.h5"]
     assert storage.save(solver, Outcome(8), tmp_path / "no" / "a.h5")
 
 
-def test_what_was_written_is_read(tmp_path):
+def test_what_was_written_is_read(alone, tmp_path):
     path, problem = tmp_path / "a.h5", Problem(6, 5, niter=90, tol=0.25, nccheck=3, dtype="float64", bc="periodic")
-    solver, outcome = Whole(problem), Outcome(7, "converged", [(0, 2.0), (6, 0.1 + 0.2)])
+    solver, other, outcome = make_solver(alone, problem), make_solver(alone, problem), Outcome(7, "converged", [(0, 2.0)])
+    outcome.history += [(6, 0.1 + 0.2), (8, math.inf)]
+    solver.reset()
+    solver.run(stop=7)
     assert storage.save(solver, outcome, path) == ""
     found, read = storage.read(MPI.COMM_SELF, path)
     assert found == problem and type(found.nx) is int and type(found.tol) is float
-    assert read == Outcome(7, "iterations", outcome.history)
+    assert read == replace(outcome, reason="iterations")
+    storage.resume(other, path)
+    assert other.fields.old.tobytes() == solver.fields.old.tobytes(), "the halo, too"
     with h5py.File(path) as file:
-        field, rows = file["field"][:], storage.Rows(file["field"])
-        assert field[1:-1].tobytes() == solver.rows(0, 3).tobytes()
-        assert (field[0] == field[-2]).all() and (field[-1] == field[1]).all()
-        for wanted in ([3, 1, 2, 3, 1], [2], [1, 2, 3]):
-            assert (rows[np.array(wanted)] == field[wanted]).all()
+        assert file["field"][:].tobytes() == solver.fields.own()[:, 1:-1].tobytes()

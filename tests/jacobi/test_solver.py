@@ -2,23 +2,22 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from mpi4py import MPI
 from reductions import some
 
-from apps.jacobi import serial
-from apps.jacobi.grid.problem import Problem
-from apps.jacobi.grid.slab import slabs
-from apps.jacobi.solver import Solver
-from apps.jacobi.storage import gathered
-from apps.jacobi.variants import DEFAULT, TABLE
+from apps.jacobi import schedule, serial
+from apps.jacobi.plot import sampled
+from apps.jacobi.problem import Problem
+from apps.jacobi.variants import DEFAULT, TABLE, make_solver
 from apps.jacobi.verify import reference
 
 N_PES = MPI.COMM_WORLD.size
-KINDS = [(name, {}) for name in TABLE if name != "blocked"]
-KINDS += [("blocked", {"sweeps": sweeps}) for sweeps in (1, 2, 4, 8)]
+KINDS = [(name, {}) for name in TABLE]
+KINDS += [("blocked", {"sweeps": sweeps}) for sweeps in (1, 2, 8)] + [("resident", {"sweeps": 2})]
 # (nx, ny): the smallest of both; fewer rows than sweeps of a pass, and twice as many; odd ones; more than one segment
 SHAPES = [(3, N_PES + 2), (17, 2 * N_PES + 3), (61, 67), (243, 5 * N_PES + 9), (485, 17 * N_PES + 2), (1031, 29)]
 DEFAULTS = [(i, ("float32", "float64")[(i + k) % 2]) for i, k in itertools.product(range(len(SHAPES)), range(2))]
@@ -33,14 +32,12 @@ def name_of(kind):
 
 
 def solver_of(team, problem, kind):
-    """A solver.  Skips the test where the variant says that it cannot run, and then it must raise."""
-    name, settings = kind
-    reason = TABLE[name].refuse(team, problem)
-    if not reason:
-        return Solver(team, problem, name, **settings)
-    with pytest.raises(ValueError, match=f"the variant {name} cannot run here: "):
-        Solver(team, problem, name, **settings)
-    pytest.skip(reason)
+    """A solver.  Skips the test where the variant cannot run."""
+    try:
+        return make_solver(team, problem, kind[0], **kind[1])
+    except ValueError as error:
+        assert str(error).startswith(f"--variant {kind[0]} cannot run here: ")
+        pytest.skip(str(error))
 
 
 def random_field(problem, seed):
@@ -50,13 +47,21 @@ def random_field(problem, seed):
     return field
 
 
-def own_rows(solver):
-    return solver.rows(0, solver.slab.rows)
-
-
 def assert_same_bits(solver, expected):
-    first, rows = solver.slab.first, solver.slab.rows
-    assert own_rows(solver).tobytes() == expected[first : first + rows].tobytes()
+    first, rows = 1 + solver.fields.first, solver.fields.rows
+    assert solver.fields.own().tobytes() == expected[first : first + rows].tobytes()
+
+
+def rows_of(ny, pe):
+    """(the first row in the ring, rows) of a PE: the first ones have one more where they do not divide."""
+    few, more = divmod(ny - 2, N_PES)
+    return pe * few + min(pe, more), few + (pe < more)
+
+
+def alone(team, problem, initial=None):
+    """(outcome, field) of one PE alone."""
+    outcome, _, field = serial.solve(team, problem, initial=initial)
+    return outcome, field
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
@@ -75,23 +80,23 @@ def test_every_variant(team, kind):
     assert (outcome.reason, outcome.iterations) == ("iterations", SWEEPS)
     assert [iteration for iteration, _ in outcome.history] == list(range(0, SWEEPS, nccheck))
     np.testing.assert_allclose([norm for _, norm in outcome.history], norms[::nccheck], rtol=1e-6, atol=1e-15)
-    assert serial.Alone(team, problem).solve(SWEEPS, initial=initial)[0].history == outcome.history
+    assert alone(team, problem, initial)[0].history == outcome.history
     solver.free()
 
 
 @pytest.mark.parametrize(("dtype", "nx", "ny"), [(dtype, *SHAPES[i]) for i, dtype in some(DEFAULTS, HALF)])
 def test_the_default_on_every_shape(team, dtype, nx, ny):
     problem = Problem(nx, ny, niter=25, dtype=dtype, tol=-1)  # the smallest grids would converge at once
-    solver = Solver(team, problem)
-    assert solver.slab == slabs(ny, N_PES)[team.me]
+    solver = make_solver(team, problem)
+    assert (solver.fields.first, solver.fields.rows) == rows_of(ny, team.me)
     solver.reset()
     outcome = solver.run()
     expected, norms = reference.solve(problem, 25)
     assert_same_bits(solver, expected)
     np.testing.assert_allclose([norm for _, norm in outcome.history], norms, rtol=1e-7, atol=1e-15)
-    alone, _, field = serial.Alone(team, problem).solve(25)
-    assert alone.history == outcome.history, "the norm has the same bits for any number of PEs"
-    assert field[1:-1].tobytes() == expected[1:-1].tobytes()
+    one, field = alone(team, problem)
+    assert one.history == outcome.history, "the norm has the same bits for any number of PEs"
+    assert field.tobytes() == expected[1:-1].tobytes()
     solver.free()
 
 
@@ -112,13 +117,13 @@ def test_stops_at_the_right_sweep(team, kind):
         assert (outcome.reason, outcome.iterations) == ("converged", at + 1)
         assert_same_bits(solver, reference.solve(problem, at + 1)[0])
         np.testing.assert_allclose([norm for _, norm in outcome.history], norms[: at + 1 : nccheck], rtol=1e-6)
-    alone = serial.Alone(team, problem).solve(SWEEPS, problem.tol)[0]
-    assert (alone.iterations, alone.history) == (outcome.iterations, outcome.history)
+    one, _ = alone(team, problem)
+    assert (one.iterations, one.history) == (outcome.iterations, outcome.history)
     solver.free()
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1e30])
-@pytest.mark.parametrize("kind", [(DEFAULT, {}), ("blocked", {"sweeps": 4})], ids=name_of)
+@pytest.mark.parametrize("kind", [(DEFAULT, {}), ("blocked", {"sweeps": 4}), ("resident", {})], ids=name_of)
 def test_divergence_is_noticed(team, kind, value):
     problem = Problem(20, 4 * N_PES + 20, niter=50)
     initial = np.zeros((problem.ny, problem.nx), "float32")
@@ -131,30 +136,40 @@ def test_divergence_is_noticed(team, kind, value):
 
 
 def test_stretches_make_a_solve(team):
-    """A solve in stretches that end inside a pass."""
+    """A solve in stretches of odd and even sweeps."""
     problem = Problem(40, 9 * N_PES + 2, niter=23, tol=-1, nccheck=4)
-    solver, outcome = Solver(team, problem, "blocked", sweeps=4), None
+    solver, outcome = make_solver(team, problem, "blocked", sweeps=4), None
     solver.reset()
     for stop in (1, 6, 13, 23):
         outcome = solver.run(outcome=outcome, stop=stop)
     assert_same_bits(solver, reference.solve(problem, 23)[0])
-    assert outcome.history == serial.Alone(team, problem).solve(23)[0].history
+    assert outcome.history == alone(team, problem)[0].history
     solver.free()
 
 
-def test_gathers_all_rows_in_order(team, monkeypatch):
-    monkeypatch.setattr("apps.jacobi.storage.CHUNK_BYTES", 3 * 30 * 4)  # three rows at a time
+@pytest.mark.parametrize("nccheck", [1, 20])
+def test_a_chunk_is_done_again(team, monkeypatch, nccheck):
+    """Where a norm inside a chunk ends the solve, after whole chunks of odd and of even sweeps."""
+    for most_sweeps in (7, 10):
+        monkeypatch.setattr(schedule, "MOST_SWEEPS", most_sweeps)
+        problem = Problem(33, 8 * N_PES + 12, niter=60, nccheck=nccheck)
+        norms = reference.solve(problem, 60)[1]
+        last = 34 // nccheck * nccheck
+        solver = make_solver(team, replace(problem, tol=norms[last] * 1.0001), "blocked")
+        solver.reset()
+        outcome = solver.run()
+        assert (outcome.reason, outcome.iterations, len(outcome.history)) == ("converged", last + 1, last // nccheck + 1)
+        assert_same_bits(solver, reference.solve(problem, last + 1)[0])
+        solver.free()
+
+
+def test_a_picture_has_rows_in_order(team, monkeypatch):
+    monkeypatch.setattr("apps.jacobi.plot.MAX_PIXELS", 15)
     problem = Problem(30, 45, niter=5)
-    solver = Solver(team, problem)
+    solver = make_solver(team, problem)
     solver.reset()
     solver.run()
-    got = [(first, rows.copy()) for first, rows in gathered(solver)]
-    if team.me == 0:
-        assert all(len(rows) <= 3 for _, rows in got) and [first for first, _ in got] == sorted(first for first, _ in got)
-        expected, _ = reference.solve(problem, 5)
-        assert np.concatenate([rows for _, rows in got]).tobytes() == expected[1:-1].tobytes()
-    else:
-        assert not got
+    assert sampled(solver).tobytes() == reference.solve(problem, 5)[0][1:-1:3, ::3].tobytes()
     solver.free()
 
 
@@ -165,7 +180,7 @@ def test_tiny_changes_count(team):
     along_x, along_y = math.pi / (nx - 1), 2 * math.pi / (ny - 2)
     wave = np.cos(along_y * (np.arange(ny) - 1))[:, None] * np.sin(along_x * np.arange(nx))
     wave[:, [0, -1]] = 0
-    solver = Solver(team, problem)
+    solver = make_solver(team, problem)
     solver.reset(1e-18 * wave)
     change = 1 - (math.cos(along_x) + math.cos(along_y)) / 2
     assert solver.run().history[0][1] == pytest.approx(1e-18 * change * np.linalg.norm(wave[1:-1]), rel=1e-3)
@@ -175,9 +190,9 @@ def test_tiny_changes_count(team):
 def test_wrong_settings(team):
     problem = Problem(20, N_PES + 20)
     with pytest.raises(ValueError, match="there is no variant 'fast': choose one of single, "):
-        Solver(team, problem, "fast")
+        make_solver(team, problem, "fast")
     with pytest.raises(ValueError, match="the variant mpi has no setting sweeps"):
-        Solver(team, problem, "mpi", sweeps=4)
+        make_solver(team, problem, "mpi", sweeps=4)
     for variant in TABLE:  # an allocation of that size would raise another error
         with pytest.raises(ValueError, match="use a smaller --nx or --ny"):
-            Solver(team, Problem(2**31 - 1, 2**31 - 1), variant)
+            make_solver(team, Problem(2**31 - 1, 2**31 - 1), variant)

@@ -1,15 +1,16 @@
 """The table of variants: one file and one row for each way to sweep and exchange, from the simplest to the fastest.
 
-Read first: ../textbook.py, then steps.py and the variants in the order of the table.
+Read first: ../textbook.py, then ../solver.py and the variants in the order of the table.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..grid.fields import shape
-from ..grid.problem import Problem
-from ..norm import exact_sum
-from .blocked import Blocked
+from pennympi import Unsupported
+from pennympi.kernels.in_kernel import MAX_TOTAL
+
+from ..problem import Problem
+from ..solver import Solver
+from .chunks import MOST_DEPTH, Blocked, Resident
 from .mpi import Mpi
 from .mpi_overlap import MpiOverlap
 from .nccl import Nccl
@@ -17,35 +18,22 @@ from .nccl_overlap import NcclOverlap
 from .nvshmem import Nvshmem
 from .nvshmem_overlap import NvshmemOverlap
 from .single import Single
-from .steps import Steps
 
 LIBRARY_HEAP_BYTES = 256 << 20  # for the library, beside fields that are too large for the default heap
 DEFAULT_HEAP_FIELD_BYTES = 64 << 20  # the largest fields that the default heap is used for
+PADDING_BYTES = 192  # of a row, at most
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One variant.
 
-    name:     what --variant takes;  sentence: what --help says
-    make:     class of the variant: (team, problem, **settings) -> its steps.  Collective
-    takes:    names of the settings that ``make`` takes
+    name: what --variant takes;  sentence: what --help says
+    make: its class: (team, problem, **settings) -> Solver.  Collective
     """
 
     name: str
     sentence: str
-    make: type[Steps]
-    takes: tuple[str, ...] = ()
-
-    def refuse(self, team: Any, problem: Problem) -> str:
-        """Why the variant cannot solve this problem on this team; "" if it can."""
-        return exact_sum.refuse(problem) or self.make.refuse(team)
-
-    def heap_bytes(self, problem: Problem, n_pes: int) -> int | None:
-        """Size of a PE's symmetric heap; None, which is the library's default, for small fields."""
-        rows, columns = shape(problem, n_pes, self.make.depth)
-        need = self.make.n_fields * rows * columns * problem.item_bytes
-        return None if need <= DEFAULT_HEAP_FIELD_BYTES else need + LIBRARY_HEAP_BYTES
+    make: Any
 
 
 DEFAULT = "nvshmem_overlap"
@@ -57,6 +45,44 @@ ROWS = (
     Row("nccl_overlap", "edge rows and their exchange by NCCL beside the inner rows (GPUs)", NcclOverlap),
     Row("nvshmem", "puts on the stream, then a barrier", Nvshmem),
     Row("nvshmem_overlap", "edge rows, puts and signals to the neighbours beside the inner rows", NvshmemOverlap),
-    Row("blocked", "several sweeps a pass over memory, the exchange inside the kernel", Blocked, ("sweeps",)),
+    Row("blocked", "several sweeps a pass over memory, by the library's plans of sweeps", Blocked),
+    Row("resident", "all sweeps of a chunk in one launch, the field on the chip, by the library's plans", Resident),
 )
 TABLE = {row.name: row for row in ROWS}
+
+
+def make_solver(team: Any, problem: Problem, variant: str = DEFAULT, **settings: Any) -> Solver:
+    """A solver by a variant of the table.  Collective.
+
+    settings: the variant's own, see its class; one that is None is left out
+    Raises ValueError on every PE if there is no such variant, or setting of it, or if it cannot run here.
+    """
+    if variant not in TABLE:
+        raise ValueError(f"there is no variant {variant!r}: choose one of {', '.join(TABLE)}")
+    row = TABLE[variant]
+    settings = {name: value for name, value in settings.items() if value is not None}
+    strange = ", ".join(set(settings) - set(row.make.takes))
+    if strange:
+        raise ValueError(f"the variant {row.name} has no setting {strange}")
+    try:
+        if reason := too_large(problem) or next((why for why in team.gather(row.make.refuse(team)) if why), ""):
+            raise Unsupported(reason)
+        solver: Solver = row.make(team, problem, **settings)
+    except Unsupported as error:
+        raise ValueError(f"--variant {variant} cannot run here: {error}") from None
+    return solver
+
+
+def too_large(problem: Problem) -> str:
+    """Why the norm of this problem would not be exact, or ""."""
+    points = (problem.ny - 2) * (problem.nx - 2)
+    if points <= MAX_TOTAL:
+        return ""
+    return f"the norm of {points} points is exact for at most {MAX_TOTAL}: use a smaller --nx or --ny"
+
+
+def heap_bytes(problem: Problem, n_pes: int) -> int | None:
+    """Size of a PE's symmetric heap; None, which is the library's default, for small fields."""
+    rows = -(-(problem.ny - 2) // n_pes) + 2 * MOST_DEPTH + 2
+    need = 2 * rows * (problem.nx * problem.item_bytes + PADDING_BYTES)
+    return None if need <= DEFAULT_HEAP_FIELD_BYTES else need + LIBRARY_HEAP_BYTES

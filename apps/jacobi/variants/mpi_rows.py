@@ -1,6 +1,6 @@
 """Edge rows by MPI_Sendrecv: between device memory where the MPI is CUDA-aware, else through pinned host memory.
 
-Read first: ../grid/fields.py.
+Read first: ../fields.py.
 """
 
 import os
@@ -9,7 +9,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from ..grid.fields import Fields
+from ..fields import Fields
 
 UP, DOWN = 0, 1  # tags: with two PEs both rows come from the same PE
 
@@ -18,10 +18,9 @@ class MpiRows:
     """Exchanges rows with both neighbours.  The device must have written them; the host waits until they have arrived."""
 
     def __init__(self, fields: Fields):
-        self._fields, self._comm = fields, fields.team.comm
-        self._staged = fields.team.backend == "cuda" and not self._comm.bcast(
-            cuda_aware() if self._comm.rank == 0 else None
-        )
+        self._up, self._down, self._rows, self._comm = fields.up, fields.down, fields.rows, fields.team.comm
+        aware = self._comm.bcast(cuda_aware() if self._comm.rank == 0 else None)
+        self._staged = fields.team.backend == "cuda" and not aware
         if self._staged:
             import cupy
             import cupyx
@@ -32,13 +31,11 @@ class MpiRows:
 
     def up(self, field: Any) -> None:
         """Send the first row to the PE above, where it becomes the lower halo.  Collective."""
-        slab = self._fields.slab
-        self._sendrecv(field[1], slab.top, field[slab.rows + 1], slab.bottom, UP)
+        self._sendrecv(field[1], self._up, field[self._rows + 1], self._down, UP)
 
     def down(self, field: Any) -> None:
         """Send the last row to the PE below, where it becomes the upper halo.  Collective."""
-        slab = self._fields.slab
-        self._sendrecv(field[slab.rows], slab.bottom, field[0], slab.top, DOWN)
+        self._sendrecv(field[self._rows], self._down, field[0], self._up, DOWN)
 
     def _sendrecv(self, row: Any, dest: int, halo: Any, source: int, tag: int) -> None:
         if not self._staged:

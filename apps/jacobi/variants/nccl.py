@@ -6,27 +6,25 @@ Read first: mpi.py.
 from typing import Any
 
 from ...program.nccl_communicator import Communicator, missing
-from ..grid.problem import Problem
-from ..norm.norm import MpiNorm, Norm
-from .steps import SweepBySweep
+from ..problem import Problem
+from ..solver import SweepBySweep
 
 
 class Nccl(SweepBySweep):
     """The norm's few bytes go by MPI: ncclAllReduce is made for bandwidth, and took longer."""
 
+    norm_by = "mpi"
+
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
         self._nccl = Communicator(team)
-
-    def make_norm(self) -> Norm:
-        return MpiNorm(self.team)
 
     @classmethod
     def refuse(cls, team: Any) -> str:
         return missing(team)
 
     def sweep(self, slot: int | None) -> None:
-        self.launch(self.all_rows, slot, self.stream)
+        self.launch(1, self.fields.rows + 1, slot, self.stream)
         self.swap(self.fields.new, self.stream)
 
     def swap(self, field: Any, stream: Any) -> None:
@@ -34,9 +32,9 @@ class Nccl(SweepBySweep):
 
         The row from below is received first: with two PEs both rows come from the same PE, which sends upward first.
         """
-        slab, comm = self.fields.slab, self._nccl.comm
+        up, down, rows, comm = self.fields.up, self.fields.down, self.fields.rows, self._nccl.comm
         with self._nccl.nccl.group():
-            comm.send(field[1], slab.top, stream=stream.ptr)
-            comm.recv(field[slab.rows + 1], slab.bottom, stream=stream.ptr)
-            comm.send(field[slab.rows], slab.bottom, stream=stream.ptr)
-            comm.recv(field[0], slab.top, stream=stream.ptr)
+            comm.send(field[1], up, stream=stream.ptr)
+            comm.recv(field[rows + 1], down, stream=stream.ptr)
+            comm.send(field[rows], down, stream=stream.ptr)
+            comm.recv(field[0], up, stream=stream.ptr)

@@ -8,12 +8,12 @@ Read first: nccl.py.
 
 from typing import Any
 
-from ..grid.problem import Problem
+from ..problem import Problem
 from .nccl import Nccl
 
 
 class NcclOverlap(Nccl):
-    """One launch and one group serve both edge rows."""
+    """One group serves both edge rows."""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
@@ -22,9 +22,9 @@ class NcclOverlap(Nccl):
 
     def sweep(self, slot: int | None) -> None:
         self.push.wait_event(self._inner_done)
-        self.launch(self.edge_rows, slot, self.push)
+        self.launch_edges(slot, self.push)
         self.swap(self.fields.new, self.push)
         self._pushed = self.push.record(self._pushed)
-        self.launch(self.inner_rows, slot, self.stream)
+        self.launch(2, self.fields.rows, slot, self.stream)
         self._inner_done = self.stream.record(self._inner_done)
         self.stream.wait_event(self._pushed)  # or the next sweep would overwrite rows that are still being sent

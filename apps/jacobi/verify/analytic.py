@@ -7,8 +7,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ...program.outcome import Outcome
-from ..grid.boundary import column
-from ..grid.problem import Problem
+from ..problem import Problem, column
 from .oracles import along_x, steady_along_x
 from .verdict import Verdict, compare_norms
 
@@ -52,10 +51,10 @@ def _largest_error(solver: Any, expected: Callable[[np.ndarray], np.ndarray]) ->
 
     expected: global row numbers (n,) -> rows (n, nx) float64
     """
-    worst, slab = 0.0, solver.slab
+    worst, fields = 0.0, solver.fields
     step = max(1, CHUNK_BYTES // (solver.problem.nx * 8))
-    for start in range(0, slab.rows, step):
-        rows = solver.rows(start, min(start + step, slab.rows))
-        difference = np.abs(rows - expected(slab.first + start + np.arange(len(rows))))
+    for start in range(0, fields.rows, step):
+        rows = fields.own(start, min(start + step, fields.rows))
+        difference = np.abs(rows - expected(fields.first + 1 + start + np.arange(len(rows))))
         worst = max(worst, float(difference.max()) if np.isfinite(difference).all() else np.inf)
     return float(solver.team.comm.allreduce(worst, op=MPI.MAX))

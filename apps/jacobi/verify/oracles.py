@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..grid.problem import Problem
+from ..problem import Problem
 
 
 def along_x(problem: Problem, sweeps: int) -> tuple[np.ndarray, np.ndarray]:

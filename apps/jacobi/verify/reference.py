@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from ..grid.boundary import initial_field
-from ..grid.problem import Problem
+from ..problem import Problem, initial_field
 
 
 def step(old: np.ndarray, new: np.ndarray) -> float:

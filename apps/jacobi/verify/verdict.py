@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..grid.problem import Problem
+from ..problem import Problem
 
 TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
 NOISE = 2.0  # the norm that rounding alone makes, in eps * sqrt(points); measured: 1.4

@@ -1,0 +1,96 @@
+"""The fields of one PE: its rows and the halo around them, in arrays that sweeps read and write in turn.
+
+The ny-2 inner rows of the ring and the nx-2 columns that are not fixed are a grid of the library; the fixed columns are
+its halo.  Where the rows do not divide evenly, the first PEs have one more (in NVIDIA's sample, the last ones).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..program.device import array_module, to_numpy
+from .problem import Problem, column
+
+
+class Fields:
+    """Two arrays of shape (rows + 2 * depth, nx): sweeps read ``old`` and write ``new``, and ``advance`` swaps them.
+
+    rows: of this PE;  first: number of the first one in the ring, from 0;  depth: halo rows above them, and below
+    The halo holds the nearest rows of the PEs ``up`` and ``down``.  Making and freeing fields is collective; not those of
+    a PE that solves all of the problem ``alone``, in memory that no other PE sees.
+    """
+
+    def __init__(self, team: Any, problem: Problem, depth: int = 1, alone: bool = False):
+        self.team, self.problem, self.depth, self.alone, self.current = team, problem, depth, alone, 0
+        if alone:
+            self.grid: Any = None
+            self.first, self.rows, self.up, self.down = 0, problem.ny - 2, team.me, team.me
+            self.arrays = [array_module(team).zeros((problem.ny, problem.nx), problem.dtype) for _ in range(2)]
+        else:
+            shape, dims = (problem.ny - 2, problem.nx - 2), (team.n_pes, 1)
+            self.grid = grid = team.grid(shape, dims=dims, periodic=(True, False), halo=(depth, 1))
+            self.first, self.rows = grid.first[0], grid.own[0]
+            self.up, self.down = grid.neighbour("x-"), grid.neighbour("x+")
+            self.arrays = [grid.zeros(problem.dtype) for _ in range(2)]
+            self._puts = [self._puts_of(array) for array in self.arrays]
+        team.synchronize()  # until all is zero
+
+    @property
+    def old(self) -> Any:
+        """The present field."""
+        return self.arrays[self.current]
+
+    @property
+    def new(self) -> Any:
+        """The field that the next sweep writes."""
+        return self.arrays[1 - self.current]
+
+    @property
+    def puts(self) -> list[tuple[Any, Any, int]]:
+        """The puts of the new field's edge rows into the neighbours' halos."""
+        return self._puts[1 - self.current]
+
+    def advance(self) -> None:
+        """Make the new field the present one; a second call goes back."""
+        self.current = 1 - self.current
+
+    def own(self, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """Rows start..stop of this PE (0-based) in the present field, as NumPy (stop - start, nx)."""
+        stop = self.rows if stop is None else stop
+        return to_numpy(self.old[self.depth + start : self.depth + stop])
+
+    def reset(self, initial: np.ndarray | None = None) -> None:
+        """Set all fields to a global field (ny, nx) whose rows form a ring, or to zeros and the boundary.  Collective."""
+        ring_rows, problem, xp = self.problem.ny - 2, self.problem, array_module(self.team)
+        mine = 1 + np.arange(self.first - self.depth, self.first + self.rows + self.depth) % ring_rows  # in 1..ny-2
+        for array in self.arrays:
+            if initial is None:
+                array[...] = 0
+                array[:, 0] = array[:, -1] = xp.asarray(column(problem.ny, problem.bc, problem.dtype)[mine])
+            else:
+                array[...] = xp.asarray(np.asarray(initial[mine], problem.dtype))
+        self.current = 0
+        self.settle()
+
+    def _puts_of(self, array: Any) -> list[tuple[Any, Any, int]]:
+        """(halo, row, PE) of the puts of an array's first row up, and of its last row down, where the halo is one row.
+
+        A halo is given as the same row of this PE's array.  The one below the PE above may lie a row behind the end: that
+        PE may have a row more, and the memory is as large on all PEs.
+        """
+        taller, strides = (self.team.gather(self.rows)[self.up] + 2, array.shape[1]), array.strides
+        below_them = array_module(self.team).lib.stride_tricks.as_strided(array, taller, strides)[-1]
+        return [(below_them, array[1], self.up), (array[0], array[self.rows], self.down)]
+
+    def settle(self) -> None:
+        """Wait until all PEs have set their fields: no PE may put a halo into one that is not set.  Collective."""
+        self.team.synchronize()
+        if not self.alone:
+            self.team.barrier()
+            self.team.synchronize()
+
+    def free(self) -> None:
+        """Free the arrays.  Collective."""
+        for array in self.arrays:
+            if not self.alone:
+                self.team.free(array)

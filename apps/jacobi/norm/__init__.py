@@ -1,1 +1,0 @@
-"""The norm of the change of a sweep: the same bits for any number of PEs."""

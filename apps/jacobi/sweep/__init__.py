@@ -1,1 +1,0 @@
-"""The kernels that sweep the rows of a PE, on CPUs and GPUs, and their launches."""

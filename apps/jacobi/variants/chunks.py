@@ -1,0 +1,107 @@
+"""Many sweeps at a time by ``Grid.plan_sweep``: the library moves the halos, sums the norms, and has several engines.
+
+    stream | chunk of up to some hundred sweeps, with the norm of the last one, or of all | host reads norms | next chunk
+
+When a norm inside a chunk ends the solve, fewer sweeps are done again from the chunk's first field, which was kept.
+Read first: ../solver.py, ../schedule.py, and ``relaxed`` in ../kernels.py.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ...program.device import Readback, array_module
+from ..kernels import relaxed
+from ..problem import Problem
+from ..schedule import checked, chunk
+from ..solver import Solver
+
+MOST_DEPTH = 8  # sweeps from one exchange to the next
+ROWS_PER_SWEEP = 4  # of a PE, at least: with fewer rows most of the work would be in the rows that neighbours wait for
+REHEARSED = 2000  # sweeps, in which nearly all kinds of chunks of a solve come up
+
+
+class Chunks(Solver):
+    """sweeps: from one exchange to the next; None: what suits the engine, and the rows of a PE
+
+    engine: of ``Grid.plan_sweep``
+    """
+
+    engine, takes = "", ("sweeps",)
+
+    def __init__(self, team: Any, problem: Problem, sweeps: int | None = None):
+        rows = (problem.ny - 2) // team.n_pes  # of the PE with the fewest
+        halo = max(1, min(sweeps or rows // ROWS_PER_SWEEP, rows, MOST_DEPTH))
+        super().__init__(team, problem, halo)
+        self._engine = "plain" if self.engine == "blocked" and halo == 1 else self.engine  # which needs deeper halos
+        self._depth = halo if sweeps else None
+        self._first = array_module(team).empty_like(self.fields.old)  # the first field of a chunk
+        self._plans: dict[tuple[int, bool | str, int], tuple[Any, Readback | None]] = {}
+        self.plan(*chunk(problem, 0, problem.niter, False))  # raises where the engine cannot run
+
+    def plan(self, count: int, norm: bool | str) -> tuple[Any, Readback | None]:
+        """The plan of sweeps of the present field, and what reads its norms.  Collective.  Raises Unsupported."""
+        key = count, norm, self.fields.current
+        if key not in self._plans:
+            u, v, how = self.fields.old, self.fields.new, {"engine": self._engine, "depth": self._depth}
+            sweep = self.fields.grid.plan_sweep(relaxed, u, v, sweeps=count, norm=norm, **how)
+            norms = sweep.norms if norm == "every" else sweep.norm
+            self._plans[key] = sweep, Readback(self.team, norms) if norm else None
+        return self._plans[key]
+
+    def sweep(self, count: int, norm: bool | str) -> list[float]:
+        """Sweep ``count`` times, and return the norms.  Collective."""
+        plan, readback = self.plan(count, norm)
+        plan(self.stream)
+        if count % 2:
+            self.fields.advance()
+        if readback is None:
+            return []
+        readback.start(self.stream)
+        return readback.wait().tolist()
+
+    def sweeps(self, done: int, stop: int, show: bool, ends: Callable[[int, float], bool]) -> bool:
+        while done < stop:
+            count, norm = chunk(self.problem, done, stop, show)
+            if norm == "every":
+                with self.stream:
+                    self._first[...] = self.fields.old
+            norms = self.sweep(count, norm)
+            done += count
+            for k, value in enumerate(norms, done - len(norms)):
+                if checked(k, self.problem.nccheck, show) and ends(k, value):
+                    if k + 1 < done:
+                        with self.stream:
+                            self.fields.old[...] = self._first
+                        self.sweep(k + 1 - (done - count), False)
+                    return True
+        return False
+
+    def warm_up(self, show: bool = False) -> None:
+        done, seen = 0, set()
+        while done < min(self.problem.niter, REHEARSED):
+            kind = count, norm = chunk(self.problem, done, self.problem.niter, show)
+            self.plan(count, norm)  # which compiles
+            if self.team.backend == "cuda" and kind not in seen:
+                self.sweep(count, norm)  # which loads
+            elif count % 2:
+                self.fields.advance()
+            seen.add(kind)
+            done += count
+        self.finish()
+        self.team.comm.Barrier()
+
+    def free(self) -> None:
+        self._plans.clear()
+        super().free()
+
+
+class Blocked(Chunks):
+    """Several sweeps in one pass over memory."""
+
+    engine = "blocked"
+
+
+class Resident(Chunks):
+    """The field stays in registers, shared memory or the cache for all sweeps of a chunk."""
+
+    engine = "resident"
