@@ -22,7 +22,7 @@ from .squares import row_squares
 
 LINE_BYTES = 64
 ROW_BYTES = {1: 16 << 10, 2: 16 << 10, 3: 2 << 10}  # of a tile's row at most, by dimensions
-BETWEEN_BYTES = 768 << 10  # of all levels between, in three dimensions: for a second-level cache of 1 MiB or more
+CACHE_BYTES = 1280 << 10  # of the planes of a tile of three dimensions, which stay in a second-level cache of 2 MiB
 # of all levels between, in three dimensions: they stay in a second-level cache of 1 MiB or more
 
 
@@ -84,7 +84,8 @@ def plane_elems_of(stencil: Stencil) -> Callable[[int], int]:
         row = points + 2 * whole_lines(depth, line)
         if n_dims < 3:
             return row
-        return max(BETWEEN_BYTES // (3 * max(depth - 1, 1) * item_bytes), 4 * depth * row)
+        planes = 3 * depth + 1  # three of each level that is read, and one of the new field
+        return max(CACHE_BYTES // (planes * LINE_BYTES) * line, 4 * depth * row)
 
     return plane_elems
 
