@@ -57,21 +57,3 @@ def row_accessors(dtype: str) -> tuple[Any, Any, Any]:
         return types.void(), code
 
     return read, write, apart
-
-
-@cache
-def square_plus_of(dtype: str) -> Any:
-    """``square_plus(x, y)``: x * x, rounded to float64, + y, for a float64 ``x`` that is one of a dtype.
-
-    The square of a float32 is exact, so that one instruction does it.
-    """
-
-    @intrinsic
-    def square_plus(typing, x, y):
-        def code(context, b, signature, args):
-            x, y = args
-            return b.fma(x, x, y) if dtype == "float32" else b.fadd(b.fmul(x, x), y)
-
-        return x(x, y), code
-
-    return square_plus
