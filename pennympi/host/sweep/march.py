@@ -21,6 +21,7 @@ from .rows import row_accessors
 from .squares import row_squares
 
 LINE_BYTES = 64
+L1_POINTS = 1024  # of five rows, which lie in the first-level cache
 ROW_BYTES = {1: 16 << 10, 2: 16 << 10, 3: 2 << 10}  # of a tile's row at most, by dimensions
 CACHE_BYTES = 1280 << 10  # of the planes of a tile of three dimensions, which stay in a second-level cache of 2 MiB
 # of all levels between, in three dimensions: they stay in a second-level cache of 1 MiB or more
@@ -161,13 +162,18 @@ def sweep_plane_of(stencil: Stencil) -> Callable[..., None]:
                 (row_at(below, y - 1), row_at(above, y + 1)),
                 row_at(coefficient, y),
             )
-            relax(rows, start, size, numbers)
+            summed = s > tile.quiet and box.x0 <= x < box.x1 and box.y0 <= y < box.y1
+            at_a_time = L1_POINTS if summed else size
+            for z in range(start, start + size, at_a_time):
+                end = min(z + at_a_time, start + size)
+                relax(rows, z, end - z, numbers)
+                if summed:
+                    level = words + (s - tile.quiet - 1) * LEVEL_BYTES
+                    add_squares(level, rows.new, rows.here, max(z, box.z0), min(end, box.z1))
             if more > 0 and first == live.z0:
                 store(rows.new, first - 1, load(rows.here, first - 1))
             if more > 0 and stop == live.z1:
                 store(rows.new, stop, load(rows.here, stop))
-            if s > tile.quiet and box.x0 <= x < box.x1 and box.y0 <= y < box.y1:
-                add_squares(words + (s - tile.quiet - 1) * LEVEL_BYTES, rows.new, rows.here, box.z0, box.z1)
 
     def plane_at(fields: SweepFields, tile: Tile, s, x):
         """Plane x of level s."""
