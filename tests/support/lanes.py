@@ -8,9 +8,10 @@ from collections import defaultdict
 import numpy as np
 
 from pennympi.compile.bind import bind
-from pennympi.cuda.sweep.rows import add_to_sum
+from pennympi.cuda.sweep.norm import add_squares_of_warp
+from pennympi.cuda.sweep.rows import adder_where
 from pennympi.cuda.sweep.warp import LANE_BYTES, LANES
-from pennympi.kernels.sweep.norm import adder, no_squares
+from pennympi.kernels.sweep.norm import no_squares
 
 LANE = np.arange(LANES)
 
@@ -32,16 +33,15 @@ class Warp:
         bodies = {"block": lambda: self._block, "real": self._dtype.type, "load": self.load}
         made = {
             no_squares: tuple,
-            add_to_sum: self._add_to_sum,
-            adder(width, self._dtype.name): lambda *parts: sum(parts, ()),
+            adder_where(width, self._dtype.name): lambda where, squares, changes: (
+                squares + tuple(x[where] for x in changes)
+            ),
+            add_squares_of_warp: lambda words, squares: self.changes[words].extend(squares),
         }
         bound = bind(kernel, bodies, lambda function: function, scope, made=made)
         with np.errstate(all="ignore"):
             for self._block in range(blocks):
                 bound(0, *args, 0)
-
-    def _add_to_sum(self, words, squares, counts):
-        self.changes[words] += [one[counts] for one in squares]
 
     def load(self, at, index):
         return self._elements[at // self._dtype.itemsize + index]

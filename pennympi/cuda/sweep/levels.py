@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from ...kernels.sweep.formula import Stencil
 from ...kernels.sweep.norm import LEVEL_BYTES, no_squares
-from .rows import add_to_sum, squares_of
+from .norm import add_squares_of_warp
+from .rows import squares_of
 
 
 class Level(NamedTuple):
@@ -13,7 +14,7 @@ class Level(NamedTuple):
 
     start(rows) -> state: (rows that it remembers, the squares of its changes, the state of the next level)
     advance(state, ...) -> state: takes a row of the level before
-    finish(state, words, counts): adds its squares to the words, of which the first are those of level ``first``
+    finish(state, words): adds its squares to the words, of which the first are those of level ``first``
     add(squares, new, old, lane) -> squares
     """
 
@@ -39,16 +40,16 @@ def after_last(advance: Callable[..., Any]) -> Level:
 def level(stencil: Stencil, later: int, depth: int, norms: str, then: Level) -> Level:
     """A level after which there are ``later`` more, of ``depth`` in all; ``advance`` is the caller's to replace."""
     summed = norms == "every" or (norms == "last" and later == 0)
-    begin, add, end = (no_squares, squares_of(stencil), add_to_sum) if summed else (_nothing, _first, _nothing)
+    begin, add, end = (no_squares, squares_of(stencil), add_squares_of_warp) if summed else (_nothing, _first, _nothing)
     offset = (depth - 1 - later) * LEVEL_BYTES if norms == "every" else 0
     next_start, next_finish = then.start, then.finish
 
     def start(rows):
         return rows, begin(), next_start(rows)
 
-    def finish(state, words, counts):
+    def finish(state, words):
         _, squares, after = state
-        end(words + offset, squares, counts)
-        next_finish(after, words, counts)
+        end(words + offset, squares)
+        next_finish(after, words)
 
     return Level(start, then.advance, finish, add)

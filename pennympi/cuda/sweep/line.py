@@ -12,7 +12,7 @@ from ...kernels.sweep.records import Box, Cut, SweepFields
 from .cutting import WARPS
 from .levels import Level, after_last, level
 from .rows import columns_of, edge_columns, kept_columns, lane_of, store, sweep
-from .warp import LANES, between, lane_number, load_row, warp_number
+from .warp import LANES, between, load_row, warp_number
 
 
 def _storing(stencil: Stencil) -> Level:
@@ -75,7 +75,6 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
             else:
                 state = advance(state, c, coefficients, lane, new)
             step += 1
-        column = lane_number() * width
-        finish(state, words, (column >= edge) & (column < LANES * width - edge))
+        finish(state, words)
 
     return kernel

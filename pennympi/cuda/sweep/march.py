@@ -22,18 +22,20 @@ from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
 from .cutting import MAX_PREFETCH_ROWS, PREFETCH_ROWS, ROWS_AT_A_TIME, WARPS
 from .levels import Level, after_last, level
-from .rows import columns_of, edge_columns, keeps_columns, kept_columns, lane_of, store, sweep
+from .rows import columns_of, edge_columns, kept_columns, lane_of, store, sweep
 from .warp import LANES, between, least, load_row, prefetch, warp_number
 
 
 class Rows(NamedTuple):
     """The rows of a warp.
 
-    coefficient, new: addresses of the lane's part of row 0;  pitch_bytes: from a row to the next
+    old, coefficient, new: addresses of the lane's part of row 0;  pitch_bytes: from a row to the next
     own, n_own:  the first row that the warp keeps, and their number
     first, stop: the live rows
+    last:        the last row that is read
     """
 
+    old: int
     coefficient: int
     new: int
     pitch_bytes: int
@@ -41,64 +43,67 @@ class Rows(NamedTuple):
     n_own: int
     first: int
     stop: int
+    last: int
+
+
+def _reading(stencil: Stencil, ahead: int) -> Callable[..., Any]:
+    """``read(rows, r, like)``: row r + 1, and the coefficients of row r.  ahead: how many rows farther it prefetches"""
+    has_coefficient = stencil.has_coefficient
+
+    def row_at(base, r, rows, like):
+        if ahead > 0:
+            prefetch(base + least(r + ahead, rows.last) * rows.pitch_bytes)
+        return load_row(base + r * rows.pitch_bytes, like)
+
+    def read(rows, r, like):
+        row = row_at(rows.old, r + 1, rows, like)
+        return row, row_at(rows.coefficient, max(r, rows.first), rows, like) if has_coefficient else row
+
+    return read
 
 
 def _storing(stencil: Stencil) -> Level:
     """What comes after the last level."""
     store_row = store(stencil)
 
-    def advance(state, x, r, rows, lane):  # x is row r + 1
-        store_row(x, rows.new + (r + 1) * rows.pitch_bytes, lane)
+    def advance(state, given, r, rows, lane):
+        store_row(given[0], rows.new + (r + 1) * rows.pitch_bytes, lane)
         return state
 
     return after_last(advance)
 
 
 def _marching(stencil: Stencil, made: Level, later: int, careful: bool) -> Level:
-    """The level with ``advance(state, d, r, ...)``, which computes row r; d is row r + 1 of the level before.
+    """The level with ``advance(state, given, r, ...)``, which computes row r.
 
+    given:   row r + 1 of the level before, and the coefficients of row r
     careful: the row may not be live, or not be needed yet
     """
-    next_advance, add = made.advance, made.add
-    new_row, has_coefficient = sweep(stencil, careful), stencil.has_coefficient
+    next_advance, add, new_row = made.advance, made.add, sweep(stencil, careful)
+    more_coefficients = stencil.has_coefficient and later > 0
 
-    def computed(u, c, d, r, rows, lane):
-        if has_coefficient:
-            return new_row(u, c, d, lane, load_row(rows.coefficient + r * rows.pitch_bytes, c[0]))
-        return new_row(u, c, d, lane, c)
-
-    def advance(state, d, r, rows, lane):
-        (u, c), squares, after = state
-        new = computed(u, c, d, r, rows, lane)
+    def advance(state, given, r, rows, lane):
+        ((u, c), squares, after), (d, coefficients) = state, given
+        more = load_row(rows.coefficient + (r - 1) * rows.pitch_bytes, c[0]) if more_coefficients else coefficients
+        new = new_row(u, c, d, lane, coefficients)
         if r < rows.own + rows.n_own:
             squares = add(squares, new, c, lane)
-        return (c, d), squares, next_advance(after, new, r - 1, rows, lane)
+        return (c, d), squares, next_advance(after, (new, more), r - 1, rows, lane)
 
-    def advance_carefully(state, d, r, rows, lane):
-        (u, c), squares, after = state
+    def advance_carefully(state, given, r, rows, lane):
+        ((u, c), squares, after), (d, coefficients) = state, given
         if r >= rows.own - later:
-            new = c
+            new = more = c
+            if more_coefficients:
+                more = load_row(rows.coefficient + between(r - 1, rows.first, rows.stop) * rows.pitch_bytes, c[0])
             if rows.first <= r and r < rows.stop:
-                new = computed(u, c, d, r, rows, lane)
+                new = new_row(u, c, d, lane, coefficients)
             if rows.own <= r and r < rows.own + rows.n_own:
                 squares = add(squares, new, c, lane)
-            after = next_advance(after, new, r - 1, rows, lane)
+            after = next_advance(after, (new, more), r - 1, rows, lane)
         return (c, d), squares, after
 
     return made._replace(advance=advance_carefully if careful else advance)
-
-
-def _loading(ahead: int) -> Callable[..., Any]:
-    """``load(address, pitch_bytes, final, like)``: a row, and prefetch one, but none after that at address ``final``."""
-
-    def load(address, pitch_bytes, final, like):
-        prefetch(least(address + ahead * pitch_bytes, final))
-        return load_row(address, like)
-
-    def load_only(address, pitch_bytes, final, like):
-        return load_row(address, like)
-
-    return load if ahead else load_only
 
 
 def _levels(stencil: Stencil, depth: int, norms: str, careful: bool) -> Level:
@@ -115,7 +120,7 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
     edge, keeps = edge_columns(stencil, depth), kept_columns(stencil, depth)
     start, advance_carefully, finish, _ = _levels(stencil, depth, norms, True)
     advance = _levels(stencil, depth, norms, False).advance
-    load = _loading(PREFETCH_ROWS.get(depth, MAX_PREFETCH_ROWS))
+    read = _reading(stencil, PREFETCH_ROWS.get(depth, MAX_PREFETCH_ROWS))
     lane_at, read_numbers = lane_of(stencil, depth), numbers_of(stencil)
 
     def kernel(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch):
@@ -131,32 +136,30 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
         base = left - edge
         lane = lane_at(left, box, live, lead, read_numbers(values))
         at = between(lane.column, -lead, fields.row - lead - width) * item_bytes
-        new = fields.new + lane.half * item_bytes
-        rows = Rows(fields.coefficient + at, new, pitch_bytes, own, n_own, live.y0, live.y1)
-        old = fields.old + at
-        # Level 1 computes row r from row r + 1 of level 0, which is d.  Level s computes row r - s + 1.
+        # Level 1 computes row r, and level s row r - s + 1.
         r, end = own - depth - 1, own + n_own + depth - 1
         inner, inner_end = own + depth - 1, min(end, live.y1)
         if ((live.z1 + lead) & (width - 1)) != 0 and base < live.z1 and live.z1 < base + LANES * width:
             inner_end = inner  # the fixed column after the live ones is not the first of its lane
-        zero, final = real(0.0), old + min(end + 1, live.y1) * pitch_bytes
-        d = load_row(old + between(r + 1, live.y0 - 1, live.y1) * pitch_bytes, zero)
-        state = start((d, d))
+        old, coefficient, new = fields.old + at, fields.coefficient + at, fields.new + lane.half * item_bytes
+        rows = Rows(old, coefficient, new, pitch_bytes, own, n_own, live.y0, live.y1, min(end + 1, live.y1))
+        zero = real(0.0)
+        given = read(rows, between(r, live.y0 - 2, live.y1 - 1), zero)
+        state = start((given[0], given[0]))
         while r < end:
-            if r >= inner and r + ROWS_AT_A_TIME <= inner_end:
-                e = load(old + (r + 2) * pitch_bytes, pitch_bytes, final, zero)
-                state = advance(state, d, r, rows, lane)
-                d = load(old + (r + 3) * pitch_bytes, pitch_bytes, final, zero)
-                state = advance(state, e, r + 1, rows, lane)
-                e = load(old + (r + 4) * pitch_bytes, pitch_bytes, final, zero)
-                state = advance(state, d, r + 2, rows, lane)
-                d = e
+            while r >= inner and r + ROWS_AT_A_TIME <= inner_end:
+                second = read(rows, r + 1, zero)
+                state = advance(state, given, r, rows, lane)
+                third = read(rows, r + 2, zero)
+                state = advance(state, second, r + 1, rows, lane)
+                given = read(rows, r + 3, zero)
+                state = advance(state, third, r + 2, rows, lane)
                 r += ROWS_AT_A_TIME
-            else:
-                e = load(old + between(r + 2, live.y0 - 1, live.y1) * pitch_bytes, pitch_bytes, final, zero)
-                state = advance_carefully(state, d, r, rows, lane)
-                d = e
+            if r < end:
+                second = read(rows, between(r + 1, live.y0 - 2, live.y1 - 1), zero)
+                state = advance_carefully(state, given, r, rows, lane)
+                given = second
                 r += 1
-        finish(state, words, keeps_columns(lane, width))
+        finish(state, words)
 
     return kernel

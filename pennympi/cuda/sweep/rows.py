@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil, applied
-from ...kernels.sweep.norm import adder, no_squares
+from ...kernels.sweep.norm import adder
 from ...kernels.sweep.records import Box
 from .columns import each
-from .norm import add_squares_of_warp
 from .warp import LANE_BYTES, LANES, lane_number, pick, shift_down, shift_up, store_half, store_some, swap, within
 
 
@@ -19,8 +18,9 @@ class Lane(NamedTuple):
     column:      its first one
     first, stop: the live columns
     west, east:  the fixed column before the live ones is its last, and the one after them its first
-    kept_first, kept_stop: the columns that the warp stores and counts
-    ragged:      these are not the columns of whole lanes; of one dimension, not all that a warp keeps elsewhere
+    kept_first, kept_stop: the columns that the warp keeps: that it stores, and whose changes it counts
+    counts:      the warp keeps columns of this lane
+    ragged:      these are not the columns of whole lanes
     odd:         it is the second of a pair of lanes, which store the first one's columns together, then the second one's
     half:        the first of the first lane's columns that it stores
     numbers:     of the formula
@@ -33,6 +33,7 @@ class Lane(NamedTuple):
     east: bool
     kept_first: int
     kept_stop: int
+    counts: bool
     ragged: bool
     odd: bool
     half: int
@@ -63,27 +64,18 @@ def origin_of(stencil: Stencil, box: Box, lead: int) -> int:
 @cache
 def lane_of(stencil: Stencil, depth: int) -> Callable[..., Any]:
     """``at(left, box, live, lead, numbers)``: the lane of a warp that keeps the box's columns from ``left`` on."""
-    width, n_dims = columns_of(stencil), stencil.n_dims
-    edge, keeps = edge_columns(stencil, depth), kept_columns(stencil, depth)
+    width, edge, keeps = columns_of(stencil), edge_columns(stencil, depth), kept_columns(stencil, depth)
 
     def at(left, box, live, lead, numbers):
         number = lane_number()
         column, odd = left - edge + number * width, (number & 1) != 0
         first, stop = max(left, box.z0), min(left + keeps, box.z1)
-        if n_dims == 1:
-            ragged = (first != left) | (stop != left + keeps)
-        else:
-            ragged = (((first + lead) | (stop + lead)) & (width - 1)) != 0
+        ragged = (((first + lead) | (stop + lead)) & (width - 1)) != 0
         half = left - edge + (number & 30) * width + pick(odd, width // 2, 0)
-        west, east = column + width == live.z0, column == live.z1
-        return Lane(column, live.z0, live.z1, west, east, first, stop, ragged, odd, half, numbers)
+        west, east, counts = column + width == live.z0, column == live.z1, (column + width > first) & (column < stop)
+        return Lane(column, live.z0, live.z1, west, east, first, stop, counts, ragged, odd, half, numbers)
 
     return at
-
-
-def keeps_columns(lane, width):
-    """Whether the warp keeps columns of this lane."""
-    return (lane.column + width > lane.kept_first) & (lane.column < lane.kept_stop)
 
 
 @cache
@@ -120,10 +112,23 @@ def sweep(stencil: Stencil, careful: bool) -> Callable[..., Any]:
 
 
 @cache
+def adder_where(n: int, dtype: str) -> Callable[..., Any]:
+    """``add(condition, squares, changes)``: ``adder``, where the condition holds."""
+    add_all = adder(n, dtype)
+
+    def add(condition, squares, changes):
+        if condition:
+            squares = add_all(squares, changes)
+        return squares
+
+    return add
+
+
+@cache
 def squares_of(stencil: Stencil) -> Callable[..., Any]:
     """``add(squares, new, old, lane)``: the squares with those of a row's changes added."""
     width = columns_of(stencil)
-    add_all = adder(width, stencil.dtype)
+    add_all = adder_where(width, stencil.dtype)
 
     def change(k: int) -> Callable[..., Any]:
         def column(new, old):
@@ -144,14 +149,9 @@ def squares_of(stencil: Stencil) -> Callable[..., Any]:
         changes = changes_of(new, old)
         if lane.ragged:
             changes = kept_changes(changes, lane)
-        return add_all(squares, changes)
+        return add_all(lane.counts, squares, changes)
 
     return add
-
-
-def add_to_sum(words, squares, counts):
-    """Add what the lanes hold to the words of a level.  counts: this lane keeps columns"""
-    add_squares_of_warp(words, squares if counts else no_squares())
 
 
 @cache
