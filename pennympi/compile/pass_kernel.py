@@ -1,7 +1,7 @@
 """What a backend gives for a pass: some sweeps of a box for one trip through memory."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..kernels.sweep.records import Box, Cut
 from .options import LaunchBounds
@@ -29,11 +29,11 @@ class PassKernel(NamedTuple):
     words:   address of the norm's words of the first level that has a norm, int64 (levels, COPIES, WORDS); 0: none
     scratch: address of ``scratch_bytes`` bytes of this PE, on multiples of 64 bytes
     bounds, shared_bytes: as in ``KernelOptions``; the kernel is compiled with ``fused=False``
-    launch:  (box, storage) -> blocks, threads of a block, cut
+    launch:  (box, storage) -> blocks, threads of a block, cut; on a GPU the first two may be (x, y, z)
     """
 
     kernel: Callable[..., None]
     bounds: LaunchBounds | None
     shared_bytes: int
     scratch_bytes: int
-    launch: Callable[[Box, Storage], tuple[int, int, Cut]]
+    launch: Callable[[Box, Storage], tuple[Any, Any, Cut]]

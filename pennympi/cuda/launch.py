@@ -38,6 +38,7 @@ class _Configuration(ctypes.Structure):
     ]
 
 
+Extent = int | tuple[int, int, int]  # of a grid or block: x, or x, y, z
 MOST_CONFIGURATIONS = 256  # of one kernel
 _PROGRAMMATIC_STREAM_SERIALIZATION = 6
 # By ctypes: cuda.bindings checks and copies the configuration at each launch, which costs 5 us.
@@ -46,14 +47,18 @@ _launch = library.cuLaunchKernelEx
 _launch.argtypes = [ctypes.POINTER(_Configuration), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 
 
-def configuration(blocks: int, threads: int, overlap: bool, shared_bytes: int = 0) -> _Configuration:
-    """A launch configuration for one block dimension; its stream is set at each launch.
+def _three(extent: Extent) -> tuple[int, int, int]:
+    return (extent, 1, 1) if isinstance(extent, int) else extent
+
+
+def configuration(blocks: Extent, threads: Extent, overlap: bool, shared_bytes: int = 0) -> _Configuration:
+    """A launch configuration; its stream is set at each launch.
 
     overlap: programmatic dependent launch: the kernel starts while the one in front of it ends, and waits for it by
              its first instruction (``after_previous_kernel``)
     """
     attributes = [_Attribute(_PROGRAMMATIC_STREAM_SERIALIZATION, 0, (1,))] if overlap else []
-    made = _Configuration((blocks, 1, 1), (threads, 1, 1), shared_bytes)
+    made = _Configuration(_three(blocks), _three(threads), shared_bytes)
     if attributes:
         made.attributes = (_Attribute * len(attributes))(*attributes)
         made.n_attributes = len(attributes)
@@ -90,7 +95,7 @@ class CudaKernel:
         self._layout = struct.Struct("=" + "".join("d" if kinds[i] == "f" else "q" for i in self._kept))
         self._words, self._pointers = self._pack([0] * len(names))
         self._at = ctypes.addressof(self._pointers)
-        self._configurations: dict[tuple[int, int], Any] = {}
+        self._configurations: dict[tuple[Extent, Extent], Any] = {}
 
     def _pack(self, args: Sequence[int | float]) -> tuple[Any, Any]:
         """(argument words, array of pointers to them), ``ctx`` first."""
@@ -104,7 +109,7 @@ class CudaKernel:
         """The arguments that are no constants to the words after ``ctx``."""
         self._layout.pack_into(words, 8, *(args if len(args) == len(self._kept) else [args[i] for i in self._kept]))
 
-    def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
+    def launch(self, blocks: Extent, args: Sequence[int | float], stream: int, threads: Extent = 0) -> None:
         """Run in stream order.  Raises PeerTimeout if an earlier wait gave up, Failed."""
         if self._backend.abort[0]:
             self._backend.raise_failure()
@@ -122,7 +127,9 @@ class CudaKernel:
         if status:
             checked((driver.CUresult(status),))
 
-    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
+    def prepare(
+        self, blocks: Extent, args: Sequence[int | float], left_open: tuple[int, ...], threads: Extent = 0
+    ) -> Run:
         """The launch with the arguments of the indices ``left_open`` to be given at each call."""
         words, pointers = self._pack(args)
         at, function = ctypes.addressof(pointers), self._function

@@ -29,13 +29,17 @@ class Threads:
         scope = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
         made = {
             no_squares: tuple,
-            adder(self._width): lambda squares, changes: squares + changes,
+            adder(self._width, self._dtype.name): lambda squares, changes: squares + changes,
             add_squares_of_warp: self._add_squares_of_warp,
         }
         bound = bind(kernel, scope, lambda function: function, scope, made=made)
-        self._thread = np.arange(threads)
-        self.cuda.threadIdx, self.cuda.laneid = SimpleNamespace(x=self._thread), self._thread % 32
-        for self._block in range(blocks):
+        shape, grid = ((n, 1, 1) if isinstance(n, int) else n for n in (threads, blocks))
+        self._thread = np.arange(np.prod(shape))
+        x, y = self._thread % shape[0], self._thread // shape[0]
+        self.cuda.laneid, self.cuda.threadIdx = self._thread % 32, SimpleNamespace(x=x, y=y)
+        self.cuda.blockDim = SimpleNamespace(x=shape[0], y=shape[1])
+        for index in np.ndindex(grid):
+            self._block, self.cuda.blockIdx = index[0], SimpleNamespace(x=index[0], y=index[1], z=index[2])
             self._shared = np.full(SHARED_BYTES // self._dtype.itemsize, np.nan, self._dtype)
             self._writer = np.full(len(self._shared), -1)  # of what was stored since the last barrier
             self._copies = [[]]  # groups under way
@@ -79,15 +83,15 @@ class Threads:
         loaded = self.load_piece(np.where(condition, at, 0), None)
         return tuple(np.where(condition, x, y) for x, y in zip(loaded, other, strict=True))
 
-    def store_piece(self, condition, at, piece):
+    def store_numbers(self, first, stop, at, piece):
         assert not (at % PIECE_BYTES).any()
-        self.store_some(0, np.where(condition, self._width, 0), at, piece)
-
-    def store_some(self, first, stop, at, piece):
         elements = self._memory.view(self._dtype)
         for k, value in enumerate(piece):
             inside = (first <= k) & (k < stop) & (self._thread >= 0)
             elements[(at // self._dtype.itemsize + k)[inside]] = value[inside]
+
+    def apart(self, at):
+        return at
 
     # other lanes
     def shift_up(self, x):

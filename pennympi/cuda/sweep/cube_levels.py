@@ -43,7 +43,7 @@ def levels(stencil: Stencil, depth: int, norms: str, tile: Tile, sizes: Sizes) -
         if advance:
             advance = _advanced(s, step, advance, add, summed, tile, sizes)
         else:
-            advance = _ended(stencil, s, step, add, summed, tile)
+            advance = _ended(s, step, add, summed, tile)
         end = _added(end, (s - 1) * LEVEL_BYTES if norms == "every" else 0, summed)
     return start, advance, end
 
@@ -100,8 +100,8 @@ def _advanced(
     return advance
 
 
-def _ended(stencil: Stencil, s: int, step: Callable[..., Any], add: Any, summed: bool, tile: Tile) -> Callable[..., Any]:
-    write = rows_written(stencil, tile)
+def _ended(s: int, step: Callable[..., Any], add: Any, summed: bool, tile: Tile) -> Callable[..., Any]:
+    write = rows_written(tile)
 
     def advance(state, after, now, place, numbers, zero):
         _, here, squares, rest = state

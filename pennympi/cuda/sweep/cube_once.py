@@ -13,27 +13,18 @@ from numba import cuda
 
 from ...compile.options import LaunchBounds
 from ...compile.pass_kernel import PassKernel, Storage
-from ...kernels.block import Elements, Words, block, real
+from ...kernels.block import Elements, Words, real
 from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.norm import no_squares
 from ...kernels.sweep.records import Box, Cut, SweepFields
-from ..intrinsics import divide_32
 from .norm import add_squares_of_warp
-from .pieces import PIECE_BYTES, load_number_where, load_piece, store_piece, store_some
+from .pieces import PIECE_BYTES, apart, load_number_where, load_piece, store_numbers
 from .stepped import squares_of_piece, stepped_piece
 from .warp import pick, shift_down, shift_up
 
-THREADS_LOG2, LANES_LOG2 = 9, 5
+THREADS, LANES = 512, 32
 SECTOR_BYTES = 32  # of memory; the lanes' pieces begin on a multiple of these
 PLANES = {"float32": 4, "float64": 6}  # of a block
-
-
-def log2_up(n, most):
-    """The least k with 2**k >= n, but at most ``most``."""
-    k = 0
-    while k < most and 1 << k < n:
-        k += 1
-    return k
 
 
 def sector_start(old, z0, item_bytes):
@@ -47,58 +38,34 @@ def least(x, y):
 
 
 class Piece(NamedTuple):
-    """Where a thread works: addresses of a piece, and planes x .. stop_x - 1.
+    """Where a thread works.
 
-    first, stop: its numbers in the box;  whole: all are;  ragged: of some piece of the box's rows not all are
-    leftmost, rightmost: no lane has the piece before, after
+    at:          bytes from element (0, 0, 0) to its piece in the block's first plane;  planes: of the block
+    first, stop: the numbers of its piece in the box
+    beside:      bytes from the piece to the number beside it that no lane has, before or after it; 0: lanes have both
     """
 
-    old: int
-    new: int
-    coefficient: int
-    x: int
-    stop_x: int
+    at: int
+    planes: int
     first: int
     stop: int
-    whole: bool
-    ragged: bool
-    leftmost: bool
-    rightmost: bool
+    beside: int
 
 
 def piece_of(stencil: Stencil) -> Callable[..., Piece]:
-    """``find(fields, box, chunk)``: the piece of a thread."""
+    """``find(fields, box, chunk)``: the piece of a thread, in few instructions, since a block has little to do."""
     item_bytes, width = stencil.item_bytes, PIECE_BYTES // stencil.item_bytes
-    last = width - 1
 
     def find(fields, box, chunk):
         start = sector_start(fields.old, box.z0, item_bytes)
-        pieces = (box.z1 - start + last) // width
-        k = log2_up(pieces, LANES_LOG2)
-        lanes, rows_log2 = 1 << k, THREADS_LOG2 - k
-        blocks_z, blocks_y = (pieces + lanes - 1) >> k, (box.y1 - box.y0 + (1 << rows_log2) - 1) >> rows_log2
-        beyond = divide_32(block(), blocks_z)
-        block_x = divide_32(beyond, blocks_y)
-        lane = cuda.threadIdx.x & (lanes - 1)
-        piece = ((block() - beyond * blocks_z) << k) + lane
-        x, y = box.x0 + block_x * chunk, box.y0 + ((beyond - block_x * blocks_y) << rows_log2) + (cuda.threadIdx.x >> k)
-        z = start + piece * width
+        x, y = box.x0 + cuda.blockIdx.z * chunk, box.y0 + cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+        z = start + (cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) * width
         # Threads beside the box read its last row, or the piece after its last one, of which a lane needs a number.
-        place = (x * fields.plane + least(y, box.y1 - 1) * fields.row + start + least(piece, pieces) * width) * item_bytes
-        first, stop = box.z0 - z, pick(y < box.y1, box.z1 - z, 0)
-        return Piece(
-            fields.old + place,
-            fields.new + place,
-            fields.coefficient + place,
-            x,
-            least(x + chunk, box.x1),
-            first,
-            stop,
-            (first <= 0) & (stop >= width),
-            (start < box.z0) | (start + pieces * width > box.z1),
-            lane == 0,
-            lane == lanes - 1,
-        )
+        beyond = box.z1 + ((start - box.z1) & (width - 1))
+        at = x * fields.plane + least(y, box.y1 - 1) * fields.row + least(z, beyond)
+        beside = pick(cuda.threadIdx.x == cuda.blockDim.x - 1, PIECE_BYTES, pick(cuda.threadIdx.x == 0, -item_bytes, 0))
+        stop = pick(y < box.y1, box.z1 - z, 0)
+        return Piece(at * item_bytes, least(chunk, box.x1 - x), box.z0 - z, stop, beside)
 
     return find
 
@@ -106,34 +73,36 @@ def piece_of(stencil: Stencil) -> Callable[..., Piece]:
 def sweep_once(stencil: Stencil, norms: str) -> Callable[..., None]:
     """The kernel."""
     item_bytes, read_numbers, stepped = stencil.item_bytes, numbers_of(stencil), stepped_piece(stencil)
-    last, piece_of_thread = PIECE_BYTES // stencil.item_bytes - 1, piece_of(stencil)
+    last, piece_of_thread = PIECE_BYTES // item_bytes - 1, piece_of(stencil)
     summed, add, has_coefficient = norms != "none", squares_of_piece(stencil), stencil.has_coefficient
     far_ahead = stencil.dtype == "float64"  # the plane after the next one is loaded
 
     def sweep(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch: int):
         zero, numbers, squares = real(0.0), read_numbers(values), no_squares()
         plane, row = fields.plane * item_bytes, fields.row * item_bytes
+        to_new, to_coefficient = fields.new - fields.old, fields.coefficient - fields.old
         one = piece_of_thread(fields, box, cut.chunk)
-        x, at, to, coefficient_at = one.x, one.old, one.new, one.coefficient
+        at, left_over = fields.old + one.at, one.planes
         before, here, after = load_piece(at - plane, zero), load_piece(at, zero), load_piece(at + plane, zero)
-        while x < one.stop_x:
+        while left_over > 0:
+            at = apart(at)
             later = after
-            if far_ahead and x + 1 < one.stop_x:
+            if far_ahead and left_over > 1:
                 later = load_piece(at + 2 * plane, zero)
-            beside = load_piece(at - row, zero), load_piece(at + row, zero)
-            left = load_number_where(one.leftmost, at - item_bytes, shift_up(here[last]))
-            right = load_number_where(one.rightmost, at + PIECE_BYTES, shift_down(here[0]))
-            coefficient = load_piece(coefficient_at, zero) if has_coefficient else here
-            new = stepped(here, (before, after), beside, (left, *here, right), numbers, coefficient)
-            store_piece(one.whole, to, new)
-            if one.ragged:
-                store_some(one.first, pick(one.whole, 0, one.stop), to, new)
+            above, below = load_piece(at - row, zero), load_piece(at + row, zero)
+            other = load_number_where(one.beside != 0, at + one.beside, zero)
+            coefficient = load_piece(at + to_coefficient, zero) if has_coefficient else here
+            left, right = (
+                pick(one.beside < 0, other, shift_up(here[last])),
+                pick(one.beside > 0, other, shift_down(here[0])),
+            )
+            new = stepped(here, (before, after), (above, below), (left, *here, right), numbers, coefficient)
+            store_numbers(one.first, one.stop, at + to_new, new)
             if summed:
                 squares = add(squares, new, here, one.first, one.stop)
-            x += 1
-            at, to, coefficient_at = at + plane, to + plane, coefficient_at + plane
+            at, left_over = at + plane, left_over - 1
             before, here, after = here, after, later
-            if not far_ahead and x < one.stop_x:
+            if not far_ahead and left_over > 0:
                 after = load_piece(at + plane, zero)
         if summed:
             add_squares_of_warp(words, squares)
@@ -144,12 +113,15 @@ def sweep_once(stencil: Stencil, norms: str) -> Callable[..., None]:
 def sweep_once_pass(stencil: Stencil, norms: str) -> PassKernel:
     """The pass."""
 
-    def launch(box: Box, storage: Storage) -> tuple[int, int, Cut]:
-        chunk = PLANES[stencil.dtype]
+    def launch(box: Box, storage: Storage) -> tuple[tuple[int, int, int], tuple[int, int, int], Cut]:
+        chunk, lanes = PLANES[stencil.dtype], LANES
         start = sector_start(storage.lead * stencil.item_bytes, box.z0, stencil.item_bytes)
         pieces = -(-(box.z1 - start) * stencil.item_bytes // PIECE_BYTES)
-        k = log2_up(pieces, LANES_LOG2)
-        blocks = -(-pieces >> k) * -(-(box.y1 - box.y0) >> (THREADS_LOG2 - k)) * -(-(box.x1 - box.x0) // chunk)
-        return blocks, 1 << THREADS_LOG2, Cut(chunk, storage.lead)
+        while lanes > 2 and lanes // 2 >= pieces:
+            lanes //= 2
+        rows = THREADS // lanes
+        blocks = -(-pieces // lanes), -(-(box.y1 - box.y0) // rows), -(-(box.x1 - box.x0) // chunk)
+        return blocks, (lanes, rows, 1), Cut(chunk, storage.lead)
 
-    return PassKernel(sweep_once(stencil, norms), LaunchBounds(1 << THREADS_LOG2), 0, 0, launch)
+    bounds = LaunchBounds(THREADS, 3 if norms == "none" else 1)
+    return PassKernel(sweep_once(stencil, norms), bounds, 0, 0, launch)

@@ -68,7 +68,7 @@ class Place(NamedTuple):
     edge:           whether the tile has other points too
     own_y, own_rows: where its first row is among those that the block writes
     own_x, own_planes: the first plane that the block writes
-    first, stop:    the numbers of its piece that it writes;  ragged: whether some thread writes a part of its piece
+    first, stop:    the numbers of its piece that it writes
     """
 
     at: int
@@ -97,7 +97,6 @@ class Place(NamedTuple):
     own_planes: int
     first: int
     stop: int
-    ragged: bool
 
 
 def most(x, y):
@@ -143,7 +142,6 @@ def place_of(stencil: Stencil, depth: int, tile: Tile) -> Callable[..., Place]:
             not (inside_y & inside_z),
             y - first_y, least(own_y, box.y1 - first_y), own_x, stop_x - own_x,
             box.z0 - z, pick(active & (lane >= rim) & (lane < lanes - rim), box.z1 - z, 0),
-            (start_z < box.z0) | ((box.z1 - start_z) % width != 0),
         )  # fmt: skip
 
     return find

@@ -13,9 +13,8 @@ from .pieces import (
     copy_piece,
     load_piece_where,
     load_shared_where,
-    store_piece,
+    store_numbers,
     store_shared_where,
-    store_some,
 )
 from .shared import load_vector
 from .stepped import squares_of_piece, stepped_piece
@@ -131,17 +130,13 @@ def rows_put(tile: Tile, sizes: Sizes) -> Callable[..., Any]:
     return each(row, tile.rows)
 
 
-def rows_written(stencil: Stencil, tile: Tile) -> Callable[..., Any]:
+def rows_written(tile: Tile) -> Callable[..., Any]:
     """``write(rows, to, place)``: stores the numbers of the rows that are the block's own in the new field."""
-    width = PIECE_BYTES // stencil.item_bytes
 
     def row(r: int) -> Callable[..., Any]:
         def write(rows, to, place):
-            own = within(place.own_y + r, place.own_rows)
-            whole = own & (place.first <= 0) & (place.stop >= width)
-            store_piece(whole, to + r * place.row, rows[r])
-            if place.ragged:
-                store_some(place.first, pick(whole, 0, pick(own, place.stop, 0)), to + r * place.row, rows[r])
+            stop = pick(within(place.own_y + r, place.own_rows), place.stop, 0)
+            store_numbers(place.first, stop, to + r * place.row, rows[r])
             return 0
 
         return write

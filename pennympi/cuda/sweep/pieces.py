@@ -32,34 +32,40 @@ def load_piece(typing, address, like):
 
 
 @intrinsic
-def store_piece(typing, condition, address, piece):
-    """Store a piece at an address in global memory, where the condition holds."""
+def store_numbers(typing, first, stop, address, piece):
+    """Store the numbers first .. stop - 1 of a piece at an address in global memory.
+
+    By one piece of PTX, so that the compiler makes no second loop of a kernel for pieces that are stored in part.
+    """
+    letter, suffix, nbytes = ("f", "f32", 4) if piece.dtype is types.float32 else ("d", "f64", 8)
+    values = [f"${3 + k}" for k in range(piece.count)]
+    single = [
+        f"setp.le.s32 p, $1, {k}; setp.gt.and.s32 p, $2, {k}, p; @p st.global.{suffix} [$0+{k * nbytes}], {value};"
+        for k, value in enumerate(values)
+    ]
+    ptx = (
+        f"{{ .reg .pred p, q; setp.le.s32 p, $1, 0; setp.ge.and.s32 q, $2, {piece.count}, p; "
+        f"@q st.global.v{piece.count}.{suffix} [$0], {{{', '.join(values)}}}; setp.le.or.s32 q, $2, 0, q; @q bra DONE; "
+        f"{' '.join(single)} DONE: }}"
+    )
 
     def code(context, b, signature, args):
-        pointer = _pointer(context, b, args[1], piece.dtype)
-        stored = ir.Constant(pointer.type.pointee, ir.Undefined)
-        for k in range(piece.count):
-            stored = b.insert_element(stored, b.extract_value(args[2], k), _I32(k))
-        with b.if_then(args[0]):
-            b.store(stored, pointer, align=PIECE_BYTES)
-        return context.get_dummy_value()
-
-    return types.void(types.boolean, types.int64, piece), code
-
-
-@intrinsic
-def store_some(typing, first, stop, address, piece):
-    """Store the numbers first .. stop - 1 of a piece."""
-
-    def code(context, b, signature, args):
-        pointer = b.bitcast(_pointer(context, b, args[2], piece.dtype), ir.PointerType(args[3].type.element, GLOBAL))
-        for k in range(piece.count):
-            inside = b.and_(b.icmp_signed("<=", args[0], args[0].type(k)), b.icmp_signed(">", args[1], args[1].type(k)))
-            with b.if_then(inside):
-                b.store(b.extract_value(args[3], k), b.gep(pointer, [_I32(k)]), align=piece.dtype.bitwidth // 8)
+        numbers = [b.extract_value(args[3], k) for k in range(piece.count)]
+        operands = [args[2], b.trunc(args[0], _I32), b.trunc(args[1], _I32), *numbers]
+        assembly(b, _VOID, operands, ptx, ",".join(["l", "r", "r", *letter * piece.count, "~{memory}"]))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, piece), code
+
+
+@intrinsic
+def apart(typing, address):
+    """The address, as a number of which the compiler knows nothing: it keeps one, not one for each access of a loop."""
+
+    def code(context, b, signature, args):
+        return assembly(b, ir.IntType(64), args, "mov.b64 $0, $1;", "=l,l")
+
+    return types.int64(types.int64), code
 
 
 @intrinsic

@@ -45,7 +45,7 @@ def squares_of_piece(stencil: Stencil) -> Callable[..., Any]:
         return change
 
     width = PIECE_BYTES // stencil.item_bytes
-    changes, add_changes = each(column, width), adder(width)
+    changes, add_changes = each(column, width), adder(width, stencil.dtype)
 
     def add(squares, new, old, first, stop):
         return add_changes(squares, changes(new, old, first, stop))
