@@ -82,7 +82,7 @@ def plane_elems_of(stencil: Stencil) -> Callable[[int], int]:
     line, points = LINE_BYTES // item_bytes, ROW_BYTES[n_dims] // item_bytes
 
     def plane_elems(depth):
-        row = points + 2 * whole_lines(depth, line)
+        row = points + 2 * margin(depth, line)
         if n_dims < 3:
             return row
         planes = 3 * depth + 1  # three of each level that is read, and one of the new field
@@ -94,6 +94,11 @@ def plane_elems_of(stencil: Stencil) -> Callable[[int], int]:
 def whole_lines(n, line):
     """n, rounded up to a multiple of ``line``."""
     return (n + line - 1) // line * line
+
+
+def margin(depth, line):
+    """Elements before and after a tile's points in a row of the levels between, read a point beyond whole lines, too."""
+    return whole_lines(depth, line) + line
 
 
 def share(n, most, line):
@@ -115,7 +120,7 @@ def march_of(stencil: Stencil) -> Callable[..., None]:
             box = Box(box.y0, box.y1, 0, 1, box.z0, box.z1)
             live = Box(live.y0, live.y1, 0, 1, live.z0, live.z1)
         depth, quiet = cut
-        numbers, before = numbers_at(values), whole_lines(depth, line)
+        numbers, before = numbers_at(values), margin(depth, line)
         points, plane = share(box.z1 - box.z0, widest, line), plane_elems(depth)
         row, more_rows = points + 2 * before, depth if n_dims == 3 else 0
         rows = share(box.y1 - box.y0, plane // row - 2 * more_rows, 1)
