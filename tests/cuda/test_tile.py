@@ -1,0 +1,44 @@
+"""The kernel of tiles in registers as PTX: all is inlined, nothing lies in local memory, packets travel by 16 bytes."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from numba.cuda import dispatcher
+
+from pennympi.arrays.dtypes import TABLE as DTYPES
+from pennympi.compile.options import KernelOptions
+from pennympi.cuda import compile as backend
+from pennympi.cuda.sweep.tile import resident, why_not
+from pennympi.grid.decomposition import Decomposition
+from pennympi.kernels.block import real
+from pennympi.kernels.sweep.formula import Stencil
+
+HOPPER = (9, 0)
+
+
+def heat(here, south, north, west, east, rate, kappa):
+    return here + rate * kappa * ((east + west) + (north + south) - real(4.0) * here)
+
+
+@pytest.mark.parametrize(("dtype", "norms"), [("float32", "every"), ("float64", "last")])
+def test_tile(monkeypatch, dtype, norms):
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=HOPPER))
+    parts = Decomposition((60, 101), (1, 1), (True, False), (1, 1), (0,))
+    stencil = Stencil(heat, 2, dtype, 1, True)
+    assert why_not(stencil, parts, 2, 16) == ""
+    made = resident(stencil, parts, 0, 2, norms, 16)
+    assert made.blocks <= 16 and made.threads % 32 == 0
+    assert len(made.tables(1 << 20, [0])) == 32 * made.blocks
+    options = KernelOptions(elements=DTYPES[dtype], bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes)
+    function, signature = backend.entry(made.kernel, "sweep", options, backend.Target(HOPPER))
+    code = backend.ptx(function, signature, HOPPER, made.bounds, fused=False)
+    assert not re.search(r"\bcall\b|\.local\b", code)
+    assert "st.volatile.global.v4.u32" in code and "ld.volatile.global.v4.u32" in code
+    assert "red.global.add.u64" in code
+
+
+def test_why_not():
+    parts = Decomposition((3000, 3000), (1, 1), (False, False), (1, 1), (0,))
+    assert "can't be cut" in why_not(Stencil(heat, 2, "float32", 1, True), parts, 4, 132)
+    assert "two dimensions" in why_not(Stencil(heat, 3, "float32", 1, True), parts, 4, 132)
