@@ -48,7 +48,7 @@ _launch.argtypes = [ctypes.POINTER(_Configuration), ctypes.c_void_p, ctypes.c_vo
 
 
 def _three(extent: Extent) -> tuple[int, int, int]:
-    return (extent, 1, 1) if isinstance(extent, int) else extent
+    return extent if isinstance(extent, tuple) else (extent, 1, 1)
 
 
 def configuration(blocks: Extent, threads: Extent, overlap: bool, shared_bytes: int = 0) -> _Configuration:

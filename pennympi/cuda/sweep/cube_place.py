@@ -19,14 +19,12 @@ RING = 4  # planes of level 0 in shared memory
 class Tile(NamedTuple):
     """How a block divides its work.
 
-    lanes:  pieces of a row;  groups: of threads, along y;  rows: of a thread
-    turns:  planes of the loop's body: after three, a plane's registers have the same role again
+    lanes: pieces of a row;  groups: of threads, along y;  rows: of a thread
     """
 
     lanes: int
     groups: int
     rows: int
-    turns: int
 
 
 class Sizes(NamedTuple):
@@ -107,7 +105,7 @@ def most(x, y):
 def place_of(stencil: Stencil, depth: int, tile: Tile) -> Callable[..., Place]:
     """``find(fields, box, live, chunk)``: the place of a thread."""
     item_bytes, width = stencil.item_bytes, PIECE_BYTES // stencil.item_bytes
-    lanes, groups, rows, _ = tile
+    lanes, groups, rows = tile
     row_bytes, plane_bytes, rim, tile_y, own_y, own_z = sizes_of(stencil, depth, tile)
     levels, groups_end = RING * plane_bytes, groups - 1
 
