@@ -30,7 +30,7 @@ add_changes = adder(ROWS)
 class Band(NamedTuple):
     """Which rows of two fields a launch sweeps.
 
-    new, old:  the fields' rows 0: nx columns, and pitch elements from a row to the next
+    new, old:  the fields: nx columns, and pitch elements from a row to the next
     start, stop: the first row, and that behind the last;  step: rows from a tile to the next;  high: rows of a tile
     """
 

@@ -25,6 +25,7 @@ class Norm:
         self._team, self._how, self._stream, self._event = team, how, team.stream(priority="high"), None
         new = team.zeros if how == "library" else xp.zeros
         self.words, self._totals = (new(shape, "int64") for _ in range(2))
+        self.slots = list(self.words)
         self._readbacks = [Readback(team, self._totals[slot]) for slot in range(SLOTS)]
         pairs = zip(self.words, self._totals, strict=True) if how == "library" else ()
         self._plans = [team.plan_allreduce(*pair, op="sum") for pair in pairs]

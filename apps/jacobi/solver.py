@@ -106,12 +106,12 @@ class SweepBySweep(Solver):
         if stop <= start:
             return
         new, old, nx = self.fields.new, self.fields.old, self.problem.nx
-        band = Band(new[0], old[0], start, stop, step, high, nx, old.strides[0] // old.itemsize)
+        band = Band(new, old, start, stop, step, high, nx, old.strides[0] // old.itemsize)
         blocks = -(-(nx - 2) // COLUMNS) * -(-(stop - start) // step)
         if slot is None:
             self._plain(blocks, band, stream=stream, threads=THREADS)
         else:
-            self._measuring(blocks, band, self.norm.words[slot], stream=stream, threads=THREADS)
+            self._measuring(blocks, band, self.norm.slots[slot], stream=stream, threads=THREADS)
 
     def launch_edges(self, slot: int | None, stream: Any) -> None:
         """The same for the first row and the last one, which may be one."""
