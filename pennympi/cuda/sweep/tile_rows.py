@@ -16,7 +16,7 @@ from .tile_place import chain
 from .tile_shape import Shape
 from .warp import pick, shift_down, shift_up
 
-TOGETHER = {"float32": 2, "float64": 1}  # rows whose squares look together for their window; more take more registers
+PAIRED_ROWS = 3  # of a warp at most, for two rows to look together for their window: more have no registers left for it
 
 
 @cache
@@ -27,7 +27,7 @@ def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Call
     """
     rows, depth, edge = shape.rows, shape.depth, shape.edge
     apply, has_coefficient, rim = applied(stencil), stencil.has_coefficient, WIDTH * shape.side
-    together = TOGETHER[stencil.dtype]
+    together = 2 if rows <= PAIRED_ROWS and stencil.dtype == "float32" else 1
 
     def new(k: int) -> Callable[..., Any]:
         def plain(north, here, south, wide, c, place):
