@@ -40,7 +40,7 @@ for step in $steps; do
     jacobi) mpirun -np "$gpus" python3 -m apps.jacobi --verify | tee "$out/jacobi.txt" | tail -6 ;;
     solver) # both checks, and a checkpoint that one PE goes on from
         line="--no-serial --nx 4096 --ny 4096 --bc periodic --nccheck 10"
-        for variant in nvshmem_overlap blocked; do
+        for variant in nvshmem_overlap blocked resident; do
             for check in serial analytic; do
                 mpirun -np "$gpus" python3 -m apps.jacobi $line --variant $variant --verify $check
             done
