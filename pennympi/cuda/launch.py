@@ -89,7 +89,9 @@ class CudaKernel:
         self._function, self._shared_bytes = backend.load(code), options.shared_bytes
         if options.shared_bytes:
             attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            checked(driver.cuFuncSetAttribute(self._function, attribute, options.shared_bytes))
+            # The function is that of all kernels of this code, of which others may need more.
+            if options.shared_bytes > checked(driver.cuFuncGetAttribute(attribute, self._function)):
+                checked(driver.cuFuncSetAttribute(self._function, attribute, options.shared_bytes))
         names, kinds = parameters(kernel)[1:], options.kinds_of(kernel)
         self._kept = [i for i, n in enumerate(names) if n not in options.constants]
         self._layout = struct.Struct("=" + "".join("d" if kinds[i] == "f" else "q" for i in self._kept))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...errors import Unsupported
-from . import cost, resident_on_cpu, tile_engine
+from . import brick_engine, cost, resident_on_cpu, tile_engine
 from .norm import SweepNorm
 from .passes import Passes, deepest_pass
 from .problem import SweepProblem, deepest
@@ -72,6 +72,10 @@ ENGINES = (
     Engine(
         "resident", "cuda", "all sweeps in one launch, the field in registers", tile_engine.depth, tile_engine.why_not,
         tile_engine.cost_us, tile_engine.TileSweeps,
+    ),
+    Engine(
+        "resident", "cuda", "all sweeps in one launch, the field in shared memory", brick_engine.depth,
+        brick_engine.why_not, brick_engine.cost_us, brick_engine.BrickSweeps,
     ),
 )  # fmt: skip
 

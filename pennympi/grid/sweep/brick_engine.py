@@ -1,0 +1,94 @@
+"""The engine of sweeps that keeps the field in the shared memory of a GPU's multiprocessors: bricks, one a block.
+
+One launch does all sweeps; the bricks exchange their rims meanwhile, also with the neighbours' through their pointers.
+"""
+
+import weakref
+from importlib import import_module
+from typing import Any
+
+from ...compile.options import KernelOptions, LaunchBounds
+from ...memory.workspace import make_workspace
+from .brick_shape import CLOCKS_PER_US, Limits, Shape, best_shape
+from .brick_tables import at_address, brick_words
+from .bricks import Bricks, near
+from .norm import SweepNorm
+from .problem import SweepProblem
+
+LINE_BYTES = 16
+BOUND_THREADS = 128  # one machine code for up to so many threads more
+
+
+def _backend_of(problem: SweepProblem) -> Any:
+    return import_module(f"...{problem.context.backend.name}.sweep.brick", __package__)
+
+
+def shape(problem: SweepProblem, depth: int | None) -> Shape | None:
+    """The bricks of a problem, or None where they do not fit."""
+    backend = problem.context.backend
+    limits = Limits(backend.max_blocks, _backend_of(problem).most_shared_bytes())
+    return best_shape(problem.parts, problem.stencil, problem.norms, limits, depth)
+
+
+def depth(problem: SweepProblem) -> int:
+    """Sweeps from one exchange to the next."""
+    found = shape(problem, None)
+    return min(problem.sweeps, found.depth) if found else 1
+
+
+def why_not(problem: SweepProblem, depth: int) -> str:
+    """Why the engine can't run on this PE; "" if it can."""
+    backend = problem.context.backend
+    if not all(backend.puts_by_pointer(pe) for pe in near(problem.parts, problem.me)):
+        return "no pointer reaches a neighbour"
+    if not shape(problem, depth):
+        return "the field does not fit into the shared memory of the multiprocessors"
+    return ""
+
+
+def cost_us(problem: SweepProblem, depth: int) -> float:
+    """Predicted microseconds of all sweeps."""
+    found = shape(problem, depth)
+    return 12 + problem.sweeps * found.clocks / CLOCKS_PER_US if found else float("inf")
+
+
+class BrickSweeps:
+    """The launch of a plan of sweeps.  Making one is collective."""
+
+    def __init__(self, problem: SweepProblem, depth: int, norm: SweepNorm | None):
+        backend, stencil, made = problem.context.backend, problem.stencil, shape(problem, depth)
+        assert made is not None
+        self._backend, self._fields = backend, (problem.spans[problem.sweeps % 2].address, problem.spans[0].address)
+        cells, item_bytes, storage = made.storage, stencil.item_bytes, problem.storage
+        plane, row = {3: (storage.plane, storage.row), 2: (storage.row, 0), 1: (0, 0)}[stencil.n_dims]
+        arguments = (
+            *(0, 0, problem.coefficient, plane, row),
+            *self._memory(problem, made),
+            *(problem.sweeps, depth, cells.row * item_bytes, cells.plane * item_bytes, made.chunk),
+            *(made.cell_bytes, made.cell_bytes * (1 + stencil.has_coefficient)),
+            *(problem.numbers, norm.words(0) if norm else 0),
+        )
+        bounds = LaunchBounds(-(-made.threads // BOUND_THREADS) * BOUND_THREADS)
+        options = KernelOptions(elements=problem.dtype, bounds=bounds, fused=False, shared_bytes=made.shared_bytes)
+        kernel = problem.compiled(_backend_of(problem).brick_kernel(stencil, problem.norms), options)
+        self._run = kernel.prepare(made.blocks, arguments, (0, 1), made.threads)
+
+    def _memory(self, problem: SweepProblem, made: Shape) -> tuple[int, ...]:
+        """The addresses of the bricks' words, of the counts of exchanges, of the inboxes; the bytes of one and of all."""
+        backend, job = problem.context.backend, problem.context.job
+        bricks = Bricks(problem.parts, made.bricks, made.depth, made.storage, 8 // problem.stencil.item_bytes)
+        most = max(len(bricks.lines(problem.me, block).pe) for block in range(made.blocks))
+        slots = max(job.gather(most, "bricks of sweeps"))
+        inbox_bytes = slots * LINE_BYTES
+        workspace, release = problem.context.workspaces.kept_for_plan(
+            lambda: make_workspace(backend, job, 2 * made.blocks * inbox_bytes, 0, 0, made.blocks)
+        )
+        weakref.finalize(self, release).atexit = False
+        words = brick_words(bricks, problem.me, problem.parts.halo, slots)
+        self._words = problem.new_bytes(words.nbytes)
+        backend.copy_in(self._words.address, at_address(words, made.blocks, self._words.address))
+        return self._words.address, workspace.epochs, workspace.inbox, inbox_bytes, made.blocks * inbox_bytes
+
+    def __call__(self, stream: Any) -> None:
+        """Enqueue all sweeps."""
+        self._backend.order.call(self._run, self._fields, self._backend.stream_handle(stream), stream)
