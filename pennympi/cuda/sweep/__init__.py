@@ -9,9 +9,8 @@ def why_not(stencil: Stencil, depth: int) -> str:
     """Why there is no pass of ``depth`` sweeps; "": there is."""
     if stencil.n_dims == 3:
         return cube.why_not(stencil, depth)
-    if depth not in cutting.RESIDENT:
-        return f"a pass does at most {max(cutting.RESIDENT)} sweeps on a GPU, and depth is {depth}"
-    return ""
+    most = cutting.deepest(stencil)
+    return "" if depth <= most else f"a pass of this formula does at most {most} sweeps on a GPU, and depth is {depth}"
 
 
 def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:

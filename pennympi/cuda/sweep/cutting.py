@@ -15,6 +15,9 @@ ROWS_AT_A_TIME = 3  # of the march's loop
 # Blocks that a multiprocessor holds at a time, by the sweeps of a pass: registers allow no more.
 RESIDENT = {1: 5, 2: 4, 3: 3, 4: 3, 5: 2, 6: 2, 7: 2, 8: 2}
 RESIDENT_1D = {"none": 8, "last": 8, "every": 4}  # of one dimension, by the norms
+RESIDENT_WITH_COEFFICIENT = RESIDENT | {4: 2}
+# The deepest pass of two dimensions over a field of coefficients: deeper ones spill registers, and take longer a sweep.
+DEEPEST_WITH_COEFFICIENT = 6
 # The highest chunk, in rows, by the sweeps of a pass, as measured on an H200: the warps of higher ones read from places
 # too far apart.  Longer passes have no limit: they share more rows with the chunk above.
 HIGHEST_CHUNK = {1: 48, 2: 96}
@@ -29,9 +32,15 @@ START_ROWS = 4.0  # what it costs a chunk to begin, in rows, about
 WAVES = 8  # how many numbers of waves ``chunk_rows`` tries
 
 
+def deepest(stencil: Stencil) -> int:
+    """Sweeps of a pass at most."""
+    return DEEPEST_WITH_COEFFICIENT if stencil.n_dims == 2 and stencil.has_coefficient else max(RESIDENT)
+
+
 def bounds(stencil: Stencil, depth: int, norms: str) -> LaunchBounds:
     """Those of a pass."""
-    return LaunchBounds(THREADS, RESIDENT[depth] if stencil.n_dims == 2 else RESIDENT_1D[norms])
+    resident = RESIDENT_WITH_COEFFICIENT if stencil.has_coefficient else RESIDENT
+    return LaunchBounds(THREADS, resident[depth] if stencil.n_dims == 2 else RESIDENT_1D[norms])
 
 
 def launch(stencil: Stencil, depth: int, norms: str) -> Callable[[Box, Storage], tuple[int, int, Cut]]:

@@ -12,7 +12,7 @@ from .rows import squares_of
 class Level(NamedTuple):
     """What a level does.
 
-    start(rows) -> state: (rows that it remembers, the squares of its changes, the state of the next level)
+    start(rows, given) -> state: (rows that it remembers, the squares of its changes, the state of the next level)
     advance(state, ...) -> state: takes a row of the level before
     finish(state, words): adds its squares to the words, of which the first are those of level ``first``
     add(squares, new, old, lane) -> squares
@@ -44,8 +44,8 @@ def level(stencil: Stencil, later: int, depth: int, norms: str, then: Level) -> 
     offset = (depth - 1 - later) * LEVEL_BYTES if norms == "every" else 0
     next_start, next_finish = then.start, then.finish
 
-    def start(rows):
-        return rows, begin(), next_start(rows)
+    def start(rows, given):
+        return rows, begin(), next_start(rows, given)
 
     def finish(state, words):
         _, squares, after = state

@@ -62,7 +62,7 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
         end = min(step + cut.chunk, across)
         if step >= end:
             return
-        numbers, zero, state = read_numbers(values), real(0.0), start(())
+        numbers, zero, state = read_numbers(values), real(0.0), start((), ())
         while step < end:
             left = origin + step * keeps
             lane = lane_at(left, box, live, lead, numbers)

@@ -46,7 +46,7 @@ class Rows(NamedTuple):
     last: int
 
 
-def _reading(stencil: Stencil, ahead: int) -> Callable[..., Any]:
+def _reader(stencil: Stencil, ahead: int) -> Callable[..., Any]:
     """``read(rows, r, like)``: row r + 1, and the coefficients of row r.  ahead: how many rows farther it prefetches"""
     has_coefficient = stencil.has_coefficient
 
@@ -60,6 +60,26 @@ def _reading(stencil: Stencil, ahead: int) -> Callable[..., Any]:
         return row, row_at(rows.coefficient, max(r, rows.first), rows, like) if has_coefficient else row
 
     return read
+
+
+def _reading(read: Callable[..., Any], then: Level, careful: bool) -> Level:
+    """Between level 1, of which it takes row r + 1, and what comes after: read what level 1 takes for row r + 2.
+
+    Then a row is on its way while all further levels are computed, and has the registers of one that level 1 has left.
+    """
+    next_start, next_advance, next_finish = then.start, then.advance, then.finish
+
+    def start(rows, given):
+        return given, (), next_start(rows, given)
+
+    def advance(state, given, r, rows, lane):
+        at = between(r + 2, rows.first - 2, rows.stop - 1) if careful else r + 2
+        return read(rows, at, given[0][0]), (), next_advance(state[2], given, r, rows, lane)
+
+    def finish(state, words):
+        next_finish(state[2], words)
+
+    return then._replace(start=start, advance=advance, finish=finish)
 
 
 def _storing(stencil: Stencil) -> Level:
@@ -107,9 +127,12 @@ def _marching(stencil: Stencil, made: Level, later: int, careful: bool) -> Level
 
 
 def _levels(stencil: Stencil, depth: int, norms: str, careful: bool) -> Level:
+    """The levels; the state of the first one holds, in state[2][0], what it takes next."""
+    read = _reader(stencil, PREFETCH_ROWS.get(depth, MAX_PREFETCH_ROWS))
     first = _storing(stencil)
     for later in range(depth):
-        first = _marching(stencil, level(stencil, later, depth, norms, first), later, careful)
+        then = _reading(read, first, careful) if later == depth - 1 else first
+        first = _marching(stencil, level(stencil, later, depth, norms, then), later, careful)
     return first
 
 
@@ -120,7 +143,7 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
     edge, keeps = edge_columns(stencil, depth), kept_columns(stencil, depth)
     start, advance_carefully, finish, _ = _levels(stencil, depth, norms, True)
     advance = _levels(stencil, depth, norms, False).advance
-    read = _reading(stencil, PREFETCH_ROWS.get(depth, MAX_PREFETCH_ROWS))
+    read = _reader(stencil, 0)
     lane_at, read_numbers = lane_of(stencil, depth), numbers_of(stencil)
 
     def kernel(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch):
@@ -137,28 +160,23 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
         lane = lane_at(left, box, live, lead, read_numbers(values))
         at = between(lane.column, -lead, fields.row - lead - width) * item_bytes
         # Level 1 computes row r, and level s row r - s + 1.
-        r, end = own - depth - 1, own + n_own + depth - 1
+        r, end = own - depth + 1, own + n_own + depth - 1
         inner, inner_end = own + depth - 1, min(end, live.y1)
         if ((live.z1 + lead) & (width - 1)) != 0 and base < live.z1 and live.z1 < base + LANES * width:
             inner_end = inner  # the fixed column after the live ones is not the first of its lane
         old, coefficient, new = fields.old + at, fields.coefficient + at, fields.new + lane.half * item_bytes
         rows = Rows(old, coefficient, new, pitch_bytes, own, n_own, live.y0, live.y1, min(end + 1, live.y1))
-        zero = real(0.0)
-        given = read(rows, between(r, live.y0 - 2, live.y1 - 1), zero)
-        state = start((given[0], given[0]))
+        u, _ = read(rows, between(r - 2, live.y0 - 2, live.y1 - 1), real(0.0))
+        c, _ = read(rows, between(r - 1, live.y0 - 2, live.y1 - 1), real(0.0))
+        state = start((u, c), read(rows, between(r, live.y0 - 2, live.y1 - 1), real(0.0)))
         while r < end:
-            while r >= inner and r + ROWS_AT_A_TIME <= inner_end:
-                second = read(rows, r + 1, zero)
-                state = advance(state, given, r, rows, lane)
-                third = read(rows, r + 2, zero)
-                state = advance(state, second, r + 1, rows, lane)
-                given = read(rows, r + 3, zero)
-                state = advance(state, third, r + 2, rows, lane)
+            while inner <= r and r + ROWS_AT_A_TIME <= inner_end:
+                state = advance(state, state[2][0], r, rows, lane)
+                state = advance(state, state[2][0], r + 1, rows, lane)
+                state = advance(state, state[2][0], r + 2, rows, lane)
                 r += ROWS_AT_A_TIME
             if r < end:
-                second = read(rows, between(r + 1, live.y0 - 2, live.y1 - 1), zero)
-                state = advance_carefully(state, given, r, rows, lane)
-                given = second
+                state = advance_carefully(state, state[2][0], r, rows, lane)
                 r += 1
         finish(state, words)
 

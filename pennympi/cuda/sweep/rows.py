@@ -9,7 +9,7 @@ from ...kernels.sweep.formula import Stencil, applied
 from ...kernels.sweep.norm import adder
 from ...kernels.sweep.records import Box
 from .columns import each
-from .warp import LANE_BYTES, LANES, lane_number, pick, shift_down, shift_up, store_half, store_some, swap, within
+from .warp import LANE_BYTES, LANES, anew, lane_number, pick, shift_down, shift_up, store_half, store_some, swap, within
 
 
 class Lane(NamedTuple):
@@ -189,6 +189,7 @@ def store(stencil: Stencil) -> Callable[..., None]:
         store_half((first <= 0) & (stop >= half), at, evens)
         store_half((first <= width) & (stop >= width + half), at + LANE_BYTES, odds)
         if lane.ragged:
+            first, stop = anew(first), anew(stop)
             store_some(first, stop, at, evens)
             store_some(first - width, stop - width, at + LANE_BYTES, odds)
 

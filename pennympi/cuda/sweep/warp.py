@@ -64,6 +64,16 @@ def pick(typing, condition, x, y):
 
 
 @intrinsic
+def anew(typing, x):
+    """x, of which the compiler keeps nothing in registers from one time to the next."""
+
+    def code(context, b, signature, args):
+        return assembly(b, _I64, args, "mov.u64 $0, $1;", "=l,l")
+
+    return types.int64(types.int64), code
+
+
+@intrinsic
 def within(typing, x, n):
     """Whether 0 <= x < n, in 32 bits."""
 
