@@ -2,13 +2,21 @@
 
 from math import fsum
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from lanes import Warp
+from numba.cuda import dispatcher
+from test_cube import frame_bytes
 from test_host_pass import CASES, some_box, swept, whole
 
-from pennympi.cuda.sweep import pass_kernel
+from pennympi.arrays.dtypes import TABLE
+from pennympi.compile.options import KernelOptions
+from pennympi.cuda.compile import Target, _assembled, entry, ptx
+from pennympi.cuda.sweep import pass_kernel, why_not
 from pennympi.cuda.sweep.rows import kept_columns, origin_of
 from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
@@ -93,3 +101,25 @@ def test_pass(formula, n_dims, n_args, dtype):
             was, is_now = levels[depth - n_levels + level :][:2]
             found = np.concatenate(warp.changes[WORDS_AT + level * LEVEL_BYTES]).astype("f8")
             assert fsum(found**2) == fsum((is_now - was)[inside].astype("f8").ravel() ** 2)
+
+
+def test_deepest():
+    for formula, n_dims, n_args, most in ((CASES[0][0], 1, 0, 8), (CASES[2][0], 2, 0, 8), (CASES[3][0], 2, 2, 6)):
+        stencil = Stencil(formula, n_dims, "float32", n_args, n_args > 0)
+        assert [depth for depth in range(1, 10) if not why_not(stencil, depth)] == list(range(1, most + 1))
+    assert "at most 6 sweeps" in why_not(stencil, 7)
+
+
+@pytest.mark.parametrize(
+    ("case", "depth", "norms"), [(0, 8, "every"), (2, 1, "last"), (2, 2, "every"), (2, 8, "none"), (3, 6, "none")]
+)
+def test_registers(case, depth, norms, monkeypatch):
+    """The machine code keeps nearly all in registers, and rounds each product before it is added."""
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=(9, 0)))
+    formula, n_dims, n_args = CASES[case]
+    made = pass_kernel(Stencil(formula, n_dims, "float32", n_args, n_args > 0), depth, norms)
+    options = KernelOptions(elements=TABLE["float32"], bounds=made.bounds, fused=False)
+    function, signature = entry(made.kernel, "sweep", options, Target((9, 0)))
+    code = ptx(function, signature, (9, 0), made.bounds, False)
+    assert "fma.rn.f32" not in code and ".local" not in code
+    assert frame_bytes(_assembled(code, (9, 0))) <= 64
