@@ -22,8 +22,8 @@ from .squares import row_squares
 
 LINE_BYTES = 64
 L1_POINTS = 1024  # of five rows, which lie in the first-level cache
-ROW_BYTES = {1: 16 << 10, 2: 16 << 10, 3: 2 << 10}  # of a tile's row at most, by dimensions
-CACHE_BYTES = 1280 << 10  # of the planes of a tile of three dimensions, which stay in a second-level cache of 2 MiB
+LEAST_ROW_BYTES = 1024  # of a tile's row, unless that of the box is shorter
+CACHE_BYTES = 1280 << 10  # of the planes of a tile, which stay in a second-level cache of 2 MiB
 # of all levels between, in three dimensions: they stay in a second-level cache of 1 MiB or more
 
 
@@ -70,25 +70,31 @@ def why_not(stencil: Stencil, depth: int) -> str:
 def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:
     """See ``PassKernel``."""
     cut = Cut(depth, {"none": depth, "last": depth - 1, "every": 0}[norms])
-    plane_elems = plane_elems_of(stencil)
-    scratch_bytes = max(3 * (n - 1) * plane_elems(n) * stencil.item_bytes for n in range(1, depth + 1))
-    return PassKernel(march_of(stencil), None, 0, scratch_bytes, lambda box, storage: (1, 1, cut))
+    most_points, plane_elems = sizes_of(stencil)
+    before = margin(depth, LINE_BYTES // stencil.item_bytes)
+    elems = max(3 * (n - 1) * plane_elems(n, most_points(n) + 2 * before) for n in range(1, depth + 1))
+    return PassKernel(march_of(stencil), None, 0, elems * stencil.item_bytes, lambda box, storage: (1, 1, cut))
 
 
 @cache
-def plane_elems_of(stencil: Stencil) -> Callable[[int], int]:
-    """``plane_elems(depth)``: elements from a plane of the levels between to the next one."""
-    item_bytes, n_dims = stencil.item_bytes, stencil.n_dims
-    line, points = LINE_BYTES // item_bytes, ROW_BYTES[n_dims] // item_bytes
+def sizes_of(stencil: Stencil) -> tuple[Callable[[int], int], Callable[[int, int], int]]:
+    """``most_points(depth)``, of a tile's row, and ``plane_elems(depth, row)``, of rows of ``row`` elements.
 
-    def plane_elems(depth):
-        row = points + 2 * margin(depth, line)
+    3 * depth + 1 planes fit into the cache: three of each level that is read, and one of the new field.  In three
+    dimensions these have 2 * depth rows at least, and more of rows that are shorter: longer rows are read faster.
+    """
+    n_dims, line = stencil.n_dims, LINE_BYTES // stencil.item_bytes
+
+    def most_points(depth):
+        rows = (3 * depth + 1) * (2 * depth if n_dims == 3 else 1)
+        return max(CACHE_BYTES // rows, LEAST_ROW_BYTES) // LINE_BYTES * line
+
+    def plane_elems(depth, row):
         if n_dims < 3:
             return row
-        planes = 3 * depth + 1  # three of each level that is read, and one of the new field
-        return max(CACHE_BYTES // (planes * LINE_BYTES) * line, 4 * depth * row)
+        return max(CACHE_BYTES // ((3 * depth + 1) * LINE_BYTES) * line, 4 * depth * row)
 
-    return plane_elems
+    return most_points, plane_elems
 
 
 def whole_lines(n, line):
@@ -110,8 +116,7 @@ def share(n, most, line):
 def march_of(stencil: Stencil) -> Callable[..., None]:
     """The kernel, one machine code for all depths and norms.  Its cut: sweeps, and how many of them have no norm."""
     item_bytes, n_dims, line = stencil.item_bytes, stencil.n_dims, LINE_BYTES // stencil.item_bytes
-    widest, plane_elems = ROW_BYTES[n_dims] // item_bytes, plane_elems_of(stencil)
-    numbers_at, sweep_plane = numbers_of(stencil), sweep_plane_of(stencil)
+    numbers_at, sweep_plane, (most_points, plane_elems) = numbers_of(stencil), sweep_plane_of(stencil), sizes_of(stencil)
 
     def march(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words, scratch):
         """new[box] = cut.chunk sweeps of old."""
@@ -121,8 +126,9 @@ def march_of(stencil: Stencil) -> Callable[..., None]:
             live = Box(live.y0, live.y1, 0, 1, live.z0, live.z1)
         depth, quiet = cut
         numbers, before = numbers_at(values), margin(depth, line)
-        points, plane = share(box.z1 - box.z0, widest, line), plane_elems(depth)
-        row, more_rows = points + 2 * before, depth if n_dims == 3 else 0
+        points, more_rows = share(box.z1 - box.z0, most_points(depth), line), depth if n_dims == 3 else 0
+        row = points + 2 * before
+        plane = plane_elems(depth, row)
         rows = share(box.y1 - box.y0, plane // row - 2 * more_rows, 1)
         for y in range(box.y0, box.y1, rows):
             for z in range(box.z0, box.z1, points):
