@@ -30,7 +30,7 @@ def formula(here, beside):
     return out
 
 
-def plain(u, periodic):
+def plain(u, periodic, formula=formula):
     """One sweep of a field with a layer of fixed values, or of those of the other end."""
     inner, beside = (slice(1, -1),) * u.ndim, []
     for d in range(u.ndim):

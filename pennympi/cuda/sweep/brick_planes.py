@@ -11,7 +11,7 @@ from ...kernels.sweep.formula import Stencil, applied
 from ...kernels.sweep.norm import no_squares
 from .columns import each
 from .norm import ALL_LANES, warp_adder
-from .shared import VECTOR_BYTES, load_number, load_vector, store_number, store_vector
+from .shared import VECTOR_BYTES, load_number, load_vector, masked, store_number, store_vector
 from .warp import LANES, within
 
 
@@ -25,7 +25,7 @@ class Lane(NamedTuple):
 
     at:     address in plane 0;  below: of the row before it
     begin, end: the live planes that it goes down
-    flags: of its cells, apart from the plane: whether each is live, whether each is an own point, whether all are live
+    flags: of its cells, apart from the plane: whether each is live, a mask of own points, whether all are live
     """
 
     at: int
@@ -50,12 +50,25 @@ def _inside(width: int) -> Callable[..., Any]:
 
 
 @cache
-def _changes(width: int) -> Callable[..., Any]:
-    """``changes(flags, new, old)``: new - old of each cell, 0 where its flag is not set."""
+def _masks(width: int) -> Callable[..., Any]:
+    """``masks(x, n)``: for each of x, .., x + width - 1 a mask, -1 if it is one of 0, .., n - 1, else 0."""
 
     def of(k: int) -> Callable[..., Any]:
-        def change(flags, new, old):
-            return new[k] - old[k] if flags[k] else real(0.0)
+        def mask(x, n):
+            return -1 if within(x + k, n) else 0
+
+        return mask
+
+    return each(of, width)
+
+
+@cache
+def _changes(width: int) -> Callable[..., Any]:
+    """``changes(masks, new, old)``: new - old of each cell, 0 where its mask is."""
+
+    def of(k: int) -> Callable[..., Any]:
+        def change(masks, new, old):
+            return masked(new[k] - old[k], masks[k])
 
         return change
 
@@ -110,13 +123,13 @@ def _formula(stencil: Stencil) -> Callable[..., Any]:
 @cache
 def _flags(stencil: Stencil) -> Callable[..., Any]:
     """``flags(cell, axis, live, own)``: (live, own, all_live) of the cells from ``cell`` on.  live, own: of their row"""
-    width, inside = width_of(stencil), _inside(width_of(stencil))
+    width, inside, masks = width_of(stencil), _inside(width_of(stencil)), _masks(width_of(stencil))
 
     def flags(cell, axis, live, own):
         live_cells, own_cells = axis.live_stop - axis.live if live else 0, axis.own if own else 0
         return (
             inside(cell - axis.live, live_cells),
-            inside(cell - axis.rim, own_cells),
+            masks(cell - axis.rim, own_cells),
             within(cell - axis.live, live_cells) & within(cell + width - 1 - axis.live, live_cells),
         )
 
@@ -174,21 +187,23 @@ def _beside(stencil: Stencil) -> Callable[..., Any]:
 
 @cache
 def _step(stencil: Stencil) -> Callable[..., Any]:
-    """``step(lane, bricks, x, z, rest, plane, last, at, before, here, pending, squares)``: the plane at an address.
+    """``step(lane, bricks, x, z, rest, plane, last, at, before, here, kept, squares)``: the plane at an address.
 
     rest: (numbers, the plane after the lane's last one, whether the norm counts);  last: whether it is that last one
-    Returns (the plane after it as it was, this one as it is now, squares).
+    kept: of three dimensions: (what the plane before has become, the rows beside this part of this plane)
+    Returns (the plane after it as it was, kept for that plane, squares).
     """
     n_dims, has_coefficient, width = stencil.n_dims, stencil.has_coefficient, width_of(stencil)
     formula, flags, beside = _formula(stencil), _flags(stencil), _beside(stencil)
     changes, add, keep_live = _changes(width), warp_adder(width, stencil.dtype), _keeper(stencil)
 
-    def step(lane, bricks, x, z, rest, plane, last, at, before, here, pending, squares):
+    def step(lane, bricks, x, z, rest, plane, last, at, before, here, kept, squares):
         numbers, beyond, counts = rest
-        rows = here, here
-        if n_dims == 3:
+        pending, rows = kept
+        next_rows = rows
+        if n_dims == 3:  # the rows of the next plane are loaded while this one is computed: nobody changes them meanwhile
             after = load_vector(at + (lane.beyond if last else bricks.plane_bytes), real(0.0))
-            rows = load_vector(lane.below - lane.at + at, real(0.0)), load_vector(at + bricks.row_bytes, real(0.0))
+            next_rows = rows_beside(lane, bricks, at if last else at + bricks.plane_bytes)
         else:
             after = beyond
             if not last:
@@ -210,9 +225,14 @@ def _step(stencil: Stencil) -> Callable[..., Any]:
             cuda.syncthreads()
         else:
             keep_live(at, new, live, all_live)
-        return after, new, squares
+        return after, (new, next_rows), squares
 
     return step
+
+
+def rows_beside(lane, bricks, at):
+    """The rows beside a lane's part, at an address, of a plane."""
+    return load_vector(lane.below - lane.at + at, real(0.0)), load_vector(at + bricks.row_bytes, real(0.0))
 
 
 @cache
@@ -237,29 +257,32 @@ def sweeper(stencil: Stencil) -> Callable[..., Any]:
     def sweep(lane, bricks, x, z, numbers, counts):
         pb = bricks.plane_bytes
         plane, at, squares = lane.begin, lane.at + lane.begin * bricks.plane_bytes, no_squares()
-        here = beyond = pending = load_vector(at, real(0.0))
+        here = beyond = load_vector(at, real(0.0))
+        kept = here, (here, here)
         before = load_vector(at - pb if plane > 0 else at, real(0.0))
         if n_dims < 3:
             beyond = load_vector(lane.at + lane.end * pb, real(0.0))
             cuda.syncthreads()
+        else:
+            kept = here, rows_beside(lane, bricks, at)
         rest = numbers, beyond, counts
         while plane + 2 < lane.end:  # by three, so that the registers of a plane change their roles without moves
-            one, pending, squares = step(lane, bricks, x, z, rest, plane, False, at, before, here, pending, squares)
+            one, kept, squares = step(lane, bricks, x, z, rest, plane, False, at, before, here, kept, squares)
             at += pb
-            before, pending, squares = step(lane, bricks, x, z, rest, plane + 1, False, at, here, one, pending, squares)
+            before, kept, squares = step(lane, bricks, x, z, rest, plane + 1, False, at, here, one, kept, squares)
             at += pb
             last = plane + 3 == lane.end
-            here, pending, squares = step(lane, bricks, x, z, rest, plane + 2, last, at, one, before, pending, squares)
+            here, kept, squares = step(lane, bricks, x, z, rest, plane + 2, last, at, one, before, kept, squares)
             at += pb
             plane += 3
         while plane < lane.end:
             last = plane + 1 == lane.end
-            after, pending, squares = step(lane, bricks, x, z, rest, plane, last, at, before, here, pending, squares)
+            after, kept, squares = step(lane, bricks, x, z, rest, plane, last, at, before, here, kept, squares)
             before, here = here, after
             plane += 1
             at += pb
         if n_dims == 3:
-            keep_live(at - pb, pending, lane.flags[0], lane.flags[2])
+            keep_live(at - pb, kept[0], lane.flags[0], lane.flags[2])
         return squares
 
     return sweep

@@ -1,0 +1,180 @@
+"""Blocks of a GPU in Python, a greenlet a thread: for kernels whose threads go different ways and wait for other blocks.
+
+An address is an offset in ``memory``; shared memory begins at SHARED, and holds NaN until something is stored there.
+Warps and blocks wait at barriers, as on a device; a wait for another block's line lets the others run.
+"""
+
+from collections import deque
+from types import SimpleNamespace
+
+import numpy as np
+from greenlet import getcurrent, greenlet
+
+from pennympi.compile.bind import bind
+
+SHARED, LANES = 1024, 32
+
+
+class Barrier:
+    def __init__(self, blocks, n):
+        self._blocks, self._n, self._waiting, self._given = blocks, n, [], [None] * n
+
+    def meet(self, place=0, value=None):
+        """The values of all, once all have come."""
+        self._given[place] = value
+        if len(self._waiting) + 1 < self._n:
+            self._waiting.append(getcurrent())
+            self._blocks.hub.switch()
+        else:
+            self._result = list(self._given)
+            self._blocks.ready.extend(self._waiting)
+            self._waiting.clear()
+        return self._result
+
+
+class Blocks:
+    """The functions that a kernel calls.  lines: cells of a line"""
+
+    def __init__(self, memory, dtype):
+        self.memory, self.dtype, self.ready, self.hub = memory, np.dtype(dtype), deque(), None
+        self.width = 16 // self.dtype.itemsize
+
+    def run(self, kernel, launches):
+        """Run launches (blocks, threads, shared_bytes, args), of several PEs, side by side."""
+        kept = ("run", "at", "shared_at", "here", "laneid", "threadIdx", "blockDim")
+        names = [name for name in dir(type(self)) if not name.startswith("_") and name not in kept]
+        scope = {name: getattr(self, name) for name in names} | {"cuda": self}
+        bound = bind(kernel, scope, lambda function: function, scope)
+        threads = []
+        for n_blocks, n_threads, shared_bytes, args in launches:
+            for block in range(n_blocks):
+                shared = np.full(SHARED + shared_bytes, 0xFF, np.uint8)
+                every, warps = Barrier(self, n_threads), [Barrier(self, LANES) for _ in range(n_threads // LANES)]
+                for k in range(n_threads):
+                    threads.append(greenlet(lambda args=args: bound(*args)))
+                    threads[-1].here = SimpleNamespace(
+                        block=block, thread=k, n=n_threads, shared=shared, every=every, warp=warps[k // LANES]
+                    )
+        self.hub = getcurrent()
+        self.ready.extend(threads)
+        with np.errstate(all="ignore"):
+            while self.ready:
+                self.ready.popleft().switch()
+        assert all(thread.dead for thread in threads), "threads wait for ever"
+
+    # the grid
+    here = property(lambda self: getcurrent().here)
+    laneid = property(lambda self: self.here.thread % LANES)
+    threadIdx = property(lambda self: SimpleNamespace(x=self.here.thread))
+    blockDim = property(lambda self: SimpleNamespace(x=self.here.n))
+
+    def block(self):
+        return self.here.block
+
+    def syncthreads(self):
+        self.here.every.meet()
+
+    def syncthreads_or(self, x):
+        return int(any(self.here.every.meet(self.here.thread, x)))
+
+    def _lanes(self, x):
+        return self.here.warp.meet(self.laneid, x)
+
+    def all_sync(self, mask, x):
+        return all(self._lanes(x))
+
+    def shfl_sync(self, mask, x, source):
+        return self._lanes(x)[source]
+
+    def shfl_up_sync(self, mask, x, by):
+        return self._lanes(x)[max(self.laneid - by, self.laneid % by)]
+
+    def shfl_down_sync(self, mask, x, by):
+        return self._lanes(x)[min(self.laneid + by, LANES - 1)]
+
+    def least_of_warp(self, x):
+        return min(self._lanes(x))
+
+    def total_of_warp(self, x):
+        return sum(self._lanes(((x + (1 << 50)) & ((1 << 51) - 1)) - (1 << 50)))
+
+    # numbers
+    def real(self, x):
+        return self.dtype.type(x)
+
+    def masked(self, x, mask):
+        return x if mask else self.real(0)
+
+    def within(self, x, n):
+        return 0 <= x < n
+
+    def product(self, x, y):
+        return x * y
+
+    def multiply_add(self, x, y, z):
+        raise NotImplementedError
+
+    def bits(self, x):
+        return int(np.float64(x).view(np.int64))
+
+    def float_of(self, x):
+        return np.int64(x).view(np.float64)
+
+    # memory
+    def at(self, address, dtype):
+        return self.memory[address : address + np.dtype(dtype).itemsize].view(dtype)
+
+    def shared_at(self, address, dtype, n=1):
+        size = n * np.dtype(dtype).itemsize
+        assert address >= SHARED and address % size == 0 and address + size <= len(self.here.shared)
+        return self.here.shared[address : address + size].view(dtype)
+
+    def load(self, base, index):
+        return self.at(base + index * self.dtype.itemsize, self.dtype)[0]
+
+    def store(self, base, index, x):
+        self.at(base + index * self.dtype.itemsize, self.dtype)[0] = x
+
+    def load_word(self, address):
+        return int(self.at(address, np.int64)[0])
+
+    def store_word(self, address, x):
+        self.at(address, np.int64)[0] = x
+
+    def add_int64(self, address, x):
+        self.at(address, np.int64)[0] += x
+
+    def load_4(self, address):
+        return int(self.at(address, np.uint32)[0])
+
+    def shared_start(self):
+        return SHARED
+
+    def load_vector(self, address, like):
+        return tuple(self.shared_at(address, self.dtype, self.width))
+
+    def store_vector(self, address, numbers):
+        self.shared_at(address, self.dtype, self.width)[:] = numbers
+
+    def load_number(self, address, like):
+        return (
+            int(self.shared_at(address, np.int64)[0]) if isinstance(like, int) else self.shared_at(address, self.dtype)[0]
+        )
+
+    def store_number(self, address, x):
+        self.shared_at(address, np.int64 if isinstance(x, int) else self.dtype)[0] = x
+
+    # lines
+    def send_line(self, address, number, cells):
+        for k, word in enumerate(np.array(cells, self.dtype).view(np.uint32).tolist()):
+            self.at(address + 8 * k, np.uint64)[0] = word | number << 32
+
+    def poll_line(self, address, like):
+        self.ready.append(getcurrent())
+        self.hub.switch()
+        words = [int(self.at(address + 8 * k, np.uint64)[0]) for k in (0, 1)]
+        cells = np.array([word & 0xFFFFFFFF for word in words], np.uint32).view(self.dtype)
+        return words[0] >> 32, words[1] >> 32, tuple(cells)
+
+    def missing_line(self, ctx, found, number, pe, since_ns):
+        return since_ns
