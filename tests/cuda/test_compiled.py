@@ -88,7 +88,7 @@ def test_a_stub_that_is_not_replaced_is_named(body, given, missing):
 def made(monkeypatch, tmp_path):
     """What was assembled, by an assembler that leaves all as it is; no kernel is compiled."""
     monkeypatch.setenv("PENNYMPI_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(backend, "ptx", lambda function, signature, cc, bounds: f"{function} {bounds}")
+    monkeypatch.setattr(backend, "ptx", lambda function, signature, cc, bounds, fused: f"{function} {bounds}")
     monkeypatch.setattr(backend, "entry", lambda kernel, name, *rest: (name, None))
     monkeypatch.setattr(backend, "registers", lambda code: 64)
     found = []
