@@ -36,6 +36,7 @@ class Backend(Protocol):
 
     bus_id:       PCI address of the device, "" where it has none
     max_blocks:   blocks at most of a launch that waits for peers: one a multiprocessor, where it leaves room
+    resident_blocks: the same of a launch whose blocks fill a multiprocessor each
     buffer_bytes: of one of the two buffers of a block's inbox
     threads:      of a block, where the launch does not say
     has_streams:  launches return at once and run in streams, which can be captured in graphs
@@ -53,6 +54,7 @@ class Backend(Protocol):
     device_name: str
     bus_id: str
     max_blocks: int
+    resident_blocks: int
     buffer_bytes: int
     threads: int
     has_streams: bool

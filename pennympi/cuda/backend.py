@@ -50,6 +50,9 @@ class CudaBackend:
         # Under MPS a PE sees its share of the device; all PEs must cut work alike.
         # One block a multiprocessor: the rest of it is for the user's kernels and for puts.
         self.max_blocks = min(job.gather(facts["multiProcessorCount"], "look at the devices"))
+        # Where PEs share the device, their shares may have multiprocessors in common: not all blocks would find one.
+        shared = any(job.gather(self._world.n_sharing > 1, "look at the devices"))
+        self.resident_blocks = self.max_blocks * 7 // 8 if shared else self.max_blocks
         self.order = self._world.order
         self._heap = Heap(job, segments)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")

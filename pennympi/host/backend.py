@@ -36,6 +36,7 @@ class HostBackend:
 
     name = "host"
     bus_id = ""
+    resident_blocks = 1
     max_blocks = 1  # blocks run one after another: more of them only cost
     buffer_bytes = 1 << 20
     threads = 1

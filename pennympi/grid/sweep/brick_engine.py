@@ -26,7 +26,7 @@ def _backend_of(problem: SweepProblem) -> Any:
 def shape(problem: SweepProblem, depth: int | None) -> Shape | None:
     """The bricks of a problem, or None where they do not fit."""
     backend = problem.context.backend
-    limits = Limits(backend.max_blocks, _backend_of(problem).most_shared_bytes())
+    limits = Limits(backend.resident_blocks, _backend_of(problem).most_shared_bytes())
     return best_shape(problem.parts, problem.stencil, problem.norms, limits, depth)
 
 

@@ -35,7 +35,7 @@ def why_not(problem: SweepProblem, depth: int) -> str:
     near = (parts.neighbour(problem.me, step) for step in product((-1, 0, 1), repeat=2))
     if any(pe is not None and not backend.puts_by_pointer(pe) for pe in near):
         return "no pointer reaches a neighbour"
-    found: str = _device(problem).why_not(problem.stencil, parts, depth, backend.max_blocks)
+    found: str = _device(problem).why_not(problem.stencil, parts, depth, backend.resident_blocks)
     return found
 
 
@@ -49,7 +49,7 @@ def cost_us(problem: SweepProblem, depth: int) -> float:
     """Predicted microseconds of all sweeps."""
     if why_not(problem, depth):
         return float("inf")
-    rows = _device(problem).rows_of_warp(problem.stencil, problem.parts, depth, problem.context.backend.max_blocks)
+    rows = _device(problem).rows_of_warp(problem.stencil, problem.parts, depth, problem.context.backend.resident_blocks)
     row_us = ROW_US[problem.stencil.dtype, problem.norms == "every"]
     return LAUNCH_US + problem.sweeps * (SWEEP_US + rows * row_us)
 
@@ -60,7 +60,8 @@ class TileSweeps:
     def __init__(self, problem: SweepProblem, depth: int, norm: SweepNorm | None):
         context, stencil = problem.context, problem.stencil
         backend = self._backend = context.backend
-        made = _device(problem).resident(stencil, problem.parts, problem.me, depth, problem.norms, backend.max_blocks)
+        blocks = backend.resident_blocks
+        made = _device(problem).resident(stencil, problem.parts, problem.me, depth, problem.norms, blocks)
         options = KernelOptions(elements=problem.dtype, bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes)
         kernel = problem.compiled(made.kernel, options)
         memory, release = context.workspaces.kept_for_plan(
