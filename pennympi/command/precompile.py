@@ -88,7 +88,7 @@ def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
 
     def pass_kernel(problem: Any, size: int, norms: str) -> Any:
         if not gpu_sweep.why_not(problem.stencil, size):
-            made = gpu_sweep.pass_kernel(problem.stencil, size, norms)
+            made = gpu_sweep.pass_kernel(problem.stencil, size, norms, problem.end)
             cubin(made.kernel, NAME, passes.options_of(problem, made), Target(arch, beyond))
         return pass_on_host(problem, size, norms)
 

@@ -125,7 +125,7 @@ def test_pass(formula, n_dims, n_args, dtype):
     random = Random(f"{formula.__name__} {dtype}")
     for _ in range(24):
         depth, norms = random.choice([1, 2, 3, 4, 5, 17]), random.choice(["none", "last", "every"])
-        made = pass_kernel(stencil, depth, norms)
+        made = pass_kernel(stencil, depth, norms, -1)
         shape = (1,) * (3 - n_dims) + tuple(random.randint(3, {1: 40000, 2: 200, 3: 80}[n_dims]) for _ in range(n_dims))
         if n_dims > 1 and random.random() < 0.3:
             shape = (*shape[:-2], random.randint(3, 9), random.choice([600, 9000]))

@@ -3,6 +3,7 @@
 from ...compile.pass_kernel import PassKernel
 from ...kernels.sweep.formula import Stencil
 from . import cube, cutting, line, march
+from .rows import wall_of
 
 
 def why_not(stencil: Stencil, depth: int) -> str:
@@ -13,10 +14,15 @@ def why_not(stencil: Stencil, depth: int) -> str:
     return "" if depth <= most else f"a pass of this formula does at most {most} sweeps on a GPU, and depth is {depth}"
 
 
-def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:
-    """A pass of ``depth`` sweeps.  norms: "none", "last" (of the last sweep) or "every\""""
+def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:
+    """A pass of ``depth`` sweeps.
+
+    norms: "none", "last" (of the last sweep) or "every"
+    end:   elements of a row's storage before the fixed value after its last point; -1: there is a neighbour
+    """
     if stencil.n_dims == 3:
         return cube.pass_kernel(stencil, depth, norms)
-    kernel = march.march if stencil.n_dims == 2 else line.march
     bounds, launch = cutting.bounds(stencil, depth, norms), cutting.launch(stencil, depth, norms)
-    return PassKernel(kernel(stencil, depth, norms), bounds, 0, 0, launch)
+    if stencil.n_dims == 1:
+        return PassKernel(line.march(stencil, depth, norms), bounds, 0, 0, launch)
+    return PassKernel(march.march(stencil, depth, norms, wall_of(stencil, end)), bounds, 0, 0, launch)

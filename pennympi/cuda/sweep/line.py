@@ -11,7 +11,7 @@ from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
 from .cutting import WARPS
 from .levels import Level, after_last, level
-from .rows import columns_of, edge_columns, kept_columns, lane_of, store, sweep
+from .rows import NO_WALL, columns_of, edge_columns, kept_columns, lane_of, store, sweep
 from .warp import LANES, between, load_row, warp_number
 
 
@@ -28,7 +28,7 @@ def _storing(stencil: Stencil) -> Level:
 
 def _along(stencil: Stencil, made: Level, careful: bool) -> Level:
     """The level with ``advance(state, c, ...)``: from the points of the level before."""
-    next_advance, add, new_row = made.advance, made.add, sweep(stencil, careful)
+    next_advance, add, new_row = made.advance, made.add, sweep(stencil, careful, NO_WALL)
 
     def advance(state, c, coefficients, lane, at):
         rows, squares, after = state
@@ -52,7 +52,7 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
     edge, keeps = edge_columns(stencil, depth), kept_columns(stencil, depth)
     start, advance_carefully, finish, _ = _levels(stencil, depth, norms, True)
     advance = _levels(stencil, depth, norms, False).advance
-    lane_at, read_numbers = lane_of(stencil, depth), numbers_of(stencil)
+    lane_at, read_numbers = lane_of(stencil, depth, NO_WALL), numbers_of(stencil)
 
     def kernel(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch):
         lead = cut.lead

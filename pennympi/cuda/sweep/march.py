@@ -22,8 +22,8 @@ from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
 from .cutting import MAX_PREFETCH_ROWS, PREFETCH_ROWS, ROWS_AT_A_TIME, WARPS
 from .levels import Level, after_last, level
-from .rows import columns_of, edge_columns, kept_columns, lane_of, store, sweep
-from .warp import LANES, between, least, load_row, prefetch, warp_number
+from .rows import columns_of, kept_columns, lane_of, store, sweep
+from .warp import between, least, load_row, prefetch, warp_number
 
 
 class Rows(NamedTuple):
@@ -93,13 +93,13 @@ def _storing(stencil: Stencil) -> Level:
     return after_last(advance)
 
 
-def _marching(stencil: Stencil, made: Level, later: int, careful: bool) -> Level:
+def _marching(stencil: Stencil, made: Level, later: int, careful: bool, wall: int) -> Level:
     """The level with ``advance(state, given, r, ...)``, which computes row r.
 
     given:   row r + 1 of the level before, and the coefficients of row r
     careful: the row may not be live, or not be needed yet
     """
-    next_advance, add, new_row = made.advance, made.add, sweep(stencil, careful)
+    next_advance, add, new_row = made.advance, made.add, sweep(stencil, careful, wall)
     more_coefficients = stencil.has_coefficient and later > 0
 
     def advance(state, given, r, rows, lane):
@@ -126,25 +126,25 @@ def _marching(stencil: Stencil, made: Level, later: int, careful: bool) -> Level
     return made._replace(advance=advance_carefully if careful else advance)
 
 
-def _levels(stencil: Stencil, depth: int, norms: str, careful: bool) -> Level:
+def _levels(stencil: Stencil, depth: int, norms: str, careful: bool, wall: int) -> Level:
     """The levels; the state of the first one holds, in state[2][0], what it takes next."""
     read = _reader(stencil, PREFETCH_ROWS.get(depth, MAX_PREFETCH_ROWS))
     first = _storing(stencil)
     for later in range(depth):
         then = _reading(read, first, careful) if later == depth - 1 else first
-        first = _marching(stencil, level(stencil, later, depth, norms, then), later, careful)
+        first = _marching(stencil, level(stencil, later, depth, norms, then), later, careful, wall)
     return first
 
 
 @cache
-def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
-    """The kernel of passes of ``depth`` sweeps."""
+def march(stencil: Stencil, depth: int, norms: str, wall: int) -> Callable[..., None]:
+    """The kernel of passes of ``depth`` sweeps.  wall: see ``rows.sweep``"""
     width, item_bytes = columns_of(stencil), stencil.item_bytes
-    edge, keeps = edge_columns(stencil, depth), kept_columns(stencil, depth)
-    start, advance_carefully, finish, _ = _levels(stencil, depth, norms, True)
-    advance = _levels(stencil, depth, norms, False).advance
+    keeps = kept_columns(stencil, depth)
+    start, advance_carefully, finish, _ = _levels(stencil, depth, norms, True, wall)
+    advance = _levels(stencil, depth, norms, False, wall).advance
     read = _reader(stencil, 0)
-    lane_at, read_numbers = lane_of(stencil, depth), numbers_of(stencil)
+    lane_at, read_numbers = lane_of(stencil, depth, wall), numbers_of(stencil)
 
     def kernel(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch):
         lead, pitch_bytes = cut.lead, fields.row * item_bytes
@@ -156,14 +156,11 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
         if n_own <= 0:
             return
         left = origin + warp % across * keeps
-        base = left - edge
         lane = lane_at(left, box, live, lead, read_numbers(values))
         at = between(lane.column, -lead, fields.row - lead - width) * item_bytes
         # Level 1 computes row r, and level s row r - s + 1.
         r, end = own - depth + 1, own + n_own + depth - 1
         inner, inner_end = own + depth - 1, min(end, live.y1)
-        if ((live.z1 + lead) & (width - 1)) != 0 and base < live.z1 and live.z1 < base + LANES * width:
-            inner_end = inner  # the fixed column after the live ones is not the first of its lane
         old, coefficient, new = fields.old + at, fields.coefficient + at, fields.new + lane.half * item_bytes
         rows = Rows(old, coefficient, new, pitch_bytes, own, n_own, live.y0, live.y1, min(end + 1, live.y1))
         u, _ = read(rows, between(r - 2, live.y0 - 2, live.y1 - 1), real(0.0))

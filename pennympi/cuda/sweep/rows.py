@@ -11,13 +11,15 @@ from ...kernels.sweep.records import Box
 from .columns import each
 from .warp import LANE_BYTES, LANES, anew, lane_number, pick, shift_down, shift_up, store_half, store_some, swap, within
 
+NO_WALL = -1
+
 
 class Lane(NamedTuple):
     """What a lane knows of its columns.
 
     column:      its first one
     first, stop: the live columns
-    west, east:  the fixed column before the live ones is its last, and the one after them its first
+    west, east:  the fixed column before the live ones is its last, and the one after them its column number ``wall``
     kept_first, kept_stop: the columns that the warp keeps: that it stores, and whose changes it counts
     counts:      the warp keeps columns of this lane
     ragged:      these are not the columns of whole lanes
@@ -38,6 +40,11 @@ class Lane(NamedTuple):
     odd: bool
     half: int
     numbers: Any
+
+
+def wall_of(stencil: Stencil, end: int) -> int:
+    """Where in its lane the fixed column after the live ones is.  end: elements of storage before it; -1: none"""
+    return end % columns_of(stencil) if end >= 0 else NO_WALL
 
 
 def columns_of(stencil: Stencil) -> int:
@@ -62,7 +69,7 @@ def origin_of(stencil: Stencil, box: Box, lead: int) -> int:
 
 
 @cache
-def lane_of(stencil: Stencil, depth: int) -> Callable[..., Any]:
+def lane_of(stencil: Stencil, depth: int, wall: int) -> Callable[..., Any]:
     """``at(left, box, live, lead, numbers)``: the lane of a warp that keeps the box's columns from ``left`` on."""
     width, edge, keeps = columns_of(stencil), edge_columns(stencil, depth), kept_columns(stencil, depth)
 
@@ -72,17 +79,22 @@ def lane_of(stencil: Stencil, depth: int) -> Callable[..., Any]:
         first, stop = max(left, box.z0), min(left + keeps, box.z1)
         ragged = (((first + lead) | (stop + lead)) & (width - 1)) != 0
         half = left - edge + (number & 30) * width + pick(odd, width // 2, 0)
-        west, east, counts = column + width == live.z0, column == live.z1, (column + width > first) & (column < stop)
+        west, east, counts = (
+            column + width == live.z0,
+            column + wall == live.z1,
+            (column + width > first) & (column < stop),
+        )
         return Lane(column, live.z0, live.z1, west, east, first, stop, counts, ragged, odd, half, numbers)
 
     return at
 
 
 @cache
-def sweep(stencil: Stencil, careful: bool) -> Callable[..., Any]:
+def sweep(stencil: Stencil, careful: bool, wall: int) -> Callable[..., Any]:
     """``row(u, c, d, lane, coefficients)``: the next level of row c between the rows u and d.
 
-    careful: a fixed column may be anywhere
+    careful: fixed columns may be anywhere
+    wall:    else the place in its lane of the one after the live columns; NO_WALL: there is a neighbour
     """
     apply, width = applied(stencil), columns_of(stencil)
 
@@ -94,13 +106,15 @@ def sweep(stencil: Stencil, careful: bool) -> Callable[..., Any]:
             value = column(u, c, wide, d, lane, coefficients)
             return pick(within(lane.column + k - lane.first, lane.stop - lane.first), value, c[k])
 
-        def first(u, c, wide, d, lane, coefficients):
-            return pick(lane.east, c[k], column(u, c, wide, d, lane, coefficients))
-
-        def last(u, c, wide, d, lane, coefficients):
+        def west(u, c, wide, d, lane, coefficients):
             return pick(lane.west, c[k], column(u, c, wide, d, lane, coefficients))
 
-        return live if careful else {0: first, width - 1: last}.get(k, column)
+        before_wall = west if k == width - 1 else column
+
+        def east(u, c, wide, d, lane, coefficients):
+            return pick(lane.east, c[k], before_wall(u, c, wide, d, lane, coefficients))
+
+        return live if careful else east if k == wall else before_wall
 
     columns = each(new, width)
 

@@ -46,7 +46,7 @@ def deepest_pass(problem: SweepProblem) -> int:
 
 def pass_kernel(problem: SweepProblem, size: int, norms: str) -> PassKernel:
     """The backend's kernel of a pass."""
-    made: PassKernel = _backend_of(problem).pass_kernel(problem.stencil, size, norms)
+    made: PassKernel = _backend_of(problem).pass_kernel(problem.stencil, size, norms, problem.end)
     return made
 
 

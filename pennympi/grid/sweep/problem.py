@@ -104,6 +104,12 @@ class SweepProblem:
         return bool({self.parts.neighbour(self.me, step) for step in steps} - {None, self.me})
 
     @property
+    def end(self) -> int:
+        """Elements of a row's storage before the fixed value after its last point; -1: this PE has a neighbour there."""
+        step = steps_along(self.stencil.n_dims - 1, self.stencil.n_dims)[1]
+        return -1 if self.parts.neighbour(self.me, step) is not None else self.storage.lead + self.live(0).z1
+
+    @property
     def own_bytes(self) -> int:
         """Bytes of this PE's points."""
         nbytes = self.stencil.item_bytes

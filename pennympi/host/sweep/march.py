@@ -67,8 +67,9 @@ def why_not(stencil: Stencil, depth: int) -> str:
 
 
 @cache
-def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:
+def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:
     """See ``PassKernel``."""
+    del end  # for which a GPU has kernels of its own
     cut = Cut(depth, {"none": depth, "last": depth - 1, "every": 0}[norms])
     most_points, plane_elems = sizes_of(stencil)
     before = margin(depth, LINE_BYTES // stencil.item_bytes)
