@@ -38,7 +38,7 @@ def machine():
     saved = {name: sys.modules.get(name) for name in NAMES}
     cuda = SimpleNamespace(Device=device, UnownedMemory=Memory, MemoryPointer=lambda memory, offset: memory)
     sys.modules |= {
-        "cupy": SimpleNamespace(cuda=cuda, ndarray=lambda shape, dtype, memory: memory),
+        "cupy": SimpleNamespace(cuda=cuda, ndarray=lambda shape, dtype, memory, strides: memory),
         "nvshmem": SimpleNamespace(bindings=bindings),
         "nvshmem.bindings": bindings,
     }

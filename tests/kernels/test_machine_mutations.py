@@ -106,7 +106,7 @@ def ready_too_early(ctx, k, last, of_old, of_new):
         ("put_and_wait", ANY_ORDER, Mutation("drop", "halo_put")),
         ("in_turn", POINTER, Mutation("one parity")),
     ],
-    ids=str,
+    ids=lambda one: getattr(one, "__name__", str(one)),
 )
 def test_a_fault_planted_in_sweeps_of_one_launch_is_found(monkeypatch, helper, network, mutation):
     fault = changed(getattr(resident, helper), mutation) if isinstance(mutation, Mutation) else mutation

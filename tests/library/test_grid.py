@@ -165,7 +165,8 @@ def test_rows_are_padded(team, shape, halo, dtype, item_bytes):
     assert u.shape == grid.local and u.strides[-1] == item_bytes and pitch % 64 == 0
     assert u.ndim < 3 or u.strides[0] == u.shape[1] * pitch
     assert address(grid.interior(u)) % 64 == 0
-    (place, start), (nbytes, _) = team._arrays.locate(address(u), 1), team._arrays._live[team._arrays._starts[-1]]
+    place, start = team._arrays.locate(address(u), 1)
+    nbytes, _ = team._arrays._live[team._arrays._starts[place]]
     assert len(set(team.gather((place, start, nbytes)))) == 1
     lead, rows = -halo * item_bytes % 64, math.prod(grid.local[:-1])
     assert start - lead >= pitch and start - lead + (rows + 1) * pitch <= nbytes
