@@ -75,7 +75,7 @@ class Fields:
     def _puts_of(self, array: Any) -> list[tuple[Any, Any, int]]:
         """(halo, row, PE) of the puts of an array's first row up, and of its last row down, where the halo is one row.
 
-        A halo is given as the same row of this PE's array.  The one below the PE above may lie a row behind the end: that
+        A halo is given as the same row of this PE's array.  The one below the PE above may lie a row after the end: that
         PE may have a row more, and the memory is as large on all PEs.
         """
         taller, strides = (self.team.gather(self.rows)[self.up] + 2, array.shape[1]), array.strides

@@ -31,7 +31,7 @@ class Band(NamedTuple):
     """Which rows of two fields a launch sweeps.
 
     new, old:  the fields: nx columns, and pitch elements from a row to the next
-    start, stop: the first row, and that behind the last;  step: rows from a tile to the next;  high: rows of a tile
+    start, stop: the first row, and the one after the last;  step: rows from a tile to the next;  high: rows of a tile
     """
 
     new: Elements
@@ -74,7 +74,7 @@ def sweep_with_norm(ctx, band: Band, words: Words):
 
 
 def tile(band: Band):
-    """This block's tile: its first row and that behind the last; so the columns, without those that are fixed."""
+    """This block's tile: its first row and the one after the last; so the columns, without those that are fixed."""
     across = (band.nx - 2 + COLUMNS - 1) // COLUMNS
     top, left = band.start + block() // across * band.step, 1 + block() % across * COLUMNS
     return top, min(top + band.high, band.stop), left, min(left + COLUMNS, band.nx - 1)
@@ -82,7 +82,7 @@ def tile(band: Band):
 
 def sweep_column(band: Band, top, stop, x):
     """Sweep column x of a tile, and return the changes of ROWS rows, of which those up to ``stop`` count."""
-    old, pitch, last = band.old, band.pitch, stop * band.pitch  # behind which nothing is read
+    old, pitch, last = band.old, band.pitch, stop * band.pitch  # after which nothing is read
     at_a = top * pitch
     at_b, at_c = min(at_a + pitch, last), min(at_a + 2 * pitch, last)
     at_d, at_e = min(at_a + 3 * pitch, last), min(at_a + 4 * pitch, last)

@@ -31,7 +31,7 @@ class Norm:
         self._plans = [team.plan_allreduce(*pair, op="sum") for pair in pairs]
 
     def start(self, slot: int, stream: Any) -> None:
-        """Sum a slot over the PEs and copy it to the host, behind what is in the stream.  Collective."""
+        """Sum a slot over the PEs and copy it to the host, after what is in the stream.  Collective."""
         self._event = stream.record(self._event)
         self._stream.wait_event(self._event)
         with self._stream:

@@ -89,7 +89,7 @@ def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
     def pass_kernel(problem: Any, size: int, norms: str) -> Any:
         if not gpu_sweep.why_not(problem.stencil, size):
             made = gpu_sweep.pass_kernel(problem.stencil, size, norms, problem.end)
-            cubin(made.kernel, NAME, passes.options_of(problem, made), Target(arch, beyond))
+            cubin(made.kernel, NAME, problem.options(made.bounds, made.shared_bytes), Target(arch, beyond))
         return pass_on_host(problem, size, norms)
 
     HostBackend.kernel = kernel  # type: ignore[assignment, method-assign]

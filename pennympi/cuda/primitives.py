@@ -252,7 +252,7 @@ def missing_line(ctx, found, number, pe, since_ns):
     """A waiting thread's look, for a line of exchange ``number`` that PE ``pe`` sends; its place holds ``found``.
 
     since_ns: when the wait began, as this returned it, 0 at first
-    Returns -1 once the thread has given up, which is told to the host as by ``wait``.
+    Returns -1 once the thread has given up, which the host learns as from ``wait``.
     """
     since_ns, gone = look(ctx, pe, since_ns)
     tell(ctx, pe)

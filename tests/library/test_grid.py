@@ -158,7 +158,7 @@ def doubled(ctx, u: Elements, at, n, pitch):
 @pytest.mark.parametrize("halo", [0, 1, 3])
 @pytest.mark.parametrize("shape", [(67,), (11, 61), (7, 9, 64)])
 def test_rows_are_padded(team, shape, halo, dtype, item_bytes):
-    """Own rows begin on cache lines, at the same places of all PEs' heaps; a row of memory lies before and behind all."""
+    """Own rows begin on cache lines, at the same places of all PEs' heaps; a row of memory lies before and after all."""
     grid = team.grid(at_least(team, shape, halo), halo=halo)
     before, u = len(team._arrays._starts), grid.full(3, dtype)
     pitch = u.strides[-2] if u.ndim > 1 else layout_of(grid._parts, team.me, item_bytes).pitch * item_bytes

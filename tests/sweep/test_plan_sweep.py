@@ -87,9 +87,9 @@ def check(team, case, dtype, periodic, engine, sweeps, norm="every", dims=None):
     team.synchronize()
     wrong = np.argwhere(found.view(f"u{found.itemsize}") != part(grid, right).view(f"u{found.itemsize}"))
     bits = to_numpy(plan.norms).tobytes() if norm == "every" else b""
-    told = team.gather((len(wrong), wrong[:3].tolist(), bits))
-    assert not any(n for n, *_ in told), (grid, told)
-    assert len({bits for *_, bits in told}) == 1
+    found_by_pe = team.gather((len(wrong), wrong[:3].tolist(), bits))
+    assert not any(n for n, *_ in found_by_pe), (grid, found_by_pe)
+    assert len({bits for *_, bits in found_by_pe}) == 1
     if norm == "every":
         np.testing.assert_allclose(to_numpy(plan.norms), norms, rtol=1e-6 if dtype == "float32" else 1e-12)
     if norm:

@@ -201,7 +201,9 @@ def _step(stencil: Stencil) -> Callable[..., Any]:
         numbers, beyond, counts = rest
         pending, rows = kept
         next_rows = rows
-        if n_dims == 3:  # the rows of the next plane are loaded while this one is computed: nobody changes them meanwhile
+        if (
+            n_dims == 3
+        ):  # the rows of the next plane are loaded while this one is computed: no thread changes them meanwhile
             after = load_vector(at + (lane.beyond if last else bricks.plane_bytes), real(0.0))
             next_rows = rows_beside(lane, bricks, at if last else at + bricks.plane_bytes)
         else:

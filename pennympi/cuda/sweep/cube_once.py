@@ -20,7 +20,7 @@ from ...kernels.sweep.records import Box, Cut, SweepFields
 from .norm import add_squares_of_warp
 from .pieces import PIECE_BYTES, apart, load_number_where, load_piece, store_numbers
 from .stepped import squares_of_piece, stepped_piece
-from .warp import pick, shift_down, shift_up
+from .warp import least, pick, shift_down, shift_up
 
 THREADS, LANES = 512, 32
 SECTOR_BYTES = 32  # of memory; the lanes' pieces begin on a multiple of these
@@ -30,11 +30,6 @@ PLANES = {"float32": 4, "float64": 6}  # of a block
 def sector_start(old, z0, item_bytes):
     """The last z up to z0 at which a sector begins."""
     return z0 - ((old + z0 * item_bytes) & (SECTOR_BYTES - 1)) // item_bytes
-
-
-def least(x, y):
-    """The smaller one."""
-    return min(x, y)
 
 
 class Piece(NamedTuple):

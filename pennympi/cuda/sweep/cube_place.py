@@ -8,10 +8,10 @@ from numba import cuda
 from ...kernels.block import block
 from ...kernels.sweep.formula import Stencil
 from ..intrinsics import divide_32
-from .cube_once import least, sector_start
+from .cube_once import sector_start
 from .pieces import PIECE_BYTES
 from .shared import shared_start
-from .warp import pick
+from .warp import least, pick
 
 RING = 4  # planes of level 0 in shared memory
 

@@ -5,7 +5,7 @@ exchange.  So 8 bytes, which arrive at once, show by themselves that they have c
 halves, used in turn.  A block that gives lines of exchange e + 2 has taken those of e + 1 from all blocks to which it
 gives, and these had taken theirs of e before.  Numbers go on from launch to launch, so nothing is ever cleared.
 
-A number has 31 bits.  A block that has given up adds POISONED, so that whoever waits for its lines gives up too.
+A number has 31 bits.  A block that has given up adds POISONED, so that a block that waits for its lines gives up too.
 """
 
 from functools import cache

@@ -37,7 +37,7 @@ def _vector(context, kind):
 def _loader(space):
     @intrinsic
     def load(typing, address, apart, like):
-        """The quad at ``address``; of one of two accesses the second lies ``apart`` bytes behind."""
+        """The quad at ``address``; of one of two accesses the second lies ``apart`` bytes after the first."""
 
         def code(context, b, signature, args):
             vector, count = _vector(context, like)

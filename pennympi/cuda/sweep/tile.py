@@ -142,7 +142,7 @@ def sweeps_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Cal
 
 @cache
 def norms_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Callable[..., None]:
-    """``run(words, sweeps, place)``: what the last warp does, one sweep behind the others."""
+    """``run(words, sweeps, place)``: what the last warp does, one sweep after the others."""
     has_coefficient, every, parity_bytes = stencil.has_coefficient, norms == "every", shape.warps * WARP_BYTES
     add_up = summing(shape.warps)
 

@@ -26,6 +26,21 @@ SPINS = 1024  # polls of a quad between two looks at the clock
 
 
 @cache
+def side_store(item_bytes: int, side: int) -> Callable[..., Any]:
+    """``store(quad, at, c)``: a quad's columns that lie in a side of the rim, of which the first is number c there."""
+
+    def store(k: int) -> Callable[..., Any]:
+        def column(quad, at, c):
+            if (c + k >= 0) & (c + k < WIDTH * side):
+                store_number(at + (c + k) * item_bytes, quad[k])
+            return 0
+
+        return column
+
+    return each(store, WIDTH)
+
+
+@cache
 def rim_of(stencil: Stencil, shape: Shape) -> tuple[Any, Any, Any]:
     """(``update_row``, ``update_rows``, ``keep_rows``): the rim to and from the cells of an exchange.
 
@@ -50,15 +65,7 @@ def rim_of(stencil: Stencil, shape: Shape) -> tuple[Any, Any, Any]:
 
         return column
 
-    def store_side(k: int) -> Callable[..., Any]:
-        def column(quad, at, c):
-            if (c + k >= 0) & (c + k < WIDTH * side):
-                store_number(at + (c + k) * item_bytes, quad[k])
-            return 0
-
-        return column
-
-    load_sides, store_sides = each(load_side, WIDTH), each(store_side, WIDTH)
+    load_sides, store_sides = each(load_side, WIDTH), side_store(item_bytes, side)
 
     def in_rim(j, tile):
         return (j < depth) | ((j >= depth + tile.own) & (j < 2 * depth + tile.own))
@@ -121,15 +128,7 @@ def give_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
     parity_bytes = shape.cells * packet_bytes
     warps = shape.warps
 
-    def stage_side(k: int) -> Callable[..., Any]:
-        def column(quad, at, c):
-            if (c + k >= 0) & (c + k < WIDTH * side):
-                store_number(at + (c + k) * item_bytes, quad[k])
-            return 0
-
-        return column
-
-    stage_sides = each(stage_side, WIDTH)
+    stage_sides = side_store(item_bytes, side)
 
     def row(r: int, others: Any) -> Callable[..., None]:
         def go(u, number, above, below, columns, left, right, place, tile):

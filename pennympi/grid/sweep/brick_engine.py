@@ -4,10 +4,9 @@ One launch does all sweeps; the bricks exchange their rims meanwhile, also with 
 """
 
 import weakref
-from importlib import import_module
 from typing import Any
 
-from ...compile.options import KernelOptions, LaunchBounds
+from ...compile.options import LaunchBounds
 from ...memory.workspace import make_workspace
 from .brick_shape import CLOCKS_PER_US, Limits, Shape, best_shape
 from .brick_tables import at_address, brick_words
@@ -19,14 +18,10 @@ LINE_BYTES = 16
 BOUND_THREADS = 128  # one machine code for up to so many threads more
 
 
-def _backend_of(problem: SweepProblem) -> Any:
-    return import_module(f"...{problem.context.backend.name}.sweep.brick", __package__)
-
-
 def shape(problem: SweepProblem, depth: int | None) -> Shape | None:
     """The bricks of a problem, or None where they do not fit."""
     backend = problem.context.backend
-    limits = Limits(backend.resident_blocks, _backend_of(problem).most_shared_bytes())
+    limits = Limits(backend.resident_blocks, problem.device_module("brick").most_shared_bytes())
     return best_shape(problem.parts, problem.stencil, problem.norms, limits, depth)
 
 
@@ -69,8 +64,8 @@ class BrickSweeps:
             *(problem.numbers, norm.words(0) if norm else 0),
         )
         bounds = LaunchBounds(-(-made.threads // BOUND_THREADS) * BOUND_THREADS)
-        options = KernelOptions(elements=problem.dtype, bounds=bounds, fused=False, shared_bytes=made.shared_bytes)
-        kernel = problem.compiled(_backend_of(problem).brick_kernel(stencil, problem.norms), options)
+        options = problem.options(bounds, made.shared_bytes)
+        kernel = problem.compiled(problem.device_module("brick").brick_kernel(stencil, problem.norms), options)
         self._run = kernel.prepare(made.blocks, arguments, (0, 1), made.threads)
 
     def _memory(self, problem: SweepProblem, made: Shape) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from ...kernels.sweep.formula import Stencil
@@ -84,6 +85,7 @@ def shape_of(
     return Shape(bricks, depth, Storage(plane, row), threads, chunk, cell_bytes, shared_bytes, clocks)
 
 
+@lru_cache(64)  # an engine asks for its depth, whether it runs, its cost, and to plan: each time the same
 def best_shape(parts: Decomposition, stencil: Stencil, norms: str, limits: Limits, depth: int | None) -> Shape | None:
     """The shape that is predicted to be the fastest, or None where none fits.  depth: None: any"""
     axes = AXES_OF[stencil.n_dims]

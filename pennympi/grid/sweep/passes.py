@@ -6,16 +6,12 @@
 That is for large fields (``Overlap``).  A small one is swept by one launch, which the exchange follows.
 """
 
-from importlib import import_module
 from itertools import accumulate
 from typing import Any
 
-from ...annotations import Plan
 from ...backend import Run
-from ...compile.options import KernelOptions
 from ...compile.pass_kernel import PassKernel
 from ...kernels.sweep.records import Box
-from ..exchange import plan_exchange
 from ..overlap import Overlap, boxes_of
 from .norm import SweepNorm
 from .problem import SweepProblem, box_between
@@ -33,33 +29,23 @@ def pass_sizes(sweeps: int, depth: int) -> list[int]:
     return [few + 1] * more + [few] * (passes - more)
 
 
-def _backend_of(problem: SweepProblem) -> Any:
-    """The package of the backend's kernels of passes."""
-    return import_module(f"...{problem.context.backend.name}.sweep", __package__)
-
-
 def deepest_pass(problem: SweepProblem) -> int:
     """How many sweeps a pass of the backend does at most."""
-    why_not = _backend_of(problem).why_not
+    why_not = problem.device_module().why_not
     return next(depth for depth in range(MOST_SWEEPS, 0, -1) if not why_not(problem.stencil, depth))
 
 
 def pass_kernel(problem: SweepProblem, size: int, norms: str) -> PassKernel:
     """The backend's kernel of a pass."""
-    made: PassKernel = _backend_of(problem).pass_kernel(problem.stencil, size, norms, problem.end)
+    made: PassKernel = problem.device_module().pass_kernel(problem.stencil, size, norms, problem.end)
     return made
-
-
-def options_of(problem: SweepProblem, made: PassKernel) -> KernelOptions:
-    """How the kernel of a pass is compiled."""
-    return KernelOptions(elements=problem.dtype, bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes)
 
 
 class Passes:
     """The launches and the exchanges of a plan of sweeps.  Making one is collective."""
 
     def __init__(self, problem: SweepProblem, depth: int, norm: SweepNorm | None):
-        self._problem, self._depth, self._norm = problem, depth, norm
+        self._problem, self._norm, self._whole = problem, norm, problem.live(0)
         self._backend = problem.context.backend
         self._sizes = pass_sizes(problem.sweeps, depth)
         self._starts = [0, *accumulate(self._sizes)]
@@ -73,16 +59,12 @@ class Passes:
         self._scratch = problem.new_bytes(scratch_bytes)
         self._runs: dict[tuple[int, str, Box], Run] = {}
         parts = [box_between(*one) for one in self._boxes if all(low < high for low, high in zip(*one, strict=True))]
-        wanted = [problem.live(0), *parts]
+        wanted = [self._whole, *parts]
         for i, size in enumerate(self._sizes):  # compiles all of them before anything is sent
             for box in wanted:
                 self._run(size, self._norms_of(i), box)
-        self._exchanges = [self._exchange(k) for k in range(min(2, len(self._sizes)))]
-        self._of_coefficient = self._exchange(2) if problem.stencil.has_coefficient and depth > 1 else None
-
-    def _exchange(self, which: int) -> Plan:
-        problem, span = self._problem, self._problem.spans[which]
-        return plan_exchange(problem.context, problem.parts, [span], [span.owner], self._depth > 1)
+        self._exchanges = [problem.exchange(k, depth > 1) for k in range(min(2, len(self._sizes)))]
+        self._of_coefficient = problem.exchange_of_coefficient(depth)
 
     def _norms_of(self, i: int) -> str:
         """The norms that pass i computes."""
@@ -98,7 +80,7 @@ class Passes:
             blocks, threads, cut = made.launch(box, problem.storage)
             scratch = self._scratch.address
             arguments = (*problem.fields(0, 0), *box, *problem.live(size), *cut, problem.numbers, 0, scratch)
-            kernel = problem.compiled(made.kernel, options_of(problem, made))
+            kernel = problem.compiled(made.kernel, problem.options(made.bounds, made.shared_bytes))
             words = len(arguments) - 2
             self._runs[key] = kernel.prepare(blocks, arguments, (0, 1, words), threads)
         return self._runs[key]
@@ -118,11 +100,11 @@ class Passes:
         self._exchanges[0](stream)
         for i in range(len(self._sizes)):
             if i == len(self._sizes) - 1:
-                self._launch(i, self._problem.live(0), stream)
+                self._launch(i, self._whole, stream)
             elif self._boxes:
                 with Overlap(self._backend, self._push, self._boxes, self._exchanges[1 - i % 2], stream) as parts:
                     for part in parts:
                         self._launch(i, box_between(part.first, part.stop), part.stream)
             else:
-                self._launch(i, self._problem.live(0), stream)
+                self._launch(i, self._whole, stream)
                 self._exchanges[1 - i % 2](stream)

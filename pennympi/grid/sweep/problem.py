@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
+from ...annotations import Plan
 from ...app_kernel import cannot_compile
 from ...arrays.dtypes import TABLE, DType
 from ...arrays.span import Span
 from ...backend import Kernel
 from ...collectives.base import CollectiveContext
-from ...compile.options import KernelOptions
+from ...compile.options import KernelOptions, LaunchBounds
 from ...compile.pass_kernel import Storage
 from ...errors import PennympiError
 from ...kernels.sweep.formula import Stencil
 from ...kernels.sweep.records import Box, SweepFields
 from ..decomposition import Decomposition, Sizes
+from ..exchange import plan_exchange
 from ..layout import LINE_BYTES, layout_of
 
 NAME = "sweep"  # of all kernels that call a formula
@@ -79,6 +82,23 @@ class SweepProblem:
             low, high = (parts.neighbour(me, step) is not None for step in steps_along(d, n_dims))
             bounds.append((h - width * low, h + n + width * high))
         return box_of(bounds)
+
+    def device_module(self, name: str = "") -> Any:
+        """The backend's package of sweeps, or a module of it."""
+        return import_module(f"...{self.context.backend.name}.sweep{name and '.'}{name}", __package__)
+
+    def options(self, bounds: LaunchBounds | None = None, shared_bytes: int = 0) -> KernelOptions:
+        """How a kernel that calls the formula is compiled: no product is fused with a sum, by any engine."""
+        return KernelOptions(elements=self.dtype, bounds=bounds, fused=False, shared_bytes=shared_bytes)
+
+    def exchange(self, which: int, corners: bool) -> Plan:
+        """A plan that exchanges the halos of one of ``spans``.  Collective."""
+        span = self.spans[which]
+        return plan_exchange(self.context, self.parts, [span], [span.owner], corners)
+
+    def exchange_of_coefficient(self, depth: int) -> Plan | None:
+        """The same for the coefficients, where sweeps read those of neighbours' points.  Collective."""
+        return self.exchange(2, True) if self.stencil.has_coefficient and depth > 1 else None
 
     def compiled(self, kernel: Callable[..., None], options: KernelOptions) -> Kernel:
         """A kernel that calls the formula.  Raises TypeError with the compiler's message and the line."""

@@ -3,10 +3,9 @@
 import weakref
 from typing import Any
 
-from ...compile.options import KernelOptions
 from ...kernels.sweep.records import Box
 from ...kernels.sweep.resident import Passes, resident_kernel
-from ..exchange import halos_of, plan_exchange, text_of
+from ..exchange import halos_of, text_of
 from .norm import SweepNorm
 from .passes import deepest_pass, pass_kernel, pass_sizes
 from .problem import SweepProblem
@@ -25,18 +24,13 @@ class Resident:
         self._backend, context = problem.context.backend, problem.context
         sizes = pass_sizes(problem.sweeps, depth)
         made = pass_kernel(problem, sizes[0], problem.norms)
-        compiled = problem.compiled(resident_kernel(made.kernel), KernelOptions(elements=problem.dtype, fused=False))
-        corners = depth > 1
+        compiled = problem.compiled(resident_kernel(made.kernel), problem.options())
         halos = []
         for span in problem.spans[:2]:
-            halos.append(
-                halos_of(context, problem.parts, [span], corners, text_of(context, problem.parts, [span], corners))
-            )
+            text = text_of(context, problem.parts, [span], depth > 1)
+            halos.append(halos_of(context, problem.parts, [span], depth > 1, text))
             weakref.finalize(self, halos[-1].release).atexit = False
-        self._of_coefficient = None
-        if problem.stencil.has_coefficient and corners:
-            span = problem.spans[2]
-            self._of_coefficient = plan_exchange(context, problem.parts, [span], [span.owner], corners)
+        self._of_coefficient = problem.exchange_of_coefficient(depth)
         self._scratch = problem.new_bytes(made.scratch_bytes)
         box = problem.live(0)
         sides = Box(*(abs(a - b) for a, b in zip(box, problem.live(1), strict=True)))

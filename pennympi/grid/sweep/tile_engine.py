@@ -4,14 +4,12 @@ One launch does all sweeps; the tiles exchange their rims meanwhile, also with t
 """
 
 import weakref
-from importlib import import_module
-from itertools import product
 from typing import Any
 
 import numpy as np
 
-from ...compile.options import KernelOptions
 from ...memory.workspace import make_workspace
+from .bricks import near
 from .norm import SweepNorm
 from .problem import SweepProblem
 
@@ -20,22 +18,14 @@ LAUNCH_US, SWEEP_US = 10, 0.25  # of a launch; of a sweep beside its rows, measu
 ROW_US = {("float32", False): 0.16, ("float32", True): 0.26, ("float64", False): 0.26, ("float64", True): 0.42}
 
 
-def _device(problem: SweepProblem) -> Any:
-    """The kernel's module; none but for a GPU."""
-    return import_module(f"...{problem.context.backend.name}.sweep.tile", __package__)
-
-
 def why_not(problem: SweepProblem, depth: int) -> str:
     """Why the engine can't run on this PE; "" if it can."""
     backend, parts = problem.context.backend, problem.parts
-    if backend.name != "cuda":
-        return "it is for GPUs"
     if problem.stencil.n_dims != 2:
         return "tiles are for grids of two dimensions"
-    near = (parts.neighbour(problem.me, step) for step in product((-1, 0, 1), repeat=2))
-    if any(pe is not None and not backend.puts_by_pointer(pe) for pe in near):
+    if not all(backend.puts_by_pointer(pe) for pe in near(parts, problem.me)):
         return "no pointer reaches a neighbour"
-    found: str = _device(problem).why_not(problem.stencil, parts, depth, backend.resident_blocks)
+    found: str = problem.device_module("tile").why_not(problem.stencil, parts, depth, backend.resident_blocks)
     return found
 
 
@@ -49,7 +39,9 @@ def cost_us(problem: SweepProblem, depth: int) -> float:
     """Predicted microseconds of all sweeps."""
     if why_not(problem, depth):
         return float("inf")
-    rows = _device(problem).rows_of_warp(problem.stencil, problem.parts, depth, problem.context.backend.resident_blocks)
+    rows = problem.device_module("tile").rows_of_warp(
+        problem.stencil, problem.parts, depth, problem.context.backend.resident_blocks
+    )
     row_us = ROW_US[problem.stencil.dtype, problem.norms == "every"]
     return LAUNCH_US + problem.sweeps * (SWEEP_US + rows * row_us)
 
@@ -61,9 +53,8 @@ class TileSweeps:
         context, stencil = problem.context, problem.stencil
         backend = self._backend = context.backend
         blocks = backend.resident_blocks
-        made = _device(problem).resident(stencil, problem.parts, problem.me, depth, problem.norms, blocks)
-        options = KernelOptions(elements=problem.dtype, bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes)
-        kernel = problem.compiled(made.kernel, options)
+        made = problem.device_module("tile").resident(stencil, problem.parts, problem.me, depth, problem.norms, blocks)
+        kernel = problem.compiled(made.kernel, problem.options(made.bounds, made.shared_bytes))
         memory, release = context.workspaces.kept_for_plan(
             lambda: make_workspace(backend, context.job, made.inbox_bytes, 0, 0, 0)
         )

@@ -1,4 +1,4 @@
-"""T sweeps of a box for one trip through memory: T levels march down the first dimension, one plane behind another.
+"""T sweeps of a box for one trip through memory: T levels march down the first dimension, each one plane after another.
 
     level 0 (old)      x x x x x x x o o        Plane x of a level is computed when plane x + 1 of the level before it is
     level 1            x x x x x x o            there.  Of the levels between, only three planes are kept.  The box is
