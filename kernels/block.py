@@ -124,8 +124,8 @@ def product(x: Any, y: Any) -> Any:
 
 
 @_primitive
-def multiply_add(x: float, y: float, z: float) -> float:
-    """x * y + z of float64, rounded once."""
+def multiply_add(x: Any, y: Any, z: Any) -> Any:
+    """x * y + z of three floats of one type, rounded once."""
 
 
 @_primitive

@@ -1,13 +1,17 @@
-"""The squares of a sweep's changes, added up to the same bits in any order, split among any threads, blocks and PEs.
+"""The norm of a sweep's changes: the same bits in any order, split among any threads, blocks and PEs.
 
     squares = no_squares()                           a thread, before its points
-    squares = add_square(squares, new - old)         for each point, or adder(n)(squares, changes) for a tuple of n
+    squares = add_group(squares, value)              for each group, or adder(n)(squares, values) for a tuple of n
     add_squares_to_words(words, squares)             the thread, after its points: to the words of the sweep
 
-The sum is that of ``kernels/in_kernel/exact.py``, of which only WINDOW bins count: the first that is not empty, and the
-two after it.  A square is not negative, so the first bin that is not empty is that of the largest square.  Hence a thread
-needs no other bins than the three from that of its own largest square on, and moves this window up when a larger one
-comes.  It scales the changes, exactly, so that the window is always bins 0 to 2, whose constants the machine code holds.
+A group is GROUP_BYTES of a row: in the whole grid it begins at a multiple of as many points.  Its value is the sum of the
+squares of its changes, in the field's dtype: each half by ``half_sum``, then their sum; a change is 0 beyond the grid.
+
+The values are added up exactly, as in ``kernels/in_kernel/exact.py``, of which only WINDOW bins count: the first that is
+not empty, and the two after it.  A value is not negative, so the first bin that is not empty is that of the largest one.
+Hence a thread needs no other bins than the three from that of its own largest value on, and moves this window up when a
+larger one comes.  It scales the values, exactly, so that the window is always bins 0 to 2, whose constants the machine
+code holds.
 """
 
 from collections.abc import Callable
@@ -30,18 +34,17 @@ from ..in_kernel.exact import (
     as_float,
 )
 
+GROUP_BYTES = 32
 WINDOW = 3  # bins
 COPIES = 8  # of the words of a sweep, a power of two: blocks add to them in turn, which spreads the atomic additions
 LEVEL_BYTES = COPIES * WORDS_BYTES  # from the words of a sweep to those of the next one
 LEVELS_OF_BLOCK = 64  # whose words a block clears or reads
-MAX_SQUARES = 1 << 20  # that one thread adds before they become words
+MAX_GROUPS = 1 << 20  # that one thread adds before they become words
 
-STEP = 2.0 ** (BIN_BITS // 2)  # from one scale to the next: of changes, whose squares go from one bin to the next
+STEP = 2.0**BIN_BITS  # from one scale to the next: values go from one bin to the next
 SCALE_0, SCALE_1, SCALE_2, SCALE_3 = (STEP**k for k in range(BINS - WINDOW + 1))
-# A larger square belongs to a bin before bin 1, 2, 3.
-EDGE_1, EDGE_2, EDGE_3 = (LIMIT / SCALE**2 for SCALE in (SCALE_1, SCALE_2, SCALE_3))
-MOST = float(int(LIMIT**0.5))  # a scaled change up to here belongs to the window; float32 holds it exactly
-QUICK = STEP / 2  # the square of a scaled change up to here has fewer than 2**51 units of bin 1
+EDGE_1, EDGE_2, EDGE_3 = (LIMIT / SCALE for SCALE in (SCALE_1, SCALE_2, SCALE_3))  # below: no bin before bin 1, 2, 3
+QUICK = STEP / 4  # a scaled value below has fewer than 2**51 units of bin 1
 ROUND_1_2 = ROUND_1 + ROUND_2  # exactly
 # The accumulators add up the bits of floats whose last bit is a bin's unit: their low bits are the sum of the multiples.
 LOW_BITS = 51
@@ -51,7 +54,7 @@ HALF_LOW, LOW_MASK = 1 << (LOW_BITS - 1), (1 << LOW_BITS) - 1
 class Squares(NamedTuple):
     """What a thread has added up.
 
-    scale:   of changes, in the field's dtype, one of SCALE_0 to SCALE_3; 0 once a change was NaN or too large
+    scale:   of values, in the field's dtype, one of SCALE_0 to SCALE_3; 0 once a value was NaN or too large
     a, b, c: the bins of the window: bits of floats, added up as integers
     """
 
@@ -66,13 +69,35 @@ def no_squares():
     return Squares(real(SCALE_3), 0, 0, 0)
 
 
-def add_square(squares: Squares, change: Any):
-    """The squares with that of ``change``, new - old in the field's dtype, added."""
-    scaled = change * squares.scale
-    if not is_below(scaled, MOST):
-        squares = raised(squares, change)
-        scaled = change * squares.scale
-    return cut(squares, scaled)
+def group_points(item_bytes: int) -> int:
+    """Points of a group."""
+    return GROUP_BYTES // item_bytes
+
+
+MOST_GROUP_POINTS = group_points(4)
+
+
+@cache
+def half_sum(n: int) -> Callable[[tuple[Any, ...]], Any]:
+    """``value(changes)``: the sum of the squares of the n changes of half a group."""
+    if n == 1:
+        return _square
+    before, k = half_sum(n - 1), n - 1
+
+    def value(changes):
+        return multiply_add(changes[k], changes[k], before(changes))
+
+    return value
+
+
+def _square(changes):
+    return product(changes[0], changes[0])
+
+
+def add_group(squares: Squares, value: Any):
+    """The squares with the value of a group, in the field's dtype, added."""
+    squares = raised(squares, value)
+    return cut(squares, value * squares.scale)
 
 
 def _same(condition):
@@ -81,153 +106,93 @@ def _same(condition):
 
 @cache
 def adder(
-    n: int,
-    dtype: str = "float64",
-    in_all: Callable[[bool], bool] = _same,
-    raise_all: Callable[..., Squares] | None = None,
+    n: int, in_all: Callable[[bool], bool] = _same, raise_all: Callable[..., Squares] | None = None
 ) -> Callable[[Squares, tuple[Any, ...]], Squares]:
-    """``add(squares, changes)``: ``add_square`` of each of n changes of a dtype, which look for the window together.
+    """``add(squares, values)``: ``add_group`` of each of n values, which look for the window together.
 
     Threads may have one window together.
     in_all: (condition) -> whether it holds in all of them;  raise_all: as ``raised``, and to the highest window of all
-    Squares up to QUICK of the window are cut by fewer instructions.  There are one function for each change and one
+    Values below QUICK of the window are cut by fewer instructions.  There are one function for each value and one
     argument for each function, since loops over tuples are not unrolled.
     """
-    exact, move = dtype == "float32", raise_all or raised
-    cut_quickly, cut_one = (_cut_exactly, cut_float32) if exact else (_cut_rounded, cut)
-    scale_all, all_below, largest, cut_all, add_all = _scale_first, _first_is_below, _first, _nothing_cut, _none
-    for k in range(n):
-        if k:
-            scale_all, all_below, largest = _one_more(k, scale_all, all_below, largest)
-        cut_all, add_all = _one_cut_more(k, cut_all, cut_one), _one_quick_more(k, add_all, cut_quickly)
+    move = raise_all or raised
+    total, add_slowly, add_quickly = _first, _slowly(0, _nothing_added, move), _quickly(0, _nothing)
+    for k in range(1, n):
+        total, add_slowly, add_quickly = _sum(k, total), _slowly(k, add_slowly, move), _quickly(k, add_quickly)
 
-    def add(squares, changes):
-        scaled = scale_all(squares, changes)
-        small = in_all(all_below(scaled, QUICK))
-        if not small and not in_all(all_below(scaled, MOST)):
-            squares = move(squares, largest(changes))
-            scaled = scale_all(squares, changes)
-            small = in_all(all_below(scaled, QUICK))
-        if not small:
-            return cut_all(squares, scaled)
-        a, b, c = add_all(scaled)
+    def add(squares, values):
+        if not in_all(total(values) * squares.scale < real(QUICK)):
+            return add_slowly(squares, values)
+        a, b, c = add_quickly(squares, values)
         return Squares(squares.scale, squares.a + a, squares.b + (b - (a << BIN_BITS)), squares.c + c)
 
     return add
 
 
-def _scale_first(squares, changes):
-    return (changes[0] * squares.scale,)
+def _first(values):
+    return values[0]
 
 
-def _first_is_below(scaled, most):
-    return is_below(scaled[0], most)
+def _sum(k, fewer):
+    def total(values):
+        return fewer(values) + values[k]
+
+    return total
 
 
-def _first(changes):
-    return changes[0]
-
-
-def _nothing_cut(squares, scaled):
+def _nothing_added(squares, values):
     return squares
 
 
-def _one_cut_more(k, cut_all, cut_one):
-    """``cut_all`` of one more change."""
+def _slowly(k, fewer, move):
+    def add(squares, values):
+        squares = move(fewer(squares, values), values[k])
+        return cut(squares, values[k] * squares.scale)
 
-    def cut_more(squares, scaled):
-        return cut_one(cut_all(squares, scaled), scaled[k])
-
-    return cut_more
-
-
-def _one_more(k, scale_all, all_below, largest):
-    """The same three functions for one more change."""
-
-    def scale_more(squares, changes):
-        return scale_all(squares, changes) + (changes[k] * squares.scale,)
-
-    def more_are_below(scaled, most):
-        return all_below(scaled, most) & is_below(scaled[k], most)
-
-    def larger(changes):
-        x, y = largest(changes), changes[k]
-        return x if abs(y) <= abs(x) or x != x else y  # NaN, if there is one
-
-    return scale_more, more_are_below, larger
+    return add
 
 
-def _none(scaled):
+def _nothing(squares, values):
     return 0, 0, 0
 
 
-def _one_quick_more(k, add_all, cut_quickly):
-    """What ``add_all`` adds up, of one more change."""
+def _quickly(k, fewer):
+    """The bins of values below QUICK: bin 1 has what bin 0 has, too."""
 
-    def add_more(scaled):
-        a, b, c = add_all(scaled)
-        more_a, more_b, more_c = cut_quickly(1.0 * scaled[k])
-        return a + bits(more_a), b + bits(more_b), c + bits(more_c)
+    def add(squares, values):
+        a, b, c = fewer(squares, values)
+        wide = 1.0 * (values[k] * squares.scale)  # float64
+        in_b = wide + ROUND_1
+        return a + bits(wide + ROUND_0), b + bits(in_b), c + bits(wide - (in_b - ROUND_1_2))
 
-    return add_more
-
-
-def _cut_rounded(wide):
-    """The bins of a square up to QUICK * QUICK: bin 1 has what bin 0 has, too."""
-    x = product(wide, wide)
-    b = x + ROUND_1
-    return x + ROUND_0, b, x - (b - ROUND_1_2)
-
-
-def _cut_exactly(wide):
-    """The same for a float32, whose square is a float64."""
-    b = multiply_add(wide, wide, ROUND_1)
-    return multiply_add(wide, wide, ROUND_0), b, multiply_add(wide, wide, ROUND_1_2 - b)
-
-
-def is_below(scaled: Any, most):
-    """Whether a scaled change is at most MOST, so that it belongs to the window, or QUICK: false where it is NaN."""
-    return abs(scaled) <= real(most)
+    return add
 
 
 def cut(squares: Squares, scaled: Any):
-    """The squares with that of a scaled change in the window added.
+    """The squares with a scaled value in the window added.
 
     It is cut as by ``add_to_bins``; all differences are exact.
     """
     wide = 1.0 * scaled  # float64
-    x = product(wide, wide)
-    a = x + ROUND_0
-    rest = x - (a - ROUND_0)
+    a = wide + ROUND_0
+    rest = wide - (a - ROUND_0)
     b = rest + ROUND_1
     c = rest - (b - ROUND_1_2)
     return Squares(squares.scale, squares.a + bits(a), squares.b + bits(b), squares.c + bits(c))
 
 
-def cut_float32(squares: Squares, scaled: Any):
-    """The same of a float32, whose square is a float64: six instructions of float64 in place of seven."""
-    wide = 1.0 * scaled
-    a = multiply_add(wide, wide, ROUND_0)
-    rest = multiply_add(wide, wide, ROUND_0 - a)
-    b = rest + ROUND_1
-    c = rest - (b - ROUND_1_2)
-    return Squares(squares.scale, squares.a + bits(a), squares.b + bits(b), squares.c + bits(c))
-
-
-def raised(squares: Squares, change: Any):
-    """The squares with the window at the bin of a change, unless it is there or higher."""
-    wide = 1.0 * change  # float64
-    x = product(wide, wide)
-    if not x < LIMIT:
-        scale = 0.0
-    elif x > EDGE_1:
-        scale = SCALE_0
-    elif x > EDGE_2:
-        scale = SCALE_1
-    elif x > EDGE_3:
+def raised(squares: Squares, value: Any):
+    """The squares with the window at the bin of a value, unless it is there or higher."""
+    if value * squares.scale < real(LIMIT):
+        return squares
+    if value < real(EDGE_2):
         scale = SCALE_2
+    elif value < real(EDGE_1):
+        scale = SCALE_1
+    elif value < real(LIMIT):
+        scale = SCALE_0
     else:
-        scale = SCALE_3
+        scale = 0.0
     return at_scale(squares, min(squares.scale, real(scale)))
 
 
@@ -249,7 +214,7 @@ def multiples(accumulator):
 
 def top_bin(scale: Any):
     """The first bin of the window."""
-    return 0 if scale < STEP else 1 if scale < STEP * STEP else 2 if scale < STEP * STEP * STEP else 3
+    return 0 if scale < STEP else 1 if scale < STEP**2 else 2 if scale < STEP**3 else 3
 
 
 def copy_of_words(words):

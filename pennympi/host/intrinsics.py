@@ -66,12 +66,12 @@ def bits_of(typing, x):
 
 @intrinsic
 def fused_multiply_add(typing, x, y, z):
-    """x * y + z of float64, rounded once."""
+    """x * y + z of three floats of one type, rounded once."""
 
     def code(context, b, signature, args):
         return b.fma(*args)
 
-    return types.float64(types.float64, types.float64, types.float64), code
+    return x(x, x, x), code
 
 
 @intrinsic

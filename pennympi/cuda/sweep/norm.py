@@ -1,4 +1,4 @@
-"""Squared changes on a GPU, added up over the lanes of a warp without a barrier of the block.
+"""The values of groups on a GPU, added up over the lanes of a warp without a barrier of the block.
 
     add_squares_of_warp(words, squares)    all 32 lanes: to the words of the sweep in global memory
     squares = warp_squares(squares)        all 32 lanes: what they hold together, in each of them
@@ -19,7 +19,7 @@ from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
 from ...kernels.block import bits, real
-from ...kernels.in_kernel.exact import BAD_WORD
+from ...kernels.in_kernel.exact import BAD_WORD, LIMIT
 from ...kernels.sweep.norm import LOW_BITS, Squares, adder, at_scale, copy_of_words, raised, top_bin
 from ..intrinsics import add_int64, assembly, float_of
 
@@ -54,14 +54,16 @@ def _least_scale(scale):
     return real(float_of(least_of_warp(bits(1.0 * scale) >> 32) << 32))  # powers of two
 
 
-def _raised_in_all(squares, change):
-    squares = raised(squares, change)
-    return at_scale(squares, _least_scale(squares.scale))
+def _raised_in_all(squares, value):
+    if not _in_all(value * squares.scale < real(LIMIT)):
+        squares = raised(squares, value)
+        squares = at_scale(squares, _least_scale(squares.scale))
+    return squares
 
 
-def warp_adder(n: int, dtype: str) -> Callable[[Squares, tuple[Any, ...]], Squares]:
-    """``adder(n, dtype)`` for all lanes of a warp together: a change is 0 where a lane has none."""
-    return adder(n, dtype, _in_all, _raised_in_all)
+def warp_adder(n: int) -> Callable[[Squares, tuple[Any, ...]], Squares]:
+    """``adder(n)`` for all lanes of a warp together: a value is 0 where a lane has none."""
+    return adder(n, _in_all, _raised_in_all)
 
 
 def total_of_warp(accumulator):
