@@ -48,7 +48,7 @@ REST = {"ranks": "3,5,7,8,16", "hosts": "2x3,3x1,4x4", "soak": 1}
 NOTHING = {"ranks": "", "hosts": "", "soak": 0}
 SUBSET_RANKS = ("5", "7", "8", "16")
 APPLICATIONS = ("tests/jacobi", "tests/heat3d", "tests/poisson")
-SUBSET = ("tests/kernels", *APPLICATIONS, "tests/library/test_grid.py")
+SUBSET = ("tests/kernels", "tests/sweep", *APPLICATIONS, "tests/library/test_grid.py")
 SHARED_GPU = (*SUBSET, *(f"tests/library/test_{topic}.py" for topic in ("rma", "plan", "overlap")))
 HOSTS = str(ROOT / "tools" / "hosts.sh")
 BANNER = re.compile(r"^=+ MPI Information =+\n.*?^mpi4py config:.*\n", re.MULTILINE | re.DOTALL)

@@ -96,6 +96,8 @@ def test_a_pe_that_is_stopped_in_a_meeting_is_named(ended, loop):
         pytest.param(
             "ring", "PeerTimeout: PE 0 waited 1 s for PE 1 in allreduce (ring)", marks=job(2, "small skewed asleep", 1)
         ),
+        pytest.param("plain sweep", " for PE 1 in ", marks=job(2, "small alone_in_sweeps plain", 1)),
+        pytest.param("resident sweep", " for PE 1 in ", marks=job(2, "small alone_in_sweeps resident", 1)),
         pytest.param("init", " for PE 1 in init: PE 1 has not come", marks=job(4, "small uninvited", SHORT_S)),
     ],
 )

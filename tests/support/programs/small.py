@@ -111,6 +111,23 @@ def skewed(how):
     print("done")
 
 
+def alone_in_sweeps(engine):
+    """PE 1 makes the plan of sweeps, and never calls it."""
+    with pennympi.init() as team:
+        grid = team.grid((64, 64), periodic=True)
+        u, v = grid.zeros("float32"), grid.zeros("float32")
+        sweep = grid.plan_sweep(lambda here, south, north, west, east: west, u, v, 40, norm="every", engine=engine)
+        sweep()
+        team.synchronize()
+        team.gather(0)
+        say_fault()
+        if team.me != 1:
+            sweep()
+            team.synchronize()
+        time.sleep(3 * float(TIMEOUT_S))
+    print("done")
+
+
 def forking():
     """Each PE forks a child, which tries the team and ends; the job goes on."""
     with pennympi.init() as team:
