@@ -4,13 +4,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+
+from ..kernels.sweep.norm import MOST_GROUP_POINTS
 
 Sizes = tuple[int, ...]  # a number for each dimension
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """A grid over PEs.  The first parts of a dimension have one point more where the points don't divide.
+    """A grid over PEs, cut at ``edges_of``.
 
     shape: points of the whole grid, by dimension, as are the next three
     dims:  PEs;  periodic: whether the last point lies beside the first;  halo: points kept of each neighbour's
@@ -27,24 +30,37 @@ class Decomposition:
     def _places(self) -> dict[int, Sizes]:
         return {pe: unravel(k, self.dims) for k, pe in enumerate(self.pes)}
 
+    @cached_property
+    def edges(self) -> tuple[Sizes, ...]:
+        """Where the parts begin, and the last one ends, by dimension."""
+        return edges_of(self.shape, self.dims, self.halo)
+
     def place(self, pe: int) -> Sizes:
         """Where a PE lies, by dimension."""
         return self._places[pe]
 
     def first(self, pe: int) -> Sizes:
         """The global index of the first point of a PE."""
-        every = zip(self.shape, self.dims, self.place(pe), strict=True)
-        return tuple(at * (n // p) + min(at, n % p) for n, p, at in every)
+        return tuple(edges[at] for edges, at in zip(self.edges, self.place(pe), strict=True))
 
     def own(self, pe: int) -> Sizes:
         """The points of a PE."""
-        every = zip(self.shape, self.dims, self.place(pe), strict=True)
-        return tuple(n // p + (at < n % p) for n, p, at in every)
+        return tuple(edges[at + 1] - edges[at] for edges, at in zip(self.edges, self.place(pe), strict=True))
 
     @property
     def most(self) -> Sizes:
         """The most points that a PE has."""
-        return tuple(-(-n // p) for n, p in zip(self.shape, self.dims, strict=True))
+        return tuple(max(counts(edges)) for edges in self.edges)
+
+    @property
+    def least(self) -> Sizes:
+        """The fewest points that a PE has, by dimension."""
+        return tuple(min(counts(edges)) for edges in self.edges)
+
+    @property
+    def cuts_groups(self) -> bool:
+        """Whether a part along the last dimension begins within a group of MOST_GROUP_POINTS points."""
+        return any(first % MOST_GROUP_POINTS for first in self.edges[-1][:-1])
 
     def local(self, pe: int) -> Sizes:
         """The shape of a PE's part with its halo."""
@@ -58,6 +74,31 @@ class Decomposition:
                 return None
             place[d] = at % self.dims[d]
         return self.pes[ravel(place, self.dims)]
+
+
+def edges_of(shape: Sizes, dims: Sizes, halo: Sizes) -> tuple[Sizes, ...]:
+    """Where the parts of each dimension begin, and the last one ends.
+
+    Along the last dimension parts begin at multiples of MOST_GROUP_POINTS, so that the norms of sweeps find groups of
+    points whole, unless one would then have fewer points than a group or than its neighbours keep of it.
+    """
+    last = part_edges(shape[-1], dims[-1], MOST_GROUP_POINTS)
+    if min(counts(last)) < max(MOST_GROUP_POINTS, halo[-1]):
+        last = part_edges(shape[-1], dims[-1])
+    return *map(part_edges, shape[:-1], dims[:-1]), last
+
+
+def part_edges(n: int, parts: int, unit: int = 1) -> Sizes:
+    """Where the parts of n points begin, and the last one ends: the first ones have one unit more where the units don't
+    divide, and the last one has the points that are no whole unit, too.
+    """
+    few, more = divmod(n // unit, parts)
+    return *((k * few + min(k, more)) * unit for k in range(parts)), n
+
+
+def counts(edges: Sizes) -> list[int]:
+    """The points of each part."""
+    return [stop - first for first, stop in pairwise(edges)]
 
 
 def with_halo(sizes: Sizes, halo: Sizes) -> Sizes:
@@ -106,7 +147,7 @@ def chosen_dims(n_pes: int, shape: Sizes, dims: Sizes, periodic: Sequence[bool],
         return all(n // p >= max(1, h if p > 1 or wraps else 0) for n, p, wraps, h in every)
 
     def sent(one: Sizes) -> tuple[int, ...]:
-        own = [-(-n // p) for n, p in zip(shape, one, strict=True)]
+        own = [max(counts(edges)) for edges in edges_of(shape, one, halo)]
         every = zip(own, one, periodic, halo, strict=True)
         return sum(sides(p, wraps) * h * math.prod(own) // n for n, p, wraps, h in every), *(-p for p in one)
 

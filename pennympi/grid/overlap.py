@@ -58,20 +58,24 @@ class Overlap:
             raise RuntimeError("grid.overlap: the loop over the parts ended before the last one, so the field has gaps")
 
 
-def boxes_of(grid: Decomposition, me: int) -> list[tuple[Sizes, Sizes]]:
-    """(first, stop) of the own points that neighbours keep, disjoint, then of all others, which may be none."""
+def boxes_of(grid: Decomposition, me: int, unit: int = 1) -> list[tuple[Sizes, Sizes]]:
+    """(first, stop) of the own points that neighbours keep, disjoint, then of all others, which may be none.
+
+    unit: along the last dimension a box begins at a multiple of as many own points
+    """
     low = list(grid.halo)
     high = [h + n for h, n in zip(grid.halo, grid.own(me), strict=True)]
     boxes = []
     for d, h in enumerate(grid.halo):
+        unit_here = unit if d == len(low) - 1 else 1
         for sign in (-1, 1):
             step = tuple(sign * (one == d) for one in range(len(low)))
             if h == 0 or grid.neighbour(me, step) is None or low[d] == high[d]:
                 continue
             first, stop = low.copy(), high.copy()
             if sign < 0:
-                low[d] = stop[d] = min(low[d] + h, high[d])
+                low[d] = stop[d] = min(low[d] - -h // unit_here * unit_here, high[d])
             else:
-                high[d] = first[d] = max(high[d] - h, low[d])
+                high[d] = first[d] = max(h + (grid.own(me)[d] - h) // unit_here * unit_here, low[d])
             boxes.append((tuple(first), tuple(stop)))
     return [*boxes, (tuple(low), tuple(high))]

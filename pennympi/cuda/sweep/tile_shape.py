@@ -68,8 +68,7 @@ def _spans(n: int, tiles: int, first: Callable[[int, int, int], int]) -> list[in
 def cut_of(parts: Any, me: int, depth: int, blocks: int, most_rows: int) -> Cut | None:
     """The cut of which a warp has the fewest rows; None where none fits.  blocks: of a PE at most"""
     side = -(-depth // WIDTH)
-    rows = [n // p for n, p in zip(parts.shape, parts.dims, strict=True)]
-    most = parts.most
+    rows, most = parts.least, parts.most
     found = None
     for across in range(1, blocks + 1):
         widths = _spans(most[1], across, first_column) + _spans(rows[1], across, first_column)

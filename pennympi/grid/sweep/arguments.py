@@ -11,6 +11,7 @@ from ...arrays.span import Span
 from ...errors import Unsupported
 from ...kernels.in_kernel.exact import MAX_TOTAL
 from ...kernels.sweep.formula import Stencil
+from ...kernels.sweep.norm import MOST_GROUP_POINTS
 from ..decomposition import Decomposition
 from .problem import Norms, deepest
 
@@ -81,6 +82,12 @@ def checked(
     if norm and math.prod(parts.shape) > MAX_TOTAL:
         raise ValueError(
             f"a norm is exact for at most {MAX_TOTAL} points, and the grid has {math.prod(parts.shape)}: norm=False"
+        )
+    if norm and parts.cuts_groups:
+        raise ValueError(
+            f"a norm needs parts that begin at multiples of {MOST_GROUP_POINTS} points along the last dimension, and the "
+            f"grid of {parts.shape} points over {parts.dims} PEs has too few there: "
+            "cut another dimension by dims=..., use fewer PEs, or norm=False"
         )
     stencil = Stencil(formula, n_dims, dtype.name, len(numbers), len(spans) == len(names))
     return Wanted(stencil, numbers, int(sweeps), NORMS[norm], engine, depth)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..decomposition import Decomposition, Sizes, unravel
+from ..decomposition import Decomposition, Sizes, counts, part_edges, unravel
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
@@ -42,12 +42,12 @@ class Rim(NamedTuple):
 class Axis:
     """The bricks along one axis of all PEs.
 
-    n: points;  pes: PEs;  bricks: of each PE;  depth: of the rim
+    edges: where the PEs' points begin, and the last ones end;  bricks: of each PE;  depth: of the rim
     """
 
-    def __init__(self, n: int, pes: int, bricks: int, periodic: bool, depth: int):
-        self.n, self.pes, self.bricks, self.periodic, self.depth = n, pes, bricks, periodic, depth
-        own = [one for part in _shares(n, pes) for one in _shares(part, bricks)]
+    def __init__(self, edges: Sizes, bricks: int, periodic: bool, depth: int):
+        self.n, self.pes, self.bricks, self.periodic, self.depth = edges[-1], len(edges) - 1, bricks, periodic, depth
+        own = [one for points in counts(edges) for one in counts(part_edges(points, bricks))]
         self.own, self.first = own, [0, *np.cumsum(own).tolist()][:-1]
 
     @property
@@ -169,15 +169,10 @@ AXES_OF = {3: (0, 1, 2), 2: (0, 2), 1: (2,)}  # by dimensions of a grid
 
 def axes_of(parts: Decomposition, bricks: Sizes, depth: int) -> list[Axis]:
     """The three axes of a grid."""
-    axes = [Axis(1, 1, 1, False, 0)] * 3
+    axes = [Axis((0, 1), 1, False, 0)] * 3
     for d, a in enumerate(AXES_OF[len(parts.shape)]):
-        axes[a] = Axis(parts.shape[d], parts.dims[d], bricks[a], parts.periodic[d], depth)
+        axes[a] = Axis(parts.edges[d], bricks[a], parts.periodic[d], depth)
     return axes
-
-
-def _shares(n: int, parts: int) -> list[int]:
-    """n in parts as equal as may be, the larger ones first."""
-    return [n // parts + (k < n % parts) for k in range(parts)]
 
 
 def near(parts: Decomposition, pe: int) -> list[int]:

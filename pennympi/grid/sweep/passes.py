@@ -11,6 +11,7 @@ from typing import Any
 
 from ...backend import Run
 from ...compile.pass_kernel import PassKernel
+from ...kernels.sweep.norm import MOST_GROUP_POINTS
 from ...kernels.sweep.records import Box
 from ..overlap import Overlap, boxes_of
 from .norm import SweepNorm
@@ -50,7 +51,7 @@ class Passes:
         self._sizes = pass_sizes(problem.sweeps, depth)
         self._starts = [0, *accumulate(self._sizes)]
         split = problem.has_others_beside and problem.own_bytes >= SPLIT_MIN_BYTES[self._backend.name]
-        self._boxes = boxes_of(problem.parts, problem.me) if split else []
+        self._boxes = boxes_of(problem.parts, problem.me, MOST_GROUP_POINTS) if split else []
         self._push = self._backend.stream("high") if split else None
         self._made = {
             key: pass_kernel(problem, *key) for key in {(n, self._norms_of(i)) for i, n in enumerate(self._sizes)}
