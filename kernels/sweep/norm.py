@@ -43,7 +43,8 @@ MAX_GROUPS = 1 << 20  # that one thread adds before they become words
 
 STEP = 2.0**BIN_BITS  # from one scale to the next: values go from one bin to the next
 SCALE_0, SCALE_1, SCALE_2, SCALE_3 = (STEP**k for k in range(BINS - WINDOW + 1))
-EDGE_1, EDGE_2, EDGE_3 = (LIMIT / SCALE for SCALE in (SCALE_1, SCALE_2, SCALE_3))  # below: no bin before bin 1, 2, 3
+# Up to here a value has nothing in the bins before bin 1, 2, 3: one of half a unit is rounded to 0.
+EDGE_1, EDGE_2, EDGE_3 = (LIMIT / SCALE for SCALE in (SCALE_1, SCALE_2, SCALE_3))
 QUICK = STEP / 4  # a scaled value below has fewer than 2**51 units of bin 1
 ROUND_1_2 = ROUND_1 + ROUND_2  # exactly
 # The accumulators add up the bits of floats whose last bit is a bin's unit: their low bits are the sum of the multiples.
@@ -183,13 +184,13 @@ def cut(squares: Squares, scaled: Any):
 
 def raised(squares: Squares, value: Any):
     """The squares with the window at the bin of a value, unless it is there or higher."""
-    if value * squares.scale < real(LIMIT):
+    if value * squares.scale <= real(LIMIT):
         return squares
-    if value < real(EDGE_2):
+    if value <= real(EDGE_2):
         scale = SCALE_2
-    elif value < real(EDGE_1):
+    elif value <= real(EDGE_1):
         scale = SCALE_1
-    elif value < real(LIMIT):
+    elif value <= real(LIMIT):
         scale = SCALE_0
     else:
         scale = 0.0

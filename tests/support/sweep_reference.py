@@ -1,10 +1,58 @@
-"""Sweeps of a formula by NumPy, on the whole grid."""
+"""Sweeps of a formula by NumPy, on the whole grid, and their norms: both bit for bit."""
 
+from ctypes import CDLL, c_double, c_float
+from ctypes.util import find_library
 from types import FunctionType
 
 import numpy as np
 
 from pennympi.kernels.block import real
+from pennympi.kernels.in_kernel.exact import BIN_BITS, BINS, LIMIT, TOP_BIT, SumWords
+from pennympi.kernels.sweep.norm import GROUP_BYTES, WINDOW, norm_of
+
+MATH, FUSED = CDLL(find_library("m")), {}
+for dtype, name, number in (("float32", "fmaf", c_float), ("float64", "fma", c_double)):
+    function = MATH[name]
+    function.argtypes, function.restype = [number] * 3, number
+    FUSED[dtype] = np.frompyfunc(function, 3, 1)
+
+
+def multiply_add(x, y, z):
+    """x * y + z of NumPy's floats of one dtype, or arrays of them, rounded once."""
+    dtype = np.asarray(x).dtype
+    return np.asarray(FUSED[dtype.name](*(np.asarray(one).astype(object) for one in (x, y, z)))).astype(dtype)[()]
+
+
+def group_values(changes, first=0):
+    """(..., groups): the values of the groups of changes (..., n), which begin at point ``first`` of the grid."""
+    n = GROUP_BYTES // changes.itemsize
+    before = first % n
+    x = np.pad(changes, [(0, 0)] * (changes.ndim - 1) + [(before, -(before + changes.shape[-1]) % n)])
+    x = x.reshape(*x.shape[:-1], -1, 2, n // 2)
+    with np.errstate(all="ignore"):
+        half = x[..., 0] * x[..., 0]
+        for k in range(1, n // 2):
+            half = multiply_add(x[..., k], x[..., k], half)
+        return half[..., 0] + half[..., 1]
+
+
+def words_of(values):
+    """The words of the exact sum of values that count."""
+    rest, words = values.astype("float64").reshape(-1), []
+    if not (rest <= LIMIT).all():
+        return SumWords(*[0] * BINS, 1)
+    for k in range(BINS):
+        unit = 2.0 ** (TOP_BIT - BIN_BITS * k)
+        parts = np.rint(rest / unit)
+        words.append(int(parts.sum()))
+        rest -= parts * unit
+    top = next((k for k, word in enumerate(words) if word), 0)
+    return SumWords(*(word if top <= k < top + WINDOW else 0 for k, word in enumerate(words)), 0)
+
+
+def norm_of_changes(changes):
+    """The norm of the changes of all points of a grid."""
+    return norm_of(words_of(group_values(changes)))
 
 
 def laplace(here, south, north, west, east):
@@ -53,6 +101,6 @@ def swept(formula, u, periodic, sweeps, numbers=(), coefficient=None):
                  for one in beside]  # fmt: skip
         new = apply(u[inner], *every, *rest)
         assert new.dtype == u.dtype
-        norms.append(np.sqrt(((new - u[inner]).astype("f8") ** 2).sum()))
+        norms.append(norm_of_changes(new - u[inner]))
         u[inner] = new
     return u[inner], np.array(norms)

@@ -55,7 +55,7 @@ def _least_scale(scale):
 
 
 def _raised_in_all(squares, value):
-    if not _in_all(value * squares.scale < real(LIMIT)):
+    if not _in_all(value * squares.scale <= real(LIMIT)):
         squares = raised(squares, value)
         squares = at_scale(squares, _least_scale(squares.scale))
     return squares

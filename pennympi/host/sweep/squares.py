@@ -1,17 +1,27 @@
-"""The squares of the changes of a row, added to the words of a norm: ``kernels/sweep/norm.py`` in vector instructions."""
+"""The groups of a row, added to the words of a norm: ``kernels/sweep/norm.py`` in vector instructions."""
 
 from collections.abc import Callable
 from functools import cache
 
 from numba import float64
 
-from ...kernels.block import bits, load, multiply_add, product
+from ...arrays.dtypes import TABLE
+from ...kernels.block import bits
 from ...kernels.in_kernel.exact import BIN_BITS, ROUND_0, ROUND_1, ROUND_2, ROUND_3, ROUND_4, ROUND_5
-from ...kernels.sweep.norm import Squares, add_squares_to_words, copy_of_words, raised, scale_of_words, top_bin
+from ...kernels.sweep.norm import (
+    Squares,
+    add_squares_to_words,
+    copy_of_words,
+    group_points,
+    half_sum,
+    raised,
+    scale_of_words,
+    top_bin,
+)
 from .rows import row_accessors
 
-SMALL = 1 << 20  # units of bin 0: a smaller square has fewer than 2**51 units of bin 1
-LARGE = 1 << (BIN_BITS - 1)  # units of bin 0: a larger square may belong to a bin before it
+SMALL = 1 << 20  # units of bin 0: a smaller value has fewer than 2**51 units of bin 1
+LARGE = 1 << (BIN_BITS - 1)  # units of bin 0: a larger value may belong to a bin before it
 
 
 def rounds_from(top):
@@ -23,60 +33,78 @@ def rounds_from(top):
     return (ROUND_2, ROUND_3, ROUND_4) if top == 2 else (ROUND_3, ROUND_4, ROUND_5)
 
 
-def exact_square_plus(x, y):
-    """x * x + y in float64, for x that is a float32: the product is exact, so that one instruction does it."""
-    return multiply_add(x, x, y)
-
-
-def rounded_square_plus(x, y):
-    """x * x, rounded, + y in float64."""
-    return product(x, x) + y
+def is_below(seen, most):
+    """Whether values with the bits ``seen`` are all numbers below ``most`` units."""
+    return 0 <= seen < most
 
 
 @cache
 def row_squares(dtype: str) -> Callable[..., None]:
-    """``add(words, new, old, first, stop)``: add the squares of new - old of some points of two rows, in the window of
-    what the words hold already; once more with another one if a square lies above it.
+    """``add(words, new, old, first, stop)``: add the groups of new - old of some points of two rows, in the window of
+    what the words hold already; once more with another one if a value lies above it.  A group begins at ``first``.
     """
     read, _, apart = row_accessors(dtype)
-    square_plus = exact_square_plus if dtype == "float32" else rounded_square_plus
+    n = group_points(TABLE[dtype].item_bytes)
+    half = n // 2
+    add_up = half_sum(half)
+
+    def change(new, old, z):
+        return read(new, z) - read(old, z)
+
+    def two(new, old, z):
+        return change(new, old, z), change(new, old, z + 1)
+
+    def four(new, old, z):
+        return change(new, old, z), change(new, old, z + 1), change(new, old, z + 2), change(new, old, z + 3)
+
+    changes = {2: two, 4: four}[half]
+
+    def value_at(new, old, z):
+        return add_up(changes(new, old, z)) + add_up(changes(new, old, z + half))
+
+    def cut_one(rounds, value):
+        """Its bins, and all bits of value in units of the first bin"""
+        in_a = value + rounds[0]
+        rest = value - (in_a - rounds[0])
+        in_b = rest + rounds[1]
+        return bits(in_a), bits(in_b), bits(rest - (in_b - (rounds[1] + rounds[2]))), bits(in_a) ^ bits(rounds[0])
 
     def add(words, new, old, first, stop):
         squares = Squares(scale_of_words(copy_of_words(words)), 0, 0, 0)
         a, b, c, seen = cut_quickly(top_bin(squares.scale), new, old, first, stop)
-        if seen >= SMALL:
+        if not is_below(seen, SMALL):
             a, b, c, seen = cut(top_bin(squares.scale), new, old, first, stop)
-        if seen >= LARGE:
-            for z in range(first, stop):
-                squares = raised(squares, load(new, z) - load(old, z))
+        if not is_below(seen, LARGE):
+            for z in range(first, stop, n):
+                squares = raised(squares, value_at(new, old, z))
             a, b, c, seen = cut(top_bin(squares.scale), new, old, first, stop)
         add_squares_to_words(words, Squares(squares.scale, a, b, c))
 
     def cut_quickly(top, new, old, first, stop):
-        """``cut`` for squares below SMALL: each is rounded to the unit of bin 1 at once."""
+        """``cut`` for values below SMALL: each is rounded to the unit of bin 1 at once."""
         apart()
         round_a, round_b, round_c = rounds_from(top)
         round_b_c = round_b + round_c
         a, b, c, seen = 0, 0, 0, 0
-        for z in range(first, stop):
-            change = float64(read(new, z) - read(old, z))
-            in_a, in_b = square_plus(change, round_a), square_plus(change, round_b)
+        for k in range((stop - first) // n):
+            value = float64(value_at(new, old, first + n * k))
+            in_a, in_b = value + round_a, value + round_b
             a += bits(in_a)
             b += bits(in_b)
-            c += bits(square_plus(change, round_b_c - in_b))
+            c += bits(value - (in_b - round_b_c))
             seen |= bits(in_a) ^ bits(round_a)
         return a, b - (a << BIN_BITS), c, seen
 
     def cut(top, new, old, first, stop):
-        """The accumulators of ``Squares``, and all bits that the squares have in units of the window's first bin."""
+        """The accumulators of ``Squares``, and all bits that the values have in units of the window's first bin."""
         apart()
         round_a, round_b, round_c = rounds_from(top)
         round_b_c = round_b + round_c
         a, b, c, seen = 0, 0, 0, 0
-        for z in range(first, stop):
-            change = float64(read(new, z) - read(old, z))
-            in_a = square_plus(change, round_a)
-            rest = square_plus(change, round_a - in_a)
+        for k in range((stop - first) // n):
+            value = float64(value_at(new, old, first + n * k))
+            in_a = value + round_a
+            rest = value - (in_a - round_a)
             in_b = rest + round_b
             a += bits(in_a)
             b += bits(in_b)
