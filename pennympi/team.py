@@ -255,6 +255,8 @@ class Team(Collectives):
         dims:     PEs by dimension, a 0 leaves one open, as MPI.Compute_dims; None: those that send the fewest points
         periodic: whether the last point lies beside the first; for all dimensions, or by dimension, as is
         halo:     points that a PE keeps of each neighbour's
+        Along the last dimension parts begin at multiples of 8 points, and the last one has the rest too, unless a part
+        would then have fewer than 8 points or than ``halo``; in all others parts differ by one point at most.
         Raises on every PE TypeError, ValueError (no such grid; PEs differ).
         """
         self._guard.check_open()

@@ -60,7 +60,7 @@ class Decomposition:
     @property
     def cuts_groups(self) -> bool:
         """Whether a part along the last dimension begins within a group of MOST_GROUP_POINTS points."""
-        return any(first % MOST_GROUP_POINTS for first in self.edges[-1][:-1])
+        return cuts_groups(self.edges[-1])
 
     def local(self, pe: int) -> Sizes:
         """The shape of a PE's part with its halo."""
@@ -101,6 +101,11 @@ def counts(edges: Sizes) -> list[int]:
     return [stop - first for first, stop in pairwise(edges)]
 
 
+def cuts_groups(edges: Sizes) -> bool:
+    """Whether a part begins within a group of MOST_GROUP_POINTS points."""
+    return any(first % MOST_GROUP_POINTS for first in edges[:-1])
+
+
 def with_halo(sizes: Sizes, halo: Sizes) -> Sizes:
     """Sizes with the halo on both sides."""
     return tuple(n + 2 * h for n, h in zip(sizes, halo, strict=True))
@@ -136,8 +141,9 @@ def factorings(n: int, dims: Sequence[int]) -> Iterator[Sizes]:
 
 
 def chosen_dims(n_pes: int, shape: Sizes, dims: Sizes, periodic: Sequence[bool], halo: Sizes) -> Sizes | None:
-    """PEs by dimension: those whose busiest PE sends the fewest points; of equals, those that cut the first dimensions,
-    whose faces are contiguous.  None where no way leaves each PE with as many points as its neighbours keep of it.
+    """PEs by dimension: those that cut no group of points, where there are such; of them those whose busiest PE sends the
+    fewest points; of equals, those that cut the first dimensions, whose faces are contiguous.  None where no way leaves
+    each PE with as many points as its neighbours keep of it.
 
     dims: numbers that are given, 0: any
     """
@@ -147,9 +153,11 @@ def chosen_dims(n_pes: int, shape: Sizes, dims: Sizes, periodic: Sequence[bool],
         return all(n // p >= max(1, h if p > 1 or wraps else 0) for n, p, wraps, h in every)
 
     def sent(one: Sizes) -> tuple[int, ...]:
-        own = [max(counts(edges)) for edges in edges_of(shape, one, halo)]
+        edges = edges_of(shape, one, halo)
+        own = [max(counts(each)) for each in edges]
         every = zip(own, one, periodic, halo, strict=True)
-        return sum(sides(p, wraps) * h * math.prod(own) // n for n, p, wraps, h in every), *(-p for p in one)
+        points = sum(sides(p, wraps) * h * math.prod(own) // n for n, p, wraps, h in every)
+        return cuts_groups(edges[-1]), points, *(-p for p in one)
 
     return min(filter(fits, factorings(n_pes, dims)), key=sent, default=None)
 

@@ -165,7 +165,8 @@ class Grid:
                  the bits of NumPy's operations in the formula's order, on any number of PEs, by every engine
         u, v:    fields of this grid, float32 or float64: u holds the start; where the grid ends, the halo of both holds
                  the fixed values beside the last points
-        norm:    True: compute the L2 norm of the change of the last sweep; "every": those of all sweeps
+        norm:    True: compute the L2 norm of the change of the last sweep; "every": those of all sweeps.  The PEs' parts
+                 must begin at multiples of 8 points along the last dimension, as ``Team.grid`` cuts them if it can
         fields:  one field of coefficients, which is read only
         engine:  "plain", "blocked", "resident", or "auto": the one that is predicted to be the fastest
         depth:   sweeps from one exchange of halos to the next; None: the engine chooses.  A halo of as many points allows
