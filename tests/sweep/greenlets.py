@@ -9,10 +9,30 @@ from types import SimpleNamespace
 
 import numpy as np
 from greenlet import getcurrent, greenlet
+from sweep_reference import FUSED
 
 from pennympi.compile.bind import bind
 
 SHARED, LANES = 1024, 32
+
+
+class Single(np.float32):
+    """A float32 in a kernel: with a constant it makes a float64."""
+
+
+def _single(name):
+    def run(self, other):
+        if type(other) is float:
+            return getattr(np.float64(self), name)(other)
+        found = getattr(np.float32, name)(self, other)
+        return Single(found) if isinstance(found, np.float32) else found
+
+    return run
+
+
+for name in ("add", "sub", "mul"):
+    for side in ("__", "__r"):
+        setattr(Single, f"{side}{name}__", _single(f"{side}{name}__"))
 
 
 class Barrier:
@@ -100,7 +120,7 @@ class Blocks:
 
     # numbers
     def real(self, x):
-        return self.dtype.type(x)
+        return (Single if self.dtype == np.float32 else np.float64)(x)
 
     def masked(self, x, mask):
         return x if mask else self.real(0)
@@ -112,7 +132,10 @@ class Blocks:
         return x * y
 
     def multiply_add(self, x, y, z):
-        raise NotImplementedError
+        return self.real(FUSED[self.dtype.name](x, y, z))
+
+    def pick(self, condition, x, y):
+        return x if condition else y
 
     def bits(self, x):
         return int(np.float64(x).view(np.int64))
@@ -130,7 +153,7 @@ class Blocks:
         return self.here.shared[address : address + size].view(dtype)
 
     def load(self, base, index):
-        return self.at(base + index * self.dtype.itemsize, self.dtype)[0]
+        return self.real(self.at(base + index * self.dtype.itemsize, self.dtype)[0])
 
     def store(self, base, index, x):
         self.at(base + index * self.dtype.itemsize, self.dtype)[0] = x
@@ -151,15 +174,15 @@ class Blocks:
         return SHARED
 
     def load_vector(self, address, like):
-        return tuple(self.shared_at(address, self.dtype, self.width))
+        return tuple(map(self.real, self.shared_at(address, self.dtype, self.width)))
 
     def store_vector(self, address, numbers):
         self.shared_at(address, self.dtype, self.width)[:] = numbers
 
     def load_number(self, address, like):
-        return (
-            int(self.shared_at(address, np.int64)[0]) if isinstance(like, int) else self.shared_at(address, self.dtype)[0]
-        )
+        if isinstance(like, int):
+            return int(self.shared_at(address, np.int64)[0])
+        return self.real(self.shared_at(address, self.dtype)[0])
 
     def store_number(self, address, x):
         self.shared_at(address, np.int64 if isinstance(x, int) else self.dtype)[0] = x

@@ -10,16 +10,16 @@ from pennympi.grid.sweep.brick_shape import Limits, best_shape
 from pennympi.grid.sweep.bricks import AXES_OF, Bricks, Storage, axes_of
 from pennympi.kernels.sweep.formula import Stencil
 
-CASES = [  # points, PEs, periodic, bricks of a PE by axis, depth, sweeps after each exchange, cells of a line
-    ((37,), (1,), (False,), (1, 1, 3), 2, (2, 1), 2),
-    ((37,), (2,), (True,), (1, 1, 3), 3, (3, 1), 1),
-    ((5,), (1,), (True,), (1, 1, 2), 3, (3, 1), 2),
-    ((13, 17), (1, 1), (False, False), (3, 1, 2), 3, (3, 1), 2),
-    ((13, 17), (2, 2), (True, False), (2, 1, 2), 2, (2, 1), 2),
-    ((13, 17), (1, 3), (True, True), (2, 1, 2), 4, (4,), 1),
-    ((7, 9, 11), (1, 1, 1), (False, False, False), (2, 3, 2), 2, (2, 1), 1),
-    ((7, 9, 11), (2, 1, 2), (True, False, True), (2, 3, 2), 2, (2,), 2),
-    ((3, 4, 5), (1, 1, 1), (True, True, True), (3, 4, 2), 3, (3,), 2),
+CASES = [  # points, PEs, periodic, bricks of a PE by axis, depth, sweeps after each exchange, bytes of an item
+    ((37,), (1,), (False,), (1, 1, 3), 2, (2, 1), 4),
+    ((37,), (2,), (True,), (1, 1, 3), 3, (3, 1), 8),
+    ((9,), (1,), (True,), (1, 1, 2), 3, (3, 1), 4),
+    ((13, 17), (1, 1), (False, False), (3, 1, 2), 3, (3, 1), 4),
+    ((13, 37), (2, 2), (True, False), (2, 1, 2), 2, (2, 1), 4),
+    ((13, 17), (1, 3), (True, True), (2, 1, 2), 4, (4,), 8),
+    ((7, 9, 11), (1, 1, 1), (False, False, False), (2, 3, 2), 2, (2, 1), 8),
+    ((7, 9, 29), (2, 1, 2), (True, False, True), (2, 3, 2), 2, (2,), 4),
+    ((3, 4, 9), (1, 1, 1), (True, True, True), (3, 4, 2), 3, (3,), 4),
 ]
 
 
@@ -50,14 +50,14 @@ def cells_of(axes, numbers, bounds, storage):
     return x * storage.plane + y * storage.row + z
 
 
-@pytest.mark.parametrize("points, pes, periodic, cut, depth, levels, line_cells", CASES)
-def test_bricks_sweep_apart(points, pes, periodic, cut, depth, levels, line_cells):
+@pytest.mark.parametrize("points, pes, periodic, cut, depth, levels, item_bytes", CASES)
+def test_bricks_sweep_apart(points, pes, periodic, cut, depth, levels, item_bytes):
     n_dims, n_pes = len(points), int(np.prod(pes))
     parts = Decomposition(points, pes, periodic, (1,) * n_dims, tuple(range(n_pes)))
-    axes = axes_of(parts, cut, depth)
-    row = axes[2].most + 2 * depth + 3
-    storage = Storage(row * (axes[1].most + 2 * axes[1].depth) + 5, row)
-    bricks = Bricks(parts, cut, depth, storage, line_cells)
+    axes = axes_of(parts, cut, depth, item_bytes)
+    row = axes[2].most + 2 * axes[2].rim + 3
+    storage = Storage(row * (axes[1].most + 2 * axes[1].rim) + 5, row)
+    bricks = Bricks(parts, cut, depth, storage, item_bytes)
     u = np.random.default_rng(1).random(tuple(n + 2 for n in points))
     by_axis = [1, 1, 1]
     for d, a in enumerate(AXES_OF[n_dims]):
@@ -68,16 +68,16 @@ def test_bricks_sweep_apart(points, pes, periodic, cut, depth, levels, line_cell
         numbers = bricks.numbers(pe, block)
         ends = [axis.ends(k) for axis, k in zip(axes, numbers, strict=True)]
         every = list(zip(axes, numbers, ends, strict=True))
-        own = [(a.depth - before, a.depth + a.own[k] + after) for a, k, (before, after) in every]
+        own = [(a.rim - before, a.rim + a.own[k] + after) for a, k, (before, after) in every]
         there = tuple(
             slice(a.first[k] + s - before, a.first[k] + s + a.own[k] + after)
             for (a, k, (before, after)), s in zip(every, shift, strict=True)
         )
-        held = memory[pe, block] = np.full(storage.plane * (axes[0].most + 2 * axes[0].depth) + 100, np.nan)
+        held = memory[pe, block] = np.full(storage.plane * (axes[0].most + 2 * axes[0].rim) + 100, np.nan)
         held[cells_of(axes, numbers, own, storage)] = u.reshape(by_axis)[there]
     slots = max(len(bricks.lines(*one).pe) for one in memory)
     for n_sweeps in levels:
-        inbox = {pe: np.full((bricks.blocks * slots, line_cells), np.nan) for pe in range(n_pes)}
+        inbox = {pe: np.full((bricks.blocks * slots, 8 // item_bytes), np.nan) for pe in range(n_pes)}
         for pe in range(n_pes):
             for block, (to, at, given) in enumerate(bricks.sent(pe, slots)):
                 for receiver in np.unique(to):
@@ -99,7 +99,7 @@ def test_bricks_sweep_apart(points, pes, periodic, cut, depth, levels, line_cell
             u = plain(u, periodic)
     for one, held in memory.items():
         every = list(zip(axes, bricks.numbers(*one), shift, strict=True))
-        own = cells_of(axes, None, [(a.depth, a.depth + a.own[k]) for a, k, _ in every], storage)
+        own = cells_of(axes, None, [(a.rim, a.rim + a.own[k]) for a, k, _ in every], storage)
         there = tuple(slice(a.first[k] + s, a.first[k] + s + a.own[k]) for a, k, s in every)
         assert (held[own] == u.reshape(by_axis)[there]).all()
 
@@ -115,6 +115,7 @@ def test_bricks_fit(points, dtype):
         assert found is None
         return
     assert found.blocks <= 132 and found.shared_bytes <= 227 << 10 and found.threads <= 1024
-    cells = [axis.most + 2 * axis.depth for axis in axes_of(parts, found.bricks, found.depth)]
+    item_bytes = np.dtype(dtype).itemsize
+    cells = [axis.most + 2 * axis.rim for axis in axes_of(parts, found.bricks, found.depth, item_bytes)]
     last = (cells[0] - 1) * found.storage.plane + (cells[1] - 1) * found.storage.row + cells[2]
-    assert last * (4 if dtype == "float32" else 8) <= found.cell_bytes
+    assert last * item_bytes <= found.cell_bytes

@@ -87,8 +87,8 @@ def _add_kept(kept, words):
 
 
 @cache
-def brick_kernel(stencil: Stencil, norms: str) -> Callable[..., None]:
-    """The kernel (ctx, fields, bricks, values, words) of a stencil.
+def brick_kernel(stencil: Stencil, norms: str, whole: bool) -> Callable[..., None]:
+    """The kernel (ctx, fields, bricks, values, words) of a stencil.  whole: no row of the grid ends within 16 bytes
 
     fields: ``new`` gets the result of all sweeps of ``old``; plane and row are those of the axes
     values: address of the formula's numbers;  words: as of a pass (compile/pass_kernel.py)
@@ -98,7 +98,7 @@ def brick_kernel(stencil: Stencil, norms: str) -> Callable[..., None]:
         numbers_of(stencil),
         exchanger(8 // stencil.item_bytes),
     )
-    (load_cells, store_cells), lane_of, sweep = movers(stencil), lanes_of(stencil), sweeper(stencil)
+    (load_cells, store_cells), lane_of, sweep = movers(stencil), lanes_of(stencil, whole), sweeper(stencil, whole)
     some_norm, every_norm = norms != "none", norms == "every"
 
     def exchange(ctx, words, bricks, cells, number, gone):

@@ -8,11 +8,11 @@ from numba import cuda
 
 from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil, applied
-from ...kernels.sweep.norm import no_squares
+from ...kernels.sweep.norm import half_sum, no_squares
 from .columns import each
 from .norm import ALL_LANES, warp_adder
 from .shared import VECTOR_BYTES, load_number, load_vector, masked, store_number, store_vector
-from .warp import LANES, within
+from .warp import LANES, pick, within
 
 
 def width_of(stencil: Stencil) -> int:
@@ -21,11 +21,12 @@ def width_of(stencil: Stencil) -> int:
 
 
 class Lane(NamedTuple):
-    """A thread's part of each plane.
+    """A thread's part of each plane, a piece: half a group of the norm.
 
     at:     address in plane 0;  below: of the row before it
     begin, end: the live planes that it goes down
-    flags: of its cells, apart from the plane: whether each is live, a mask of own points, whether all are live
+    flags: of its cells, apart from the plane: whether each is live, masks of own points, whether all are live
+    pair:  (whether the piece is the second half of its group, the lane with the other half)
     """
 
     at: int
@@ -34,6 +35,7 @@ class Lane(NamedTuple):
     begin: int
     end: int
     flags: Any
+    pair: tuple[bool, int]
 
 
 @cache
@@ -63,16 +65,30 @@ def _masks(width: int) -> Callable[..., Any]:
 
 
 @cache
-def _changes(width: int) -> Callable[..., Any]:
-    """``changes(masks, new, old)``: new - old of each cell, 0 where its mask is."""
+def _half(width: int, whole: bool) -> Callable[..., Any]:
+    """``value(masks, new, old)``: that of half a group, of the changes whose mask is not 0.  whole: one mask for all"""
+    sum_of = half_sum(width)
 
     def of(k: int) -> Callable[..., Any]:
         def change(masks, new, old):
-            return masked(new[k] - old[k], masks[k])
+            return new[k] - old[k] if whole else masked(new[k] - old[k], masks[k])
 
         return change
 
-    return each(of, width)
+    changes = each(of, width)
+
+    def value(masks, new, old):
+        found = sum_of(changes(masks, new, old))
+        return masked(found, masks[0]) if whole else found
+
+    return value
+
+
+def _joined(pair, one, two):
+    """The value of a group of two planes for each lane: ``one`` and ``two`` are those of its half in each of them."""
+    second, partner = pair
+    other = cuda.shfl_sync(ALL_LANES, pick(second, one, two), partner)
+    return pick(second, two, one) + other
 
 
 def _storer(width: int, item_bytes: int) -> Callable[..., None]:
@@ -121,9 +137,9 @@ def _formula(stencil: Stencil) -> Callable[..., Any]:
 
 
 @cache
-def _flags(stencil: Stencil) -> Callable[..., Any]:
+def _flags(stencil: Stencil, whole: bool) -> Callable[..., Any]:
     """``flags(cell, axis, live, own)``: (live, own, all_live) of the cells from ``cell`` on.  live, own: of their row"""
-    width, inside, masks = width_of(stencil), _inside(width_of(stencil)), _masks(width_of(stencil))
+    width, inside, masks = width_of(stencil), _inside(width_of(stencil)), _masks(1 if whole else width_of(stencil))
 
     def flags(cell, axis, live, own):
         live_cells, own_cells = axis.live_stop - axis.live if live else 0, axis.own if own else 0
@@ -137,26 +153,28 @@ def _flags(stencil: Stencil) -> Callable[..., Any]:
 
 
 @cache
-def lanes_of(stencil: Stencil) -> Callable[..., Lane]:
+def lanes_of(stencil: Stencil, whole: bool) -> Callable[..., Lane]:
     """``lane_of(bricks, cells, x, y, z)``: this thread's part of the planes."""
-    n_dims, width, flags = stencil.n_dims, width_of(stencil), _flags(stencil)
+    n_dims, width, flags = stencil.n_dims, width_of(stencil), _flags(stencil, whole)
 
     def lane_of(bricks, cells, x, y, z):
-        thread = cuda.threadIdx.x
-        if n_dims == 3:
-            columns = bricks.row_bytes // VECTOR_BYTES
-            row, column = thread // columns, thread % columns * width
-            at = cells + VECTOR_BYTES * thread
+        thread, odd = cuda.threadIdx.x, z.rim // width & 1  # whether own points begin at an odd piece
+        second = (thread + (odd if n_dims == 2 else 0)) & 1
+        pair = second == 1, (thread + 1 - 2 * second) % LANES
+        if n_dims == 3:  # an even number of pieces a row: the halves of a group are in one warp from an even lane on
+            columns, piece = bricks.row_bytes // VECTOR_BYTES, thread + odd
+            row, column = piece // columns, piece % columns * width
+            at = cells + VECTOR_BYTES * piece
             below = at - bricks.row_bytes if row > 0 else at
             live, own = within(row - y.live, y.live_stop - y.live), within(row - y.rim, y.own)
             beyond = bricks.plane_bytes if x.live_stop < x.own + 2 * x.rim else 0
-            return Lane(at, below, beyond, x.live, x.live_stop, flags(column, z, live, own))
+            return Lane(at, below, beyond, x.live, x.live_stop, flags(column, z, live, own), pair)
         first, stop = x.live, x.live_stop
         if n_dims == 1:
             first, stop = 0, (z.own + 2 * z.rim + LANES * width - 1) // (LANES * width)
         begin = min(first + thread // LANES * bricks.chunk, stop)
         at, end = cells + VECTOR_BYTES * (thread % LANES), min(begin + bricks.chunk, stop)
-        return Lane(at, 0, 0, begin, end, flags(thread % LANES * width, z, True, True))
+        return Lane(at, 0, 0, begin, end, flags(thread % LANES * width, z, True, True), pair)
 
     return lane_of
 
@@ -186,20 +204,21 @@ def _beside(stencil: Stencil) -> Callable[..., Any]:
 
 
 @cache
-def _step(stencil: Stencil) -> Callable[..., Any]:
+def _step(stencil: Stencil, whole: bool) -> Callable[..., Any]:
     """``step(lane, bricks, x, z, rest, plane, last, at, before, here, kept, squares)``: the plane at an address.
 
     rest: (numbers, the plane after the lane's last one, whether the norm counts);  last: whether it is that last one
-    kept: of three dimensions: (what the plane before has become, the rows beside this part of this plane)
+    kept: (of three dimensions: what the plane before has become, the rows beside this part of this plane, and of any:
+          the value of the half group in the plane before)
     Returns (the plane after it as it was, kept for that plane, squares).
     """
     n_dims, has_coefficient, width = stencil.n_dims, stencil.has_coefficient, width_of(stencil)
-    formula, flags, beside = _formula(stencil), _flags(stencil), _beside(stencil)
-    changes, add, keep_live = _changes(width), warp_adder(width, stencil.dtype), _keeper(stencil)
+    formula, flags, beside = _formula(stencil), _flags(stencil, whole), _beside(stencil)
+    half, add, keep_live = _half(width, whole), warp_adder(1), _keeper(stencil)
 
     def step(lane, bricks, x, z, rest, plane, last, at, before, here, kept, squares):
         numbers, beyond, counts = rest
-        pending, rows = kept
+        pending, rows, value_before = kept
         next_rows = rows
         if (
             n_dims == 3
@@ -217,17 +236,21 @@ def _step(stencil: Stencil) -> Callable[..., Any]:
         live, own, all_live = lane.flags
         if n_dims == 1:
             live, own, all_live = flags((plane * LANES + cuda.laneid) * width, z, True, True)
-        elif counts:
-            counts = within(plane - x.rim, x.own)
+        value = value_before
         if counts:
-            squares = add(squares, changes(own, new, here))
+            value = real(0.0)
+            if n_dims == 1 or within(plane - x.rim, x.own):
+                value = half(own, new, here)
+            second = (plane - lane.begin) & 1 == 1
+            if second or last:
+                squares = add(squares, (_joined(lane.pair, value_before if second else real(0.0), value),))
         if n_dims == 3:
             if plane > lane.begin:
                 keep_live(at - bricks.plane_bytes, pending, live, all_live)
             cuda.syncthreads()
         else:
             keep_live(at, new, live, all_live)
-        return after, (new, next_rows), squares
+        return after, (new, next_rows, value), squares
 
     return step
 
@@ -252,21 +275,21 @@ def _keeper(stencil: Stencil) -> Callable[..., None]:
 
 
 @cache
-def sweeper(stencil: Stencil) -> Callable[..., Any]:
+def sweeper(stencil: Stencil, whole: bool) -> Callable[..., Any]:
     """``sweep(lane, bricks, x, z, numbers, counts)``: one sweep; the squares of its changes if it counts."""
-    n_dims, step, keep_live = stencil.n_dims, _step(stencil), _keeper(stencil)
+    n_dims, step, keep_live = stencil.n_dims, _step(stencil, whole), _keeper(stencil)
 
     def sweep(lane, bricks, x, z, numbers, counts):
         pb = bricks.plane_bytes
         plane, at, squares = lane.begin, lane.at + lane.begin * bricks.plane_bytes, no_squares()
         here = beyond = load_vector(at, real(0.0))
-        kept = here, (here, here)
+        kept = here, (here, here), real(0.0)
         before = load_vector(at - pb if plane > 0 else at, real(0.0))
         if n_dims < 3:
             beyond = load_vector(lane.at + lane.end * pb, real(0.0))
             cuda.syncthreads()
         else:
-            kept = here, rows_beside(lane, bricks, at)
+            kept = here, rows_beside(lane, bricks, at), real(0.0)
         rest = numbers, beyond, counts
         while plane + 2 < lane.end:  # by three, so that the registers of a plane change their roles without moves
             one, kept, squares = step(lane, bricks, x, z, rest, plane, False, at, before, here, kept, squares)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...compile.options import LaunchBounds
 from ...memory.workspace import make_workspace
-from .brick_shape import CLOCKS_PER_US, Limits, Shape, best_shape
+from .brick_shape import CLOCKS_PER_US, VECTOR_BYTES, Limits, Shape, best_shape
 from .brick_tables import at_address, brick_words
 from .bricks import Bricks, near
 from .norm import SweepNorm
@@ -65,13 +65,14 @@ class BrickSweeps:
         )
         bounds = LaunchBounds(-(-made.threads // BOUND_THREADS) * BOUND_THREADS)
         options = problem.options(bounds, made.shared_bytes)
-        kernel = problem.compiled(problem.device_module("brick").brick_kernel(stencil, problem.norms), options)
+        whole = problem.parts.shape[-1] * item_bytes % VECTOR_BYTES == 0
+        kernel = problem.compiled(problem.device_module("brick").brick_kernel(stencil, problem.norms, whole), options)
         self._run = kernel.prepare(made.blocks, arguments, (0, 1), made.threads)
 
     def _memory(self, problem: SweepProblem, made: Shape) -> tuple[int, ...]:
         """The addresses of the bricks' words, of the counts of exchanges, of the inboxes; the bytes of one and of all."""
         backend, job = problem.context.backend, problem.context.job
-        bricks = Bricks(problem.parts, made.bricks, made.depth, made.storage, 8 // problem.stencil.item_bytes)
+        bricks = Bricks(problem.parts, made.bricks, made.depth, made.storage, problem.stencil.item_bytes)
         most = max(len(bricks.lines(problem.me, block).pe) for block in range(made.blocks))
         slots = max(job.gather(most, "bricks of sweeps"))
         inbox_bytes = slots * LINE_BYTES

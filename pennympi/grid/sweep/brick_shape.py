@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...kernels.sweep.formula import Stencil
 from ..decomposition import Decomposition, Sizes
-from .bricks import AXES_OF, Storage, axes_of
+from .bricks import Storage, axes_of
 
 LANES, VECTOR_BYTES, MOST_THREADS = 32, 16, 1024
 MOST_WARPS = 28  # that compute, of a grid of one or two dimensions
@@ -56,16 +56,16 @@ def shape_of(
 ) -> Shape | None:
     """The shape of so many bricks, or None where they do not fit."""
     n_dims, item_bytes = stencil.n_dims, stencil.item_bytes
-    width, every = VECTOR_BYTES // item_bytes, axes_of(parts, bricks, depth)
+    width, every = VECTOR_BYTES // item_bytes, axes_of(parts, bricks, depth, item_bytes)
     own = [axis.most for axis in every]
-    cells = [axis.most + 2 * axis.depth for axis in every]
+    cells = [axis.most + 2 * axis.rim for axis in every]
     if min(min(axis.own) for axis in every) < 1:
         return None
     if n_dims == 3:
-        row = -(-cells[2] // width) * width
+        row = -(-cells[2] // (2 * width)) * 2 * width  # an even number of pieces
         threads = -(-cells[1] * row // width // LANES) * LANES
         planes, chunk, plane = cells[0], 0, threads * width
-        spare_bytes, warps_planes = row * item_bytes + VECTOR_BYTES, planes * threads // LANES
+        spare_bytes, warps_planes = row * item_bytes + 2 * VECTOR_BYTES, planes * threads // LANES
     else:
         row = plane = LANES * width
         if n_dims == 2 and cells[2] > row:
@@ -79,7 +79,8 @@ def shape_of(
     shared_bytes = cell_bytes * (1 + stencil.has_coefficient) + NORM_BYTES * (norms != "none")
     if threads > MOST_THREADS or shared_bytes > limits.shared_bytes or planes * plane > MOST_CELLS:
         return None
-    lines = (math.prod(cells) - math.prod(own)) * item_bytes / 8
+    taken = [axis.most + 2 * min(axis.rim, depth) for axis in every]
+    lines = (math.prod(taken) - math.prod(own)) * item_bytes / 8
     row_clocks = (ROW_OF_PLANE if n_dims == 3 else ROW) + ROW_NORM * (norms == "every")
     clocks = SWEEP + warps_planes * row_clocks + (EXCHANGE + LINE * lines) / depth
     return Shape(bricks, depth, Storage(plane, row), threads, chunk, cell_bytes, shared_bytes, clocks)
@@ -88,14 +89,13 @@ def shape_of(
 @lru_cache(64)  # an engine asks for its depth, whether it runs, its cost, and to plan: each time the same
 def best_shape(parts: Decomposition, stencil: Stencil, norms: str, limits: Limits, depth: int | None) -> Shape | None:
     """The shape that is predicted to be the fastest, or None where none fits.  depth: None: any"""
-    axes = AXES_OF[stencil.n_dims]
-    least = [min(axis.own) for axis in axes_of(parts, (1, 1, 1), 1)]
-    deepest = min((n for n, p in zip((least[a] for a in axes), parts.dims, strict=True) if p > 1), default=math.inf)
+    axes = axes_of(parts, (1, 1, 1), 1, stencil.item_bytes)
+    deepest = min((min(axis.own) for axis in axes if axis.pes > 1), default=math.inf)
     found = [
         shape
         for deep in ([depth] if depth else DEPTHS)
         if deep <= deepest
-        for bricks in _bricks([least[a] if a in axes else 1 for a in range(3)], limits.blocks)
+        for bricks in _bricks([max(1, min(axis.own) // axis.unit) for axis in axes], limits.blocks)
         if (shape := shape_of(parts, stencil, norms, limits, bricks, deep))
     ]
     return min(found, key=lambda one: one.clocks, default=None)

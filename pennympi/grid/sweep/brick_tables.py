@@ -61,7 +61,7 @@ def _axes(bricks: Bricks, me: int, block: int, halo: Sizes) -> list[tuple[int, .
     for a, (axis, k) in enumerate(zip(bricks.axes, numbers, strict=True)):
         first, (before, after) = axis.first[k - k % bricks.bricks[a]], axis.ends(k)
         at = halos.get(a, 0) + axis.first[k] - first
-        rim, own = axis.depth, axis.own[k]
+        rim, own = axis.rim, axis.own[k]
         found.append((own, at, rim, *axis.live(k), rim - before, rim + own + after))
     return found
 

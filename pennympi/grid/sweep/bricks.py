@@ -4,6 +4,9 @@ A brick is a box of a PE's points.  A block keeps it in shared memory with a rim
 only the cells within ``depth`` steps count: a formula of a star reaches no others in ``depth`` sweeps.  Where the grid
 ends, its fixed values belong to the brick beside them.
 
+A piece is 16 bytes of a row, a thread's part of it, and half a group of a norm.  Along the last dimension own points
+begin at a piece of the storage, and at a group of the grid where those of the PE do: the rim is wider where it must be.
+
 Three axes stand for the dimensions of a grid: (x, y, z) of three, (y, -, z) of two, (-, -, z) of one, "-" being an axis
 of one cell.  A block goes down the first one plane by plane.
 """
@@ -14,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.sweep.norm import group_points
 from ..decomposition import Decomposition, Sizes, counts, part_edges, unravel
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -26,7 +30,7 @@ class Storage(NamedTuple):
     row: int
 
 
-class Rim(NamedTuple):
+class Cells(NamedTuple):
     """The cells of a brick along one axis, an array (cells,) each.
 
     beyond: steps from the brick's own cells;  brick: number of the brick that owns the cell, along the axis
@@ -42,12 +46,14 @@ class Rim(NamedTuple):
 class Axis:
     """The bricks along one axis of all PEs.
 
-    edges: where the PEs' points begin, and the last ones end;  bricks: of each PE;  depth: of the rim
+    edges: where the PEs' points begin, and the last ones end;  bricks: of each PE;  rim: cells beside a brick's own
+    unit:  bricks of a PE begin at multiples of so many of its points
     """
 
-    def __init__(self, edges: Sizes, bricks: int, periodic: bool, depth: int):
-        self.n, self.pes, self.bricks, self.periodic, self.depth = edges[-1], len(edges) - 1, bricks, periodic, depth
-        own = [one for points in counts(edges) for one in counts(part_edges(points, bricks))]
+    def __init__(self, edges: Sizes, bricks: int, periodic: bool, rim: int, unit: int = 1):
+        self.n, self.pes, self.bricks = edges[-1], len(edges) - 1, bricks
+        self.periodic, self.rim, self.unit = periodic, rim, unit
+        own = [one for points in counts(edges) for one in counts(part_edges(points, bricks, unit))]
         self.own, self.first = own, [0, *np.cumsum(own).tolist()][:-1]
 
     @property
@@ -57,27 +63,27 @@ class Axis:
 
     def ends(self, k: int) -> tuple[int, int]:
         """How many fixed cells lie beside brick k, before and after it."""
-        fixed = not self.periodic and self.depth > 0
+        fixed = not self.periodic and self.rim > 0
         return int(fixed and k == 0), int(fixed and k == len(self.own) - 1)
 
     def live(self, k: int) -> tuple[int, int]:
         """The cells of brick k where the formula applies."""
-        first, own, depth = self.first[k], self.own[k], self.depth
+        first, own, rim = self.first[k], self.own[k], self.rim
         if self.periodic:
-            return 0, own + 2 * depth
-        return max(0, depth - first), min(own + 2 * depth, self.n - first + depth)
+            return 0, own + 2 * rim
+        return max(0, rim - first), min(own + 2 * rim, self.n - first + rim)
 
-    def rim(self, k: int) -> Rim:
+    def cells(self, k: int) -> Cells:
         """The cells of brick k."""
-        first, own, depth = self.first[k], self.own[k], self.depth
+        first, own = self.first[k], self.own[k]
         before, after = self.ends(k)
-        point = np.arange(first - depth, first + own + depth)
+        point = np.arange(first - self.rim, first + own + self.rim)
         beyond = np.maximum(0, np.maximum(first - before - point, point - (first + own + after - 1)))
         there = np.full(len(point), True) if self.periodic else (point >= -1) & (point <= self.n)
         if self.periodic:
             point = point % self.n
         brick = np.searchsorted(self.first, np.clip(point, 0, self.n - 1), side="right") - 1
-        return Rim(beyond, brick, point - np.array(self.first)[brick] + depth, there)
+        return Cells(beyond, brick, point - np.array(self.first)[brick] + self.rim, there)
 
 
 class Lines(NamedTuple):
@@ -95,12 +101,12 @@ class Lines(NamedTuple):
 class Bricks:
     """The bricks of all PEs.
 
-    bricks: of each PE, by axis;  depth: of the rims;  storage: of a brick;  line_cells: cells of a line of an inbox
+    bricks: of each PE, by axis;  depth: steps from a brick's own cells that count;  storage: of a brick
     """
 
-    def __init__(self, parts: Decomposition, bricks: Sizes, depth: int, storage: Storage, line_cells: int):
-        self._parts, self.bricks, self._storage, self._line_cells = parts, bricks, storage, line_cells
-        self.axes = axes_of(parts, bricks, depth)
+    def __init__(self, parts: Decomposition, bricks: Sizes, depth: int, storage: Storage, item_bytes: int):
+        self._parts, self.bricks, self._storage, self._line_cells = parts, bricks, storage, 8 // item_bytes
+        self.axes = axes_of(parts, bricks, depth, item_bytes)
         self.blocks = int(np.prod(bricks))
         self._depth = depth
         self.lines = cache(self._lines)
@@ -113,7 +119,7 @@ class Bricks:
 
     def _lines(self, pe: int, block: int) -> Lines:
         """What comes to the inbox of a block: by sender, then in the order of its own cells."""
-        rims = [axis.rim(k) for axis, k in zip(self.axes, self.numbers(pe, block), strict=True)]
+        rims = [axis.cells(k) for axis, k in zip(self.axes, self.numbers(pe, block), strict=True)]
         x, y, z = (rim.beyond for rim in rims)
         beyond = x[:, None, None] + y[:, None] + z
         there = rims[0].there[:, None, None] & rims[1].there[:, None] & rims[2].there
@@ -167,11 +173,13 @@ class Bricks:
 AXES_OF = {3: (0, 1, 2), 2: (0, 2), 1: (2,)}  # by dimensions of a grid
 
 
-def axes_of(parts: Decomposition, bricks: Sizes, depth: int) -> list[Axis]:
+def axes_of(parts: Decomposition, bricks: Sizes, depth: int, item_bytes: int) -> list[Axis]:
     """The three axes of a grid."""
-    axes = [Axis((0, 1), 1, False, 0)] * 3
-    for d, a in enumerate(AXES_OF[len(parts.shape)]):
-        axes[a] = Axis(parts.edges[d], bricks[a], parts.periodic[d], depth)
+    axes, n_dims, group = [Axis((0, 1), 1, False, 0)] * 3, len(parts.shape), group_points(item_bytes)
+    for d, a in enumerate(AXES_OF[n_dims]):
+        # The rows of one dimension go on in the next ones: halves of a group would be apart in different rows.
+        unit, rim_unit = (group, group if n_dims == 1 else group // 2) if a == 2 else (1, 1)
+        axes[a] = Axis(parts.edges[d], bricks[a], parts.periodic[d], -(-depth // rim_unit) * rim_unit, unit)
     return axes
 
 
