@@ -3,14 +3,16 @@
     add_squares_of_warp(words, squares)    all 32 lanes: to the words of the sweep in global memory
     squares = warp_squares(squares)        all 32 lanes: what they hold together, in each of them
 
-``warp_adder`` moves the window of all lanes together: where each lane has its own, it moves at another point in each, and
-the warp goes all ways in turn.
+``squares_of_warp`` makes the squares of a few values of each lane, all that a warp has of a sweep.  ``warp_adder`` adds
+to squares, and moves the window of all lanes together: where each lane has its own, it moves at another point in each,
+and the warp goes all ways in turn.
 
 A block's warps may leave the four numbers of their ``warp_squares`` in shared memory, where one warp takes them, a lane
 those of one warp (``Squares(scale, a, b, c)``; ``no_squares()`` where there is none), and calls ``add_squares_of_warp``.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
@@ -20,7 +22,7 @@ from numba.cuda.extending import intrinsic
 
 from ...kernels.block import bits, real
 from ...kernels.in_kernel.exact import BAD_WORD, LIMIT
-from ...kernels.sweep.norm import LOW_BITS, Squares, adder, at_scale, copy_of_words, raised, top_bin
+from ...kernels.sweep.norm import LOW_BITS, Squares, adder, at_scale, copy_of_words, cut, no_squares, raised, top_bin
 from ..intrinsics import add_int64, assembly, float_of
 
 ALL_LANES = 0xFFFFFFFF
@@ -46,6 +48,30 @@ sum_of_warp = _reducing("redux.sync.add.s32 $0, $1, -1;")
 least_of_warp = _reducing("redux.sync.min.s32 $0, $1, -1;")
 
 
+@intrinsic
+def largest_of_warp(typing, values):
+    """The largest of all lanes' tuples, of which no number is negative; NaN is larger than all.
+
+    Of float64 a number on the same side of all powers of two: 32 bits, the last of which is set for those that follow.
+    """
+    like, i32 = values.dtype, ir.IntType(32)
+
+    def code(context, b, signature, args):
+        largest = ir.Constant(i32, 0)
+        for k in range(values.count):
+            upper = b.bitcast(b.extract_value(args[0], k), ir.IntType(like.bitwidth))
+            if like.bitwidth == 64:
+                rest = b.icmp_unsigned("!=", b.trunc(upper, i32), ir.Constant(i32, 0))
+                upper = b.or_(b.trunc(b.lshr(upper, ir.Constant(upper.type, 32)), i32), b.zext(rest, i32))
+            largest = b.select(b.icmp_unsigned(">", upper, largest), upper, largest)
+        largest = assembly(b, i32, [largest], "redux.sync.max.u32 $0, $1, -1;", "=r,r")
+        if like.bitwidth == 64:
+            largest = b.shl(b.zext(largest, ir.IntType(64)), ir.Constant(ir.IntType(64), 32))
+        return b.bitcast(largest, context.get_value_type(like))
+
+    return like(values), code
+
+
 def _in_all(condition):
     return cuda.all_sync(ALL_LANES, condition)
 
@@ -64,6 +90,30 @@ def _raised_in_all(squares, value):
 def warp_adder(n: int) -> Callable[[Squares, tuple[Any, ...]], Squares]:
     """``adder(n)`` for all lanes of a warp together: a value is 0 where a lane has none."""
     return adder(n, _in_all, _raised_in_all)
+
+
+@cache
+def squares_of_warp(n: int) -> Callable[[tuple[Any, ...]], Squares]:
+    """``squares(values)``: of n values of each lane, 0 where a lane has none, with one window for all."""
+    add = _first_cut
+    for k in range(1, n):
+        add = _next_cut(k, add)
+
+    def squares(values):
+        return add(raised(no_squares(), largest_of_warp(values)), values)
+
+    return squares
+
+
+def _first_cut(squares, values):
+    return cut(squares, values[0] * squares.scale)
+
+
+def _next_cut(k, fewer):
+    def add(squares, values):
+        return cut(fewer(squares, values), values[k] * squares.scale)
+
+    return add
 
 
 def total_of_warp(accumulator):

@@ -69,12 +69,12 @@ def step_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Calla
     def step(u, c, edges, k, last, tile, place):
         squares, (north, south) = no_squares(), edges
         if only_last and last:
-            u, squares = sweep_last(u, c, north, south, squares, place, tile)
+            u, squares = sweep_last(u, c, north, south, place, tile)
             leave_them(squares, k, tile, place)
         elif (place.row >= depth) & (place.row + rows <= depth + tile.own):
-            u, squares = sweep_own(u, c, north, south, squares, place, tile)
+            u, squares = sweep_own(u, c, north, south, place, tile)
         elif place.row < 2 * depth + tile.own:  # the last warps may have no row of the tile
-            u, squares = sweep_mixed(u, c, north, south, squares, place, tile)
+            u, squares = sweep_mixed(u, c, north, south, place, tile)
         if every:
             leave_them(squares, k, tile, place)
         return u

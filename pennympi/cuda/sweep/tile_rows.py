@@ -9,25 +9,24 @@ from typing import Any
 
 from ...kernels.block import real, store
 from ...kernels.sweep.formula import Stencil, applied
+from ...kernels.sweep.norm import group_points, half_sum, no_squares
 from .columns import each
-from .norm import warp_adder
+from .norm import squares_of_warp
 from .quads import WIDTH, load_global, store_global
 from .tile_place import chain
 from .tile_shape import Shape
-from .warp import pick, shift_down, shift_up
-
-PAIRED_ROWS = 3  # of a warp at most, for two rows to look together for their window: more have no registers left for it
+from .warp import of_lane, pick, shift_down, shift_up
 
 
 @cache
 def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Callable[..., Any]:
-    """``rows(u, c, north, south, squares, place, tile) -> (new rows, squares)``: one sweep of a warp's rows.
+    """``rows(u, c, north, south, place, tile) -> (new rows, squares)``: one sweep of a warp's rows.
 
     u, c: the rows and their coefficients;  mixed: some rows are the rim's
     """
     rows, depth, edge = shape.rows, shape.depth, shape.edge
-    apply, has_coefficient, rim = applied(stencil), stencil.has_coefficient, WIDTH * shape.side
-    together = 2 if rows <= PAIRED_ROWS and stencil.dtype == "float32" else 1
+    apply, has_coefficient = applied(stencil), stencil.has_coefficient
+    value_of, squares_of = _value_of_quad(stencil, shape), _squares_of_rows(stencil, shape)
 
     def new(k: int) -> Callable[..., Any]:
         def plain(north, here, south, wide, c, place):
@@ -46,19 +45,9 @@ def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Call
             return either if edge == k else first
         return last if edge == k else plain
 
-    def change(k: int) -> Callable[..., Any]:
-        def column(new, old, counts, place, tile):
-            if edge:
-                counts &= place.column + k < rim + tile.width
-            return pick(counts, new[k] - old[k], real(0.0))
-
-        return column
-
-    new_quad, changes = each(new, WIDTH), each(change, WIDTH)
+    new_quad = each(new, WIDTH)
 
     def row(r: int, others: Any) -> Callable[..., Any]:
-        add = warp_adder(WIDTH * (1 + r % together), stencil.dtype)
-
         def computed(u, c, north, south, place):
             here, below = u[r], u[r + 1] if r + 1 < rows else south
             wide = (shift_up(here[WIDTH - 1]),) + here + (shift_down(here[0]),)
@@ -74,43 +63,94 @@ def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Call
             return quad
 
         def counted(place, tile):
-            """Whether the row's squares count in this lane."""
+            """Whether the row's changes count in this lane."""
             if mixed:
                 return place.mine & (place.row + r >= depth) & (place.row + r < depth + tile.own)
             return place.mine
 
         one_row = new_or_fixed_row if mixed else new_row
 
-        def plain(u, c, north, south, squares, before, place, tile):
+        def plain(u, c, north, south, values, place, tile):
             quad = one_row(u, c, north, south, place, tile)
-            after, squares = others(u, c, u[r], south, squares, before, place, tile)
+            after, squares = others(u, c, u[r], south, values, place, tile)
             return (quad,) + after, squares
 
-        def gathering(u, c, north, south, squares, before, place, tile):
+        def counting(u, c, north, south, values, place, tile):
             quad = one_row(u, c, north, south, place, tile)
-            more = before + changes(quad, u[r], counted(place, tile), place, tile)
-            after, squares = others(u, c, u[r], south, squares, more, place, tile)
+            more = values + (pick(counted(place, tile), value_of(quad, u[r], place, tile), real(0.0)),)
+            after, squares = others(u, c, u[r], south, more, place, tile)
             return (quad,) + after, squares
 
-        def adding(u, c, north, south, squares, before, place, tile):
-            quad = one_row(u, c, north, south, place, tile)
-            more = before + changes(quad, u[r], counted(place, tile), place, tile)
-            after, squares = others(u, c, u[r], south, add(squares, more), (), place, tile)
-            return (quad,) + after, squares
+        return counting if norms else plain
 
-        if not norms:
-            return plain
-        return adding if r % together == together - 1 or r == rows - 1 else gathering
-
-    def end(u, c, north, south, squares, before, place, tile):
-        return (), squares
+    def end(u, c, north, south, values, place, tile):
+        return (), squares_of(values, place) if norms else no_squares()
 
     every = chain(row, end, rows)
 
-    def sweep(u, c, north, south, squares, place, tile):
-        return every(u, c, north, south, squares, (), place, tile)
+    def sweep(u, c, north, south, place, tile):
+        return every(u, c, north, south, (), place, tile)
 
     return sweep
+
+
+def _value_of_quad(stencil: Stencil, shape: Shape) -> Callable[..., Any]:
+    """``value(new, old, place, tile)`` of a quad: of a group, or of half a group."""
+    edge, rim = shape.edge, WIDTH * shape.side
+
+    def change(k: int) -> Callable[..., Any]:
+        def whole(new, old, place, tile):
+            return new[k] - old[k]
+
+        def cut(new, old, place, tile):
+            return pick(place.column + k < rim + tile.width, new[k] - old[k], real(0.0))
+
+        return cut if 0 < edge <= k else whole
+
+    changes, of_half, of_two = each(change, WIDTH), half_sum(WIDTH), half_sum(WIDTH // 2)
+
+    def half(new, old, place, tile):
+        return of_half(changes(new, old, place, tile))
+
+    def group(new, old, place, tile):
+        a, b, c, d = changes(new, old, place, tile)
+        return of_two((a, b)) + of_two((c, d))
+
+    return group if group_points(stencil.item_bytes) == WIDTH else half
+
+
+def _squares_of_rows(stencil: Stencil, shape: Shape) -> Callable[..., Any]:
+    """``squares(values, place)`` of a quad's value in each row of a warp.
+
+    Two lanes have the halves of a group, the first of them in lane ``side``: of two rows, each lane adds up one.
+    """
+    rows, side = shape.rows, shape.side
+    pairs = -(-rows // 2)
+
+    def other_half(half, place):
+        return of_lane(half, ((place.lane - side) ^ 1) + side)
+
+    def pair(p: int) -> Callable[..., Any]:
+        def both(halves, place):
+            first = (place.lane & 1) == side & 1
+            kept, given = halves[2 * p], halves[2 * p + 1]
+            return pick(first, kept, given) + other_half(pick(first, given, kept), place)
+
+        def only(halves, place):
+            value = halves[2 * p] + other_half(halves[2 * p], place)
+            return pick((place.lane & 1) == side & 1, value, real(0.0))
+
+        return both if 2 * p + 1 < rows else only
+
+    values_of, of_pairs, of_groups = each(pair, pairs), squares_of_warp(pairs), squares_of_warp(rows)
+
+    def from_halves(values, place):
+        return of_pairs(values_of(values, place))
+
+    def from_groups(values, place):
+        return of_groups(values)
+
+    return from_groups if group_points(stencil.item_bytes) == WIDTH else from_halves
 
 
 @cache

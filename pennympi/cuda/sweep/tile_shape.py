@@ -13,6 +13,7 @@ they need its fixed points as they need its own.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...kernels.sweep.norm import MOST_GROUP_POINTS
 from .quads import WIDTH
 
 LANES = 32
@@ -57,8 +58,8 @@ def first_row(n: int, tiles: int, i: int) -> int:
 
 
 def first_column(n: int, tiles: int, i: int) -> int:
-    """The first of n columns that belongs to tile i: a tile has whole quads, but for the last one."""
-    return min(n, -(-n // WIDTH) * i // tiles * WIDTH)
+    """The first of n columns that belongs to tile i: a tile has whole groups of a norm, but for the last one."""
+    return min(n, -(-n // MOST_GROUP_POINTS) * i // tiles * MOST_GROUP_POINTS)
 
 
 def _spans(n: int, tiles: int, first: Callable[[int, int, int], int]) -> list[int]:
@@ -68,21 +69,21 @@ def _spans(n: int, tiles: int, first: Callable[[int, int, int], int]) -> list[in
 def cut_of(parts: Any, me: int, depth: int, blocks: int, most_rows: int) -> Cut | None:
     """The cut of which a warp has the fewest rows; None where none fits.  blocks: of a PE at most"""
     side = -(-depth // WIDTH)
-    rows, most = parts.least, parts.most
+    rows, columns = ({parts.own(pe)[d] for pe in parts.pes} for d in (0, 1))
     found = None
     for across in range(1, blocks + 1):
-        widths = _spans(most[1], across, first_column) + _spans(rows[1], across, first_column)
-        down = min(blocks // across, rows[0] // (2 * depth))
+        widths = [width for n in columns for width in _spans(n, across, first_column)]
+        down = min(blocks // across, min(rows) // (2 * depth))
         if down == 0 or min(widths) < 2 * WIDTH * side:
             break
         if max(widths) + 2 * WIDTH * side > LANES * WIDTH:
             continue
-        high = -(-most[0] // down) + 2 * depth
+        high = -(-max(rows) // down) + 2 * depth
         per_warp = -(-high // WARPS)
         if per_warp <= most_rows and (found is None or high < found.shape.most):
             edge = parts.own(me)[1] % WIDTH
             shape = Shape(per_warp, -(-high // per_warp), depth, side, high, edge)
-            found = Cut((-(-most[0] // (high - 2 * depth)), across), shape)
+            found = Cut((-(-max(rows) // (high - 2 * depth)), across), shape)
     return found
 
 

@@ -37,6 +37,11 @@ def shift_up(x):
     return cuda.shfl_up_sync(_ALL_LANES, x, 1)
 
 
+def of_lane(x, lane):
+    """x of a lane."""
+    return cuda.shfl_sync(_ALL_LANES, x, lane)
+
+
 def swap(x):
     """x of the other lane of a pair."""
     return cuda.shfl_xor_sync(_ALL_LANES, x, 1)
