@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 # formula, shape, numbers, whether it has a coefficient
 CASES = {
     "1-D": (average, (301,), (), False),
-    "1-D with coefficient": (diffuse, (97,), (0.3,), True),
+    "1-D with coefficient": (diffuse, (139,), (0.3,), True),
     "2-D": (laplace, (37, 301), (), False),
     "2-D with coefficient": (diffuse_2d, (41, 53), (0.2,), True),
     "3-D": (heat, (29, 17, 37), (), False),
