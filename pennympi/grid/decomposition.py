@@ -53,11 +53,6 @@ class Decomposition:
         return tuple(max(counts(edges)) for edges in self.edges)
 
     @property
-    def least(self) -> Sizes:
-        """The fewest points that a PE has, by dimension."""
-        return tuple(min(counts(edges)) for edges in self.edges)
-
-    @property
     def cuts_groups(self) -> bool:
         """Whether a part along the last dimension begins within a group of MOST_GROUP_POINTS points."""
         return cuts_groups(self.edges[-1])
