@@ -8,40 +8,44 @@ from collections import defaultdict
 import numpy as np
 
 from pennympi.compile.bind import bind
-from pennympi.cuda.sweep.norm import add_squares_of_warp
-from pennympi.cuda.sweep.rows import adder_where
+from pennympi.cuda.sweep.level_squares import add_lanes_to_words
+from pennympi.cuda.sweep.norm import in_all
 from pennympi.cuda.sweep.warp import LANE_BYTES, LANES
-from pennympi.kernels.sweep.norm import no_squares
+from pennympi.kernels.sweep.norm import LEVEL_BYTES, adder, no_squares
 
 LANE = np.arange(LANES)
+SHARED_BYTES = 4096
 
 
 class Warp:
     """One warp after the other, each a block of its own.
 
-    changes: {address of the words of a level: what was added to it, arrays}
+    values: {address of the words of a level: what was added to it, arrays}
     """
 
     def __init__(self, memory, dtype):
         self._elements, self._dtype, self._block = memory.view(dtype), np.dtype(dtype), 0
-        self.changes = defaultdict(list)
+        self.values = defaultdict(list)
+        self._shared = np.full(SHARED_BYTES // 8, np.nan).view(dtype)
 
     def run(self, kernel, blocks, *args):
         """The kernel, in Python."""
-        width = LANE_BYTES // self._dtype.itemsize
         scope = {"WARPS": 1} | {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
         bodies = {"block": lambda: self._block, "real": self._dtype.type, "load": self.load}
-        made = {
-            no_squares: tuple,
-            adder_where(width, self._dtype.name): lambda where, squares, changes: (
-                squares + tuple(x[where] for x in changes)
-            ),
-            add_squares_of_warp: lambda words, squares: self.changes[words].extend(squares),
-        }
+        bodies |= {"product": lambda x, y: x * y, "multiply_add": lambda x, y, z: x * y + z}
+        made = {adder(n, in_all): lambda squares, values: squares + values for n in (1, 2, 4, 8)}
+        made |= {no_squares: tuple, add_lanes_to_words: self._add_lanes_to_words}
         bound = bind(kernel, bodies, lambda function: function, scope, made=made)
         with np.errstate(all="ignore"):
             for self._block in range(blocks):
                 bound(0, *args, 0)
+
+    def _add_lanes_to_words(self, words, squares, levels, apart):
+        for level in range(apart):
+            own = [x[LANE % apart == level] for x in squares]
+            assert level < levels or not np.any(own)
+            if level < levels:
+                self.values[words + level * LEVEL_BYTES] += own
 
     def load(self, at, index):
         return self._elements[at // self._dtype.itemsize + index]
@@ -63,6 +67,18 @@ class Warp:
     def _store(self, index, value, condition):
         assert np.unique(index[condition]).size == np.count_nonzero(condition)
         self._elements[index[condition]] = value[condition]
+
+    def shared_start(self):
+        return 0
+
+    def load_number(self, at, like):
+        return self._shared[at // self._dtype.itemsize]
+
+    def store_number(self, at, x):
+        self._shared[at // self._dtype.itemsize] = x
+
+    def sync_warp(self):
+        pass
 
     def least(self, x, y):
         return np.minimum(x, y)

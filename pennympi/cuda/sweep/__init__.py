@@ -3,6 +3,7 @@
 from ...compile.pass_kernel import PassKernel
 from ...kernels.sweep.formula import Stencil
 from . import cube, cutting, line, march
+from .level_squares import level_squares
 from .rows import wall_of
 
 
@@ -22,7 +23,8 @@ def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKerne
     """
     if stencil.n_dims == 3:
         return cube.pass_kernel(stencil, depth, norms)
+    shared_bytes = cutting.WARPS * level_squares(stencil, depth, norms).shared_bytes
     bounds, launch = cutting.bounds(stencil, depth, norms), cutting.launch(stencil, depth, norms)
     if stencil.n_dims == 1:
-        return PassKernel(line.march(stencil, depth, norms), bounds, 0, 0, launch)
-    return PassKernel(march.march(stencil, depth, norms, wall_of(stencil, end)), bounds, 0, 0, launch)
+        return PassKernel(line.march(stencil, depth, norms), bounds, shared_bytes, 0, launch)
+    return PassKernel(march.march(stencil, depth, norms, wall_of(stencil, end)), bounds, shared_bytes, 0, launch)

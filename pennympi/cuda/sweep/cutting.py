@@ -5,9 +5,10 @@ from collections.abc import Callable
 from ...compile.options import LaunchBounds
 from ...compile.pass_kernel import Storage
 from ...kernels.sweep.formula import Stencil
-from ...kernels.sweep.norm import MAX_SQUARES
+from ...kernels.sweep.norm import MAX_GROUPS
 from ...kernels.sweep.records import Box, Cut
-from .rows import columns_of, kept_columns, origin_of
+from .rows import kept_columns, origin_of
+from .warp import LANES
 
 WARPS = 4  # of a block
 THREADS = 32 * WARPS
@@ -52,7 +53,7 @@ def launch(stencil: Stencil, depth: int, norms: str) -> Callable[[Box, Storage],
         warps = WARPS * max(1, storage.processors * resident - SPARE_BLOCKS)
         if stencil.n_dims == 2:
             rows = box.y1 - box.y0
-            chunk = chunk_rows(rows, across, warps, depth, MAX_SQUARES // columns_of(stencil) // 4)
+            chunk = chunk_rows(rows, across, warps, depth, MAX_GROUPS // LANES // 4)
             n_warps = across * -(-rows // chunk)
         else:
             chunk = -(-across // warps)

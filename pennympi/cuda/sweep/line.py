@@ -5,44 +5,37 @@ They stay in registers for all levels.  Each sweep spoils one more point at eith
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from ...kernels.block import Elements, Words, block, real
 from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
 from .cutting import WARPS
-from .levels import Level, after_last, level
+from .level_squares import level_squares
 from .rows import NO_WALL, columns_of, edge_columns, kept_columns, lane_of, store, sweep
 from .warp import LANES, between, load_row, warp_number
 
 
-def _storing(stencil: Stencil) -> Level:
-    """What comes after the last level."""
-    store_row = store(stencil)
+def _levels(stencil: Stencil, depth: int, norms: str, careful: bool) -> Callable[..., None]:
+    """``advance(c, coefficients, lane, at)``: from points c of the old field to the new one's at an address."""
+    leave, row = level_squares(stencil, depth, norms).leave, store(stencil)
 
-    def advance(state, x, coefficients, lane, at):
-        store_row(x, at, lane)
-        return state
+    def store_row(x, coefficients, lane, at):
+        row(x, at, lane)
 
-    return after_last(advance)
-
-
-def _along(stencil: Stencil, made: Level, careful: bool) -> Level:
-    """The level with ``advance(state, c, ...)``: from the points of the level before."""
-    next_advance, add, new_row = made.advance, made.add, sweep(stencil, careful, NO_WALL)
-
-    def advance(state, c, coefficients, lane, at):
-        rows, squares, after = state
-        new = new_row(c, c, c, lane, coefficients)
-        return rows, add(squares, new, c, lane), next_advance(after, new, coefficients, lane, at)
-
-    return made._replace(advance=advance)
-
-
-def _levels(stencil: Stencil, depth: int, norms: str, careful: bool) -> Level:
-    first = _storing(stencil)
+    advance = store_row
     for later in range(depth):
-        first = _along(stencil, level(stencil, later, depth, norms, first), careful)
-    return first
+        advance = _along(advance, sweep(stencil, careful, NO_WALL), leave(later, careful, NO_WALL))
+    return advance
+
+
+def _along(then: Callable[..., None], new_row: Callable[..., Any], leave: Callable[..., None]) -> Callable[..., None]:
+    def advance(c, coefficients, lane, at):
+        new = new_row(c, c, c, lane, coefficients)
+        leave(new, c, lane)
+        then(new, coefficients, lane, at)
+
+    return advance
 
 
 @cache
@@ -50,8 +43,8 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
     """The kernel of passes of ``depth`` sweeps."""
     width, item_bytes, has_coefficient = columns_of(stencil), stencil.item_bytes, stencil.has_coefficient
     edge, keeps = edge_columns(stencil, depth), kept_columns(stencil, depth)
-    start, advance_carefully, finish, _ = _levels(stencil, depth, norms, True)
-    advance = _levels(stencil, depth, norms, False).advance
+    advance_carefully, advance = (_levels(stencil, depth, norms, careful) for careful in (True, False))
+    _, start_squares, clear, _, _, add, finish = level_squares(stencil, depth, norms)
     lane_at, read_numbers = lane_of(stencil, depth, NO_WALL), numbers_of(stencil)
 
     def kernel(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch):
@@ -62,19 +55,20 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
         end = min(step + cut.chunk, across)
         if step >= end:
             return
-        numbers, zero, state = read_numbers(values), real(0.0), start((), ())
+        numbers, zero, squares = read_numbers(values), real(0.0), start_squares()
         while step < end:
-            left = origin + step * keeps
-            lane = lane_at(left, box, live, lead, numbers)
+            shared, left = clear(), origin + step * keeps
+            lane = lane_at(left, box, live, lead, numbers, shared)
             at = between(lane.column, -lead, fields.row - lead - width) * item_bytes
             c = load_row(fields.old + at, zero)
             coefficients = load_row(fields.coefficient + at, zero) if has_coefficient else c
             new = fields.new + lane.half * item_bytes
-            if left - edge < live.z0 or left - edge + LANES * width > live.z1:
-                state = advance_carefully(state, c, coefficients, lane, new)
+            if lane.ragged or left - edge < live.z0 or left - edge + LANES * width > live.z1:
+                advance_carefully(c, coefficients, lane, new)
             else:
-                state = advance(state, c, coefficients, lane, new)
+                advance(c, coefficients, lane, new)
+            squares = add(squares, shared, True)
             step += 1
-        finish(state, words)
+        finish(words, squares)
 
     return kernel

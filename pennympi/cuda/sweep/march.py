@@ -21,9 +21,9 @@ from ...kernels.block import Elements, Words, block, real
 from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
 from .cutting import MAX_PREFETCH_ROWS, PREFETCH_ROWS, ROWS_AT_A_TIME, WARPS
-from .levels import Level, after_last, level
-from .rows import columns_of, kept_columns, lane_of, store, sweep
-from .warp import between, least, load_row, prefetch, warp_number
+from .level_squares import level_squares
+from .rows import NO_WALL, columns_of, kept_columns, lane_of, store, sweep
+from .warp import between, least, load_row, pick, prefetch, warp_number, within
 
 
 class Rows(NamedTuple):
@@ -44,6 +44,17 @@ class Rows(NamedTuple):
     first: int
     stop: int
     last: int
+
+
+class Level(NamedTuple):
+    """A level, and all that come after it.
+
+    start(rows, given) -> state: (rows that it remembers, the state of the next level);  rows: that level 1 remembers
+    advance(state, ...) -> state: takes a row of the level before
+    """
+
+    start: Callable[..., Any]
+    advance: Callable[..., Any]
 
 
 def _reader(stencil: Stencil, ahead: int) -> Callable[..., Any]:
@@ -67,19 +78,16 @@ def _reading(read: Callable[..., Any], then: Level, careful: bool) -> Level:
 
     Then a row is on its way while all further levels are computed, and has the registers of one that level 1 has left.
     """
-    next_start, next_advance, next_finish = then.start, then.advance, then.finish
+    next_start, next_advance = then
 
     def start(rows, given):
-        return given, (), next_start(rows, given)
+        return given, next_start(rows, given)
 
     def advance(state, given, r, rows, lane):
         at = between(r + 2, rows.first - 2, rows.stop - 1) if careful else r + 2
-        return read(rows, at, given[0][0]), (), next_advance(state[2], given, r, rows, lane)
+        return read(rows, at, given[0][0]), next_advance(state[1], given, r, rows, lane)
 
-    def finish(state, words):
-        next_finish(state[2], words)
-
-    return then._replace(start=start, advance=advance, finish=finish)
+    return Level(start, advance)
 
 
 def _storing(stencil: Stencil) -> Level:
@@ -90,49 +98,56 @@ def _storing(stencil: Stencil) -> Level:
         store_row(given[0], rows.new + (r + 1) * rows.pitch_bytes, lane)
         return state
 
-    return after_last(advance)
+    return Level(_nothing, advance)
 
 
-def _marching(stencil: Stencil, made: Level, later: int, careful: bool, wall: int) -> Level:
-    """The level with ``advance(state, given, r, ...)``, which computes row r.
+def _nothing(*args):
+    return ()
+
+
+def _marching(stencil: Stencil, then: Level, later: int, careful: bool, wall: int, leave: Callable[..., None]) -> Level:
+    """The level with ``advance(state, given, r, ...)``, which computes row r.  later: levels after it
 
     given:   row r + 1 of the level before, and the coefficients of row r
     careful: the row may not be live, or not be needed yet
+    leave:   values of the norm
     """
-    next_advance, add, new_row = made.advance, made.add, sweep(stencil, careful, wall)
+    (next_start, next_advance), new_row = then, sweep(stencil, careful, wall)
     more_coefficients = stencil.has_coefficient and later > 0
 
+    def start(rows, given):
+        return rows, next_start(rows, given)
+
     def advance(state, given, r, rows, lane):
-        ((u, c), squares, after), (d, coefficients) = state, given
+        ((u, c), after), (d, coefficients) = state, given
         more = load_row(rows.coefficient + (r - 1) * rows.pitch_bytes, c[0]) if more_coefficients else coefficients
         new = new_row(u, c, d, lane, coefficients)
-        if r < rows.own + rows.n_own:
-            squares = add(squares, new, c, lane)
-        return (c, d), squares, next_advance(after, (new, more), r - 1, rows, lane)
+        leave(new, c, lane)
+        return (c, d), next_advance(after, (new, more), r - 1, rows, lane)
 
     def advance_carefully(state, given, r, rows, lane):
-        ((u, c), squares, after), (d, coefficients) = state, given
+        ((u, c), after), (d, coefficients) = state, given
         if r >= rows.own - later:
             new = more = c
             if more_coefficients:
                 more = load_row(rows.coefficient + between(r - 1, rows.first, rows.stop) * rows.pitch_bytes, c[0])
             if rows.first <= r and r < rows.stop:
                 new = new_row(u, c, d, lane, coefficients)
-            if rows.own <= r and r < rows.own + rows.n_own:
-                squares = add(squares, new, c, lane)
+                leave(new, c, lane)
             after = next_advance(after, (new, more), r - 1, rows, lane)
-        return (c, d), squares, after
+        return (c, d), after
 
-    return made._replace(advance=advance_carefully if careful else advance)
+    return Level(start, advance_carefully if careful else advance)
 
 
 def _levels(stencil: Stencil, depth: int, norms: str, careful: bool, wall: int) -> Level:
-    """The levels; the state of the first one holds, in state[2][0], what it takes next."""
+    """The levels; the state of the first one holds, in state[1][0], what it takes next."""
+    squares = level_squares(stencil, depth, norms)
     read = _reader(stencil, PREFETCH_ROWS.get(depth, MAX_PREFETCH_ROWS))
     first = _storing(stencil)
     for later in range(depth):
         then = _reading(read, first, careful) if later == depth - 1 else first
-        first = _marching(stencil, level(stencil, later, depth, norms, then), later, careful, wall)
+        first = _marching(stencil, then, later, careful, wall, squares.leave(later, careful, wall))
     return first
 
 
@@ -141,10 +156,15 @@ def march(stencil: Stencil, depth: int, norms: str, wall: int) -> Callable[..., 
     """The kernel of passes of ``depth`` sweeps.  wall: see ``rows.sweep``"""
     width, item_bytes = columns_of(stencil), stencil.item_bytes
     keeps = kept_columns(stencil, depth)
-    start, advance_carefully, finish, _ = _levels(stencil, depth, norms, True, wall)
+    start, advance_carefully = _levels(stencil, depth, norms, True, wall)
     advance = _levels(stencil, depth, norms, False, wall).advance
+    _, start_squares, clear, level, _, add, finish = level_squares(stencil, depth, norms)
+    may_be_cut = wall == NO_WALL and norms != "none"
     read = _reader(stencil, 0)
     lane_at, read_numbers = lane_of(stencil, depth, wall), numbers_of(stencil)
+
+    def add_row(squares, shared, r, rows):
+        return add(squares, shared, within(r - level() - rows.own, rows.n_own))
 
     def kernel(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch):
         lead, pitch_bytes = cut.lead, fields.row * item_bytes
@@ -156,11 +176,12 @@ def march(stencil: Stencil, depth: int, norms: str, wall: int) -> Callable[..., 
         if n_own <= 0:
             return
         left = origin + warp % across * keeps
-        lane = lane_at(left, box, live, lead, read_numbers(values))
+        shared, squares = clear(), start_squares()
+        lane = lane_at(left, box, live, lead, read_numbers(values), shared)
         at = between(lane.column, -lead, fields.row - lead - width) * item_bytes
         # Level 1 computes row r, and level s row r - s + 1.
         r, end = own - depth + 1, own + n_own + depth - 1
-        inner, inner_end = own + depth - 1, min(end, live.y1)
+        inner, inner_end = own + depth - 1, pick(may_be_cut & lane.ragged, own, min(end, live.y1))
         old, coefficient, new = fields.old + at, fields.coefficient + at, fields.new + lane.half * item_bytes
         rows = Rows(old, coefficient, new, pitch_bytes, own, n_own, live.y0, live.y1, min(end + 1, live.y1))
         u, _ = read(rows, between(r - 2, live.y0 - 2, live.y1 - 1), real(0.0))
@@ -168,13 +189,17 @@ def march(stencil: Stencil, depth: int, norms: str, wall: int) -> Callable[..., 
         state = start((u, c), read(rows, between(r, live.y0 - 2, live.y1 - 1), real(0.0)))
         while r < end:
             while inner <= r and r + ROWS_AT_A_TIME <= inner_end:
-                state = advance(state, state[2][0], r, rows, lane)
-                state = advance(state, state[2][0], r + 1, rows, lane)
-                state = advance(state, state[2][0], r + 2, rows, lane)
+                state = advance(state, state[1][0], r, rows, lane)
+                squares = add_row(squares, shared, r, rows)
+                state = advance(state, state[1][0], r + 1, rows, lane)
+                squares = add_row(squares, shared, r + 1, rows)
+                state = advance(state, state[1][0], r + 2, rows, lane)
+                squares = add_row(squares, shared, r + 2, rows)
                 r += ROWS_AT_A_TIME
             if r < end:
-                state = advance_carefully(state, state[2][0], r, rows, lane)
+                state = advance_carefully(state, state[1][0], r, rows, lane)
+                squares = add_row(squares, shared, r, rows)
                 r += 1
-        finish(state, words)
+        finish(words, squares)
 
     return kernel

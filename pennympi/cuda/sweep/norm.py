@@ -72,7 +72,8 @@ def largest_of_warp(typing, values):
     return like(values), code
 
 
-def _in_all(condition):
+def in_all(condition):
+    """Whether it holds in all lanes of the warp."""
     return cuda.all_sync(ALL_LANES, condition)
 
 
@@ -81,7 +82,7 @@ def _least_scale(scale):
 
 
 def _raised_in_all(squares, value):
-    if not _in_all(value * squares.scale <= real(LIMIT)):
+    if not in_all(value * squares.scale <= real(LIMIT)):
         squares = raised(squares, value)
         squares = at_scale(squares, _least_scale(squares.scale))
     return squares
@@ -89,7 +90,7 @@ def _raised_in_all(squares, value):
 
 def warp_adder(n: int) -> Callable[[Squares, tuple[Any, ...]], Squares]:
     """``adder(n)`` for all lanes of a warp together: a value is 0 where a lane has none."""
-    return adder(n, _in_all, _raised_in_all)
+    return adder(n, in_all, _raised_in_all)
 
 
 @cache

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil, applied
-from ...kernels.sweep.norm import adder
 from ...kernels.sweep.records import Box
 from .columns import each
 from .warp import LANE_BYTES, LANES, anew, lane_number, pick, shift_down, shift_up, store_half, store_some, swap, within
@@ -21,11 +20,11 @@ class Lane(NamedTuple):
     first, stop: the live columns
     west, east:  the fixed column before the live ones is its last, and the one after them its column number ``wall``
     kept_first, kept_stop: the columns that the warp keeps: that it stores, and whose changes it counts
-    counts:      the warp keeps columns of this lane
     ragged:      these are not the columns of whole lanes
     odd:         it is the second of a pair of lanes, which store the first one's columns together, then the second one's
     half:        the first of the first lane's columns that it stores
     numbers:     of the formula
+    leaves:      where in shared memory it leaves values of the norm
     """
 
     column: int
@@ -35,11 +34,11 @@ class Lane(NamedTuple):
     east: bool
     kept_first: int
     kept_stop: int
-    counts: bool
     ragged: bool
     odd: bool
     half: int
     numbers: Any
+    leaves: int
 
 
 def wall_of(stencil: Stencil, end: int) -> int:
@@ -70,21 +69,22 @@ def origin_of(stencil: Stencil, box: Box, lead: int) -> int:
 
 @cache
 def lane_of(stencil: Stencil, depth: int, wall: int) -> Callable[..., Any]:
-    """``at(left, box, live, lead, numbers)``: the lane of a warp that keeps the box's columns from ``left`` on."""
-    width, edge, keeps = columns_of(stencil), edge_columns(stencil, depth), kept_columns(stencil, depth)
+    """``at(left, box, live, lead, numbers, shared)``: the lane of a warp that keeps the box's columns from ``left`` on.
 
-    def at(left, box, live, lead, numbers):
+    shared: where its warp leaves values (``LevelSquares``)
+    """
+    width, edge, keeps = columns_of(stencil), edge_columns(stencil, depth), kept_columns(stencil, depth)
+    item_bytes = stencil.item_bytes
+
+    def at(left, box, live, lead, numbers, shared):
         number = lane_number()
         column, odd = left - edge + number * width, (number & 1) != 0
         first, stop = max(left, box.z0), min(left + keeps, box.z1)
         ragged = (((first + lead) | (stop + lead)) & (width - 1)) != 0
         half = left - edge + (number & 30) * width + pick(odd, width // 2, 0)
-        west, east, counts = (
-            column + width == live.z0,
-            column + wall == live.z1,
-            (column + width > first) & (column < stop),
-        )
-        return Lane(column, live.z0, live.z1, west, east, first, stop, counts, ragged, odd, half, numbers)
+        west, east = column + width == live.z0, column + wall == live.z1
+        leaves = shared + pick((column + width > first) & (column < stop), number, LANES) * item_bytes
+        return Lane(column, live.z0, live.z1, west, east, first, stop, ragged, odd, half, numbers, leaves)
 
     return at
 
@@ -123,49 +123,6 @@ def sweep(stencil: Stencil, careful: bool, wall: int) -> Callable[..., Any]:
         return columns(u, c, wide, d, lane, coefficients)
 
     return row
-
-
-@cache
-def adder_where(n: int, dtype: str) -> Callable[..., Any]:
-    """``add(condition, squares, changes)``: ``adder``, where the condition holds."""
-    add_all = adder(n, dtype)
-
-    def add(condition, squares, changes):
-        if condition:
-            squares = add_all(squares, changes)
-        return squares
-
-    return add
-
-
-@cache
-def squares_of(stencil: Stencil) -> Callable[..., Any]:
-    """``add(squares, new, old, lane)``: the squares with those of a row's changes added."""
-    width = columns_of(stencil)
-    add_all = adder_where(width, stencil.dtype)
-
-    def change(k: int) -> Callable[..., Any]:
-        def column(new, old):
-            return new[k] - old[k]
-
-        return column
-
-    def kept_change(k: int) -> Callable[..., Any]:
-        def column(changes, lane):
-            kept = within(lane.column + k - lane.kept_first, lane.kept_stop - lane.kept_first)
-            return pick(kept, changes[k], real(0.0))
-
-        return column
-
-    changes_of, kept_changes = each(change, width), each(kept_change, width)
-
-    def add(squares, new, old, lane):
-        changes = changes_of(new, old)
-        if lane.ragged:
-            changes = kept_changes(changes, lane)
-        return add_all(lane.counts, squares, changes)
-
-    return add
 
 
 @cache

@@ -10,7 +10,7 @@ from numba.core import cgutils
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
-from ..intrinsics import GLOBAL, assembly
+from ..intrinsics import GLOBAL, assembly, statement
 
 LANES, LANE_BYTES = 32, 32
 _ALL_LANES = 0xFFFFFFFF
@@ -55,6 +55,10 @@ def between(x, low, high):
 def least(x, y):
     """The smaller of x and y."""
     return min(x, y)
+
+
+# What lanes of a warp have written to shared memory is there for the others.
+sync_warp = statement("bar.warp.sync -1;")
 
 
 @intrinsic
