@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from numba.cuda import dispatcher
+from sweep_reference import group_values
 from test_host_pass import heat_3, mean_3, some_box, swept, whole
 from threads import Threads
 
@@ -18,7 +19,7 @@ from pennympi.compile.pass_kernel import Storage
 from pennympi.cuda.compile import Target, _assembled, entry, ptx
 from pennympi.cuda.sweep.cube import pass_kernel, why_not
 from pennympi.kernels.sweep.formula import Stencil
-from pennympi.kernels.sweep.norm import LEVEL_BYTES
+from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points
 from pennympi.kernels.sweep.records import SweepFields
 
 LINE_BYTES = 64
@@ -52,14 +53,20 @@ class Fields:
 
 
 def by_threads(stencil, made, fields, box, live, numbers):
-    """Run a pass; the changes by their words."""
+    """Run a pass; the values of groups by their words."""
     blocks, threads, cut = made.launch(box, Storage(fields.lead, fields.record.plane, fields.record.row, 3))
     tail = np.array(numbers, stencil.dtype).view("u1")
     memory = np.concatenate([fields.memory, tail])
     emulated = Threads(memory, stencil.dtype)
     emulated._run(made.kernel, blocks, threads, (fields.record, box, live, cut, len(fields.memory), 0, 0))
     fields.memory[:] = memory[: len(fields.memory)]
-    return emulated.changes
+    return emulated.values
+
+
+def of_groups(random, box, n):
+    """The box from a group of n points on, up to another one or to its own end, where the first group begins at z = 1."""
+    first = 1 + n * random.randint(0, (box.z1 - 2) // n)
+    return box._replace(z0=first, z1=min(first + n * random.randint(1, 40), box.z1))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -75,19 +82,23 @@ def test_pass(formula, n_args, depth, dtype):
         arrays = [np.full(shape, 7, dtype), draw.random(shape).astype(dtype), draw.random(shape).astype(dtype)]
         live = whole(shape) if random.random() < 0.5 else some_box(random, whole(shape))
         box = live if random.random() < 0.5 else some_box(random, live)
+        halo = random.randint(1, depth)
+        if norms != "none":
+            live, halo = live._replace(z0=1), 1
+            box = of_groups(random, box._replace(z1=live.z1), group_points(stencil.item_bytes))
         levels = swept(stencil, *arrays[1:], numbers, depth, live)
-        fields = Fields(dtype, shape, random.randint(1, depth), arrays)
+        fields = Fields(dtype, shape, halo, arrays)
         before = fields.memory.copy()
-        changes = by_threads(stencil, made, fields, box, live, numbers)
+        values = by_threads(stencil, made, fields, box, live, numbers)
         inside = tuple(slice(box[2 * d], box[2 * d + 1]) for d in range(3))
         np.testing.assert_array_equal(fields.views[0][inside], levels[-1][inside])
         fields.views[0][inside] = 7
         assert fields.memory.tobytes() == before.tobytes(), "written outside of the box"
         n_levels = {"none": 0, "last": 1, "every": depth}[norms]
-        assert len(changes) == n_levels
+        assert len(values) == n_levels
         for k, s in enumerate(range(depth - n_levels + 1, depth + 1)):
-            found = np.concatenate([np.ravel(one) for one in changes[k * LEVEL_BYTES]])
-            wanted = (levels[s] - levels[s - 1])[inside].ravel()
+            found = np.concatenate([np.ravel(one) for one in values[k * LEVEL_BYTES]])
+            wanted = group_values((levels[s] - levels[s - 1])[inside]).ravel()
             np.testing.assert_array_equal(np.sort(found[found != 0]), np.sort(wanted[wanted != 0]))
 
 

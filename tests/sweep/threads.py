@@ -7,31 +7,30 @@ A thread that reads what another one has stored since the last barrier, or what 
 from types import SimpleNamespace
 
 import numpy as np
+from sweep_reference import multiply_add
 
 from pennympi.compile.bind import bind
-from pennympi.cuda.sweep.norm import add_squares_of_warp
-from pennympi.kernels.sweep.norm import adder, no_squares
+from pennympi.cuda.sweep.norm import add_squares_of_warp, squares_of_warp, warp_adder
+from pennympi.kernels.sweep.norm import no_squares
 
 SHARED_BYTES, PIECE_BYTES = 227 << 10, 16
 
 
 class Threads:
-    """The functions that kernels call, for one block.  changes: {address of words: the changes added to them}"""
+    """The functions that kernels call, for one block.  values: {address of words: the values of groups added to them}"""
 
     def __init__(self, memory, dtype):
         self._memory, self._dtype = memory, np.dtype(dtype)
         self._width = PIECE_BYTES // self._dtype.itemsize
-        self.changes = {}
+        self.values = {}
         self.cuda = SimpleNamespace()
 
     def _run(self, kernel, blocks, threads, args):
         """Launch a kernel."""
         scope = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
-        made = {
-            no_squares: tuple,
-            adder(self._width, self._dtype.name): lambda squares, changes: squares + changes,
-            add_squares_of_warp: self._add_squares_of_warp,
-        }
+        made = {warp_adder(n): lambda squares, values: squares + values for n in range(1, 4)}
+        made |= {squares_of_warp(n): lambda values: values for n in range(1, 4)}
+        made |= {no_squares: tuple, add_squares_of_warp: self._add_squares_of_warp}
         bound = bind(kernel, scope, lambda function: function, scope, made=made)
         shape, grid = ((n, 1, 1) if isinstance(n, int) else n for n in (threads, blocks))
         self._thread = np.arange(np.prod(shape))
@@ -55,6 +54,12 @@ class Threads:
 
     def pick(self, condition, x, y):
         return np.where(condition, x, y)
+
+    def product(self, x, y):
+        return x * y
+
+    def multiply_add(self, x, y, z):
+        return multiply_add(x, y, z)
 
     def within(self, x, n):
         return (x >= 0) & (x < n)
@@ -100,6 +105,9 @@ class Threads:
     def shift_down(self, x):
         return np.where(self._thread % 32 == 31, x, np.roll(x, -1))
 
+    def swap(self, x):
+        return x[self._thread ^ 1]
+
     # shared memory
     def shared_start(self):
         return 0
@@ -137,4 +145,4 @@ class Threads:
         self._writer[:] = -1
 
     def _add_squares_of_warp(self, words, squares):
-        self.changes.setdefault(words, []).extend(squares)
+        self.values.setdefault(words, []).extend(squares)

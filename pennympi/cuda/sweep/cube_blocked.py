@@ -41,8 +41,8 @@ TILES = {
 
 def sweep_blocked(stencil: Stencil, depth: int, norms: str, tile: Tile) -> Callable[..., None]:
     """The kernel."""
-    read_numbers, sizes = numbers_of(stencil), sizes_of(stencil, depth, tile)
-    plane_bytes, place_of_thread = sizes.plane_bytes, place_of(stencil, depth, tile)
+    read_numbers, sizes = numbers_of(stencil), sizes_of(stencil, depth, norms, tile)
+    plane_bytes, place_of_thread = sizes.plane_bytes, place_of(stencil, depth, tile, sizes)
     copy_rows, plane_rows = rows_copied(tile, sizes), rows_in_shared(tile, sizes)
     start_state, advance, end_state = levels(stencil, depth, norms, tile, sizes)
 
@@ -82,8 +82,7 @@ def sweep_blocked(stencil: Stencil, depth: int, norms: str, tile: Tile) -> Calla
 def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
     """The pass."""
     tile = TILES[stencil.dtype, depth]
-    sizes, item_bytes = sizes_of(stencil, depth, tile), stencil.item_bytes
-    threads = -(-tile.lanes * tile.groups // 32) * 32
+    sizes, item_bytes = sizes_of(stencil, depth, norms, tile), stencil.item_bytes
     shared_bytes = (RING + 2 * (depth - 1)) * sizes.plane_bytes + 2 * sizes.row_bytes
 
     def launch(box: Box, storage: Storage) -> tuple[int, int, Cut]:
@@ -96,7 +95,7 @@ def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
             return waves * -(-(chunk + 2 * depth) // TURNS) * TURNS
 
         chunk = -(-planes // min(range(1, planes + 1), key=turns))
-        return tiles * -(-planes // chunk), threads, Cut(chunk, storage.lead)
+        return tiles * -(-planes // chunk), sizes.threads, Cut(chunk, storage.lead)
 
     kernel = sweep_blocked(stencil, depth, norms, tile)
-    return PassKernel(kernel, LaunchBounds(threads), shared_bytes, 0, launch)
+    return PassKernel(kernel, LaunchBounds(sizes.threads), shared_bytes, 0, launch)

@@ -15,11 +15,11 @@ from ...compile.options import LaunchBounds
 from ...compile.pass_kernel import PassKernel, Storage
 from ...kernels.block import Elements, Words, real
 from ...kernels.sweep.formula import Stencil, numbers_of
-from ...kernels.sweep.norm import no_squares
 from ...kernels.sweep.records import Box, Cut, SweepFields
-from .norm import add_squares_of_warp
+from .columns import each
+from .norm import add_squares_of_warp, squares_of_warp
 from .pieces import PIECE_BYTES, apart, load_number_where, load_piece, store_numbers
-from .stepped import squares_of_piece, stepped_piece
+from .stepped import groups_of_halves, half_of_piece, stepped_piece
 from .warp import least, pick, shift_down, shift_up
 
 THREADS, LANES = 512, 32
@@ -65,15 +65,25 @@ def piece_of(stencil: Stencil) -> Callable[..., Piece]:
     return find
 
 
+def shifted(values, value):
+    """The values with another one before them, and without the last one."""
+    return (value, *values[:-1])
+
+
 def sweep_once(stencil: Stencil, norms: str) -> Callable[..., None]:
     """The kernel."""
     item_bytes, read_numbers, stepped = stencil.item_bytes, numbers_of(stencil), stepped_piece(stencil)
     last, piece_of_thread = PIECE_BYTES // item_bytes - 1, piece_of(stencil)
-    summed, add, has_coefficient = norms != "none", squares_of_piece(stencil), stencil.has_coefficient
+    summed, half, has_coefficient = norms != "none", half_of_piece(stencil), stencil.has_coefficient
+    planes = PLANES[stencil.dtype]
+    groups, squares_of_groups = groups_of_halves(planes), squares_of_warp((planes + 1) // 2)
+    no_halves = each(lambda k: lambda zero: zero, planes)
     far_ahead = stencil.dtype == "float64"  # the plane after the next one is loaded
 
     def sweep(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch: int):
-        zero, numbers, squares = real(0.0), read_numbers(values), no_squares()
+        zero, numbers = real(0.0), read_numbers(values)
+        if summed:
+            halves = no_halves(zero)
         plane, row = fields.plane * item_bytes, fields.row * item_bytes
         to_new, to_coefficient = fields.new - fields.old, fields.coefficient - fields.old
         one = piece_of_thread(fields, box, cut.chunk)
@@ -94,13 +104,13 @@ def sweep_once(stencil: Stencil, norms: str) -> Callable[..., None]:
             new = stepped(here, (before, after), (above, below), (left, *here, right), numbers, coefficient)
             store_numbers(one.first, one.stop, at + to_new, new)
             if summed:
-                squares = add(squares, new, here, one.first, one.stop)
+                halves = shifted(halves, half(new, here, one.first, one.stop))
             at, left_over = at + plane, left_over - 1
             before, here, after = here, after, later
             if not far_ahead and left_over > 0:
                 after = load_piece(at + plane, zero)
         if summed:
-            add_squares_of_warp(words, squares)
+            add_squares_of_warp(words, squares_of_groups(groups(halves)))
 
     return sweep
 
@@ -118,5 +128,5 @@ def sweep_once_pass(stencil: Stencil, norms: str) -> PassKernel:
         blocks = -(-pieces // lanes), -(-(box.y1 - box.y0) // rows), -(-(box.x1 - box.x0) // chunk)
         return blocks, (lanes, rows, 1), Cut(chunk, storage.lead)
 
-    bounds = LaunchBounds(THREADS, 3 if norms == "none" else 1)
+    bounds = LaunchBounds(THREADS, 3 if norms == "none" else 2)
     return PassKernel(sweep_once(stencil, norms), bounds, 0, 0, launch)

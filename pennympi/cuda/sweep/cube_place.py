@@ -34,6 +34,8 @@ class Sizes(NamedTuple):
     rim:          lanes at either end whose points belong to other blocks
     tile_y:       rows of the tile
     own_y, own_z: points that a block writes, of a plane
+    skipped:      threads before the first one of the tile: lanes 2 k and 2 k + 1 of a warp have one group's halves
+    threads:      of a block
     """
 
     row_bytes: int
@@ -42,13 +44,18 @@ class Sizes(NamedTuple):
     tile_y: int
     own_y: int
     own_z: int
+    skipped: int
+    threads: int
 
 
-def sizes_of(stencil: Stencil, depth: int, tile: Tile) -> Sizes:
+def sizes_of(stencil: Stencil, depth: int, norms: str, tile: Tile) -> Sizes:
     """What follows from a tile."""
     width, tile_y = PIECE_BYTES // stencil.item_bytes, tile.groups * tile.rows
     rim, row_bytes = -(-depth // width), tile.lanes * PIECE_BYTES
-    return Sizes(row_bytes, tile_y * row_bytes, rim, tile_y, tile_y - 2 * depth, (tile.lanes - 2 * rim) * width)
+    own_y, own_z = tile_y - 2 * depth, (tile.lanes - 2 * rim) * width
+    skipped = 0 if norms == "none" else rim % 2
+    threads = -(-(skipped + tile.lanes * tile.groups) // 32) * 32
+    return Sizes(row_bytes, tile_y * row_bytes, rim, tile_y, own_y, own_z, skipped, threads)
 
 
 class Place(NamedTuple):
@@ -102,12 +109,12 @@ def most(x, y):
     return max(x, y)
 
 
-def place_of(stencil: Stencil, depth: int, tile: Tile) -> Callable[..., Place]:
+def place_of(stencil: Stencil, depth: int, tile: Tile, sizes: Sizes) -> Callable[..., Place]:
     """``find(fields, box, live, chunk)``: the place of a thread."""
     item_bytes, width = stencil.item_bytes, PIECE_BYTES // stencil.item_bytes
     lanes, groups, rows = tile
-    row_bytes, plane_bytes, rim, tile_y, own_y, own_z = sizes_of(stencil, depth, tile)
-    levels, groups_end = RING * plane_bytes, groups - 1
+    row_bytes, plane_bytes, rim, tile_y, own_y, own_z, skipped, _ = sizes
+    levels, groups_end, idle = RING * plane_bytes, groups - 1, lanes * groups
 
     def find(fields, box, live, chunk):
         start_z = sector_start(fields.old, box.z0, item_bytes)
@@ -118,8 +125,11 @@ def place_of(stencil: Stencil, depth: int, tile: Tile) -> Callable[..., Place]:
         stop_x = least(own_x + chunk, box.x1)
         tile_z = start_z + (block() - beyond * blocks_z) * own_z - rim * width
 
-        lane, active = cuda.threadIdx.x % lanes, cuda.threadIdx.x // lanes < groups
-        group = least(cuda.threadIdx.x // lanes, groups_end)
+        thread = cuda.threadIdx.x
+        if skipped:
+            thread = pick(thread < skipped, idle, thread - skipped)
+        lane, active = thread % lanes, thread // lanes < groups
+        group = least(thread // lanes, groups_end)
         y, z = first_y - depth + group * rows, tile_z + lane * width
         plane, row = fields.plane * item_bytes, fields.row * item_bytes
         at = y * row + z * item_bytes

@@ -8,6 +8,7 @@ from numba import cuda
 from ...kernels.sweep.formula import Stencil
 from .columns import each
 from .cube_place import Sizes, Tile
+from .norm import warp_adder
 from .pieces import (
     PIECE_BYTES,
     copy_piece,
@@ -17,7 +18,7 @@ from .pieces import (
     store_shared_where,
 )
 from .shared import load_vector
-from .stepped import squares_of_piece, stepped_piece
+from .stepped import groups_of_halves, half_of_piece, stepped_piece
 from .warp import pick, shift_down, shift_up, within
 
 
@@ -145,20 +146,20 @@ def rows_written(tile: Tile) -> Callable[..., Any]:
 
 
 def rows_squared(stencil: Stencil, tile: Tile) -> Callable[..., Any]:
-    """``add(squares, new, old, place)``: the squares with those of the changes of the block's own points."""
-    add_piece = squares_of_piece(stencil)
+    """``add(squares, new, old, place)``: the squares with the groups of the block's own points."""
+    half = half_of_piece(stencil)
 
-    def nothing(squares, new, old, place):
-        return squares
-
-    def one_row_more(add: Callable[..., Any], r: int) -> Callable[..., Any]:
-        def more(squares, new, old, place):
+    def row(r: int) -> Callable[..., Any]:
+        def own_half(new, old, place):
             stop = pick(within(place.own_y + r, place.own_rows), place.stop, 0)
-            return add_piece(add(squares, new, old, place), new[r], old[r], place.first, stop)
+            return half(new[r], old[r], place.first, stop)
 
-        return more
+        return own_half
 
-    add = nothing
-    for r in range(tile.rows):
-        add = one_row_more(add, r)
+    halves, values = each(row, tile.rows), groups_of_halves(tile.rows)
+    add_values = warp_adder((tile.rows + 1) // 2)
+
+    def add(squares, new, old, place):
+        return add_values(squares, values(halves(new, old, place)))
+
     return add

@@ -1,15 +1,17 @@
-"""What is done with all numbers of a piece: the formula, and the sum of the squared changes."""
+"""What is done with all numbers of a piece: the formula, and the sum of the squared changes.  A piece is half a group."""
 
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from numba import cuda
+
 from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil, applied
-from ...kernels.sweep.norm import adder
+from ...kernels.sweep.norm import half_sum
 from .columns import each
 from .pieces import PIECE_BYTES
-from .warp import pick
+from .warp import pick, swap
 
 
 @cache
@@ -35,8 +37,8 @@ def stepped_piece(stencil: Stencil) -> Callable[..., Any]:
 
 
 @cache
-def squares_of_piece(stencil: Stencil) -> Callable[..., Any]:
-    """``add(squares, new, old, first, stop)``: the squares with those of the changes of numbers first .. stop - 1."""
+def half_of_piece(stencil: Stencil) -> Callable[..., Any]:
+    """``half(new, old, first, stop)``: the half of a group's value that numbers first .. stop - 1 of a piece make."""
 
     def column(k: int) -> Callable[..., Any]:
         def change(new, old, first, stop):
@@ -45,9 +47,29 @@ def squares_of_piece(stencil: Stencil) -> Callable[..., Any]:
         return change
 
     width = PIECE_BYTES // stencil.item_bytes
-    changes, add_changes = each(column, width), adder(width, stencil.dtype)
+    changes, value = each(column, width), half_sum(width)
 
-    def add(squares, new, old, first, stop):
-        return add_changes(squares, changes(new, old, first, stop))
+    def half(new, old, first, stop):
+        return value(changes(new, old, first, stop))
 
-    return add
+    return half
+
+
+@cache
+def groups_of_halves(n: int) -> Callable[..., Any]:
+    """``values(halves)``: the values of groups, of which lanes 2 k and 2 k + 1 have n halves each.
+
+    Of two groups the even lane has the first, the odd one the second; of a last one the even lane, and the odd one 0.
+    """
+
+    def pair(k: int) -> Callable[..., Any]:
+        first, second, both = 2 * k, min(2 * k + 1, n - 1), 2 * k + 1 < n
+
+        def value(halves):
+            odd = (cuda.laneid & 1) == 1
+            one, other = halves[first], pick(both, halves[second], real(0.0))
+            return pick(odd, other, one) + swap(pick(odd, one, other))
+
+        return value
+
+    return each(pair, (n + 1) // 2)
