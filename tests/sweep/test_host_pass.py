@@ -5,6 +5,7 @@ from types import FunctionType
 
 import numpy as np
 import pytest
+from sweep_reference import group_values, words_of
 
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile import context as ctx_words
@@ -13,7 +14,7 @@ from pennympi.compile.pass_kernel import Storage
 from pennympi.host.compile import compiled
 from pennympi.host.sweep import pass_kernel
 from pennympi.kernels.block import real
-from pennympi.kernels.in_kernel.exact import BIN_BITS, BINS, TOP_BIT, WORDS, SumWords
+from pennympi.kernels.in_kernel.exact import WORDS, SumWords
 from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import counting
 from pennympi.kernels.sweep.records import Box
@@ -61,16 +62,6 @@ def swept(stencil, old, coefficient, numbers, depth, live):
         levels.append(u.copy())
         levels[-1][inside] = formula(u[inside], *beside, *rest)
     return levels
-
-
-def squares_of(changes):
-    """The words of the norm of some changes."""
-    rest, words = changes.astype("float64") ** 2, []
-    for k in range(BINS):
-        unit = 2.0 ** (TOP_BIT - BIN_BITS * k)
-        words.append(int(np.rint(rest / unit).sum()))
-        rest -= np.rint(rest / unit) * unit
-    return SumWords(*words, 0)
 
 
 def ran(made, stencil, fields, box, live, numbers, words):
@@ -141,4 +132,4 @@ def test_pass(formula, n_dims, n_args, dtype):
         np.testing.assert_array_equal(new, wanted)
         for level, s in enumerate(range(depth - n_levels + 1, depth + 1)):
             found = SumWords(*words[level].sum(axis=0).tolist()[:-1])
-            assert counting(found) == counting(squares_of(levels[s][inside] - levels[s - 1][inside]))
+            assert counting(found) == words_of(group_values(levels[s][inside] - levels[s - 1][inside]))

@@ -18,10 +18,9 @@ from ...kernels.sweep.formula import Stencil, applied, numbers_of
 from ...kernels.sweep.norm import LEVEL_BYTES
 from ...kernels.sweep.records import Box, Cut, SweepFields
 from .rows import row_accessors
-from .squares import row_squares
+from .squares import MOST_POINTS, row_squares
 
 LINE_BYTES = 64
-L1_POINTS = 1024  # of five rows, which lie in the first-level cache
 LEAST_ROW_BYTES = 1024  # of a tile's row, unless that of the box is shorter
 CACHE_BYTES = 1280 << 10  # of the planes of a tile, which stay in a second-level cache of 2 MiB
 # of all levels between, in three dimensions: they stay in a second-level cache of 1 MiB or more
@@ -175,7 +174,7 @@ def sweep_plane_of(stencil: Stencil) -> Callable[..., None]:
                 row_at(coefficient, y),
             )
             summed = s > tile.quiet and box.x0 <= x < box.x1 and box.y0 <= y < box.y1
-            at_a_time = L1_POINTS if summed else size
+            at_a_time = MOST_POINTS if summed else size
             for z in range(start, start + size, at_a_time):
                 end = min(z + at_a_time, start + size)
                 relax(rows, z, end - z, numbers)

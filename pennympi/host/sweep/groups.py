@@ -1,0 +1,87 @@
+"""The values of eight groups (``kernels/sweep/norm.py``) at once: they lie where LLVM finds few vector instructions.
+
+    changes    | 0123 4567 | 89..       Four vectors of 64 bytes, in halves of groups of 16 bytes.  They are transposed
+    halves     | 04.. 15.. | 26..       within the places of halves, so that each half is added up in a place of its own.
+"""
+
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ...arrays.dtypes import TABLE
+from ...compile.arithmetic import element_type
+from ...kernels.sweep.norm import GROUP_BYTES
+
+VECTORS, VECTOR_BYTES = 4, 64
+GROUPS = VECTORS * VECTOR_BYTES // GROUP_BYTES
+
+
+@cache
+def group_accessors(dtype: str, most_groups: int) -> tuple[Any, Any]:
+    """``room()``: the address of memory for the values of so many groups of a dtype, the function's own.
+
+    ``write_groups(values, new, old)``: the values of the GROUPS groups of new - old that begin there.
+    """
+    element, item_bytes = element_type(TABLE[dtype]), TABLE[dtype].item_bytes
+    n, half = VECTOR_BYTES // item_bytes, GROUP_BYTES // item_bytes // 2
+    vector = ir.VectorType(element, n)
+
+    @intrinsic
+    def room(typing):
+        def code(context, b, signature, args):
+            return b.ptrtoint(cgutils.alloca_once(b, ir.ArrayType(element, most_groups)), ir.IntType(64))
+
+        return types.int64(), code
+
+    @intrinsic
+    def write_groups(typing, values, new, old):
+        def code(context, b, signature, args):
+            at, *rows = (b.inttoptr(arg, ir.PointerType(vector)) for arg in args)
+            places = [ir.Constant(ir.IntType(64), k) for k in range(VECTORS)]
+            x, y = ([b.load(b.gep(row, [k]), align=item_bytes) for k in places] for row in rows)
+            changes = [b.fsub(*one) for one in zip(x, y, strict=True)]
+            sums = [sum_of(b, changes[k : k + half]) for k in range(0, VECTORS, half)]
+            first, second = (b.shuffle_vector(sums[0], sums[-1], mask(places_of(k))) for k in (0, 1))
+            total = b.fadd(first, second)
+            b.store(total, b.bitcast(at, ir.PointerType(total.type)), align=item_bytes)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 3), code
+
+    def sum_of(b, changes):
+        """``half_sum`` of each half; that in place p of vector k comes to element k of place p."""
+        name = f"llvm.fma.v{n}f{8 * item_bytes}"
+        fma = cgutils.get_or_insert_function(b.module, ir.FunctionType(vector, [vector] * 3), name)
+        first, *others = transposed(b, changes, 1)
+        total = b.fmul(first, first)
+        for x in others:
+            total = b.call(fma, (x, x, total))
+        return total
+
+    def transposed(b, vectors, width):
+        """Vectors of the first elements of all halves, of the second ones, .., from runs of ``width`` of a number."""
+        if len(vectors) == 1:
+            return vectors
+        pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
+        lower, upper = ([b.shuffle_vector(*pair, mask(merged(width, k))) for pair in pairs] for k in (0, half // 2))
+        return transposed(b, lower, 2 * width) + transposed(b, upper, 2 * width)
+
+    def merged(width, start):
+        """Runs of two vectors in turn, in each place of a half from its element ``start`` on."""
+        runs = [n * (j // width % 2) + j // (2 * width) * width + j % width + start for j in range(half)]
+        return [place + one for place in range(0, n, half) for one in runs]
+
+    def places_of(side):
+        """Where the sums of one half of all groups are, of a vector two each."""
+        return [(k // half) * n + (2 * (g % 2) + side) * half + k % half for g in range(GROUPS) for k in (g // 2,)]
+
+    return room, write_groups
+
+
+def mask(places):
+    """Of a shuffle."""
+    return ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
