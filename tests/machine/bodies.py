@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from greenlet import getcurrent
+from sweep_reference import multiply_add
 
 from pennympi.compile.bind import bind, grouped, signs
 
@@ -307,7 +308,7 @@ BODIES: dict[str, Body] = {
     "first": by_each(lambda b: b.number == 0),
     "real": by_each(lambda b, x: b.item.type(x)),
     "product": lambda x, y: x * y,
-    "multiply_add": lambda x, y, z: x * y + z,  # of what has an exact product
+    "multiply_add": multiply_add,
     "bits": lambda x: int(np.float64(x).view(np.int64)),
     "sync": by_each(lambda b: b.block.barrier(b, "sync")),
     "block_sum": by_each(lambda b, x: b.block.total(b, x)),

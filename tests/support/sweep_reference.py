@@ -2,25 +2,30 @@
 
 from ctypes import CDLL, c_double, c_float
 from ctypes.util import find_library
+from functools import cache
 from types import FunctionType
 
 import numpy as np
+from numba import vectorize
 
 from pennympi.kernels.block import real
 from pennympi.kernels.in_kernel.exact import BIN_BITS, BINS, LIMIT, TOP_BIT, SumWords
 from pennympi.kernels.sweep.norm import GROUP_BYTES, WINDOW, norm_of
 
-MATH, FUSED = CDLL(find_library("m")), {}
-for dtype, name, number in (("float32", "fmaf", c_float), ("float64", "fma", c_double)):
-    function = MATH[name]
+MATH = CDLL(find_library("m"))
+
+
+@cache
+def fused(dtype):
+    """``multiply_add`` of the C library, of floats of a dtype or arrays of them."""
+    number, function = (c_float, MATH.fmaf) if dtype == "float32" else (c_double, MATH.fma)
     function.argtypes, function.restype = [number] * 3, number
-    FUSED[dtype] = np.frompyfunc(function, 3, 1)
+    return vectorize([f"{dtype}({dtype}, {dtype}, {dtype})"])(lambda x, y, z: function(x, y, z))
 
 
 def multiply_add(x, y, z):
     """x * y + z of NumPy's floats of one dtype, or arrays of them, rounded once."""
-    dtype = np.asarray(x).dtype
-    return np.asarray(FUSED[dtype.name](*(np.asarray(one).astype(object) for one in (x, y, z)))).astype(dtype)[()]
+    return fused(np.asarray(x).dtype.name)(x, y, z)
 
 
 def group_values(changes, first=0):

@@ -1,7 +1,7 @@
 """The values of eight groups (``kernels/sweep/norm.py``) at once: they lie where LLVM finds few vector instructions.
 
-    changes    | 0123 4567 | 89..       Four vectors of 64 bytes, in halves of groups of 16 bytes.  They are transposed
-    halves     | 04.. 15.. | 26..       within the places of halves, so that each half is added up in a place of its own.
+A half of a group has 16 bytes, hence a vector of 64 bytes four of them, in four places.  Vectors are transposed within these
+places, so that element k of each half is in vector k: their squares are added up place by place.
 """
 
 from functools import cache
