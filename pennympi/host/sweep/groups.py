@@ -1,7 +1,7 @@
 """The values of eight groups (``kernels/sweep/norm.py``) at once: they lie where LLVM finds few vector instructions.
 
-A half of a group has 16 bytes, hence a vector of 64 bytes four of them, in four places.  Vectors are transposed within these
-places, so that element k of each half is in vector k: their squares are added up place by place.
+A half of a group has 16 bytes, so a vector of 64 bytes holds four, in four places.  Vectors are transposed within these
+places: element k of each half comes to vector k.  Then the squares are added up place by place.
 """
 
 from functools import cache
