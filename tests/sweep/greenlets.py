@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from greenlet import getcurrent, greenlet
-from sweep_reference import FUSED
+from sweep_reference import fused
 
 from pennympi.compile.bind import bind
 
@@ -132,7 +132,7 @@ class Blocks:
         return x * y
 
     def multiply_add(self, x, y, z):
-        return self.real(FUSED[self.dtype.name](x, y, z))
+        return self.real(fused(self.dtype.name)(x, y, z))
 
     def pick(self, condition, x, y):
         return x if condition else y

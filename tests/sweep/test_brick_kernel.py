@@ -17,7 +17,7 @@ from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import COPIES, LEVEL_BYTES, norm_of
 from pennympi.kernels.sweep.records import SweepFields
 
-greenlets = pytest.importorskip("greenlets", reason="needs greenlet", exc_type=ImportError)
+greenlets = pytest.importorskip("greenlets", reason="needs greenlet", exc_type=ModuleNotFoundError)
 PE_BYTES = 1 << 21
 CASES = [  # points, PEs, periodic, bricks of a PE by axis, depth, sweeps of each launch, dtype, norms
     ((200,), (1,), (False,), (1, 1, 2), 3, (5,), "float64", "every"),

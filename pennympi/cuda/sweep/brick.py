@@ -28,7 +28,7 @@ from ..primitives import GAVE_UP
 from .brick_cells import AXIS_WORDS, axis_at, movers
 from .brick_planes import lanes_of, sweeper
 from .inbox import Inbox, exchanger
-from .norm import add_squares_of_warp, warp_squares
+from .norm import add_squares_of_warp, total_of_warp
 from .shared import load_number, shared_start, store_number
 from .warp import LANES
 
@@ -64,14 +64,14 @@ class Bricks(NamedTuple):
 
 
 def _keep(kept, squares):
-    """Leave what this warp holds in shared memory."""
-    squares = warp_squares(squares)
+    """Leave what this warp holds in shared memory: its lanes have one window."""
+    a, b, c = total_of_warp(squares.a), total_of_warp(squares.b), total_of_warp(squares.c)
     if cuda.laneid == 0:
         at = kept + KEPT_BYTES * (cuda.threadIdx.x // LANES)
         store_number(at, squares.scale)
-        store_number(at + 8, squares.a)
-        store_number(at + 16, squares.b)
-        store_number(at + 24, squares.c)
+        store_number(at + 8, a)
+        store_number(at + 16, b)
+        store_number(at + 24, c)
 
 
 def _add_kept(kept, words):

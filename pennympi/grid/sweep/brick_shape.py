@@ -16,9 +16,12 @@ NORM_BYTES = 2048  # of shared memory, for what warps leave of a norm
 MOST_CELLS = 1 << 16  # of a brick: elements have 16 bits in the tables of the exchange
 DEPTHS = range(1, 9)
 CLOCKS_PER_US = 1755  # of an H200 under load
-# Clocks, measured on an H200: of an exchange beside its lines, and of a line; of 16 bytes of each lane of a warp in one
-# or two dimensions, in three, and more for a norm; of a sweep beside that.
-EXCHANGE, LINE, ROW, ROW_OF_PLANE, ROW_NORM, SWEEP = 2400, 0.4, 15, 43, 25, 500
+# Clocks, measured on an H200: of an exchange beside its lines, of a line, and of a sweep beside its rows.
+EXCHANGE, LINE, SWEEP = 2400, 0.4, 500
+# Of 16 bytes of each lane of a warp, in one or two dimensions and in three.  More for a norm: of such a row; of a sweep
+# and of a warp in one or two dimensions; of a plane in three, whose barrier waits for the slowest warp.
+ROW, ROW_OF_PLANE, ROW_NORM, SWEEP_NORM, WARP_NORM, PLANE_NORM = 15, 34, 9, 1200, 32, 250
+FAST_THREADS, SPILLING = 640, 1.7  # of three dimensions: more threads have too few registers, and take so much longer
 
 
 class Shape(NamedTuple):
@@ -81,8 +84,13 @@ def shape_of(
         return None
     taken = [axis.most + 2 * min(axis.rim, depth) for axis in every]
     lines = (math.prod(taken) - math.prod(own)) * item_bytes / 8
-    row_clocks = (ROW_OF_PLANE if n_dims == 3 else ROW) + ROW_NORM * (norms == "every")
+    if n_dims == 3:
+        row_clocks, norm_clocks = ROW_OF_PLANE * (SPILLING if threads > FAST_THREADS else 1), planes * PLANE_NORM
+    else:
+        row_clocks, norm_clocks = ROW, SWEEP_NORM + threads // LANES * WARP_NORM
     clocks = SWEEP + warps_planes * row_clocks + (EXCHANGE + LINE * lines) / depth
+    if norms == "every":
+        clocks += warps_planes * ROW_NORM + norm_clocks
     return Shape(bricks, depth, Storage(plane, row), threads, chunk, cell_bytes, shared_bytes, clocks)
 
 
