@@ -122,9 +122,6 @@ class Blocks:
     def real(self, x):
         return (Single if self.dtype == np.float32 else np.float64)(x)
 
-    def masked(self, x, mask):
-        return x if mask else self.real(0)
-
     def within(self, x, n):
         return 0 <= x < n
 

@@ -95,7 +95,9 @@ def test_brick_kernel(points, pes, periodic, cut, depth, counts, dtype, norms):
             launch = Launch(*one.launch, sweeps, depth, *storage, made.cell_bytes, made.cell_bytes)
             records = SweepFields(one.fields[1], one.fields[0], 0, plane, row), launch
             launches.append((made.blocks, made.threads, made.shared_bytes, (one.ctx, *records, 0, one.norms)))
-        greenlets.Blocks(memory, dtype).run(brick_kernel(stencil, norms, points[-1] * item_bytes % 16 == 0), launches)
+        greenlets.Blocks(memory, dtype).run(
+            brick_kernel(stencil, norms, all(edge * item_bytes % 16 == 0 for edge in parts.edges[-1])), launches
+        )
         changes = []
         inner = (slice(1, -1),) * n_dims
         for _ in range(sweeps):

@@ -88,7 +88,7 @@ def _add_kept(kept, words):
 
 @cache
 def brick_kernel(stencil: Stencil, norms: str, whole: bool) -> Callable[..., None]:
-    """The kernel (ctx, fields, bricks, values, words) of a stencil.  whole: no row of the grid ends within 16 bytes
+    """The kernel (ctx, fields, bricks, values, words) of a stencil.  whole: no row of a PE begins or ends within 16 bytes
 
     fields: ``new`` gets the result of all sweeps of ``old``; plane and row are those of the axes
     values: address of the formula's numbers;  words: as of a pass (compile/pass_kernel.py)

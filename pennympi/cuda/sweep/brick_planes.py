@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from numba import cuda
 
 from ...kernels.block import real
-from ...kernels.sweep.formula import Stencil, applied
-from ...kernels.sweep.norm import half_sum, no_squares
-from .columns import each
+from ...kernels.sweep.formula import Stencil
+from ...kernels.sweep.norm import no_squares
 from .norm import ALL_LANES, warp_adder
-from .shared import VECTOR_BYTES, load_number, load_vector, masked, store_number, store_vector
+from .shared import VECTOR_BYTES, load_number, load_vector, store_number, store_vector
+from .stepped import half_of_piece, stepped_piece
 from .warp import LANES, pick, within
 
 
@@ -25,7 +25,7 @@ class Lane(NamedTuple):
 
     at:     address in plane 0;  below: of the row before it
     begin, end: the live planes that it goes down
-    flags: of its cells, apart from the plane: whether each is live, masks of own points, whether all are live
+    live, own: the parts of its piece, apart from the plane (``Parts``)
     pair:  (whether the piece is the second half of its group, the lane with the other half)
     """
 
@@ -34,54 +34,67 @@ class Lane(NamedTuple):
     beyond: int
     begin: int
     end: int
-    flags: Any
+    live: Any
+    own: Any
     pair: tuple[bool, int]
 
 
-@cache
-def _inside(width: int) -> Callable[..., Any]:
-    """``inside(x, n)``: for each of x, .., x + width - 1 whether it is one of 0, .., n - 1."""
+class Parts(NamedTuple):
+    """What is done with the part of a piece that lies among n cells from ``start`` on.
 
-    def of(k: int) -> Callable[..., Any]:
-        def inside(x, n):
-            return within(x + k, n)
+    part_of: (cell, start, n) -> the part of the piece that begins at a cell
+    half:    (new, old, part) -> the value of half a group, of the changes in the part
+    store:   (at, new, part): to shared memory
+    """
 
-        return inside
-
-    return each(of, width)
-
-
-@cache
-def _masks(width: int) -> Callable[..., Any]:
-    """``masks(x, n)``: for each of x, .., x + width - 1 a mask, -1 if it is one of 0, .., n - 1, else 0."""
-
-    def of(k: int) -> Callable[..., Any]:
-        def mask(x, n):
-            return -1 if within(x + k, n) else 0
-
-        return mask
-
-    return each(of, width)
+    part_of: Callable[..., Any]
+    half: Callable[..., Any]
+    store: Callable[..., None]
 
 
 @cache
-def _half(width: int, whole: bool) -> Callable[..., Any]:
-    """``value(masks, new, old)``: that of half a group, of the changes whose mask is not 0.  whole: one mask for all"""
-    sum_of = half_sum(width)
+def _parts(stencil: Stencil, whole: bool) -> Parts:
+    """whole: a part is all of a piece or nothing, and tells which;  else it is (first, stop)"""
+    width, half, store_some = width_of(stencil), half_of_piece(stencil), _nothing
+    for k in range(width):
+        store_some = _one_more(store_some, k, k * stencil.item_bytes)
 
-    def of(k: int) -> Callable[..., Any]:
-        def change(masks, new, old):
-            return new[k] - old[k] if whole else masked(new[k] - old[k], masks[k])
+    def is_there(cell, start, n):
+        return within(cell - start, n)
 
-        return change
+    def half_if(new, old, there):
+        return pick(there, half(new, old, 0, width), real(0.0))
 
-    changes = each(of, width)
+    def store_if(at, new, there):
+        if there:
+            store_vector(at, new)
 
-    def value(masks, new, old):
-        found = sum_of(changes(masks, new, old))
-        return masked(found, masks[0]) if whole else found
+    def bounds(cell, start, n):
+        return start - cell, start + n - cell
 
-    return value
+    def half_within(new, old, part):
+        return half(new, old, part[0], part[1])
+
+    def store_within(at, new, part):
+        if part[0] <= 0 and width <= part[1]:
+            store_vector(at, new)
+        else:
+            store_some(at, new, part)
+
+    return Parts(is_there, half_if, store_if) if whole else Parts(bounds, half_within, store_within)
+
+
+def _nothing(at, new, part):
+    pass
+
+
+def _one_more(before: Callable[..., None], k: int, offset: int) -> Callable[..., None]:
+    def more(at, new, part):
+        before(at, new, part)
+        if part[0] <= k and k < part[1]:
+            store_number(at + offset, new[k])
+
+    return more
 
 
 def _joined(pair, one, two):
@@ -91,71 +104,10 @@ def _joined(pair, one, two):
     return pick(second, two, one) + other
 
 
-def _storer(width: int, item_bytes: int) -> Callable[..., None]:
-    """``store(at, new, flags)``: each cell whose flag is set, to shared memory."""
-
-    def none(at, new, flags):
-        pass
-
-    store_cells = none
-    for k in range(width):
-        store_cells = _one_more(store_cells, k, k * item_bytes)
-    return store_cells
-
-
-def _one_more(before: Callable[..., None], k: int, offset: int) -> Callable[..., None]:
-    def more(at, new, flags):
-        before(at, new, flags)
-        if flags[k]:
-            store_number(at + offset, new[k])
-
-    return more
-
-
-@cache
-def _formula(stencil: Stencil) -> Callable[..., Any]:
-    """``values(here, x, y, line, rest)``: the new value of each cell.
-
-    x, y: the cells (before, after) along the axes;  line: here with the cells beside it;  rest: (numbers, coefficients)
-    """
-    apply = applied(stencil)
-
-    def of(k: int) -> Callable[..., Any]:
-        def three(here, x, y, line, rest):
-            z = line[k], line[k + 2]
-            return real(apply(here[k], (x[0][k], x[1][k]), (y[0][k], y[1][k]), z, (rest[0], rest[1][k])))
-
-        def two(here, x, y, line, rest):
-            return real(apply(here[k], (), (x[0][k], x[1][k]), (line[k], line[k + 2]), (rest[0], rest[1][k])))
-
-        def one(here, x, y, line, rest):
-            return real(apply(here[k], (), (), (line[k], line[k + 2]), (rest[0], rest[1][k])))
-
-        return {3: three, 2: two, 1: one}[stencil.n_dims]
-
-    return each(of, 16 // stencil.item_bytes)
-
-
-@cache
-def _flags(stencil: Stencil, whole: bool) -> Callable[..., Any]:
-    """``flags(cell, axis, live, own)``: (live, own, all_live) of the cells from ``cell`` on.  live, own: of their row"""
-    width, inside, masks = width_of(stencil), _inside(width_of(stencil)), _masks(1 if whole else width_of(stencil))
-
-    def flags(cell, axis, live, own):
-        live_cells, own_cells = axis.live_stop - axis.live if live else 0, axis.own if own else 0
-        return (
-            inside(cell - axis.live, live_cells),
-            masks(cell - axis.rim, own_cells),
-            within(cell - axis.live, live_cells) & within(cell + width - 1 - axis.live, live_cells),
-        )
-
-    return flags
-
-
 @cache
 def lanes_of(stencil: Stencil, whole: bool) -> Callable[..., Lane]:
     """``lane_of(bricks, cells, x, y, z)``: this thread's part of the planes."""
-    n_dims, width, flags = stencil.n_dims, width_of(stencil), _flags(stencil, whole)
+    n_dims, width, part_of = stencil.n_dims, width_of(stencil), _parts(stencil, whole).part_of
 
     def lane_of(bricks, cells, x, y, z):
         thread, odd = cuda.threadIdx.x, z.rim // width & 1  # whether own points begin at an odd piece
@@ -166,15 +118,20 @@ def lanes_of(stencil: Stencil, whole: bool) -> Callable[..., Lane]:
             row, column = piece // columns, piece % columns * width
             at = cells + VECTOR_BYTES * piece
             below = at - bricks.row_bytes if row > 0 else at
-            live, own = within(row - y.live, y.live_stop - y.live), within(row - y.rim, y.own)
+            n_live = z.live_stop - z.live if within(row - y.live, y.live_stop - y.live) else 0
+            live, own = (
+                part_of(column, z.live, n_live),
+                part_of(column, z.rim, z.own if within(row - y.rim, y.own) else 0),
+            )
             beyond = bricks.plane_bytes if x.live_stop < x.own + 2 * x.rim else 0
-            return Lane(at, below, beyond, x.live, x.live_stop, flags(column, z, live, own), pair)
+            return Lane(at, below, beyond, x.live, x.live_stop, live, own, pair)
         first, stop = x.live, x.live_stop
         if n_dims == 1:
             first, stop = 0, (z.own + 2 * z.rim + LANES * width - 1) // (LANES * width)
         begin = min(first + thread // LANES * bricks.chunk, stop)
-        at, end = cells + VECTOR_BYTES * (thread % LANES), min(begin + bricks.chunk, stop)
-        return Lane(at, 0, 0, begin, end, flags(thread % LANES * width, z, True, True), pair)
+        at, end, column = cells + VECTOR_BYTES * (thread % LANES), min(begin + bricks.chunk, stop), thread % LANES * width
+        live, own = part_of(column, z.live, z.live_stop - z.live), part_of(column, z.rim, z.own)
+        return Lane(at, 0, 0, begin, end, live, own, pair)
 
     return lane_of
 
@@ -213,8 +170,8 @@ def _step(stencil: Stencil, whole: bool) -> Callable[..., Any]:
     Returns (the plane after it as it was, kept for that plane, squares).
     """
     n_dims, has_coefficient, width = stencil.n_dims, stencil.has_coefficient, width_of(stencil)
-    formula, flags, beside = _formula(stencil), _flags(stencil, whole), _beside(stencil)
-    half, add, keep_live = _half(width, whole), warp_adder(1), _keeper(stencil)
+    stepped, beside, add = stepped_piece(stencil), _beside(stencil), warp_adder(1)
+    part_of, half, store = _parts(stencil, whole)
 
     def step(lane, bricks, x, z, rest, plane, last, at, before, here, kept, squares):
         numbers, beyond, counts = rest
@@ -232,24 +189,26 @@ def _step(stencil: Stencil, whole: bool) -> Callable[..., Any]:
         coefficients = here
         if has_coefficient:
             coefficients = load_vector(at + bricks.coefficient, real(0.0))
-        new = formula(here, (before, after), rows, beside(at, here, before, after), (numbers, coefficients))
-        live, own, all_live = lane.flags
+        x_side, y_side = (before, after), rows if n_dims == 3 else (before, after)
+        new = stepped(here, x_side, y_side, beside(at, here, before, after), numbers, coefficients)
+        live, own = lane.live, lane.own
         if n_dims == 1:
-            live, own, all_live = flags((plane * LANES + cuda.laneid) * width, z, True, True)
+            cell = (plane * LANES + cuda.laneid) * width
+            live, own = part_of(cell, z.live, z.live_stop - z.live), part_of(cell, z.rim, z.own)
         value = value_before
         if counts:
             value = real(0.0)
             if n_dims == 1 or within(plane - x.rim, x.own):
-                value = half(own, new, here)
+                value = half(new, here, own)
             second = (plane - lane.begin) & 1 == 1
             if second or last:
                 squares = add(squares, (_joined(lane.pair, value_before if second else real(0.0), value),))
         if n_dims == 3:
             if plane > lane.begin:
-                keep_live(at - bricks.plane_bytes, pending, live, all_live)
+                store(at - bricks.plane_bytes, pending, live)
             cuda.syncthreads()
         else:
-            keep_live(at, new, live, all_live)
+            store(at, new, live)
         return after, (new, next_rows, value), squares
 
     return step
@@ -261,23 +220,9 @@ def rows_beside(lane, bricks, at):
 
 
 @cache
-def _keeper(stencil: Stencil) -> Callable[..., None]:
-    """``keep_live(at, new, live, all_live)``: store the new values of live cells."""
-    store_some = _storer(width_of(stencil), stencil.item_bytes)
-
-    def keep_live(at, new, live, all_live):
-        if all_live:
-            store_vector(at, new)
-        else:
-            store_some(at, new, live)
-
-    return keep_live
-
-
-@cache
 def sweeper(stencil: Stencil, whole: bool) -> Callable[..., Any]:
     """``sweep(lane, bricks, x, z, numbers, counts)``: one sweep; the squares of its changes if it counts."""
-    n_dims, step, keep_live = stencil.n_dims, _step(stencil, whole), _keeper(stencil)
+    n_dims, step, store = stencil.n_dims, _step(stencil, whole), _parts(stencil, whole).store
 
     def sweep(lane, bricks, x, z, numbers, counts):
         pb = bricks.plane_bytes
@@ -307,7 +252,7 @@ def sweeper(stencil: Stencil, whole: bool) -> Callable[..., Any]:
             plane += 1
             at += pb
         if n_dims == 3:
-            keep_live(at - pb, kept[0], lane.flags[0], lane.flags[2])
+            store(at - pb, kept[0], lane.live)
         return squares
 
     return sweep

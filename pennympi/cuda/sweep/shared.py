@@ -59,18 +59,6 @@ def store_vector(typing, address, numbers):
 
 
 @intrinsic
-def masked(typing, number, mask):
-    """The number where the mask, an int64, is -1; 0 where it is 0."""
-
-    def code(context, b, signature, args):
-        bits = ir.IntType(number.bitwidth)
-        mask = args[1] if number.bitwidth == 64 else b.trunc(args[1], bits)
-        return b.bitcast(b.and_(b.bitcast(args[0], bits), mask), args[0].type)
-
-    return number(number, types.int64), code
-
-
-@intrinsic
 def load_number(typing, address, like):
     """The number at an address in shared memory, of the type of ``like``."""
     kind = types.unliteral(like)

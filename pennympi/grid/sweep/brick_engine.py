@@ -65,7 +65,7 @@ class BrickSweeps:
         )
         bounds = LaunchBounds(-(-made.threads // BOUND_THREADS) * BOUND_THREADS)
         options = problem.options(bounds, made.shared_bytes)
-        whole = problem.parts.shape[-1] * item_bytes % VECTOR_BYTES == 0
+        whole = all(edge * item_bytes % VECTOR_BYTES == 0 for edge in problem.parts.edges[-1])
         kernel = problem.compiled(problem.device_module("brick").brick_kernel(stencil, problem.norms, whole), options)
         self._run = kernel.prepare(made.blocks, arguments, (0, 1), made.threads)
 
