@@ -12,7 +12,7 @@ from sweep_reference import group_values, words_of
 from pennympi.compile.bind import bind
 from pennympi.grid.sweep.norm import SweepNorm
 from pennympi.host.sweep.squares import row_squares
-from pennympi.kernels.block import block, blocks, lanes, load, real, store
+from pennympi.kernels.block import block, blocks, lanes, load, real, store, sync
 from pennympi.kernels.in_kernel.exact import BAD_WORD, BINS, LIMIT, WORDS, SumWords
 from pennympi.kernels.sweep import norm
 from pennympi.kernels.sweep.norm import (
@@ -65,6 +65,7 @@ def into_words(team, dtype):
         start, stop = block() * share, min(n, (block() + 1) * share)
         for i in lanes(start, stop):
             store(values, i, value(x, i * n_points))
+        sync()
         for i in lanes(start, min(start + ALONE, stop)):
             squares = add_group(squares, load(values, i))
         for k in lanes(0, (share - ALONE + 4 * LANES - 1) // (4 * LANES) * LANES):  # as often in each lane
