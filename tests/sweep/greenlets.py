@@ -59,19 +59,19 @@ class Blocks:
         self.memory, self.dtype, self.ready, self.hub = memory, np.dtype(dtype), deque(), None
         self.width = 16 // self.dtype.itemsize
 
-    def run(self, kernel, launches):
-        """Run launches (blocks, threads, shared_bytes, args), of several PEs, side by side."""
+    def run(self, launches):
+        """Run launches (kernel, blocks, threads, shared_bytes, args), of several PEs, side by side."""
         kept = ("run", "at", "shared_at", "here", "laneid", "threadIdx", "blockDim")
         names = [name for name in dir(type(self)) if not name.startswith("_") and name not in kept]
         scope = {name: getattr(self, name) for name in names} | {"cuda": self}
-        bound = bind(kernel, scope, lambda function: function, scope)
         threads = []
-        for n_blocks, n_threads, shared_bytes, args in launches:
+        for kernel, n_blocks, n_threads, shared_bytes, args in launches:
+            bound = bind(kernel, scope, lambda function: function, scope)
             for block in range(n_blocks):
                 shared = np.full(SHARED + shared_bytes, 0xFF, np.uint8)
                 every, warps = Barrier(self, n_threads), [Barrier(self, LANES) for _ in range(n_threads // LANES)]
                 for k in range(n_threads):
-                    threads.append(greenlet(lambda args=args: bound(*args)))
+                    threads.append(greenlet(lambda bound=bound, args=args: bound(*args)))
                     threads[-1].here = SimpleNamespace(
                         block=block, thread=k, n=n_threads, shared=shared, every=every, warp=warps[k // LANES]
                     )
@@ -94,6 +94,9 @@ class Blocks:
     def syncthreads(self):
         self.here.every.meet()
 
+    def syncwarp(self):
+        self.here.warp.meet()
+
     def syncthreads_or(self, x):
         return int(any(self.here.every.meet(self.here.thread, x)))
 
@@ -104,7 +107,7 @@ class Blocks:
         return all(self._lanes(x))
 
     def shfl_sync(self, mask, x, source):
-        return self._lanes(x)[source]
+        return self._lanes(x)[source % LANES]
 
     def shfl_up_sync(self, mask, x, by):
         return self._lanes(x)[max(self.laneid - by, self.laneid % by)]
@@ -114,6 +117,9 @@ class Blocks:
 
     def least_of_warp(self, x):
         return min(self._lanes(x))
+
+    def largest_of_warp(self, values):
+        return self.real(np.max(self._lanes(values)))
 
     def total_of_warp(self, x):
         return sum(self._lanes(((x + (1 << 50)) & ((1 << 51) - 1)) - (1 << 50)))

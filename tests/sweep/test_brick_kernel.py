@@ -85,6 +85,7 @@ def test_brick_kernel(points, pes, periodic, cut, depth, counts, dtype, norms):
         one.norms, one.fields = one.room(levels * LEVEL_BYTES), fields
         one.launch = (one.words, one.room(8 * made.blocks), inbox, slots * 16, made.blocks * slots * 16)
         every.append(one)
+    kernel = brick_kernel(stencil, norms, all(edge * item_bytes % 16 == 0 for edge in parts.edges[-1]))
     for sweeps in counts:
         launches = []
         for pe, one in enumerate(every):
@@ -94,10 +95,9 @@ def test_brick_kernel(points, pes, periodic, cut, depth, counts, dtype, norms):
             storage = (made.storage.row * item_bytes, made.storage.plane * item_bytes, made.chunk)
             launch = Launch(*one.launch, sweeps, depth, *storage, made.cell_bytes, made.cell_bytes)
             records = SweepFields(one.fields[1], one.fields[0], 0, plane, row), launch
-            launches.append((made.blocks, made.threads, made.shared_bytes, (one.ctx, *records, 0, one.norms)))
-        greenlets.Blocks(memory, dtype).run(
-            brick_kernel(stencil, norms, all(edge * item_bytes % 16 == 0 for edge in parts.edges[-1])), launches
-        )
+            args = one.ctx, *records, 0, one.norms
+            launches.append((kernel, made.blocks, made.threads, made.shared_bytes, args))
+        greenlets.Blocks(memory, dtype).run(launches)
         changes = []
         inner = (slice(1, -1),) * n_dims
         for _ in range(sweeps):

@@ -16,15 +16,16 @@ from numba import cuda
 from ...compile.options import LaunchBounds
 from ...kernels.block import Elements, Words, block, real
 from ...kernels.sweep.formula import Stencil, numbers_of
-from ...kernels.sweep.norm import LEVEL_BYTES, no_squares
+from ...kernels.sweep.norm import LEVEL_BYTES
 from ...kernels.sweep.records import SweepFields
 from ..intrinsics import load_word, store_word
 from .block_squares import WARP_BYTES, leave, summing
+from .columns import each
 from .quads import WIDTH, load_shared, store_shared
 from .shared import shared_start
 from .tile_place import WORD, Lane, Memory, memory_of, place_anew, tile_of
 from .tile_rim import exchanging, rim_of
-from .tile_rows import movers, sweep_rows
+from .tile_rows import movers, squares_of_rows, sweep_rows
 from .tile_shape import LANES, MOST_ROWS, NUMBER, TABLE_WORDS, Cut, Shape, cut_of, tables
 from .warp import lane_number, warp_number
 
@@ -55,46 +56,54 @@ def edges_of(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any]:
 
 
 @cache
-def step_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Callable[..., Any]:
-    """``step(u, c, edges, k, last, tile, place) -> u``: sweep k of a warp, whose squares the lanes leave."""
-    rows, warps, depth, every, only_last = shape.rows, shape.warps, shape.depth, norms == "every", norms == "last"
+def step_of(stencil: Stencil, shape: Shape, norms: str) -> Callable[..., Any]:
+    """``step(u, c, edges, values, last, tile, place) -> (u, values)``: a sweep of a warp.  values: those of no row"""
+    rows, depth, every, only_last = shape.rows, shape.depth, norms == "every", norms == "last"
     sweep_own, sweep_mixed = (sweep_rows(stencil, shape, mixed, every) for mixed in (False, True))
     sweep_last = sweep_rows(stencil, shape, True, True)
 
-    def leave_them(squares, k, tile, place):
-        counts = (place.row < depth + tile.own) & (place.row + rows > depth)
-        at = place.shared + memory.squares + ((k & 1) * warps + place.warp) * WARP_BYTES
-        leave(at, place.lane, squares, counts)
-
-    def step(u, c, edges, k, last, tile, place):
-        squares, (north, south) = no_squares(), edges
+    def step(u, c, edges, values, last, tile, place):
+        north, south = edges
         if only_last and last:
-            u, squares = sweep_last(u, c, north, south, place, tile)
-            leave_them(squares, k, tile, place)
+            u, values = sweep_last(u, c, north, south, place, tile)
         elif (place.row >= depth) & (place.row + rows <= depth + tile.own):
-            u, squares = sweep_own(u, c, north, south, place, tile)
+            u, values = sweep_own(u, c, north, south, place, tile)
         elif place.row < 2 * depth + tile.own:  # the last warps may have no row of the tile
-            u, squares = sweep_mixed(u, c, north, south, place, tile)
-        if every:
-            leave_them(squares, k, tile, place)
-        return u
+            u, values = sweep_mixed(u, c, north, south, place, tile)
+        return u, values
 
     return step
 
 
 @cache
-def sweeps_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Callable[..., None]:
-    """``run(ctx, fields, table, sweeps, tile, place)``: all sweeps of a warp."""
-    item_bytes, has_coefficient, has_norms = stencil.item_bytes, stencil.has_coefficient, norms != "none"
-    depth, rim, half = shape.depth, WIDTH * shape.side, shape.cells * WIDTH * item_bytes  # half of the cells
-    update_row, update_rows, keep_rows = rim_of(stencil, shape)
-    load_rows, store_rows = movers(stencil, shape)
-    start, exchange = exchanging(stencil, shape, memory)
-    publish, beside = edges_of(stencil, shape, memory)
-    step, rows = step_of(stencil, shape, memory, norms), shape.rows
+def leaving(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any]:
+    """(``nothing``, ``leave_them``): nothing() are values of no row;  leave_them(values, k, tile, place): of sweep k."""
+    rows, depth, warps, squares_of = shape.rows, shape.depth, shape.warps, squares_of_rows(stencil, shape)
+
+    def zero(r: int) -> Callable[[], Any]:
+        def value():
+            return real(0.0)
+
+        return value
+
+    def leave_them(values, k, tile, place):
+        counts = (place.row < depth + tile.own) & (place.row + rows > depth)
+        at = place.shared + memory.squares + ((k & 1) * warps + place.warp) * WARP_BYTES
+        leave(at, place.lane, squares_of(values, place), counts)
+
+    return each(zero, rows), leave_them
+
+
+@cache
+def beginning(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Any]:
+    """``begin(ctx, fields, table, number, tile, place)``: a warp's rows of the field and of the coefficients."""
+    item_bytes, has_coefficient = stencil.item_bytes, stencil.has_coefficient
+    rim, half = WIDTH * shape.side, shape.cells * WIDTH * item_bytes  # half of the cells
+    _, update_rows, keep_rows = rim_of(stencil, shape)
+    load_rows, _ = movers(stencil, shape)
+    start, give, take = exchanging(stencil, shape, memory)
 
     def begin(ctx, fields, table, number, tile, place):
-        """The rows of the field and of the coefficients."""
         pitch = fields.row * item_bytes
         offset = (tile.y * fields.row + tile.x + place.column - rim) * item_bytes
         u, cells = load_rows(fields.old + offset, pitch, tile, place, real(0.0)), place.shared + memory.cells
@@ -105,21 +114,42 @@ def sweeps_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Cal
         c = u
         if has_coefficient:
             c = load_rows(fields.coefficient + offset, pitch, tile, place, real(0.0))
-            exchange(ctx, c, number + 1, table, place, tile)
+            give(c, number + 1, place, tile)
+            take(ctx, number + 1, table, place, tile)
             cuda.syncthreads()
             c = update_rows(c, cells + ((number + 1) & 1) * half, place, tile)
         return u, c
+
+    return begin
+
+
+@cache
+def sweeps_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Callable[..., None]:
+    """``run(ctx, fields, table, sweeps, tile, place)``: all sweeps of a warp."""
+    item_bytes, has_coefficient = stencil.item_bytes, stencil.has_coefficient
+    every, has_norms = norms == "every", norms != "none"
+    depth, rim, half = shape.depth, WIDTH * shape.side, shape.cells * WIDTH * item_bytes  # half of the cells
+    update_row, update_rows, _ = rim_of(stencil, shape)
+    _, store_rows = movers(stencil, shape)
+    begin, (_, give, take) = beginning(stencil, shape, memory), exchanging(stencil, shape, memory)
+    publish, beside = edges_of(stencil, shape, memory)
+    nothing, leave_them = leaving(stencil, shape, memory)
+    step, rows = step_of(stencil, shape, norms), shape.rows
 
     def run(ctx, fields, table, sweeps, tile, place):
         number = load_word(table + WORD * NUMBER)
         u, c = begin(ctx, fields, table, number, tile, place)
         number += has_coefficient
-        left = 0
+        left, values = 0, nothing()
         for k in range(sweeps):
             publish(u, k & 1, place)
             if left == 0:
                 number += 1
-                exchange(ctx, u, number, table, place, tile)
+                give(u, number, place, tile)
+            if every and k > 0:
+                leave_them(values, k - 1, tile, place)
+            if left == 0:
+                take(ctx, number, table, place, tile)
             cuda.syncthreads()
             north, south = beside(k & 1, place, real(0.0))
             if left == 0:
@@ -128,9 +158,10 @@ def sweeps_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Cal
                 north = update_row(north, here.row - 1, at, here, tile)
                 south = update_row(south, here.row + rows, at, here, tile)
                 left = depth
-            u = step(u, c, (north, south), k, k == sweeps - 1, tile, place)
+            u, values = step(u, c, (north, south), nothing(), k == sweeps - 1, tile, place)
             left -= 1
         if has_norms:
+            leave_them(values, sweeps - 1, tile, place)
             cuda.syncthreads()
         offset = (tile.y * fields.row + tile.x + place.column - rim) * item_bytes
         store_rows(u, fields.new + offset, fields.row * item_bytes, tile, place)

@@ -68,7 +68,7 @@ def rim_of(stencil: Stencil, shape: Shape) -> tuple[Any, Any, Any]:
     load_sides, store_sides = each(load_side, WIDTH), side_store(item_bytes, side)
 
     def in_rim(j, tile):
-        return (j < depth) | ((j >= depth + tile.own) & (j < 2 * depth + tile.own))
+        return ((j >= 0) & (j < depth)) | ((j >= depth + tile.own) & (j < 2 * depth + tile.own))
 
     def row_at(j, cells, place, tile):
         return cells + ((j if j < depth else j - tile.own) * LANES + place.lane) * quad_bytes
@@ -231,14 +231,15 @@ def take_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
 
 @cache
 def exchanging(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any]:
-    """(``start``, ``exchange``) of a block's tile.
+    """(``start``, ``give``, ``take``) of a block's tile.
 
-    start(table, tile, place): before the first exchange; a barrier must follow, as after each exchange
-    exchange(ctx, u, number, table, place, tile): give of the rows u, and take to the cells
+    start(table, tile, place): before the first exchange; a barrier must follow, as after each ``take``
+    give(u, number, place, tile): of the rows u, in an exchange
+    take(ctx, number, table, place, tile): what the others give in it, to the cells
     """
     depth, side, warps = shape.depth, shape.side, shape.warps
     packet_bytes = 2 * WIDTH * stencil.item_bytes
-    give, take = give_of(stencil, shape, memory), take_of(stencil, shape, memory)
+    give_rows, take_cells = give_of(stencil, shape, memory), take_of(stencil, shape, memory)
 
     def start(table, tile, place):
         """Keep where this lane gives its quad of the warp's columns, and where rows go."""
@@ -261,13 +262,17 @@ def exchanging(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any
             store_words(targets + 16 * (warps * LANES), load_word(gives), load_word(gives + WORD))
             store_words(place.shared + memory.dead, 0, 0)
 
-    def exchange(ctx, u, number, table, place, tile):
-        place = place_anew(place)
-        parity = number & 1
-        dead = load_words(place.shared + memory.dead)[0] != 0
-        sent = number & NUMBERS
-        give(u, sent | GAVE_UP if dead else sent, parity, place, tile)
-        if not dead:
-            take(ctx, sent, parity, table, place, tile)
+    def dead(place):
+        return load_words(place.shared + memory.dead)[0] != 0
 
-    return start, exchange
+    def give(u, number, place, tile):
+        place = place_anew(place)
+        sent = number & NUMBERS
+        give_rows(u, sent | GAVE_UP if dead(place) else sent, number & 1, place, tile)
+
+    def take(ctx, number, table, place, tile):
+        place = place_anew(place)
+        if not dead(place):
+            take_cells(ctx, number & NUMBERS, number & 1, table, place, tile)
+
+    return start, give, take

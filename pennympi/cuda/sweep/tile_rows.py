@@ -9,7 +9,7 @@ from typing import Any
 
 from ...kernels.block import real, store
 from ...kernels.sweep.formula import Stencil, applied
-from ...kernels.sweep.norm import group_points, half_sum, no_squares
+from ...kernels.sweep.norm import group_points, half_sum
 from .columns import each
 from .norm import squares_of_warp
 from .quads import WIDTH, load_global, store_global
@@ -20,13 +20,13 @@ from .warp import of_lane, pick, shift_down, shift_up
 
 @cache
 def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Callable[..., Any]:
-    """``rows(u, c, north, south, place, tile) -> (new rows, squares)``: one sweep of a warp's rows.
+    """``rows(u, c, north, south, place, tile) -> (new rows, values)``: one sweep of a warp's rows.
 
-    u, c: the rows and their coefficients;  mixed: some rows are the rim's
+    u, c: the rows and their coefficients;  mixed: some rows are the rim's;  values: of a quad's changes in each row, or 0
     """
     rows, depth, edge = shape.rows, shape.depth, shape.edge
     apply, has_coefficient = applied(stencil), stencil.has_coefficient
-    value_of, squares_of = _value_of_quad(stencil, shape), _squares_of_rows(stencil, shape)
+    value_of = _value_of_quad(stencil, shape)
 
     def new(k: int) -> Callable[..., Any]:
         def plain(north, here, south, wide, c, place):
@@ -70,28 +70,23 @@ def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Call
 
         one_row = new_or_fixed_row if mixed else new_row
 
-        def plain(u, c, north, south, values, place, tile):
+        def plain(u, c, north, south, place, tile):
             quad = one_row(u, c, north, south, place, tile)
-            after, squares = others(u, c, u[r], south, values, place, tile)
-            return (quad,) + after, squares
+            after, values = others(u, c, u[r], south, place, tile)
+            return (quad,) + after, (real(0.0),) + values
 
-        def counting(u, c, north, south, values, place, tile):
+        def counting(u, c, north, south, place, tile):
             quad = one_row(u, c, north, south, place, tile)
-            more = values + (pick(counted(place, tile), value_of(quad, u[r], place, tile), real(0.0)),)
-            after, squares = others(u, c, u[r], south, more, place, tile)
-            return (quad,) + after, squares
+            value = pick(counted(place, tile), value_of(quad, u[r], place, tile), real(0.0))
+            after, values = others(u, c, u[r], south, place, tile)
+            return (quad,) + after, (value,) + values
 
         return counting if norms else plain
 
-    def end(u, c, north, south, values, place, tile):
-        return (), squares_of(values, place) if norms else no_squares()
+    def end(u, c, north, south, place, tile):
+        return (), ()
 
-    every = chain(row, end, rows)
-
-    def sweep(u, c, north, south, place, tile):
-        return every(u, c, north, south, (), place, tile)
-
-    return sweep
+    return chain(row, end, rows)
 
 
 def _value_of_quad(stencil: Stencil, shape: Shape) -> Callable[..., Any]:
@@ -119,8 +114,9 @@ def _value_of_quad(stencil: Stencil, shape: Shape) -> Callable[..., Any]:
     return group if group_points(stencil.item_bytes) == WIDTH else half
 
 
-def _squares_of_rows(stencil: Stencil, shape: Shape) -> Callable[..., Any]:
-    """``squares(values, place)`` of a quad's value in each row of a warp.
+@cache
+def squares_of_rows(stencil: Stencil, shape: Shape) -> Callable[..., Any]:
+    """``squares(values, place)``: of the values of ``sweep_rows``.
 
     Two lanes have the halves of a group, the first of them in lane ``side``: of two rows, each lane adds up one.
     """
