@@ -101,8 +101,8 @@ def add_group(squares: Squares, value: Any):
     return cut(squares, value * squares.scale)
 
 
-def _same(condition):
-    return condition
+def _same(given, *others):
+    return given
 
 
 @cache
@@ -117,38 +117,51 @@ def adder(
     argument for each function, since loops over tuples are not unrolled.
     """
     move = raise_all or raised
-    total, add_slowly, add_quickly = _first, _slowly(0, _nothing_added, move), _quickly(0, _nothing)
-    for k in range(1, n):
-        total, add_slowly, add_quickly = _sum(k, total), _slowly(k, add_slowly, move), _quickly(k, add_quickly)
+    total, largest, cut_all, add_quickly = _over(_sum, 0, n), _over(_larger, 0, n), cutter(n), _nothing
+    for k in range(n):
+        add_quickly = _quickly(k, add_quickly)
 
     def add(squares, values):
-        if not in_all(total(values) * squares.scale < real(QUICK)):
-            return add_slowly(squares, values)
+        whole = total(values)
+        if not in_all(whole * squares.scale < real(QUICK)):
+            return cut_all(move(squares, largest(values) if whole == whole else whole), values)
         a, b, c = add_quickly(squares, values)
         return Squares(squares.scale, squares.a + a, squares.b + (b - (a << BIN_BITS)), squares.c + c)
 
     return add
 
 
-def _first(values):
-    return values[0]
+def _sum(x, y):
+    return x + y
 
 
-def _sum(k, fewer):
-    def total(values):
-        return fewer(values) + values[k]
-
-    return total
+def _larger(x, y):
+    return max(x, y)
 
 
-def _nothing_added(squares, values):
-    return squares
+def _over(join: Callable[..., Any], first: int, n: int) -> Callable[..., Any]:
+    """``joined(values)``: n values, two by two."""
+
+    def value(values):
+        return values[first]
+
+    if n == 1:
+        return value
+    half, rest = _over(join, first, n // 2), _over(join, first + n // 2, n - n // 2)
+
+    def joined(values):
+        return join(half(values), rest(values))
+
+    return joined
 
 
-def _slowly(k, fewer, move):
+@cache
+def cutter(n: int) -> Callable[[Squares, tuple[Any, ...]], Squares]:
+    """``add(squares, values)``: the squares with n values added, for which their window is high enough."""
+    fewer, k = cutter(n - 1) if n > 1 else _same, n - 1
+
     def add(squares, values):
-        squares = move(fewer(squares, values), values[k])
-        return cut(squares, values[k] * squares.scale)
+        return cut(fewer(squares, values), values[k] * squares.scale)
 
     return add
 

@@ -14,7 +14,7 @@ from pennympi.cuda.sweep.warp import LANE_BYTES, LANES
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, adder, no_squares
 
 LANE = np.arange(LANES)
-SHARED_BYTES = 4096
+SHARED_BYTES = 8192
 
 
 class Warp:
@@ -33,7 +33,7 @@ class Warp:
         scope = {"WARPS": 1} | {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
         bodies = {"block": lambda: self._block, "real": self._dtype.type, "load": self.load}
         bodies |= {"product": lambda x, y: x * y, "multiply_add": lambda x, y, z: x * y + z}
-        made = {adder(n, in_all): lambda squares, values: squares + values for n in (1, 2, 4, 8)}
+        made = {adder(n, in_all): lambda squares, values: squares + values for n in (1, 2, 3, 4, 6, 8, 12, 24)}
         made |= {no_squares: tuple, add_lanes_to_words: self._add_lanes_to_words}
         bound = bind(kernel, bodies, lambda function: function, scope, made=made)
         with np.errstate(all="ignore"):

@@ -32,7 +32,7 @@ def _levels(stencil: Stencil, depth: int, norms: str, careful: bool) -> Callable
 def _along(then: Callable[..., None], new_row: Callable[..., Any], leave: Callable[..., None]) -> Callable[..., None]:
     def advance(c, coefficients, lane, at):
         new = new_row(c, c, c, lane, coefficients)
-        leave(new, c, lane)
+        leave(new, c, lane, lane.leaves)
         then(new, coefficients, lane, at)
 
     return advance
@@ -44,8 +44,8 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
     width, item_bytes, has_coefficient = columns_of(stencil), stencil.item_bytes, stencil.has_coefficient
     edge, keeps = edge_columns(stencil, depth), kept_columns(stencil, depth)
     advance_carefully, advance = (_levels(stencil, depth, norms, careful) for careful in (True, False))
-    _, start_squares, clear, _, _, add, finish = level_squares(stencil, depth, norms)
-    lane_at, read_numbers = lane_of(stencil, depth, NO_WALL), numbers_of(stencil)
+    _, _, start_squares, clear, _, _, add, finish = level_squares(stencil, depth, norms)
+    add_row, lane_at, read_numbers = add(1), lane_of(stencil, depth, NO_WALL), numbers_of(stencil)
 
     def kernel(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch):
         lead = cut.lead
@@ -67,7 +67,7 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
                 advance_carefully(c, coefficients, lane, new)
             else:
                 advance(c, coefficients, lane, new)
-            squares = add(squares, shared, True)
+            squares = add_row(squares, shared, 0, 1)
             step += 1
         finish(words, squares)
 

@@ -23,7 +23,7 @@ from ...kernels.sweep.records import Box, Cut, SweepFields
 from .cutting import MAX_PREFETCH_ROWS, PREFETCH_ROWS, ROWS_AT_A_TIME, WARPS
 from .level_squares import level_squares
 from .rows import NO_WALL, columns_of, kept_columns, lane_of, store, sweep
-from .warp import between, least, load_row, pick, prefetch, warp_number, within
+from .warp import between, least, load_row, pick, prefetch, warp_number
 
 
 class Rows(NamedTuple):
@@ -83,9 +83,9 @@ def _reading(read: Callable[..., Any], then: Level, careful: bool) -> Level:
     def start(rows, given):
         return given, next_start(rows, given)
 
-    def advance(state, given, r, rows, lane):
+    def advance(state, given, r, rows, lane, leaves):
         at = between(r + 2, rows.first - 2, rows.stop - 1) if careful else r + 2
-        return read(rows, at, given[0][0]), next_advance(state[1], given, r, rows, lane)
+        return read(rows, at, given[0][0]), next_advance(state[1], given, r, rows, lane, leaves)
 
     return Level(start, advance)
 
@@ -94,7 +94,7 @@ def _storing(stencil: Stencil) -> Level:
     """What comes after the last level."""
     store_row = store(stencil)
 
-    def advance(state, given, r, rows, lane):
+    def advance(state, given, r, rows, lane, leaves):
         store_row(given[0], rows.new + (r + 1) * rows.pitch_bytes, lane)
         return state
 
@@ -118,14 +118,14 @@ def _marching(stencil: Stencil, then: Level, later: int, careful: bool, wall: in
     def start(rows, given):
         return rows, next_start(rows, given)
 
-    def advance(state, given, r, rows, lane):
+    def advance(state, given, r, rows, lane, leaves):
         ((u, c), after), (d, coefficients) = state, given
         more = load_row(rows.coefficient + (r - 1) * rows.pitch_bytes, c[0]) if more_coefficients else coefficients
         new = new_row(u, c, d, lane, coefficients)
-        leave(new, c, lane)
-        return (c, d), next_advance(after, (new, more), r - 1, rows, lane)
+        leave(new, c, lane, leaves)
+        return (c, d), next_advance(after, (new, more), r - 1, rows, lane, leaves)
 
-    def advance_carefully(state, given, r, rows, lane):
+    def advance_carefully(state, given, r, rows, lane, leaves):
         ((u, c), after), (d, coefficients) = state, given
         if r >= rows.own - later:
             new = more = c
@@ -133,8 +133,8 @@ def _marching(stencil: Stencil, then: Level, later: int, careful: bool, wall: in
                 more = load_row(rows.coefficient + between(r - 1, rows.first, rows.stop) * rows.pitch_bytes, c[0])
             if rows.first <= r and r < rows.stop:
                 new = new_row(u, c, d, lane, coefficients)
-                leave(new, c, lane)
-            after = next_advance(after, (new, more), r - 1, rows, lane)
+                leave(new, c, lane, leaves)
+            after = next_advance(after, (new, more), r - 1, rows, lane, leaves)
         return (c, d), after
 
     return Level(start, advance_carefully if careful else advance)
@@ -158,13 +158,11 @@ def march(stencil: Stencil, depth: int, norms: str, wall: int) -> Callable[..., 
     keeps = kept_columns(stencil, depth)
     start, advance_carefully = _levels(stencil, depth, norms, True, wall)
     advance = _levels(stencil, depth, norms, False, wall).advance
-    _, start_squares, clear, level, _, add, finish = level_squares(stencil, depth, norms)
+    _, row_bytes, start_squares, clear, level, _, add, finish = level_squares(stencil, depth, norms)
+    add_row, add_rows = add(1), add(ROWS_AT_A_TIME)
     may_be_cut = wall == NO_WALL and norms != "none"
     read = _reader(stencil, 0)
     lane_at, read_numbers = lane_of(stencil, depth, wall), numbers_of(stencil)
-
-    def add_row(squares, shared, r, rows):
-        return add(squares, shared, within(r - level() - rows.own, rows.n_own))
 
     def kernel(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch):
         lead, pitch_bytes = cut.lead, fields.row * item_bytes
@@ -189,16 +187,14 @@ def march(stencil: Stencil, depth: int, norms: str, wall: int) -> Callable[..., 
         state = start((u, c), read(rows, between(r, live.y0 - 2, live.y1 - 1), real(0.0)))
         while r < end:
             while inner <= r and r + ROWS_AT_A_TIME <= inner_end:
-                state = advance(state, state[1][0], r, rows, lane)
-                squares = add_row(squares, shared, r, rows)
-                state = advance(state, state[1][0], r + 1, rows, lane)
-                squares = add_row(squares, shared, r + 1, rows)
-                state = advance(state, state[1][0], r + 2, rows, lane)
-                squares = add_row(squares, shared, r + 2, rows)
+                state = advance(state, state[1][0], r, rows, lane, lane.leaves)
+                state = advance(state, state[1][0], r + 1, rows, lane, lane.leaves + row_bytes)
+                state = advance(state, state[1][0], r + 2, rows, lane, lane.leaves + 2 * row_bytes)
+                squares = add_rows(squares, shared, r - own - level(), n_own)
                 r += ROWS_AT_A_TIME
             if r < end:
-                state = advance_carefully(state, state[1][0], r, rows, lane)
-                squares = add_row(squares, shared, r, rows)
+                state = advance_carefully(state, state[1][0], r, rows, lane, lane.leaves)
+                squares = add_row(squares, shared, r - own - level(), n_own)
                 r += 1
         finish(words, squares)
 

@@ -22,7 +22,7 @@ from numba.cuda.extending import intrinsic
 
 from ...kernels.block import bits, real
 from ...kernels.in_kernel.exact import BAD_WORD, LIMIT
-from ...kernels.sweep.norm import LOW_BITS, Squares, adder, at_scale, copy_of_words, cut, no_squares, raised, top_bin
+from ...kernels.sweep.norm import LOW_BITS, Squares, adder, at_scale, copy_of_words, cutter, no_squares, raised, top_bin
 from ..intrinsics import add_int64, assembly, float_of
 
 ALL_LANES = 0xFFFFFFFF
@@ -96,25 +96,12 @@ def warp_adder(n: int) -> Callable[[Squares, tuple[Any, ...]], Squares]:
 @cache
 def squares_of_warp(n: int) -> Callable[[tuple[Any, ...]], Squares]:
     """``squares(values)``: of n values of each lane, 0 where a lane has none, with one window for all."""
-    add = _first_cut
-    for k in range(1, n):
-        add = _next_cut(k, add)
+    add = cutter(n)
 
     def squares(values):
         return add(raised(no_squares(), largest_of_warp(values)), values)
 
     return squares
-
-
-def _first_cut(squares, values):
-    return cut(squares, values[0] * squares.scale)
-
-
-def _next_cut(k, fewer):
-    def add(squares, values):
-        return cut(fewer(squares, values), values[k] * squares.scale)
-
-    return add
 
 
 def total_of_warp(accumulator):
