@@ -9,8 +9,6 @@ from .norm import SweepNorm
 from .passes import Passes, deepest_pass
 from .problem import SweepProblem, deepest
 
-DEEPEST_WITH_NORMS = 4  # sweeps of a pass on a GPU where each has a norm: more of them need more registers than there are
-
 
 class Engine(NamedTuple):
     """A way to sweep.  Several rows may have one name: of those that can run here the one of the least cost is taken.
@@ -51,8 +49,6 @@ def blocked_depth(problem: SweepProblem) -> int:
     """Sweeps of a pass at most: what the halos, the kernels and the number of sweeps allow."""
     most = deepest(problem.parts)
     deep = deepest_pass(problem)
-    if problem.norms == "every" and problem.context.backend.name == "cuda":
-        deep = min(deep, DEEPEST_WITH_NORMS)
     return max(1, min(problem.sweeps, deep if most is None else min(most, deep)))
 
 
