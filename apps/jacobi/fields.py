@@ -23,9 +23,10 @@ class Fields:
     def __init__(self, team: Any, problem: Problem, depth: int = 1, alone: bool = False):
         self.team, self.problem, self.depth, self.alone, self.current = team, problem, depth, alone, 0
         if alone:
-            self.grid: Any = None
             self.first, self.rows, self.up, self.down = 0, problem.ny - 2, team.me, team.me
-            self.arrays = [array_module(team).zeros((problem.ny, problem.nx), problem.dtype) for _ in range(2)]
+            line, nx, zeros = 64 // problem.item_bytes, problem.nx, array_module(team).zeros  # rows as the grid has them
+            shape = problem.ny, -(-(line - 1 + nx) // line) * line
+            self.arrays = [zeros(shape, problem.dtype)[:, line - 1 : line - 1 + nx] for _ in range(2)]
         else:
             shape, dims = (problem.ny - 2, problem.nx - 2), (team.n_pes, 1)
             self.grid = grid = team.grid(shape, dims=dims, periodic=(True, False), halo=(depth, 1))

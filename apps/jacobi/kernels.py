@@ -1,47 +1,37 @@
-"""The formula, and the kernels of the variants that sweep once at a time: without a norm of the change, and with it.
+"""The formula, and the kernels of the variants that sweep once at a time.
 
-A block of threads sweeps a tile of ROWS x COLUMNS points.  Neighbouring threads have neighbouring columns, so that a warp
-reads whole lines of memory.  All loads of a thread's points come before its stores, and are under way together.
+A block of threads sweeps a tile of COLUMNS columns, ROWS rows at a time.  A thread of a GPU has VECTOR columns beside one
+another, which it loads and stores together.  All its loads come before its stores, and are under way together.
 """
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
-from pennympi.kernels.block import Elements, Words, add_block_sums, alone, block, lanes, load, product, real, store
-from pennympi.kernels.sweep.norm import (
-    MOST,
-    Squares,
-    add_squares_to_words,
-    adder,
-    copy_of_words,
-    cut,
-    is_below,
-    multiples,
-    no_squares,
-    raised,
-    scale_of_words,
-    top_bin,
-)
+from pennympi.kernels.block import alone, block, lanes, load, product, real, store, sync
+from pennympi.kernels.sweep.norm import no_squares
+from pennympi.kernels.sweep.norm_of_rows import add_squares_of_block, adder_of_rows, squares_before
 
-ROWS, COLUMNS, THREADS = 4, 1024, 256
-NAN = float("nan")
-add_changes = adder(ROWS)
+HIGH, COLUMNS, THREADS = 16, 1024, 256  # of a tile, and of a block
+ROWS, VECTOR, VECTOR_BYTES = 4, 4, 16  # rows and columns that a thread has at a time; bytes that it loads together
 
 
 class Band(NamedTuple):
     """Which rows of two fields a launch sweeps.
 
-    new, old:  the fields: nx columns, and pitch elements from a row to the next
+    new, old:  addresses of the fields: nx columns, of which column 1 lies on a multiple of VECTOR_BYTES
     start, stop: the first row, and the one after the last;  step: rows from a tile to the next;  high: rows of a tile
+    pitch, item: bytes from a row to the next, and of an element
     """
 
-    new: Elements
-    old: Elements
+    new: int
+    old: int
     start: int
     stop: int
     step: int
     high: int
     nx: int
     pitch: int
+    item: int
 
 
 def relaxed(here, above, below, west, east):
@@ -49,28 +39,35 @@ def relaxed(here, above, below, west, east):
     return product(real(0.25), ((east + west) + below) + above)
 
 
-def sweep(ctx, band: Band):
-    """One sweep of a band."""
-    top, stop, left, right = tile(band)
-    for x in lanes(left, right):
-        sweep_column(band, top, stop, x)
+@cache
+def sweep(item_bytes: int) -> Any:
+    """The kernel of one sweep of a band of elements of that size.
+
+    The changes are added to ``words`` of a norm, unless these are 0.  What lies after the columns that change is the same
+    in both fields: a fixed column, and zeros.
+    """
+    add = adder_of_rows(item_bytes)
+
+    def sweep(ctx, band: Band, words: int):
+        top, stop, left, right = tile(band)
+        squares = no_squares() if words == 0 else squares_before(words)
+        for row in range(top, stop, ROWS):
+            n, at = min(ROWS, stop - row), row * band.pitch + left * band.item
+            sweep_rows(band, row, n, left, right)
+            if words != 0:
+                sync()
+                squares = add(squares, (band.new + at, band.old + at), band.pitch, n, right - left)
+        if words != 0:
+            add_squares_of_block(words, squares)
+
+    return sweep
 
 
-def sweep_with_norm(ctx, band: Band, words: Words):
-    """The same, and the squares of the changes are added to the words of a norm."""
-    top, stop, left, right = tile(band)
-    if alone():  # vector instructions go along rows
-        for x in lanes(left, right):
-            sweep_column(band, top, stop, x)
-        for row in range(top, stop):
-            add_squares_of_row(words, band.new, band.old, row * band.pitch + left, row * band.pitch + right)
-    else:
-        squares = no_squares()
-        for x in lanes(left, right):
-            a, b, c, d = sweep_column(band, top, stop, x)
-            n, zero = stop - top, real(0.0)
-            squares = add_changes(squares, (a, b if n > 1 else zero, c if n > 2 else zero, d if n > 3 else zero))
-        add_squares_of_block(words, squares)
+def wrap(ctx, field: int, rows, nx, pitch):
+    """Close the ring inside one PE: the last of its rows is the halo above, the first one the halo below."""
+    for x in lanes(block() * COLUMNS, min((block() + 1) * COLUMNS, nx)):
+        store(field, x, load(field + rows * pitch, x))
+        store(field + (rows + 1) * pitch, x, load(field + pitch, x))
 
 
 def tile(band: Band):
@@ -80,43 +77,39 @@ def tile(band: Band):
     return top, min(top + band.high, band.stop), left, min(left + COLUMNS, band.nx - 1)
 
 
-def sweep_column(band: Band, top, stop, x):
-    """Sweep column x of a tile, and return the changes of ROWS rows, of which those up to ``stop`` count."""
-    old, pitch, last = band.old, band.pitch, stop * band.pitch  # after which nothing is read
-    at_a = top * pitch
-    at_b, at_c = min(at_a + pitch, last), min(at_a + 2 * pitch, last)
-    at_d, at_e = min(at_a + 3 * pitch, last), min(at_a + 4 * pitch, last)
-    above, a, b = load(old, at_a - pitch + x), load(old, at_a + x), load(old, at_b + x)
-    c, d, e = load(old, at_c + x), load(old, at_d + x), load(old, at_e + x)
-    p = relaxed(a, above, b, load(old, at_a + x - 1), load(old, at_a + x + 1))
-    q = relaxed(b, a, c, load(old, at_b + x - 1), load(old, at_b + x + 1))
-    r = relaxed(c, b, d, load(old, at_c + x - 1), load(old, at_c + x + 1))
-    s = relaxed(d, c, e, load(old, at_d + x - 1), load(old, at_d + x + 1))
-    for k in range(ROWS):
-        if top + k < stop:
-            store(band.new, (top + k) * pitch + x, (p, q, r, s)[k])
-    return p - a, q - b, r - c, s - d
+def sweep_rows(band: Band, top, n, left, right):
+    """Sweep the columns left..right-1 of n rows from ``top`` on, ROWS at most."""
+    pitch, width = band.pitch, 1 if alone() else VECTOR  # vector instructions of a CPU go along lanes
+    for k in lanes(0, (right - left + width - 1) // width):
+        x, first = (left, k) if alone() else (left + k * VECTOR, 0)
+        at = top * pitch + x * band.item
+        a, b, c = aligned(band.old + at - pitch), aligned(band.old + at), aligned(band.old + at + pitch)
+        d, e = aligned(band.old + at + min(2, n) * pitch), aligned(band.old + at + min(3, n) * pitch)
+        rows = a, b, c, d, e, aligned(band.old + at + min(4, n) * pitch)  # nothing more is read
+        p = swept(rows, first, True)
+        if not alone():
+            q, r, s = swept(rows, 1, x + 1 < right), swept(rows, 2, x + 2 < right), swept(rows, 3, x + 3 < right)
+        for row in range(ROWS):
+            if row < n:
+                to = aligned(band.new + at + row * pitch)
+                store(to, first, p[row])
+                if not alone():
+                    store(to, 1, q[row])
+                    store(to, 2, r[row])
+                    store(to, 3, s[row])
 
 
-def add_squares_of_block(words, squares: Squares):
-    """Add what the threads of a block hold to the words: each of them to three of the BINS bins, as whole numbers."""
-    top, a = top_bin(squares.scale), 1.0 * multiples(squares.a) if squares.scale > 0 else NAN
-    b, c = 1.0 * multiples(squares.b), 1.0 * multiples(squares.c)
-    upper = a if top == 0 else 0.0, b if top == 0 else a if top == 1 else 0.0
-    third = c if top == 0 else b if top == 1 else a if top == 2 else 0.0
-    fourth = c if top == 1 else b if top == 2 else a if top == 3 else 0.0
-    lower = c if top == 2 else b if top == 3 else 0.0, c if top == 3 else 0.0
-    add_block_sums(copy_of_words(words), (*upper, third, fourth, *lower))
+def aligned(address):
+    """The address: that VECTOR columns of a GPU begin at a multiple of VECTOR_BYTES is what this tells the compiler."""
+    return address if alone() else address & -VECTOR_BYTES
 
 
-def add_squares_of_row(words, new, old, first, stop):
-    """Add the squares of new - old of some elements to the words, by one thread: its loops become vector instructions."""
-    squares, below = Squares(scale_of_words(copy_of_words(words)), 0, 0, 0), True
-    for k in range(first, stop):
-        below &= is_below((load(new, k) - load(old, k)) * squares.scale, MOST)
-    if not below:  # some do not belong to the bins that the words hold already
-        for k in range(first, stop):
-            squares = raised(squares, load(new, k) - load(old, k))
-    for k in range(first, stop):
-        squares = cut(squares, (load(new, k) - load(old, k)) * squares.scale)
-    add_squares_to_words(words, squares)
+def swept(rows, k, counts):
+    """The new values of ROWS points of a column, of which ``rows`` has ROWS + 2; the old ones unless it counts."""
+    above, a, b = load(rows[0], k), load(rows[1], k), load(rows[2], k)
+    c, d, e = load(rows[3], k), load(rows[4], k), load(rows[5], k)
+    p = relaxed(a, above, b, load(rows[1], k - 1), load(rows[1], k + 1))
+    q = relaxed(b, a, c, load(rows[2], k - 1), load(rows[2], k + 1))
+    r = relaxed(c, b, d, load(rows[3], k - 1), load(rows[3], k + 1))
+    s = relaxed(d, c, e, load(rows[4], k - 1), load(rows[4], k + 1))
+    return p if counts else a, q if counts else b, r if counts else c, s if counts else d

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ..program.device import address
 from ..program.nvtx import named_range
 from ..program.outcome import Outcome
 from .fields import Fields
-from .kernels import COLUMNS, ROWS, THREADS, Band, sweep, sweep_with_norm
+from .kernels import COLUMNS, HIGH, THREADS, Band, sweep
 from .norm import Norm
 from .problem import Problem
 from .schedule import checked
@@ -89,7 +90,7 @@ class SweepBySweep(Solver):
 
     def __init__(self, team: Any, problem: Problem, alone: bool = False):
         super().__init__(team, problem, alone=alone)
-        self._plain, self._measuring = (team.kernel(one, problem.dtype, THREADS) for one in (sweep, sweep_with_norm))
+        self._sweep = team.kernel(sweep(problem.item_bytes), problem.dtype, THREADS)
         self.norm = Norm(team, "alone" if alone else self.norm_by)
         team.synchronize()
 
@@ -101,17 +102,15 @@ class SweepBySweep(Solver):
         """
         raise NotImplementedError
 
-    def launch(self, start: int, stop: int, slot: int | None, stream: Any, step: int = ROWS, high: int = ROWS) -> None:
+    def launch(self, start: int, stop: int, slot: int | None, stream: Any, step: int = HIGH, high: int = HIGH) -> None:
         """Enqueue the sweep of rows start..stop-1 of this PE's fields, of which 1..rows are its own; see ``Band``."""
         if stop <= start:
             return
         new, old, nx = self.fields.new, self.fields.old, self.problem.nx
-        band = Band(new, old, start, stop, step, high, nx, old.strides[0] // old.itemsize)
+        band = Band(address(new), address(old), start, stop, step, high, nx, old.strides[0], old.itemsize)
+        words = 0 if slot is None else address(self.norm.slots[slot])
         blocks = -(-(nx - 2) // COLUMNS) * -(-(stop - start) // step)
-        if slot is None:
-            self._plain(blocks, band, stream=stream, threads=THREADS)
-        else:
-            self._measuring(blocks, band, self.norm.slots[slot], stream=stream, threads=THREADS)
+        self._sweep(blocks, band, words, stream=stream, threads=THREADS)
 
     def launch_edges(self, slot: int | None, stream: Any) -> None:
         """The same for the first row and the last one, which may be one."""

@@ -13,15 +13,11 @@ from mpi4py import MPI
 
 import pennympi
 from apps.jacobi import report, storage
-from apps.jacobi.kernels import add_changes, add_squares_of_block, add_squares_of_row
 from apps.jacobi.problem import Problem, column, initial_field
 from apps.jacobi.schedule import checked, chunk
 from apps.jacobi.variants import make_solver
 from apps.jacobi.variants.nvshmem_overlap import NvshmemOverlap
 from apps.program.outcome import Outcome
-from pennympi.kernels.block import load
-from pennympi.kernels.in_kernel import SumWords
-from pennympi.kernels.sweep.norm import COPIES, no_squares, norm_of
 
 
 @pytest.fixture
@@ -75,35 +71,6 @@ def test_boundary_columns():
 
 
 # Norm and stopping --------------------------------------------------------------------
-
-
-def squares_of_columns(ctx, new, old, n, words):
-    """What a thread of a GPU adds, four by four."""
-    squares = no_squares()
-    for k in range(0, n, 4):
-        a, b = load(new, k) - load(old, k), load(new, k + 1) - load(old, k + 1)
-        c, d = load(new, k + 2) - load(old, k + 2), load(new, k + 3) - load(old, k + 3)
-        squares = add_changes(squares, (a, b, c, d))
-    add_squares_of_block(words, squares)
-
-
-def squares_of_row(ctx, new, old, n, words):
-    add_squares_of_row(words, new, old, 0, n)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_gpu_and_a_cpu_add_the_same_squares(alone, dtype):
-    random = np.random.default_rng(3)
-    for scale in (1e-18, 1e-9, 1e-3, 1.0, 3e4, 1e30, math.nan):
-        new, old = (scale * random.standard_normal(24)).astype(dtype), np.zeros(24, dtype)
-        norms = []
-        for kernel in (squares_of_columns, squares_of_row):
-            words = np.zeros((COPIES, 8), "int64")
-            alone.kernel(kernel, dtype)(1, new, old, 24, words)
-            norms.append(norm_of(SumWords(*words.sum(axis=0)[:7].tolist())))
-        expected = np.linalg.norm(new.astype("f8")) if scale < 1e9 else math.nan
-        assert norms == pytest.approx([expected] * 2, rel=1e-6, nan_ok=True)
-        assert norms[0] == norms[1] or math.isnan(expected)
 
 
 def test_chunks_end_where_a_norm_is_due():

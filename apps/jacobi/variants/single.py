@@ -5,6 +5,9 @@ Read first: ../textbook.py, then ../solver.py and ../kernels.py.
 
 from typing import Any
 
+from ...program.device import address
+from ..kernels import COLUMNS, THREADS, wrap
+from ..problem import Problem
 from ..solver import SweepBySweep
 
 
@@ -15,8 +18,11 @@ class Single(SweepBySweep):
     def refuse(cls, team: Any) -> str:
         return "" if team.n_pes == 1 else f"it is for one PE, and there are {team.n_pes}"
 
+    def __init__(self, team: Any, problem: Problem, alone: bool = False):
+        super().__init__(team, problem, alone)
+        self._wrap = team.kernel(wrap, problem.dtype, THREADS)
+
     def sweep(self, slot: int | None) -> None:
-        new, rows = self.fields.new, self.fields.rows
-        self.launch(1, rows + 1, slot, self.stream)
-        with self.stream:
-            new[0], new[rows + 1] = new[rows], new[1]
+        self.launch(1, self.fields.rows + 1, slot, self.stream)
+        new, rows, nx = self.fields.new, self.fields.rows, self.problem.nx
+        self._wrap(-(-nx // COLUMNS), address(new), rows, nx, new.strides[0], stream=self.stream, threads=THREADS)

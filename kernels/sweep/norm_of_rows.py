@@ -1,0 +1,88 @@
+"""The norm of a kernel that sweeps rows itself: the groups of its rows, by the threads of a block.
+
+squares = squares_before(words)                                      before the block's rows
+squares = add(squares, (new, old), pitch, rows, points)              adder_of_rows(item_bytes): some rows at a time
+add_squares_of_block(words, squares)                                 after them
+"""
+
+from collections.abc import Callable
+from functools import cache
+from math import nan
+
+from ..block import Words, add_block_sums, alone, lanes, load, multiply_add, real
+from .norm import (
+    GROUP_BYTES,
+    LIMIT,
+    Squares,
+    add_group,
+    copy_of_words,
+    cut,
+    group_points,
+    multiples,
+    raised,
+    scale_of_words,
+    top_bin,
+)
+
+
+def squares_before(words: Words):
+    """``no_squares`` with the window that the copy of this block has at address ``words``."""
+    return Squares(scale_of_words(copy_of_words(words)), 0, 0, 0)
+
+
+@cache
+def adder_of_rows(item_bytes: int) -> Callable[..., Squares]:
+    """``add(squares, (new, old), pitch, rows, points)``: the groups of so many rows of two fields, by a block's threads.
+
+    new, old: addresses of the first point, on a GPU multiples of GROUP_BYTES;  pitch: bytes from a row to the next
+    What lies after the points of a row, as far as its last group reaches, is the same in both fields.
+    """
+    n = group_points(item_bytes)
+
+    def half(new, old, first):
+        total = real(0.0)
+        for k in range(first, first + n // 2):
+            change = load(new, k) - load(old, k)
+            total = multiply_add(change, change, total)
+        return total
+
+    def value(new, old, group):
+        return half(new, old, group * n) + half(new, old, group * n + n // 2)
+
+    def add_row(squares, new, old, groups):
+        """By one thread: its loops become vector instructions."""
+        below = True
+        for k in range(groups):
+            below &= value(new, old, k) * squares.scale <= real(LIMIT)
+        if not below:
+            for k in range(groups):
+                squares = raised(squares, value(new, old, k))
+        for k in range(groups):
+            squares = cut(squares, value(new, old, k) * squares.scale)
+        return squares
+
+    def add(squares, fields, pitch, rows, points):
+        new, old = fields
+        groups = (points + n - 1) // n
+        if alone():
+            for row in range(rows):
+                squares = add_row(squares, new + row * pitch, old + row * pitch, groups)
+        else:
+            for k in lanes(0, rows * groups):
+                at = k // groups * pitch + k % groups * GROUP_BYTES
+                squares = add_group(squares, value((new + at) & -GROUP_BYTES, (old + at) & -GROUP_BYTES, 0))
+        return squares
+
+    return add
+
+
+def add_squares_of_block(words: Words, squares: Squares):
+    """Add what the threads of a block hold to the words at address ``words``: each of them to three bins of six."""
+    top = top_bin(squares.scale)
+    a = 1.0 * multiples(squares.a) if squares.scale > 0 else nan
+    b, c = 1.0 * multiples(squares.b), 1.0 * multiples(squares.c)
+    x, y = (a if top == 0 else 0.0), (b if top == 0 else a if top == 1 else 0.0)
+    third = c if top == 0 else b if top == 1 else a if top == 2 else 0.0
+    fourth = c if top == 1 else b if top == 2 else a if top == 3 else 0.0
+    lower = (c if top == 2 else b if top == 3 else 0.0), (c if top == 3 else 0.0)
+    add_block_sums(copy_of_words(words), (x, y, third, fourth, *lower))
