@@ -95,7 +95,7 @@ class Threads:
             inside = (first <= k) & (k < stop) & (self._thread >= 0)
             elements[(at // self._dtype.itemsize + k)[inside]] = value[inside]
 
-    def apart(self, at):
+    def anew(self, at):
         return at
 
     # other lanes

@@ -10,14 +10,14 @@ from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil
 from ...kernels.sweep.norm import no_squares
 from .norm import ALL_LANES, warp_adder
-from .shared import VECTOR_BYTES, load_number, load_vector, store_number, store_vector
+from .shared import PIECE_BYTES, load_number, load_vector, store_number, store_vector
 from .stepped import half_of_piece, stepped_piece
 from .warp import LANES, pick, within
 
 
 def width_of(stencil: Stencil) -> int:
     """Cells of a thread."""
-    return VECTOR_BYTES // stencil.item_bytes
+    return PIECE_BYTES // stencil.item_bytes
 
 
 class Lane(NamedTuple):
@@ -114,22 +114,20 @@ def lanes_of(stencil: Stencil, whole: bool) -> Callable[..., Lane]:
         second = (thread + (odd if n_dims == 2 else 0)) & 1
         pair = second == 1, (thread + 1 - 2 * second) % LANES
         if n_dims == 3:  # an even number of pieces a row: the halves of a group are in one warp from an even lane on
-            columns, piece = bricks.row_bytes // VECTOR_BYTES, thread + odd
+            columns, piece = bricks.row_bytes // PIECE_BYTES, thread + odd
             row, column = piece // columns, piece % columns * width
-            at = cells + VECTOR_BYTES * piece
+            at = cells + PIECE_BYTES * piece
             below = at - bricks.row_bytes if row > 0 else at
             n_live = z.live_stop - z.live if within(row - y.live, y.live_stop - y.live) else 0
-            live, own = (
-                part_of(column, z.live, n_live),
-                part_of(column, z.rim, z.own if within(row - y.rim, y.own) else 0),
-            )
+            n_own = z.own if within(row - y.rim, y.own) else 0
+            live, own = part_of(column, z.live, n_live), part_of(column, z.rim, n_own)
             beyond = bricks.plane_bytes if x.live_stop < x.own + 2 * x.rim else 0
             return Lane(at, below, beyond, x.live, x.live_stop, live, own, pair)
         first, stop = x.live, x.live_stop
         if n_dims == 1:
             first, stop = 0, (z.own + 2 * z.rim + LANES * width - 1) // (LANES * width)
         begin = min(first + thread // LANES * bricks.chunk, stop)
-        at, end, column = cells + VECTOR_BYTES * (thread % LANES), min(begin + bricks.chunk, stop), thread % LANES * width
+        at, end, column = cells + PIECE_BYTES * (thread % LANES), min(begin + bricks.chunk, stop), thread % LANES * width
         live, own = part_of(column, z.live, z.live_stop - z.live), part_of(column, z.rim, z.own)
         return Lane(at, 0, 0, begin, end, live, own, pair)
 
@@ -149,7 +147,7 @@ def _beside(stencil: Stencil) -> Callable[..., Any]:
             if number == 0:
                 left = load_number(at - item_bytes if cuda.threadIdx.x > 0 else at, here[0])
             if number == LANES - 1:
-                right = load_number(at + VECTOR_BYTES, here[0])
+                right = load_number(at + PIECE_BYTES, here[0])
         if n_dims == 1:
             first = cuda.shfl_sync(ALL_LANES, before[width - 1], LANES - 1)
             last = cuda.shfl_sync(ALL_LANES, after[0], 0)

@@ -18,9 +18,10 @@ from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
 from .columns import each
 from .norm import add_squares_of_warp, squares_of_warp
-from .pieces import PIECE_BYTES, apart, load_number_where, load_piece, store_numbers
+from .pieces import load_number_where, load_piece, store_numbers
+from .shared import PIECE_BYTES
 from .stepped import groups_of_halves, half_of_piece, stepped_piece
-from .warp import least, pick, shift_down, shift_up
+from .warp import anew, least, pick, shift_down, shift_up
 
 THREADS, LANES = 512, 32
 SECTOR_BYTES = 32  # of memory; the lanes' pieces begin on a multiple of these
@@ -90,7 +91,7 @@ def sweep_once(stencil: Stencil, norms: str) -> Callable[..., None]:
         at, left_over = fields.old + one.at, one.planes
         before, here, after = load_piece(at - plane, zero), load_piece(at, zero), load_piece(at + plane, zero)
         while left_over > 0:
-            at = apart(at)
+            at = anew(at)
             later = after
             if far_ahead and left_over > 1:
                 later = load_piece(at + 2 * plane, zero)

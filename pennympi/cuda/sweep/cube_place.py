@@ -9,8 +9,7 @@ from ...kernels.block import block
 from ...kernels.sweep.formula import Stencil
 from ..intrinsics import divide_32
 from .cube_once import sector_start
-from .pieces import PIECE_BYTES
-from .shared import shared_start
+from .shared import PIECE_BYTES, shared_start
 from .warp import least, pick
 
 RING = 4  # planes of level 0 in shared memory

@@ -9,15 +9,8 @@ from ...kernels.sweep.formula import Stencil
 from .columns import each
 from .cube_place import Sizes, Tile
 from .norm import warp_adder
-from .pieces import (
-    PIECE_BYTES,
-    copy_piece,
-    load_piece_where,
-    load_shared_where,
-    store_numbers,
-    store_shared_where,
-)
-from .shared import load_vector
+from .pieces import copy_piece, load_piece_where, load_shared_where, store_numbers, store_shared_where
+from .shared import PIECE_BYTES, load_vector
 from .stepped import groups_of_halves, half_of_piece, stepped_piece
 from .warp import pick, shift_down, shift_up, within
 

@@ -1,34 +1,17 @@
 """Pieces of 16 bytes, at multiples of 16, in global and shared memory; a thread holds one as a tuple of numbers."""
 
 from llvmlite import ir
-from numba.core import cgutils
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
 from ...kernels.block import load
 from ..intrinsics import GLOBAL, assembly, statement
-from .shared import load_number, store_vector
+from .shared import load_number, loader, store_vector
 
-PIECE_BYTES = 16
 _I32, _VOID = ir.IntType(32), ir.VoidType()
 
 
-def _pointer(context, b, address, kind):
-    """Pointer to a piece of numbers in global memory."""
-    scalar = context.get_value_type(kind)
-    vector = ir.VectorType(scalar, PIECE_BYTES // context.get_abi_sizeof(scalar))
-    return b.inttoptr(address, ir.PointerType(vector, GLOBAL))
-
-
-@intrinsic
-def load_piece(typing, address, like):
-    """The piece at an address in global memory, of numbers of the type of ``like``."""
-
-    def code(context, b, signature, args):
-        piece = b.load(_pointer(context, b, args[0], like), align=PIECE_BYTES)
-        return cgutils.pack_array(b, [b.extract_element(piece, _I32(k)) for k in range(piece.type.count)])
-
-    return types.UniTuple(like, PIECE_BYTES * 8 // like.bitwidth)(types.int64, like), code
+load_piece = loader(GLOBAL)
 
 
 @intrinsic
@@ -56,16 +39,6 @@ def store_numbers(typing, first, stop, address, piece):
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, piece), code
-
-
-@intrinsic
-def apart(typing, address):
-    """The address, as a number of which the compiler knows nothing: it keeps one, not one for each access of a loop."""
-
-    def code(context, b, signature, args):
-        return assembly(b, ir.IntType(64), args, "mov.b64 $0, $1;", "=l,l")
-
-    return types.int64(types.int64), code
 
 
 @intrinsic

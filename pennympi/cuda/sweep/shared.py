@@ -6,7 +6,7 @@ from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
 SHARED = 3  # LLVM's address space
-VECTOR_BYTES = 16
+PIECE_BYTES = 16
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
@@ -19,7 +19,7 @@ def shared_start(typing):
         memory = b.module.globals.get(name)
         if memory is None:
             memory = ir.GlobalVariable(b.module, ir.ArrayType(_I8, 0), name, SHARED)
-            memory.linkage, memory.align = "external", VECTOR_BYTES
+            memory.linkage, memory.align = "external", PIECE_BYTES
         return b.ptrtoint(memory, _I64)
 
     return types.int64(), code
@@ -27,20 +27,27 @@ def shared_start(typing):
 
 def _vector(context, like):
     scalar = context.get_value_type(like)
-    return ir.VectorType(scalar, VECTOR_BYTES // context.get_abi_sizeof(scalar))
+    return ir.VectorType(scalar, PIECE_BYTES // context.get_abi_sizeof(scalar))
 
 
-@intrinsic
-def load_vector(typing, address, like):
-    """The 16 bytes at an address in shared memory, a tuple of numbers of the type of ``like``."""
-    kind = types.unliteral(like)
+def loader(space):
+    """``load(address, like)``: the 16 bytes at an address in an address space, numbers of the type of ``like``."""
 
-    def code(context, b, signature, args):
-        vector = _vector(context, kind)
-        loaded = b.load(b.inttoptr(args[0], ir.PointerType(vector, SHARED)), align=VECTOR_BYTES)
-        return cgutils.pack_array(b, [b.extract_element(loaded, _I32(k)) for k in range(vector.count)])
+    @intrinsic
+    def load(typing, address, like):
+        kind = types.unliteral(like)
 
-    return types.UniTuple(kind, VECTOR_BYTES * 8 // kind.bitwidth)(types.int64, like), code
+        def code(context, b, signature, args):
+            vector = _vector(context, kind)
+            loaded = b.load(b.inttoptr(args[0], ir.PointerType(vector, space)), align=PIECE_BYTES)
+            return cgutils.pack_array(b, [b.extract_element(loaded, _I32(k)) for k in range(vector.count)])
+
+        return types.UniTuple(kind, PIECE_BYTES * 8 // kind.bitwidth)(types.int64, like), code
+
+    return load
+
+
+load_vector = loader(SHARED)
 
 
 @intrinsic
@@ -52,7 +59,7 @@ def store_vector(typing, address, numbers):
         stored = ir.Constant(vector, ir.Undefined)
         for k in range(vector.count):
             stored = b.insert_element(stored, b.extract_value(args[1], k), _I32(k))
-        b.store(stored, b.inttoptr(args[0], ir.PointerType(vector, SHARED)), align=VECTOR_BYTES)
+        b.store(stored, b.inttoptr(args[0], ir.PointerType(vector, SHARED)), align=PIECE_BYTES)
         return context.get_dummy_value()
 
     return types.void(types.int64, numbers), code

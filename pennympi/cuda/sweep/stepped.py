@@ -10,7 +10,7 @@ from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil, applied
 from ...kernels.sweep.norm import half_sum
 from .columns import each
-from .pieces import PIECE_BYTES
+from .shared import PIECE_BYTES
 from .warp import pick, swap
 
 
