@@ -136,16 +136,6 @@ def multiply_rounded(typing, x, y):
 
 
 @intrinsic
-def bits_of(typing, x):
-    """The 64 bits of a float64, as an int64."""
-
-    def code(context, b, signature, args):
-        return b.bitcast(args[0], _I64)
-
-    return types.int64(types.float64), code
-
-
-@intrinsic
 def float_of(typing, x):
     """The float64 that has the bits of an int64."""
 

@@ -5,13 +5,13 @@ that writes memory ends with a barrier of the block, so that kernels need none. 
 with a step costs a 64-bit division.
 """
 
+import numpy as np
 from numba import cuda
 
 from ..compile import context as ctx_words
 from ..kernels.block import POISON
 from .intrinsics import (
     add_int64,
-    bits_of,
     claim,
     copy_16,
     copy_one_16,
@@ -157,7 +157,7 @@ def multiply_add(x, y, z):
 
 
 def bits(x):
-    return bits_of(x)
+    return np.float64(x).view(np.int64)
 
 
 def copy(dst, src, nbytes):

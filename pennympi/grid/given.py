@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..job.job import Job
+from ..job.on_all import on_all
 from ..kernels.algorithm import Place
 from .decomposition import Decomposition, Sizes, chosen_dims, compact_places, counts, edges_of
 
@@ -14,21 +15,12 @@ MOST_DIMENSIONS = 3
 
 def agreed_decomposition(job: Job, place: Place, *given: Any) -> Decomposition:
     """The decomposition that all PEs ask for.  Collective.  Raises TypeError or ValueError on every PE."""
-    found: Decomposition | None = None
-    error: Exception | None = None
-    try:
-        found = decomposition_of(place, *given)
-    except (TypeError, ValueError) as caught:
-        error = caught
-    told = job.gather(str(error) if found is None else found, "grid")
-    if error is not None:
-        raise error
-    assert found is not None
-    for pe, other in enumerate(told):
-        if other != found:
-            theirs = other if isinstance(other, str) else f"{other.shape}, dims {other.dims}, halo {other.halo}"
-            raise ValueError(f"the PEs ask for different grids: this one {found.shape}, PE {pe} {theirs}")
-    return found
+    return on_all(
+        job,
+        "grid",
+        lambda: decomposition_of(place, *given),
+        lambda one: f"{one.shape} points, dims {one.dims}, periodic {one.periodic}, halo {one.halo}",
+    )
 
 
 def decomposition_of(place: Place, shape: Any, dims: Any, periodic: Any, halo: Any) -> Decomposition:

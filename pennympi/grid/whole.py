@@ -14,6 +14,7 @@ from ..collectives.base import CollectiveContext
 from ..errors import Unsupported
 from ..files import replacing
 from ..job import liveness
+from ..job.on_all import on_all
 from ..rma import OneSided
 from .decomposition import Decomposition
 from .layout import layout_of
@@ -72,14 +73,9 @@ class Whole:
 
     def load(self, path: Path, fields: Mapping[str, tuple[Any, Span]]) -> dict[str, Any]:
         """``Grid.load``."""
-        error: Exception | None = None
-        found: list[np.ndarray[Any, Any]] = []
-        plain: dict[str, Any] = {}
-        try:
-            found, plain = self._read(path, {name: span for name, (_, span) in fields.items()})
-        except Exception as caught:
-            error = caught
-        self._agree(error, f"load of {', '.join(fields)}")
+        spans = {name: span for name, (_, span) in fields.items()}
+        what = f"load of {', '.join(fields)}"
+        found, plain = on_all(self._job, what, lambda: self._read(path, spans), otherwise=OSError)
         me, grid = self._job.me, self._grid
         inner = sent(grid.own(me), grid.halo, (0,) * len(grid.shape))
         for (u, span), data in zip(fields.values(), found, strict=True):
@@ -122,19 +118,4 @@ class Whole:
         """Let one PE work while the fields of all stay as they are.  Collective.  Raises its error on every PE."""
         self._backend.synchronize(None)
         self._job.rendezvous(what)  # by now all fields are computed
-        error: Exception | None = None
-        if self._job.me == pe:
-            try:
-                work()
-            except Exception as caught:
-                error = caught
-        self._agree(error, f"end of {what}")
-
-    def _agree(self, error: Exception | None, what: str) -> None:
-        """Raise on every PE if one has an error."""
-        texts = self._job.gather(None if error is None else (isinstance(error, ValueError), str(error)), what)
-        if error is not None:
-            raise error
-        for pe, told in enumerate(texts):
-            if told is not None:
-                raise (ValueError if told[0] else OSError)(f"PE {pe}: {told[1]}")
+        on_all(self._job, f"end of {what}", work if self._job.me == pe else lambda: None, otherwise=OSError)

@@ -55,16 +55,6 @@ def store_word(typing, address, value):
 
 
 @intrinsic
-def bits_of(typing, x):
-    """The 64 bits of a float64, as an int64."""
-
-    def code(context, b, signature, args):
-        return b.bitcast(args[0], _I64)
-
-    return types.int64(types.float64), code
-
-
-@intrinsic
 def fused_multiply_add(typing, x, y, z):
     """x * y + z of three floats of one type, rounded once."""
 

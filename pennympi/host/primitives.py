@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 
 from ..compile import context as ctx_words
 from ..compile.context import BEHIND, ROUNDS, UNREACHABLE
 from ..job.liveness import LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
 from ..kernels.block import POISON
 from .intrinsics import (
-    bits_of,
     call_1,
     call_7,
     call_loop,
@@ -75,7 +75,7 @@ def multiply_add(x, y, z):
 
 @body
 def bits(x):
-    return bits_of(x)
+    return np.float64(x).view(np.int64)
 
 
 @body

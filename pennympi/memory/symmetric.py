@@ -12,6 +12,7 @@ from ..arrays.span import Span
 from ..backend import Backend
 from ..errors import Unsupported
 from ..job.job import Job
+from ..job.on_all import on_all
 from .plans import Plans
 from .workspace import Workspaces
 
@@ -85,18 +86,11 @@ class SymmetricArrays:
 
         Raises the error of ``put_values``, or ValueError, which names another PE and its error.
         """
-        error: Exception | None = None
         try:
-            put_values()
-        except Exception as caught:
-            error = caught
-        errors = self._job.gather(None if error is None else f"{type(error).__name__}: {error}", "set-up of an array")
-        if any(errors):  # nobody has it, so nothing is in flight
+            on_all(self._job, "set-up of an array", put_values)
+        except Exception:  # nobody has it, so nothing is in flight
             self._give_back(self._address_of(array))
-            if error is not None:
-                raise error
-            pe, why = next((pe, why) for pe, why in enumerate(errors) if why)
-            raise ValueError(f"no PE has the array, because PE {pe} could not set it: {why}")
+            raise
         return array
 
     def free(self, x: Any) -> None:

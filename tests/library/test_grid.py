@@ -315,7 +315,7 @@ def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
     with pytest.raises(ValueError, match="root"):
         grid.gather(u, n)
     if n > 1:
-        with pytest.raises(ValueError, match="ask for different grids"):
+        with pytest.raises(ValueError, match="must ask for the same grid"):
             team.grid((8 * n + team.me, 5))
         with pytest.raises(ValueError, match="different fields"):
             grid.plan_exchange(u if team.me else other)

@@ -9,7 +9,7 @@ from ...annotations import AnyStream
 from ...arrays.dtypes import TABLE
 from ...arrays.span import Span
 from ...collectives.base import CollectiveContext
-from ...errors import PennympiError
+from ...job.on_all import on_all
 from ..decomposition import Decomposition
 from . import engines
 from .arguments import Wanted
@@ -87,22 +87,5 @@ def plan(
 ) -> Sweep:
     """A plan of what ``check`` gives, which must be the same on all PEs.  Collective.  An error is raised on every PE."""
     context.guard.check_open()
-    wanted: Wanted | None = None
-    error: Exception | None = None
-    try:
-        wanted, spans = check()
-    except (TypeError, ValueError, PennympiError) as caught:
-        error = caught
-    found = context.job.gather((error is None, str(error) if wanted is None else wanted.text), "plan of sweeps")
-    if error is not None:
-        raise error
-    assert wanted is not None
-    for pe, (right, text) in enumerate(found):
-        if not right or text != wanted.text:
-            what = (
-                f"PE {pe}: {text}"
-                if not right
-                else f"the PEs plan different sweeps: this one {wanted.text}, PE {pe} {text}"
-            )
-            raise ValueError(what)
+    wanted, spans = on_all(context.job, "plan of sweeps", check, lambda made: made[0].text)
     return Sweep(context, parts, plan_allreduce, wanted, spans)
