@@ -22,8 +22,14 @@ MOST_SWEEPS = 8  # of a pass
 SPLIT_MIN_BYTES = {"host": 1 << 62, "cuda": 64 << 20}
 
 
-def pass_sizes(sweeps: int, depth: int) -> list[int]:
-    """Sweeps of each pass, at most ``depth``, as equal as may be; so many passes that the right field is the newest."""
+def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
+    """Sweeps of each pass, at most ``depth``, as equal as may be; so many passes that the right field is the newest.
+
+    norms: "last": the sweep with a norm is a pass of its own, where as few passes do
+    """
+    if norms == "last" and sweeps > 1:
+        apart, together = [*pass_sizes(sweeps - 1, depth), 1], pass_sizes(sweeps, depth)
+        return apart if len(apart) <= len(together) else together
     passes = -(-sweeps // depth)
     passes += (passes - sweeps) % 2
     few, more = divmod(sweeps, passes)
@@ -48,7 +54,7 @@ class Passes:
     def __init__(self, problem: SweepProblem, depth: int, norm: SweepNorm | None):
         self._problem, self._norm, self._whole = problem, norm, problem.live(0)
         self._backend = problem.context.backend
-        self._sizes = pass_sizes(problem.sweeps, depth)
+        self._sizes = pass_sizes(problem.sweeps, depth, problem.norms)
         self._starts = [0, *accumulate(self._sizes)]
         split = problem.has_others_beside and problem.own_bytes >= SPLIT_MIN_BYTES[self._backend.name]
         self._boxes = boxes_of(problem.parts, problem.me, MOST_GROUP_POINTS) if split else []
