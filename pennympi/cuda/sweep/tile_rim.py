@@ -230,7 +230,7 @@ def take_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
 
 
 @cache
-def exchanging(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any]:
+def exchanging(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any, Any]:
     """(``start``, ``give``, ``take``) of a block's tile.
 
     start(table, tile, place): before the first exchange; a barrier must follow, as after each ``take``
