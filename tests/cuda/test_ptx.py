@@ -28,7 +28,7 @@ from pennympi.kernels.block import Elements, Words, lanes, load
 from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.kernels.halo.exchange import exchange_halos
 from pennympi.kernels.rma import by_rooms, on_stream
-from pennympi.kernels.sweep.norm import adder, no_squares
+from pennympi.kernels.sweep.norm import adder, group_points, half_sum, no_squares
 
 HOPPER, AMPERE = (9, 0), (8, 0)
 N_PES = 4
@@ -219,17 +219,18 @@ def test_by_rooms(ptx, kernel):
     assert held and held[0] < asked[-1] < given[-1]
 
 
-@pytest.mark.parametrize(("name", "with_norm", "cc"), [("float32", False, AMPERE), ("float64", True, HOPPER)])
-def test_jacobi(ptx, name, with_norm, cc):
-    """A thread loads all that it needs of its rows before it stores, and nothing is fused."""
-    kernel = jacobi_kernels.sweep_with_norm if with_norm else jacobi_kernels.sweep
-    code = ptx(kernel, kernel.__name__, cc, elements=DTYPES[name])
-    kind, rows = name.replace("loat", ""), jacobi_kernels.ROWS
-    accesses = re.findall(rf"\b(ld|st)\.global\.{kind}", code)
-    accesses = sorted(accesses) if with_norm else accesses  # its blocks are in another order
-    assert accesses == ["ld"] * (rows + 2 + 2 * rows) + ["st"] * rows
-    assert len(re.findall(rf"\bmul\.rn\.{kind}", code)) >= rows and "fma" not in code and ".local" not in code
-    assert ("red.global.add.u64" in code) == with_norm
+@pytest.mark.parametrize(("name", "cc"), [("float32", AMPERE), ("float64", HOPPER)])
+def test_jacobi(ptx, name, cc):
+    """A thread loads its columns of its rows by 16 bytes before it stores any, and no product of the formula is fused."""
+    kernel = jacobi_kernels.sweep(DTYPES[name].numpy.itemsize)
+    code = ptx(kernel, "sweep", cc, elements=DTYPES[name])
+    kind, rows, vector = name.replace("loat", ""), jacobi_kernels.ROWS, jacobi_kernels.VECTOR
+    wide = 16 // DTYPES[name].numpy.itemsize
+    moves = re.findall(rf"\b(ld|st)\.global\.v{wide}\.{kind}", code)
+    sweep = moves[: moves.index("st")]
+    assert len(sweep) >= (rows + 2) * vector // wide and moves.count("st") == rows * vector // wide
+    assert len(re.findall(rf"\bmul\.rn\.{kind}", code)) >= rows * vector and ".local" not in code
+    assert "red.global.add.u64" in code and "bar.sync" in code
 
 
 CONJUGATE = [  # kernel, dtype, sums that it reads, accesses of one and of two elements: those of its loop, and before it
@@ -268,31 +269,32 @@ def test_the_kernel_of_the_example(ptx):
     assert ACQUIRE in code and RELEASE in code and len(re.findall(r"\badd\.(?:rn\.)?f32", code)) >= 1
 
 
-def squares_of_warps(dtype):
-    """A kernel of four points a thread."""
-    add = adder(4, dtype)
+def squares_of_warps(item_bytes):
+    """A kernel of a group a thread."""
+    n = group_points(item_bytes)
+    value, add = half_sum(n // 2), adder(1)
 
-    def kernel(ctx, x: Elements, y: Elements, words: Words, n):
+    def half(x, first):
+        if n == 4:
+            return load(x, first), load(x, first + 1)
+        return load(x, first), load(x, first + 1), load(x, first + 2), load(x, first + 3)
+
+    def kernel(ctx, x: Elements, words: Words, groups):
         squares = no_squares()
-        for k in lanes(0, n):
-            changes = load(x, 4 * k) - load(y, 4 * k), load(x, 4 * k + 1) - load(y, 4 * k + 1)
-            more = load(x, 4 * k + 2) - load(y, 4 * k + 2), load(x, 4 * k + 3) - load(y, 4 * k + 3)
-            squares = add(squares, (*changes, *more))
+        for k in lanes(0, groups):
+            squares = add(squares, (value(half(x, n * k)) + value(half(x, n * k + n // 2)),))
         add_squares_of_warp(words, squares)
 
     return kernel
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_float64_instructions_of_the_norm_of_a_sweep(ptx, dtype):
-    """Four a point, or five and three for the difference, its scaling and its comparison; no barrier."""
-    code = ptx(squares_of_warps(dtype), "squares", elements=DTYPES[dtype], fused=False)
+@pytest.mark.parametrize(("dtype", "fused"), [("float32", 6), ("float64", 2)])
+def test_instructions_of_the_norm_of_a_sweep(ptx, dtype, fused):
+    """A group is squared by fused instructions of its dtype; few of float64 add its value to the bins; no barrier."""
+    code = ptx(squares_of_warps(DTYPES[dtype].numpy.itemsize), "squares", elements=DTYPES[dtype], fused=False)
     loop = code[: code.index("redux.sync")]
-    adds, multiplies, fused = (len(re.findall(rf"\b{one}\.rn\.f64", loop)) for one in ("(?:add|sub)", "mul", "fma"))
-    # Each point is cut in two ways, quickly or by six or seven instructions, and scaled again where the window has moved.
-    if dtype == "float32":
-        assert (adds, multiplies, fused) == (4 * (1 + 4), 1, 4 * (3 + 2))
-    else:
-        assert (adds, multiplies, fused) == (4 * (1 + 4 + 6), 4 * (1 + 1 + 1 + 1) + 3, 0)
+    squares = re.findall(rf"\bfma\.rn\.{dtype.replace('loat', '')}", loop)
+    copies, odd = divmod(len(squares), fused)  # of the loop's body
+    assert odd == 0 and len(re.findall(r"\b(?:add|sub)\.rn\.f64", loop)) <= 10 * copies
     assert "bar.sync" not in code
     assert code.count("redux.sync") == 7 and code.count("red.global.add.u64") == 2
