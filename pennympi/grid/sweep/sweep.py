@@ -10,6 +10,7 @@ from ...arrays.dtypes import TABLE
 from ...arrays.span import Span
 from ...collectives.base import CollectiveContext
 from ...job.on_all import on_all
+from ...kernels.sweep.formula import value_of
 from ..decomposition import Decomposition
 from . import engines
 from .arguments import Wanted
@@ -41,6 +42,7 @@ class Sweep:
         at = backend.span(self._numbers, True).address
         backend.copy_in(at, numbers)
         problem = SweepProblem(context, parts, wanted.stencil, spans, at, wanted.sweeps, wanted.norms)
+        problem.compiled(value_of(wanted.stencil), problem.options())
         self._choices = engines.choices(problem, wanted.depth)
         self._chosen = engines.chosen(self._choices, wanted.engine)
         self._norm = SweepNorm(context, plan_allreduce, problem.n_levels) if problem.n_levels else None
