@@ -253,8 +253,12 @@ def missing_line(ctx, found, number, pe, since_ns):
 
     since_ns: when the wait began, as this returned it, 0 at first
     Returns -1 once the thread has given up, which the host learns as from ``wait``.
+    A wait for a line of this PE counts from one deadline later: its sender waits for another PE, and names that first.
     """
+    begins = since_ns == 0
     since_ns, gone = look(ctx, pe, since_ns)
+    if begins and pe == load_word(ctx + ME):
+        since_ns += load_word(ctx + TIMEOUT_NS)
     tell(ctx, pe)
     poison = found >> 31  # 1: the sender has given up
     if not gone and poison == 0:

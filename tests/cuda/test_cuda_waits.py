@@ -144,6 +144,16 @@ def test_a_deadline_begins_anew_with_a_sign_of_life(wait, word):
     assert one.load(ALIVE) == 2 + 2, "the watch does not hear for whom this PE waits"
 
 
+@pytest.mark.parametrize(("pe", "deadlines"), [(2, 1), (0, 2)])
+def test_a_line_of_this_pe_is_waited_for_longer(pe, deadlines):
+    """Its sender gives up before, and names the PE for which it waits."""
+    one, since = Thread(), 0
+    while since >= 0:
+        since = one.missing_line(HERE, 8, 9, pe, since)
+    assert one.record() == [1, pe, 7, 9, 8]
+    assert deadlines * TIMEOUT_NS < one.clock < deadlines * TIMEOUT_NS + 10
+
+
 def test_the_watch_hears_of_a_wait_for_a_pe_that_is_not_known():
     one = Thread()
     one.scope["SIGNED"] = False
