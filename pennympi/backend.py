@@ -132,6 +132,14 @@ class Backend(Protocol):
     def follow(self, stream: int, other: int) -> None:
         """Make a stream wait for all that the other one holds now (handles); also in a graph capture."""
 
+    def repeat(
+        self, start: Callable[[Any], None], bodies: Sequence[Callable[[Any], None]], done: int
+    ) -> Callable[[Any], None]:
+        """``run(stream)``: ``start``, then the bodies in turn, until the int64 word at address ``done`` is not 0.
+
+        All are called with a stream.  Where they are captured, bodies up to the last one may run once more after that.
+        """
+
     def synchronize(self, stream: Any) -> None:
         """Wait until the stream (None: the whole device) has run.  Raises PeerTimeout."""
 

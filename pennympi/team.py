@@ -21,6 +21,8 @@ from .grid.given import agreed_decomposition
 from .grid.grid import Grid
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
+from .loop import Body, Loop
+from .loop import plan as plan_loop
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
 from .rma import OneSided
@@ -262,6 +264,19 @@ class Team(Collectives):
         self._guard.check_open()
         parts = agreed_decomposition(self._job, self.place, shape, dims, periodic, halo)
         return Grid(self._context, self._rma, parts, self.plan_allreduce)
+
+    # Loops -----------------------------------------------------------------------------
+    def plan_loop(self, body: Body | Sequence[Body], value: Array, below: float, most: int = 10_000) -> Loop:
+        """A loop that runs on the device until value[0] <= below, or value[0] is NaN, or ``most`` runs.  Collective.
+
+        body:  called with a stream, on which it enqueues what can be captured: calls and plans of the library, kernels
+               of any library.  On a GPU it is called once, when the loop is made.  A sequence: bodies that run in turn;
+               those after the one that ends the loop still run, once, where they don't read ``loop.done``
+        value: float32 or float64 (1,) of the device that the body writes, with the same bits on every PE
+        below: the same on every PE, as is ``most``
+        Raises on every PE TypeError, ValueError, Unsupported (value's dtype; a body that can't be captured).
+        """
+        return plan_loop(self._context, body, value, below, most)
 
     # Kernels, and what the PEs know of one another ----------------------------------------
     def kernel(

@@ -5,6 +5,7 @@ import os
 import platform
 import threading
 from collections.abc import Callable, Collection, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,20 @@ class HostBackend:
         return HostKernel(self, compiled(kernel, options), name, options.reduction, residual, many_blocks)
 
     # streams
+    def repeat(
+        self, start: Callable[[Any], None], bodies: Sequence[Callable[[Any], None]], done: int
+    ) -> Callable[[Any], None]:
+        word = ctypes.c_int64.from_address(done)
+
+        def run(stream: Any) -> None:
+            start(stream)
+            for body in cycle(bodies):
+                body(stream)
+                if word.value:
+                    break
+
+        return run
+
     def stream(self, priority: str) -> streams.Stream:
         return streams.Stream(priority)
 

@@ -1,0 +1,82 @@
+"""A loop that ends by itself: on a GPU the host launches it once, and is not asked before it has ended."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .annotations import AnyStream
+from .arrays.dtypes import TABLE, is_int
+from .arrays.span import Span
+from .collectives.base import CollectiveContext
+from .compile.bind import annotated_kinds
+from .compile.options import KernelOptions
+from .errors import Unsupported
+from .job.on_all import on_all
+from .kernels.loop import DONE, RUNS, WORDS, begin, decide
+
+Body = Callable[[Any], object]  # called with a stream
+THREADS = 32
+
+
+class Loop:
+    """Runs of a body until a value is small enough; made by ``Team.plan_loop``.
+
+    runs: int64 (1,) of the device: how often the body has run in the last call
+    done: int64 (1,) of the device: 0 while the loop runs
+    """
+
+    def __init__(self, context: CollectiveContext, bodies: Sequence[Body], value: Span, below: float, most: int):
+        self._context, self._text = context, f"loop {context.guard.next_plan()} of at most {most} runs"
+        backend, integers = context.backend, TABLE["int64"]
+        words = backend.new((WORDS,), integers, backend.stream_handle(None))
+        self.runs, self.done = words[RUNS : RUNS + 1], words[DONE : DONE + 1]
+        at, handle_of = backend.span(words, True).address, backend.stream_handle
+        clear = backend.kernel(begin, "loop", KernelOptions(elements=integers)).prepare(1, (at, 0), (0, 1), THREADS)
+        options = KernelOptions(elements=value.dtype, kinds=annotated_kinds(decide))
+        end = backend.kernel(decide, "loop", options).prepare(1, (0, 0, below, most), (0, 1), THREADS)
+
+        def start(stream: Any) -> None:
+            clear(at, 0, handle_of(stream))
+
+        def run_of(body: Body) -> Body:
+            def run(stream: Any) -> None:
+                body(stream)
+                end(value.address, at, handle_of(stream))
+
+            return run
+
+        self._kept = value.owner
+        self._run = backend.repeat(start, [run_of(body) for body in bodies], at + integers.item_bytes * DONE)
+
+    def __call__(self, stream: AnyStream | None = None) -> None:
+        """Run the loop, in stream order.  Collective.  Raises NotInitialized, TypeError (not a stream), PeerTimeout."""
+        self._context.guard.enter(self._text)
+        self._run(stream)
+
+    def __repr__(self) -> str:
+        return f"<Loop: {self._text}>"
+
+
+def plan(context: CollectiveContext, body: Any, value: Any, below: Any, most: Any) -> Loop:
+    """See ``Team.plan_loop``."""
+    context.guard.check_open()
+
+    def check() -> tuple[list[Body], Span, float, int]:
+        bodies = list(body) if isinstance(body, Sequence) else [body]
+        if not bodies or not all(map(callable, bodies)):
+            raise TypeError(f"body must be a function of a stream, or a sequence of such, got {body!r}")
+        span = context.backend.span(value, False)
+        if span.dtype.name not in ("float32", "float64"):
+            raise Unsupported(f"value must be of float32 or float64, got {span.dtype.name}")
+        if span.count != 1:
+            raise ValueError(f"value must have one element, got {span.count}")
+        if not is_int(most):
+            raise TypeError(f"most must be an int, got {most!r}")
+        if most < 1:
+            raise ValueError(f"most must be at least 1, got {most}")
+        return bodies, span, float(below), int(most)
+
+    def in_words(made: tuple[list[Body], Span, float, int]) -> str:
+        bodies, span, limit, runs = made
+        return f"{len(bodies)} bodies, {span.dtype.name}, below {limit!r}, most {runs}"
+
+    return Loop(context, *on_all(context.job, "loop", check, in_words))
