@@ -12,7 +12,7 @@ def begin(ctx, words: Words, more: Words):
 
 
 def decide(ctx, value: Elements, words: Words, below: float, most: int):
-    """After a run: count it, and end the loop unless value[0] > below and fewer than ``most`` ran; nothing after its end."""
+    """After a run: count it; end the loop unless value[0] > below and fewer than ``most`` ran.  Nothing after its end."""
     for _ in lanes(0, 1):
         if read_epoch(words, DONE) == 0:
             runs = read_epoch(words, RUNS) + 1
