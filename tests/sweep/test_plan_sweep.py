@@ -119,7 +119,7 @@ def test_sides_first(team, monkeypatch, case, engine):
 
 def test_errors_name_the_remedy(team):
     grid = team.grid((24, 24), halo=2)
-    other = team.grid((30, 24), halo=2)
+    other = team.grid((30 * team.n_pes, 24), halo=2)  # whose parts have other shapes on every PE
     u, v, k, d = (grid.zeros(dtype) for dtype in ("float32", "float32", "float32", "float64"))
     w = other.zeros("float32")
 
