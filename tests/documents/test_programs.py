@@ -1,4 +1,4 @@
-"""The programs and shell blocks of README.md, the tutorial and the page on grids run as they stand there.
+"""The programs and shell blocks of README.md, the tutorial and the pages on grids and loops run as they stand there.
 
 A block under `<!-- skip: next "reason" -->` is not run. `make docs` checks the links of all pages.
 """
@@ -73,6 +73,11 @@ def test_both_programs_of_the_page_on_grids_give_the_same_bits(tmp_path):
     _, step, before, after = blocks("docs/guides/grids.md", "python")
     text = "\n".join([step, before, SAME_BITS.format(after=after)])
     assert run(tmp_path / "both.py", text).endswith("the same bits\n")
+
+
+def test_the_program_of_the_page_on_loops_ends_as_the_host_s_loop(tmp_path):
+    (program,) = blocks("docs/guides/loops.md", "python")
+    run(tmp_path / "loops.py", program)
 
 
 def test_a_wheel_has_all_that_runs(tmp_path):
