@@ -1,0 +1,281 @@
+"""Loops that end by themselves, beside loops of the host that ask after each run: the same runs, and the same bits."""
+
+import numpy as np
+import pytest
+from collective_cases import CASES, Call
+from on_device import same, to_numpy, write
+from sweep_reference import laplace
+
+import pennympi
+from pennympi.kernels.block import Elements, Words, lanes, load, real, store
+
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
+LIMIT = 0.1  # that a value must not be above
+
+
+def shrink(ctx, x: Elements, n: int, partial: Elements, rate: float):
+    """Halve n elements, and make this PE's part of the value smaller."""
+    for k in lanes(0, n):
+        store(x, k, real(0.5) * load(x, k))
+    for _ in lanes(0, 1):
+        store(partial, 0, real(rate) * load(partial, 0))
+
+
+def clear(ctx, words: Words):
+    for k in lanes(0, 1):
+        store(words, k, 0)
+
+
+def copy(ctx, to: Elements, source: Elements):
+    for k in lanes(0, 1):
+        store(to, k, load(source, k))
+
+
+class Shrinking:
+    """The largest of what all PEs have left of 1, of which each takes another share away in each run."""
+
+    def __init__(self, team, dtype="float64"):
+        self.team, self.rate = team, 0.5 + 0.3 * team.me / team.n_pes
+        self.partial, self.value = team.zeros(1, dtype), team.zeros(1, dtype)
+        self.total, self.shrink = team.plan_allreduce(self.partial, self.value, "max"), team.kernel(shrink, dtype)
+
+    def reset(self):
+        write(self.partial, [1])
+
+    def step(self, x, stream=None):
+        self.shrink(1, x, x.size, self.partial, self.rate, stream=stream)
+        self.total(stream)
+
+    def free(self):
+        self.team.free(self.partial)
+        self.team.free(self.value)
+
+
+def asked_by_the_host(team, body, value, below=LIMIT, most=10_000):
+    """Run the body in a loop of the host; how often it ran."""
+    runs, more = 0, True
+    while more:
+        body(None)
+        team.synchronize()
+        runs += 1
+        more = runs < most and to_numpy(value)[0] > below
+    return runs
+
+
+def both(team, reset, body, value, arrays, below=LIMIT, most=10_000):
+    """Check that two calls of a loop leave what a loop of the host leaves; return how often the body ran."""
+    reset()
+    team.barrier()
+    runs = asked_by_the_host(team, body, value, below, most)
+    right = [to_numpy(x) for x in (value, *arrays)]
+    loop = team.plan_loop(body, value, below, most)
+    for _ in range(2):
+        reset()
+        team.barrier()
+        loop()
+        team.synchronize()
+        assert to_numpy(loop.runs).tolist() == [runs] and to_numpy(loop.done)[0] != 0
+        assert all(same(x, left) for x, left in zip((value, *arrays), right, strict=True))
+    assert team.gather(runs) == [runs] * team.n_pes
+    return runs
+
+
+@pytest.mark.parametrize("planned", [True, False], ids=["plan", "call"])
+@pytest.mark.parametrize("name", CASES)
+def test_collectives(team, name, planned):
+    case, call, shrinking = CASES[name], Call("float64", "max", team.n_pes, team.me, team.n_pes - 1, 65), Shrinking(team)
+    x, out = case.fresh(team.array, call)
+    plan = case.plan(team, call, x, out) if planned else None
+
+    def reset():
+        shrinking.reset()
+        write(x, case.x(call))
+
+    def body(stream):
+        if plan:
+            plan(stream)
+        else:
+            case.run(team, call, x, out, stream=stream)
+        shrinking.step(x, stream)
+
+    assert both(team, reset, body, shrinking.value, (x, out)) >= 4
+    for array in (x,) if x is out else (x, out):
+        team.free(array)
+    shrinking.free()
+
+
+@pytest.mark.parametrize("form", ["put_signal", "put_fence_signal", "put_barrier"])
+def test_exchanges(team, form):
+    shrinking, x, theirs = Shrinking(team), team.zeros(33, "float64"), team.zeros(33, "float64")
+
+    def reset():
+        shrinking.reset()
+        write(x, np.arange(33) + team.me)
+
+    def body(stream):
+        team.exchange(theirs, x, team.n_pes - 1 - team.me, form, stream)
+        shrinking.step(theirs, stream)
+        team.exchange(x, theirs, team.n_pes - 1 - team.me, form, stream)
+
+    both(team, reset, body, shrinking.value, (x, theirs))
+    for array in (x, theirs):
+        team.free(array)
+    shrinking.free()
+
+
+def test_signals(team):
+    """A row round the ring; the AllReduce after it says that its signal was taken, and cleared."""
+    right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
+    shrinking, row, signal, x = Shrinking(team), team.zeros(50, "float64"), team.signals(1), team.zeros(50, "float64")
+    zero = team.kernel(clear, "int64")
+
+    def reset():
+        shrinking.reset()
+        write(x, np.arange(50) + 100 * team.me)
+
+    def body(stream):
+        team.put_signal(row, x, signal, 1, right, stream)
+        team.wait_signal(signal, 1, left, stream)
+        zero(1, signal, stream=stream)
+        team.get(x, row, team.me, stream)
+        shrinking.step(x, stream)
+
+    both(team, reset, body, shrinking.value, (x, row))
+    for array in (row, signal, x):
+        team.free(array)
+    shrinking.free()
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_sweeps_until_their_norm_is_small(team, turn):
+    """One plan of two sweeps, whose norm is the value; or two plans of one each, whose norms come to the value."""
+    grid = team.grid((36, 40), periodic=(True, False))
+    u, v = grid.zeros("float32"), grid.zeros("float32")
+    pairs = ((u, v),) if turn == 1 else ((u, v), (v, u))
+    sweeps = [grid.plan_sweep(laplace, *pair, 3 - turn, norm=True) for pair in pairs]
+    value = sweeps[0].norm if turn == 1 else team.zeros(1, "float64")
+    to_value = team.kernel(copy, "float64")
+
+    def body_of(sweep):
+        def body(stream):
+            sweep(stream)
+            if turn > 1:
+                to_value(1, value, sweep.norm, stream=stream)
+
+        return body
+
+    def reset():
+        for field in (u, v):
+            field[...] = 0
+            if grid.neighbour("y-") is None:
+                grid.halo_of(field, "y-")[...] = 1
+
+    bodies = [body_of(sweep) for sweep in sweeps]
+    host = iter(10_000 * bodies)
+    reset()
+    team.barrier()
+    runs = asked_by_the_host(team, lambda stream: next(host)(stream), value)
+    newest = (u, v)[runs % 2] if turn == 2 else u
+    norm, field = to_numpy(value), to_numpy(newest)
+    assert runs > 8 and norm[0] <= LIMIT
+    reset()
+    team.barrier()
+    loop = team.plan_loop(bodies, value, LIMIT)
+    loop()
+    team.synchronize()
+    assert to_numpy(loop.runs).tolist() == [runs] == team.gather(runs)[:1]
+    if team.backend == "host" or runs % turn == 0:  # else the last sweeps of the turn have run, too
+        assert same(value, norm) and same(newest, field)
+    for array in (u, v) if turn == 1 else (u, v, value):
+        team.free(array)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("start", "below", "most", "runs"), [
+    (1, -1, 5, 5), (1, 0.5, 5, 1), (1, 0.25, 5, 2), (0, 1, 5, 1), (1, 0.25, 1, 1), (np.nan, 0, 5, 1), (np.inf, 1, 7, 7),
+])  # fmt: skip
+def test_ends(team, dtype, start, below, most, runs):
+    """At most, at a value that is small enough already, at one that is as large as the limit, at NaN, not at inf."""
+    value, unused = team.zeros(1, dtype), team.zeros(1, dtype)
+    halve = team.kernel(shrink, dtype)
+    body = lambda stream: halve(1, value, 1, unused, 1.0, stream=stream)  # noqa: E731
+    assert both(team, lambda: write(value, [start]), body, value, (), below, most) == runs
+    bodies = [body] * 3
+    loop = team.plan_loop(bodies, value, below, most)
+    write(value, [start])
+    loop(team.stream("high"))
+    team.synchronize()
+    assert to_numpy(loop.runs).tolist() == [runs] and "loop" in repr(loop)
+    team.free(value)
+    team.free(unused)
+
+
+def test_random_limits(team):
+    """Loops of random length, two of them by turns, as often as the host says."""
+    random, loops = np.random.default_rng(3), []
+    for dtype in ("float32", "float64"):
+        shrinking, x = Shrinking(team, dtype), team.zeros(5, dtype)
+        for below in 10.0 ** -random.uniform(0, 6, 4):
+            body = lambda stream, one=shrinking, x=x: one.step(x, stream)  # noqa: E731
+            shrinking.reset()
+            runs = asked_by_the_host(team, body, shrinking.value, below)
+            loops.append((shrinking, x, team.plan_loop(body, shrinking.value, below), runs))
+    for k in random.integers(0, len(loops), 30):
+        shrinking, _, loop, runs = loops[k]
+        shrinking.reset()
+        loop()
+        team.synchronize()
+        assert to_numpy(loop.runs).tolist() == [runs], k
+    for shrinking, x, *_ in loops[::4]:
+        shrinking.free()
+        team.free(x)
+
+
+def test_errors_name_the_remedy(team):
+    value, two, count, body = (
+        team.zeros(1, "float64"),
+        team.zeros(2, "float64"),
+        team.zeros(1, "int64"),
+        lambda stream: None,
+    )
+    every = [
+        ((None, value, 0), TypeError, "body must be a function of a stream, or a sequence of such, got None"),
+        (([], value, 0), TypeError, r"body must be .*, got \[\]"),
+        (([body, 3], value, 0), TypeError, "body must be"),
+        ((body, 0.5, 0), TypeError, "float is not an array"),
+        ((body, two, 0), ValueError, "value must have one element, got 2"),
+        ((body, count, 0), pennympi.Unsupported, "value must be of float32 or float64, got int64"),
+        ((body, value, "low"), ValueError, "could not convert"),
+        ((body, value, None), TypeError, "float"),
+        ((body, value, 0, 1.5), TypeError, "most must be an int, got 1.5"),
+        ((body, value, 0, True), TypeError, "most must be an int, got True"),
+        ((body, value, 0, 0), ValueError, "most must be at least 1, got 0"),
+    ]
+    for args, kind, text in every:
+        with pytest.raises(kind, match=text):
+            team.plan_loop(*args)
+    if team.n_pes > 1:
+        for args in ((body, value, team.me), (body, value, 0, 5 + team.me), ([body] * (1 + team.me), value, 0)):
+            with pytest.raises(ValueError, match="each PE must ask for the same loop: this one asks for"):
+                team.plan_loop(*args)
+        with pytest.raises(
+            ValueError if team.me else TypeError, match="body must be" if not team.me else "PE 0: TypeError"
+        ):
+            team.plan_loop(body if team.me else None, value, 0)
+    loop = team.plan_loop(body, value, 0)
+    with pytest.raises(TypeError, match="stream"):
+        loop("stream")
+    for x in (value, two, count):
+        team.free(x)
+
+
+def test_a_loop_ends_with_its_team(team):
+    with pennympi.init(team.comm) as other:
+        value = other.zeros(1, "float64")
+        loop = other.plan_loop(lambda stream: None, value, 0)
+        loop()
+        other.synchronize()
+    with pytest.raises(pennympi.NotInitialized):
+        loop()
+    with pytest.raises(pennympi.NotInitialized):
+        other.plan_loop(lambda stream: None, value, 0)
