@@ -1,9 +1,8 @@
 """Solve a Laplace problem on every PE of an MPI job:
 
     mpirun -np 4 python -m apps.jacobi
-    mpirun -np 16 python -m apps.jacobi --nx 512 --ny 512 --niter 200 --verify
     mpirun -np 4 python -m apps.jacobi --nx 128 --ny 128 --bc periodic --niter 100000 --output field.h5 --plot field.png
-    mpirun -np 4 python -m apps.jacobi --backend cuda --nx 16384 --ny 16384 --nccheck 100 --variant blocked
+    mpirun -np 4 python -m apps.jacobi --backend cuda --nx 16384 --ny 16384 --nccheck 100 --variant auto
 
 The same from an installed package: mpirun -np 4 python -m pennympi.apps.jacobi
 """

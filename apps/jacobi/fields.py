@@ -92,6 +92,5 @@ class Fields:
 
     def free(self) -> None:
         """Free the arrays.  Collective."""
-        for array in self.arrays:
-            if not self.alone:
-                self.team.free(array)
+        for array in () if self.alone else self.arrays:
+            self.team.free(array)

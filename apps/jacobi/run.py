@@ -63,7 +63,7 @@ def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
         say(f"Going on from iteration {began_at} of {options.restart}")
     else:
         solver.reset()
-    say(report.header(problem, problem.niter))
+    say(report.header(problem, problem.niter), *filter(None, [solver.how]))
     runtime_s = _solve(solver, options, outcome, show, on_norm)
     sweeps = outcome.iterations - began_at
     serial_s = sweep_s * sweeps

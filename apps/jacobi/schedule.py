@@ -24,8 +24,6 @@ def chunk(problem: Problem, done: int, stop: int, show: bool) -> tuple[int, bool
     """
     most = min(stop, done + MOST_SWEEPS)
     due = [k for k in range(done, most) if checked(k, problem.nccheck, show)]
-    if not due:
-        return most - done, False
-    if problem.nccheck > OFTEN:
+    if due and problem.nccheck > OFTEN:
         return due[0] + 1 - done, True
-    return most - done, "every"
+    return most - done, "every" if due else False

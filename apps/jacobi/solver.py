@@ -24,6 +24,7 @@ class Solver:
     """
 
     takes: tuple[str, ...] = ()  # names of the variant's own settings
+    how = ""  # what the library chose, for the report
 
     def __init__(self, team: Any, problem: Problem, depth: int = 1, alone: bool = False):
         self.team, self.problem, self.stream = team, problem, team.stream()

@@ -41,7 +41,7 @@ BAD = {
     "--ny 6": "4 inner rows (ny - 2) cannot be shared by 5 PEs: use a larger --ny or fewer PEs",
     "--nx 2147483647 --ny 2147483647": "exact for at most 17179869184: use a smaller --nx or --ny",
     "--variant blocked --sweeps 8 --ny 38": "--sweeps 8 takes as many rows on each PE, and there are 7: use fewer PEs",
-    "--sweeps 2": "--sweeps is for --variant blocked and resident",
+    "--sweeps 2": "--sweeps is for --variant blocked, resident and auto",
     "--restart": "takes the one of --checkpoint",
     "--output same.h5 --checkpoint ./same.h5": "take another name for one of them",
     # Files

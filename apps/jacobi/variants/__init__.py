@@ -10,7 +10,7 @@ from pennympi.kernels.in_kernel import MAX_TOTAL
 
 from ..problem import Problem
 from ..solver import Solver
-from .chunks import MOST_DEPTH, Blocked, Resident
+from .chunks import MOST_DEPTH, Blocked, Chunks, Resident
 from .mpi import Mpi
 from .mpi_overlap import MpiOverlap
 from .nccl import Nccl
@@ -47,6 +47,7 @@ ROWS = (
     Row("nvshmem_overlap", "edge rows, puts and signals to the neighbours beside the inner rows", NvshmemOverlap),
     Row("blocked", "several sweeps a pass over memory, by the library's plans of sweeps", Blocked),
     Row("resident", "all sweeps of a chunk in one launch, the field on the chip, by the library's plans", Resident),
+    Row("auto", "the library's plans of sweeps, by the engine that is the fastest for the size", Chunks),
 )
 TABLE = {row.name: row for row in ROWS}
 

@@ -23,10 +23,10 @@ REHEARSED = 2000  # sweeps, in which nearly all kinds of chunks of a solve come 
 class Chunks(Solver):
     """sweeps: from one exchange to the next; None: what suits the engine, and the rows of a PE
 
-    engine: of ``Grid.plan_sweep``
+    engine: of ``Grid.plan_sweep``; "auto": the one that is predicted to be the fastest for the size
     """
 
-    engine, takes = "", ("sweeps",)
+    engine, takes = "auto", ("sweeps",)
 
     def __init__(self, team: Any, problem: Problem, sweeps: int | None = None):
         rows = (problem.ny - 2) // team.n_pes  # of the PE with the fewest
@@ -87,6 +87,9 @@ class Chunks(Solver):
                 self.fields.advance()
             seen.add(kind)
             done += count
+        longest = max(self._plans, key=lambda key: key[0])
+        used = next(line for line in self._plans[longest][0].explain().splitlines() if line[0] == "*")
+        self.how = f"{longest[0]} sweeps by the engine {' '.join(used[1:].split())}"
         self.finish()
         self.team.comm.Barrier()
 
