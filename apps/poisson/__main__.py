@@ -17,8 +17,7 @@ import pennympi
 
 from . import manufactured, verify
 from .problem import Problem
-from .solver import Solver
-from .variants import TABLE
+from .solver import TABLE, Solver
 
 TOL = {"float32": 1e-5, "float64": 1e-8}
 ROW_SPARE_BYTES = 128  # at most, between the own points of a row and those of the next one

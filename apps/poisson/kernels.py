@@ -1,4 +1,4 @@
-"""The kernels of an iteration, ``turn`` and ``advance``, and two that take their blocks by rows, lines of nz points.
+"""The kernels of an iteration, ``turn``, ``advance`` and ``note``, and two that take rows of nz points.
 
 The first two take tiles.  Threads of a GPU take columns of pairs of a tile, see pairs.py; a thread of a CPU, which is
 alone in its block, takes its rows.  ``turn_of`` and ``advance_of`` make them for elements of so many bytes, which the
@@ -11,12 +11,25 @@ thing have the same bits, and a GPU is expected to have a CPU's.
 from functools import cache
 from typing import NamedTuple
 
-from pennympi.kernels.block import alone, block, blocks, lanes, load, product, real, store
-from pennympi.kernels.in_kernel import MAX_VALUES, Bins, add_to_bins, add_to_words, no_bins, read_sum
+from pennympi.kernels.block import (
+    add_shared,
+    alone,
+    block,
+    blocks,
+    copy,
+    lanes,
+    load,
+    product,
+    read_epoch,
+    real,
+    store,
+    sync,
+)
+from pennympi.kernels.in_kernel import MAX_VALUES, WORDS, WORDS_BYTES, Bins, add_to_bins, add_to_words, no_bins, read_sum
 
 from .pairs import advance_pairs, turn_pairs
 from .points import applied, direction, quotient, row_at, stencil, width
-from .records import PAP, RR, SLOT_BYTES, Box, Directions, Part, Scalars, Solution, Tiles
+from .records import PAP, RR, Box, Directions, Part, Scalars, Solution, Tiles, Vectors
 
 TWICE_MOST_THREADS = 1024
 
@@ -43,14 +56,30 @@ def ratio(a, b):
     return a / b if b > 0.0 else 0.0
 
 
-def beta_of(scalars: Scalars):
-    """How much of the old direction stays."""
-    return ratio(read_sum(scalars.sums + RR), read_sum(scalars.sums - SLOT_BYTES + RR))
+class Now(NamedTuple):
+    """Where the iterations are.
+
+    k: how many are done;  rr, before: r * r now, and one iteration before
+    goes_on: whether there is another one: those that are enqueued after the end do nothing
+    """
+
+    k: int
+    rr: float
+    before: float
+    goes_on: bool
 
 
-def alpha_of(scalars: Scalars):
-    """How far to go in the new direction."""
-    return ratio(read_sum(scalars.sums + RR), read_sum(scalars.sums + PAP))
+def now_of(s: Scalars):
+    """See ``Now``."""
+    k = read_epoch(s.runs, 0)
+    at = s.history + k * WORDS_BYTES
+    rr = read_sum(at + WORDS_BYTES)
+    return Now(k, rr, read_sum(at), k % s.period == 0 or rr > s.below)
+
+
+def directions_of(v: Vectors, k):
+    """Those of iteration k."""
+    return Directions(v.odd, v.even, v.r) if k & 1 == 0 else Directions(v.even, v.odd, v.r)
 
 
 def box_at(part: Part, tiles: Tiles, k):
@@ -159,11 +188,12 @@ def advance_box(part: Part, s: Solution, alpha, item, box: Box, thread: Lane, bi
 def turn_of(item):
     """``turn`` for elements of so many bytes."""
 
-    def turn(ctx, part: Part, d: Directions, scalars: Scalars, tiles: Tiles):
+    def turn(ctx, part: Part, v: Vectors, s: Scalars, tiles: Tiles):
         """The first half of an iteration, up to the sum p * A p."""
-        beta = beta_of(scalars)
-        for start in range(0, tiles.number, tiles.chunk):
-            add_to_words(scalars.words + PAP, turn_tiles(part, d, beta, item, tiles, start))
+        now = now_of(s)
+        d, beta = directions_of(v, now.k), ratio(now.rr, now.before)
+        for start in range(0, tiles.number if now.goes_on else 0, tiles.chunk):
+            add_to_words(s.words + PAP, turn_tiles(part, d, beta, item, tiles, start))
 
     return turn
 
@@ -172,16 +202,31 @@ def turn_of(item):
 def advance_of(item):
     """``advance`` for elements of so many bytes."""
 
-    def advance(ctx, part: Part, s: Solution, scalars: Scalars, tiles: Tiles):
-        """The second half.  The sum r * r is the next iteration's."""
-        alpha, thread = alpha_of(scalars), lane()
-        for start in range(0, tiles.number, tiles.chunk):
+    def advance(ctx, part: Part, v: Vectors, s: Scalars, tiles: Tiles):
+        """The second half, up to the sum r * r."""
+        now, thread = now_of(s), lane()
+        alpha, solution = ratio(now.rr, read_sum(s.totals + PAP)), Solution(v.u, v.r, directions_of(v, now.k).new)
+        for start in range(0, tiles.number if now.goes_on else 0, tiles.chunk):
             bins = no_bins()
             for k in share(tiles, start):
-                bins = advance_box(part, s, alpha, item, box_at(part, tiles, k), thread, bins)
-            add_to_words(scalars.words + SLOT_BYTES + RR, bins)
+                bins = advance_box(part, solution, alpha, item, box_at(part, tiles, k), thread, bins)
+            add_to_words(s.words + RR, bins)
 
     return advance
+
+
+def note(ctx, s: Scalars, value):
+    """The end of an iteration: keep r * r, also as the float64 ``value``, count it, and begin new sums."""
+    now = now_of(s)
+    if now.goes_on:
+        rr = s.history + (now.k + 2) * WORDS_BYTES
+        copy(rr, s.totals + RR, WORDS_BYTES)
+        sync()
+        for k in lanes(0, 2 * WORDS):
+            add_shared(s.words, k, -read_epoch(s.words, k))
+        for _ in lanes(0, 1):
+            add_shared(s.runs, 0, 1)
+            store(value, 0, read_sum(rr))
 
 
 def inner(ctx, part: Part, a, b, words):

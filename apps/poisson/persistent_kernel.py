@@ -1,4 +1,4 @@
-"""A kernel that does a whole round of iterations: its blocks meet twice an iteration, and so do all PEs.
+"""A kernel that does all iterations of a solve: its blocks meet twice an iteration, and so do all PEs.
 
 The meetings are the sums.  They order everything else as well, so that halos need no signals: a PE puts its faces of r
 into its neighbours' halos between the two.  By the first meeting all blocks of all PEs have read the halos of the
@@ -8,7 +8,7 @@ iteration before; and who has come from the second one sees what was put before 
 from functools import cache
 from typing import NamedTuple
 
-from pennympi.kernels.block import block, copy, fence, lanes, load, put, store, sync
+from pennympi.kernels.block import add_shared, block, copy, fence, first, lanes, load, put, store, sync
 from pennympi.kernels.in_kernel import (
     WORDS_BYTES,
     Meeting,
@@ -21,48 +21,45 @@ from pennympi.kernels.in_kernel import (
     words_at,
 )
 
-from .kernels import advance_box, box_at, lane, ratio, share, turn_tiles
+from .kernels import advance_box, box_at, directions_of, lane, now_of, ratio, share, turn_tiles
 from .points import quotient, width
-from .records import PAP, RR, SLOT_BYTES, Box, Directions, Faces, Loop, Part, Solution, Tiles
+from .records import Box, Faces, Part, Scalars, Solution, Tiles, Vectors
 
 
 @cache
 def iterate_of(item):
     """``iterate`` for elements of so many bytes."""
 
-    def iterate(ctx, part: Part, loop: Loop, faces: Faces, place: Meeting, tiles: Tiles):
-        """loop.iterations iterations.  All blocks run at the same time; on a CPU there is one."""
-        epoch, words, sums, slot = last_meeting(place), words_at(place, 0), sums_at(place, 0), loop.sums
-        before, now = read_sum(slot - SLOT_BYTES + RR), read_sum(slot + RR)
-        new, old, thread = loop.odd, loop.even, lane()
-        for _ in range(loop.iterations):
-            d, beta = Directions(new, old, loop.r), ratio(now, before)
+    def iterate(ctx, part: Part, v: Vectors, scalars: Scalars, most, faces: Faces, place: Meeting, tiles: Tiles):
+        """At most ``most`` iterations.  All blocks run at the same time; on a CPU there is one."""
+        epoch, words, sums, thread = last_meeting(place), words_at(place, 0), sums_at(place, 0), lane()
+        begin = now_of(scalars)
+        now, before, k = begin.rr, begin.before, begin.k
+        for _ in range(most):
+            d, beta = directions_of(v, k), ratio(now, before)
             for start in range(0, tiles.number, tiles.chunk):
                 add_to_words(words, turn_tiles(part, d, beta, item, tiles, start))
             meet(ctx, place, epoch + 1)
-            s, alpha = Solution(loop.u, loop.r, new), ratio(now, read_sum(sums))
-            keep(slot + PAP, sums)
+            s, alpha = Solution(v.u, v.r, d.new), ratio(now, read_sum(sums))
             for start in range(0, tiles.number, tiles.chunk):
                 bins = no_bins()
-                for k in share(tiles, start):
-                    box = box_at(part, tiles, k)
+                for number in share(tiles, start):
+                    box = box_at(part, tiles, number)
                     bins = advance_box(part, s, alpha, item, box, thread, bins)
-                    put_faces(ctx, part, faces, loop.r, box)
+                    put_faces(ctx, part, faces, v.r, box)
                 add_to_words(words, bins)
             fence(ctx)
             meet(ctx, place, epoch + 2)
             before, now = now, read_sum(sums)
-            epoch, slot = epoch + 2, slot + SLOT_BYTES
-            keep(slot + RR, sums)
-            new, old = old, new
+            epoch, k = epoch + 2, k + 1
+            if block() == 0:
+                copy(scalars.history + (k + 1) * WORDS_BYTES, sums, WORDS_BYTES)
+            if not now > scalars.below:
+                break
+        if block() == 0 and first():
+            add_shared(scalars.runs, 0, k - begin.k)
 
     return iterate
-
-
-def keep(slot, sums):
-    """Write a sum to its place among those of the round, for the host."""
-    if block() == 0:
-        copy(slot, sums, WORDS_BYTES)
 
 
 class Pieces(NamedTuple):

@@ -16,8 +16,7 @@ class Problem:
     dtype:    of the fields;  dot products are sums in float64
     tol:      stop when the norm of the residual is at most this part of that of f
     niter:    largest number of iterations
-    check:    iterations from one look at the residual to the next, an even number: a solve ends at one of them
-    replace:  iterations after which the residual is computed anew from u, a multiple of ``check``; 0: never
+    replace:  iterations after which the residual is computed anew from u; 0: never
     """
 
     shape: tuple[int, ...]
@@ -25,7 +24,6 @@ class Problem:
     dtype: str = "float64"
     tol: float = 1e-8
     niter: int = 10000
-    check: int = 10
     replace: int = 100
 
     @cached_property

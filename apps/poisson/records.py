@@ -4,9 +4,7 @@ from typing import NamedTuple
 
 from pennympi.kernels.in_kernel import WORDS_BYTES
 
-SUMS = 2  # of an iteration: p * A p, r * r
-SLOT_BYTES = SUMS * WORDS_BYTES
-PAP, RR = 0, WORDS_BYTES
+PAP, RR = 0, WORDS_BYTES  # places of the two sums of an iteration, p * A p and r * r, in bytes
 
 
 class Part(NamedTuple):
@@ -75,15 +73,30 @@ class Solution(NamedTuple):
     p: int
 
 
-class Scalars(NamedTuple):
-    """The sums of the iterations.
+class Vectors(NamedTuple):
+    """Addresses of the fields.  Iteration k makes its direction in ``odd`` where k is even, from the one in ``even``."""
 
-    sums:  address of the sums over all PEs of this iteration, PAP and RR; those of the iteration before lie before it
-    words: address of the words of this PE that make them
+    u: int
+    r: int
+    even: int
+    odd: int
+
+
+class Scalars(NamedTuple):
+    """The sums of the iterations, and when they end.
+
+    words, totals: addresses of PAP and RR of this iteration: the words of this PE, and the sums over all PEs
+    history: address of the sums r * r, of which the one after k iterations lies at place k + 1
+    runs:    address of the number of iterations done
+    below:   they end when r * r is at most this;  period: or when their number is a multiple of this
     """
 
-    sums: int
     words: int
+    totals: int
+    history: int
+    runs: int
+    below: float
+    period: int
 
 
 class Faces(NamedTuple):
@@ -108,18 +121,3 @@ class Faces(NamedTuple):
     above_plane: int
     around: int
     item_bytes: int
-
-
-class Loop(NamedTuple):
-    """The iterations of a launch.
-
-    iterations: how many, an even number;  even, odd: the two fields of directions, of which the newest is in ``even``
-    u, r:  fields;  sums: as in ``Scalars``, of the first iteration
-    """
-
-    iterations: int
-    even: int
-    odd: int
-    u: int
-    r: int
-    sums: int

@@ -1,4 +1,4 @@
-"""A solve: rounds of iterations until the residual is small enough."""
+"""A solve, by one of the variants: iterations until the residual is small enough."""
 
 import math
 from dataclasses import dataclass, field
@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from .persistent import Persistent
 from .problem import Problem
-from .variants import TABLE
+from .stream import Stream
+
+TABLE = {"stream": Stream, "persistent": Persistent}
 
 
 @dataclass
@@ -44,7 +47,6 @@ class Solver:
         self.steps = TABLE[variant](team, problem)
         self.grid, self.fields = self.steps.grid, self.steps.fields
         self.unit, self.norm_of_f = 1.0, 0.0
-        self._goes_on = False
 
     def set_f(self, own: np.ndarray) -> None:
         """Set the right-hand side, this PE's own points of f, and u to 0.  own: broadcast to ``grid.own``, in float64"""
@@ -58,7 +60,7 @@ class Solver:
             if name != "f":
                 array[...] = 0
         self.team.synchronize()
-        self.norm_of_f, self._goes_on = math.sqrt(self.steps.product("f", "f")), False
+        self.norm_of_f = math.sqrt(self.steps.product("f", "f"))
 
     def _mean(self, name: str) -> float:
         """The mean of a field: the same bits on any number of PEs."""
@@ -67,34 +69,32 @@ class Solver:
         return self.steps.product(name, "r") / self.problem.points
 
     def run(self) -> Outcome:
-        """Iterate until the residual is small enough or ``niter`` iterations are done, in rounds of ``check``."""
+        """Iterate from u on until the residual is small enough, or ``niter`` iterations are done.
+
+        The host asks nothing in between, but where the residual is computed anew.
+        """
         problem, steps, outcome = self.problem, self.steps, Outcome()
+        unit = self.norm_of_f or 1.0
+        below = (problem.tol * unit) ** 2
+        steps.start()
         while outcome.iterations < problem.niter and outcome.reason == "iterations":
-            if not self._goes_on:
-                steps.start()
-            else:
-                steps.sums.begin(steps.stream)
-                if problem.replace and outcome.iterations % problem.replace == 0:
-                    steps.replace()
-            self._goes_on = True
-            steps.round()
-            norms = np.sqrt(steps.sums.read(steps.stream)[2:, 1])
-            if self.norm_of_f > 0.0:
-                norms /= self.norm_of_f
-            outcome.history += norms.tolist()
-            if not math.isfinite(norms[-1]):
+            done = outcome.iterations
+            if done:
+                steps.replace(done)
+            steps.iterate(min(steps.sums.period, problem.niter - done), below)
+            sums = steps.sums.read(done + 1, steps.done() + 1)
+            outcome.history += (np.sqrt(sums) / unit).tolist()
+            if not math.isfinite(sums[-1]):
                 outcome.reason = "diverged"
-            elif norms[-1] <= problem.tol:
+            elif sums[-1] <= below:
                 outcome.reason = "converged"
         return outcome
 
     def residual(self) -> float:
-        """The norm of f - A u over that of f, computed anew; the next run begins new directions."""
-        steps = self.steps
-        steps.start()
-        self._goes_on = False
-        norm = math.sqrt(steps.sums.read(steps.stream)[1, 1])
-        return norm / self.norm_of_f if self.norm_of_f > 0.0 else norm
+        """The norm of f - A u over that of f, computed anew."""
+        self.steps.start()
+        self.steps.done()
+        return math.sqrt(self.steps.sums.read(0, 1)[0]) / (self.norm_of_f or 1.0)
 
     def u(self) -> np.ndarray:
         """This PE's own points of the solution, float64 (own); where a constant can be added to it, its mean is 0."""
@@ -102,7 +102,6 @@ class Solver:
         own = self.fields.own("u").astype(np.float64)
         if self.problem.singular:
             own = own - self._mean("u")
-            self._goes_on = False
         return own * self.unit
 
     def free(self) -> None:

@@ -1,60 +1,53 @@
-"""The sums of the iterations of a round: words of this PE, the sums over all PEs, and their floats on the host."""
+"""The sums of the iterations: words of this PE, the sums over all PEs, and their floats on the host."""
 
 from typing import Any
 
 import numpy as np
 
-from pennympi.kernels.in_kernel import WORDS, WORDS_BYTES, SumWords, as_float
+from pennympi.kernels.in_kernel import WORDS, SumWords, as_float
 
-from ..program.device import Readback, address
-from .records import SLOT_BYTES, SUMS
-
-NOW = 1  # the slot of a round's first iteration; before it lies that of the iteration before
+from ..program.device import address, array_module, to_numpy
+from .problem import Problem
+from .records import Scalars
 
 
 class Sums:
-    """Slots of SUMS sums: two that a round begins with, and one for each of its iterations.
+    """Memory of the sums, see ``Scalars``; int64.  Making and freeing it is collective.
 
-    words: int64 (slots, SUMS, WORDS), what this PE's kernels add to;  totals: the same summed over the PEs
+    words, totals: (2, WORDS), which are the same array on a PE that is alone;  history: (niter + 2, WORDS)
+    runs: (1,);  value: float64 (1,), r * r after each iteration
     """
 
-    def __init__(self, team: Any, check: int):
-        shape = (check + 2, SUMS, WORDS)
-        self.team, self.words, self.totals = team, team.zeros(shape, "int64"), team.zeros(shape, "int64")
-        self.readback = Readback(team, self.totals)
+    def __init__(self, team: Any, problem: Problem):
+        zeros = array_module(team).zeros
+        self.team, self.period = team, problem.replace or problem.niter
+        self.words = team.zeros((2, WORDS), "int64")
+        self.totals = team.zeros((2, WORDS), "int64") if team.n_pes > 1 else self.words
+        self.history, self.runs = zeros((problem.niter + 2, WORDS), "int64"), zeros(1, "int64")
+        self.value = zeros(1, "float64")
+        pairs = zip(self.words, self.totals, strict=True) if team.n_pes > 1 else ()
+        self._plans = [team.plan_allreduce(words, totals, op="sum") for words, totals in pairs]
 
-    def part(self, slot: int, which: int) -> tuple[Any, Any]:
-        """Views (WORDS,) of a sum (PAP or RR) of a slot: of the words, and of the totals."""
-        return self.words[slot, which // WORDS_BYTES], self.totals[slot, which // WORDS_BYTES]
+    def add_up(self, which: int, stream: Any) -> None:
+        """Sum the first or the second of ``words`` over all PEs."""
+        if self._plans:
+            self._plans[which](stream=stream)
 
-    def addresses(self, slot: int) -> tuple[int, int]:
-        """Of a slot's totals and words."""
-        return address(self.totals) + slot * SLOT_BYTES, address(self.words) + slot * SLOT_BYTES
+    def scalars(self, below: float = 0.0) -> Scalars:
+        """What the kernels take."""
+        at = [address(one) for one in (self.words, self.totals, self.history, self.runs)]
+        return Scalars(at[0], at[1], at[2], at[3], below, self.period)
 
-    def begin(self, stream: Any) -> None:
-        """Before a round that follows another: its first slots are the last ones of that."""
-        with stream:
-            self.words[...] = 0
-            self.totals[: NOW + 1] = self.totals[-2:].copy()
-
-    def restart(self, stream: Any) -> None:
-        """Forget all sums: the next iteration begins a new sequence of directions."""
-        with stream:
-            self.words[...] = 0
-            self.totals[...] = 0
-
-    def read(self, stream: Any) -> np.ndarray:
-        """Wait for the totals of all slots as float64 (slots, SUMS)."""
-        self.readback.start(stream)
-        return floats(self.readback.wait())
+    def read(self, first: int, stop: int) -> np.ndarray:
+        """r * r after iterations ``first`` to ``stop - 1``, float64."""
+        return floats(to_numpy(self.history[first + 1 : stop + 1]))
 
     def free(self) -> None:
-        """Free the words.  Collective."""
-        self.team.free(self.words)
-        self.team.free(self.totals)
+        """Free the words."""
+        for array in (self.words, self.totals)[: 2 if self._plans else 1]:
+            self.team.free(array)
 
 
 def floats(totals: np.ndarray) -> np.ndarray:
-    """The sums in words (..., WORDS) as float64 (...)."""
-    flat = totals.reshape(-1, WORDS)[:, : len(SumWords._fields)].tolist()
-    return np.array([as_float(SumWords(*one)) for one in flat]).reshape(totals.shape[:-1])
+    """The sums in words (n, WORDS) as float64 (n,)."""
+    return np.array([as_float(SumWords(*one)) for one in totals[:, : len(SumWords._fields)].tolist()])

@@ -236,6 +236,7 @@ def test_jacobi(ptx, name, cc):
 CONJUGATE = [  # kernel, dtype, sums that it reads, accesses of one and of two elements: those of its loop, and before it
     (poisson_kernels.turn_of(8), "float64", 2, (4, 19)),
     (poisson_kernels.advance_of(4), "float32", 2, (4, 13)),
+    (poisson_kernels.note, "float64", 4, None),
     (poisson_kernels.inner, "float64", 0, None),
     (poisson_kernels.residual, "float32", 0, None),
     (iterate_of(8), "float64", 4, None),
@@ -251,7 +252,7 @@ def test_poisson(ptx, kernel, name, sums, accesses):
     code = ptx(kernel, kernel.__name__, kinds=annotated_kinds(kernel), elements=DTYPES[name])
     assert ".local" not in code
     assert len(re.findall(r"\bfma\.rn\.f(32|64)", code)) == 5 * sums
-    assert ("red.global.add.u64" in code) == (kernel.__name__ in ("turn", "advance", "inner", "iterate"))
+    assert ("red.global.add.u64" in code) == (kernel.__name__ in ("turn", "advance", "note", "inner", "iterate"))
     if accesses:
         kinds = re.findall(r"\b(?:ld|st)\.global(\.v2)?\.f", code)
         assert (kinds.count(""), kinds.count(".v2")) == accesses

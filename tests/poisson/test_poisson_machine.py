@@ -16,16 +16,16 @@ from seed import SEED
 
 from apps.poisson import persistent_kernel
 from apps.poisson.fields import part_of
+from apps.poisson.persistent import faces_of
 from apps.poisson.persistent_kernel import iterate_of
 from apps.poisson.points import width
 from apps.poisson.problem import Problem
-from apps.poisson.records import SLOT_BYTES, WORDS_BYTES, Loop
+from apps.poisson.records import Scalars, Vectors
 from apps.poisson.sums import floats
 from apps.poisson.tiles import by_rows, tiles_of
-from apps.poisson.variants.persistent import faces_of
 from pennympi.grid.decomposition import Decomposition
 from pennympi.grid.layout import layout_of
-from pennympi.kernels.in_kernel import WORDS, meeting_words
+from pennympi.kernels.in_kernel import WORDS, WORDS_BYTES, meeting_words
 
 PROGRAMS, ITERATIONS, ROUNDS = 3, 2, 2
 DTYPE = np.dtype("float64")
@@ -67,7 +67,7 @@ def solved(network, shape, periodic, dims, seed, kernel_of=iterate_of):
     layout = layout_of(parts, 0, DTYPE.itemsize)
     starts = [machine.memory.allocate(layout.number * DTYPE.itemsize) for _ in range(4)]
     u, r, even, odd = (start + layout.first * DTYPE.itemsize for start in starts)
-    sums = machine.memory.allocate((ROUNDS * ITERATIONS + 3) * SLOT_BYTES) + SLOT_BYTES
+    sums, runs = machine.memory.allocate((ROUNDS * ITERATIONS + 2) * WORDS_BYTES), machine.memory.allocate(8)
     memory = machine.memory.allocate(8 * meeting_words(n_pes, 1))
     whole = np.random.default_rng(5).integers(-8, 9, shape).astype(DTYPE)
     padded = np.pad(whole, 1, mode="constant")
@@ -94,17 +94,17 @@ def solved(network, shape, periodic, dims, seed, kernel_of=iterate_of):
         tiles = tiles_of(part, planes, run, pe.slots) if by_pairs else by_rows(part)
         kernel = kernel_of(DTYPE.itemsize)
         for k in range(ROUNDS):
-            loop = Loop(ITERATIONS, even, odd, u, r, sums + k * ITERATIONS * SLOT_BYTES)
-            numbers = (pe.me, *part, *loop, *faces, pe.me, n_pes, 1, memory, *tiles)
+            vectors, scalars = Vectors(u, r, even, odd), Scalars(0, 0, sums, runs, 0.0, ITERATIONS)
+            numbers = (pe.me, *part, *vectors, *scalars, ITERATIONS, *faces, pe.me, n_pes, 1, memory, *tiles)
             pe.issue([Launch(f"round {k}", bound(kernel), numbers, tiles.blocks, DTYPE.name)])
     machine.run()
     found = np.empty(shape, DTYPE)
     for pe in range(n_pes):
         inside = tuple(slice(first, first + n) for first, n in zip(parts.first(pe), parts.own(pe), strict=True))
         found[inside] = field(pe, u)[(slice(1, -1),) * len(shape)]
-    last = sums + ROUNDS * ITERATIONS * SLOT_BYTES + WORDS_BYTES
+    last = sums + (ROUNDS * ITERATIONS + 1) * WORDS_BYTES
     totals = [machine.memory.elements(pe, last, WORDS, np.dtype("int64")).copy() for pe in range(n_pes)]
-    return found, [float(floats(one)) for one in totals]
+    return found, [float(floats(one[None])[0]) for one in totals]
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
-"""One kernel does a round: its blocks never leave the device, and sum over all PEs by themselves.
+"""One kernel does all iterations: its blocks never leave the device, and sum over all PEs by themselves.
 
 It computes what ``stream`` does by the same functions, in the same order where that matters: to the same bits.
-Read stream.py and ../persistent_kernel.py first.
+Read stream.py and persistent_kernel.py first.
 """
 
 from typing import Any
@@ -9,17 +9,16 @@ from typing import Any
 import pennympi
 from pennympi.kernels.in_kernel import Meeting, meeting_words
 
-from ..persistent_kernel import iterate_of
-from ..problem import Problem
-from ..records import Faces, Loop, Part
-from ..sums import NOW
+from .persistent_kernel import iterate_of
+from .problem import Problem
+from .records import Faces, Part
 from .stream import Stream
 
 
 class Persistent(Stream):
     """The contiguous dimension is not cut, so that all faces are made of rows."""
 
-    sentence = "a round of iterations in one kernel, sums and halos included"
+    sentence = "all iterations in one kernel, sums and halos included"
 
     @classmethod
     def why_not(cls, team: Any) -> str:
@@ -35,17 +34,14 @@ class Persistent(Stream):
         return (*(0 for _ in problem.shape[1:]), 1)
 
     def prepare(self) -> None:
-        super().prepare()
         team = self.team
         self._memory = team.zeros(meeting_words(team.n_pes, 1), "int64")
         self._place = Meeting(team.me, team.n_pes, 1, self._memory)
         self._faces = faces_of(team, self.grid, self.problem, self.fields.part)
-        self._all_iterations = self.of_tiles(iterate_of)
+        self._kernel = self.of_tiles(iterate_of)
 
-    def round(self) -> None:
-        at = self.fields.at
-        loop = Loop(self.problem.check, at("even"), at("odd"), at("u"), at("r"), self.sums.addresses(NOW)[0])
-        self._launch_tiles(self._all_iterations, loop, self._faces, self._place)
+    def iterate(self, most: int, below: float) -> None:
+        self.launch_tiles(self._kernel, self.stream, self.sums.scalars(below), most, self._faces, self._place)
 
     def free(self) -> None:
         super().free()
