@@ -9,30 +9,31 @@ from ...program.outcome import Outcome
 from ...program.run_on_pe0 import run_on_pe0
 from .. import serial
 from ..problem import Problem
-from . import reference
 from .verdict import Verdict, compare_norms
 
 sentence = "every point, bit for bit, with the same sweeps on one PE, and the norms"
 
-REFERENCE_UPDATES = 4e9  # the point updates that NumPy does in about ten seconds
+REFERENCE_UPDATES = 4e9  # the point updates that plain loops do in some seconds
 
 
 def refuse(team: Any, problem: Problem) -> str:
-    if _by_numpy(problem, problem.niter) or serial.fits(team, problem):
+    if _by_loops(problem, problem.niter) or serial.fits(team, problem):
         return ""
     return "two whole fields do not fit on one PE: take --verify analytic"
 
 
 def judge(solver: Any, outcome: Outcome) -> Verdict:
-    """Compares with NumPy where that takes some seconds at most, else with one PE (``../serial.py``)."""
+    """Compares with plain loops where these take some seconds at most, else with one PE (``../serial.py``)."""
     team, problem, n = solver.team, solver.problem, outcome.iterations
     verdict = None
 
     def known() -> tuple[str, np.ndarray, Verdict]:
         """Who knows better, the points that are not fixed, and what is to be said of the norms."""
-        if _by_numpy(problem, n):
+        if _by_loops(problem, n):
+            from . import reference  # and with it Numba, which no other run needs here
+
             field, norms = reference.solve(problem, n)
-            return "NumPy", field[1:-1, 1:-1], compare_norms(problem, outcome.history, norms)
+            return "plain loops", field[1:-1, 1:-1], compare_norms(problem, outcome.history, norms)
         alone, _, field = serial.solve(team, replace(problem, niter=n, tol=-1.0))
         want = dict(alone.history)
         wrong = sum(norm != want.get(iteration, norm) for iteration, norm in outcome.history)
@@ -49,5 +50,5 @@ def judge(solver: Any, outcome: Outcome) -> Verdict:
     return team.comm.bcast(verdict)  # type: ignore[no-any-return]
 
 
-def _by_numpy(problem: Problem, iterations: int) -> bool:
+def _by_loops(problem: Problem, iterations: int) -> bool:
     return problem.nx * problem.ny * iterations <= REFERENCE_UPDATES
