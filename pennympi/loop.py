@@ -45,7 +45,8 @@ class Loop:
             return run
 
         self._kept = value.owner
-        self._run = backend.repeat(start, [run_of(body) for body in bodies], at + integers.item_bytes * DONE)
+        runs, done_at = [run_of(body) for body in bodies], at + integers.item_bytes * DONE
+        self._run = on_all(context.job, "loop", lambda: backend.repeat(start, runs, done_at), otherwise=Unsupported)
 
     def __call__(self, stream: AnyStream | None = None) -> None:
         """Run the loop, in stream order.  Collective.  Raises NotInitialized, TypeError (not a stream), PeerTimeout."""

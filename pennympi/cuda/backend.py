@@ -22,9 +22,11 @@ from ..units import size_text
 from . import arrays, links, streams, world
 from .aside import beside_captures
 from .compile import OVERLAP_CC, Target, call_number, cubin
+from .condition import THREADS, hold
 from .given_up import given_up
 from .heap import Heap
 from .launch import CudaKernel, checked, load
+from .loops import Repeat
 from .remote import nvshmem_version
 
 _runtime = cupy.cuda.runtime
@@ -168,6 +170,11 @@ class CudaBackend:
             streams.record(event, other)
             streams.wait(event, stream)
 
+    def repeat(
+        self, start: Callable[[Any], None], bodies: Sequence[Callable[[Any], None]], done: int
+    ) -> Callable[[Any], None]:
+        return Repeat(self, start, bodies, done)
+
     def synchronize_device(self) -> None:
         """Wait for the whole device, and for the puts that NVSHMEM carries."""
         checked(driver.cuCtxSynchronize())
@@ -232,6 +239,9 @@ class CudaBackend:
         _runtime.memcpyAsync(address + delta, address, nbytes, _runtime.memcpyDefault, stream)
 
     def hold_if_given_up(self, stream: int) -> None:
+        if self.order.in_body(stream):
+            self.kernel(hold, "loop").launch(1, (), stream, THREADS)
+            return
         word, equal = self.ctx_address + 8 * ctx_words.GAVE_UP, driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ
         checked(driver.cuStreamWaitValue64(stream, word, 0, equal))
 

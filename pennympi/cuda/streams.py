@@ -26,6 +26,8 @@ _capture_info = _with_edges("cuStreamGetCaptureInfo", 3)
 _update_dependencies = _with_edges("cuStreamUpdateCaptureDependencies", 2)
 _add_dependencies = _with_edges("cuGraphAddDependencies", 2)
 _remove_dependencies = _with_edges("cuGraphRemoveDependencies", 2)
+_add_node = _with_edges("cuGraphAddNode", 2)
+_FLAGS = driver.CUstreamUpdateCaptureDependencies_flags
 
 
 def handle(stream: Any) -> int:
@@ -106,21 +108,34 @@ def _checked(status: int) -> None:
 
 def wait_for_end(stream: int, end: tuple[Any, Any]) -> None:
     """Under capture, make the stream wait for the nodes of an ``end`` as well."""
-    own = {int(node) for node in checked(_capture_info(stream))[3]}
+    own = {int(node) for node in captured(stream)[1]}
     nodes = [node for node in end[1] if int(node) not in own]
-    add = driver.CUstreamUpdateCaptureDependencies_flags.CU_STREAM_ADD_CAPTURE_DEPENDENCIES
     if nodes:
-        checked(_update_dependencies(stream, nodes, None, len(nodes), add))
+        checked(_update_dependencies(stream, nodes, None, len(nodes), _FLAGS.CU_STREAM_ADD_CAPTURE_DEPENDENCIES))
 
 
-def record_at_end(event: ctypes.c_void_p, stream: int, end: tuple[Any, Any] | None) -> tuple[Any, Any]:
+def captured(stream: int) -> tuple[Any, list[Any]]:
+    """(the graph that is captured on a stream, the stream's last nodes)."""
+    info = checked(_capture_info(stream))
+    return info[2], list(info[3])
+
+
+def add_node(stream: int, params: driver.CUgraphNodeParams) -> None:
+    """Under capture, add a node behind the stream's last nodes."""
+    graph, nodes = captured(stream)
+    node = checked(_add_node(graph, nodes, None, len(nodes), params))
+    checked(_update_dependencies(stream, [node], None, 1, _FLAGS.CU_STREAM_SET_CAPTURE_DEPENDENCIES))
+
+
+def record_at_end(event: ctypes.c_void_p | None, stream: int, end: tuple[Any, Any] | None) -> tuple[Any, Any]:
     """Under capture: (a node beside the stream that records the event, the stream's last nodes, which it waits for).
 
     One node a capture, which moves from call to call: beside the stream, so that kernels may begin while those in
     front of them end.
     """
-    info = checked(_capture_info(stream))
-    graph, nodes = info[2], list(info[3])
+    graph, nodes = captured(stream)
+    if event is None:
+        return None, nodes
     if end is None:
         return checked(driver.cuGraphAddEventRecordNode(graph, nodes, len(nodes), driver.CUevent(event.value))), nodes
     mark, before = end

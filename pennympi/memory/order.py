@@ -13,13 +13,15 @@ handle of a destroyed stream to a new one.  So the order keeps the last call's s
 (``Streams.owner``) it records the event after each call, and each call waits for it.
 
 A captured graph begins with a node that waits for the event and ends with a node that records it, each time the graph
-runs.  From the first capture on, all calls wait for the event and record it.
+runs.  From the first capture on, all calls wait for the event and record it.  A loop is one call as a whole, and no event
+may be inside it: the calls of its body wait for one another only (``body``).
 
 Two things are not in the order: ``wait_signal``, a single warp that always finds room, because a call holds one block on
 each multiprocessor and leaves room beside it; and kernels of the user.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import RLock
 from typing import Any, Protocol
 
@@ -37,7 +39,7 @@ class Streams(Protocol):
     wait_external: during capture, add a node that waits for the event's last record each time the graph runs
     wait_for_end:  during capture, make the stream wait for the ``end`` of another stream of the same graph
     record_at_end: during capture, have the graph record the event after the stream's last node, and no more after
-                   ``end`` (None: there is none); the new end
+                   ``end`` (None: there is none); the new end.  event None: it is not recorded
     """
 
     def is_capturing(self, handle: int) -> bool: ...
@@ -48,7 +50,7 @@ class Streams(Protocol):
     def wait(self, event: Any, handle: int) -> None: ...
     def wait_external(self, event: Any, handle: int) -> None: ...
     def wait_for_end(self, handle: int, end: Any) -> None: ...
-    def record_at_end(self, event: Any, handle: int, end: Any) -> Any: ...
+    def record_at_end(self, event: Any | None, handle: int, end: Any) -> Any: ...
 
 
 class Order:
@@ -67,6 +69,7 @@ class Order:
         self._late: list[tuple[int, Any]] = []  # streams under capture whose calls before it are not recorded
         self._has_graphs = False
         self._captures: dict[int, tuple[int, Any, Any]] = {}  # by number: last call's stream, its owner, the end there
+        self._bodies: set[int] = set()  # numbers of the captures that are bodies of loops
 
     def call(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
         """Run ``run(*args, handle)``, a launch on a stream that waits for peers, after all calls before it."""
@@ -92,19 +95,37 @@ class Order:
 
     def _call_in_graph(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
         """A call under capture: it waits for the calls before it, inside and outside its graph."""
-        self._has_graphs = True
-        self._leave_stream()
         capture = self._streams.capture_id(handle)
+        event = None if capture in self._bodies else self._event
+        if event is not None:
+            self._has_graphs = True
+            self._leave_stream()
         last, owner, end = self._captures.pop(capture, (0, None, None))
         if end is None:
-            self._streams.wait_external(self._event, handle)
+            if event is not None:
+                self._streams.wait_external(event, handle)
         elif owner is None or last != handle:
             self._streams.wait_for_end(handle, end)
         run(*args, handle)
-        end = self._streams.record_at_end(self._event, handle, end)
+        end = self._streams.record_at_end(event, handle, end)
         self._captures[capture] = handle, self._streams.owner(stream), end
         if len(self._captures) > MOST_CAPTURES:
             del self._captures[next(iter(self._captures))]
+
+    @contextmanager
+    def body(self, handle: int) -> Iterator[None]:
+        """While the stream is captured as the body of a loop."""
+        capture = self._streams.capture_id(handle)
+        self._bodies.add(capture)
+        try:
+            yield
+        finally:
+            self._bodies.discard(capture)
+            self._captures.pop(capture, None)
+
+    def in_body(self, handle: int) -> bool:
+        """Whether the stream is captured as a part of a loop's body."""
+        return bool(self._bodies) and self._streams.capture_id(handle) in self._bodies
 
     def record_pending(self) -> None:
         """Record the event now, so that later calls wait for the calls before this moment only.

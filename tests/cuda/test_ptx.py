@@ -20,6 +20,7 @@ from pennympi.collectives.calls import ALL
 from pennympi.compile.bind import annotated_kinds
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
+from pennympi.cuda import condition
 from pennympi.cuda.sweep.norm import add_squares_of_warp
 from pennympi.kernels.algorithm import SWITCH_ADDS, Place
 from pennympi.kernels.allreduce import PLANNED
@@ -299,3 +300,14 @@ def test_instructions_of_the_norm_of_a_sweep(ptx, dtype, fused):
     assert odd == 0 and len(re.findall(r"\b(?:add|sub)\.rn\.f64", loop)) <= 10 * copies
     assert "bar.sync" not in code
     assert code.count("redux.sync") == 7 and code.count("red.global.add.u64") == 2
+
+
+@pytest.mark.parametrize("cc", [HOPPER, AMPERE])
+def test_a_loops_condition(ptx, cc):
+    """The driver's function gets the handle, and both words are read anew."""
+    target, options = backend.Target(cc), KernelOptions()
+    ptx(condition.hold, "loop", cc)
+    code = backend.ptx(*backend.entry(condition.set_condition, "loop", options, target), cc)
+    assert ".extern .func cudaGraphSetConditional" in code
+    assert len(re.findall(r"\bcall\b", code)) == 1
+    assert code.count("ld.volatile.global.u64") == 2

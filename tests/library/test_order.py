@@ -83,7 +83,7 @@ class NotedStreams:
         self.said.append(("wait for end", handle, end))
 
     def record_at_end(self, event, handle, end):
-        self.said.append(("end", handle))
+        self.said.append(("no event" if event is None else "end", handle))
         return handle
 
 
@@ -211,6 +211,27 @@ def test_two_captures_at_a_time_are_two_graphs(streams):
     for stream in (one, two, one, two):
         call(order, streams, 0, stream)
     assert [what for what, *_ in streams.said] == ["wait external", "end", "wait external", "end", "end", "end"]
+
+
+def test_a_body_of_a_loop_holds_no_event(streams):
+    """Its calls wait for one another; the loop, captured or not, is one call."""
+    order, one, two, inner, branch = Order(streams), *(streams.new() for _ in range(4))
+    call(order, streams, 0, one)
+    said = len(streams.said)
+    streams.captures = {inner.handle: 77, branch.handle: 77}
+    with order.body(inner.handle):
+        assert order.in_body(branch.handle)
+        assert not order.in_body(one.handle)
+        for stream in (inner, inner, branch):
+            call(order, streams, "inside", stream)
+    assert not order.in_body(branch.handle)
+    ends = [("no event", inner.handle)] * 2
+    assert streams.said[said:] == [*ends, ("wait for end", branch.handle, inner.handle), ("no event", branch.handle)]
+    streams.captures = {}
+    assert call(order, streams, "the loop", two) == {0}
+    streams.captures = {two.handle: 78}
+    call(order, streams, "a captured loop", two)
+    assert [what for what, *_ in streams.said[-2:]] == ["wait external", "end"]
 
 
 def test_a_handle_that_comes_again_in_a_capture(streams):

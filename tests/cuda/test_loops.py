@@ -1,0 +1,239 @@
+"""Loops in CUDA graphs: CuPy's work and copies in the body, calls beside them, captures, what can't be captured."""
+
+import random
+
+import numpy as np
+import pytest
+from on_device import to_numpy, write
+from seed import SEED
+
+from pennympi import Unsupported
+
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
+COUNT = 100
+
+
+@pytest.fixture(autouse=True)
+def only_cuda(team):
+    if not team._backend.has_streams:
+        pytest.skip(f"the {team.backend} backend has no graphs")
+
+
+def of(team):
+    """CuPy, which is not everywhere."""
+    import cupy
+
+    return cupy
+
+
+def halving(team, body=lambda stream: None, start=1024.0):
+    """(value, which the body halves, a body that sums it over the PEs too, the sum)."""
+    xp, value, total = of(team), team.full(1, start, "float64"), team.zeros(1, "float64")
+    add = team.plan_allreduce(value, total)
+
+    def run(stream):
+        xp.multiply(value, 0.5, out=value)
+        body(stream)
+        add(stream)
+
+    return value, run, total
+
+
+def runs_of(team, loop, stream=None):
+    """The runs of one call."""
+    loop(stream)
+    team.synchronize(stream)
+    assert to_numpy(loop.done)[0] == 1
+    return int(to_numpy(loop.runs)[0])
+
+
+def counted(start, below, most, n_pes):
+    """What the host counts."""
+    runs = 0
+    while True:
+        start, runs = start / 2, runs + 1
+        if runs >= most or not start * n_pes > below:
+            return runs
+
+
+def test_puts_and_a_barrier(team):
+    import cupy
+
+    n, dst, src = team.n_pes, team.zeros(60_000, "int64"), team.full(60_000, team.me, "int64")
+    signals, to, source = team.signals(1), (team.me + 1) % n, (team.me - 1) % n
+
+    def body(stream):
+        cupy.add(src, 1, out=src)
+        team.put_signal(dst, src, signals[:1], 1, to, stream=stream)
+        team.wait_signal(signals[:1], 1, source, stream=stream)
+        team.put(dst, src, to, stream=stream)
+        team.barrier(stream)
+
+    _, run, total = halving(team, body)
+    loop = team.plan_loop(run, total, n)
+    team.synchronize()
+    assert runs_of(team, loop) == 10
+    assert (to_numpy(dst) == source + 10).all()
+
+
+@pytest.mark.parametrize("engine", ["plain", "blocked", "resident"])
+def test_sweeps(team, engine):
+    """Sweeps with their norm as the value end where the host ends them, with the same field."""
+    from sweep_reference import laplace
+
+    grid = team.grid((64, 64), halo=2)
+    fields = [grid.zeros("float32") for _ in range(4)]
+    for one in fields:
+        write(one, np.ones(one.shape, "float32"))
+        grid.interior(one)[...] = 0
+    pair, other = fields[:2], fields[2:]
+    sweep = grid.plan_sweep(laplace, *pair, sweeps=2, norm=True, engine=engine)
+    again = grid.plan_sweep(laplace, *other, sweeps=2, norm=True, engine=engine)
+    loop = team.plan_loop(sweep, sweep.norm, 0.1, most=200)
+    ran = runs_of(team, loop)
+    for runs in range(1, 201):  # noqa: B007 - read after the loop
+        again()
+        team.synchronize()
+        if not to_numpy(again.norm)[0] > 0.1:
+            break
+    assert ran == runs, (ran, runs)
+    assert runs > 3
+    for one, two in zip(fields[:2], other, strict=True):
+        assert np.array_equal(to_numpy(grid.interior(one)), to_numpy(grid.interior(two)))
+
+
+def test_an_exchange(team):
+    grid = team.grid((40, 40))
+    u = grid.zeros("float32")
+    exchange = grid.plan_exchange(u)
+
+    def body(stream):
+        grid.interior(u)[...] += 1
+        exchange(stream)
+
+    _, run, total = halving(team, body)
+    loop = team.plan_loop(run, total, team.n_pes)
+    assert runs_of(team, loop) == 10
+    for side in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        try:
+            halo = grid.halo_of(u, side)
+        except (TypeError, ValueError):
+            break
+        if grid.neighbour(side) is not None:
+            assert (to_numpy(halo) == 10).all()
+
+
+def test_lengths(team):
+    """Loops of random length, each by the same plan, among calls on other streams."""
+    rng, n, xp = random.Random(f"{team.comm.bcast(SEED)}/lengths"), team.n_pes, of(team)
+    value, run, total = halving(team)
+    beside, stream = team.stream(), team.stream()
+    x, out = team.full(COUNT, 1, "int64"), team.zeros(COUNT, "int64")
+    loops = [(team.plan_loop(run, total, below, most), below, most) for below, most in ((n, 50), (1e-3, 7), (n / 8, 90))]
+    for _ in range(200):
+        loop, below, most = rng.choice(loops)
+        start = 2.0 ** rng.randint(-2, 30)
+        value[...] = start
+        team.synchronize()
+        team.allreduce(x, out, stream=beside)
+        assert runs_of(team, loop, stream) == counted(start, below, most, n)
+        team.allreduce(out, x, stream=beside)
+        team.synchronize(beside)
+        xp.floor_divide(x, n * n, out=x)
+    assert (to_numpy(x) == 1).all()
+
+
+def test_two_bodies(team):
+    """They run in turn, and the words say which one ended the loop."""
+    a, b = team.zeros(1, "int64"), team.zeros(1, "int64")
+    _, run, total = halving(team)
+
+    def first(stream):
+        a[...] += 1
+        run(stream)
+
+    def second(stream):
+        b[...] += 1
+        run(stream)
+
+    loop = team.plan_loop([first, second], total, 2 * team.n_pes)
+    assert runs_of(team, loop) == 9
+    assert to_numpy(a)[0] == 5
+    assert to_numpy(b)[0] in (4, 5)
+
+
+def test_memory_of_a_body_is_the_loops(team):
+    """A temporary of the body is no other array's memory."""
+    xp, x = of(team), team.zeros(1000, "int64")
+
+    def body(stream):
+        temporary = x + 1
+        x[...] = temporary * 1
+
+    _, run, total = halving(team, body)
+    loop = team.plan_loop(run, total, team.n_pes)
+    others = [xp.full(1000, 7, "int64") for _ in range(20)]
+    assert runs_of(team, loop) == 10
+    assert (to_numpy(x) == 10).all()
+    assert all((to_numpy(one) == 7).all() for one in others)
+
+
+def test_a_body_that_cant_be_captured(team):
+    import cupy
+
+    event = cupy.cuda.Event()
+    _, run, total = halving(team)
+    bodies = [
+        lambda stream: cupy.cuda.runtime.eventRecordWithFlags(event.ptr, stream.ptr, 1),
+        lambda stream: stream.synchronize(),
+        lambda stream: team.synchronize(stream),
+    ]
+    if not hasattr(cupy.cuda.runtime, "eventRecordWithFlags"):
+        del bodies[0]
+    for body in bodies:
+        with pytest.raises(Unsupported, match="captured"):
+            team.plan_loop(body, total, 1.0)
+    with pytest.raises(ZeroDivisionError):
+        team.plan_loop(lambda stream: 1 / 0, total, 1.0)
+    assert runs_of(team, team.plan_loop(run, total, team.n_pes)) == 10
+
+
+def test_a_graph_of_loops(team):
+    """A loop is captured, among calls, in a graph, which runs several times; and is a loop's body."""
+    stream, n = team.stream(), team.n_pes
+    value, run, total = halving(team)
+    loop = team.plan_loop(run, total, n)
+    x, out = team.full(COUNT, 1, "int64"), team.zeros(COUNT, "int64")
+    counts = team.zeros(1, "float64")
+
+    def turn(stream):
+        with stream:
+            value[...] = 1024.0
+            team.allreduce(x, out, stream=stream)
+            loop(stream)
+            counts[...] += loop.runs
+
+    team.synchronize()
+    stream.begin_capture(2)
+    turn(stream)
+    graph = stream.end_capture()
+    for _ in range(5):
+        graph.launch(stream)
+    team.synchronize(stream)
+    assert to_numpy(counts)[0] == 50
+    low = team.full(1, 3.0, "float64")
+
+    def outer(stream):
+        turn(stream)
+        low[...] -= 1
+
+    assert runs_of(team, team.plan_loop(outer, low, 0.0)) == 3
+    assert to_numpy(counts)[0] == 80
+
+
+def test_an_older_driver(team, monkeypatch):
+    from pennympi.cuda import loops
+
+    monkeypatch.setattr(loops, "WHILE_DRIVER", 10**6)
+    test_two_bodies(team)
+    test_lengths(team)
