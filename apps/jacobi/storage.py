@@ -9,8 +9,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-import h5py
-
 from ..program.outcome import Outcome
 from ..program.whole_files import WRITE_ERRORS, in_words
 from .problem import Problem
@@ -39,6 +37,8 @@ def read(comm: Any, path: Path) -> tuple[Problem, Outcome]:
     found, error = None, ""
     if comm.rank == 0:
         try:
+            import h5py  # which takes a while, and most runs read no file
+
             with h5py.File(path, locking=False) as file:
                 found = _facts(file)
         except READ_ERRORS as failure:
@@ -49,7 +49,7 @@ def read(comm: Any, path: Path) -> tuple[Problem, Outcome]:
     return found
 
 
-def _facts(file: h5py.File) -> tuple[Problem, Outcome]:
+def _facts(file: Any) -> tuple[Problem, Outcome]:
     if file.attrs.get("format") != FORMAT:
         raise ValueError(f"it is no file of the format {FORMAT!r}: another program or version wrote it")
     kinds = {one.name: one.type for one in fields(Problem)}
