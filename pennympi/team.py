@@ -271,7 +271,7 @@ class Team(Collectives):
 
         body:  called with a stream, on which it enqueues what can be captured: calls and plans of the library, kernels
                of any library.  On a GPU it is called once, when the loop is made.  A sequence: bodies that run in turn;
-               those after the one that ends the loop still run, once, where they don't read ``loop.done``
+               on a GPU those after the one that ends the loop still run once
         value: float32 or float64 (1,) of the device that the body writes, with the same bits on every PE
         below: the same on every PE, as is ``most``
         Raises on every PE TypeError, ValueError, Unsupported (value's dtype; a body that can't be captured).
