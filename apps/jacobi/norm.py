@@ -52,6 +52,5 @@ class Norm:
     def free(self) -> None:
         """Free the words.  Collective."""
         self._team.synchronize(self._stream)
-        if self._how == "library":
-            self._team.free(self.words)
-            self._team.free(self._totals)
+        for symmetric in (self.words, self._totals) if self._how == "library" else ():
+            self._team.free(symmetric)

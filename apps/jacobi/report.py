@@ -24,20 +24,15 @@ def norm_line(iteration: int, norm: float) -> str:
 
 def nvidia_lines(problem: Problem, n_pes: int, runtime_s: float, serial_s: float) -> list[str]:
     """The last two lines of NVIDIA's sample.  serial_s: of one PE for as many sweeps; 0 if that is not known"""
-    ratio = serial_s / runtime_s
-    return [
-        f"Num GPUs: {n_pes}.",
-        f"{problem.ny}x{problem.nx}: 1 GPU: {serial_s:8.4f} s, {n_pes} GPUs: {runtime_s:8.4f} s, "
-        f"speedup: {ratio:8.2f}, efficiency: {ratio / n_pes * 100:8.2f}",
-    ]
+    times, ratio = f"1 GPU: {serial_s:8.4f} s, {n_pes} GPUs: {runtime_s:8.4f} s", serial_s / runtime_s
+    gained = f"speedup: {ratio:8.2f}, efficiency: {ratio / n_pes * 100:8.2f}"
+    return [f"Num GPUs: {n_pes}.", f"{problem.ny}x{problem.nx}: {times}, {gained}"]
 
 
 def csv_line(problem: Problem, n_pes: int, runtime_s: float, serial_s: float) -> str:
     """NVIDIA's csv line: type, nx, ny, iter_max, nccheck, num_devices, p2p, runtime, runtime_serial."""
-    return (
-        f"{CSV_NAME}, {problem.nx}, {problem.ny}, {problem.niter}, {problem.nccheck}, {n_pes}, 1, "
-        f"{runtime_s:.6f}, {serial_s:.6f}"
-    )
+    what = f"{CSV_NAME}, {problem.nx}, {problem.ny}, {problem.niter}, {problem.nccheck}"
+    return f"{what}, {n_pes}, 1, {runtime_s:.6f}, {serial_s:.6f}"
 
 
 def ending(problem: Problem, outcome: Outcome, runtime_s: float, sweeps: int) -> str:

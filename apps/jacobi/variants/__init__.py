@@ -68,10 +68,9 @@ def make_solver(team: Any, problem: Problem, variant: str = DEFAULT, **settings:
     try:
         if reason := too_large(problem) or next((why for why in team.gather(row.make.refuse(team)) if why), ""):
             raise Unsupported(reason)
-        solver: Solver = row.make(team, problem, **settings)
+        return row.make(team, problem, **settings)  # type: ignore[no-any-return]
     except Unsupported as error:
         raise ValueError(f"--variant {variant} cannot run here: {error}") from None
-    return solver
 
 
 def too_large(problem: Problem) -> str:

@@ -17,9 +17,8 @@ REFERENCE_UPDATES = 4e9  # the point updates that plain loops do in some seconds
 
 
 def refuse(team: Any, problem: Problem) -> str:
-    if _by_loops(problem, problem.niter) or serial.fits(team, problem):
-        return ""
-    return "two whole fields do not fit on one PE: take --verify analytic"
+    fits = _by_loops(problem, problem.niter) or serial.fits(team, problem)
+    return "" if fits else "two whole fields do not fit on one PE: take --verify analytic"
 
 
 def judge(solver: Any, outcome: Outcome) -> Verdict:
