@@ -37,7 +37,7 @@ class Loop:
         def start(stream: Any) -> None:
             clear(at, 0, handle_of(stream))
 
-        def run_of(body: Body) -> Body:
+        def run_of(body: Body) -> Callable[[Any], None]:
             def run(stream: Any) -> None:
                 body(stream)
                 end(value.address, at, handle_of(stream))
