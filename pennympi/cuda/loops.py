@@ -78,7 +78,7 @@ class Repeat:
             self._add(stream)
 
     def _add(self, stream: Any) -> None:
-        """The loop behind what the stream's capture holds."""
+        """The loop, after what the stream's capture holds."""
         self._start(stream)
         at = self._backend.stream_handle(stream)
         context = checked(driver.cuCtxGetCurrent())

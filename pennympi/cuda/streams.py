@@ -121,7 +121,7 @@ def captured(stream: int) -> tuple[Any, list[Any]]:
 
 
 def add_node(stream: int, params: driver.CUgraphNodeParams) -> None:
-    """Under capture, add a node behind the stream's last nodes."""
+    """Under capture, add a node after the stream's last nodes."""
     graph, nodes = captured(stream)
     node = checked(_add_node(graph, nodes, None, len(nodes), params))
     checked(_update_dependencies(stream, [node], None, 1, _FLAGS.CU_STREAM_SET_CAPTURE_DEPENDENCIES))

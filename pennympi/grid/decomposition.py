@@ -50,7 +50,7 @@ class Decomposition:
     @property
     def most(self) -> Sizes:
         """The most points that a PE has."""
-        return tuple(max(counts(edges)) for edges in self.edges)
+        return most_of(self.edges)
 
     @property
     def cuts_groups(self) -> bool:
@@ -94,6 +94,11 @@ def part_edges(n: int, parts: int, unit: int = 1) -> Sizes:
 def counts(edges: Sizes) -> list[int]:
     """The points of each part."""
     return [stop - first for first, stop in pairwise(edges)]
+
+
+def most_of(edges: Sequence[Sizes]) -> Sizes:
+    """The points of the largest part, by dimension."""
+    return tuple(max(counts(each)) for each in edges)
 
 
 def cuts_groups(edges: Sizes) -> bool:
@@ -149,7 +154,7 @@ def chosen_dims(n_pes: int, shape: Sizes, dims: Sizes, periodic: Sequence[bool],
 
     def sent(one: Sizes) -> tuple[int, ...]:
         edges = edges_of(shape, one, halo)
-        own = [max(counts(each)) for each in edges]
+        own = most_of(edges)
         every = zip(own, one, periodic, halo, strict=True)
         points = sum(sides(p, wraps) * h * math.prod(own) // n for n, p, wraps, h in every)
         return cuts_groups(edges[-1]), points, *(-p for p in one)

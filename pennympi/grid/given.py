@@ -8,7 +8,7 @@ from typing import Any
 from ..job.job import Job
 from ..job.on_all import on_all
 from ..kernels.algorithm import Place
-from .decomposition import Decomposition, Sizes, chosen_dims, compact_places, counts, edges_of
+from .decomposition import Decomposition, Sizes, chosen_dims, compact_places, edges_of, most_of
 
 MOST_DIMENSIONS = 3
 
@@ -42,7 +42,7 @@ def decomposition_of(place: Place, shape: Any, dims: Any, periodic: Any, halo: A
             f"a grid of {points} points can't be cut over {n_pes} PEs{asked} so that each PE has a point, and as many in "
             f"each dimension as its neighbours' halo {width} takes: use fewer PEs, a narrower halo, or other dims"
         )
-    most = tuple(max(counts(edges)) for edges in edges_of(points, found, width))
+    most = most_of(edges_of(points, found, width))
     return Decomposition(points, found, around, width, compact_places(place.nodes, found, most, around))
 
 

@@ -88,7 +88,7 @@ class SymmetricArrays:
         """
         try:
             on_all(self._job, "set-up of an array", put_values)
-        except Exception:  # nobody has it, so nothing is in flight
+        except Exception:  # no caller has it, so nothing is in flight
             self._give_back(self._address_of(array))
             raise
         return array

@@ -11,13 +11,12 @@ from ...kernels.in_kernel.exact import BIN_BITS, ROUND_0, ROUND_1, ROUND_2, ROUN
 from ...kernels.sweep.norm import (
     Squares,
     add_squares_to_words,
-    copy_of_words,
     group_points,
     half_sum,
     raised,
-    scale_of_words,
     top_bin,
 )
+from ...kernels.sweep.norm_of_rows import squares_before
 from .groups import GROUPS, group_accessors
 from .rows import row_accessors
 
@@ -56,7 +55,7 @@ def row_squares(dtype: str) -> Callable[..., None]:
     changes = {2: two, 4: four}[half]
 
     def add(words, new, old, first, stop):
-        squares = Squares(scale_of_words(copy_of_words(words)), 0, 0, 0)
+        squares = squares_before(words)
         values, n_groups = room(), (stop - first + n - 1) // n
         write_values(values, new, old, first, stop)
         a, b, c, seen = cut(top_bin(squares.scale), values, n_groups)
