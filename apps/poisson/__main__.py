@@ -1,7 +1,7 @@
 """Solve -laplace(u) = f on the unit square or cube by conjugate gradients, on every PE of an MPI job:
 
     mpirun -np 4 python -m apps.poisson --verify
-    mpirun -np 4 python -m apps.poisson --shape 255x255x255 --variant persistent --output u.h5
+    mpirun -np 4 python -m apps.poisson --shape 255x255x255 --output u.h5
 
 f is that of a known solution, which --verify compares with.  The same from an installed package:
 mpirun -np 4 python -m pennympi.apps.poisson
@@ -43,7 +43,7 @@ def options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--tol", type=float, help="residual over right-hand side at which to stop (1e-8; float32: 1e-5)")
     parser.add_argument("--niter", type=int, default=10000, help="largest number of iterations (%(default)s)")
     parser.add_argument("--backend", choices=("auto", "host", "cuda"), default="auto", help="where to run (%(default)s)")
-    parser.add_argument("--variant", choices=TABLE, default="stream", help=f"(%(default)s) {variants}")
+    parser.add_argument("--variant", choices=TABLE, default="loop", help=f"(%(default)s) {variants}")
     parser.add_argument("--verify", action="store_true", help="compare with the known solution: PASS or FAIL")
     parser.add_argument("--output", metavar="FILE.h5", help="write u")
     given = parser.parse_args(argv)

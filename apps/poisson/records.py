@@ -97,27 +97,3 @@ class Scalars(NamedTuple):
     runs: int
     below: float
     period: int
-
-
-class Faces(NamedTuple):
-    """Where the rows of this PE's faces go: to halos of the neighbours, each at a PE (-1: there is none).
-
-    *_pe:    of the neighbour at a side
-    *_start: elements from the start of a field there to where the first row of the face goes
-    below_plane, above_plane: elements between rows of the faces along y there, one for each x
-    around:  1 where the rows' ends are neighbours of one another
-    item_bytes: of an element
-    """
-
-    left_pe: int
-    left_start: int
-    right_pe: int
-    right_start: int
-    below_pe: int
-    below_start: int
-    below_plane: int
-    above_pe: int
-    above_start: int
-    above_plane: int
-    around: int
-    item_bytes: int

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from .persistent import Persistent
+from .loop import Loop
 from .problem import Problem
-from .stream import Stream
 
-TABLE = {"stream": Stream, "persistent": Persistent}
+TABLE = {"loop": Loop}
 
 
 @dataclass
@@ -39,7 +38,7 @@ class Solver:
     Raises ValueError where the variant can't run.
     """
 
-    def __init__(self, team: Any, problem: Problem, variant: str = "stream"):
+    def __init__(self, team: Any, problem: Problem, variant: str = "loop"):
         reason = TABLE[variant].why_not(team)
         if reason:
             raise ValueError(f"the variant {variant} cannot run here: {reason}")

@@ -12,7 +12,6 @@ from numba.cuda import dispatcher
 
 from apps.jacobi import kernels as jacobi_kernels
 from apps.poisson import kernels as poisson_kernels
-from apps.poisson.persistent_kernel import iterate_of
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
@@ -240,7 +239,6 @@ CONJUGATE = [  # kernel, dtype, sums that it reads, accesses of one and of two e
     (poisson_kernels.note, "float64", 4, None),
     (poisson_kernels.inner, "float64", 0, None),
     (poisson_kernels.residual, "float32", 0, None),
-    (iterate_of(8), "float64", 4, None),
 ]
 
 
@@ -253,13 +251,10 @@ def test_poisson(ptx, kernel, name, sums, accesses):
     code = ptx(kernel, kernel.__name__, kinds=annotated_kinds(kernel), elements=DTYPES[name])
     assert ".local" not in code
     assert len(re.findall(r"\bfma\.rn\.f(32|64)", code)) == 5 * sums
-    assert ("red.global.add.u64" in code) == (kernel.__name__ in ("turn", "advance", "note", "inner", "iterate"))
+    assert ("red.global.add.u64" in code) == (kernel.__name__ in ("turn", "advance", "note", "inner"))
     if accesses:
         kinds = re.findall(r"\b(?:ld|st)\.global(\.v2)?\.f", code)
         assert (kinds.count(""), kinds.count(".v2")) == accesses
-    if kernel.__name__ == "iterate":
-        assert code.count("ld.global.v2.f64") == 25
-        assert ACQUIRE in code and RELEASE in code and "atom.acq_rel.gpu.global.inc.u32" in code
 
 
 def test_the_kernel_of_the_example(ptx):

@@ -59,7 +59,7 @@ def alone(team):
             result = None
             if team.me == 0:
                 with pennympi.init(one) as single:
-                    result = solved(single, problem_of(case), "stream")[:2]
+                    result = solved(single, problem_of(case), "loop")[:2]
             known[case] = team.comm.bcast(result)
         return known[case]
 
@@ -72,7 +72,6 @@ def test_the_bits_of_one_pe(team, alone, variant, case):
     problem = problem_of(case)
     if reason := TABLE[variant].why_not(team):
         assert "GPU" in reason or "pointers" in reason
-        assert team.backend == "host" or variant == "persistent"
         return
     checksum, history, _ = solved(team, problem, variant)
     assert (checksum, history) == alone(case)
@@ -95,7 +94,7 @@ def operator(problem):
     return matrix
 
 
-@pytest.mark.parametrize("variant", ["stream", "persistent"])
+@pytest.mark.parametrize("variant", TABLE)
 @pytest.mark.parametrize(("shape", "around"), [((17, 31), ""), ((8, 7, 6), "xz"), ((17, 3), ""), ((16, 8), "xy")])
 def test_the_answer_of_a_dense_solve(team, shape, around, variant):
     if shape[0] < N_PES:
@@ -122,7 +121,7 @@ def test_the_answer_of_a_dense_solve(team, shape, around, variant):
 def test_nothing_to_solve(team):
     """f = 0, which one iteration finds out."""
     problem = Problem((17, 18), (False, False), niter=20, tol=0.0)
-    _, history, whole = solved(team, problem, "stream", lambda grid, problem: np.zeros(grid.own))
+    _, history, whole = solved(team, problem, "loop", lambda grid, problem: np.zeros(grid.own))
     assert team.me or not whole.any()
     assert history == [0.0], "0 is at most any tolerance"
 

@@ -10,7 +10,7 @@ def run(n_pes, line):
 
 
 def test_verify_and_output(tmp_path):
-    ended = run(2, f"--shape 15x16x15 --periodic y --variant persistent --verify --output {tmp_path}/u.h5")
+    ended = run(2, f"--shape 15x16x15 --periodic y --verify --output {tmp_path}/u.h5")
     assert ended.rc == 0, ended.output
     assert "\nPASS: root mean square of the error " in ended.output
     with h5py.File(tmp_path / "u.h5") as file:

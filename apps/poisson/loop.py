@@ -18,7 +18,7 @@ TILE_THREADS, RESIDENT = 256, 2  # threads of a tile, and tiles that a multiproc
 MOST_IN_TURN = 10  # iterations of a turn of the loop: a turn itself costs as much as one or two kernels
 
 
-class Stream:
+class Loop:
     """All methods are collective.
 
     An iteration is two kernels: ``turn`` makes the direction p and the sum p * A p, ``advance`` changes u and r and sums
@@ -29,7 +29,7 @@ class Stream:
 
     def __init__(self, team: Any, problem: Problem):
         self.team, self.problem = team, problem
-        self.grid = team.grid(problem.shape, dims=self.dims(problem), periodic=problem.periodic, halo=1)
+        self.grid = team.grid(problem.shape, periodic=problem.periodic, halo=1)
         self.fields = Fields(team, problem, self.grid)
         self.sums, self.stream = Sums(team, problem), team.stream()
         self.vectors = Vectors(*map(self.fields.at, Vectors._fields))
@@ -44,11 +44,6 @@ class Stream:
     def why_not(cls, team: Any) -> str:
         """Why the variant can't run on this team; "" if it can."""
         return ""
-
-    @classmethod
-    def dims(cls, problem: Problem) -> tuple[int, ...] | None:
-        """PEs by dimension; None: as the library chooses."""
-        return None
 
     def _cut(self, part: Part) -> Tiles:
         if self.team.backend == "host":
