@@ -11,7 +11,7 @@ from .compile.bind import annotated_kinds
 from .compile.options import KernelOptions
 from .errors import Unsupported
 from .job.on_all import on_all
-from .kernels.loop import DONE, RUNS, WORDS, begin, decide
+from .kernels.loop import begin, decide
 
 Body = Callable[[Any], object]  # called with a stream
 THREADS = 32
@@ -21,21 +21,23 @@ class Loop:
     """Runs of a body until a value is small enough; made by ``Team.plan_loop``.
 
     runs: int64 (1,) of the device: how often the body has run in the last call
-    done: int64 (1,) of the device: 0 while the loop runs
+    done: int64 (1,) of the device: 0 while the loop runs, 1 when it has ended
     """
 
-    def __init__(self, context: CollectiveContext, bodies: Sequence[Body], value: Span, below: float, most: int):
+    def __init__(
+        self, context: CollectiveContext, bodies: Sequence[Body], value: Span, below: float, most: int, done: Span | None
+    ):
         self._context, self._text = context, f"loop {context.guard.next_plan()} of at most {most} runs"
-        backend, integers = context.backend, TABLE["int64"]
-        words = backend.new((WORDS,), integers, backend.stream_handle(None))
-        self.runs, self.done = words[RUNS : RUNS + 1], words[DONE : DONE + 1]
-        at, handle_of = backend.span(words, True).address, backend.stream_handle
-        clear = backend.kernel(begin, "loop", KernelOptions(elements=integers)).prepare(1, (at, 0), (0, 1), THREADS)
+        backend, integers, handle_of = context.backend, TABLE["int64"], context.backend.stream_handle
+        runs, own = (backend.span(backend.new((1,), integers, handle_of(None)), True) for _ in range(2))
+        at, done_at = runs.address, (done or own).address
+        self.runs, self.done, self._kept = runs.owner, (done or own).owner, value.owner
+        clear = backend.kernel(begin, "loop", KernelOptions(elements=integers)).prepare(1, (at, done_at), (0, 1), THREADS)
         options = KernelOptions(elements=value.dtype, kinds=annotated_kinds(decide))
-        end = backend.kernel(decide, "loop", options).prepare(1, (0, 0, below, most), (0, 1), THREADS)
+        end = backend.kernel(decide, "loop", options).prepare(1, (0, at, done_at, below, most), (0, 1), THREADS)
 
         def start(stream: Any) -> None:
-            clear(at, 0, handle_of(stream))
+            clear(at, done_at, handle_of(stream))
 
         def run_of(body: Body) -> Callable[[Any], None]:
             def run(stream: Any) -> None:
@@ -44,9 +46,8 @@ class Loop:
 
             return run
 
-        self._kept = value.owner
-        runs, done_at = [run_of(body) for body in bodies], at + integers.item_bytes * DONE
-        self._run = on_all(context.job, "loop", lambda: backend.repeat(start, runs, done_at), otherwise=Unsupported)
+        turn = [run_of(body) for body in bodies]
+        self._run = on_all(context.job, "loop", lambda: backend.repeat(start, turn, done_at), otherwise=Unsupported)
 
     def __call__(self, stream: AnyStream | None = None) -> None:
         """Run the loop, in stream order.  Collective.  Raises NotInitialized, TypeError (not a stream), PeerTimeout."""
@@ -57,27 +58,31 @@ class Loop:
         return f"<Loop: {self._text}>"
 
 
-def plan(context: CollectiveContext, body: Any, value: Any, below: Any, most: Any) -> Loop:
+def plan(context: CollectiveContext, body: Any, value: Any, below: Any, most: Any, done: Any) -> Loop:
     """See ``Team.plan_loop``."""
     context.guard.check_open()
 
-    def check() -> tuple[list[Body], Span, float, int]:
+    def one(name: str, array: Any, *dtypes: str) -> Span:
+        span = context.backend.span(array, True)
+        if span.dtype.name not in dtypes:
+            raise Unsupported(f"{name} must be of {' or '.join(dtypes)}, got {span.dtype.name}")
+        if span.count != 1:
+            raise ValueError(f"{name} must have one element, got {span.count}")
+        return span
+
+    def check() -> tuple[list[Body], Span, float, int, Span | None]:
         bodies = list(body) if isinstance(body, Sequence) else [body]
         if not bodies or not all(map(callable, bodies)):
             raise TypeError(f"body must be a function of a stream, or a sequence of such, got {body!r}")
-        span = context.backend.span(value, False)
-        if span.dtype.name not in ("float32", "float64"):
-            raise Unsupported(f"value must be of float32 or float64, got {span.dtype.name}")
-        if span.count != 1:
-            raise ValueError(f"value must have one element, got {span.count}")
         if not is_int(most):
             raise TypeError(f"most must be an int, got {most!r}")
         if most < 1:
             raise ValueError(f"most must be at least 1, got {most}")
-        return bodies, span, float(below), int(most)
+        word = None if done is None else one("done", done, "int64")
+        return bodies, one("value", value, "float32", "float64"), float(below), int(most), word
 
-    def in_words(made: tuple[list[Body], Span, float, int]) -> str:
-        bodies, span, limit, runs = made
+    def in_words(made: tuple[list[Body], Span, float, int, Span | None]) -> str:
+        bodies, span, limit, runs, _ = made
         return f"{len(bodies)} bodies, {span.dtype.name}, below {limit!r}, most {runs}"
 
     return Loop(context, *on_all(context.job, "loop", check, in_words))

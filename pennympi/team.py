@@ -266,7 +266,14 @@ class Team(Collectives):
         return Grid(self._context, self._rma, parts, self.plan_allreduce)
 
     # Loops -----------------------------------------------------------------------------
-    def plan_loop(self, body: Body | Sequence[Body], value: Array, below: float, most: int = 10_000) -> Loop:
+    def plan_loop(
+        self,
+        body: Body | Sequence[Body],
+        value: Array,
+        below: float,
+        most: int = 10_000,
+        done: Array | None = None,
+    ) -> Loop:
         """A loop that runs on the device until value[0] <= below, or value[0] is NaN, or ``most`` runs.  Collective.
 
         body:  called with a stream, on which it enqueues what can be captured: calls and plans of the library, kernels
@@ -274,9 +281,11 @@ class Team(Collectives):
                on a GPU those after the one that ends the loop still run once
         value: float32 or float64 (1,) of the device that the body writes, with the same bits on every PE
         below: the same on every PE, as is ``most``
-        Raises on every PE TypeError, ValueError, Unsupported (value's dtype; a body that can't be captured).
+        done:  int64 (1,) of the device, 0 from the loop's start to its end and then 1, for kernels of the body to read;
+               None: the loop has its own
+        Raises on every PE TypeError, ValueError, Unsupported (a dtype; a body that can't be captured).
         """
-        return plan_loop(self._context, body, value, below, most)
+        return plan_loop(self._context, body, value, below, most, done)
 
     # Kernels, and what the PEs know of one another ----------------------------------------
     def kernel(

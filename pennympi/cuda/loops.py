@@ -37,7 +37,7 @@ class Repeat:
         self._pool = cupy.cuda.MemoryPool()  # its memory is the loop's: no array outside gets it while the loop may run
         self._condition = backend.kernel(set_condition, "loop").prepare(1, (done, 0), (0, 1), THREADS)
         self._is_device_driven = checked(driver.cuDriverGetVersion()) >= WHILE_DRIVER
-        graph = self._captured(streams.make("normal"), None, self._add if self._is_device_driven else self._turn)
+        graph = self._captured(None, self._add if self._is_device_driven else self._turn)
         try:
             self._graph = int(checked(driver.cuGraphInstantiate(graph, 0)))
         except Failed as error:
@@ -54,7 +54,7 @@ class Repeat:
         if streams.is_capturing(handle):
             if not self._is_device_driven:
                 raise Unsupported("a loop can't be captured before CUDA driver 12.4: call it outside the graph")
-            run = self._add_beside
+            run = self._add
         self._backend.order.call(run, (stream,), handle, stream)
 
     def _launch(self, stream: Any, handle: int) -> None:
@@ -73,36 +73,33 @@ class Repeat:
             cupy.cuda.runtime.memcpyAsync(self._word.ctypes.data, self._done, 8, cupy.cuda.runtime.memcpyDefault, handle)
             checked(driver.cuStreamSynchronize(handle))
 
-    def _add_beside(self, stream: Any, handle: int) -> None:
-        with beside_captures():
-            self._add(stream)
-
-    def _add(self, stream: Any) -> None:
+    def _add(self, stream: Any, handle: int) -> None:
         """The loop, after what the stream's capture holds."""
-        self._start(stream)
-        at = self._backend.stream_handle(stream)
-        context = checked(driver.cuCtxGetCurrent())
-        condition = checked(driver.cuGraphConditionalHandleCreate(streams.captured(at)[0], context, 0, 0))
-        self._condition(self._done, int(condition), at)
-        node = driver.CUgraphNodeParams()
-        node.type = driver.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
-        node.conditional.handle, node.conditional.ctx, node.conditional.size = condition, context, 1
-        node.conditional.type = driver.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
-        streams.add_node(at, node)
+        with beside_captures():
+            self._start(stream)
+            context, graph = checked(driver.cuCtxGetCurrent()), streams.captured(handle)[0]
+            condition = checked(driver.cuGraphConditionalHandleCreate(graph, context, 0, 0))
+            self._condition(self._done, int(condition), handle)
+            node = driver.CUgraphNodeParams()
+            node.type = driver.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
+            node.conditional.handle, node.conditional.ctx, node.conditional.size = condition, context, 1
+            node.conditional.type = driver.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
+            streams.add_node(handle, node)
 
-        def turn(inner: Any) -> None:
-            self._turn(inner)
-            self._condition(self._done, int(condition), inner.ptr)
+            def turn(inner: Any, inner_handle: int) -> None:
+                self._turn(inner, inner_handle)
+                self._condition(self._done, int(condition), inner_handle)
 
-        self._captured(streams.make("normal"), node.conditional.phGraph_out[0], turn)
+            self._captured(node.conditional.phGraph_out[0], turn)
 
-    def _turn(self, stream: Any) -> None:
+    def _turn(self, stream: Any, handle: int) -> None:
         for body in self._bodies:
             body(stream)
 
-    def _captured(self, stream: Any, graph: Any, run: Body) -> Any:
+    def _captured(self, graph: Any, run: Callable[[Any, int], None]) -> Any:
         """The graph (None: a new one) with what ``run`` enqueues.  Raises Unsupported, and what ``run`` raises."""
         error: Exception | None = None
+        stream = streams.make("normal")
         with beside_captures():
             if graph is None:
                 checked(driver.cuStreamBeginCapture(stream.ptr, _RELAXED))
@@ -110,7 +107,7 @@ class Repeat:
                 checked(driver.cuStreamBeginCaptureToGraph(stream.ptr, graph, None, None, 0, _RELAXED))
             try:
                 with self._backend.order.body(stream.ptr), stream, cupy.cuda.using_allocator(self._pool.malloc):
-                    run(stream)
+                    run(stream, stream.ptr)
             except Exception as caught:
                 error = caught
             status, made = driver.cuStreamEndCapture(stream.ptr)

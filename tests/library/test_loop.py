@@ -7,7 +7,7 @@ from on_device import same, to_numpy, write
 from sweep_reference import laplace
 
 import pennympi
-from pennympi.kernels.block import Elements, Words, lanes, load, real, store
+from pennympi.kernels.block import Elements, Words, add_shared, lanes, load, read_epoch, real, store
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 LIMIT = 0.1  # that a value must not be above
@@ -29,6 +29,12 @@ def clear(ctx, words: Words):
 def copy(ctx, to: Elements, source: Elements):
     for k in lanes(0, 1):
         store(to, k, load(source, k))
+
+
+def count(ctx, runs: Words, done: Words):
+    for _ in lanes(0, 1):
+        if read_epoch(done, 0) == 0:
+            add_shared(runs, 0, 1)
 
 
 class Shrinking:
@@ -210,6 +216,30 @@ def test_ends(team, dtype, start, below, most, runs):
     team.free(unused)
 
 
+def test_kernels_of_a_body_read_done(team):
+    """They do nothing in the bodies after the one that ends the loop, which a GPU still runs."""
+    shrinking, x, (runs, done) = Shrinking(team), team.zeros(1, "float64"), (team.zeros(1, "int64") for _ in range(2))
+    counting = team.kernel(count, "int64")
+
+    def body(stream):
+        counting(1, runs, done, stream=stream)
+        shrinking.step(x, stream)
+
+    loop, right = team.plan_loop([body] * 7, shrinking.value, LIMIT, done=done), 0
+    assert loop.done is done
+    for most in (10_000, 10_000, 2):
+        if most == 2:
+            loop = team.plan_loop([body] * 7, shrinking.value, LIMIT, most, done)
+        shrinking.reset()
+        loop()
+        team.synchronize()
+        right += int(to_numpy(loop.runs)[0])
+        assert to_numpy(runs).tolist() == [right] and to_numpy(done).tolist() == [1]
+    for array in (runs, done, x):
+        team.free(array)
+    shrinking.free()
+
+
 def test_random_limits(team):
     """Loops of random length, two of them by turns, as often as the host says."""
     random, loops = np.random.default_rng(3), []
@@ -250,6 +280,9 @@ def test_errors_name_the_remedy(team):
         ((body, value, 0, 1.5), TypeError, "most must be an int, got 1.5"),
         ((body, value, 0, True), TypeError, "most must be an int, got True"),
         ((body, value, 0, 0), ValueError, "most must be at least 1, got 0"),
+        ((body, value, 0, 1, value), pennympi.Unsupported, "done must be of int64, got float64"),
+        ((body, value, 0, 1, two.view("int64")), ValueError, "done must have one element, got 2"),
+        ((body, value, 0, 1, 3), TypeError, "int is not an array"),
     ]
     for args, kind, text in every:
         with pytest.raises(kind, match=text):
