@@ -45,9 +45,12 @@ class CallGuard:
 
     def _compare_and_count(self, text: str) -> None:
         """Nothing is counted where the PEs differ, so that the team stays as it was.  Collective."""
-        job = self._job
-        texts = job.gather(text, "comparison of calls")
+        self.compare(text, "the PEs make different calls, and nothing was sent")
+        self._job.control.enter(text)
+
+    def compare(self, text: str, difference: str) -> None:
+        """Raise CollectiveMismatchError where the PEs have other texts.  difference: what it says first.  Collective."""
+        texts = self._job.gather(text, "comparison of calls")
         if any(one != texts[0] for one in texts):
             said = "; ".join(f"PE {pe} {one}" for pe, one in enumerate(texts[:16]))
-            raise CollectiveMismatchError(f"the PEs make different calls, and nothing was sent: {said}")
-        job.control.enter(text)
+            raise CollectiveMismatchError(f"{difference}: {said}")

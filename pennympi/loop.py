@@ -27,11 +27,13 @@ class Loop:
     def __init__(
         self, context: CollectiveContext, bodies: Sequence[Body], value: Span, below: float, most: int, done: Span | None
     ):
-        self._context, self._text = context, f"loop {context.guard.next_plan()} of at most {most} runs"
+        guard = context.guard
+        self._context, self._text = context, f"loop {guard.next_plan()} of at most {most} runs"
+        self._enter, self._value = guard.count, value.owner
         backend, integers, handle_of = context.backend, TABLE["int64"], context.backend.stream_handle
         runs, own = (backend.span(backend.new((1,), integers, handle_of(None)), True) for _ in range(2))
         at, done_at = runs.address, (done or own).address
-        self.runs, self.done, self._kept = runs.owner, (done or own).owner, value.owner
+        self.runs, self.done = runs.owner, (done or own).owner
         clear = backend.kernel(begin, "loop", KernelOptions(elements=integers)).prepare(1, (at, done_at), (0, 1), THREADS)
         options = KernelOptions(elements=value.dtype, kinds=annotated_kinds(decide))
         end = backend.kernel(decide, "loop", options).prepare(1, (0, at, done_at, below, most), (0, 1), THREADS)
@@ -48,11 +50,26 @@ class Loop:
 
         turn = [run_of(body) for body in bodies]
         self._run = on_all(context.job, "loop", lambda: backend.repeat(start, turn, done_at), otherwise=Unsupported)
+        context.arrays.plans.add(self, (value.address, done_at))
 
     def __call__(self, stream: AnyStream | None = None) -> None:
-        """Run the loop, in stream order.  Collective.  Raises NotInitialized, TypeError (not a stream), PeerTimeout."""
-        self._context.guard.enter(self._text)
+        """Run the loop, in stream order.  Collective.
+
+        Raises NotInitialized, TypeError (not a stream), ValueError (value or done was freed), PeerTimeout.
+        """
+        self._enter(self._text)
         self._run(stream)
+        if self._context.guard.debug:
+            self._compare(stream)
+
+    def _compare(self, stream: Any) -> None:
+        """Raise CollectiveMismatchError unless all PEs ended alike.  A loop that is captured is not compared."""
+        backend = self._context.backend
+        if not backend.capture_id(backend.stream_handle(stream)):
+            backend.synchronize(stream)
+            value = self._value.item() if hasattr(self._value, "item") else "unknown"
+            end = f"value {value!r} after {self.runs.item()} runs"
+            self._context.guard.compare(end, f"the PEs end {self._text} with different values")
 
     def __repr__(self) -> str:
         return f"<Loop: {self._text}>"
@@ -63,7 +80,8 @@ def plan(context: CollectiveContext, body: Any, value: Any, below: Any, most: An
     context.guard.check_open()
 
     def one(name: str, array: Any, *dtypes: str) -> Span:
-        span = context.backend.span(array, True)
+        span = context.arrays.span(array, True)
+        context.arrays.holds(span)
         if span.dtype.name not in dtypes:
             raise Unsupported(f"{name} must be of {' or '.join(dtypes)}, got {span.dtype.name}")
         if span.count != 1:

@@ -184,8 +184,8 @@ SETTINGS = {
                 "0 leaves sys.excepthook, threading.excepthook and the end of the program as they are, for programs that"
                 " end a job by their own means when a PE raises or leaves early."),
         Setting("PENNYMPI_DEBUG", "0", _switch, "0 or 1",
-                "1 compares the calls of all PEs before anything is sent, and raises CollectiveMismatchError on all of"
-                " them if they differ."),
+                "1 compares the calls of all PEs before anything is sent, and a loop's value after it, and raises"
+                " CollectiveMismatchError on all of them if they differ."),
     )
 }  # fmt: skip
 

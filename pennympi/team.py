@@ -284,6 +284,8 @@ class Team(Collectives):
         done:  int64 (1,) of the device, 0 from the loop's start to its end and then 1, for kernels of the body to read;
                None: the loop has its own
         Raises on every PE TypeError, ValueError, Unsupported (a dtype; a body that can't be captured).
+        What a body raises on one PE comes here on a GPU, on the other PEs as ValueError or Unsupported; on a CPU from
+        the loop's call, on that PE alone.
         """
         return plan_loop(self._context, body, value, below, most, done)
 

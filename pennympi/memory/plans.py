@@ -12,12 +12,14 @@ class Plans:
     nothing."""
 
     def __init__(self) -> None:
-        self._ends: WeakKeyDictionary[Any, tuple[Sequence[int], End]] = WeakKeyDictionary()
+        self._ends: WeakKeyDictionary[Any, tuple[Sequence[int], End | None]] = WeakKeyDictionary()
 
-    def add(self, plan: Any, addresses: Sequence[int], end: End) -> None:
+    def add(self, plan: Any, addresses: Sequence[int], end: End | None = None) -> None:
         """Remember a plan until it dies.
 
-        addresses: of its arrays;  end: takes what is to be called in the place of the plan's first step
+        addresses: of its arrays
+        end:       takes what is to be called in the place of the plan's first step, and does not refer to the plan, which
+                   would never die; None: that step is ``plan._enter``
         """
         self._ends[plan] = addresses, end
 
@@ -29,5 +31,8 @@ class Plans:
 
         for plan, (addresses, end) in list(self._ends.items()):
             if any(start <= address < start + nbytes for address in addresses):
-                end(refuse)
+                if end:
+                    end(refuse)
+                else:
+                    plan._enter = refuse
                 del self._ends[plan]

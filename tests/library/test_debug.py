@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from mpi4py import MPI
-from on_device import device, same
+from on_device import device, same, write
 
 import pennympi
 from pennympi import CollectiveMismatchError
@@ -42,6 +42,18 @@ def test_disagreement(careful):
     assert same(x, np.ones(12))
     team.allreduce(x)
     assert same(x, np.full(12, team.n_pes))
+
+
+def test_values_of_a_loop(careful):
+    """A loop whose value is not the same on all PEs, which end together by luck."""
+    team = careful
+    value = team.full(1, np.float32(team.me // (team.n_pes - 1)) / 3, "float32")
+    for below in (1.0, 0.0):
+        with pytest.raises(CollectiveMismatchError, match=f"value 0.0 after 1 runs; .*PE {team.n_pes - 1} value 0.333"):
+            team.plan_loop(lambda stream: None, value, below, 1 if below == 0 else 10)()
+    write(value, [0.5])
+    team.plan_loop(lambda stream: None, value, 1.0)()
+    team.free(value)
 
 
 def test_another_collective(careful):

@@ -1,5 +1,9 @@
 """Loops that end by themselves, beside loops of the host that ask after each run: the same runs, and the same bits."""
 
+import gc
+from contextlib import nullcontext
+from weakref import ref
+
 import numpy as np
 import pytest
 from collective_cases import CASES, Call
@@ -300,6 +304,44 @@ def test_errors_name_the_remedy(team):
         loop("stream")
     for x in (value, two, count):
         team.free(x)
+
+
+def test_a_body_that_raises_on_one_pe(team):
+    value, unused = team.full(1, 1, "float64"), team.zeros(1, "float64")
+    halve = team.kernel(shrink, "float64")
+
+    def body(stream):
+        if team.me == 0:
+            raise ZeroDivisionError("in the body")
+        halve(1, value, 1, unused, 1.0, stream=stream)
+
+    if team.backend == "host":
+        loop = team.plan_loop(body, value, 0.1)
+        with pytest.raises(ZeroDivisionError) if team.me == 0 else nullcontext():
+            loop()
+        assert to_numpy(value)[0] == (1 if team.me == 0 else 1 / 16)
+    else:
+        with pytest.raises(pennympi.Unsupported if team.me else ZeroDivisionError, match="in the body"):
+            team.plan_loop(body, value, 0.1)
+    for x in (value, unused):
+        team.free(x)
+
+
+@pytest.mark.parametrize("freed", [0, 1])
+def test_a_loop_ends_with_its_arrays(team, freed):
+    arrays = value, done = team.zeros(1, "float64"), team.zeros(1, "int64")
+    loop = team.plan_loop(lambda stream: None, value, 0, done=done)
+    loop()
+    team.free(arrays[freed])
+    with pytest.raises(ValueError, match="an array of this plan was freed: make the plan anew"):
+        loop()
+    with pytest.raises(ValueError, match="was freed"):
+        team.plan_loop(lambda stream: None, value, 0, done=done)
+    team.free(arrays[1 - freed])
+    gone = ref(loop)
+    del loop
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_loop_ends_with_its_team(team):

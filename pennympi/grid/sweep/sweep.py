@@ -52,7 +52,8 @@ class Sweep:
         every = self._norm.norms if self._norm else None
         self.norms = every if wanted.norms == "every" else None
         self.norm = None if every is None else every[-1:]
-        arrays.plans.add(self, tuple(span.address for span in spans), self._end)
+        self._enter = context.guard.count
+        arrays.plans.add(self, tuple(span.address for span in spans))
 
     def __call__(self, stream: AnyStream | None = None) -> None:
         """Sweep in stream order, from u; can be captured in a CUDA graph.  Collective.
@@ -60,7 +61,7 @@ class Sweep:
         It exchanges the halos that it reads itself.  The halos of the newest field are left as they are.
         Raises NotInitialized, TypeError (not a stream), ValueError (a field was freed), PeerTimeout.
         """
-        self._context.guard.count(self._text)
+        self._enter(self._text)
         if self._norm:
             self._norm.clear(stream)
         self._run(stream)
@@ -75,10 +76,6 @@ class Sweep:
 
     def __repr__(self) -> str:
         return f"<Sweep: {self._text}, {self._chosen.engine.name} of depth {self.depth}>"
-
-    def _end(self, refuse: Callable[[str], Any]) -> None:
-        """Let calls raise what ``refuse`` raises."""
-        self._run = refuse
 
 
 def plan(
