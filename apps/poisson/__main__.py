@@ -13,15 +13,17 @@ import sys
 import time
 from typing import Any
 
+from mpi4py import MPI
+
 import pennympi
 
-from . import manufactured, verify
+from ..program.arguments import Parser, at_least, fail, not_negative
+from . import manufactured
 from .problem import Problem
-from .solver import TABLE, Solver
+from .solver import METHODS, TABLE, Solver
 
 TOL = {"float32": 1e-5, "float64": 1e-8}
-ROW_SPARE_BYTES = 128  # at most, between the own points of a row and those of the next one
-SPARE_BYTES = 64 << 20  # of the heap, for the library, beside the fields
+MOST_FIELDS, SPARE = 7, 48  # of the heap, more than any variant has; a row's and a column's points for halos and gaps
 ENDINGS = {"converged": "", "iterations": ", not converged", "diverged": ", DIVERGED: the residual is not finite"}
 
 
@@ -33,78 +35,68 @@ def shape(text: str) -> tuple[int, ...]:
     return numbers
 
 
-def options(argv: list[str] | None) -> argparse.Namespace:
-    """The command line."""
-    variants = "; ".join(f"{name}: {variant.sentence}" for name, variant in TABLE.items())
-    parser = argparse.ArgumentParser(prog="python -m apps.poisson", allow_abbrev=False)
-    parser.add_argument("--shape", type=shape, default=(63, 63, 63), help="two or three numbers of points (63x63x63)")
-    parser.add_argument("--periodic", default="", help="dimensions that wrap around, such as xz (none)")
-    parser.add_argument("--dtype", choices=TOL, default="float64", help="of the fields (%(default)s)")
-    parser.add_argument("--tol", type=float, help="residual over right-hand side at which to stop (1e-8; float32: 1e-5)")
-    parser.add_argument("--niter", type=int, default=10000, help="largest number of iterations (%(default)s)")
-    parser.add_argument("--backend", choices=("auto", "host", "cuda"), default="auto", help="where to run (%(default)s)")
-    parser.add_argument("--variant", choices=TABLE, default="loop", help=f"(%(default)s) {variants}")
-    parser.add_argument("--verify", action="store_true", help="compare with the known solution: PASS or FAIL")
-    parser.add_argument("--output", metavar="FILE.h5", help="write u")
+def options(comm: Any, argv: list[str] | None) -> argparse.Namespace:
+    """The command line.  periodic: by dimension"""
+    variants, methods = {name: one.sentence for name, one in TABLE.items()}, METHODS
+    parser = Parser(comm, prog="python -m apps.poisson", allow_abbrev=False)
+    add = parser.add_argument
+    add("--shape", type=shape, default=(63, 63, 63), help="two or three numbers of points (63x63x63)")
+    add("--periodic", default="", help="dimensions that wrap around, such as xz (none)")
+    add("--dtype", choices=TOL, default="float64", help="of the fields (%(default)s)")
+    add("--tol", type=not_negative, help="residual over right-hand side at which to stop (1e-8; float32: 1e-5)")
+    add("--niter", type=at_least(1), default=10000, help="largest number of iterations (%(default)s)")
+    add("--backend", choices=("auto", "host", "cuda"), default="auto", help="where to run (%(default)s)")
+    for word, rows in {"variant": variants, "method": methods}.items():
+        sentences = "; ".join(f"{name}: {sentence}" for name, sentence in rows.items())
+        add(f"--{word}", choices=rows, default=next(iter(rows)), help=f"(%(default)s) {sentences}")
+    add("--verify", action="store_true", help="compare with the known solution: PASS or FAIL")
+    add("--output", metavar="FILE.h5", help="write u")
     given = parser.parse_args(argv)
     axes = "xyz"[: len(given.shape)]
-    if given.tol is None:
-        given.tol = TOL[given.dtype]
-    if not (given.tol >= 0 and given.niter >= 1):
-        parser.error("--tol must be at least 0, and --niter at least 1")
     if set(given.periodic) - set(axes):
         parser.error(f"--periodic must be made of the letters {axes}, got {given.periodic}")
+    given.periodic = tuple(axis in given.periodic for axis in axes)
     return given
-
-
-def heap_bytes(problem: Problem, n_pes: int) -> int | None:
-    """Size of a PE's symmetric heap; None, which is the library's default, for small fields."""
-    rows = math.prod(problem.shape[:-1])
-    row_bytes = problem.shape[-1] * problem.item_bytes + ROW_SPARE_BYTES * n_pes
-    fields = 5 * 2 * rows * row_bytes // n_pes  # twice: uneven parts, and halos
-    return None if fields <= SPARE_BYTES else fields + SPARE_BYTES
-
-
-def report(solver: Solver, outcome: Any, seconds: float) -> None:
-    """Print how the solve went."""
-    problem, team = solver.problem, solver.team
-    each_s = seconds / outcome.iterations
-    sizes, parts = ("x".join(map(str, numbers)) for numbers in (problem.shape, solver.grid.dims))
-    print(
-        f"{sizes} of {problem.dtype} on {team.n_pes} PEs ({parts}, {team.backend}), variant {solver.variant}\n"
-        f"{outcome.iterations} iterations, residual {outcome.history[-1]:.3e}{ENDINGS[outcome.reason]}\n"
-        f"{seconds:.4f} s, {1e6 * each_s:.1f} us an iteration, {problem.points / each_s / 1e9:.4f} GLUP/s",
-        flush=True,
-    )
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run with these arguments (None: the command line's).  Returns 0; 1 for FAIL, and if the solve diverges."""
-    from mpi4py import MPI
-
     comm = MPI.COMM_WORLD
-    given = options(argv)
-    periodic = tuple(axis in given.periodic for axis in "xyz"[: len(given.shape)])
-    problem = Problem(given.shape, periodic, given.dtype, given.tol, given.niter)
-    with pennympi.init(comm, backend=given.backend, heap_bytes=heap_bytes(problem, comm.size)) as team:
-        solver = Solver(team, problem, given.variant)
+    given = options(comm, argv)
+    tol = TOL[given.dtype] if given.tol is None else given.tol
+    problem = Problem(given.shape, given.periodic, given.dtype, tol, given.niter, method=given.method)
+    fields = MOST_FIELDS * math.prod(n + SPARE for n in problem.shape) * problem.item_bytes // comm.size
+    with pennympi.init(comm, backend=given.backend, heap_bytes=max(1 << 30, fields)) as team:
+        try:
+            solver = Solver(team, problem, given.variant)
+        except ValueError as error:
+            team.finalize()
+            fail(comm, str(error))
+
+        def say(text: str) -> None:
+            if team.me == 0:
+                print(text, flush=True)
+
         solver.set_f(manufactured.right_side(solver.grid, problem))
         team.barrier()
         team.synchronize()
         begin_s = time.perf_counter()
-        outcome = solver.run()
+        reason, history = solver.run()
         seconds = max(comm.allgather(time.perf_counter() - begin_s))
-        failed = outcome.reason == "diverged"
-        if team.me == 0:
-            report(solver, outcome, seconds)
+        sizes, parts = ("x".join(map(str, numbers)) for numbers in (problem.shape, solver.grid.dims))
+        how = f"variant {solver.variant}, method {problem.method}"
+        say(f"{sizes} of {problem.dtype} on {team.n_pes} PEs ({parts}, {team.backend}), {how}")
+        say(f"{len(history)} iterations, residual {history[-1]:.3e}{ENDINGS[reason]}")
+        us = 1e6 * seconds / len(history)
+        say(f"{seconds:.4f} s, {us:.1f} us an iteration, {problem.points / us / 1e3:.4f} GLUP/s")
+        failed = reason == "diverged"
         if given.output:
             solver.fields.set("r", solver.u())
             solver.grid.save(given.output, u=solver.fields["r"])
-        if given.verify and math.isfinite(outcome.history[-1]):
-            passed, line = verify.judge(solver)
-            failed = failed or not passed
-            if team.me == 0:
-                print(f"{'PASS' if passed else 'FAIL'}: {line}", flush=True)
+        if given.verify and not failed:
+            passed, line = manufactured.judge(solver)
+            say(f"{'PASS' if passed else 'FAIL'}: {line}")
+            failed = not passed
         solver.free()
     return int(failed)
 

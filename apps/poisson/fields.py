@@ -1,5 +1,6 @@
 """The fields of one PE, and where they lie."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,41 +12,32 @@ from .records import Part
 FIELDS = ("u", "f", "r", "even", "odd")  # the solution, the right-hand side, the residual, two directions by turns
 
 
-def part_of(own: tuple[int, ...], strides: tuple[int, ...], problem: Problem) -> Part:
-    """This PE's part, as kernels see it.  own: points;  strides: of its fields"""
-    (nx, plane), (ny, row), (nz, item) = [(1, 0)] * (3 - len(own)) + list(zip(own, strides, strict=True))
-    return Part(nx, ny, nz, (plane + row) // item + 1, plane // item, row // item, *problem.weights)
-
-
-class Fields:
-    """Symmetric arrays of a grid's part with a halo of one point.  Making and freeing them is collective.
+class Fields(dict[str, Any]):
+    """Symmetric arrays of a grid's part with a halo of one point, by name.  Making and freeing them is collective.
 
     grid: of the team;  part: see ``Part``
     """
 
-    def __init__(self, team: Any, problem: Problem, grid: Any):
-        self.team, self.problem, self.grid = team, problem, grid
-        self.arrays = {name: grid.zeros(problem.dtype) for name in FIELDS}
-        self.part = part_of(grid.own, self.arrays["u"].strides, problem)
-
-    def __getitem__(self, name: str) -> Any:
-        """The array of a field."""
-        return self.arrays[name]
+    def __init__(self, team: Any, problem: Problem, grid: Any, names: Sequence[str] = FIELDS):
+        super().__init__((name, grid.zeros(problem.dtype)) for name in names)
+        self.team, self.grid = team, grid
+        strides = (stride // problem.item_bytes for stride in self["u"].strides)
+        (nx, plane), (ny, row), (nz, _) = [(1, 0), *zip(grid.own, strides, strict=True)][-3:]
+        self.part = Part(nx, ny, nz, plane + row + 1, plane, row, *problem.weights)
 
     def at(self, name: str) -> int:
         """The address of a field."""
-        return address(self.arrays[name])
+        return address(self[name])
 
     def set(self, name: str, own: np.ndarray) -> None:
         """Set this PE's own points."""
-        xp = array_module(self.team)
-        self.grid.interior(self.arrays[name])[...] = xp.asarray(np.asarray(own, self.problem.dtype))
+        self.grid.interior(self[name])[...] = array_module(self.team).asarray(own, self[name].dtype)
 
     def own(self, name: str) -> np.ndarray:
         """This PE's own points as NumPy."""
-        return to_numpy(self.grid.interior(self.arrays[name]))
+        return to_numpy(self.grid.interior(self[name]))
 
     def free(self) -> None:
         """Free the arrays.  Collective."""
-        for array in self.arrays.values():
+        for array in self.values():
             self.team.free(array)

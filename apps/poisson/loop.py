@@ -26,6 +26,7 @@ class Loop:
     """
 
     sentence = "plans of this library on a stream, in a loop that ends on the device"
+    methods: tuple[str, ...] = ("cg",)
 
     def __init__(self, team: Any, problem: Problem):
         self.team, self.problem = team, problem
@@ -41,8 +42,8 @@ class Loop:
         team.compile(self.kernels)
 
     @classmethod
-    def why_not(cls, team: Any) -> str:
-        """Why the variant can't run on this team; "" if it can."""
+    def why_not(cls, team: Any, problem: Problem) -> str:
+        """Why the variant can't solve this on this team; "" if it can."""
         return ""
 
     def _cut(self, part: Part) -> Tiles:

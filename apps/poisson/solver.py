@@ -1,8 +1,7 @@
 """A solve, by one of the variants: iterations until the residual is small enough."""
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -11,23 +10,26 @@ from .loop import Loop
 from .problem import Problem
 
 TABLE = {"loop": Loop}
+METHODS = {  # each variant says in ``methods`` which it has
+    "cg": "two sums an iteration, one after the other (Hestenes and Stiefel 1952)",
+    "one_sum": "both at once (Chronopoulos and Gear 1989)",
+    "pipelined": "both at once, while A is applied (Ghysels and Vanroose 2014)",
+    "predict": "r * r predicted, and computed again (Chen and Carson 2020)",
+}
 
 
-@dataclass
-class Outcome:
-    """How far a solve has come.
+def why_not(variant: str, team: Any, problem: Problem) -> str:
+    """Why the variant can't solve this here, "" if it can: the same on all PEs.  Collective."""
+    if problem.method not in TABLE[variant].methods:
+        return f"it has no method {problem.method}, but {', '.join(TABLE[variant].methods)}"
+    return TABLE[variant].why_not(team, problem)
 
-    reason:  "iterations" (no other reason so far), "converged" or "diverged"
-    history: of every iteration, the norm of the residual over that of f
-    """
 
-    reason: str = "iterations"
-    history: list[float] = field(default_factory=list)
+class Outcome(NamedTuple):
+    """How a solve ended: "converged", "diverged" or "iterations"; the norm of r over that of f after each iteration."""
 
-    @property
-    def iterations(self) -> int:
-        """How many are done."""
-        return len(self.history)
+    reason: str
+    history: list[float]
 
 
 class Solver:
@@ -39,13 +41,12 @@ class Solver:
     """
 
     def __init__(self, team: Any, problem: Problem, variant: str = "loop"):
-        reason = TABLE[variant].why_not(team)
-        if reason:
+        if reason := why_not(variant, team, problem):
             raise ValueError(f"the variant {variant} cannot run here: {reason}")
         self.team, self.problem, self.variant = team, problem, variant
         self.steps = TABLE[variant](team, problem)
         self.grid, self.fields = self.steps.grid, self.steps.fields
-        self.unit, self.norm_of_f = 1.0, 0.0
+        self.free, self.unit, self.norm_of_f = self.steps.free, 1.0, 1.0
 
     def set_f(self, own: np.ndarray) -> None:
         """Set the right-hand side, this PE's own points of f, and u to 0.  own: broadcast to ``grid.own``, in float64"""
@@ -55,54 +56,44 @@ class Solver:
         self.fields.set("f", scaled / self.unit)
         if self.problem.singular:
             self.fields.set("f", scaled / self.unit - self._mean("f"))
-        for name, array in self.fields.arrays.items():
+        for name, array in self.fields.items():
             if name != "f":
                 array[...] = 0
         self.team.synchronize()
-        self.norm_of_f = math.sqrt(self.steps.product("f", "f"))
+        self.norm_of_f = math.sqrt(self.steps.product("f", "f")) or 1.0
 
     def _mean(self, name: str) -> float:
         """The mean of a field: the same bits on any number of PEs."""
         self.fields.set("r", np.ones(self.grid.own))
         self.team.synchronize()
-        return self.steps.product(name, "r") / self.problem.points
+        return float(self.steps.product(name, "r")) / self.problem.points
 
     def run(self) -> Outcome:
         """Iterate from u on until the residual is small enough, or ``niter`` iterations are done.
 
         The host asks nothing in between, but where the residual is computed anew.
         """
-        problem, steps, outcome = self.problem, self.steps, Outcome()
-        unit = self.norm_of_f or 1.0
-        below = (problem.tol * unit) ** 2
+        problem, steps, history = self.problem, self.steps, list[float]()
+        below = (problem.tol * self.norm_of_f) ** 2
         steps.start()
-        while outcome.iterations < problem.niter and outcome.reason == "iterations":
-            done = outcome.iterations
+        while (done := len(history)) < problem.niter:
             if done:
                 steps.replace(done)
             steps.iterate(min(steps.sums.period, problem.niter - done), below)
             sums = steps.sums.read(done + 1, steps.done() + 1)
-            outcome.history += (np.sqrt(sums) / unit).tolist()
-            if not math.isfinite(sums[-1]):
-                outcome.reason = "diverged"
-            elif sums[-1] <= below:
-                outcome.reason = "converged"
-        return outcome
+            history += (np.sqrt(sums) / self.norm_of_f).tolist()
+            if not sums[-1] > below or math.isinf(sums[-1]):
+                return Outcome("converged" if sums[-1] <= below else "diverged", history)
+        return Outcome("iterations", history)
 
     def residual(self) -> float:
         """The norm of f - A u over that of f, computed anew."""
         self.steps.start()
         self.steps.done()
-        return math.sqrt(self.steps.sums.read(0, 1)[0]) / (self.norm_of_f or 1.0)
+        return math.sqrt(self.steps.sums.read(0, 1)[0]) / self.norm_of_f
 
     def u(self) -> np.ndarray:
         """This PE's own points of the solution, float64 (own); where a constant can be added to it, its mean is 0."""
         self.team.synchronize(self.steps.stream)
         own = self.fields.own("u").astype(np.float64)
-        if self.problem.singular:
-            own = own - self._mean("u")
-        return own * self.unit
-
-    def free(self) -> None:
-        """Free all symmetric memory."""
-        self.steps.free()
+        return (own - self._mean("u") if self.problem.singular else own) * self.unit

@@ -20,14 +20,23 @@ def test_verify_and_output(tmp_path):
 BAD = {
     "--shape 5": "invalid shape value: '5'",
     "--shape 9x9 --periodic z": "--periodic must be made of the letters xy, got z",
-    "--niter 0": "--tol must be at least 0, and --niter at least 1",
+    "--niter 0": "0 is not between 1 and",
+    "--method jacobi": "invalid choice: 'jacobi'",
 }
 
 
 @pytest.mark.parametrize("line", BAD)
 def test_bad_options(line, capsys):
+    from mpi4py import MPI
+
     from apps.poisson.__main__ import options
 
     with pytest.raises(SystemExit, match="2"):
-        options(line.split())
+        options(MPI.COMM_SELF, line.split())
     assert BAD[line] in capsys.readouterr().err
+
+
+def test_a_method_that_the_variant_has_not():
+    ended = run(2, "--shape 9x9 --variant loop --method pipelined")
+    assert ended.rc == 2
+    assert ended.output.count("error: the variant loop cannot run here: it has no method pipelined, but cg") == 1
