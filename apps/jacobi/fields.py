@@ -16,6 +16,7 @@ class Fields:
     """Two arrays of shape (rows + 2 * depth, nx): sweeps read ``old`` and write ``new``, and ``advance`` swaps them.
 
     rows: of this PE;  first: number of the first one in the ring, from 0;  depth: halo rows above them, and below
+    taller: rows of the PE above, ``up``
     The halo holds the nearest rows of the PEs ``up`` and ``down``.  Making and freeing fields is collective; not those of
     a PE that solves all of the problem ``alone``, in memory that no other PE sees.
     """
@@ -24,6 +25,7 @@ class Fields:
         self.team, self.problem, self.depth, self.alone, self.current = team, problem, depth, alone, 0
         if alone:
             self.first, self.rows, self.up, self.down = 0, problem.ny - 2, team.me, team.me
+            self.taller = self.rows
             line, nx, zeros = 64 // problem.item_bytes, problem.nx, array_module(team).zeros  # rows as the grid has them
             shape = problem.ny, -(-(line - 1 + nx) // line) * line
             self.arrays = [zeros(shape, problem.dtype)[:, line - 1 : line - 1 + nx] for _ in range(2)]
@@ -33,7 +35,7 @@ class Fields:
             self.first, self.rows = grid.first[0], grid.own[0]
             self.up, self.down = grid.neighbour("x-"), grid.neighbour("x+")
             self.arrays = [grid.zeros(problem.dtype) for _ in range(2)]
-            self._puts = [self._puts_of(array) for array in self.arrays]
+            self.taller = team.gather(self.rows)[self.up]
         team.synchronize()  # until all is zero
 
     @property
@@ -45,11 +47,6 @@ class Fields:
     def new(self) -> Any:
         """The field that the next sweep writes."""
         return self.arrays[1 - self.current]
-
-    @property
-    def puts(self) -> list[tuple[Any, Any, int]]:
-        """The puts of the new field's edge rows into the neighbours' halos."""
-        return self._puts[1 - self.current]
 
     def advance(self) -> None:
         """Make the new field the present one; a second call goes back."""
@@ -72,16 +69,6 @@ class Fields:
                 array[...] = xp.asarray(np.asarray(initial[mine], problem.dtype))
         self.current = 0
         self.settle()
-
-    def _puts_of(self, array: Any) -> list[tuple[Any, Any, int]]:
-        """(halo, row, PE) of the puts of an array's first row up, and of its last row down, where the halo is one row.
-
-        A halo is given as the same row of this PE's array.  The one below the PE above may lie a row after the end: that
-        PE may have a row more, and the memory is as large on all PEs.
-        """
-        taller, strides = (self.team.gather(self.rows)[self.up] + 2, array.shape[1]), array.strides
-        below_them = array_module(self.team).lib.stride_tricks.as_strided(array, taller, strides)[-1]
-        return [(below_them, array[1], self.up), (array[0], array[self.rows], self.down)]
 
     def settle(self) -> None:
         """Wait until all PEs have set their fields: no PE may put a halo into one that is not set.  Collective."""

@@ -5,33 +5,17 @@ another, which it loads and stores together.  All its loads come before its stor
 """
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from pennympi.kernels.block import alone, block, lanes, load, product, real, store, sync
+from pennympi.kernels.block import alone, arrive_last, block, lanes, load, product, read_epoch, real, store, sync
 from pennympi.kernels.sweep.norm import no_squares
 from pennympi.kernels.sweep.norm_of_rows import add_squares_of_block, adder_of_rows, squares_before
 
-HIGH, COLUMNS, THREADS = 16, 1024, 256  # of a tile, and of a block
+from .loop_kernels import BEFORE, COUNTER, DUE, EPOCH, STOP, Turn, decide
+from .tiles import Band, Near, await_halo, put_edge, tile, tiles_across
+
+THREADS = 256  # of a block
 ROWS, VECTOR, VECTOR_BYTES = 4, 4, 16  # rows and columns that a thread has at a time; bytes that it loads together
-
-
-class Band(NamedTuple):
-    """Which rows of two fields a launch sweeps.
-
-    new, old:  addresses of the fields: nx columns, of which column 1 lies on a multiple of VECTOR_BYTES
-    start, stop: the first row, and the one after the last;  step: rows from a tile to the next;  high: rows of a tile
-    pitch, item: bytes from a row to the next, and of an element
-    """
-
-    new: int
-    old: int
-    start: int
-    stop: int
-    step: int
-    high: int
-    nx: int
-    pitch: int
-    item: int
 
 
 def relaxed(here, above, below, west, east):
@@ -41,40 +25,41 @@ def relaxed(here, above, below, west, east):
 
 @cache
 def sweep(item_bytes: int) -> Any:
-    """The kernel of one sweep of a band of elements of that size.
+    """The kernel of one sweep of a band of elements of that size, and of the exchange of its edge rows.
 
-    The changes are added to ``words`` of a norm, unless these are 0.  What lies after the columns that change is the same
-    in both fields: a fixed column, and zeros.
+    What lies after the columns that change is the same in both fields: a fixed column, and zeros.
     """
     add = adder_of_rows(item_bytes)
 
-    def sweep(ctx, band: Band, words: int):
+    def sweep(ctx, band: Band, near: Near, turn: Turn):
+        words, k, epoch = turn.words, 0, 0
+        if turn.state != 0:
+            k = read_epoch(turn.state, BEFORE) + turn.number
+            if k >= read_epoch(turn.state, STOP):
+                return
+            if k != read_epoch(turn.state, DUE):
+                words = 0
+            epoch = read_epoch(turn.state, EPOCH) + k
         top, stop, left, right = tile(band)
+        is_edge = near.signals != 0 and block() < band.edges * tiles_across(band.nx)
+        if is_edge:
+            await_halo(ctx, band, near, epoch, top)
         squares = no_squares() if words == 0 else squares_before(words)
         for row in range(top, stop, ROWS):
             n, at = min(ROWS, stop - row), row * band.pitch + left * band.item
             sweep_rows(band, row, n, left, right)
+            if is_edge:
+                sync()
+                put_edge(ctx, band, near, epoch + 1, top, left * band.item, (right - left) * band.item)
             if words != 0:
                 sync()
                 squares = add(squares, (band.new + at, band.old + at), band.pitch, n, right - left)
         if words != 0:
             add_squares_of_block(words, squares)
+            if turn.decides != 0 and arrive_last(turn.state + COUNTER * 8):
+                decide(turn, k, words)
 
     return sweep
-
-
-def wrap(ctx, field: int, rows, nx, pitch):
-    """Close the ring inside one PE: the last of its rows is the halo above, the first one the halo below."""
-    for x in lanes(block() * COLUMNS, min((block() + 1) * COLUMNS, nx)):
-        store(field, x, load(field + rows * pitch, x))
-        store(field + (rows + 1) * pitch, x, load(field + pitch, x))
-
-
-def tile(band: Band):
-    """This block's tile: its first row and the one after the last; so the columns, without those that are fixed."""
-    across = (band.nx - 2 + COLUMNS - 1) // COLUMNS
-    top, left = band.start + block() // across * band.step, 1 + block() % across * COLUMNS
-    return top, min(top + band.high, band.stop), left, min(left + COLUMNS, band.nx - 1)
 
 
 def sweep_rows(band: Band, top, n, left, right):

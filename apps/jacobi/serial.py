@@ -9,7 +9,7 @@ from ..program.device import free_bytes
 from ..program.outcome import Outcome
 from .problem import Problem
 from .solver import OnNorm
-from .variants.single import Single
+from .variants.nvshmem import Single
 
 HOST_SWEEPS = 50  # that a CPU does at most to time them
 

@@ -1,18 +1,14 @@
-"""What the variants have in common: the fields, how a solve ends, and the loop of those that sweep once at a time."""
+"""What the variants have in common: the fields, and how a solve ends."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..program.device import address
 from ..program.nvtx import named_range
 from ..program.outcome import Outcome
 from .fields import Fields
-from .kernels import COLUMNS, HIGH, THREADS, Band, sweep
-from .norm import Norm
 from .problem import Problem
-from .schedule import checked
 
 OnNorm = Callable[[int, float], None]
 
@@ -79,70 +75,3 @@ class Solver:
     def free(self) -> None:
         """Free all symmetric memory.  Collective."""
         self.fields.free()
-
-
-class SweepBySweep(Solver):
-    """Base of the variants that enqueue one sweep at a time.  Its norm is read when the next sweep is enqueued.
-
-    When a norm ends the solve, the sweep after it is ignored: it has written the other field.
-    """
-
-    norm_by = "library"  # see ``Norm``
-
-    def __init__(self, team: Any, problem: Problem, alone: bool = False):
-        super().__init__(team, problem, alone=alone)
-        self._sweep = team.kernel(sweep(problem.item_bytes), problem.dtype, THREADS)
-        self.norm = Norm(team, "alone" if alone else self.norm_by)
-        team.synchronize()
-
-    def sweep(self, slot: int | None) -> None:
-        """Enqueue one sweep from ``fields.old`` to ``fields.new``, and the exchange of the new halos.
-
-        This is what makes a variant.  Work that is enqueued on ``stream`` afterwards runs when all of this is done.
-        slot: where in ``norm`` the change is summed;  None: no norm is due
-        """
-        raise NotImplementedError
-
-    def launch(self, start: int, stop: int, slot: int | None, stream: Any, step: int = HIGH, high: int = HIGH) -> None:
-        """Enqueue the sweep of rows start..stop-1 of this PE's fields, of which 1..rows are its own; see ``Band``."""
-        if stop <= start:
-            return
-        new, old, nx = self.fields.new, self.fields.old, self.problem.nx
-        band = Band(address(new), address(old), start, stop, step, high, nx, old.strides[0], old.itemsize)
-        words = 0 if slot is None else address(self.norm.slots[slot])
-        blocks = -(-(nx - 2) // COLUMNS) * -(-(stop - start) // step)
-        self._sweep(blocks, band, words, stream=stream, threads=THREADS)
-
-    def launch_edges(self, slot: int | None, stream: Any) -> None:
-        """The same for the first row and the last one, which may be one."""
-        self.launch(1, self.fields.rows + 1, slot, stream, max(self.fields.rows - 1, 1), 1)
-
-    def sweeps(self, done: int, stop: int, show: bool, ends: Callable[[int, float], bool]) -> bool:
-        pending: int | None = None  # the sweep whose norm is under way
-        for k in range(done, stop):
-            slot = k % 2 if checked(k, self.problem.nccheck, show) else None
-            self.sweep(slot)
-            if slot is not None:
-                self.norm.start(slot, self.stream)
-            if pending is not None and ends(pending, self.norm.wait(pending % 2)):
-                if slot is not None:
-                    self.norm.wait(slot)
-                return True
-            self.fields.advance()
-            pending = None if slot is None else k
-        return pending is not None and ends(pending, self.norm.wait(pending % 2))
-
-    def warm_up(self, show: bool = False) -> None:
-        for slot in (None, 0, 1):
-            self.sweep(slot)
-            self.fields.advance()
-            if slot is not None:
-                self.norm.start(slot, self.stream)
-                self.norm.wait(slot)
-        self.finish()
-        if not self.fields.alone:
-            self.team.comm.Barrier()
-
-    def free(self) -> None:
-        super().free()
-        self.norm.free()

@@ -267,10 +267,14 @@ def norms_of_words(ctx, norms: Elements, words: Words, levels):
     """norms (levels,) = those of words (levels, COPIES, WORDS): a kernel of float64 elements, of blocks as above."""
     first_level, stop = levels_of_block(levels)
     for level in lanes(first_level, stop):
-        at = level * COPIES * WORDS
-        a, b, c = summed(words, at), summed(words, at + 1), summed(words, at + 2)
-        d, e, f = summed(words, at + 3), summed(words, at + 4), summed(words, at + 5)
-        store(norms, level, norm_of(SumWords(a, b, c, d, e, f, summed(words, at + BAD_WORD))))
+        store(norms, level, norm_at(words, level * COPIES * WORDS))
+
+
+def norm_at(words: Words, at):
+    """The norm of a sweep whose words (COPIES, WORDS) begin at word ``at``."""
+    a, b, c = summed(words, at), summed(words, at + 1), summed(words, at + 2)
+    d, e, f = summed(words, at + 3), summed(words, at + 4), summed(words, at + 5)
+    return norm_of(SumWords(a, b, c, d, e, f, summed(words, at + BAD_WORD)))
 
 
 def levels_of_block(levels):

@@ -1,10 +1,10 @@
 """The parts of the solver: halo signals, boundary, norm, chunks of sweeps, printed lines, pictures, files."""
 
+import itertools
 import math
 import resource
 from contextlib import contextmanager
 from dataclasses import replace
-from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -15,8 +15,8 @@ import pennympi
 from apps.jacobi import report, storage
 from apps.jacobi.problem import Problem, column, initial_field
 from apps.jacobi.schedule import checked, chunk
+from apps.jacobi.tiles import Near, signal_word
 from apps.jacobi.variants import make_solver
-from apps.jacobi.variants.nvshmem_overlap import NvshmemOverlap
 from apps.program.outcome import Outcome
 
 
@@ -30,33 +30,13 @@ def alone(team):  # the team of the session comes first, as others are parts of 
 # The halo exchange ----------------------------------------------------------------------
 
 
-class RecordingTeam:
-    """A team with what an exchange uses.  It records (word, value, PE) of each signal and each wait."""
-
-    def __init__(self):
-        self.signalled, self.awaited = [], []
-
-    def put_signal(self, dst, src, signal, value, pe, stream):
-        self.signalled.append((signal, value, pe))
-
-    def wait_signal(self, signal, value, source, stream):
-        self.awaited.append((signal, value, source))
-
-
 def test_exchanges_under_way_share_no_word():
     """The signals of exchanges k and k+1 may be under way together, and a network may deliver them in either order."""
-    solver, team, above, below = NvshmemOverlap.__new__(NvshmemOverlap), RecordingTeam(), 5, 7
-    puts = [("their halo below", "first row", above), ("their halo above", "last row", below)]
-    solver.team, solver.push, solver.exchanges, solver.words = team, None, 0, ((0, 1), (2, 3))
-    solver.fields = SimpleNamespace(puts=puts, up=above, down=below)
-    for _ in range(4):
-        solver.send()
-        solver.receive()
-    for k in range(4):
-        (up, *upward), (down, *downward) = team.signalled[2 * k : 2 * k + 2]
-        assert (upward, downward) == ([k + 1, above], [k + 1, below])
-        assert team.awaited[2 * k : 2 * k + 2] == [(down, k + 1, above), (up, k + 1, below)]
-        assert len({word for word, *_ in team.signalled[2 * k : 2 * k + 4]}) == len(team.signalled[2 * k : 2 * k + 4])
+    near = Near(up=1, down=1, taller=5, across=3, signals=800)
+    for epoch in range(4):
+        cases = itertools.product((epoch, epoch + 1), range(2), range(3))
+        words = {signal_word(near, *case) for case in cases}
+        assert words == set(range(800, 800 + 8 * 12, 8))
 
 
 # Boundary -----------------------------------------------------------------------------

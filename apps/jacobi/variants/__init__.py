@@ -11,13 +11,9 @@ from pennympi.kernels.in_kernel import MAX_TOTAL
 from ..problem import Problem
 from ..solver import Solver
 from .chunks import MOST_DEPTH, Blocked, Chunks, Resident
-from .mpi import Mpi
-from .mpi_overlap import MpiOverlap
-from .nccl import Nccl
-from .nccl_overlap import NcclOverlap
-from .nvshmem import Nvshmem
-from .nvshmem_overlap import NvshmemOverlap
-from .single import Single
+from .mpi import Mpi, MpiOverlap
+from .nccl import Nccl, NcclOverlap
+from .nvshmem import Nvshmem, NvshmemOverlap, Single
 
 LIBRARY_HEAP_BYTES = 256 << 20  # for the library, beside fields that are too large for the default heap
 DEFAULT_HEAP_FIELD_BYTES = 64 << 20  # the largest fields that the default heap is used for

@@ -1,26 +1,31 @@
-"""MPI without overlap: sweep all rows, wait for the device, exchange the edge rows, sum the norm.
+"""MPI: sweep the rows, exchange the edge rows when they are done, sum the norm.  With overlap:
 
-Read first: ../textbook.py, then ../solver.py and mpi_rows.py.
+    push stream   edge rows  | MPI_Sendrecv up, then down
+    stream        inner rows ............................ | norm
+
+Read first: ../textbook.py, then ../solver.py, ../loops.py and mpi_rows.py.
 """
 
 from typing import Any
 
+from ..loops import HostLoop
 from ..problem import Problem
-from ..solver import SweepBySweep
 from .mpi_rows import MpiRows
 
 
-class Mpi(SweepBySweep):
+class Mpi(HostLoop):
     """MPI_Sendrecv of the edge rows and MPI_Allreduce of the norm; the host waits for both."""
-
-    norm_by = "mpi"
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
-        self.rows = MpiRows(self.fields)
+        self._rows = MpiRows(self.fields)
 
-    def sweep(self, slot: int | None) -> None:
-        self.launch(1, self.fields.rows + 1, slot, self.stream)
-        self.team.synchronize(self.stream)
-        self.rows.up(self.fields.new)
-        self.rows.down(self.fields.new)
+    def exchange(self, stream: Any) -> None:
+        self.team.synchronize(stream)
+        self._rows.exchange(self.fields.new)
+
+
+class MpiOverlap(Mpi):
+    """The same beside the inner rows."""
+
+    overlaps = True

@@ -29,12 +29,9 @@ class MpiRows:
             row = fields.old[0]
             self._out, self._in = cupyx.empty_pinned(row.shape, row.dtype), cupyx.empty_pinned(row.shape, row.dtype)
 
-    def up(self, field: Any) -> None:
-        """Send the first row to the PE above, where it becomes the lower halo.  Collective."""
+    def exchange(self, field: Any) -> None:
+        """Send the first row up, where it becomes the lower halo, and the last one down.  Collective."""
         self._sendrecv(field[1], self._up, field[self._rows + 1], self._down, UP)
-
-    def down(self, field: Any) -> None:
-        """Send the last row to the PE below, where it becomes the upper halo.  Collective."""
         self._sendrecv(field[self._rows], self._down, field[0], self._up, DOWN)
 
     def _sendrecv(self, row: Any, dest: int, halo: Any, source: int, tag: int) -> None:

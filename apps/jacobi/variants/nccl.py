@@ -1,4 +1,7 @@
-"""NCCL without overlap: sweep all rows, then grouped sends and receives of the edge rows on the same stream.
+"""NCCL: grouped sends and receives of the edge rows, after the sweep or beside the inner rows.
+
+    push stream   edge rows | ncclGroup: 2 sends, 2 receives
+    stream        inner rows .............................. | norm
 
 Read first: mpi.py.
 """
@@ -6,14 +9,12 @@ Read first: mpi.py.
 from typing import Any
 
 from ...program.nccl_communicator import Communicator, missing
+from ..loops import HostLoop
 from ..problem import Problem
-from ..solver import SweepBySweep
 
 
-class Nccl(SweepBySweep):
+class Nccl(HostLoop):
     """The norm's few bytes go by MPI: ncclAllReduce is made for bandwidth, and took longer."""
-
-    norm_by = "mpi"
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
@@ -23,18 +24,21 @@ class Nccl(SweepBySweep):
     def refuse(cls, team: Any) -> str:
         return missing(team)
 
-    def sweep(self, slot: int | None) -> None:
-        self.launch(1, self.fields.rows + 1, slot, self.stream)
-        self.swap(self.fields.new, self.stream)
-
-    def swap(self, field: Any, stream: Any) -> None:
+    def exchange(self, stream: Any) -> None:
         """Send the edge rows to both neighbours and receive their rows into the halos, as one group.
 
         The row from below is received first: with two PEs both rows come from the same PE, which sends upward first.
         """
+        field = self.fields.new
         up, down, rows, comm = self.fields.up, self.fields.down, self.fields.rows, self._nccl.comm
         with self._nccl.nccl.group():
             comm.send(field[1], up, stream=stream.ptr)
             comm.recv(field[rows + 1], down, stream=stream.ptr)
             comm.send(field[rows], down, stream=stream.ptr)
             comm.recv(field[0], up, stream=stream.ptr)
+
+
+class NcclOverlap(Nccl):
+    """The same beside the inner rows."""
+
+    overlaps = True

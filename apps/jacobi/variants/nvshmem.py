@@ -1,16 +1,32 @@
-"""NVSHMEM without overlap: sweep all rows, put the edge rows, and a barrier of all PEs, all on one stream.
+"""One PE alone; NVSHMEM; and NVSHMEM with overlap, where the exchange of the edge rows is hidden behind the inner rows:
 
-Read first: ../textbook.py, then ../solver.py and ../fields.py.
+    first blocks   wait for the halos of the sweep before | edge rows | put_signal to both neighbours
+    other blocks   inner rows ....................................................................... | norm (when due)
+
+Read first: ../textbook.py, which does the same by two streams, then ../solver.py, ../kernels.py and ../loops.py.
 """
 
-from ..solver import SweepBySweep
+from typing import Any
+
+from ..loop_kernels import Turn
+from ..loops import DeviceLoop
 
 
-class Nvshmem(SweepBySweep):
-    """In C these calls are nvshmemx_float_put_on_stream and nvshmemx_barrier_all_on_stream."""
+class Single(DeviceLoop):
+    """What other variants are compared with: the first blocks copy the edge rows into the halo."""
 
-    def sweep(self, slot: int | None) -> None:
-        self.launch(1, self.fields.rows + 1, slot, self.stream)
-        for halo, row, pe in self.fields.puts:
-            self.team.put(halo, row, pe, stream=self.stream)
-        self.team.barrier(stream=self.stream)
+    @classmethod
+    def refuse(cls, team: Any) -> str:
+        return "" if team.n_pes == 1 else f"it is for one PE, and there are {team.n_pes}"
+
+
+class Nvshmem(DeviceLoop):
+    """A barrier behind each sweep, in C nvshmemx_barrier_all_on_stream."""
+
+    def sweep(self, stream: Any, turn: Turn) -> None:
+        super().sweep(stream, turn)
+        self.team.barrier(stream=stream)
+
+
+class NvshmemOverlap(DeviceLoop):
+    """Signals between neighbours take the place of a barrier of all PEs."""

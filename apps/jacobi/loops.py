@@ -1,0 +1,202 @@
+"""Variants that sweep once at a time, in a loop of the host, or in one of the device, which ends by itself."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from pennympi.kernels.in_kernel import WORDS, Meeting, SumWords, meeting_words
+from pennympi.kernels.sweep.norm import COPIES, norm_of
+
+from ..program.device import Readback, address, array_module, multiprocessors
+from .kernels import ROWS, THREADS, sweep
+from .loop_kernels import (
+    BEFORE,
+    DUE,
+    EPOCH,
+    MORE,
+    NORMS,
+    STOP,
+    SWEEPS,
+    TABLE,
+    Turn,
+    all_arrived,
+    decide_with_others,
+    end_turn,
+)
+from .problem import Problem
+from .schedule import checked
+from .solver import Solver
+from .tiles import HIGH, Band, Near, tiles_across
+
+NOBODY = Near(0, 0, 0, 0, 0)
+BLOCKS = 2  # of a sweep on each multiprocessor, at least, as far as there are rows: a tile of a small grid has fewer
+LOOP_SWEEPS = {"cuda": 1000, "host": 100}  # of a loop on the device, whose norms are shown when it has ended
+
+
+class SweepBySweep(Solver):
+    """Base of the variants that enqueue one sweep at a time.
+
+    words: of the norm of a sweep, zero when it begins, (COPIES, WORDS)
+    """
+
+    def __init__(self, team: Any, problem: Problem, alone: bool = False):
+        super().__init__(team, problem, alone=alone)
+        self._sweep = team.kernel(sweep(problem.item_bytes), problem.dtype, THREADS, resident=2)
+        self._blocks = BLOCKS * multiprocessors(team) if team.backend == "cuda" else 1
+        self.words = array_module(team).zeros((COPIES, WORDS), "int64")
+        team.synchronize()
+
+    def launch(self, stream: Any, turn: Turn, near: Near = NOBODY, edges: bool = True, inner: bool = True) -> None:
+        """Enqueue the sweep of the first and the last row, and of those between them."""
+        fields, nx, high = self.fields, self.problem.nx, HIGH
+        new, old, across = fields.new, fields.old, tiles_across(nx)
+        n_edges, n_inner = min(fields.rows, 2) if edges else 0, max(fields.rows - 2, 0) if inner else 0
+        while high > ROWS and across * -(-n_inner // high) < self._blocks:
+            high //= 2
+        band = Band(address(new), address(old), fields.rows, n_edges, high, nx, old.strides[0], old.itemsize)
+        if blocks := across * (n_edges + -(-n_inner // high)):
+            self._sweep(blocks, band, near, turn, stream=stream, threads=THREADS)
+
+    def warm_up(self, show: bool = False) -> None:
+        self.sweeps(0, 2, False, lambda iteration, norm: False)
+        self.finish()
+        if not self.fields.alone:
+            self.team.comm.Barrier()
+
+
+class HostLoop(SweepBySweep):
+    """A loop of the host, which waits for each norm and sums it by MPI."""
+
+    overlaps = False  # whether the edge rows and their exchange go beside the inner rows, on a stream of their own
+
+    def __init__(self, team: Any, problem: Problem):
+        super().__init__(team, problem)
+        self._readback = Readback(team, self.words)
+        self._push = team.stream(priority="high")
+
+    def exchange(self, stream: Any) -> None:
+        """Exchange the edge rows of ``fields.new``, which the stream has swept; what follows in it has the halos."""
+        raise NotImplementedError
+
+    def sweep(self, turn: Turn) -> None:
+        """Enqueue one sweep from ``fields.old`` to ``fields.new``, and the exchange of the new halos."""
+        if self.overlaps:
+            self._push.wait_event(self.stream.record())
+            self.launch(self._push, turn, inner=False)
+            self.launch(self.stream, turn, edges=False)
+            self.exchange(self._push)
+            self.stream.wait_event(self._push.record())
+        else:
+            self.launch(self.stream, turn)
+            self.exchange(self.stream)
+
+    def sweeps(self, done: int, stop: int, show: bool, ends: Callable[[int, float], bool]) -> bool:
+        for k in range(done, stop):
+            due = checked(k, self.problem.nccheck, show)
+            self.sweep(Turn(0, 0, address(self.words) if due else 0, 0, 0.0))
+            self.fields.advance()
+            if due and ends(k, self.norm()):
+                return True
+        return False
+
+    def norm(self) -> float:
+        """The norm of the last sweep, sqrt(sum (new - old)^2).  NaN if a change was NaN or far too large."""
+        self._readback.start(self.stream)
+        sums = self._readback.wait().sum(axis=0)
+        with self.stream:
+            self.words[...] = 0
+        self.team.comm.Allreduce(MPI.IN_PLACE, sums)
+        return norm_of(SumWords(*sums[: len(SumWords._fields)].tolist()))
+
+
+class DeviceLoop(SweepBySweep):
+    """A loop of the device: turns of SWEEPS sweeps, of which those after the last one that counts do nothing.
+
+    state: the loop's words, see ``loop_kernels.BEFORE``
+    Where other PEs take no part (``alone``) the host asks after each turn whether there is another one.
+    """
+
+    def __init__(self, team: Any, problem: Problem, alone: bool = False):
+        super().__init__(team, problem, alone)
+        self._loop_sweeps, self.n_pes = LOOP_SWEEPS[team.backend], 1 if alone else team.n_pes
+        self.state = array_module(team).zeros(TABLE + self._loop_sweeps + 1, "int64")
+        across, new = tiles_across(problem.nx), array_module(team).zeros if alone else team.zeros
+        self._signals, fields = new(4 * across, "int64"), self.fields
+        self.near = Near(fields.up, fields.down, fields.taller, across, address(self._signals))
+        self._written, self._readback = np.zeros(self.state.shape, "int64"), Readback(team, self.state)
+        self._end_turn, self._loops = team.kernel(end_turn, "int64"), dict[int, Any]()  # by the present field
+        if self.n_pes > 1:
+            self._place = Meeting(team.me, team.n_pes, COPIES, team.zeros(meeting_words(team.n_pes, COPIES), "int64"))
+            self._decide, self._all_arrived = team.kernel(decide_with_others, "int64"), team.kernel(all_arrived, "int64")
+
+    def sweep(self, stream: Any, turn: Turn) -> None:
+        """Enqueue one sweep from ``fields.old`` to ``fields.new``, and the exchange of the new halos."""
+        self.launch(stream, turn, self.near)
+
+    def turn(self, stream: Any) -> None:
+        """Enqueue a turn."""
+        for number in range(SWEEPS):
+            turn = Turn(number, address(self.state), address(self.words), int(self.n_pes == 1), self.problem.tol)
+            self.sweep(stream, turn)
+            if self.n_pes > 1:
+                self._decide(1, turn, self._place, stream=stream, threads=THREADS)
+            self.fields.advance()
+        self._end_turn(1, self.state, stream=stream, threads=32)
+
+    def sweeps(self, done: int, stop: int, show: bool, ends: Callable[[int, float], bool]) -> bool:
+        while done < stop:
+            count = min(stop - done, self._loop_sweeps)
+            due = [k for k in range(count) if checked(done + k, self.problem.nccheck, show)]
+            ended = False
+            for k, norm in zip(due, self.repeat(count, due), strict=False):
+                ended = ends(done + k, norm)
+            if ended:
+                return True
+            done += count
+        return False
+
+    def repeat(self, count: int, due: list[int]) -> list[float]:
+        """Sweep ``count`` times, or up to the first norm that ends the solve.  Collective.
+
+        due: the sweeps that have a norm.  Returns the norms.
+        """
+        written = self._written
+        written[[BEFORE, NORMS]], written[STOP], written[TABLE : TABLE + len(due) + 1] = 0, count, [*due, -1]
+        written[DUE] = written[TABLE]
+        with self.stream:
+            self.state[...] = array_module(self.team).asarray(written)
+        self._run()
+        if self.n_pes > 1:
+            self._all_arrived(1, self.near, self.state, stream=self.stream, threads=32)
+        self._readback.start(self.stream)
+        read = self._readback.wait()
+        written[EPOCH] += read[STOP]
+        if read[STOP] % 2:
+            self.fields.advance()
+        norms: list[float] = read[TABLE : TABLE + read[NORMS]].view("float64").tolist()
+        return norms
+
+    def _run(self) -> None:
+        more = self.state[MORE : MORE + 1].view("float64")
+        if self.fields.alone:
+            is_done = False
+            while not is_done:
+                self.turn(self.stream)
+                self._readback.start(self.stream)
+                is_done = not self._readback.wait()[MORE]
+            return
+        loop = self._loops.get(self.fields.current)
+        if loop is None:
+            loop = self.team.plan_loop(self.turn, more, 0.5, self._loop_sweeps)
+            self._loops[self.fields.current] = loop
+        loop(self.stream)
+
+    def free(self) -> None:
+        super().free()
+        self._loops.clear()
+        if not self.fields.alone:
+            self.team.free(self._signals)
+        if self.n_pes > 1:
+            self.team.free(self._place.memory)
