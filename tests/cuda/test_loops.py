@@ -8,6 +8,7 @@ from on_device import to_numpy, write
 from seed import SEED
 
 from pennympi import Unsupported
+from pennympi.kernels.block import Elements, Words, lanes, load, read_epoch, real, store
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 COUNT = 100
@@ -141,6 +142,40 @@ def test_lengths(team):
         team.synchronize(beside)
         xp.floor_divide(x, n * n, out=x)
     assert (to_numpy(x) == 1).all()
+
+
+def take(ctx, value: Elements, starts: Elements, k: int):
+    for _ in lanes(0, 1):
+        store(value, 0, load(starts, k))
+
+
+def lower(ctx, value: Elements):
+    for _ in lanes(0, 1):
+        store(value, 0, load(value, 0) - real(1))
+
+
+def note(ctx, counts: Words, k: int, runs: Words):
+    for _ in lanes(0, 1):
+        store(counts, k, read_epoch(runs, 0))
+
+
+@pytest.mark.parametrize("bodies", [1, 3])
+def test_many_lengths(team, request, bodies):
+    """Many loops of random length behind one another, and nobody asks before the last one has ended."""
+    loops, most = 100_000 if request.config.getoption("--soak", 0) else 2_000, 15
+    random, stream = np.random.default_rng([*team.comm.bcast(SEED).encode(), bodies]), team.stream()
+    lengths = random.integers(-1, 20, loops)
+    starts, counts, value = team.array(lengths.astype("float64")), team.zeros(loops, "int64"), team.zeros(1, "float64")
+    taking, lowering, noting = team.kernel(take, "float64"), team.kernel(lower, "float64"), team.kernel(note, "int64")
+    loop = team.plan_loop([lambda inner: lowering(1, value, stream=inner, threads=32)] * bodies, value, 0.0, most)
+    for k in range(loops):
+        taking(1, value, starts, k, stream=stream, threads=32)
+        loop(stream)
+        noting(1, counts, k, loop.runs, stream=stream, threads=32)
+    team.synchronize(stream)
+    assert (to_numpy(counts) == np.clip(lengths, 1, most)).all()
+    for array in (starts, counts, value):
+        team.free(array)
 
 
 def test_two_bodies(team):
