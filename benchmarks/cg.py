@@ -3,7 +3,8 @@
     mpirun -np 2 python benchmarks/cg.py --output cg.json [--nvidia DIR]
 
 n^3 points of float64, seven points a row.  Times are us of an iteration on the slowest PE, the median of solves of at
-most CHECK iterations.  The bits of u are the same from every variant.  CuPy's runs on one GPU; for DIR see nvidia.py.
+most CHECK iterations.  The bits of u are the same from every variant of a method, and in the same run every variant
+solves for the known solution.  CuPy's runs on one GPU; for DIR see nvidia.py.
 """
 
 import argparse
@@ -12,43 +13,75 @@ import statistics
 import time
 import zlib
 
+import numpy as np
 import nvidia
 import rows
 from mpi4py import MPI
 
 import pennympi
-from apps.poisson import manufactured
+from apps.poisson.manufactured import judge, right_side
 from apps.poisson.problem import Problem
 from apps.poisson.solver import TABLE, Solver, why_not
 from pennympi.command.bench import facts
 
 CHECK, ROUNDS, TOL = 200, 10, 1e-8
+STOPS = 9  # of solves whose residual is computed anew, from as many iterations as TOL takes to twice as many
+
+
+def solvers(team, n):
+    """(solver of an n^3, what names it) for every variant and method that can run here.  Collective."""
+    for variant, form in TABLE.items():
+        for method in form.methods:
+            problem = Problem((n, n, n), (False,) * 3, niter=20 * n, replace=0, method=method)
+            if not why_not(variant, team, problem):
+                solver = Solver(team, problem, variant)
+                yield solver, {"variant": variant, "method": method, "n": n}
+                solver.free()
+
+
+def solved(solver, niter, tol=0.0):
+    """How a solve from u = 0 ends, and the slowest PE's seconds."""
+    solver.problem.niter, solver.problem.tol = niter, tol
+    solver.fields["u"][...] = 0
+    solver.team.synchronize()
+    solver.team.comm.Barrier()
+    start_s = time.perf_counter()
+    outcome = solver.run()
+    return outcome, solver.team.comm.allreduce(time.perf_counter() - start_s, op=MPI.MAX)
 
 
 def measure(team, n):
-    """A row for each variant, and for CuPy's solver.  Collective."""
-    problem, found, bits = Problem((n, n, n), (False,) * 3, "float64", 0.0, CHECK, replace=0), [], set()
-    for name in TABLE:
-        if why_not(name, team, problem):
-            continue
-        solver = Solver(team, problem, name)
-        solver.set_f(manufactured.right_side(solver.grid, problem))
-        solver.run()  # kernels are loaded
-        us = []
-        for _ in range(ROUNDS):
-            team.comm.Barrier()
-            start_s = time.perf_counter()
-            iterations = len(solver.run().history)  # fewer, where r is 0
-            us.append(team.comm.allreduce((time.perf_counter() - start_s) / iterations * 1e6, op=MPI.MAX))
+    """A row for each variant and method, and for CuPy's solver.  Collective."""
+    found, bits = [], {}
+    for solver, row in solvers(team, n):
+        solver.set_f(right_side(solver.grid, solver.problem))
+        ended = [solved(solver, CHECK) for _ in range(ROUNDS + 1)][1:]  # in the first one kernels are loaded
+        us = [seconds / len(outcome.history) * 1e6 for outcome, seconds in ended]  # fewer, where r is 0
         whole = solver.grid.gather(solver.fields["u"])
-        bits.add(zlib.crc32(whole) if team.me == 0 else 0)
-        solver.free()
-        found.append({"variant": name, "n": n, "us": statistics.median(us)})
-    if len(bits) > 1:
-        raise SystemExit(f"the variants differ at {n}^3")
+        crc = zlib.crc32(whole) if team.me == 0 else 0
+        if bits.setdefault(row["method"], crc) != crc:
+            raise SystemExit(f"the variants differ at {n}^3 by {row['method']}")
+        outcome, _ = solved(solver, 20 * n, TOL)
+        passed, line = judge(solver)
+        if not passed:
+            raise SystemExit(f"{row}: {line}")
+        found.append(row | {"us": statistics.median(us), "iterations": len(outcome.history), "verified": line})
     if team.me == 0 and team.backend == "cuda":
         found.append({"variant": "CuPy, one GPU", "n": n, "us": cupys(n)})
     team.comm.Barrier()
+    return found
+
+
+def convergence(team, n):
+    """A row for each variant and method: iterations, and the least residual computed anew, for an f of noise."""
+    found, noise = [], np.random.default_rng(7).standard_normal((n, n, n))
+    for solver, row in solvers(team, n):
+        solver.set_f(noise[tuple(slice(i, i + own) for i, own in zip(solver.grid.first, solver.grid.own, strict=True))])
+        k, least = len(solved(solver, 20 * n, TOL)[0].history), np.inf
+        for stop in np.linspace(k, 2 * k, STOPS).astype(int).tolist():
+            solved(solver, stop)
+            least = min(least, solver.residual())
+        found.append(row | {"f": "noise", "iterations": k, "least_residual": least})
     return found
 
 
@@ -87,6 +120,7 @@ def main():
         sizes = (64, 128, 256) if team.backend == "cuda" else (16, 24)
         for n in sizes:
             found += measure(team, n)
+        found += convergence(team, sizes[0])
     if me == 0:
         found += nvidia.conjugate_gradients(given.nvidia, sizes) if given.nvidia else []
         rows.write(given.output, about, found)
