@@ -75,7 +75,9 @@ def asked(team, n, most):
         raise SystemExit(f"the loops ended apart: {ended}")
     for field in (u, v):
         team.free(field)
-    return [{"case": "loop", "variant": f"a loop of the {way}", "n": n, "us": one, "runs": most} for way, one in us.items()]
+    return [
+        {"case": "loop", "variant": f"a loop of the {way}", "n": n, "us": one, "runs": most} for way, one in us.items()
+    ]
 
 
 def jacobi(team, n, sweeps):

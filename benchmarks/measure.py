@@ -4,7 +4,7 @@
     python3 benchmarks/measure.py allreduce --ranks 4
     python3 benchmarks/measure.py halo                                            on CPUs where there is no GPU
     python3 benchmarks/measure.py between-hosts --ranks 4 --launcher "tools/hosts.sh 2 mpirun -np {n}"
-    python3 benchmarks/measure.py jacobi cg sweeps --nvidia DIR                   beside NVIDIA's samples, built in DIR
+    python3 benchmarks/measure.py jacobi cg sweeps loops --nvidia DIR             beside NVIDIA's samples, built in DIR
 
 What a job prints that fails is shown, the others run, and the status is 1.  Then python benchmarks/tables.py --plots.
 """
@@ -56,6 +56,7 @@ COMMANDS = {  # the result is NAME-RANKSxDEVICE.json
     "cg": Command("benchmarks/cg.py", device="any"),
     "jacobi": Command("benchmarks/solvers.py", 0, "any"),
     "sweeps": Command("benchmarks/sweeps.py", 1, "any"),
+    "loops": Command("benchmarks/loops.py", 1, "any"),
 }
 
 
@@ -67,7 +68,7 @@ def measure(name, args, made):
         line = python(args.launcher, ranks, *words)
     else:
         line = python("", ranks, *words, "--ranks", ranks, "--launcher", args.launcher)
-    if args.nvidia and name in ("cg", "jacobi", "sweeps"):
+    if args.nvidia and name in ("cg", "jacobi", "sweeps", "loops"):
         line += ["--nvidia", args.nvidia]
     status, said = run(line, args.limit_s)
     if status != 0 or not made.exists():

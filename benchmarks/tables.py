@@ -207,6 +207,51 @@ def iterations(paths):
     return [picture, f"us an iteration, float64 unless it says float ({raw}):", table(["points", "PEs", *names], lines)]
 
 
+CASES = {
+    "loop": "The same body in a loop of the host and in one of the device, float64, a norm in every second sweep",
+    "jacobi": "The [solver](solver.md), of which `single` and `nvshmem` are such loops, float32, a norm in every sweep",
+}
+
+
+def by_size(rows, what):
+    """us, a line for each variant and method, a column for each size."""
+    sizes, lines = sorted({row["n"] for row in rows}), {}
+    for row in rows:
+        name = row["variant"] + (f", `{row['method']}`" if "method" in row else "")
+        lines.setdefault(name, {})[row["n"]] = short(row.get("us"))
+    of = 3 if what == "method" else 2
+    return table([what, *(f"{n}^{of}" for n in sizes)], [[name, *map(us.get, sizes)] for name, us in lines.items()])
+
+
+def loops(paths):
+    """Loops of the host and of the device; the solver's variants."""
+    parts = []
+    for path in paths:
+        facts, rows = read(path)
+        where = f"{machine(facts)}, {source(path, '../..')}"
+        for case, what in CASES.items():
+            some = [row for row in rows if row.get("case") == case and "us" in row]
+            parts += [f"{what} ({where}), us a sweep:", by_size(some, "variant")]
+    return parts
+
+
+def methods(paths):
+    """Iterations of conjugate gradients on one PE by every method, and how each converges."""
+    parts = []
+    for path in paths:
+        facts, rows = read(path)
+        rows = [row for row in rows if "case" not in row]
+        noise = [row for row in rows if row.get("f") == "noise"]
+        parts.append(f"us an iteration ({machine(facts)}, {source(path, '../..')}):")
+        parts.append(by_size([row for row in rows if row not in noise], "method"))
+        lines = [
+            [row["variant"], f"`{row['method']}`", row["iterations"], f"{row['least_residual']:.1e}"] for row in noise
+        ]
+        parts.append(f"A right-hand side of noise on {noise[0]['n']}^3 points, in the same run, norms over that of f:")
+        parts.append(table(["variant", "method", "iterations to 1e-8", "least residual, computed anew"], lines))
+    return parts
+
+
 def documents():
     """{path from the root: {mark: paragraphs}} of what the results make."""
     bench = [name for name in COMMANDS if name.startswith(tuple(TITLES))]
@@ -221,7 +266,8 @@ def documents():
             "gpus": [part for path in results("halo") if "cpu" not in path.name for part in halos_on_gpus(path)],
         },
         "docs/guides/sweeps.md": {"sweeps": sweeps(results("sweeps"))},
-        "docs/guides/poisson.md": {"cg": iterations(results("cg")[::-1])},
+        "docs/guides/poisson.md": {"cg": iterations(results("cg")[::-1]), "methods": methods(results("loops"))},
+        "docs/guides/loops.md": {"loops": loops(results("loops"))},
     }
 
 
