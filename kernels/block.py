@@ -334,6 +334,42 @@ def combine_packets(
     """``combine``, with packets of this epoch in ``slots`` (n_pes, slot_bytes)."""
 
 
+# Numbers between blocks that run at the same time: each thread sends and takes packets for itself ------------
+# A slot is 16 bytes, at a multiple of 16.
+
+
+@_primitive
+def marked(ctx: int, number: int) -> int:
+    """The number to send packets of an exchange with: poisoned once this PE has given up."""
+
+
+@_primitive
+def send_number(slot: int, x: float, number: int) -> None:
+    """Write the float64 ``x`` and the number of the exchange, as ``marked``, to a slot, of this PE or at a pointer to
+    another.  A slot is written anew when what it held is known to have been taken."""
+
+
+@_primitive
+def take_numbers(ctx: int, slots: tuple[int, ...], number: int, source: int) -> tuple[float, ...]:
+    """The float64 of each of a tuple of slots (0: none, 0.0), once all are of this exchange.  source: as in ``wait``"""
+
+
+@_primitive
+def add_counted_sums(ctx: int, base: int, x: tuple[float, ...]) -> None:
+    """``add_block_sums`` of the parts of one sum (``in_kernel/exact.py``), where each word also counts the blocks that
+    have added to it, once each."""
+
+
+@_primitive
+def counted_sums(ctx: int, base: int, before: int, now: int, keep: int, n: int) -> tuple[float, float, float, float]:
+    """What the first ``n`` of four sums at ``base`` have grown by since their words were those at ``before``, once all
+    blocks of this PE have added to them; the same in all threads.
+
+    Their words are left at ``now``; where keep is not 0, what the first sum's have grown by there.  Nothing else is
+    ordered by it: who comes from here need not see what other blocks wrote.
+    """
+
+
 # Multicast: one access reaches the instances of a symmetric object on all PEs ------------
 # Addresses and bytes are multiples of 16.
 

@@ -3,6 +3,7 @@
 from ..halo.exchange import halo_put, halo_ready, halo_wait
 from ..records import Halo
 from .all_sum import Meeting, all_sum, last_meeting, meet, meeting_words, sums_at, words_at
+from .counted import give_sum, take_sums
 from .exact import (
     LIMIT,
     MAX_TOTAL,
@@ -32,6 +33,7 @@ __all__ = [
     "add_to_words",
     "all_sum",
     "as_float",
+    "give_sum",
     "halo_put",
     "halo_ready",
     "halo_wait",
@@ -41,5 +43,6 @@ __all__ = [
     "no_bins",
     "read_sum",
     "sums_at",
+    "take_sums",
     "words_at",
 ]

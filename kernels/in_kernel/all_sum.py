@@ -13,7 +13,9 @@ from typing import NamedTuple
 from ..block import Words, add_shared, arrive_last, copy, lanes, put_signal, read_epoch, signal, sync, wait, wait_all
 from .exact import WORD_BYTES, WORDS, WORDS_BYTES, Bins, add_to_words, read_sum
 
-STATE_WORDS = 16  # the last finished epoch, the counter of ``arrive_last``, and the rest of a cache line
+EPOCH_WORDS = 16  # the last finished epoch, the counter of ``arrive_last``, and the rest of a cache line
+COUNTED_WORDS = 4 * WORDS  # of a half of ``counted.py``, which has two, and four of what they were
+STATE_WORDS = EPOCH_WORDS + 6 * COUNTED_WORDS
 PARTS = 5  # of n_sums * WORDS words each: words, sums, seen, and two halves of an outbox
 
 

@@ -72,8 +72,13 @@ def add_to_words(words: int, bins: Bins):
 
     It, and what calls it, is for one function of a kernel: Numba defines the shared memory of a primitive once for each.
     """
+    add_block_sums(words, in_units(bins))
+
+
+def in_units(bins: Bins):
+    """What the bins hold as whole numbers."""
     upper = bins.a * (1.0 / UNIT_0), bins.b * (1.0 / UNIT_1), bins.c * (1.0 / UNIT_2)
-    add_block_sums(words, (*upper, bins.d * (1.0 / UNIT_3), bins.e * (1.0 / UNIT_4), bins.f * (1.0 / UNIT_5)))
+    return (*upper, bins.d * (1.0 / UNIT_3), bins.e * (1.0 / UNIT_4), bins.f * (1.0 / UNIT_5))
 
 
 class SumWords(NamedTuple):

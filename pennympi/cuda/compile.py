@@ -19,7 +19,7 @@ from ..compile.bind import bind, call_source, helpers, kernel_hash, names_reache
 from ..compile.cache import made_once
 from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
-from . import combine, lines, multicast, packets, peers, primitives, remote
+from . import combine, lines, multicast, numbers, packets, peers, primitives, remote
 from .elements import accessors
 from .elements import bodies as element_bodies
 from .intrinsics import after_previous_kernel
@@ -42,6 +42,7 @@ _LOCAL = (
 _PACKETS = ("send_packets", "receive_packets")
 _ADDED_PACKETS = ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets")
 _MULTICAST = ("store_multicast", "meet_multicast")
+_NUMBERS = ("marked", "send_number", "take_numbers", "add_counted_sums", "counted_sums")
 _WAITS = ("wait", "wait_all", "receive_packets")  # remote.py has its own, for when they give up
 _PEER = ("put", "staged", "get", "put_signal", "fence", "signal", "signal_all")
 
@@ -94,6 +95,7 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}
     plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
+    plain |= {primitive: getattr(numbers, primitive) for primitive in _NUMBERS}
     plain["put_lines"] = lines.put_lines
     fixed: dict[str, Any] = {"SIGNED": signed, "ALIGNED": options.aligned}
     fixed["CALL"] = call_number(name) + signed * ctx_words.SIGNED

@@ -1,0 +1,184 @@
+"""Single numbers between the blocks of a GPU that run at the same time: as packets, and as sums that count who has come.
+
+A packet is 16 bytes, moved by one access: a float64 and the number of the exchange, so that it shows by itself that it
+has come.  A counted word holds a sum in its lower COUNT_BIT bits and, above them, how many blocks have added to it.
+"""
+
+from llvmlite import ir
+from numba import cuda
+from numba.core import cgutils
+from numba.cuda import types
+from numba.cuda.extending import intrinsic
+
+from ..kernels.block import POISON
+from ..kernels.in_kernel.exact import BAD_WORD, BIN_BITS, BINS, WORDS, SumWords, as_float
+from .intrinsics import add_int64, assembly, load_volatile, load_word, store_word
+from .primitives import GAVE_UP, ME, SPINS, give_up, look, poisoned, tell
+
+ALL, LANES, MOST_WARPS, MOST_SUMS = 0xFFFFFFFF, 32, 32, 4
+COUNT_BIT = 52
+ONE_BLOCK, HALF_COUNT = 1 << COUNT_BIT, 1 << (COUNT_BIT - 1)
+CARRY, PER_CARRY = 2.0**BIN_BITS, 2.0**-BIN_BITS
+ROUNDING = 1.5 * 2.0**52  # x + this - this is x, rounded to a whole number
+MOST_TOTAL = 2.0 ** (BIN_BITS + 9)  # of a block, in units of the first part: 4096 of them fit below the counts
+_I64, _F64, _VOID = ir.IntType(64), ir.DoubleType(), ir.VoidType()
+
+
+@intrinsic
+def put_number(typing, slot, x, number):
+    """Write a packet."""
+
+    def code(context, b, signature, args):
+        ptx = "{ .reg .b128 both; mov.b128 both, {$1, $2}; st.relaxed.sys.global.b128 [$0], both; }"
+        assembly(b, _VOID, [args[0], b.bitcast(args[1], _I64), args[2]], ptx, "l,l,l,~{memory}")
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.float64, types.int64), code
+
+
+@intrinsic
+def poll_numbers(typing, slots, number):
+    """(the float64 in the slots, 0 where there is none, the number of a packet that has not come or else ``number``)."""
+    n = slots.count
+
+    def code(context, b, signature, args):
+        ptx = (
+            "{ .reg .pred there; .reg .b128 both; setp.ne.s64 there, $2, 0; mov.b64 $0, 0; mov.b64 $1, $3; "
+            "@there ld.relaxed.sys.global.b128 both, [$2]; @there mov.b128 {$0, $1}, both; }"
+        )
+        pair, values, found = ir.LiteralStructType([_I64] * 2), [], args[1]
+        for slot in cgutils.unpack_tuple(b, args[0]):
+            both = assembly(b, pair, [slot, args[1]], ptx, "=&l,=&l,l,l,~{memory}")
+            values.append(b.bitcast(b.extract_value(both, 0), _F64))
+            came = b.extract_value(both, 1)
+            found = b.select(b.icmp_signed("!=", came, args[1]), came, found)
+        return context.make_tuple(b, signature.return_type, [cgutils.pack_array(b, values), found])
+
+    numbers = types.UniTuple(types.float64, n)
+    return types.Tuple((numbers, types.int64))(types.UniTuple(types.int64, n), types.int64), code
+
+
+def marked(ctx, number):
+    return poisoned(ctx, number)
+
+
+def send_number(slot, x, number):
+    put_number(slot, x, number)
+
+
+def take_numbers(ctx, slots, number, source):
+    spins = 0
+    since_ns = 0
+    values, found = poll_numbers(slots, number)
+    while found != number:
+        spins += 1
+        if spins % SPINS == 0:
+            since_ns, gone = look(ctx, source, since_ns)
+            tell(ctx, source)
+            if gone | (found >= POISON):
+                give_up(ctx, found, number, source)
+                return values
+        values, found = poll_numbers(slots, number)
+    return values
+
+
+def kept(upper, x, y):
+    """What a lane keeps of two numbers, and what it gives."""
+    return (y, x) if upper else (x, y)
+
+
+def sums_of_warp(x):
+    """The sums over a warp of the six numbers of a tuple: number k in lanes 4 k to 4 k + 3.
+
+    Half of the numbers go to the other half of the lanes at a time: 9 exchanges instead of 30.
+    """
+    lane = cuda.laneid
+    a, give_a = kept(lane & 16 != 0, x[0], x[4])
+    b, give_b = kept(lane & 16 != 0, x[1], x[5])
+    c, give_c = kept(lane & 16 != 0, x[2], 0.0)
+    d, give_d = kept(lane & 16 != 0, x[3], 0.0)
+    a += cuda.shfl_xor_sync(ALL, give_a, 16)
+    b += cuda.shfl_xor_sync(ALL, give_b, 16)
+    c += cuda.shfl_xor_sync(ALL, give_c, 16)
+    d += cuda.shfl_xor_sync(ALL, give_d, 16)
+    a, give_a = kept(lane & 8 != 0, a, c)
+    b, give_b = kept(lane & 8 != 0, b, d)
+    a += cuda.shfl_xor_sync(ALL, give_a, 8)
+    b += cuda.shfl_xor_sync(ALL, give_b, 8)
+    a, give_a = kept(lane & 4 != 0, a, b)
+    a += cuda.shfl_xor_sync(ALL, give_a, 4)
+    a += cuda.shfl_xor_sync(ALL, a, 2)
+    return a + cuda.shfl_xor_sync(ALL, a, 1)
+
+
+def add_counted_sums(ctx, base, x):
+    partial = cuda.shared.array((WORDS, MOST_WARPS), "float64")
+    thread, warps = cuda.threadIdx.x, cuda.blockDim.x // LANES
+    part = cuda.laneid >> 2
+    value = sums_of_warp(x)
+    cuda.syncthreads()  # the last call's partials have been read
+    if thread & 3 == 0:
+        partial[part, thread // LANES] = value
+    cuda.syncthreads()
+    if thread < LANES:
+        total, warp = 0.0, thread & 3
+        while warp < warps:
+            total += partial[part, warp]
+            warp += 4
+        total += cuda.shfl_xor_sync(ALL, total, 2)
+        total += cuda.shfl_xor_sync(ALL, total, 1)
+        carry = (total * PER_CARRY + ROUNDING) - ROUNDING  # into the part before, so that 4096 blocks fit below the counts
+        if part == 0:
+            carry = 0.0
+        total += cuda.shfl_down_sync(ALL, carry, 4) - carry * CARRY
+        bad = cuda.shfl_sync(ALL, total, 0)
+        whole = abs(bad) < MOST_TOTAL
+        word = ONE_BLOCK
+        if whole and part < BINS:
+            word += int(total)
+        if part == BAD_WORD and (not whole or load_word(ctx + GAVE_UP) != 0):
+            word += 1
+        if part <= BAD_WORD and thread & 3 == 0:
+            add_int64(base + 8 * part, word)
+
+
+def poll_counted(ctx, word, was):
+    """The word, once all blocks have added to it since it ``was``; one that all can't have where the wait gives up."""
+    spins = 0
+    since_ns = 0
+    found = load_volatile(word)
+    while (found - was + HALF_COUNT) >> COUNT_BIT != cuda.gridDim.x:
+        spins += 1
+        if spins % SPINS == 0:
+            me = load_word(ctx + ME)
+            since_ns, gone = look(ctx, me, since_ns)
+            tell(ctx, me)
+            if gone:
+                give_up(ctx, found, was, me)
+                return found
+        found = load_volatile(word)
+    return found
+
+
+def counted_sums(ctx, base, before, now, keep, n):
+    totals = cuda.shared.array(MOST_SUMS, "float64")
+    thread = cuda.threadIdx.x
+    if thread < LANES:
+        word, part, first = 0, thread % WORDS, thread - thread % WORDS
+        if (thread < n * WORDS) & (part <= BAD_WORD):
+            was = load_word(before + 8 * thread)
+            found = poll_counted(ctx, base + 8 * thread, was)
+            store_word(now + 8 * thread, found)
+            word = found - was - cuda.gridDim.x * ONE_BLOCK
+            if part == BAD_WORD:
+                word |= load_word(ctx + GAVE_UP)
+            if (keep != 0) & (thread < WORDS):
+                store_word(keep + 8 * thread, word)
+        upper = cuda.shfl_sync(ALL, word, first), cuda.shfl_sync(ALL, word, first + 1), cuda.shfl_sync(ALL, word, first + 2)
+        lower = cuda.shfl_sync(ALL, word, first + 3), cuda.shfl_sync(ALL, word, first + 4), cuda.shfl_sync(ALL, word, first + 5)
+        bad = cuda.shfl_sync(ALL, word, first + BAD_WORD)
+        total = as_float(SumWords(upper[0], upper[1], upper[2], lower[0], lower[1], lower[2], bad))
+        if part == 0:
+            totals[thread // WORDS] = total
+    cuda.syncthreads()
+    return totals[0], totals[1], totals[2], totals[3]
