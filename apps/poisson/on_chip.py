@@ -1,65 +1,66 @@
-"""Iterations whose vectors never leave the chip: one kernel, a brick of the part a block.  See on_chip_kernel.py."""
+"""Iterations whose vectors never leave the chip: one kernel, a brick of the part a block.  Read on_chip_kernel.py first."""
 
 import math
 from typing import Any
 
 from pennympi.kernels.in_kernel import Meeting, meeting_words
 
-
 from ..program.device import address, array_module, multiprocessors
-from .on_chip_kernel import SIDE, SLOT_BYTES, THREADS, Bricks, Fields, Shape, solve_of
+from .loop import Loop
+from .on_chip_kernel import METHODS, SIDE, THREADS, Bricks, Shape, on_chip_of
 from .problem import Problem
-from .stream import Stream
 
-DEPTHS = 1, 2, 4, 8, 16  # points of a thread: of float64 more have no room in its registers
+DEPTHS = {"cg": (1, 2, 4, 8, 16), "one_sum": (1, 2, 4, 8), "pipelined": (1, 2, 4, 8)}  # points of a thread, in registers
 
 
-class OnChip(Stream):
+class OnChip(Loop):
     """All methods are collective."""
 
     sentence = "all iterations in one kernel, all vectors on chip"
 
+    def __init__(self, team: Any, problem: Problem, method: str = "cg"):
+        self.method = method
+        super().__init__(team, problem)
+
     @classmethod
-    def why_not(cls, team: Any, problem: Problem | None = None) -> str:
+    def why_not(cls, team: Any, problem: Problem | None = None, method: str = "cg") -> str:
         if team.backend == "host":
             return "it keeps its vectors in the registers of a GPU"
         if problem is None:
             return ""
         if len(problem.shape) != 3:
-            return "its bricks are of three dimensions"
+            return "its bricks have three dimensions"
         grid = team.grid(problem.shape, periodic=problem.periodic, halo=1)
-        shape = shape_of(grid.own, problem.dtype, multiprocessors(team))
+        shape = shape_of(team, grid, problem, method)
         if shape is None:
             return f"a part of {grid.own} points has no room in the registers of {multiprocessors(team)} multiprocessors"
-        sizes = shape.depth, SIDE, SIDE
-        for axis, (n, around, parts, size) in enumerate(zip(grid.own, problem.periodic, grid.dims, sizes, strict=True)):
-            if (around or parts > 1) and n % size:
-                return f"dimension {'xyz'[axis]} has neighbours at its ends, and {n} is no multiple of a brick's {size}"
+        for axis, n, size, joined in zip("xyz", grid.own, (shape.depth, SIDE, SIDE), shape.joined, strict=True):
+            if joined and n % size:
+                return f"the ends of dimension {axis} have neighbours, and {n} points are no multiple of a brick's {size}"
         return ""
 
     def prepare(self) -> None:
-        team, zeros = self.team, array_module(self.team).zeros
-        shape = shape_of(self.grid.own, self.problem.dtype, multiprocessors(team))
+        team, grid = self.team, self.grid
+        shape = shape_of(team, grid, self.problem, self.method)
         assert shape is not None
         self.blocks = math.prod(shape.bricks)
         self._image = team.zeros(2 * 2 * math.prod(shape.image), "int64")
-        self._memory, self._numbers = team.zeros(meeting_words(team.n_pes, 2), "int64"), zeros(1, "int64")
-        self._meeting = Meeting(team.me, team.n_pes, 1, self._memory)
-        steps = [n * SLOT_BYTES for n in (shape.image[1] * shape.image[2], shape.image[2], 1)]
+        self._memory = team.zeros(meeting_words(team.n_pes, METHODS[self.method]), "int64")
+        self._meeting = Meeting(team.me, team.n_pes, METHODS[self.method], self._memory)
+        self._kept = [array_module(team).zeros(1, dtype) for dtype in (self.problem.dtype, "int64")]
         sides = []
-        for axis, step in enumerate(steps):
-            for sign, end in (("-", 1), ("+", -1)):
-                pe = self.grid.neighbour("xyz"[axis] + sign)
-                there = 0 if pe is None else address(team.peer(self._image, pe)) - address(self._image)
-                sides.append(0 if pe is None else there + end * self.grid.own[axis] * step)
-        self._bricks = Bricks(address(self._image), self._numbers, *sides)
-        self._kernel = team.kernel(solve_of(shape), self.problem.dtype, most_threads=THREADS)
+        for axis, step in zip("xyz", shape.steps, strict=True):
+            own = step * grid.own["xyz".index(axis)]
+            for pe, over in ((grid.neighbour(axis + "-"), own), (grid.neighbour(axis + "+"), -own)):
+                sides.append(0 if pe is None else address(team.peer(self._image, pe)) - address(self._image) + over)
+        fields = map(self.fields.at, ("u", "r", "even"))
+        self._bricks = Bricks(*fields, address(self._image), address(self._kept[0]), self._kept[1], *sides)
+        self._kernel = team.kernel(on_chip_of(shape, self.method), self.problem.dtype, most_threads=THREADS)
         self.kernels.append(self._kernel)
 
     def iterate(self, most: int, below: float) -> None:
-        fields = Fields(self.fields.at("u"), self.fields.at("r"), self.fields.at("even"))
-        scalars = self.sums.scalars(below)
-        self._kernel(self.blocks, self.fields.part, fields, scalars, most, self._bricks, self._meeting, stream=self.stream, threads=THREADS)  # fmt: skip
+        args = self.fields.part, self.sums.scalars(below), most, self._bricks, self._meeting
+        self._kernel(self.blocks, *args, stream=self.stream, threads=THREADS)
 
     def free(self) -> None:
         super().free()
@@ -67,10 +68,11 @@ class OnChip(Stream):
         self.team.free(self._memory)
 
 
-def shape_of(own: tuple[int, ...], dtype: str, blocks: int) -> Shape | None:
+def shape_of(team: Any, grid: Any, problem: Problem, method: str) -> Shape | None:
     """The bricks of the least depth of which all run at the same time."""
-    for depth in DEPTHS:
-        bricks = -(-own[0] // depth), -(-own[1] // SIDE), -(-own[2] // SIDE)
-        if math.prod(bricks) <= blocks:
-            return Shape(own, bricks, depth, dtype)  # type: ignore[arg-type]
+    joined = tuple(around or parts > 1 for around, parts in zip(problem.periodic, grid.dims, strict=True))
+    for depth in DEPTHS[method]:
+        bricks = -(-grid.own[0] // depth), -(-grid.own[1] // SIDE), -(-grid.own[2] // SIDE)
+        if math.prod(bricks) <= multiprocessors(team):
+            return Shape(grid.own, bricks, depth, joined, team.n_pes > 1, problem.dtype)  # type: ignore[arg-type]
     return None

@@ -1,10 +1,15 @@
 """All iterations in one kernel, whose blocks keep every vector on chip: a block has a brick of the part.
 
-A thread has a column of the brick along x, of all vectors, in registers.  The direction p lies in shared memory too, with
-a rim of one point.  What a neighbour's rim needs of r goes as packets while the sum r * r is under way: each block
-computes the p of its rim from its r, so that p itself never travels.  The image holds a packet for each point of the
-bricks and beyond them, twice, used by turns: who sends r for the next time but one has r of all neighbours for the next
-time, which they sent when they had all of this one.
+A thread has a column of the brick along x, of every vector, in registers.  What A is applied to lies in shared memory
+too, with a rim of one point, which comes as packets while a sum is under way.  The image holds a slot for each point of
+the bricks and around them, twice, used by turns: who sends for the next time but one has taken what its neighbours sent
+for the next time, which they did when they had taken all of this time.
+
+Three methods, made of the same parts:
+cg:        the bits of loop.py.  Faces of r travel; the direction of the rim is computed from them.  Two sums in a row
+one_sum:   Chronopoulos and Gear, "s-step iterative methods for symmetric linear systems" (1989): s = A p goes along
+pipelined: Ghysels and Vanroose, "Hiding global synchronization latency in the preconditioned Conjugate Gradient
+           algorithm" (2014): w = A r and z = A s go along too, and the sum is under way while A w is computed
 """
 
 from collections.abc import Callable
@@ -13,25 +18,51 @@ from typing import Any, NamedTuple
 
 from numba import cuda
 
-from pennympi.kernels.block import Words, add_shared, block, first, load, marked, product, read_epoch, real, send_number, store, sync, take_numbers
-from pennympi.kernels.in_kernel import WORDS_BYTES, Meeting, add_to_bins, give_sum, last_meeting, no_bins, read_sum, take_sums
+from pennympi.kernels.block import (
+    Words,
+    add_shared,
+    block,
+    first,
+    load,
+    marked,
+    product,
+    read_epoch,
+    real,
+    send_number,
+    store,
+    sync,
+    take_numbers,
+)
+from pennympi.kernels.in_kernel import (
+    WORDS_BYTES,
+    Meeting,
+    add_to_bins,
+    give_sums,
+    last_meeting,
+    no_bins,
+    read_sum,
+    take_sums,
+)
 
 from .points import stencil
 from .records import PAP, Part, Scalars
 
-SIDE, SLOT_BYTES = 16, 16  # points of a brick along y, and along z;  bytes of a packet
+SIDE, SLOT_BYTES = 16, 16  # points of a brick along y, and along z;  bytes of a slot
 THREADS = SIDE * SIDE
+METHODS = {"cg": 1, "one_sum": 2, "pipelined": 2}  # values of a sum
 
 
 class Shape(NamedTuple):
     """How a part is cut into bricks of depth * SIDE * SIDE points.
 
-    own: points of the part, by dimension;  bricks: their number;  dtype: of the fields
+    own: points of the part, by dimension;  bricks: their number;  joined: whether a dimension has neighbours at its ends
     """
 
     own: tuple[int, int, int]
     bricks: tuple[int, int, int]
     depth: int
+    joined: tuple[bool, bool, bool]
+    several: bool
     dtype: str
 
     @property
@@ -40,16 +71,26 @@ class Shape(NamedTuple):
         x, y, z = self.bricks
         return x * self.depth + 2, y * SIDE + 2, z * SIDE + 2
 
+    @property
+    def steps(self) -> tuple[int, int, int]:
+        """Bytes from a slot to the next one, by dimension."""
+        return self.image[1] * self.image[2] * SLOT_BYTES, self.image[2] * SLOT_BYTES, SLOT_BYTES
+
 
 class Bricks(NamedTuple):
-    """What a launch needs beside the fields.
+    """What a launch needs beside the sums.
 
-    image:   symmetric, address of (2, *Shape.image) slots of 16 bytes, zero once;  numbers: (1,), of the last exchange
-    low_x to high_z: what to add to the address of an own slot at a side for that in the neighbour's image; 0: no neighbour
+    u, r, p: addresses of fields, p that of the last direction;  image: that of (2, *Shape.image) slots, zero once
+    pap:     of (1,), the last p * A p;  number: of (1,), that of the last exchange
+    low_x to high_z: from an own slot at this end of a dimension to the neighbour's beyond it, in bytes; 0: no neighbour
     """
 
+    u: int
+    r: int
+    p: int
     image: int
-    numbers: Words
+    pap: int
+    number: Words
     low_x: int
     high_x: int
     low_y: int
@@ -58,52 +99,41 @@ class Bricks(NamedTuple):
     high_z: int
 
 
-class Fields(NamedTuple):
-    """Addresses of u, r and the last direction."""
+class Column(NamedTuple):
+    """A thread's points.
 
-    u: int
-    r: int
-    p: int
-
-
-class Place(NamedTuple):
-    """A thread's column.
-
-    at: elements from the start of a field to its first point;  own: how many of its points are own ones
-    slot: address of the first one's slot in the first half of the image;  edge: whether it is at a side along y or z
-    low_x to z: as in ``Bricks``, 0 where it is not at that side of the part;  y, z: in the brick
+    at, slot: of the first one: elements from the start of a field, and address in the first half of the image
+    own: how many are own ones;  y, z: place in the brick;  edge: whether that is at a side
+    low_x, high_x, over_y, over_z: as in ``Bricks``, 0 where the points are not at that end
     """
 
     at: int
-    own: int
     slot: int
+    own: int
+    y: int
+    z: int
     edge: bool
     low_x: int
     high_x: int
     over_y: int
     over_z: int
-    y: int
-    z: int
 
 
 def each(point: Callable[[int], Any], n: int) -> Any:
-    """``row(*args)``: the tuple of point(k)(*args) for k = 0, .., n - 1: loops over tuples are not unrolled."""
+    """``row(*args)``: the tuple of point(k)(*args) for k = 0, .., n - 1, since loops over tuples are not unrolled."""
 
-    def only(one: Any) -> Any:
-        def row(*args):
+    def joined(shorter: Any, one: Any) -> Any:
+        def only(*args):
             return (one(*args),)
 
-        return row
-
-    def longer(shorter: Any, one: Any) -> Any:
-        def row(*args):
+        def longer(*args):
             return shorter(*args) + (one(*args),)
 
-        return row
+        return longer if shorter else only
 
-    row = only(point(0))
-    for k in range(1, n):
-        row = longer(row, point(k))
+    row = None
+    for k in range(n):
+        row = joined(row, point(k))
     return row
 
 
@@ -116,222 +146,8 @@ def added(k: int) -> Any:
     return point
 
 
-@cache
-def vectors_of(shape: Shape) -> Any:
-    """(loads, stores, gives, applies, bins) of a column."""
-    depth, whole = shape.depth, all(n % d == 0 for n, d in zip(shape.own, (shape.depth, SIDE, SIDE), strict=True))
-    plane_bytes = shape.image[1] * shape.image[2] * SLOT_BYTES
-
-    def load_at(i: int) -> Any:
-        def point(field, part, at, own):
-            return load(field, at + i * part.plane) if i < own else real(0.0)
-
-        return point
-
-    def store_at(i: int) -> Any:
-        def point(field, part, at, own, v):
-            if i < own:
-                store(field, at + i * part.plane, v[i])
-            return 0
-
-        return point
-
-    def give_at(i: int) -> Any:
-        low, high = i == 0, i == depth - 1
-
-        def point(v, slot, number, at):
-            to, x = slot + i * plane_bytes, 1.0 * v[i]
-            if low or high or at.edge:
-                send_number(to, x, number)
-            if low and at.low_x != 0:
-                send_number(to + at.low_x, x, number)
-            if high and at.high_x != 0:
-                send_number(to + at.high_x, x, number)
-            if at.over_y != 0:
-                send_number(to + at.over_y, x, number)
-            if at.over_z != 0:
-                send_number(to + at.over_z, x, number)
-            return 0
-
-        return point
-
-    def show_at(i: int) -> Any:
-        def point(v, tile, at):
-            tile[i, at.y + 1, at.z + 1] = v[i]
-            return 0
-
-        return point
-
-    def apply_at(i: int) -> Any:
-        def point(part, v, tile, at):
-            y = tile[i, at.y, at.z + 1] + tile[i, at.y + 2, at.z + 1]
-            z = tile[i, at.y + 1, at.z] + tile[i, at.y + 1, at.z + 2]
-            q = stencil(part, v[i + 1], v[i] + v[i + 2], y, z)
-            return q if whole or i < at.own else real(0.0)
-
-        return point
-
-    def bin_at(i: int, before: Any) -> Any:
-        def last(bins, v, w):
-            return add_to_bins(before(bins, v, w) if i else bins, (1.0 * v[i]) * (1.0 * w[i]))
-
-        return last
-
-    bins: Any = no_bins
-    for i in range(depth):
-        bins = bin_at(i, bins) if i else first_bin
-    return (*(each(one, depth) for one in (load_at, store_at, give_at, show_at, apply_at)), bins)
-
-
-def first_bin(bins, v, w):
-    """The bins with the product of the first points."""
-    return add_to_bins(bins, (1.0 * v[0]) * (1.0 * w[0]))
-
-
-@cache
-def rim_of(shape: Shape) -> Any:
-    """(slots, show): the slots of the rim's points that a thread takes, and how they come to the tile."""
-    depth, (_, rows, pitch) = shape.depth, shape.image
-    plane_bytes, row_bytes = rows * pitch * SLOT_BYTES, pitch * SLOT_BYTES
-    bricks_x, bricks_y, bricks_z = shape.bricks
-    half = depth * SIDE  # points of a side
-
-    def cell_at(j: int) -> Any:
-        def point(bricks, x, y, z):
-            """The slot of point number c of the sides along y and z; x, y, z: the brick's number."""
-            c = cuda.threadIdx.x + j // 2 * THREADS
-            high, i, k = c // half, c % half // SIDE, c % SIDE
-            corner = bricks.image + (x * depth + 1 + i) * plane_bytes + y * (SIDE * row_bytes) + z * (SIDE * SLOT_BYTES)
-            far = high * (SIDE + 1)
-            if j % 2 == 0:
-                there = (y < bricks_y - 1 or bricks.high_y != 0) if high else (y > 0 or bricks.low_y != 0)
-                slot = corner + far * row_bytes + (k + 1) * SLOT_BYTES
-            else:
-                there = (z < bricks_z - 1 or bricks.high_z != 0) if high else (z > 0 or bricks.low_z != 0)
-                slot = corner + (k + 1) * row_bytes + far * SLOT_BYTES
-            return slot if there and c < 2 * half else 0
-
-        return point
-
-    def show_at(j: int) -> Any:
-        def point(rim, tile):
-            c = cuda.threadIdx.x + j // 2 * THREADS
-            far, i, k = c // half * (SIDE + 1), c % half // SIDE, c % SIDE
-            if c < 2 * half:
-                if j % 2 == 0:
-                    tile[i, far, k + 1] = rim[j + 2]
-                else:
-                    tile[i, k + 1, far] = rim[j + 2]
-            return 0
-
-        return point
-
-    n = 2 * -(-2 * half // THREADS)
-    cells, show = each(cell_at, n), each(show_at, n)
-
-    def slots_of(bricks, at, x, y, z):
-        low = at.slot - plane_bytes if x > 0 or bricks.low_x != 0 else 0
-        high = at.slot + depth * plane_bytes if x < bricks_x - 1 or bricks.high_x != 0 else 0
-        return (low, high) + cells(bricks, x, y, z)
-
-    return slots_of, show, each(added, n + 2)
-
-
-@cache
-def place_of(shape: Shape) -> Any:
-    """``place(part, bricks, x, y, z)`` of a thread of a brick."""
-    depth, (_, rows, pitch), (nx, ny, nz) = shape.depth, shape.image, shape.own
-    bricks_x, bricks_y, bricks_z = shape.bricks
-
-    def place(part, bricks, x, y, z):
-        own_y, own_z = cuda.threadIdx.x // SIDE, cuda.threadIdx.x % SIDE
-        row, column = y * SIDE + own_y, z * SIDE + own_z
-        at = part.first + x * depth * part.plane + row * part.row + column
-        slot = bricks.image + (((x * depth + 1) * rows + row + 1) * pitch + column + 1) * SLOT_BYTES
-        own = nx - x * depth if row < ny and column < nz else 0
-        edge = own_y == 0 or own_y == SIDE - 1 or own_z == 0 or own_z == SIDE - 1
-        low_x, high_x = bricks.low_x if x == 0 else 0, bricks.high_x if x == bricks_x - 1 else 0
-        over_y = bricks.low_y if row == 0 else bricks.high_y if row == bricks_y * SIDE - 1 else 0
-        over_z = bricks.low_z if column == 0 else bricks.high_z if column == bricks_z * SIDE - 1 else 0
-        return Place(at, own, slot, edge, low_x, high_x, over_y, over_z, own_y, own_z)
-
-    return place
-
-
-@cache
-def solve_of(shape: Shape) -> Any:
-    """The kernel."""
-    depth, dtype, (bricks_x, bricks_y, bricks_z) = shape.depth, shape.dtype, shape.bricks
-    rows, half_bytes = shape.image, shape.image[0] * shape.image[1] * shape.image[2] * SLOT_BYTES
-    load_all, store_all, give_all, show_all, apply_all, bins_of = vectors_of(shape)
-    slots_of, show_rim, rim_added = rim_of(shape)
-    place, plus = place_of(shape), each(added, depth)
-    tile_shape = depth, SIDE + 2, SIDE + 2
-    n_rim = 2 + 2 * -(-2 * depth * SIDE // THREADS)
-    real_rim = each(lambda k: real_at(k), n_rim)
-    shifted = each(lambda k: shifted_at(k), n_rim)
-
-    def on_chip(ctx, part: Part, fields: Fields, scalars: Scalars, most, bricks: Bricks, meeting: Meeting):
-        """At most ``most`` iterations.  All blocks run at the same time."""
-        b = block()
-        x, y, z = b // (bricks_y * bricks_z), b // bricks_z % bricks_y, b % bricks_z
-        at = place(part, bricks, x, y, z)
-        slots = slots_of(bricks, at, x, y, z)
-        tile = cuda.shared.array(tile_shape, dtype)
-        number, epoch, begin = read_epoch(bricks.numbers, 0), last_meeting(meeting), read_epoch(scalars.runs, 0)
-        rr = scalars.history + (begin + 1) * WORDS_BYTES
-        now, before = read_sum(rr), read_sum(rr - WORDS_BYTES)
-        u, r, p = (
-            load_all(fields.u, part, at.at, at.own),
-            load_all(fields.r, part, at.at, at.own),
-            load_all(fields.p, part, at.at, at.own),
-        )
-        beta = now / before if before > 0.0 else 0.0
-        number += 1
-        half = (number & 1) * half_bytes
-        give_all(p, at.slot + half, marked(ctx, number), at)
-        rim_p = real_rim(take_numbers(ctx, shifted(slots, half), number, meeting.me))
-        sync()
-        number += 1
-        half = (number & 1) * half_bytes
-        give_all(r, at.slot + half, marked(ctx, number), at)
-        rim_r = real_rim(take_numbers(ctx, shifted(slots, half), number, meeting.me))
-        sync()
-        k = 0
-        while k < most:
-            p, rim_p = plus(r, real(beta), p), rim_added(rim_r, real(beta), rim_p)
-            show_all(p, tile, at)
-            show_rim(rim_p, tile)
-            sync()
-            q = apply_all(part, (rim_p[0],) + p + (rim_p[1],), tile, at)
-            give_sum(ctx, meeting, epoch + 1, 0, bins_of(no_bins(), p, q))
-            pap = take_sums(ctx, meeting, epoch + 1, scalars.words + PAP if b == 0 else 0)[0]
-            alpha = now / pap if pap > 0.0 else 0.0
-            r = plus(r, real(-alpha), q)
-            number += 1
-            half = (number & 1) * half_bytes
-            give_all(r, at.slot + half, marked(ctx, number), at)
-            u = plus(u, real(alpha), p)
-            give_sum(ctx, meeting, epoch + 2, 0, bins_of(no_bins(), r, r))
-            rim_r = real_rim(take_numbers(ctx, shifted(slots, half), number, meeting.me))
-            k, epoch, before = k + 1, epoch + 2, now
-            keep = scalars.history + (begin + k + 1) * WORDS_BYTES if b == 0 else 0
-            now = take_sums(ctx, meeting, epoch, keep)[0]
-            beta = now / before if before > 0.0 else 0.0
-            if not now > scalars.below:
-                break
-        store_all(fields.u, part, at.at, at.own, u)
-        store_all(fields.r, part, at.at, at.own, r)
-        store_all(fields.p, part, at.at, at.own, p)
-        if b == 0 and first():
-            add_shared(scalars.runs, 0, k)
-            add_shared(bricks.numbers, 0, k + 2)
-
-    return on_chip
-
-
-def real_at(k: int) -> Any:
-    """Of ``each``: as the kernel's dtype."""
+def as_real(k: int) -> Any:
+    """Of ``each``: in the kernel's dtype."""
 
     def point(v):
         return real(v[k])
@@ -339,10 +155,262 @@ def real_at(k: int) -> Any:
     return point
 
 
-def shifted_at(k: int) -> Any:
+def in_half(k: int) -> Any:
     """Of ``each``: a slot in a half of the image."""
 
     def point(slots, half):
         return slots[k] + half if slots[k] != 0 else 0
 
     return point
+
+
+@cache
+def column_of(shape: Shape) -> Any:
+    """``column(part, bricks, x, y, z)`` of a thread of the brick of these numbers."""
+    depth, (_, rows, pitch), (nx, ny, nz) = shape.depth, shape.image, shape.own
+    bricks_x, last_row, last_column = shape.bricks[0], shape.bricks[1] * SIDE - 1, shape.bricks[2] * SIDE - 1
+
+    def column(part, bricks, x, y, z):
+        own_y, own_z = cuda.threadIdx.x // SIDE, cuda.threadIdx.x % SIDE
+        j, k = y * SIDE + own_y, z * SIDE + own_z
+        at = part.first + x * depth * part.plane + j * part.row + k
+        slot = bricks.image + (((x * depth + 1) * rows + j + 1) * pitch + k + 1) * SLOT_BYTES
+        own = nx - x * depth if j < ny and k < nz else 0
+        edge = own_y == 0 or own_y == SIDE - 1 or own_z == 0 or own_z == SIDE - 1
+        low_x, high_x = bricks.low_x if x == 0 else 0, bricks.high_x if x == bricks_x - 1 else 0
+        over_y = bricks.low_y if j == 0 else bricks.high_y if j == last_row else 0
+        over_z = bricks.low_z if k == 0 else bricks.high_z if k == last_column else 0
+        return Column(at, slot, own, own_y, own_z, edge, low_x, high_x, over_y, over_z)
+
+    return column
+
+
+@cache
+def vectors_of(shape: Shape) -> Any:
+    """(loads, stores, gives, shows, applies, bins) of a column of a vector."""
+    depth, step, (joined_x, joined_y, joined_z) = shape.depth, shape.steps[0], shape.joined
+    whole = all(n % size == 0 for n, size in zip(shape.own, (depth, SIDE, SIDE), strict=True))
+
+    def load_at(i: int) -> Any:
+        def point(field, part, c):
+            return load(field, c.at + i * part.plane) if i < c.own else real(0.0)
+
+        return point
+
+    def store_at(i: int) -> Any:
+        def point(field, part, c, v):
+            if i < c.own:
+                store(field, c.at + i * part.plane, v[i])
+            return 0
+
+        return point
+
+    def give_at(i: int) -> Any:
+        low, high = i == 0, i == depth - 1
+
+        def point(v, half, number, c):
+            to, x = c.slot + half + i * step, 1.0 * v[i]
+            if low or high or c.edge:
+                send_number(to, x, number)
+            if joined_x and low and c.low_x != 0:
+                send_number(to + c.low_x, x, number)
+            if joined_x and high and c.high_x != 0:
+                send_number(to + c.high_x, x, number)
+            if joined_y and c.over_y != 0:
+                send_number(to + c.over_y, x, number)
+            if joined_z and c.over_z != 0:
+                send_number(to + c.over_z, x, number)
+            return 0
+
+        return point
+
+    def show_at(i: int) -> Any:
+        def point(v, tile, c):
+            tile[i, c.y + 1, c.z + 1] = v[i]
+            return 0
+
+        return point
+
+    def apply_at(i: int) -> Any:
+        def point(part, v, tile, c):
+            y = tile[i, c.y, c.z + 1] + tile[i, c.y + 2, c.z + 1]
+            z = tile[i, c.y + 1, c.z] + tile[i, c.y + 1, c.z + 2]
+            q = stencil(part, v[i + 1], v[i] + v[i + 2], y, z)
+            return q if whole or i < c.own else real(0.0)
+
+        return point
+
+    def bins_at(i: int, before: Any) -> Any:
+        def begin(v, w):
+            return add_to_bins(no_bins(), (1.0 * v[i]) * (1.0 * w[i]))
+
+        def more(v, w):
+            return add_to_bins(before(v, w), (1.0 * v[i]) * (1.0 * w[i]))
+
+        return more if i else begin
+
+    bins: Any = None
+    for i in range(depth):
+        bins = bins_at(i, bins)
+    return (*(each(one, depth) for one in (load_at, store_at, give_at, show_at, apply_at)), bins)
+
+
+@cache
+def rim_of(shape: Shape) -> Any:
+    """(slots, shows) of the points of the rim that a thread takes: at its ends along x, then of the sides along y and z.
+
+    slots(bricks, c, x, y, z): 0 where nothing lies, and the rim is 0
+    """
+    depth, (step_x, step_y, step_z), (bricks_x, bricks_y, bricks_z) = shape.depth, shape.steps, shape.bricks
+    side = depth * SIDE  # points of one
+
+    def slot_at(j: int) -> Any:
+        def point(bricks, x, y, z):
+            n = cuda.threadIdx.x + j // 2 * THREADS
+            high, i, k = n // side, n % side // SIDE, n % SIDE + 1
+            slot, far = bricks.image + (x * depth + 1 + i) * step_x + (y * step_y + z * step_z) * SIDE, high * (SIDE + 1)
+            if j % 2 == 0:
+                slot += far * step_y + k * step_z
+                there = (y < bricks_y - 1 or bricks.high_y != 0) if high else (y > 0 or bricks.low_y != 0)
+            else:
+                slot += k * step_y + far * step_z
+                there = (z < bricks_z - 1 or bricks.high_z != 0) if high else (z > 0 or bricks.low_z != 0)
+            return slot if there and n < 2 * side else 0
+
+        return point
+
+    def show_at(j: int) -> Any:
+        def point(rim, tile):
+            n = cuda.threadIdx.x + j // 2 * THREADS
+            far, i, k = n // side * (SIDE + 1), n % side // SIDE, n % SIDE + 1
+            if n < 2 * side and j % 2 == 0:
+                tile[i, far, k] = rim[j + 2]
+            if n < 2 * side and j % 2 == 1:
+                tile[i, k, far] = rim[j + 2]
+            return 0
+
+        return point
+
+    n = 2 * -(-2 * side // THREADS)
+    slots_of_sides = each(slot_at, n)
+
+    def slots(bricks, c, x, y, z):
+        low = c.slot - step_x if x > 0 or bricks.low_x != 0 else 0
+        high = c.slot + depth * step_x if x < bricks_x - 1 or bricks.high_x != 0 else 0
+        return (low, high) + slots_of_sides(bricks, x, y, z)
+
+    return slots, each(show_at, n), n + 2
+
+
+@cache
+def on_chip_of(shape: Shape, method: str) -> Any:
+    """The kernel."""
+    depth, dtype, tile_shape, several = shape.depth, shape.dtype, (shape.depth, SIDE + 2, SIDE + 2), shape.several
+    (_, bricks_y, bricks_z), half_bytes = shape.bricks, shape.image[0] * shape.steps[0]
+    load_all, store_all, give_all, show_all, apply_all, bins_of = vectors_of(shape)
+    slots_of, show_rim, n_rim = rim_of(shape)
+    column, plus = column_of(shape), each(added, depth)
+    plus_rim, real_rim, halved = each(added, n_rim), each(as_real, n_rim), each(in_half, n_rim)
+    n_sums, cg, pipelined = METHODS[method], method == "cg", method == "pipelined"
+
+    def give(ctx, v, number, c):
+        give_all(v, (number & 1) * half_bytes, marked(ctx, number), c)
+
+    def take(ctx, slots, number, me):
+        return real_rim(take_numbers(ctx, halved(slots, (number & 1) * half_bytes), number, me))
+
+    def applied(part, v, rim, tile, c):
+        show_rim(rim, tile)
+        sync()
+        return apply_all(part, (rim[0],) + v + (rim[1],), tile, c)
+
+    def on_chip(ctx, part: Part, scalars: Scalars, most, bricks: Bricks, meeting: Meeting):
+        """At most ``most`` iterations.  All blocks run at the same time."""
+        b, me = block(), meeting.me
+        x, y, z = b // (bricks_y * bricks_z), b // bricks_z % bricks_y, b % bricks_z
+        c = column(part, bricks, x, y, z)
+        slots, tile = slots_of(bricks, c, x, y, z), cuda.shared.array(tile_shape, dtype)
+        place = Meeting(me, meeting.n_pes if several else 1, n_sums, meeting.memory)
+        number, epoch, begin = read_epoch(bricks.number, 0), last_meeting(place), read_epoch(scalars.runs, 0)
+        rr = scalars.history + (begin + 1) * WORDS_BYTES
+        now, before, pap = read_sum(rr), read_sum(rr - WORDS_BYTES), 0.0
+        u, r, p = load_all(bricks.u, part, c), load_all(bricks.r, part, c), load_all(bricks.p, part, c)
+        k, start = 0, number
+        number += 1
+        give(ctx, p, number, c)
+        show_all(p, tile, c)
+        rim_p = take(ctx, slots, number, me)
+        s = applied(part, p, rim_p, tile, c)
+        sync()
+        number += 1
+        give(ctx, r, number, c)
+        show_all(r, tile, c)
+        rim = take(ctx, slots, number, me)
+        if cg:
+            sync()
+            while k < most:
+                beta = now / before if before > 0.0 else 0.0
+                p, rim_p = plus(r, real(beta), p), plus_rim(rim, real(beta), rim_p)
+                show_all(p, tile, c)
+                q = applied(part, p, rim_p, tile, c)
+                epoch += 1
+                give_sums(ctx, place, epoch, (bins_of(p, q),))
+                pap = take_sums(ctx, place, epoch, scalars.words + PAP if b == 0 else 0)[0]
+                alpha = now / pap if pap > 0.0 else 0.0
+                r = plus(r, real(-alpha), q)
+                number += 1
+                give(ctx, r, number, c)
+                u = plus(u, real(alpha), p)
+                epoch += 1
+                give_sums(ctx, place, epoch, (bins_of(r, r),))
+                rim = take(ctx, slots, number, me)
+                k, before = k + 1, now
+                now = take_sums(ctx, place, epoch, rr + k * WORDS_BYTES if b == 0 else 0)[0]
+                if not now > scalars.below:
+                    break
+        else:
+            w, z, pap = applied(part, r, rim, tile, c), s, 1.0 * load(bricks.pap, 0)
+            sync()
+            if pipelined:
+                number += 1
+                give(ctx, s, number, c)
+                show_all(s, tile, c)
+                z = applied(part, s, take(ctx, slots, number, me), tile, c)
+                sync()
+                number += 1
+                give(ctx, w, number, c)
+            q = w
+            while True:
+                epoch += 1
+                give_sums(ctx, place, epoch, (bins_of(r, r), bins_of(w, r)))
+                if pipelined:
+                    show_all(w, tile, c)
+                    q = applied(part, w, take(ctx, slots, number, me), tile, c)
+                now, delta = take_sums(ctx, place, epoch, rr + k * WORDS_BYTES if b == 0 else 0)
+                if k == most or k > 0 and not now > scalars.below:
+                    break
+                beta = now / before if before > 0.0 else 0.0
+                pap = delta - beta * beta * pap
+                alpha = now / pap if pap > 0.0 else 0.0
+                k, before, number = k + 1, now, number + 1
+                s = plus(w, real(beta), s)
+                if pipelined:
+                    z = plus(q, real(beta), z)
+                    w = plus(w, real(-alpha), z)
+                    give(ctx, w, number, c)
+                p, r = plus(r, real(beta), p), plus(r, real(-alpha), s)
+                if not pipelined:
+                    give(ctx, r, number, c)
+                u = plus(u, real(alpha), p)
+                if not pipelined:
+                    show_all(r, tile, c)
+                    w = applied(part, r, take(ctx, slots, number, me), tile, c)
+        store_all(bricks.u, part, c, u)
+        store_all(bricks.r, part, c, r)
+        store_all(bricks.p, part, c, p)
+        if b == 0 and first():
+            store(bricks.pap, 0, real(pap))
+            add_shared(scalars.runs, 0, k)
+            add_shared(bricks.number, 0, number - start)
+
+    return on_chip

@@ -3,7 +3,7 @@
 from ..halo.exchange import halo_put, halo_ready, halo_wait
 from ..records import Halo
 from .all_sum import Meeting, all_sum, last_meeting, meet, meeting_words, sums_at, words_at
-from .counted import give_sum, take_sums
+from .counted import give_sums, take_sums
 from .exact import (
     LIMIT,
     MAX_TOTAL,
@@ -33,7 +33,7 @@ __all__ = [
     "add_to_words",
     "all_sum",
     "as_float",
-    "give_sum",
+    "give_sums",
     "halo_put",
     "halo_ready",
     "halo_wait",

@@ -1,7 +1,7 @@
 """Sums over all blocks of all PEs that are given and taken apart, so that a block can work while they are under way.
 
-    give_sum(ctx, place, epoch, 0, bins)        all threads of all blocks
-    totals = take_sums(ctx, place, epoch, 0)    the sums, the same bits for all
+    give_sums(ctx, place, epoch, (bins,))         all threads of all blocks
+    totals = take_sums(ctx, place, epoch, keep)   the sums, the same bits for all
 
 Unlike ``meet`` they order nothing else where there is one PE: words on their way count the blocks that added to them, and
 each block looks at them by itself.  Those of odd and of even meetings lie apart: who adds to words of meeting e + 2 has
@@ -11,18 +11,20 @@ meetings, by each block the same: who writes that of e + 2 has come from e + 1, 
 
 from ..block import add_counted_sums, add_shared, block, copy, counted_sums, first
 from .all_sum import COUNTED_WORDS, EPOCH_WORDS, Meeting, meet, sums_at, words_at
-from .exact import WORD_BYTES, WORDS_BYTES, Bins, add_to_words, in_units, read_sum
+from .exact import WORD_BYTES, WORDS_BYTES, add_to_words, in_units, read_sum
 
 HALF_BYTES = COUNTED_WORDS * WORD_BYTES
 
 
-def give_sum(ctx, place: Meeting, epoch, k, bins: Bins):
-    """Add what the threads of a block hold to value k of meeting ``epoch``, once a block."""
-    if place.n_pes > 1:
-        add_to_words(words_at(place, k), bins)
-    else:
-        line = place.memory + EPOCH_WORDS * WORD_BYTES + (epoch & 1) * HALF_BYTES
-        add_counted_sums(ctx, line + k * WORDS_BYTES, in_units(bins))
+def give_sums(ctx, place: Meeting, epoch, values):
+    """Add what the threads of a block hold to the values of meeting ``epoch``: a tuple of Bins, one for each."""
+    k, line = 0, place.memory + EPOCH_WORDS * WORD_BYTES + (epoch & 1) * HALF_BYTES
+    for bins in values:
+        if place.n_pes > 1:
+            add_to_words(words_at(place, k), bins)
+        else:
+            add_counted_sums(ctx, line + k * WORDS_BYTES, in_units(bins))
+        k += 1
 
 
 def take_sums(ctx, place: Meeting, epoch, keep):

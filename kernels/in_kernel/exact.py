@@ -19,7 +19,7 @@ WORD_BYTES = 8
 WORDS = 8  # of a sum: one for each bin, then the count of blocks with a bad sum; one is spare
 WORDS_BYTES = WORD_BYTES * WORDS
 BAD_WORD = BINS  # where one bin of a block is NaN, all are
-MAX_VALUES = 1 << (54 - BIN_BITS)  # added before they become words
+MAX_VALUES = 1 << (54 - BIN_BITS)  # added before they become words, by a block; by a thread a quarter of it
 MAX_TOTAL = 1 << (64 - BIN_BITS)  # added to one sum
 
 LIMIT = 2.0 ** (TOP_BIT + BIN_BITS - 1)
@@ -31,7 +31,7 @@ HALF = 1 << (BIN_BITS - 1)
 
 
 class Bins(NamedTuple):
-    """What a thread has added up, by bins."""
+    """What a thread has added up, by bins, each but the last beside its ROUND."""
 
     a: float
     b: float
@@ -43,28 +43,29 @@ class Bins(NamedTuple):
 
 def no_bins():
     """The sum of nothing."""
-    return Bins(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return Bins(ROUND_0, ROUND_1, ROUND_2, ROUND_3, ROUND_4, 0.0)
 
 
 def add_to_bins(bins: Bins, x: float):
     """The bins with the float64 ``x`` added.
 
-    The choice also stands between x and the first addition: where x is a product, no compiler fuses the two, which would
-    add another number.
+    A bin stays between 2**52 and 2**53 units, so that adding x to it rounds x to a multiple of its unit.  Where x lies in
+    the middle of two, it depends on the bin which one is taken, and the bins that follow make up for it; the last one
+    drops what is left, and always the same.  The choice stands between x and the first addition: where x is a product,
+    no compiler fuses the two, which would add another number.
     """
     x = x if abs(x) < LIMIT else NAN
-    a = (x + ROUND_0) - ROUND_0
-    x -= a  # all steps from here on are exact
-    b = (x + ROUND_1) - ROUND_1
-    x -= b
-    c = (x + ROUND_2) - ROUND_2
-    x -= c
-    d = (x + ROUND_3) - ROUND_3
-    x -= d
-    e = (x + ROUND_4) - ROUND_4
-    x -= e
-    f = (x + ROUND_5) - ROUND_5
-    return Bins(bins.a + a, bins.b + b, bins.c + c, bins.d + d, bins.e + e, bins.f + f)
+    a = bins.a + x
+    x -= a - bins.a  # all steps from here on are exact
+    b = bins.b + x
+    x -= b - bins.b
+    c = bins.c + x
+    x -= c - bins.c
+    d = bins.d + x
+    x -= d - bins.d
+    e = bins.e + x
+    x -= e - bins.e
+    return Bins(a, b, c, d, e, bins.f + ((x + ROUND_5) - ROUND_5))
 
 
 def add_to_words(words: int, bins: Bins):
@@ -77,8 +78,9 @@ def add_to_words(words: int, bins: Bins):
 
 def in_units(bins: Bins):
     """What the bins hold as whole numbers."""
-    upper = bins.a * (1.0 / UNIT_0), bins.b * (1.0 / UNIT_1), bins.c * (1.0 / UNIT_2)
-    return (*upper, bins.d * (1.0 / UNIT_3), bins.e * (1.0 / UNIT_4), bins.f * (1.0 / UNIT_5))
+    a, b = (bins.a - ROUND_0) * (1.0 / UNIT_0), (bins.b - ROUND_1) * (1.0 / UNIT_1)
+    c, d = (bins.c - ROUND_2) * (1.0 / UNIT_2), (bins.d - ROUND_3) * (1.0 / UNIT_3)
+    return a, b, c, d, (bins.e - ROUND_4) * (1.0 / UNIT_4), bins.f * (1.0 / UNIT_5)
 
 
 class SumWords(NamedTuple):

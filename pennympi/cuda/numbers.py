@@ -11,12 +11,12 @@ from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
 from ..kernels.block import POISON
-from ..kernels.in_kernel.exact import BAD_WORD, BIN_BITS, BINS, WORDS, SumWords, as_float
-from .intrinsics import add_int64, assembly, load_volatile, load_word, store_word
+from ..kernels.in_kernel.exact import BAD_WORD, BIN_BITS, BINS, HALF, NAN, TOP_BIT, WORDS
+from .intrinsics import add_int64, assembly, float_of, load_volatile, load_word, store_word
 from .primitives import GAVE_UP, ME, SPINS, give_up, look, poisoned, tell
 
 ALL, LANES, MOST_WARPS, MOST_SUMS = 0xFFFFFFFF, 32, 32, 4
-COUNT_BIT = 52
+COUNT_BIT, FLOAT_BIAS = 52, 1023  # the exponent of a float64 begins at the same bit
 ONE_BLOCK, HALF_COUNT = 1 << COUNT_BIT, 1 << (COUNT_BIT - 1)
 CARRY, PER_CARRY = 2.0**BIN_BITS, 2.0**-BIN_BITS
 ROUNDING = 1.5 * 2.0**52  # x + this - this is x, rounded to a whole number
@@ -127,7 +127,9 @@ def add_counted_sums(ctx, base, x):
             warp += 4
         total += cuda.shfl_xor_sync(ALL, total, 2)
         total += cuda.shfl_xor_sync(ALL, total, 1)
-        carry = (total * PER_CARRY + ROUNDING) - ROUNDING  # into the part before, so that 4096 blocks fit below the counts
+        carry = (
+            total * PER_CARRY + ROUNDING
+        ) - ROUNDING  # into the part before, so that 4096 blocks fit below the counts
         if part == 0:
             carry = 0.0
         total += cuda.shfl_down_sync(ALL, carry, 4) - carry * CARRY
@@ -160,6 +162,21 @@ def poll_counted(ctx, word, was):
     return found
 
 
+def total_of(word, part, first):
+    """``exact.as_float`` of the words in lanes ``first`` and behind it, of which this lane has number ``part``."""
+    inner = (part > 0) & (part < BINS)
+    while True:  # twice, but where a carry goes on
+        carry = (word + HALF) >> BIN_BITS if inner else 0
+        if not cuda.any_sync(ALL, carry != 0):
+            break
+        word += cuda.shfl_down_sync(ALL, carry, 1) - (carry << BIN_BITS)
+    x = word * float_of((FLOAT_BIAS + TOP_BIT - BIN_BITS * part) << COUNT_BIT) if part < BINS else float(word)
+    a, b, c = cuda.shfl_sync(ALL, x, first), cuda.shfl_sync(ALL, x, first + 1), cuda.shfl_sync(ALL, x, first + 2)
+    d, e, f = cuda.shfl_sync(ALL, x, first + 3), cuda.shfl_sync(ALL, x, first + 4), cuda.shfl_sync(ALL, x, first + 5)
+    bad = cuda.shfl_sync(ALL, x, first + BAD_WORD)
+    return ((((e + f) + d) + c) + b) + a if bad == 0.0 else NAN
+
+
 def counted_sums(ctx, base, before, now, keep, n):
     totals = cuda.shared.array(MOST_SUMS, "float64")
     thread = cuda.threadIdx.x
@@ -174,10 +191,7 @@ def counted_sums(ctx, base, before, now, keep, n):
                 word |= load_word(ctx + GAVE_UP)
             if (keep != 0) & (thread < WORDS):
                 store_word(keep + 8 * thread, word)
-        upper = cuda.shfl_sync(ALL, word, first), cuda.shfl_sync(ALL, word, first + 1), cuda.shfl_sync(ALL, word, first + 2)
-        lower = cuda.shfl_sync(ALL, word, first + 3), cuda.shfl_sync(ALL, word, first + 4), cuda.shfl_sync(ALL, word, first + 5)
-        bad = cuda.shfl_sync(ALL, word, first + BAD_WORD)
-        total = as_float(SumWords(upper[0], upper[1], upper[2], lower[0], lower[1], lower[2], bad))
+        total = total_of(word, part, first)
         if part == 0:
             totals[thread // WORDS] = total
     cuda.syncthreads()

@@ -10,6 +10,7 @@ from ..compile import context as ctx_words
 from ..compile.context import BEHIND, ROUNDS, UNREACHABLE
 from ..job.liveness import LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
 from ..kernels.block import POISON
+from ..kernels.in_kernel.exact import BAD_WORD, WORDS, SumWords, as_float
 from .intrinsics import (
     call_1,
     call_7,
@@ -34,6 +35,7 @@ NAPS_BETWEEN_LOOKS = 64
 OVER = -1  # instead of a time
 SPINS_BEFORE_YIELD, PATIENT_SPINS, HASTY_SPINS = 64, 8192, 400
 OPTIONS = {"nogil": True, "error_model": "numpy"}
+sum_of_words = numba.njit(as_float, **OPTIONS)
 BODIES: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
 
 
@@ -90,6 +92,24 @@ def add_block_sums(base, x):
             add_shared(base, k, int(x[k]))
         elif k == 0:
             add_shared(base, len(x), 1)
+
+
+@body
+def add_counted_sums(ctx, base, x):
+    add_block_sums(base, x)  # of which there is one
+
+
+@body
+def counted_sums(ctx, base, before, now, keep, n):
+    totals = np.zeros(4)
+    for k in range(n):
+        grown = [load_word(base + 8 * i) - load_word(before + 8 * i) for i in range(k * WORDS, (k + 1) * WORDS)]
+        totals[k] = sum_of_words(SumWords(grown[0], grown[1], grown[2], grown[3], grown[4], grown[5], grown[BAD_WORD]))
+        for i in range(WORDS):
+            store_word(now + 8 * (k * WORDS + i), load_word(base + 8 * (k * WORDS + i)))
+            if keep != 0 and k == 0:
+                store_word(keep + 8 * i, grown[i])
+    return totals[0], totals[1], totals[2], totals[3]
 
 
 @body

@@ -8,7 +8,7 @@ from machine.bodies import bound
 from machine.device import Launch, Machine
 from machine.faults import Fault
 from machine.network import ANY_ORDER, NETWORKS
-from machine.team import place_for
+from machine.team import place_for, place_of
 from seed import SEED
 
 from pennympi.kernels.block import arrive_last, block, first, put_signal, signal, wait, write_epoch
@@ -18,11 +18,13 @@ from pennympi.kernels.in_kernel import (
     add_to_bins,
     add_to_words,
     all_sum,
+    give_sums,
     last_meeting,
     meeting_words,
     no_bins,
     read_sum,
     sums_at,
+    take_sums,
     words_at,
 )
 from pennympi.kernels.in_kernel.all_sum import take
@@ -45,10 +47,19 @@ def summed(ctx, place: Meeting, out):
         write_epoch(out, b * MEETINGS + k, int(found))
 
 
-def run(network, seed, kernel=summed):
+def counted(ctx, place: Meeting, out):
+    """The same by sums that are given and taken apart."""
+    epoch, b = last_meeting(place), block()
+    for k in range(MEETINGS):
+        own = value(place.me, b, epoch + k) if first() else 0
+        give_sums(ctx, place, epoch + 1 + k, (add_to_bins(no_bins(), 1.0 * own),))
+        write_epoch(out, b * MEETINGS + k, int(take_sums(ctx, place, epoch + 1 + k, 0)[0]))
+
+
+def run(network, seed, kernel=summed, alone=False):
     """Some launches of MEETINGS meetings each, on PEs with different numbers of blocks."""
     rng = Random(seed)
-    machine = Machine(network, place_for(rng, network), rng)
+    machine = Machine(network, place_of([0], network) if alone else place_for(rng, network), rng)
     n_pes, launches = machine.n_pes, rng.randint(1, 3)
     memory = machine.memory.allocate(meeting_words(n_pes, 1) * WORD_BYTES)
     outs = [machine.memory.allocate(4 * MEETINGS * WORD_BYTES, plain=True) for _ in range(launches)]
@@ -71,6 +82,8 @@ def run(network, seed, kernel=summed):
 def test_every_block_of_every_pe_gets_the_sum(network):
     for k in range(PROGRAMS):
         run(network, f"{SEED}/{k}")
+        run(network, f"{SEED}/{k}", counted)
+        run(network, f"{SEED}/{k}", counted, alone=True)
 
 
 def hasty(ctx, place: Meeting, out):

@@ -14,11 +14,13 @@ from greenlet import getcurrent
 from sweep_reference import multiply_add
 
 from pennympi.compile.bind import bind, grouped, signs
+from pennympi.kernels.in_kernel import WORDS, SumWords, as_float
 
 from .faults import Fault
 from .packets import PACKET_BODIES
 
 Body = Callable[..., Any]
+COUNTED = 1 << 52  # what a block counts for in a word of a counted sum
 
 
 def by_each(work: Body) -> Body:
@@ -77,6 +79,31 @@ def bound(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # This PE's memory ----------------------------------------------------------------------
+
+
+def add_counted_sums(b, ctx, base, x):
+    totals = b.block.total(b, np.array(x))
+    if b.number == 0:
+        for k, value in enumerate((*totals, 0)):
+            add_shared(b, base, k, int(value) + COUNTED)
+        b.scheduler.wake(("counted", b.pe))
+
+
+def counted_sums(b, ctx, base, before, now, keep, n):
+    def grown(i):
+        return b.memory.load(b.pe, base + 8 * i) - b.memory.load(b.pe, before + 8 * i)
+
+    blocks, totals = b.launch.blocks * COUNTED, [0.0] * 4
+    for k in range(n):
+        words = [k * WORDS + i for i in range(WORDS - 1)]
+        while any(grown(i) + COUNTED // 2 < blocks for i in words):
+            b.sleep(("counted", b.pe))
+        totals[k] = as_float(SumWords(*(grown(i) - blocks for i in words)))
+        for i in words:
+            if keep and k == 0:
+                b.memory.store(b.pe, keep + 8 * i, grown(i) - blocks)
+            b.memory.store(b.pe, now + 8 * i, b.memory.load(b.pe, base + 8 * i))
+    return tuple(totals)
 
 
 def arrive_last(b, counter):
@@ -315,9 +342,9 @@ BODIES: dict[str, Body] = {
     "read_route": by_each(lambda b, routes, index: b.memory.load(b.pe, routes + 8 * index)),
     "read_epoch": by_each(lambda b, epochs, index: b.memory.load(b.pe, epochs + 8 * index)),
     **{name: sum_of(name, kinds) for name, kinds in SUMS.items()},
-    **entered(by_each, load, store, add_shared, add_block_sums, staged, put_signal, refuse_count),
+    **entered(by_each, load, store, add_shared, add_block_sums, add_counted_sums, staged, put_signal, refuse_count),
     **entered(by_one, copy, combine, combine_put, put, put_lines, get, message, reduce_multicast, store_multicast),
-    **entered(by_leader, lock, wait, wait_all),
+    **entered(by_leader, lock, wait, wait_all, counted_sums),
     **entered(between_barriers, arrive_last, fence, meet_multicast),
     **entered(after_barrier, unlock, signal, signal_all, write_epoch),
     **PACKET_BODIES,
