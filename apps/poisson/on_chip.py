@@ -1,4 +1,7 @@
-"""Iterations whose vectors never leave the chip: one kernel, a brick of the part a block.  Read on_chip_kernel.py first."""
+"""Iterations whose vectors never leave the chip: one kernel, a brick of the part a block.
+
+Read on_chip_kernel.py first.
+"""
 
 import math
 from typing import Any
@@ -34,6 +37,8 @@ class OnChip(Loop):
         shape = shape_of(team, grid, problem, method)
         if shape is None:
             return f"a part of {grid.own} points has no room in the registers of {multiprocessors(team)} multiprocessors"
+        if method == "pipelined" and problem.dtype == "float32":
+            return "the pipelined method loses more digits than float32 can spare"
         for axis, n, size, joined in zip("xyz", grid.own, (shape.depth, SIDE, SIDE), shape.joined, strict=True):
             if joined and n % size:
                 return f"the ends of dimension {axis} have neighbours, and {n} points are no multiple of a brick's {size}"
@@ -54,7 +59,7 @@ class OnChip(Loop):
             for pe, over in ((grid.neighbour(axis + "-"), own), (grid.neighbour(axis + "+"), -own)):
                 sides.append(0 if pe is None else address(team.peer(self._image, pe)) - address(self._image) + over)
         fields = map(self.fields.at, ("u", "r", "even"))
-        self._bricks = Bricks(*fields, address(self._image), address(self._kept[0]), self._kept[1], *sides)
+        self._bricks = Bricks(*fields, address(self._image), address(self._kept[0]), self._kept[1], *sides)  # type: ignore[call-arg]
         self._kernel = team.kernel(on_chip_of(shape, self.method), self.problem.dtype, most_threads=THREADS)
         self.kernels.append(self._kernel)
 

@@ -119,6 +119,34 @@ class Column(NamedTuple):
     over_z: int
 
 
+class Here(NamedTuple):
+    """What a thread of a block knows.  slots: of its points of the rim;  tile: in shared memory"""
+
+    part: Any
+    column: Any
+    slots: Any
+    tile: Any
+    me: int
+
+
+class Sums(NamedTuple):
+    """Where the sums stand.  rr: address of the last r * r in the history;  number: of the last exchange"""
+
+    place: Any
+    epoch: int
+    number: int
+    rr: int
+    pap: float
+
+
+class Vectors(NamedTuple):
+    """A thread's points of the vectors that stay between launches."""
+
+    u: Any
+    r: Any
+    p: Any
+
+
 def each(point: Callable[[int], Any], n: int) -> Any:
     """``row(*args)``: the tuple of point(k)(*args) for k = 0, .., n - 1, since loops over tuples are not unrolled."""
 
@@ -303,114 +331,150 @@ def rim_of(shape: Shape) -> Any:
 
 
 @cache
+def steps_of(shape: Shape) -> Any:
+    """(``give``, ``take``, ``applied``, ``spread``) of a vector v of a thread.
+
+    give(ctx, v, number, here): what neighbours need of it in exchange ``number``;  take(ctx, number, here): its rim
+    applied(v, rim, here): A v;  spread(ctx, v, number, here): the same, rim taken
+    """
+    half_bytes = shape.image[0] * shape.steps[0]
+    _, _, give_all, show_all, apply_all, _ = vectors_of(shape)
+    _, show_rim, n_rim = rim_of(shape)
+    real_rim, halved = each(as_real, n_rim), each(in_half, n_rim)
+
+    def give(ctx, v, number, here):
+        give_all(v, (number & 1) * half_bytes, marked(ctx, number), here.column)
+
+    def take(ctx, number, here):
+        return real_rim(take_numbers(ctx, halved(here.slots, (number & 1) * half_bytes), number, here.me))
+
+    def applied(v, rim, here):
+        show_all(v, here.tile, here.column)
+        show_rim(rim, here.tile)
+        sync()
+        return apply_all(here.part, (rim[0],) + v + (rim[1],), here.tile, here.column)
+
+    def spread(ctx, v, number, here):
+        return applied(v, take(ctx, number, here), here)
+
+    return give, take, applied, spread
+
+
+def ratio(a, b):
+    """a / b; 0 where b is: a residual of 0 needs no more steps."""
+    return a / b if b > 0.0 else 0.0
+
+
+@cache
+def cg_of(shape: Shape) -> Any:
+    """``run``: the iterations, to the bits of loop.py."""
+    (give, take, applied, _), bins_of = steps_of(shape), vectors_of(shape)[-1]
+    plus, plus_rim = each(added, shape.depth), each(added, rim_of(shape)[-1])
+
+    def run(ctx, s: Scalars, most, sums: Sums, v: Vectors, here: Here):
+        (u, r, p), (place, epoch, number, rr, pap) = v, sums
+        now, before, k = read_sum(rr), read_sum(rr - WORDS_BYTES), 0
+        give(ctx, p, number + 1, here)
+        rim_p = take(ctx, number + 1, here)
+        sync()
+        give(ctx, r, number + 2, here)
+        rim, number = take(ctx, number + 2, here), number + 2
+        sync()
+        while k < most:
+            beta = real(ratio(now, before))
+            p, rim_p = plus(r, beta, p), plus_rim(rim, beta, rim_p)
+            q = applied(p, rim_p, here)
+            give_sums(ctx, place, epoch + 1, (bins_of(p, q),))
+            pap = take_sums(ctx, place, epoch + 1, s.words + PAP if block() == 0 else 0)[0]
+            alpha = ratio(now, pap)
+            r, number = plus(r, real(-alpha), q), number + 1
+            give(ctx, r, number, here)
+            u = plus(u, real(alpha), p)
+            give_sums(ctx, place, epoch + 2, (bins_of(r, r),))
+            rim = take(ctx, number, here)
+            k, epoch, before = k + 1, epoch + 2, now
+            now = take_sums(ctx, place, epoch, rr + k * WORDS_BYTES if block() == 0 else 0)[0]
+            if not now > s.below:
+                break
+        return k, number, pap, Vectors(u, r, p)
+
+    return run
+
+
+@cache
+def one_sum_of(shape: Shape, pipelined: bool) -> Any:
+    """``run``: the iterations by one sum of two values each, r * r and r * A r."""
+    (give, _, _, spread), bins_of, plus = steps_of(shape), vectors_of(shape)[-1], each(added, shape.depth)
+
+    def run(ctx, scalars: Scalars, most, sums: Sums, v: Vectors, here: Here):
+        (u, r, p), (place, epoch, number, rr, pap) = v, sums
+        before, k = read_sum(rr - WORDS_BYTES), 0
+        give(ctx, p, number + 1, here)
+        s = spread(ctx, p, number + 1, here)
+        sync()
+        give(ctx, r, number + 2, here)
+        w, number = spread(ctx, r, number + 2, here), number + 2
+        sync()
+        z = s
+        if pipelined:
+            give(ctx, s, number + 1, here)
+            z = spread(ctx, s, number + 1, here)
+            sync()
+            give(ctx, w, number + 2, here)
+            number += 2
+        q = w
+        while True:
+            epoch += 1
+            give_sums(ctx, place, epoch, (bins_of(r, r), bins_of(w, r)))
+            if pipelined:
+                q = spread(ctx, w, number, here)
+            now, delta = take_sums(ctx, place, epoch, rr + k * WORDS_BYTES if block() == 0 else 0)
+            if k == most or (k > 0 and not now > scalars.below):
+                break
+            beta = ratio(now, before)
+            pap = delta - beta * beta * pap
+            alpha, by = real(ratio(now, pap)), real(beta)
+            k, before, number = k + 1, now, number + 1
+            s = plus(w, by, s)
+            if pipelined:
+                z = plus(q, by, z)
+                w = plus(w, -alpha, z)
+                give(ctx, w, number, here)
+            p, r = plus(r, by, p), plus(r, -alpha, s)
+            if not pipelined:
+                give(ctx, r, number, here)
+            u = plus(u, alpha, p)
+            if not pipelined:
+                w = spread(ctx, r, number, here)
+        return k, number, pap, Vectors(u, r, p)
+
+    return run
+
+
+@cache
 def on_chip_of(shape: Shape, method: str) -> Any:
     """The kernel."""
-    depth, dtype, tile_shape, several = shape.depth, shape.dtype, (shape.depth, SIDE + 2, SIDE + 2), shape.several
-    (_, bricks_y, bricks_z), half_bytes = shape.bricks, shape.image[0] * shape.steps[0]
-    load_all, store_all, give_all, show_all, apply_all, bins_of = vectors_of(shape)
-    slots_of, show_rim, n_rim = rim_of(shape)
-    column, plus = column_of(shape), each(added, depth)
-    plus_rim, real_rim, halved = each(added, n_rim), each(as_real, n_rim), each(in_half, n_rim)
-    n_sums, cg, pipelined = METHODS[method], method == "cg", method == "pipelined"
-
-    def give(ctx, v, number, c):
-        give_all(v, (number & 1) * half_bytes, marked(ctx, number), c)
-
-    def take(ctx, slots, number, me):
-        return real_rim(take_numbers(ctx, halved(slots, (number & 1) * half_bytes), number, me))
-
-    def applied(part, v, rim, tile, c):
-        show_rim(rim, tile)
-        sync()
-        return apply_all(part, (rim[0],) + v + (rim[1],), tile, c)
+    (_, bricks_y, bricks_z), tile_shape, dtype = shape.bricks, (shape.depth, SIDE + 2, SIDE + 2), shape.dtype
+    load_all, store_all, *_ = vectors_of(shape)
+    column_at, slots_of, several, n_sums = column_of(shape), rim_of(shape)[0], shape.several, METHODS[method]
+    run = cg_of(shape) if method == "cg" else one_sum_of(shape, method == "pipelined")
 
     def on_chip(ctx, part: Part, scalars: Scalars, most, bricks: Bricks, meeting: Meeting):
         """At most ``most`` iterations.  All blocks run at the same time."""
-        b, me = block(), meeting.me
-        x, y, z = b // (bricks_y * bricks_z), b // bricks_z % bricks_y, b % bricks_z
-        c = column(part, bricks, x, y, z)
-        slots, tile = slots_of(bricks, c, x, y, z), cuda.shared.array(tile_shape, dtype)
-        place = Meeting(me, meeting.n_pes if several else 1, n_sums, meeting.memory)
-        number, epoch, begin = read_epoch(bricks.number, 0), last_meeting(place), read_epoch(scalars.runs, 0)
-        rr = scalars.history + (begin + 1) * WORDS_BYTES
-        now, before, pap = read_sum(rr), read_sum(rr - WORDS_BYTES), 0.0
-        u, r, p = load_all(bricks.u, part, c), load_all(bricks.r, part, c), load_all(bricks.p, part, c)
-        k, start = 0, number
-        number += 1
-        give(ctx, p, number, c)
-        show_all(p, tile, c)
-        rim_p = take(ctx, slots, number, me)
-        s = applied(part, p, rim_p, tile, c)
-        sync()
-        number += 1
-        give(ctx, r, number, c)
-        show_all(r, tile, c)
-        rim = take(ctx, slots, number, me)
-        if cg:
-            sync()
-            while k < most:
-                beta = now / before if before > 0.0 else 0.0
-                p, rim_p = plus(r, real(beta), p), plus_rim(rim, real(beta), rim_p)
-                show_all(p, tile, c)
-                q = applied(part, p, rim_p, tile, c)
-                epoch += 1
-                give_sums(ctx, place, epoch, (bins_of(p, q),))
-                pap = take_sums(ctx, place, epoch, scalars.words + PAP if b == 0 else 0)[0]
-                alpha = now / pap if pap > 0.0 else 0.0
-                r = plus(r, real(-alpha), q)
-                number += 1
-                give(ctx, r, number, c)
-                u = plus(u, real(alpha), p)
-                epoch += 1
-                give_sums(ctx, place, epoch, (bins_of(r, r),))
-                rim = take(ctx, slots, number, me)
-                k, before = k + 1, now
-                now = take_sums(ctx, place, epoch, rr + k * WORDS_BYTES if b == 0 else 0)[0]
-                if not now > scalars.below:
-                    break
-        else:
-            w, z, pap = applied(part, r, rim, tile, c), s, 1.0 * load(bricks.pap, 0)
-            sync()
-            if pipelined:
-                number += 1
-                give(ctx, s, number, c)
-                show_all(s, tile, c)
-                z = applied(part, s, take(ctx, slots, number, me), tile, c)
-                sync()
-                number += 1
-                give(ctx, w, number, c)
-            q = w
-            while True:
-                epoch += 1
-                give_sums(ctx, place, epoch, (bins_of(r, r), bins_of(w, r)))
-                if pipelined:
-                    show_all(w, tile, c)
-                    q = applied(part, w, take(ctx, slots, number, me), tile, c)
-                now, delta = take_sums(ctx, place, epoch, rr + k * WORDS_BYTES if b == 0 else 0)
-                if k == most or k > 0 and not now > scalars.below:
-                    break
-                beta = now / before if before > 0.0 else 0.0
-                pap = delta - beta * beta * pap
-                alpha = now / pap if pap > 0.0 else 0.0
-                k, before, number = k + 1, now, number + 1
-                s = plus(w, real(beta), s)
-                if pipelined:
-                    z = plus(q, real(beta), z)
-                    w = plus(w, real(-alpha), z)
-                    give(ctx, w, number, c)
-                p, r = plus(r, real(beta), p), plus(r, real(-alpha), s)
-                if not pipelined:
-                    give(ctx, r, number, c)
-                u = plus(u, real(alpha), p)
-                if not pipelined:
-                    show_all(r, tile, c)
-                    w = applied(part, r, take(ctx, slots, number, me), tile, c)
-        store_all(bricks.u, part, c, u)
-        store_all(bricks.r, part, c, r)
-        store_all(bricks.p, part, c, p)
-        if b == 0 and first():
+        x, y, z = block() // (bricks_y * bricks_z), block() // bricks_z % bricks_y, block() % bricks_z
+        column, tile = column_at(part, bricks, x, y, z), cuda.shared.array(tile_shape, dtype)
+        here = Here(part, column, slots_of(bricks, column, x, y, z), tile, meeting.me)
+        place = Meeting(meeting.me, meeting.n_pes if several else 1, n_sums, meeting.memory)
+        number, rr = read_epoch(bricks.number, 0), scalars.history + (read_epoch(scalars.runs, 0) + 1) * WORDS_BYTES
+        sums = Sums(place, last_meeting(place), number, rr, 1.0 * load(bricks.pap, 0))
+        u, r, p = load_all(bricks.u, part, column), load_all(bricks.r, part, column), load_all(bricks.p, part, column)
+        k, last, pap, (u, r, p) = run(ctx, scalars, most, sums, Vectors(u, r, p), here)
+        store_all(bricks.u, part, column, u)
+        store_all(bricks.r, part, column, r)
+        store_all(bricks.p, part, column, p)
+        if block() == 0 and first():
             store(bricks.pap, 0, real(pap))
             add_shared(scalars.runs, 0, k)
-            add_shared(bricks.number, 0, number - start)
+            add_shared(bricks.number, 0, last - number)
 
     return on_chip
