@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 from numba import cuda
 
 from pennympi.kernels.block import (
-    Words,
     add_shared,
     block,
     first,
@@ -44,59 +43,9 @@ from pennympi.kernels.in_kernel import (
     take_sums,
 )
 
+from .on_chip import SIDE, SLOT_BYTES, THREADS, VALUES, Bricks, Shape
 from .points import stencil
-from .records import PAP, Part, Scalars
-
-SIDE, SLOT_BYTES = 16, 16  # points of a brick along y, and along z;  bytes of a slot
-THREADS = SIDE * SIDE
-METHODS = {"cg": 1, "one_sum": 2, "pipelined": 2}  # values of a sum
-
-
-class Shape(NamedTuple):
-    """How a part is cut into bricks of depth * SIDE * SIDE points.
-
-    own: points of the part, by dimension;  bricks: their number;  joined: whether a dimension has neighbours at its ends
-    """
-
-    own: tuple[int, int, int]
-    bricks: tuple[int, int, int]
-    depth: int
-    joined: tuple[bool, bool, bool]
-    several: bool
-    dtype: str
-
-    @property
-    def image(self) -> tuple[int, int, int]:
-        """Slots of half of the image."""
-        x, y, z = self.bricks
-        return x * self.depth + 2, y * SIDE + 2, z * SIDE + 2
-
-    @property
-    def steps(self) -> tuple[int, int, int]:
-        """Bytes from a slot to the next one, by dimension."""
-        return self.image[1] * self.image[2] * SLOT_BYTES, self.image[2] * SLOT_BYTES, SLOT_BYTES
-
-
-class Bricks(NamedTuple):
-    """What a launch needs beside the sums.
-
-    u, r, p: addresses of fields, p that of the last direction;  image: that of (2, *Shape.image) slots, zero once
-    pap:     of (1,), the last p * A p;  number: of (1,), that of the last exchange
-    low_x to high_z: from an own slot at this end of a dimension to the neighbour's beyond it, in bytes; 0: no neighbour
-    """
-
-    u: int
-    r: int
-    p: int
-    image: int
-    pap: int
-    number: Words
-    low_x: int
-    high_x: int
-    low_y: int
-    high_y: int
-    low_z: int
-    high_z: int
+from .records import Part, Scalars
 
 
 class Column(NamedTuple):
@@ -385,7 +334,7 @@ def cg_of(shape: Shape) -> Any:
             p, rim_p = plus(r, beta, p), plus_rim(rim, beta, rim_p)
             q = applied(p, rim_p, here)
             give_sums(ctx, place, epoch + 1, (bins_of(p, q),))
-            pap = take_sums(ctx, place, epoch + 1, s.words + PAP if block() == 0 else 0)[0]
+            pap = take_sums(ctx, place, epoch + 1, rr + (k + 1) * WORDS_BYTES if block() == 0 else 0)[0]
             alpha = ratio(now, pap)
             r, number = plus(r, real(-alpha), q), number + 1
             give(ctx, r, number, here)
@@ -456,7 +405,7 @@ def on_chip_of(shape: Shape, method: str) -> Any:
     """The kernel."""
     (_, bricks_y, bricks_z), tile_shape, dtype = shape.bricks, (shape.depth, SIDE + 2, SIDE + 2), shape.dtype
     load_all, store_all, *_ = vectors_of(shape)
-    column_at, slots_of, several, n_sums = column_of(shape), rim_of(shape)[0], shape.several, METHODS[method]
+    column_at, slots_of, several, n_sums = column_of(shape), rim_of(shape)[0], shape.several, VALUES[method]
     run = cg_of(shape) if method == "cg" else one_sum_of(shape, method == "pipelined")
 
     def on_chip(ctx, part: Part, scalars: Scalars, most, bricks: Bricks, meeting: Meeting):

@@ -7,9 +7,10 @@ import numpy as np
 from mpi4py import MPI
 
 from .loop import Loop
+from .on_chip import OnChip
 from .problem import Problem
 
-TABLE = {"loop": Loop}
+TABLE = {"loop": Loop, "on_chip": OnChip}
 METHODS = {  # each variant says in ``methods`` which it has
     "cg": "two sums an iteration, one after the other (Hestenes and Stiefel 1952)",
     "one_sum": "both at once (Chronopoulos and Gear 1989)",
