@@ -23,7 +23,11 @@ from .problem import Problem
 from .solver import METHODS, TABLE, Solver
 
 TOL = {"float32": 1e-5, "float64": 1e-8}
-MOST_FIELDS, SPARE = 7, 48  # of the heap, more than any variant has; a row's and a column's points for halos and gaps
+FIELDS, BESIDE, SPARE_BYTES = (
+    7,
+    48,
+    64 << 20,
+)  # of the heap: fields, with halos and gaps of rows; the rest
 ENDINGS = {"converged": "", "iterations": ", not converged", "diverged": ", DIVERGED: the residual is not finite"}
 
 
@@ -37,7 +41,7 @@ def shape(text: str) -> tuple[int, ...]:
 
 def options(comm: Any, argv: list[str] | None) -> argparse.Namespace:
     """The command line.  periodic: by dimension"""
-    variants, methods = {name: one.sentence for name, one in TABLE.items()}, METHODS
+    tables = {"variant": {name: form.sentence for name, form in TABLE.items()}, "method": METHODS}
     parser = Parser(comm, prog="python -m apps.poisson", allow_abbrev=False)
     add = parser.add_argument
     add("--shape", type=shape, default=(63, 63, 63), help="two or three numbers of points (63x63x63)")
@@ -46,7 +50,7 @@ def options(comm: Any, argv: list[str] | None) -> argparse.Namespace:
     add("--tol", type=not_negative, help="residual over right-hand side at which to stop (1e-8; float32: 1e-5)")
     add("--niter", type=at_least(1), default=10000, help="largest number of iterations (%(default)s)")
     add("--backend", choices=("auto", "host", "cuda"), default="auto", help="where to run (%(default)s)")
-    for word, rows in {"variant": variants, "method": methods}.items():
+    for word, rows in tables.items():
         sentences = "; ".join(f"{name}: {sentence}" for name, sentence in rows.items())
         add(f"--{word}", choices=rows, default=next(iter(rows)), help=f"(%(default)s) {sentences}")
     add("--verify", action="store_true", help="compare with the known solution: PASS or FAIL")
@@ -65,8 +69,8 @@ def main(argv: list[str] | None = None) -> int:
     given = options(comm, argv)
     tol = TOL[given.dtype] if given.tol is None else given.tol
     problem = Problem(given.shape, given.periodic, given.dtype, tol, given.niter, method=given.method)
-    fields = MOST_FIELDS * math.prod(n + SPARE for n in problem.shape) * problem.item_bytes // comm.size
-    with pennympi.init(comm, backend=given.backend, heap_bytes=max(1 << 30, fields)) as team:
+    heap_bytes = FIELDS * math.prod(n + BESIDE for n in problem.shape) * problem.item_bytes // comm.size + SPARE_BYTES
+    with pennympi.init(comm, backend=given.backend, heap_bytes=heap_bytes) as team:
         try:
             solver = Solver(team, problem, given.variant)
         except ValueError as error:
@@ -84,10 +88,9 @@ def main(argv: list[str] | None = None) -> int:
         reason, history = solver.run()
         seconds = max(comm.allgather(time.perf_counter() - begin_s))
         sizes, parts = ("x".join(map(str, numbers)) for numbers in (problem.shape, solver.grid.dims))
-        how = f"variant {solver.variant}, method {problem.method}"
-        say(f"{sizes} of {problem.dtype} on {team.n_pes} PEs ({parts}, {team.backend}), {how}")
+        on, us = f"{team.n_pes} PEs ({parts}, {team.backend})", 1e6 * seconds / len(history)
+        say(f"{sizes} of {problem.dtype} on {on}, variant {given.variant}, method {given.method}")
         say(f"{len(history)} iterations, residual {history[-1]:.3e}{ENDINGS[reason]}")
-        us = 1e6 * seconds / len(history)
         say(f"{seconds:.4f} s, {us:.1f} us an iteration, {problem.points / us / 1e3:.4f} GLUP/s")
         failed = reason == "diverged"
         if given.output:

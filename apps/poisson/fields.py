@@ -1,11 +1,10 @@
 """The fields of one PE, and where they lie."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..program.device import address, array_module, to_numpy
+from ..program.device import address, array_module
 from .problem import Problem
 from .records import Part
 
@@ -18,8 +17,8 @@ class Fields(dict[str, Any]):
     grid: of the team;  part: see ``Part``
     """
 
-    def __init__(self, team: Any, problem: Problem, grid: Any, names: Sequence[str] = FIELDS):
-        super().__init__((name, grid.zeros(problem.dtype)) for name in names)
+    def __init__(self, team: Any, problem: Problem, grid: Any):
+        super().__init__((name, grid.zeros(problem.dtype)) for name in FIELDS)
         self.team, self.grid = team, grid
         strides = (stride // problem.item_bytes for stride in self["u"].strides)
         (nx, plane), (ny, row), (nz, _) = [(1, 0), *zip(grid.own, strides, strict=True)][-3:]
@@ -32,10 +31,6 @@ class Fields(dict[str, Any]):
     def set(self, name: str, own: np.ndarray) -> None:
         """Set this PE's own points."""
         self.grid.interior(self[name])[...] = array_module(self.team).asarray(own, self[name].dtype)
-
-    def own(self, name: str) -> np.ndarray:
-        """This PE's own points as NumPy."""
-        return to_numpy(self.grid.interior(self[name]))
 
     def free(self) -> None:
         """Free the arrays.  Collective."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+from ..program.device import to_numpy
 from .loop import Loop
 from .on_chip import OnChip
 from .problem import Problem
@@ -20,7 +21,7 @@ METHODS = {  # each variant says in ``methods`` which it has
 
 
 def why_not(variant: str, team: Any, problem: Problem) -> str:
-    """Why the variant can't solve this here, "" if it can: the same on all PEs.  Collective."""
+    """Why the variant can't solve this here, the same on all PEs; "" if it can.  Collective."""
     if problem.method not in TABLE[variant].methods:
         return f"it has no method {problem.method}, but {', '.join(TABLE[variant].methods)}"
     return TABLE[variant].why_not(team, problem)
@@ -96,5 +97,5 @@ class Solver:
     def u(self) -> np.ndarray:
         """This PE's own points of the solution, float64 (own); where a constant can be added to it, its mean is 0."""
         self.team.synchronize(self.steps.stream)
-        own = self.fields.own("u").astype(np.float64)
+        own = to_numpy(self.grid.interior(self.fields["u"])).astype(np.float64)
         return (own - self._mean("u") if self.problem.singular else own) * self.unit

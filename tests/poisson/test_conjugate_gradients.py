@@ -65,7 +65,12 @@ def alone(team):
 @every_pair
 @pytest.mark.parametrize(
     ("shape", "around", "dtype", "niter"),
-    [((17, 19), "", "float64", 40), ((17, 16), "y", "float32", 20), ((18, 16, 17), "xz", "float64", 20)],
+    [
+        ((17, 19), "", "float64", 40),
+        ((17, 16), "y", "float32", 20),
+        ((18, 16, 17), "xz", "float64", 20),
+        ((32, 32, 16), "yz", "float64", 40),  # a part of it is a brick, or several, of the variant on the chip
+    ],
 )
 def test_the_bits_of_one_pe(team, alone, variant, method, shape, around, dtype, niter):
     problem = problem_of(shape, around, method, dtype=dtype, tol=0.0, niter=niter, replace=20)
@@ -98,7 +103,9 @@ def plain(problem, f):
 
 
 @every_pair
-@pytest.mark.parametrize(("shape", "around"), [((17, 31), ""), ((8, 7, 6), "xz"), ((17, 3), ""), ((16, 8), "xy")])
+@pytest.mark.parametrize(
+    ("shape", "around"), [((17, 31), ""), ((8, 7, 6), "xz"), ((17, 3), ""), ((16, 8), "xy"), ((16, 16, 16), "")]
+)
 def test_numpys_answer(team, shape, around, variant, method):
     """The same residuals in all iterations, and the same u; both to the rounding that a hard right-hand side allows."""
     problem = problem_of(shape, around, method, tol=1e-11, niter=400)
@@ -160,7 +167,7 @@ def test_the_end_is_exact(team, variant, method):
     """A solve ends with the first iteration whose residual is small enough, between two anew and beside one of them."""
 
     def history(tol, niter):
-        return solved(team, problem_of((17, 18), "", method, tol=tol, niter=niter, replace=10), variant)[1]
+        return solved(team, problem_of((32, 16, 18), "", method, tol=tol, niter=niter, replace=10), variant)[1]
 
     whole = history(0.0, 30)
     for stop in (1, 7, 10, 11, 23):
