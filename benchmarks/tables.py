@@ -195,7 +195,7 @@ def sweeps(paths):
 
 def iterations(paths):
     """Iterations of conjugate gradients beside others'."""
-    found = [(facts["PEs"], rows) for facts, rows in map(read, paths)]
+    found = [(facts["PEs"], [row for row in rows if "us" in row]) for facts, rows in map(read, paths)]
     names = list(dict.fromkeys(row["variant"] for _, rows in found for row in rows))
     lines = []
     for pes, rows in found:
@@ -213,42 +213,35 @@ CASES = {
 }
 
 
-def by_size(rows, what):
-    """us, a line for each variant and method, a column for each size."""
+def by_size(rows, dims):
+    """us, a line for each variant, a column for each size."""
     sizes, lines = sorted({row["n"] for row in rows}), {}
     for row in rows:
-        name = row["variant"] + (f", `{row['method']}`" if "method" in row else "")
-        lines.setdefault(name, {})[row["n"]] = short(row.get("us"))
-    of = 3 if what == "method" else 2
-    return table([what, *(f"{n}^{of}" for n in sizes)], [[name, *map(us.get, sizes)] for name, us in lines.items()])
+        lines.setdefault(row["variant"], {})[row["n"]] = row["us"]
+    cells = [[name, *(short(us.get(n)) for n in sizes)] for name, us in lines.items()]
+    return table(["variant", *(f"{n}^{dims}" for n in sizes)], cells)
 
 
 def loops(paths):
     """Loops of the host and of the device; the solver's variants."""
     parts = []
-    for path in paths:
-        facts, rows = read(path)
-        where = f"{machine(facts)}, {source(path, '../..')}"
+    for facts, rows, where in ((*read(path), source(path, "../..")) for path in paths):
         for case, what in CASES.items():
             some = [row for row in rows if row.get("case") == case and "us" in row]
-            parts += [f"{what} ({where}), us a sweep:", by_size(some, "variant")]
+            parts += [f"{what} ({machine(facts)}, {where}), us a sweep:", by_size(some, 2)]
     return parts
 
 
 def methods(paths):
     """Iterations of conjugate gradients on one PE by every method, and how each converges."""
     parts = []
-    for path in paths:
-        facts, rows = read(path)
-        rows = [row for row in rows if "case" not in row]
+    for facts, rows, where in ((*read(path), source(path, "../..")) for path in paths):
+        cubes = [row for row in rows if "case" not in row and "us" in row]
         noise = [row for row in rows if row.get("f") == "noise"]
-        parts.append(f"us an iteration ({machine(facts)}, {source(path, '../..')}):")
-        parts.append(by_size([row for row in rows if row not in noise], "method"))
-        lines = [
-            [row["variant"], f"`{row['method']}`", row["iterations"], f"{row['least_residual']:.1e}"] for row in noise
-        ]
+        lines = [[row["variant"], row["iterations"], f"{row['least_residual']:.1e}"] for row in noise]
+        parts += [f"us an iteration ({machine(facts)}, {where}):", by_size(cubes, 3)]
         parts.append(f"A right-hand side of noise on {noise[0]['n']}^3 points, in the same run, norms over that of f:")
-        parts.append(table(["variant", "method", "iterations to 1e-8", "least residual, computed anew"], lines))
+        parts.append(table(["variant", "iterations to 1e-8", "least residual, computed anew"], lines))
     return parts
 
 

@@ -76,11 +76,11 @@ def test_loops_become_tables(script, tmp_path, monkeypatch):
     assert script("measure").main() == 0
     tables, paths = script("tables"), [tmp_path / "loops-1xcpu.json"]
     _, host_or_device, _, variants = tables.loops(paths)
-    assert re.search(r"\n\| a loop of the host \| \d+\.\d \|\n\| a loop of the device \| \d+\.\d \|$", host_or_device)
-    assert re.search(r"\n\| nvshmem \| \d+\.\d \|\n", variants)
+    assert re.search(r"\n\| a loop of the host \| [\d.]+ \|\n\| a loop of the device \| [\d.]+ \|$", host_or_device)
+    assert re.search(r"\n\| nvshmem \| [\d.]+ \|\n", variants)
     _, us, _, noise = tables.methods(paths)
-    assert re.search(r"\n\| loop, `cg` \| \d+\.\d \|", us)
-    assert re.search(r"\n\| loop \| `cg` \| \d+ \| \d\.\de-1[56] \|", noise)
+    assert re.search(r"\n\| loop \| [\d.]+ \|", us)
+    assert re.search(r"\n\| loop \| \d+ \| \d\.\de-1[56] \|", noise)
 
 
 def test_a_sample_is_changed_in_one_place(script):
