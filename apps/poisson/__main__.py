@@ -3,14 +3,15 @@
     mpirun -np 4 python -m apps.poisson --verify
     mpirun -np 4 python -m apps.poisson --shape 255x255x255 --output u.h5
 
-f is that of a known solution, which --verify compares with.  The same from an installed package:
-mpirun -np 4 python -m pennympi.apps.poisson
+f is that of a known solution, which --verify compares with.  Installed it is python -m pennympi.apps.poisson.
 """
 
 import argparse
+import io
 import math
 import sys
 import time
+from functools import partial
 from typing import Any
 
 from mpi4py import MPI
@@ -23,11 +24,7 @@ from .problem import Problem
 from .solver import METHODS, TABLE, Solver
 
 TOL = {"float32": 1e-5, "float64": 1e-8}
-FIELDS, BESIDE, SPARE_BYTES = (
-    7,
-    48,
-    64 << 20,
-)  # of the heap: fields, with halos and gaps of rows; the rest
+FIELDS, BESIDE, SPARE_BYTES = 7, 48, 64 << 20  # of the heap: fields, halos and gaps of a row, the rest
 ENDINGS = {"converged": "", "iterations": ", not converged", "diverged": ", DIVERGED: the residual is not finite"}
 
 
@@ -76,32 +73,29 @@ def main(argv: list[str] | None = None) -> int:
         except ValueError as error:
             team.finalize()
             fail(comm, str(error))
-
-        def say(text: str) -> None:
-            if team.me == 0:
-                print(text, flush=True)
-
-        solver.set_f(manufactured.right_side(solver.grid, problem))
-        team.barrier()
-        team.synchronize()
-        begin_s = time.perf_counter()
-        reason, history = solver.run()
-        seconds = max(comm.allgather(time.perf_counter() - begin_s))
+        say = partial(print, file=sys.stdout if team.me == 0 else io.StringIO(), flush=True)
+        f = manufactured.right_side(solver.grid, problem)
+        for _ in range(2 if team.backend == "cuda" else 1):  # there the first solve loads kernels and captures loops
+            solver.set_f(f)
+            team.barrier()
+            team.synchronize()
+            begin_s = time.perf_counter()
+            reason, history = solver.run()
+            seconds = max(comm.allgather(time.perf_counter() - begin_s))
         sizes, parts = ("x".join(map(str, numbers)) for numbers in (problem.shape, solver.grid.dims))
         on, us = f"{team.n_pes} PEs ({parts}, {team.backend})", 1e6 * seconds / len(history)
         say(f"{sizes} of {problem.dtype} on {on}, variant {given.variant}, method {given.method}")
         say(f"{len(history)} iterations, residual {history[-1]:.3e}{ENDINGS[reason]}")
         say(f"{seconds:.4f} s, {us:.1f} us an iteration, {problem.points / us / 1e3:.4f} GLUP/s")
-        failed = reason == "diverged"
         if given.output:
             solver.fields.set("r", solver.u())
             solver.grid.save(given.output, u=solver.fields["r"])
-        if given.verify and not failed:
+        passed = reason != "diverged"
+        if given.verify and passed:
             passed, line = manufactured.judge(solver)
             say(f"{'PASS' if passed else 'FAIL'}: {line}")
-            failed = not passed
         solver.free()
-    return int(failed)
+    return int(not passed)
 
 
 if __name__ == "__main__":
