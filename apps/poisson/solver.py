@@ -16,7 +16,6 @@ METHODS = {  # each variant says in ``methods`` which it has
     "cg": "two sums an iteration, one after the other (Hestenes and Stiefel 1952)",
     "one_sum": "both at once (Chronopoulos and Gear 1989)",
     "pipelined": "both at once, while A is applied (Ghysels and Vanroose 2014)",
-    "predict": "r * r predicted, and computed again (Chen and Carson 2020)",
 }
 
 
