@@ -1,22 +1,15 @@
-"""The kernels of an iteration, ``turn``, ``advance`` and ``note``, and two that take rows of nz points.
+"""The kernels of an iteration, ``turn`` and ``advance``, for a CPU, where a block is one thread; pairs.py has a GPU's.
 
-The first two take tiles.  Threads of a GPU take columns of pairs of a tile, see pairs.py; a thread of a CPU, which is
-alone in its block, takes its rows.  ``turn_of`` and ``advance_of`` make them for elements of so many bytes, which the
-compiler then knows.
-
-A product that a sum takes is one of ``product``, which no compiler fuses with the sum: all kernels that compute the same
-thing have the same bits, and a GPU is expected to have a CPU's.
+And for both: ``note``, which counts iterations, and two that take rows of nz points.  A product that a sum takes is one
+of ``product``, which no compiler fuses with the sum: all kernels that compute the same thing have the same bits.
 """
-
-from functools import cache
-from typing import NamedTuple
 
 from pennympi.kernels.block import (
     add_shared,
-    alone,
     block,
     blocks,
     copy,
+    first,
     lanes,
     load,
     product,
@@ -27,78 +20,10 @@ from pennympi.kernels.block import (
 )
 from pennympi.kernels.in_kernel import MAX_VALUES, WORDS, WORDS_BYTES, Bins, add_to_bins, add_to_words, no_bins, read_sum
 
-from .pairs import advance_pairs, turn_pairs
-from .points import applied, direction, quotient, row_at, stencil, width
-from .records import PAP, RR, Box, Directions, Part, Scalars, Solution, Tiles, Vectors
+from .points import applied, direction, directions_of, now_of, quotient, ratio, row_at, stencil
+from .records import Directions, Part, Scalars, Vectors
 
-TWICE_MOST_THREADS = 1024
-
-
-class Lane(NamedTuple):
-    """The first index of this thread, and how far it is to its next one: 0 and 1 on a CPU."""
-
-    first: int
-    step: int
-
-
-def lane():
-    """This thread's place in its block."""
-    first = -1
-    for k in lanes(0, TWICE_MOST_THREADS):
-        if first >= 0:
-            return Lane(first, k - first)
-        first = k
-    return Lane(first, 1)
-
-
-def ratio(a, b):
-    """a / b; 0 where b is: a residual of 0 needs no more steps."""
-    return a / b if b > 0.0 else 0.0
-
-
-class Now(NamedTuple):
-    """Where the iterations are.
-
-    k: how many are done;  rr, before: r * r now, and one iteration before
-    goes_on: whether there is another one: those that are enqueued after the end do nothing
-    """
-
-    k: int
-    rr: float
-    before: float
-    goes_on: bool
-
-
-def now_of(s: Scalars):
-    """See ``Now``."""
-    k = read_epoch(s.runs, 0)
-    at = s.history + k * WORDS_BYTES
-    rr = read_sum(at + WORDS_BYTES)
-    return Now(k, rr, read_sum(at), k % s.period == 0 or rr > s.below)
-
-
-def directions_of(v: Vectors, k):
-    """Those of iteration k."""
-    return Directions(v.odd, v.even, v.r) if k & 1 == 0 else Directions(v.even, v.odd, v.r)
-
-
-def box_at(part: Part, tiles: Tiles, k):
-    """Tile number k."""
-    plane = quotient(k, tiles.beside)
-    begin, x = (k - plane * tiles.beside) * tiles.run, plane * tiles.planes
-    stop = min(begin + tiles.run, part.ny * width(part))
-    return Box(x, min(tiles.planes, part.nx - x), begin, stop, part.first + x * part.plane)
-
-
-def own_rows(part: Part, box: Box):
-    """The first points of a box's rows, in its first plane."""
-    first, stop = quotient(box.begin, width(part)), quotient(box.stop, width(part))
-    return range(box.at + first * part.row, box.at + stop * part.row, part.row)
-
-
-def share(tiles: Tiles, start):
-    """This block's share of the tiles from ``start`` on that are added up before they become words."""
-    return range(start + block(), min(start + tiles.chunk, tiles.number), blocks())
+MARK = WORDS - 1  # the word of a sum r * r that counts the PEs which did the iteration
 
 
 def turn_line(part: Part, d: Directions, beta, at, n):
@@ -121,117 +46,80 @@ def turn_row(part: Part, d: Directions, beta, at, bins: Bins):
     return bins
 
 
-def turn_rows(part: Part, d: Directions, beta, box: Box, bins: Bins):
-    """The same on all rows of a box, and on those in a halo beside them."""
-    for x in range(box.nx):
-        beyond = x * part.plane
-        for first in own_rows(part, box):
-            row = first + beyond
-            bins = turn_row(part, d, beta, row, bins)
-            if box.x + x == 0:
-                turn_line(part, d, beta, row - part.plane, part.nz)
-            if box.x + x == part.nx - 1:
-                turn_line(part, d, beta, row + part.plane, part.nz)
-        if box.begin == 0:
-            turn_line(part, d, beta, box.at + beyond - part.row, part.nz)
-        if box.stop == part.ny * width(part):
-            turn_line(part, d, beta, box.at + beyond + part.ny * part.row, part.nz)
-    return bins
+def chunk_of(part: Part):
+    """Rows that are added up before they become words."""
+    return max(1, MAX_VALUES // part.nz)
 
 
-def turn_box(part: Part, d: Directions, beta, item, box: Box, thread: Lane, bins: Bins):
-    """new = the new direction on a box, and in a halo beside it: the bins with p * A p.
+def turn(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
+    """The first half of an iteration: the new direction, and the sum p * A p.
 
-    The neighbours' part of r has come, and that of old was computed as here: so no direction travels.
+    The neighbours' part of r has come, and that of the old direction was computed as here: so no direction travels.
     """
-    if alone():
-        return turn_rows(part, d, beta, box, bins)
-    k = box.begin + 2 * thread.first
-    while k < box.stop:
-        bins = turn_pairs(part, d, beta, item, box, k, bins)
-        k += 2 * thread.step
-    return bins
+    now, rows, chunk = now_of(s, ahead), part.nx * part.ny, chunk_of(part)
+    d, beta = directions_of(v, now.k), ratio(now.rr, now.before)
+    for start in range(0, rows if now.goes_on else 0, chunk):
+        bins = no_bins()
+        for row in range(start, min(start + chunk, rows)):
+            at, x = row_at(part, row), quotient(row, part.ny)
+            y = row - x * part.ny
+            bins = turn_row(part, d, beta, at, bins)
+            if x == 0:
+                turn_line(part, d, beta, at - part.plane, part.nz)
+            if x == part.nx - 1:
+                turn_line(part, d, beta, at + part.plane, part.nz)
+            if y == 0:
+                turn_line(part, d, beta, at - part.row, part.nz)
+            if y == part.ny - 1:
+                turn_line(part, d, beta, at + part.row, part.nz)
+        add_to_words(s.pap + now.k * s.stride, bins)
 
 
-def turn_tiles(part: Part, d: Directions, beta, item, tiles: Tiles, start):
-    """``turn_box`` on this block's share of the tiles from ``start`` on."""
-    bins, thread = no_bins(), lane()
-    for k in share(tiles, start):
-        bins = turn_box(part, d, beta, item, box_at(part, tiles, k), thread, bins)
-    return bins
-
-
-def advance_rows(part: Part, s: Solution, alpha, box: Box, bins: Bins):
-    """u += alpha p, r -= alpha A p on the rows of a box: the bins with its r * r."""
-    for x in range(box.nx):
-        for first in own_rows(part, box):
-            for i in range(first + x * part.plane, first + x * part.plane + part.nz):
-                store(s.u, i, load(s.u, i) + product(real(alpha), load(s.p, i)))
-                left = load(s.r, i) - product(real(alpha), applied(part, s.p, i))
-                store(s.r, i, left)
+def advance(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
+    """The second half: u += alpha p, r -= alpha A p, and the sum r * r."""
+    now, rows, chunk = now_of(s, ahead), part.nx * part.ny, chunk_of(part)
+    p, alpha = directions_of(v, now.k).new, ratio(now.rr, read_sum(s.total + now.k * s.stride))
+    for start in range(0, rows if now.goes_on else 0, chunk):
+        bins = no_bins()
+        for row in range(start, min(start + chunk, rows)):
+            at = row_at(part, row)
+            for i in range(at, at + part.nz):
+                store(v.u, i, load(v.u, i) + product(real(alpha), load(p, i)))
+                left = load(v.r, i) - product(real(alpha), applied(part, p, i))
+                store(v.r, i, left)
                 bins = add_to_bins(bins, (1.0 * left) * (1.0 * left))
-    return bins
+        add_to_words(s.rr + now.k * s.stride, bins)
+    mark(s, now.k, now.goes_on)
 
 
-def advance_box(part: Part, s: Solution, alpha, item, box: Box, thread: Lane, bins: Bins):
-    """u += alpha p, r -= alpha A p on a box: the bins with its r * r."""
-    if alone():
-        return advance_rows(part, s, alpha, box, bins)
-    k = box.begin + 2 * thread.first
-    while k < box.stop:
-        bins = advance_pairs(part, s, alpha, item, box, k, bins)
-        k += 2 * thread.step
-    return bins
+def mark(s: Scalars, k, goes_on):
+    """Say that this PE does iteration k."""
+    if block() == 0 and first() and goes_on:
+        add_shared(s.rr + k * s.stride, MARK, 1)
 
 
-@cache
-def turn_of(item):
-    """``turn`` for elements of so many bytes."""
+def note(ctx, s: Scalars, number: int, totals, value):
+    """The end of ``number`` iterations: count those done, and keep the last r * r as the float64 ``value``.
 
-    def turn(ctx, part: Part, v: Vectors, s: Scalars, tiles: Tiles):
-        """The first half of an iteration, up to the sum p * A p."""
-        now = now_of(s)
-        d, beta = directions_of(v, now.k), ratio(now.rr, now.before)
-        for start in range(0, tiles.number if now.goes_on else 0, tiles.chunk):
-            add_to_words(s.words + PAP, turn_tiles(part, d, beta, item, tiles, start))
-
-    return turn
-
-
-@cache
-def advance_of(item):
-    """``advance`` for elements of so many bytes."""
-
-    def advance(ctx, part: Part, v: Vectors, s: Scalars, tiles: Tiles):
-        """The second half, up to the sum r * r."""
-        now, thread = now_of(s), lane()
-        alpha, solution = ratio(now.rr, read_sum(s.totals + PAP)), Solution(v.u, v.r, directions_of(v, now.k).new)
-        for start in range(0, tiles.number if now.goes_on else 0, tiles.chunk):
-            bins = no_bins()
-            for k in share(tiles, start):
-                bins = advance_box(part, solution, alpha, item, box_at(part, tiles, k), thread, bins)
-            add_to_words(s.words + RR, bins)
-
-    return advance
-
-
-def note(ctx, s: Scalars, value):
-    """The end of an iteration: keep r * r, also as the float64 ``value``, count it, and begin new sums."""
-    now = now_of(s)
-    if now.goes_on:
-        rr = s.history + (now.k + 2) * WORDS_BYTES
-        copy(rr, s.totals + RR, WORDS_BYTES)
-        sync()
-        for k in lanes(0, 2 * WORDS):
-            add_shared(s.words, k, -read_epoch(s.words, k))
-        for _ in lanes(0, 1):
-            add_shared(s.runs, 0, 1)
-            store(value, 0, read_sum(rr))
+    totals: of a PE that is not alone, address of the two sums over all PEs of its one iteration, else 0
+    """
+    k = read_epoch(s.runs, 0)
+    done, at = k, s.history + (k + 1) * WORDS_BYTES
+    if totals != 0:
+        copy(at + WORDS_BYTES, totals + WORDS_BYTES, WORDS_BYTES)
+        for i in lanes(0, 2 * WORDS):
+            add_shared(s.pap, i, -read_epoch(s.pap, i))
+    sync()
+    for j in range(1, number + 1):
+        done += min(1, read_epoch(at + j * WORDS_BYTES, MARK))
+    for _ in lanes(0, 1):
+        add_shared(s.runs, 0, done - k)
+        store(value, 0, read_sum(s.history + (done + 1) * WORDS_BYTES))
 
 
 def inner(ctx, part: Part, a, b, words):
     """a * b of two fields, added to ``words``."""
-    chunk = max(1, MAX_VALUES // part.nz) * blocks()
+    chunk = chunk_of(part) * blocks()
     for start in range(0, part.nx * part.ny, chunk):
         bins = no_bins()
         for row in range(start + block(), min(start + chunk, part.nx * part.ny), blocks()):

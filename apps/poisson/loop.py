@@ -5,16 +5,18 @@ Read kernels.py, sums.py and fields.py first.
 
 from typing import Any
 
+from pennympi.kernels.in_kernel import MAX_VALUES, WORDS_BYTES
+
 from ..program.device import address, multiprocessors, to_numpy
+from . import kernels
 from .fields import Fields
-from .kernels import advance_of, inner, note, residual, turn_of
 from .problem import Problem
-from .records import PAP, RR, Part, Tiles, Vectors
+from .records import Part, Tiles, Vectors
 from .sums import Sums, floats
-from .tiles import by_pairs, by_rows
 
 MOST_BLOCKS, MOST_THREADS, WARP = 132 * 8, 256, 32  # of kernels that take rows
-TILE_THREADS, RESIDENT = 256, 2  # threads of a tile, and tiles that a multiprocessor works at
+TILE_THREADS = 512  # of a tile, of which a multiprocessor works at one
+ACROSS, BEYOND = 2 * WARP, 2  # points of a tile along z; planes more that a tile reads: the cost of a cut along x
 MOST_IN_TURN = 10  # iterations of a turn of the loop: a turn itself costs as much as one or two kernels
 
 
@@ -34,8 +36,7 @@ class Loop:
         self.fields = Fields(team, problem, self.grid)
         self.sums, self.stream = Sums(team, problem), team.stream()
         self.vectors = Vectors(*map(self.fields.at, Vectors._fields))
-        self.tiles = self._cut(self.fields.part)
-        self._inner, self._residual = self._of_rows(inner), self._of_rows(residual)
+        self._inner, self._residual = self.compiled(kernels.inner), self.compiled(kernels.residual)
         self.kernels = [self._inner, self._residual]
         self._exchanges = {name: self.grid.plan_exchange(self.fields[name]) for name in ("u", "r")}
         self.prepare()
@@ -46,26 +47,24 @@ class Loop:
         """Why the variant can't solve this on this team; "" if it can."""
         return ""
 
-    def _cut(self, part: Part) -> Tiles:
-        if self.team.backend == "host":
-            return by_rows(part)
-        return by_pairs(part, TILE_THREADS, RESIDENT * multiprocessors(self.team))
-
-    def _of_rows(self, function: Any) -> Any:
-        return self.team.kernel(function, self.problem.dtype, most_threads=MOST_THREADS)
-
-    def of_tiles(self, text: Any) -> Any:
-        """The kernel of tiles whose text, made for the size of an element, ``text`` returns."""
-        made = text(self.problem.item_bytes)
-        self.kernels.append(self.team.kernel(made, self.problem.dtype, most_threads=TILE_THREADS, resident=RESIDENT))
-        return self.kernels[-1]
+    def compiled(self, function: Any, threads: int = MOST_THREADS) -> Any:
+        """A kernel of the fields' dtype."""
+        return self.team.kernel(function, self.problem.dtype, most_threads=threads)
 
     def prepare(self) -> None:
         """Make what iterates."""
-        self._turn, self._advance = self.of_tiles(turn_of), self.of_tiles(advance_of)
-        self._note = self.team.kernel(note, "float64", most_threads=WARP)
-        self.kernels.append(self._note)
         self._loops: dict[tuple[int, float], Any] = {}
+        self._tiles: tuple[Tiles, ...] = ()
+        self._blocks, steps = 1, (kernels.turn, kernels.advance)
+        if self.team.backend == "cuda":
+            from .pairs import advance_of, turn_of  # which need what a GPU needs
+
+            steps = turn_of(self.problem.item_bytes), advance_of(self.problem.item_bytes)
+            tiles, self._blocks = tiles_of(self.fields.part, multiprocessors(self.team), rims_of(self.grid))
+            self._tiles = (tiles,)
+        self._turn, self._advance = (self.compiled(one, TILE_THREADS) for one in steps)
+        self._note = self.team.kernel(kernels.note, "float64", most_threads=WARP)
+        self.kernels += [self._turn, self._advance, self._note]
 
     def _launch(self, kernel: Any, *args: Any) -> None:
         """Enqueue a kernel that takes rows."""
@@ -73,16 +72,11 @@ class Loop:
         blocks = min(MOST_BLOCKS, part.nx * part.ny) if self.team.backend == "cuda" else 1
         kernel(blocks, part, *args, stream=self.stream, threads=min(MOST_THREADS, -(-part.nz // WARP) * WARP))
 
-    def launch_tiles(self, kernel: Any, stream: Any, *args: Any) -> None:
-        """Enqueue a kernel that takes tiles."""
-        tiles = self.tiles
-        kernel(tiles.blocks, self.fields.part, self.vectors, *args, tiles, stream=stream, threads=TILE_THREADS)
-
     def start(self) -> None:
         """r = f - A u, and new directions."""
         with self.stream:
-            self.sums.runs[...] = 0
-            self.sums.history[:2] = 0
+            for array in (self.sums.runs, self.sums.history, self.sums.pap):
+                array[...] = 0
         self.replace(0)
 
     def replace(self, done: int) -> None:
@@ -92,6 +86,7 @@ class Loop:
         self._launch(self._residual, fields["r"], fields["f"], fields["u"])
         self._add_products("r", "r", 1)
         with self.stream:
+            sums.runs[1] = done
             sums.history[done + 1] = sums.totals[1]
             sums.words[...] = 0
         self._exchanges["r"](stream=self.stream)
@@ -100,19 +95,25 @@ class Loop:
         """Enqueue ``most`` iterations, or up to the one whose r * r is at most ``below``."""
         if (most, below) not in self._loops:
             turn = max(n for n in range(1, MOST_IN_TURN + 1) if most % n == 0)
-            self._loops[most, below] = self.team.plan_loop([self._body(below)] * turn, self.sums.value, below, most)
+            self._loops[most, below] = self.team.plan_loop(self._body(turn, below), self.sums.value, below, most // turn)
         self._loops[most, below](self.stream)
 
-    def _body(self, below: float) -> Any:
-        sums, scalars = self.sums, self.sums.scalars(below)
+    def _body(self, turn: int, below: float) -> Any:
+        """A turn of the loop.  A PE that is alone counts its iterations once a turn."""
+        sums, scalars, value, alone = self.sums, self.sums.scalars(below), address(self.sums.value), self.sums.alone
+        totals = 0 if alone else address(sums.totals)
+        given = self._blocks, self.fields.part, self.vectors, scalars
 
         def body(stream: Any) -> None:
-            self.launch_tiles(self._turn, stream, scalars)
-            sums.add_up(0, stream)
-            self.launch_tiles(self._advance, stream, scalars)
-            sums.add_up(1, stream)
-            self._exchanges["r"](stream=stream)
-            self._note(1, scalars, address(sums.value), stream=stream, threads=WARP)
+            for k in range(turn):
+                ahead = k if alone else 0
+                self._turn(*given, ahead, *self._tiles, stream=stream, threads=TILE_THREADS)
+                sums.add_up(0, stream)
+                self._advance(*given, ahead, *self._tiles, stream=stream, threads=TILE_THREADS)
+                sums.add_up(1, stream)
+                self._exchanges["r"](stream=stream)
+                if not alone or k == turn - 1:
+                    self._note(1, scalars, turn if alone else 1, totals, value, stream=stream, threads=WARP)
 
         return body
 
@@ -126,7 +127,7 @@ class Loop:
         sums = self.sums
         with self.stream:
             sums.words[...] = 0
-        self._launch(self._inner, self.fields[a], self.fields[b], address(sums.words) + (PAP, RR)[which])
+        self._launch(self._inner, self.fields[a], self.fields[b], address(sums.words) + which * WORDS_BYTES)
         sums.add_up(which, self.stream)
 
     def product(self, a: str, b: str) -> float:
@@ -141,3 +142,24 @@ class Loop:
         self.team.synchronize(self.stream)
         self.fields.free()
         self.sums.free()
+
+
+def rims_of(grid: Any) -> int:
+    """See ``Tiles``."""
+    axes = list(zip("xyz", range(3 - len(grid.own), 3), strict=False))
+    return sum(1 << (2 * d + k) for axis, d in axes for k in (0, 1) if grid.neighbour(axis + "-+"[k]) is not None)
+
+
+def tiles_of(part: Part, slots: int, rims: int) -> tuple[Tiles, int]:
+    """How a part is cut for a GPU that works at so many tiles at the same time, and the blocks of a launch."""
+    rows = TILE_THREADS // WARP
+    across, down = -(-part.nz // ACROSS), -(-part.ny // rows)
+    most = MAX_VALUES // (ACROSS * rows)  # planes whose points may be added up before they become words
+
+    def cost(planes: int) -> int:
+        """Planes that a block reads in all."""
+        return -(-across * down * -(-part.nx // planes) // slots) * (planes + BEYOND)
+
+    planes = min(range(1, min(part.nx, most) + 1), key=cost)
+    number = across * down * -(-part.nx // planes)
+    return Tiles(across, down, planes, number, rims), min(number, max(slots, -(-number // (most // planes))))

@@ -1,20 +1,51 @@
-"""The halves of an iteration for threads of a GPU: a column of pairs, two points of each plane that lie side by side.
+"""The halves of an iteration for a GPU: a tile is rows of 64 points, a warp each, and goes along x.
 
-Threads beside one another take pairs beside one another in the rows of a plane, their ends in the halo included, and go
-along x: what a pair needs of the planes before and behind has its thread already.  What comes from memory it loads early,
-r, p and the old direction two planes before they are behind; what lies beside a pair, other threads have loaded.  A pair
-of float64 is one access of 16 bytes, since a grid's own rows begin on multiples of 64.
-
-Points of a pair that are no own ones, at the ends of rows, are computed with what lies there, and are not kept.
+A thread has two points that lie side by side in a row, a pair, which is one access of 16 bytes for float64, since a
+grid's own rows begin on multiples of 64.  What it needs for a plane is on its way from the L2 cache while it computes the
+plane before, and from memory since AHEAD planes before.  The rows above and below other warps load as well; what lies to
+the left and right the lanes beside it have.  The rows of a tile are many, so that few of them are read twice.
 """
 
+from functools import cache
 from typing import NamedTuple
 
-from pennympi.kernels.block import load, product, real, store
-from pennympi.kernels.in_kernel import Bins, add_to_bins
+from llvmlite import ir
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.extending import intrinsic
 
-from .points import quotient, stencil, width
-from .records import Box, Directions, Part, Solution
+from pennympi.kernels.block import block, blocks, load, product, real, store
+from pennympi.kernels.in_kernel import Bins, add_to_bins, add_to_words, no_bins, read_sum
+
+from .kernels import mark
+from .points import directions_of, now_of, quotient, ratio, stencil
+from .records import Directions, Part, Scalars, Tiles, Vectors
+
+LANES, LAST, ALL = 32, 31, 0xFFFFFFFF
+AHEAD = 2
+_I64 = ir.IntType(64)
+
+
+@intrinsic
+def anew(typing, x):
+    """The same int64, which the compiler does not know: it would keep an address for each access in registers."""
+
+    def code(context, b, signature, args):
+        return b.call(ir.InlineAsm(ir.FunctionType(_I64, [_I64]), "mov.u64 $0, $1;", "=l,l", side_effect=True), args)
+
+    return types.int64(types.int64), code
+
+
+@intrinsic
+def prefetch(typing, address):
+    """Bring the cache line at ``address`` into the L2 cache."""
+
+    def code(context, b, signature, args):
+        kind = ir.FunctionType(ir.VoidType(), [_I64])
+        b.call(ir.InlineAsm(kind, "prefetch.global.L2 [$0];", "l", side_effect=True), args)
+        return context.get_dummy_value()
+
+    return types.void(types.int64), code
 
 
 class Pair(NamedTuple):
@@ -31,54 +62,69 @@ class Pairs(NamedTuple):
     old: Pair
 
 
-class Column(NamedTuple):
-    """Pairs of a box, one of each plane.
+class Solution(NamedTuple):
+    """Addresses of the first own points of u, r and the direction p."""
 
-    at: of the first one, in bytes from the start of a field;  plane, row: bytes to its neighbours along x and y
-    a, b: whether its points are own ones;  low, high: whether they are of the first row, and of the last one
+    u: int
+    r: int
+    p: int
+
+
+class Column(NamedTuple):
+    """The pairs of a thread in a tile; addresses and bytes are of fields from their first own point on.
+
+    x, y, z: of the first own point;  planes: of the tile;  own: own points of a row from z on
+    at: bytes to the first pair;  plane, row: from a pair to the next one;  end: to the pair behind the last one
+    side: bytes to the number beside it that no lane has; 0: lanes have both
     """
 
+    x: int
+    y: int
+    z: int
+    planes: int
+    own: int
     at: int
     plane: int
     row: int
-    a: bool
-    b: bool
-    low: bool
-    high: bool
+    end: int
+    side: int
 
 
-def column_at(part: Part, item, box: Box, k):
-    """The column whose first point is element k of the rows of a plane."""
-    y = quotient(k, width(part))
-    z = k - y * width(part) - 2
-    at, own = (box.at + y * part.row + z) * item, 0 <= z and z < part.nz
-    return Column(at, part.plane * item, part.row * item, own, own and z < part.nz - 1, y == 0, y == part.ny - 1)
+def column_of(part: Part, tiles: Tiles, item, k):
+    """The column of tile k.  Where it lies beyond the row, one with the point after the last own one."""
+    beyond = quotient(k, tiles.across)
+    chunk = quotient(beyond, tiles.down)
+    lane, rows, x = cuda.laneid, cuda.blockDim.x // LANES, chunk * tiles.planes
+    y = (beyond - chunk * tiles.down) * rows + cuda.threadIdx.x // LANES
+    z = 2 * (LANES * (k - beyond * tiles.across) + lane)
+    planes, plane = min(tiles.planes, part.nx - x), even(part.plane * item, item)
+    at = even((x * part.plane + y * part.row + min(z, part.nz & -2)) * item, item)
+    side = -item if lane == 0 else 2 * item if lane == LAST else 0
+    return Column(x, y, z, planes, part.nz - z, at, plane, even(part.row * item, item), at + planes * plane, side)
 
 
-def pair_at(field, at, item):
-    """Of a field.  That its address is a multiple of its size is told to the compiler, and changes nothing."""
-    at = (field + at) & -(2 * item)
+def even(at, item):
+    """The same multiple of a pair's size, now known to the compiler as one, which then accesses pairs as a whole."""
+    return at & -(2 * item)
+
+
+def pair_at(at):
+    """Of a field."""
     return Pair(load(at, 0), load(at, 1))
 
 
-def pairs_at(d: Directions, at, item):
-    """``pair_at`` of what a direction is made of."""
-    return Pairs(pair_at(d.r, at, item), pair_at(d.old, at, item))
+def number_at(at, side):
+    """The number that far from an address, where it is needed."""
+    return load(at + side, 0) if side != 0 else real(0.0)
 
 
-def set_pair(field, at, item, pair: Pair):
-    """Write both points of a pair."""
-    at = (field + at) & -(2 * item)
-    store(at, 0, pair.a)
-    store(at, 1, pair.b)
-
-
-def set_own(field, at, item, pair: Pair, c: Column):
-    """Write the own points of a pair that has one."""
-    if c.b:
-        set_pair(field, at, item, pair)
-    else:
-        store(field + at, 0, pair.a)
+def set_own(at, pair: Pair, own):
+    """Write the own points of a pair."""
+    if own > 1:
+        store(at, 0, pair.a)
+        store(at, 1, pair.b)
+    elif own > 0:
+        store(at, 0, pair.a)
 
 
 def turned(beta, of: Pairs):
@@ -86,74 +132,157 @@ def turned(beta, of: Pairs):
     return Pair(of.r.a + product(real(beta), of.old.a), of.r.b + product(real(beta), of.old.b))
 
 
-def turned_at(d: Directions, beta, at, i):
-    """The new direction i points from one."""
-    return load(d.r + at, i) + product(real(beta), load(d.old + at, i))
-
-
-def applied(part: Part, before: Pair, here: Pair, behind: Pair, below: Pair, above: Pair, left, right):
-    """``stencil`` at both points of a pair, from the pairs around it, and the points to its left and right."""
+def applied(part: Part, before: Pair, here: Pair, behind: Pair, below: Pair, above: Pair, beside, side):
+    """``stencil`` at both points of a pair, from the pairs around it, and its neighbours.  beside: that at ``side``"""
+    left, right = cuda.shfl_up_sync(ALL, here.b, 1), cuda.shfl_down_sync(ALL, here.a, 1)
+    left, right = beside if side < 0 else left, beside if side > 0 else right
     a = stencil(part, here.a, before.a + behind.a, below.a + above.a, left + here.b)
-    return Pair(a, stencil(part, here.b, before.b + behind.b, below.b + above.b, here.a + right))
+    return Pair(a, stencil(part, here.b, before.b + behind.b, below.b + above.b, here.a + right)), left, right
 
 
-def add_pair(bins: Bins, c: Column, p: Pair, q: Pair):
+def add_pair(bins: Bins, own, p: Pair, q: Pair):
     """The bins with p * q at the own points of a pair."""
-    bins = add_to_bins(bins, (1.0 * p.a) * (1.0 * q.a) if c.a else 0.0)
-    return add_to_bins(bins, (1.0 * p.b) * (1.0 * q.b) if c.b else 0.0)
+    bins = add_to_bins(bins, (1.0 * p.a) * (1.0 * q.a) if own > 0 else 0.0)
+    return add_to_bins(bins, (1.0 * p.b) * (1.0 * q.b) if own > 1 else 0.0)
 
 
-def turn_pairs(part: Part, d: Directions, beta, item, box: Box, k, bins: Bins):
-    """new = the new direction on a column, and beside it in a halo: the bins with p * A p.
-
-    At any point new is that of its r and old: whoever writes more than own points, or what another thread writes, too,
-    writes the same.
-    """
-    c = column_at(part, item, box, k)
-    at = c.at
-    before = turned(beta, pairs_at(d, at - c.plane, item))
-    here = turned(beta, pairs_at(d, at, item))
-    after, end = pairs_at(d, at + c.plane, item), at + box.nx * c.plane
-    ahead = pairs_at(d, min(at + 2 * c.plane, end), item)
-    if box.x == 0:
-        set_pair(d.new, at - c.plane, item, before)
-    for _ in range(box.nx):
-        later = pairs_at(d, min(at + 3 * c.plane, end), item)
-        below, above = pairs_at(d, at - c.row, item), pairs_at(d, at + c.row, item)
-        first, last = turned_at(d, beta, at, -1), turned_at(d, beta, at, 2)
-        behind, below, above = turned(beta, after), turned(beta, below), turned(beta, above)
-        set_pair(d.new, at, item, here)
-        if c.low:
-            set_pair(d.new, at - c.row, item, below)
-        if c.high:
-            set_pair(d.new, at + c.row, item, above)
-        bins = add_pair(bins, c, here, applied(part, before, here, behind, below, above, first, last))
-        before, here, after, ahead, at = here, behind, ahead, later, at + c.plane
-    if box.x + box.nx == part.nx:
-        set_pair(d.new, at, item, here)
-    return bins
+def pairs_at(d: Directions, at):
+    """Of what a direction is made of."""
+    return Pairs(pair_at(d.r + at), pair_at(d.old + at))
 
 
-def advance_pairs(part: Part, s: Solution, alpha, item, box: Box, k, bins: Bins):
-    """u += alpha p, r -= alpha A p on a column: the bins with its r * r."""
-    c = column_at(part, item, box, k)
-    if not c.a:
+def set_rims(part: Part, rims, c: Column, at, to, around):
+    """The halo beside a pair at ``at``, whose new direction lies at ``to``.  around: the pairs and numbers there"""
+    before, behind, below, above, left, right = around
+    if at == c.at and c.x == 0 and rims & 1:
+        set_own(to - c.plane, before, c.own)
+    if at + c.plane == c.end and c.x + c.planes == part.nx and rims & 2:
+        set_own(to + c.plane, behind, c.own)
+    if c.y == 0 and rims & 4:
+        set_own(to - c.row, below, c.own)
+    if c.y == part.ny - 1 and rims & 8:
+        set_own(to + c.row, above, c.own)
+    if c.z == 0 and rims & 16:
+        store(to, -1, left)
+    if rims & 32 and 0 < c.own and c.own < 3:
+        store(to, c.own, right)
+
+
+def directions_for(d: Directions, c: Column, at):
+    """What a plane needs: the pairs behind, below and above, and the numbers at the side."""
+    pairs = pairs_at(d, at + c.plane), pairs_at(d, at - c.row), pairs_at(d, at + c.row)
+    return pairs, number_at(d.r + at, c.side), number_at(d.old + at, c.side)
+
+
+@cache
+def turn_of(item):
+    """``turn`` for elements of so many bytes."""
+
+    def step(part: Part, d: Directions, beta, rims, c: Column, at, before: Pair, here: Pair, now, bins: Bins):
+        """A plane: the bins, the new direction behind it, and what the next plane needs."""
+        ahead = min(at + AHEAD * c.plane, c.end)
+        after = directions_for(d, c, even(min(at + c.plane, c.end - c.plane), item))
+        prefetch(d.r + ahead)
+        prefetch(d.old + ahead)
+        pairs, r, old = now
+        behind, below, above = turned(beta, pairs[0]), turned(beta, pairs[1]), turned(beta, pairs[2])
+        q, left, right = applied(part, before, here, behind, below, above, r + product(real(beta), old), c.side)
+        set_own(d.new + at, here, c.own)
+        if rims != 0:
+            around = before, behind, below, above, left, here.b if c.own == 1 else right
+            set_rims(part, rims, c, at, d.new + at, around)
+        return add_pair(bins, c.own, here, q), behind, after
+
+    def march(part: Part, d: Directions, beta, rims, c: Column, bins: Bins):
+        at, now = c.at, directions_for(d, c, c.at)
+        before, here = turned(beta, pairs_at(d, at - c.plane)), turned(beta, pairs_at(d, at))
+        while True:
+            at = even(anew(at), item)
+            bins, behind, then = step(part, d, beta, rims, c, at, before, here, now, bins)
+            at += c.plane
+            if at == c.end:
+                break
+            bins, ahead, now = step(part, d, beta, rims, c, at, here, behind, then, bins)
+            before, here = behind, ahead
+            at += c.plane
+            if at == c.end:
+                break
         return bins
-    at, by = c.at, real(alpha)
-    before, here = pair_at(s.p, at - c.plane, item), pair_at(s.p, at, item)
-    behind, end = pair_at(s.p, at + c.plane, item), at + box.nx * c.plane
-    ahead = pair_at(s.p, min(at + 2 * c.plane, end), item)
-    next_u, next_r = pair_at(s.u, at, item), pair_at(s.r, at, item)
-    for _ in range(box.nx):
-        u, r, on = next_u, next_r, at + c.plane
-        later = pair_at(s.p, min(at + 3 * c.plane, end), item)
-        next_u, next_r = pair_at(s.u, on, item), pair_at(s.r, on, item)
-        below, above = pair_at(s.p, at - c.row, item), pair_at(s.p, at + c.row, item)
-        first, last = load(s.p + at, -1), load(s.p + at, 2)
-        less = applied(part, before, here, behind, below, above, first, last)
-        r = Pair(r.a - product(by, less.a), r.b - product(by, less.b))
-        set_own(s.u, at, item, Pair(u.a + product(by, here.a), u.b + product(by, here.b)), c)
-        set_own(s.r, at, item, r, c)
-        bins = add_pair(bins, c, r, r)
-        before, here, behind, ahead, at = here, behind, ahead, later, on
-    return bins
+
+    def turn(ctx, part: Part, v: Vectors, s: Scalars, ahead: int, tiles: Tiles):
+        """The first half of an iteration: the new direction, and the sum p * A p."""
+        now, first = now_of(s, ahead), part.first * item
+        new, old, r = directions_of(v, now.k)
+        d, beta = (
+            Directions(even(new + first, item), even(old + first, item), even(r + first, item)),
+            ratio(now.rr, now.before),
+        )
+        if now.goes_on:
+            bins, k = no_bins(), block()
+            while k < tiles.number:
+                c = column_of(part, tiles, item, k)
+                if c.y < part.ny:
+                    bins = march(part, d, beta, tiles.rims, c, bins)
+                k += blocks()
+            add_to_words(s.pap + now.k * s.stride, bins)
+
+    return turn
+
+
+@cache
+def advance_of(item):
+    """``advance`` for elements of so many bytes."""
+
+    def fetch(s: Solution, c: Column, at):
+        """What a plane needs: p behind, below and above it, u and r, and p at the side."""
+        pairs = pair_at(s.p + at + c.plane), pair_at(s.p + at - c.row), pair_at(s.p + at + c.row)
+        return pairs, pair_at(s.u + at), pair_at(s.r + at), number_at(s.p + at, c.side)
+
+    def step(part: Part, s: Solution, by, c: Column, at, before: Pair, here: Pair, now, bins: Bins):
+        """A plane: the bins, p behind it, and what the next plane needs."""
+        ahead = min(at + AHEAD * c.plane, c.end)
+        after = fetch(s, c, even(min(at + c.plane, c.end - c.plane), item))
+        prefetch(s.p + ahead)
+        prefetch(s.u + ahead)
+        prefetch(s.r + ahead)
+        pairs, u, r, beside = now
+        q, _, _ = applied(part, before, here, pairs[0], pairs[1], pairs[2], beside, c.side)
+        r = Pair(r.a - product(by, q.a), r.b - product(by, q.b))
+        set_own(s.u + at, Pair(u.a + product(by, here.a), u.b + product(by, here.b)), c.own)
+        set_own(s.r + at, r, c.own)
+        return add_pair(bins, c.own, r, r), pairs[0], after
+
+    def march(part: Part, s: Solution, by, c: Column, bins: Bins):
+        at, before, here, now = c.at, pair_at(s.p + c.at - c.plane), pair_at(s.p + c.at), fetch(s, c, c.at)
+        while True:
+            at = even(anew(at), item)
+            bins, behind, then = step(part, s, by, c, at, before, here, now, bins)
+            at += c.plane
+            if at == c.end:
+                break
+            bins, ahead, now = step(part, s, by, c, at, here, behind, then, bins)
+            before, here = behind, ahead
+            at += c.plane
+            if at == c.end:
+                break
+        return bins
+
+    def advance(ctx, part: Part, v: Vectors, s: Scalars, ahead: int, tiles: Tiles):
+        """The second half: u += alpha p, r -= alpha A p, and the sum r * r."""
+        now, first = now_of(s, ahead), part.first * item
+        p, alpha = directions_of(v, now.k).new, ratio(now.rr, read_sum(s.total + now.k * s.stride))
+        if now.goes_on:
+            solution, bins, k = (
+                Solution(even(v.u + first, item), even(v.r + first, item), even(p + first, item)),
+                no_bins(),
+                block(),
+            )
+            while k < tiles.number:
+                c = column_of(part, tiles, item, k)
+                if c.y < part.ny:
+                    bins = march(part, solution, real(alpha), c, bins)
+                k += blocks()
+            add_to_words(s.rr + now.k * s.stride, bins)
+        mark(s, now.k, now.goes_on)
+
+    return advance

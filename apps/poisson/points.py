@@ -1,8 +1,11 @@
-"""What the kernels compute at one point, and where its row lies."""
+"""What the kernels compute at one point, where its row lies, and where the iterations are."""
 
-from pennympi.kernels.block import load, product, real
+from typing import NamedTuple
 
-from .records import Directions, Part
+from pennympi.kernels.block import load, product, read_epoch, real
+from pennympi.kernels.in_kernel import WORDS_BYTES, read_sum
+
+from .records import Directions, Part, Scalars, Vectors
 
 
 def quotient(a, b):
@@ -11,11 +14,6 @@ def quotient(a, b):
     On a GPU a division of 64-bit integers is dozens of instructions, and a range with a step has one.
     """
     return int((a + 0.5) * (1.0 / b))
-
-
-def width(part: Part):
-    """Elements of a row, in pairs: from one before the halo on, so that own points begin with a pair, to its end."""
-    return (part.nz & -2) + 4
 
 
 def row_at(part: Part, row):
@@ -41,3 +39,34 @@ def applied(part: Part, u, at):
 def direction(d: Directions, beta, at):
     """The new direction at a point."""
     return load(d.r, at) + product(real(beta), load(d.old, at))
+
+
+def ratio(a, b):
+    """a / b; 0 where b is: a residual of 0 needs no more steps."""
+    return a / b if b > 0.0 else 0.0
+
+
+class Now(NamedTuple):
+    """Where the iterations are.
+
+    k: how many are done;  rr, before: r * r now, and one iteration before
+    goes_on: whether there is another one: those that are enqueued after the end do nothing
+    """
+
+    k: int
+    rr: float
+    before: float
+    goes_on: bool
+
+
+def now_of(s: Scalars, ahead):
+    """See ``Now``.  ahead: iterations since the last note;  the sum of one that was not done is 0"""
+    k = read_epoch(s.runs, 0) + ahead
+    at = s.history + k * WORDS_BYTES
+    rr = read_sum(at + WORDS_BYTES)
+    return Now(k, rr, read_sum(at), rr > s.below or k == read_epoch(s.runs, 1))
+
+
+def directions_of(v: Vectors, k):
+    """Those of iteration k."""
+    return Directions(v.odd, v.even, v.r) if k & 1 == 0 else Directions(v.even, v.odd, v.r)

@@ -2,10 +2,6 @@
 
 from typing import NamedTuple
 
-from pennympi.kernels.in_kernel import WORDS_BYTES
-
-PAP, RR = 0, WORDS_BYTES  # places of the two sums of an iteration, p * A p and r * r, in bytes
-
 
 class Part(NamedTuple):
     """This PE's part of the grid.
@@ -28,33 +24,17 @@ class Part(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """How a part is cut into tiles, which blocks compute.
+    """How a part is cut into tiles, for blocks of a GPU.
 
-    The rows of a plane, each of ``width`` elements (see points.py), are one sequence; a tile has ``run`` elements of it
-    in each of ``planes`` planes.  Those at an end may have fewer.  A thread that is alone takes whole rows.
-    beside:  tiles of a plane;  number: of all tiles
-    blocks:  of a launch;  chunk: tiles that they add up together before they give their sums
+    across, down: how many there are along z, and along y;  planes: of a tile, along x;  number: of all tiles
+    rims: a bit for each side (x-, x+, y-, y+, z-, z+) with a neighbour, where the direction has a halo
     """
 
+    across: int
+    down: int
     planes: int
-    run: int
-    beside: int
     number: int
-    blocks: int
-    chunk: int
-
-
-class Box(NamedTuple):
-    """A tile: elements begin..stop-1 of the rows of own planes x..x+nx-1.
-
-    at: elements from the start of a field to the first own point of the first of these planes
-    """
-
-    x: int
-    nx: int
-    begin: int
-    stop: int
-    at: int
+    rims: int
 
 
 class Directions(NamedTuple):
@@ -63,14 +43,6 @@ class Directions(NamedTuple):
     new: int
     old: int
     r: int
-
-
-class Solution(NamedTuple):
-    """Addresses of the fields that an iteration advances: u, the residual r, and the direction p."""
-
-    u: int
-    r: int
-    p: int
 
 
 class Vectors(NamedTuple):
@@ -85,15 +57,17 @@ class Vectors(NamedTuple):
 class Scalars(NamedTuple):
     """The sums of the iterations, and when they end.
 
-    words, totals: addresses of PAP and RR of this iteration: the words of this PE, and the sums over all PEs
     history: address of the sums r * r, of which the one after k iterations lies at place k + 1
-    runs:    address of the number of iterations done
-    below:   they end when r * r is at most this;  period: or when their number is a multiple of this
+    runs:    address of two numbers: of the iterations done, and of those done when r was last computed anew
+    below:   the iterations end when r * r is at most this
+    pap, rr: addresses of the words of this PE, for the sums p * A p and r * r of iteration 0
+    total:   address of the sum p * A p over all PEs;  stride: bytes from all these to those of the next iteration
     """
 
-    words: int
-    totals: int
     history: int
     runs: int
     below: float
-    period: int
+    pap: int
+    rr: int
+    total: int
+    stride: int

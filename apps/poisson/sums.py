@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pennympi.kernels.in_kernel import WORDS, SumWords, as_float
+from pennympi.kernels.in_kernel import WORDS, WORDS_BYTES, SumWords, as_float
 
 from ..program.device import address, array_module, to_numpy
 from .problem import Problem
@@ -14,18 +14,19 @@ from .records import Scalars
 class Sums:
     """Memory of the sums, see ``Scalars``; int64.  Making and freeing it is collective.
 
-    words, totals: (2, WORDS), which are the same array on a PE that is alone;  history: (niter + 2, WORDS)
-    runs: (1,);  value: float64 (1,), r * r after each iteration
+    words, totals: (2, WORDS), which are the same array on a PE that is alone: p * A p and r * r of an iteration
+    history: (niter + 2, WORDS);  pap: (niter, WORDS), used by a PE that is alone, which adds to it and to the history
+    runs:    (2,);  value: float64 (1,), r * r after each iteration
     """
 
     def __init__(self, team: Any, problem: Problem):
         zeros = array_module(team).zeros
-        self.team, self.period = team, problem.replace or problem.niter
+        self.team, self.period, self.alone = team, problem.replace or problem.niter, team.n_pes == 1
         self.words = team.zeros((2, WORDS), "int64")
-        self.totals = team.zeros((2, WORDS), "int64") if team.n_pes > 1 else self.words
-        self.history, self.runs = zeros((problem.niter + 2, WORDS), "int64"), zeros(1, "int64")
-        self.value = zeros(1, "float64")
-        pairs = zip(self.words, self.totals, strict=True) if team.n_pes > 1 else ()
+        self.totals = self.words if self.alone else team.zeros((2, WORDS), "int64")
+        self.history, self.runs = zeros((problem.niter + 2, WORDS), "int64"), zeros(2, "int64")
+        self.pap, self.value = zeros((problem.niter if self.alone else 0, WORDS), "int64"), zeros(1, "float64")
+        pairs = () if self.alone else zip(self.words, self.totals, strict=True)
         self._plans = [team.plan_allreduce(words, totals, op="sum") for words, totals in pairs]
 
     def add_up(self, which: int, stream: Any) -> None:
@@ -35,8 +36,11 @@ class Sums:
 
     def scalars(self, below: float = 0.0) -> Scalars:
         """What the kernels take."""
-        at = [address(one) for one in (self.words, self.totals, self.history, self.runs)]
-        return Scalars(at[0], at[1], at[2], at[3], below, self.period)
+        history, words = address(self.history), address(self.words)
+        at = (words, words + WORDS_BYTES, address(self.totals), 0)
+        if self.alone:
+            at = (address(self.pap), history + 2 * WORDS_BYTES, address(self.pap), WORDS_BYTES)
+        return Scalars(history, address(self.runs), below, *at)
 
     def read(self, first: int, stop: int) -> np.ndarray:
         """r * r after iterations ``first`` to ``stop - 1``, float64."""

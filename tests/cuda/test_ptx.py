@@ -12,6 +12,7 @@ from numba.cuda import dispatcher
 
 from apps.jacobi import kernels as jacobi_kernels
 from apps.poisson import kernels as poisson_kernels
+from apps.poisson import pairs as poisson_pairs
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
@@ -233,10 +234,10 @@ def test_jacobi(ptx, name, cc):
     assert "red.global.add.u64" in code and "bar.sync" in code
 
 
-CONJUGATE = [  # kernel, dtype, sums that it reads, accesses of one and of two elements: those of its loop, and before it
-    (poisson_kernels.turn_of(8), "float64", 2, (4, 19)),
-    (poisson_kernels.advance_of(4), "float32", 2, (4, 13)),
-    (poisson_kernels.note, "float64", 4, None),
+CONJUGATE = [  # kernel, dtype, sums that it reads, accesses of one and of two elements
+    (poisson_pairs.turn_of(8), "float64", 2, (20, 32)),
+    (poisson_pairs.advance_of(4), "float32", 2, (7, 21)),
+    (poisson_kernels.note, "float64", 3, None),
     (poisson_kernels.inner, "float64", 0, None),
     (poisson_kernels.residual, "float32", 0, None),
 ]
