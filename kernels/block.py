@@ -350,6 +350,11 @@ def send_number(slot: int, x: float, number: int) -> None:
 
 
 @_primitive
+def all_sent() -> None:
+    """What this thread has sent goes out before it does anything else, which a compiler might put first."""
+
+
+@_primitive
 def take_numbers(ctx: int, slots: tuple[int, ...], number: int, source: int) -> tuple[float, ...]:
     """The float64 of each of a tuple of slots (0: none, 0.0), once all are of this exchange.  source: as in ``wait``"""
 

@@ -20,6 +20,7 @@ from numba import cuda
 
 from pennympi.kernels.block import (
     add_shared,
+    all_sent,
     block,
     first,
     load,
@@ -293,6 +294,7 @@ def steps_of(shape: Shape) -> Any:
 
     def give(ctx, v, number, here):
         give_all(v, (number & 1) * half_bytes, marked(ctx, number), here.column)
+        all_sent()
 
     def take(ctx, number, here):
         return real_rim(take_numbers(ctx, halved(here.slots, (number & 1) * half_bytes), number, here.me))

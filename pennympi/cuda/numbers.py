@@ -12,7 +12,7 @@ from numba.cuda.extending import intrinsic
 
 from ..kernels.block import POISON
 from ..kernels.in_kernel.exact import BAD_WORD, BIN_BITS, BINS, HALF, NAN, TOP_BIT, WORDS
-from .intrinsics import add_int64, assembly, float_of, load_volatile, load_word, store_word
+from .intrinsics import add_int64, assembly, float_of, load_word, statement, store_word
 from .primitives import GAVE_UP, ME, SPINS, give_up, look, poisoned, tell
 
 ALL, LANES, MOST_WARPS, MOST_SUMS = 0xFFFFFFFF, 32, 32, 4
@@ -56,6 +56,27 @@ def poll_numbers(typing, slots, number):
 
     numbers = types.UniTuple(types.float64, n)
     return types.Tuple((numbers, types.int64))(types.UniTuple(types.int64, n), types.int64), code
+
+
+# The compiler moves nothing over it: without it the arithmetic that follows a packet would come first.
+in_order = statement("{ .reg .u64 now; .reg .pred p; mov.u64 now, %clock64; setp.eq.u64 p, now, 0; @p nanosleep.u32 0; }")
+
+# How long a block has added to a word before the others see it: whoever looks at once keeps them from it.
+pause = statement("nanosleep.u32 100;")
+
+
+@intrinsic
+def poll_word(typing, address):
+    """The int64 at an address as it is in the cache of this GPU."""
+
+    def code(context, b, signature, args):
+        return assembly(b, _I64, args, "ld.relaxed.gpu.global.u64 $0, [$1];", "=l,l,~{memory}")
+
+    return types.int64(types.int64), code
+
+
+def all_sent():
+    in_order()
 
 
 def marked(ctx, number):
@@ -148,7 +169,8 @@ def poll_counted(ctx, word, was):
     """The word, once all blocks have added to it since it ``was``; one that all can't have where the wait gives up."""
     spins = 0
     since_ns = 0
-    found = load_volatile(word)
+    pause()
+    found = poll_word(word)
     while (found - was + HALF_COUNT) >> COUNT_BIT != cuda.gridDim.x:
         spins += 1
         if spins % SPINS == 0:
@@ -158,7 +180,7 @@ def poll_counted(ctx, word, was):
             if gone:
                 give_up(ctx, found, was, me)
                 return found
-        found = load_volatile(word)
+        found = poll_word(word)
     return found
 
 
