@@ -73,20 +73,25 @@ class Solution(NamedTuple):
 class Column(NamedTuple):
     """The pairs of a thread in a tile; addresses and bytes are of fields from their first own point on.
 
-    x, y, z: of the first own point;  planes: of the tile;  own: own points of a row from z on
+    x, y, z: of the first own point;  planes: of the tile
+    has, whole: whether the first point of a pair is an own one, and both;  last: whether it has the row's last own one
     at: bytes to the first pair;  plane, row: from a pair to the next one;  end: to the pair behind the last one
-    side: bytes to the number beside it that no lane has; 0: lanes have both
+    left, right: whether no lane has the number beside it there;  side: bytes to it
     """
 
     x: int
     y: int
     z: int
     planes: int
-    own: int
+    has: bool
+    whole: bool
+    last: bool
     at: int
     plane: int
     row: int
     end: int
+    left: bool
+    right: bool
     side: int
 
 
@@ -99,8 +104,10 @@ def column_of(part: Part, tiles: Tiles, item, k):
     z = 2 * (LANES * (k - beyond * tiles.across) + lane)
     planes, plane = min(tiles.planes, part.nx - x), even(part.plane * item, item)
     at = even((x * part.plane + y * part.row + min(z, part.nz & -2)) * item, item)
-    side = -item if lane == 0 else 2 * item if lane == LAST else 0
-    return Column(x, y, z, planes, part.nz - z, at, plane, even(part.row * item, item), at + planes * plane, side)
+    own, side = part.nz - z, 2 * item if lane == LAST else -item
+    has, whole, last = own > 0, own > 1, 0 < own and own < 3
+    row, end, left, right = even(part.row * item, item), at + planes * plane, lane == 0, lane == LAST
+    return Column(x, y, z, planes, has, whole, last, at, plane, row, end, left, right, side)
 
 
 def even(at, item):
@@ -113,17 +120,17 @@ def pair_at(at):
     return Pair(load(at, 0), load(at, 1))
 
 
-def number_at(at, side):
-    """The number that far from an address, where it is needed."""
-    return load(at + side, 0) if side != 0 else real(0.0)
+def number_at(at, c: Column):
+    """The number beside a pair, where no lane has it."""
+    return load(at + c.side, 0) if c.left or c.right else real(0.0)
 
 
-def set_own(at, pair: Pair, own):
+def set_own(at, pair: Pair, c: Column):
     """Write the own points of a pair."""
-    if own > 1:
+    if c.whole:
         store(at, 0, pair.a)
         store(at, 1, pair.b)
-    elif own > 0:
+    elif c.has:
         store(at, 0, pair.a)
 
 
@@ -132,18 +139,18 @@ def turned(beta, of: Pairs):
     return Pair(of.r.a + product(real(beta), of.old.a), of.r.b + product(real(beta), of.old.b))
 
 
-def applied(part: Part, before: Pair, here: Pair, behind: Pair, below: Pair, above: Pair, beside, side):
-    """``stencil`` at both points of a pair, from the pairs around it, and its neighbours.  beside: that at ``side``"""
+def applied(part: Part, before: Pair, here: Pair, behind: Pair, below: Pair, above: Pair, beside, c: Column):
+    """``stencil`` at both points of a pair, from the pairs around it, and its neighbours.  beside: of the column's"""
     left, right = cuda.shfl_up_sync(ALL, here.b, 1), cuda.shfl_down_sync(ALL, here.a, 1)
-    left, right = beside if side < 0 else left, beside if side > 0 else right
+    left, right = beside if c.left else left, beside if c.right else right
     a = stencil(part, here.a, before.a + behind.a, below.a + above.a, left + here.b)
     return Pair(a, stencil(part, here.b, before.b + behind.b, below.b + above.b, here.a + right)), left, right
 
 
-def add_pair(bins: Bins, own, p: Pair, q: Pair):
+def add_pair(bins: Bins, c: Column, p: Pair, q: Pair):
     """The bins with p * q at the own points of a pair."""
-    bins = add_to_bins(bins, (1.0 * p.a) * (1.0 * q.a) if own > 0 else 0.0)
-    return add_to_bins(bins, (1.0 * p.b) * (1.0 * q.b) if own > 1 else 0.0)
+    bins = add_to_bins(bins, (1.0 * p.a) * (1.0 * q.a) if c.has else 0.0)
+    return add_to_bins(bins, (1.0 * p.b) * (1.0 * q.b) if c.whole else 0.0)
 
 
 def pairs_at(d: Directions, at):
@@ -155,23 +162,23 @@ def set_rims(part: Part, rims, c: Column, at, to, around):
     """The halo beside a pair at ``at``, whose new direction lies at ``to``.  around: the pairs and numbers there"""
     before, behind, below, above, left, right = around
     if at == c.at and c.x == 0 and rims & 1:
-        set_own(to - c.plane, before, c.own)
+        set_own(to - c.plane, before, c)
     if at + c.plane == c.end and c.x + c.planes == part.nx and rims & 2:
-        set_own(to + c.plane, behind, c.own)
+        set_own(to + c.plane, behind, c)
     if c.y == 0 and rims & 4:
-        set_own(to - c.row, below, c.own)
+        set_own(to - c.row, below, c)
     if c.y == part.ny - 1 and rims & 8:
-        set_own(to + c.row, above, c.own)
+        set_own(to + c.row, above, c)
     if c.z == 0 and rims & 16:
         store(to, -1, left)
-    if rims & 32 and 0 < c.own and c.own < 3:
-        store(to, c.own, right)
+    if rims & 32 and c.last:
+        store(to, 2 if c.whole else 1, right)
 
 
 def directions_for(d: Directions, c: Column, at):
     """What a plane needs: the pairs behind, below and above, and the numbers at the side."""
     pairs = pairs_at(d, at + c.plane), pairs_at(d, at - c.row), pairs_at(d, at + c.row)
-    return pairs, number_at(d.r + at, c.side), number_at(d.old + at, c.side)
+    return pairs, number_at(d.r + at, c), number_at(d.old + at, c)
 
 
 @cache
@@ -180,18 +187,15 @@ def turn_of(item):
 
     def step(part: Part, d: Directions, beta, rims, c: Column, at, before: Pair, here: Pair, now, bins: Bins):
         """A plane: the bins, the new direction behind it, and what the next plane needs."""
-        ahead = min(at + AHEAD * c.plane, c.end)
         after = directions_for(d, c, even(min(at + c.plane, c.end - c.plane), item))
-        prefetch(d.r + ahead)
-        prefetch(d.old + ahead)
         pairs, r, old = now
         behind, below, above = turned(beta, pairs[0]), turned(beta, pairs[1]), turned(beta, pairs[2])
-        q, left, right = applied(part, before, here, behind, below, above, r + product(real(beta), old), c.side)
-        set_own(d.new + at, here, c.own)
+        q, left, right = applied(part, before, here, behind, below, above, r + product(real(beta), old), c)
+        set_own(d.new + at, here, c)
         if rims != 0:
-            around = before, behind, below, above, left, here.b if c.own == 1 else right
+            around = before, behind, below, above, left, right if c.whole else here.b
             set_rims(part, rims, c, at, d.new + at, around)
-        return add_pair(bins, c.own, here, q), behind, after
+        return add_pair(bins, c, here, q), behind, after
 
     def march(part: Part, d: Directions, beta, rims, c: Column, bins: Bins):
         at, now = c.at, directions_for(d, c, c.at)
@@ -236,7 +240,7 @@ def advance_of(item):
     def fetch(s: Solution, c: Column, at):
         """What a plane needs: p behind, below and above it, u and r, and p at the side."""
         pairs = pair_at(s.p + at + c.plane), pair_at(s.p + at - c.row), pair_at(s.p + at + c.row)
-        return pairs, pair_at(s.u + at), pair_at(s.r + at), number_at(s.p + at, c.side)
+        return pairs, pair_at(s.u + at), pair_at(s.r + at), number_at(s.p + at, c)
 
     def step(part: Part, s: Solution, by, c: Column, at, before: Pair, here: Pair, now, bins: Bins):
         """A plane: the bins, p behind it, and what the next plane needs."""
@@ -246,11 +250,11 @@ def advance_of(item):
         prefetch(s.u + ahead)
         prefetch(s.r + ahead)
         pairs, u, r, beside = now
-        q, _, _ = applied(part, before, here, pairs[0], pairs[1], pairs[2], beside, c.side)
+        q, _, _ = applied(part, before, here, pairs[0], pairs[1], pairs[2], beside, c)
         r = Pair(r.a - product(by, q.a), r.b - product(by, q.b))
-        set_own(s.u + at, Pair(u.a + product(by, here.a), u.b + product(by, here.b)), c.own)
-        set_own(s.r + at, r, c.own)
-        return add_pair(bins, c.own, r, r), pairs[0], after
+        set_own(s.u + at, Pair(u.a + product(by, here.a), u.b + product(by, here.b)), c)
+        set_own(s.r + at, r, c)
+        return add_pair(bins, c, r, r), pairs[0], after
 
     def march(part: Part, s: Solution, by, c: Column, bins: Bins):
         at, before, here, now = c.at, pair_at(s.p + c.at - c.plane), pair_at(s.p + c.at), fetch(s, c, c.at)

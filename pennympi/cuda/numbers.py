@@ -13,9 +13,9 @@ from numba.cuda.extending import intrinsic
 from ..kernels.block import POISON
 from ..kernels.in_kernel.exact import BAD_WORD, BIN_BITS, BINS, HALF, NAN, TOP_BIT, WORDS
 from .intrinsics import add_int64, assembly, float_of, load_word, statement, store_word
-from .primitives import GAVE_UP, ME, SPINS, give_up, look, poisoned, tell
+from .primitives import ALL, GAVE_UP, LANES, ME, SPINS, give_up, look, poisoned, sums_of_warp, tell
 
-ALL, LANES, MOST_WARPS, MOST_SUMS = 0xFFFFFFFF, 32, 32, 4
+MOST_WARPS, MOST_SUMS = 32, 4
 COUNT_BIT, FLOAT_BIAS = 52, 1023  # the exponent of a float64 begins at the same bit
 ONE_BLOCK, HALF_COUNT = 1 << COUNT_BIT, 1 << (COUNT_BIT - 1)
 CARRY, PER_CARRY = 2.0**BIN_BITS, 2.0**-BIN_BITS
@@ -101,35 +101,6 @@ def take_numbers(ctx, slots, number, source):
                 return values
         values, found = poll_numbers(slots, number)
     return values
-
-
-def kept(upper, x, y):
-    """What a lane keeps of two numbers, and what it gives."""
-    return (y, x) if upper else (x, y)
-
-
-def sums_of_warp(x):
-    """The sums over a warp of the six numbers of a tuple: number k in lanes 4 k to 4 k + 3.
-
-    Half of the numbers go to the other half of the lanes at a time: 9 exchanges instead of 30.
-    """
-    lane = cuda.laneid
-    a, give_a = kept(lane & 16 != 0, x[0], x[4])
-    b, give_b = kept(lane & 16 != 0, x[1], x[5])
-    c, give_c = kept(lane & 16 != 0, x[2], 0.0)
-    d, give_d = kept(lane & 16 != 0, x[3], 0.0)
-    a += cuda.shfl_xor_sync(ALL, give_a, 16)
-    b += cuda.shfl_xor_sync(ALL, give_b, 16)
-    c += cuda.shfl_xor_sync(ALL, give_c, 16)
-    d += cuda.shfl_xor_sync(ALL, give_d, 16)
-    a, give_a = kept(lane & 8 != 0, a, c)
-    b, give_b = kept(lane & 8 != 0, b, d)
-    a += cuda.shfl_xor_sync(ALL, give_a, 8)
-    b += cuda.shfl_xor_sync(ALL, give_b, 8)
-    a, give_a = kept(lane & 4 != 0, a, b)
-    a += cuda.shfl_xor_sync(ALL, give_a, 4)
-    a += cuda.shfl_xor_sync(ALL, a, 2)
-    return a + cuda.shfl_xor_sync(ALL, a, 1)
 
 
 def add_counted_sums(ctx, base, x):
