@@ -6,6 +6,7 @@ Read on_chip_kernel.py first.
 import math
 from typing import Any, NamedTuple
 
+import pennympi
 from pennympi.kernels.block import Words
 from pennympi.kernels.in_kernel import Meeting, meeting_words
 
@@ -78,6 +79,8 @@ class OnChip(Loop):
             return "it keeps its vectors in the registers of a GPU"
         if len(problem.shape) != 3:
             return "its bricks have three dimensions"
+        if not reaches_all(team):
+            return "its blocks write to the neighbours by pointers, which do not reach all GPUs"
         grid = team.grid(problem.shape, periodic=problem.periodic, halo=1)
         shape = shape_of(team, grid, problem)
         if shape is None:
@@ -118,6 +121,18 @@ class OnChip(Loop):
         super().free()
         self.team.free(self._image)
         self.team.free(self._memory)
+
+
+def reaches_all(team: Any) -> bool:
+    """Whether pointers of all PEs reach all PEs.  Collective."""
+    probe = team.zeros(1, "int64")
+    try:
+        near = all(team.peer(probe, pe) is not None for pe in range(team.n_pes))
+    except pennympi.Unsupported:
+        near = False
+    near = all(team.gather(near))
+    team.free(probe)
+    return near
 
 
 def most_blocks(team: Any) -> int:
