@@ -7,12 +7,12 @@ another, which it loads and stores together.  All its loads come before its stor
 from functools import cache
 from typing import Any
 
-from pennympi.kernels.block import alone, arrive_last, block, lanes, load, product, read_epoch, real, store, sync
+from pennympi.kernels.block import alone, block, lanes, load, product, read_epoch, real, store, sync, write_epoch
 from pennympi.kernels.sweep.norm import no_squares
 from pennympi.kernels.sweep.norm_of_rows import add_squares_of_block, adder_of_rows, squares_before
 
-from .loop_kernels import BEFORE, COUNTER, DUE, EPOCH, STOP, Turn, decide
-from .tiles import Band, Near, await_halo, put_edge, tile, tiles_across
+from .loop_kernels import BEFORE, DUE, EPOCH, RAN, Turn, decide, runs
+from .tiles import Band, Near, await_halo, put_edge, tile
 
 THREADS = 256  # of a block
 ROWS, VECTOR, VECTOR_BYTES = 4, 4, 16  # rows and columns that a thread has at a time; bytes that it loads together
@@ -32,32 +32,33 @@ def sweep(item_bytes: int) -> Any:
     add = adder_of_rows(item_bytes)
 
     def sweep(ctx, band: Band, near: Near, turn: Turn):
-        words, k, epoch = turn.words, 0, 0
+        words, number, epoch = turn.words, block(), 0
         if turn.state != 0:
-            k = read_epoch(turn.state, BEFORE) + turn.number
-            if k >= read_epoch(turn.state, STOP):
+            does_run, k = runs(turn), read_epoch(turn.state, BEFORE) + turn.number
+            if number == 0:
+                decide(turn)
+                if does_run:
+                    write_epoch(turn.state, RAN, k + 1)
+            if number == 0 or not does_run:
                 return
-            if k != read_epoch(turn.state, DUE):
-                words = 0
-            epoch = read_epoch(turn.state, EPOCH) + k
-        top, stop, left, right = tile(band)
-        is_edge = near.signals != 0 and block() < band.edges * tiles_across(band.nx)
+            words = words if read_epoch(turn.state, DUE + turn.number) != 0 else 0
+            number, epoch = number - 1, read_epoch(turn.state, EPOCH) + k
+        top, stop, left, right = tile(band, number)
+        is_edge = near.signals != 0 and (top == 1 or top == band.rows)
         if is_edge:
-            await_halo(ctx, band, near, epoch, top)
+            await_halo(ctx, band, near, epoch, top, left)
         squares = no_squares() if words == 0 else squares_before(words)
         for row in range(top, stop, ROWS):
             n, at = min(ROWS, stop - row), row * band.pitch + left * band.item
             sweep_rows(band, row, n, left, right)
             if is_edge:
                 sync()
-                put_edge(ctx, band, near, epoch + 1, top, left * band.item, (right - left) * band.item)
+                put_edge(ctx, band, near, epoch + 1, top, left, right)
             if words != 0:
                 sync()
                 squares = add(squares, (band.new + at, band.old + at), band.pitch, n, right - left)
         if words != 0:
             add_squares_of_block(words, squares)
-            if turn.decides != 0 and arrive_last(turn.state + COUNTER * 8):
-                decide(turn, k, words)
 
     return sweep
 

@@ -1,72 +1,92 @@
-"""A loop of sweeps on the device, as its kernels see it: its words, and its end."""
+"""A loop of sweeps on the device, as its kernels see it: its words, and its end.
+
+A block that sweeps nothing looks at the norm of the sweep before, beside the blocks of a sweep.  So one sweep runs behind
+the one that ends the loop: it writes the other field, and its norm counts for nothing.
+"""
 
 from typing import NamedTuple
 
-from pennympi.kernels.block import Words, add_shared, bits, fence, lanes, read_epoch, wait, write_epoch
+from pennympi.kernels.block import Words, add_shared, bits, fence, lanes, read_epoch, store, wait, write_epoch
 from pennympi.kernels.in_kernel import WORDS, Meeting, last_meeting, meet, sums_at, words_at
 from pennympi.kernels.sweep.norm import COPIES, norm_at
 
 from .tiles import ABOVE, BELOW, Near, signal_word
 
-SWEEPS = 20  # of a turn of a loop on the device, an even number: a turn costs some us more than its kernels
-# int64 words of such a loop: sweeps before this turn, and in all; the next sweep with a norm; how many norms there are;
-# exchanges before the loop; the counter of ``arrive_last``; float64: 1 while there is another turn.  Then there is a
-# table of the sweeps whose norm is due, each of which gives way to its norm.
-BEFORE, STOP, DUE, NORMS, EPOCH, COUNTER, MORE, TABLE = range(8)
+SWEEPS = (
+    18  # of a turn of a loop, which costs some us more than its kernels: a multiple of 2 fields and of 3 sets of words
+)
+# int64 words: sweeps before this turn, and in all; those that count; those that ran; exchanges before the loop; float64:
+# 1 while there is another turn.  For each sweep of a turn whether the loop has ended before it; whether its norm is due.
+# Sets of words for norms, (3, COPIES, WORDS): of a sweep, of the one before, and one that is cleared.  For each sweep of
+# the loop whether its norm is due, which gives way to the norm.
+BEFORE, STOP, COUNT, RAN, EPOCH, MORE, ENDED = range(7)
+DUE = ENDED + SWEEPS + 2
+SETS, SET_WORDS = DUE + SWEEPS, COPIES * WORDS
+TABLE = SETS + 3 * SET_WORDS
 
 
 class Turn(NamedTuple):
     """number: of the sweep in its turn of a loop
 
-    state:   address of the loop's words; 0: the host makes the loop
-    words:   address of the norm's words, (COPIES, WORDS), zero between sweeps; 0: no norm is due
-    decides: 1 if the last block looks whether the norm is small enough;  tol: what is small enough
+    state: address of the loop's words; 0: the host makes the loop
+    words: address of the set for the sweep's norm, zero before it; 0: no norm is due
+    tol:   what norm ends the loop
     """
 
     number: int
     state: int
     words: int
-    decides: int
     tol: float
+
+
+def runs(turn: Turn):
+    """Whether the sweep runs."""
+    k = read_epoch(turn.state, BEFORE) + turn.number
+    return read_epoch(turn.state, ENDED + turn.number) == 0 and k < read_epoch(turn.state, STOP)
+
+
+def decide(turn: Turn):
+    """By one block: look at the norm of the sweep before this one.  Returns whether the loop has ended."""
+    state, number = turn.state, turn.number
+    ended, k = read_epoch(state, ENDED + number), read_epoch(state, BEFORE) + number
+    if number > 0 and ended == 0 and k <= read_epoch(state, STOP) and read_epoch(state, DUE + number - 1) != 0:
+        norm = norm_at(state, SETS + (number - 1) % 3 * SET_WORDS)
+        write_epoch(state, TABLE + k - 1, bits(norm))
+        if not norm > turn.tol:
+            ended = 1
+            write_epoch(state, COUNT, k)
+    write_epoch(state, ENDED + number + 1, ended)
+    cleared = SETS + (number + 1) % 3 * SET_WORDS
+    for word in lanes(cleared, cleared + SET_WORDS):
+        add_shared(state, word, -read_epoch(state, word))
+    return ended
+
+
+def add_others(ctx, turn: Turn, place: Meeting):
+    """Behind a sweep, by one block of each PE: what all PEs have added to the sweep's words."""
+    if runs(turn) and read_epoch(turn.state, DUE + turn.number) != 0:
+        for word in lanes(0, SET_WORDS):
+            add_shared(words_at(place, 0), word, read_epoch(turn.words, word))
+        meet(ctx, place, last_meeting(place) + 1)
+        for word in lanes(0, SET_WORDS):
+            add_shared(turn.words, word, read_epoch(sums_at(place, 0), word) - read_epoch(turn.words, word))
+
+
+def end_turn(ctx, turn: Turn):
+    """Behind the sweeps of a turn, by one block: a kernel of int64 elements."""
+    ended, before = decide(turn), read_epoch(turn.state, BEFORE) + SWEEPS
+    more = ended == 0 and before < read_epoch(turn.state, STOP)
+    write_epoch(turn.state, BEFORE, before)
+    write_epoch(turn.state, MORE, bits(1.0 if more else 0.0))
+    if more:
+        for number in lanes(0, SWEEPS):
+            store(turn.state, DUE + number, read_epoch(turn.state, TABLE + before + number))
 
 
 def all_arrived(ctx, near: Near, state: Words):
     """Behind a loop, by one block: the last exchange has ended."""
     fence(ctx)
-    epoch = read_epoch(state, EPOCH) + read_epoch(state, STOP)
+    epoch = read_epoch(state, EPOCH) + read_epoch(state, RAN)
     for column in range(near.across):
         wait(ctx, signal_word(near, epoch, ABOVE, column), epoch, near.up)
         wait(ctx, signal_word(near, epoch, BELOW, column), epoch, near.down)
-
-
-def decide(turn: Turn, k, sums):
-    """By one block, after the others of sweep k: note its norm, and end the loop if that is small enough.
-
-    sums: address of what all PEs have added up, (COPIES, WORDS)
-    """
-    state, norm, n = turn.state, norm_at(sums, 0), read_epoch(turn.state, NORMS)
-    following = read_epoch(state, TABLE + n + 1)
-    write_epoch(state, TABLE + n, bits(norm))
-    write_epoch(state, NORMS, n + 1)
-    write_epoch(state, DUE, following)
-    if not norm > turn.tol:
-        write_epoch(state, STOP, k + 1)
-    for word in lanes(0, COPIES * WORDS):
-        add_shared(turn.words, word, -read_epoch(turn.words, word))
-
-
-def decide_with_others(ctx, turn: Turn, place: Meeting):
-    """The same by one block of each PE, in a launch behind the sweep."""
-    k = read_epoch(turn.state, BEFORE) + turn.number
-    if k < read_epoch(turn.state, STOP) and k == read_epoch(turn.state, DUE):
-        for word in lanes(0, COPIES * WORDS):
-            add_shared(words_at(place, 0), word, read_epoch(turn.words, word))
-        meet(ctx, place, last_meeting(place) + 1)
-        decide(turn, k, sums_at(place, 0))
-
-
-def end_turn(ctx, state: Words):
-    """Behind the sweeps of a turn, by one block."""
-    before, stop = read_epoch(state, BEFORE) + SWEEPS, read_epoch(state, STOP)
-    write_epoch(state, BEFORE, before)
-    write_epoch(state, MORE, bits(1.0 if before < stop else 0.0))

@@ -10,43 +10,26 @@ from pennympi.kernels.in_kernel import WORDS, Meeting, SumWords, meeting_words
 from pennympi.kernels.sweep.norm import COPIES, norm_of
 
 from ..program.device import Readback, address, array_module, multiprocessors
+from . import loop_kernels as at
 from .kernels import ROWS, THREADS, sweep
-from .loop_kernels import (
-    BEFORE,
-    DUE,
-    EPOCH,
-    MORE,
-    NORMS,
-    STOP,
-    SWEEPS,
-    TABLE,
-    Turn,
-    all_arrived,
-    decide_with_others,
-    end_turn,
-)
+from .loop_kernels import SET_WORDS, SWEEPS, Turn, add_others, all_arrived, end_turn
 from .problem import Problem
 from .schedule import checked
 from .solver import Solver
 from .tiles import HIGH, Band, Near, tiles_across
 
 NOBODY = Near(0, 0, 0, 0, 0)
-BLOCKS = 2  # of a sweep on each multiprocessor, at least, as far as there are rows: a tile of a small grid has fewer
+BLOCKS = 1  # of a sweep on each multiprocessor, at least, as far as there are rows: a tile of a small grid has fewer
 LOOP_SWEEPS = {"cuda": 1000, "host": 100}  # of a loop on the device, whose norms are shown when it has ended
 
 
 class SweepBySweep(Solver):
-    """Base of the variants that enqueue one sweep at a time.
-
-    words: of the norm of a sweep, zero when it begins, (COPIES, WORDS)
-    """
+    """Base of the variants that enqueue one sweep at a time."""
 
     def __init__(self, team: Any, problem: Problem, alone: bool = False):
         super().__init__(team, problem, alone=alone)
         self._sweep = team.kernel(sweep(problem.item_bytes), problem.dtype, THREADS, resident=2)
         self._blocks = BLOCKS * multiprocessors(team) if team.backend == "cuda" else 1
-        self.words = array_module(team).zeros((COPIES, WORDS), "int64")
-        team.synchronize()
 
     def launch(self, stream: Any, turn: Turn, near: Near = NOBODY, edges: bool = True, inner: bool = True) -> None:
         """Enqueue the sweep of the first and the last row, and of those between them."""
@@ -56,8 +39,8 @@ class SweepBySweep(Solver):
         while high > ROWS and across * -(-n_inner // high) < self._blocks:
             high //= 2
         band = Band(address(new), address(old), fields.rows, n_edges, high, nx, old.strides[0], old.itemsize)
-        if blocks := across * (n_edges + -(-n_inner // high)):
-            self._sweep(blocks, band, near, turn, stream=stream, threads=THREADS)
+        if tiles := across * (n_edges + -(-n_inner // high)):
+            self._sweep(tiles + (turn.state != 0), band, near, turn, stream=stream, threads=THREADS)
 
     def warm_up(self, show: bool = False) -> None:
         self.sweeps(0, 2, False, lambda iteration, norm: False)
@@ -73,6 +56,7 @@ class HostLoop(SweepBySweep):
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
+        self.words = array_module(team).zeros((COPIES, WORDS), "int64")  # of a norm, zero when a sweep begins
         self._readback = Readback(team, self.words)
         self._push = team.stream(priority="high")
 
@@ -95,7 +79,7 @@ class HostLoop(SweepBySweep):
     def sweeps(self, done: int, stop: int, show: bool, ends: Callable[[int, float], bool]) -> bool:
         for k in range(done, stop):
             due = checked(k, self.problem.nccheck, show)
-            self.sweep(Turn(0, 0, address(self.words) if due else 0, 0, 0.0))
+            self.sweep(Turn(0, 0, address(self.words) if due else 0, 0.0))
             self.fields.advance()
             if due and ends(k, self.norm()):
                 return True
@@ -120,16 +104,17 @@ class DeviceLoop(SweepBySweep):
 
     def __init__(self, team: Any, problem: Problem, alone: bool = False):
         super().__init__(team, problem, alone)
-        self._loop_sweeps, self.n_pes = LOOP_SWEEPS[team.backend], 1 if alone else team.n_pes
-        self.state = array_module(team).zeros(TABLE + self._loop_sweeps + 1, "int64")
-        across, new = tiles_across(problem.nx), array_module(team).zeros if alone else team.zeros
-        self._signals, fields = new(4 * across, "int64"), self.fields
+        fields, new = self.fields, array_module(team).zeros if alone else team.zeros
+        across, self._loop_sweeps = tiles_across(problem.nx), LOOP_SWEEPS[team.backend]
+        self.n_pes = 1 if alone else team.n_pes
+        self._signals = new(4 * across, "int64")
         self.near = Near(fields.up, fields.down, fields.taller, across, address(self._signals))
+        self.state = array_module(team).zeros(at.TABLE + self._loop_sweeps + SWEEPS, "int64")
         self._written, self._readback = np.zeros(self.state.shape, "int64"), Readback(team, self.state)
         self._end_turn, self._loops = team.kernel(end_turn, "int64"), dict[int, Any]()  # by the present field
         if self.n_pes > 1:
             self._place = Meeting(team.me, team.n_pes, COPIES, team.zeros(meeting_words(team.n_pes, COPIES), "int64"))
-            self._decide, self._all_arrived = team.kernel(decide_with_others, "int64"), team.kernel(all_arrived, "int64")
+            self._add_others, self._all_arrived = team.kernel(add_others, "int64"), team.kernel(all_arrived, "int64")
 
     def sweep(self, stream: Any, turn: Turn) -> None:
         """Enqueue one sweep from ``fields.old`` to ``fields.new``, and the exchange of the new halos."""
@@ -137,13 +122,14 @@ class DeviceLoop(SweepBySweep):
 
     def turn(self, stream: Any) -> None:
         """Enqueue a turn."""
+        state, tol = address(self.state), self.problem.tol
         for number in range(SWEEPS):
-            turn = Turn(number, address(self.state), address(self.words), int(self.n_pes == 1), self.problem.tol)
+            turn = Turn(number, state, state + 8 * (at.SETS + number % 3 * SET_WORDS), tol)
             self.sweep(stream, turn)
             if self.n_pes > 1:
-                self._decide(1, turn, self._place, stream=stream, threads=THREADS)
+                self._add_others(1, turn, self._place, stream=stream, threads=THREADS)
             self.fields.advance()
-        self._end_turn(1, self.state, stream=stream, threads=32)
+        self._end_turn(1, Turn(SWEEPS, state, 0, tol), stream=stream, threads=THREADS)
 
     def sweeps(self, done: int, stop: int, show: bool, ends: Callable[[int, float], bool]) -> bool:
         while done < stop:
@@ -163,8 +149,9 @@ class DeviceLoop(SweepBySweep):
         due: the sweeps that have a norm.  Returns the norms.
         """
         written = self._written
-        written[[BEFORE, NORMS]], written[STOP], written[TABLE : TABLE + len(due) + 1] = 0, count, [*due, -1]
-        written[DUE] = written[TABLE]
+        written[[at.BEFORE, at.MORE, at.ENDED, at.RAN]], written[[at.STOP, at.COUNT]], written[at.SETS :] = 0, count, 0
+        written[at.TABLE + np.array(due, int)] = 1
+        written[at.DUE : at.SETS] = written[at.TABLE : at.TABLE + SWEEPS]
         with self.stream:
             self.state[...] = array_module(self.team).asarray(written)
         self._run()
@@ -172,20 +159,20 @@ class DeviceLoop(SweepBySweep):
             self._all_arrived(1, self.near, self.state, stream=self.stream, threads=32)
         self._readback.start(self.stream)
         read = self._readback.wait()
-        written[EPOCH] += read[STOP]
-        if read[STOP] % 2:
+        written[at.EPOCH] += read[at.RAN]
+        if read[at.COUNT] % 2:
             self.fields.advance()
-        norms: list[float] = read[TABLE : TABLE + read[NORMS]].view("float64").tolist()
+        norms: list[float] = read[[at.TABLE + k for k in due if k < read[at.COUNT]]].view("float64").tolist()
         return norms
 
     def _run(self) -> None:
-        more = self.state[MORE : MORE + 1].view("float64")
+        more = self.state[at.MORE : at.MORE + 1].view("float64")
         if self.fields.alone:
             is_done = False
             while not is_done:
                 self.turn(self.stream)
                 self._readback.start(self.stream)
-                is_done = not self._readback.wait()[MORE]
+                is_done = not self._readback.wait()[at.MORE]
             return
         loop = self._loops.get(self.fields.current)
         if loop is None:

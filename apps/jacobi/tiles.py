@@ -10,7 +10,7 @@ of two may be under way, and overtake one another.
 
 from typing import NamedTuple
 
-from pennympi.kernels.block import block, put_signal, wait
+from pennympi.kernels.block import put_signal, wait
 
 HIGH, COLUMNS = 16, 1024  # of a tile
 ABOVE, BELOW = 0, 1  # sides
@@ -54,13 +54,13 @@ def tiles_across(nx):
     return (nx - 2 + COLUMNS - 1) // COLUMNS
 
 
-def tile(band: Band):
-    """This block's tile: its first row and the one after the last; so the columns, without those that are fixed.
+def tile(band: Band, number):
+    """A tile: its first row and the one after the last; so the columns, without those that are fixed.
 
     The edge rows come first, since neighbours wait for them.
     """
     across = tiles_across(band.nx)
-    row, left = block() // across, 1 + block() % across * COLUMNS
+    row, left = number // across, 1 + number % across * COLUMNS
     top = 1 + row * (band.rows - 1) if row < band.edges else 2 + (row - band.edges) * band.high
     stop = top + 1 if row < band.edges else min(top + band.high, band.rows)
     return top, stop, left, min(left + COLUMNS, band.nx - 1)
@@ -71,22 +71,19 @@ def signal_word(near: Near, epoch, side, column):
     return near.signals + 8 * (((epoch & 1) * 2 + side) * near.across + column)
 
 
-def await_halo(ctx, band: Band, near: Near, epoch, top):
+def await_halo(ctx, band: Band, near: Near, epoch, top, left):
     """Wait for what a tile of an edge row reads of the halo: it came in the exchange before, ``epoch``."""
     for side in range(2):
         if top == (band.rows if side == BELOW else 1):
-            word = signal_word(near, epoch, side, block() % near.across)
+            word = signal_word(near, epoch, side, left // COLUMNS)
             wait(ctx, word, epoch, near.down if side == BELOW else near.up)
 
 
-def put_edge(ctx, band: Band, near: Near, epoch, top, at, nbytes):
-    """Put a tile of an edge row into the halos.  at: of its first point, in bytes of its row
-
-    The first row becomes the halo below of the PE above, the row after its last one.
-    """
+def put_edge(ctx, band: Band, near: Near, epoch, top, left, right):
+    """Put a tile of an edge row into the halos.  The halo below of the PE above is the row after its last one."""
     for side in range(2):
         if top == (1 if side == BELOW else band.rows):
-            halo = band.new + at + ((near.taller + 1) * band.pitch if side == BELOW else 0)
-            word = signal_word(near, epoch, side, block() % near.across)
-            pe = near.up if side == BELOW else near.down
-            put_signal(ctx, halo, band.new + top * band.pitch + at, nbytes, word, epoch, pe)
+            row, at = band.new + top * band.pitch, left * band.item
+            halo = band.new + (near.taller + 1) * band.pitch if side == BELOW else band.new
+            word, pe = signal_word(near, epoch, side, left // COLUMNS), near.up if side == BELOW else near.down
+            put_signal(ctx, halo + at, row + at, (right - left) * band.item, word, epoch, pe)
