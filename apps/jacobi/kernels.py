@@ -33,16 +33,16 @@ def sweep(item_bytes: int) -> Any:
 
     def sweep(ctx, band: Band, near: Near, turn: Turn):
         words, number, epoch = turn.words, block(), 0
-        if turn.state != 0:
+        if turn.state != 0:  # all loads first: they are under way together
             does_run, k = runs(turn), read_epoch(turn.state, BEFORE) + turn.number
+            due, epoch = read_epoch(turn.state, DUE + turn.number), read_epoch(turn.state, EPOCH) + k
             if number == 0:
                 decide(turn)
                 if does_run:
                     write_epoch(turn.state, RAN, k + 1)
             if number == 0 or not does_run:
                 return
-            words = words if read_epoch(turn.state, DUE + turn.number) != 0 else 0
-            number, epoch = number - 1, read_epoch(turn.state, EPOCH) + k
+            words, number = words if due != 0 else 0, number - 1
         top, stop, left, right = tile(band, number)
         is_edge = near.signals != 0 and (top == 1 or top == band.rows)
         if is_edge:

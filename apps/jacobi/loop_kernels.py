@@ -41,8 +41,9 @@ class Turn(NamedTuple):
 
 def runs(turn: Turn):
     """Whether the sweep runs."""
-    k = read_epoch(turn.state, BEFORE) + turn.number
-    return read_epoch(turn.state, ENDED + turn.number) == 0 and k < read_epoch(turn.state, STOP)
+    before, stop = read_epoch(turn.state, BEFORE), read_epoch(turn.state, STOP)
+    ended = read_epoch(turn.state, ENDED + turn.number)
+    return ended == 0 and before + turn.number < stop
 
 
 def decide(turn: Turn):

@@ -26,7 +26,7 @@ def _table(title: str, rows: Iterable[tuple[Any, str]]) -> str:
 
 
 def _epilog() -> str:
-    how = _table("variants:", [(row.name, row.sentence) for row in variants.TABLE.values()])
+    how = _table("variants:", [(name, row.sentence) for name, row in variants.TABLE.items()])
     compared = _table("what --verify compares:", [(name, check.sentence) for name, check in verify.TABLE.items()])
     return "\n\n".join([how, compared, _table("exit status:", STATUSES.items())])
 

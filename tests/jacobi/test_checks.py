@@ -7,7 +7,7 @@ from mpi4py import MPI
 from apps.jacobi import verify
 from apps.jacobi.problem import Problem, column
 from apps.jacobi.variants import make_solver
-from apps.jacobi.verify import analytic, oracles, reference
+from apps.jacobi.verify import analytic, reference
 from apps.jacobi.verify import serial as verify_serial
 from apps.jacobi.verify.verdict import compare_norms
 
@@ -70,12 +70,12 @@ def test_the_exact_field_of_the_periodic_boundary(shape):
     wave = column(problem.ny, "periodic", "float64")[1:-1, None]
     for n in (0, 1, 37, 400):
         field, norms = reference.solve(problem, n)
-        exact, known = oracles.along_x(problem, n)
+        exact, known = analytic.along_x(problem, n)
         assert np.abs(field[1:-1] - wave * exact).max() <= analytic.tolerance(problem, n)
         np.testing.assert_allclose(known, norms, rtol=1e-10, atol=1e-14)
-    assert np.abs(oracles.along_x(problem, 40_000)[0] - oracles.steady_along_x(problem)).max() < 1e-12
+    assert np.abs(analytic.along_x(problem, 40_000)[0] - analytic.steady_along_x(problem)).max() < 1e-12
     wide = Problem(60000, 12, bc="periodic")
-    assert oracles.steady_along_x(wide)[30000] == pytest.approx(0, abs=1e-300), "no overflow"
+    assert analytic.steady_along_x(wide)[30000] == pytest.approx(0, abs=1e-300), "no overflow"
 
 
 def test_long_waves_keep_their_digits():
@@ -87,7 +87,7 @@ def test_long_waves_keep_their_digits():
     for _ in range(5000):
         inner = u[1:-1]
         u[1:-1] = inner + ((u[2:] - inner) + (u[:-2] - inner)) / 4 - short * inner
-    assert np.abs(oracles.along_x(problem, 5000)[0] - u).max() < 2e-14
+    assert np.abs(analytic.along_x(problem, 5000)[0] - u).max() < 2e-14
 
 
 def test_norms_are_compared_beyond_rounding():

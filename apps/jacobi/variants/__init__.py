@@ -9,11 +9,11 @@ from pennympi import Unsupported
 from pennympi.kernels.in_kernel import MAX_TOTAL
 
 from ..problem import Problem
-from ..solver import Solver
+from ..solver import DeviceLoop, Solver
 from .chunks import MOST_DEPTH, Blocked, Chunks, Resident
 from .mpi import Mpi, MpiOverlap
 from .nccl import Nccl, NcclOverlap
-from .nvshmem import Nvshmem, NvshmemOverlap, Single
+from .nvshmem import Nvshmem, Single
 
 LIBRARY_HEAP_BYTES = 256 << 20  # for the library, beside fields that are too large for the default heap
 DEFAULT_HEAP_FIELD_BYTES = 64 << 20  # the largest fields that the default heap is used for
@@ -21,31 +21,25 @@ PADDING_BYTES = 192  # of a row, at most
 
 
 class Row(NamedTuple):
-    """One variant.
+    """sentence: what --help says of a variant;  make: its class: (team, problem, **settings) -> Solver.  Collective"""
 
-    name: what --variant takes;  sentence: what --help says
-    make: its class: (team, problem, **settings) -> Solver.  Collective
-    """
-
-    name: str
     sentence: str
     make: Any
 
 
 DEFAULT = "nvshmem_overlap"
-ROWS = (
-    Row("single", "one PE alone", Single),
-    Row("mpi", "sweep, then MPI_Sendrecv of the edge rows", Mpi),
-    Row("mpi_overlap", "edge rows on streams of their own, exchanged by MPI while the inner rows run", MpiOverlap),
-    Row("nccl", "grouped sends and receives after the sweep (GPUs)", Nccl),
-    Row("nccl_overlap", "edge rows and their exchange by NCCL beside the inner rows (GPUs)", NcclOverlap),
-    Row("nvshmem", "puts on the stream, then a barrier", Nvshmem),
-    Row("nvshmem_overlap", "edge rows, puts and signals to the neighbours beside the inner rows", NvshmemOverlap),
-    Row("blocked", "several sweeps a pass over memory, by the library's plans of sweeps", Blocked),
-    Row("resident", "all sweeps of a chunk in one launch, the field on the chip, by the library's plans", Resident),
-    Row("auto", "the library's plans of sweeps, by the engine that is the fastest for the size", Chunks),
-)
-TABLE = {row.name: row for row in ROWS}
+TABLE = {  # by what --variant takes
+    "single": Row("one PE alone", Single),
+    "mpi": Row("sweep, then MPI_Sendrecv of the edge rows", Mpi),
+    "mpi_overlap": Row("edge rows on streams of their own, exchanged by MPI while the inner rows run", MpiOverlap),
+    "nccl": Row("grouped sends and receives after the sweep (GPUs)", Nccl),
+    "nccl_overlap": Row("edge rows and their exchange by NCCL beside the inner rows (GPUs)", NcclOverlap),
+    "nvshmem": Row("puts on the stream, then a barrier", Nvshmem),
+    "nvshmem_overlap": Row("edge rows, puts and signals to the neighbours beside the inner rows", DeviceLoop),
+    "blocked": Row("several sweeps a pass over memory, by the library's plans of sweeps", Blocked),
+    "resident": Row("all sweeps of a chunk in one launch, the field on the chip, by the library's plans", Resident),
+    "auto": Row("the library's plans of sweeps, by the engine that is the fastest for the size", Chunks),
+}
 
 
 def make_solver(team: Any, problem: Problem, variant: str = DEFAULT, **settings: Any) -> Solver:
@@ -60,7 +54,7 @@ def make_solver(team: Any, problem: Problem, variant: str = DEFAULT, **settings:
     settings = {name: value for name, value in settings.items() if value is not None}
     strange = ", ".join(set(settings) - set(row.make.takes))
     if strange:
-        raise ValueError(f"the variant {row.name} has no setting {strange}")
+        raise ValueError(f"the variant {variant} has no setting {strange}")
     try:
         if reason := too_large(problem) or next((why for why in team.gather(row.make.refuse(team)) if why), ""):
             raise Unsupported(reason)

@@ -72,21 +72,19 @@ class Chunks(Solver):
                     if k + 1 < done:
                         with self.stream:
                             self.fields.old[...] = self._first
-                        self.sweep(k + 1 - (done - count), False)
+                        self.sweep(k + 1 - (done - count), norm)  # by the machine code that there is
                     return True
         return False
 
     def warm_up(self, show: bool = False) -> None:
-        done, seen = 0, set()
+        done, kinds = 0, []
         while done < min(self.problem.niter, REHEARSED):
-            kind = count, norm = chunk(self.problem, done, self.problem.niter, show)
-            self.plan(count, norm)  # which compiles
-            if self.team.backend == "cuda" and kind not in seen:
-                self.sweep(count, norm)  # which loads
-            elif count % 2:
-                self.fields.advance()
-            seen.add(kind)
-            done += count
+            kinds.append(chunk(self.problem, done, self.problem.niter, show))
+            done += kinds[-1][0]
+        for kind in dict.fromkeys(kinds):
+            self.plan(*kind)  # which compiles
+            if self.team.backend == "cuda":
+                self.sweep(*kind)  # which loads
         longest = max(self._plans, key=lambda key: key[0])
         used = next(line for line in self._plans[longest][0].explain().splitlines() if line[0] == "*")
         self.how = f"{longest[0]} sweeps by the engine {' '.join(used[1:].split())}"

@@ -9,8 +9,8 @@ Read first: mpi.py.
 from typing import Any
 
 from ...program.nccl_communicator import Communicator, missing
-from ..loops import HostLoop
 from ..problem import Problem
+from ..solver import HostLoop
 
 
 class Nccl(HostLoop):

@@ -1,15 +1,9 @@
-"""One PE alone; NVSHMEM; and NVSHMEM with overlap, where the exchange of the edge rows is hidden behind the inner rows:
-
-    first blocks   wait for the halos of the sweep before | edge rows | put_signal to both neighbours
-    other blocks   inner rows ....................................................................... | norm (when due)
-
-Read first: ../textbook.py, which does the same by two streams, then ../solver.py, ../kernels.py and ../loops.py.
-"""
+"""The loop of the device on one PE, and with a barrier behind each sweep.  Read first: ``DeviceLoop`` in ../solver.py."""
 
 from typing import Any
 
 from ..loop_kernels import Turn
-from ..loops import DeviceLoop
+from ..solver import DeviceLoop
 
 
 class Single(DeviceLoop):
@@ -21,12 +15,8 @@ class Single(DeviceLoop):
 
 
 class Nvshmem(DeviceLoop):
-    """A barrier behind each sweep, in C nvshmemx_barrier_all_on_stream."""
+    """In C the barrier is nvshmemx_barrier_all_on_stream."""
 
     def sweep(self, stream: Any, turn: Turn) -> None:
         super().sweep(stream, turn)
         self.team.barrier(stream=stream)
-
-
-class NvshmemOverlap(DeviceLoop):
-    """Signals between neighbours take the place of a barrier of all PEs."""

@@ -12,18 +12,22 @@ class Rates(NamedTuple):
     pass_us:   what a pass costs beside its points: its launch, and that of an exchange
     exchange_us: an exchange inside a launch
     gb_s:      bytes that it reads and writes
-    points_ns: points of one sweep in a pass of several, in each number of dimensions, of float32
+    level_us:  one sweep of a pass of several, however few points it has
+    point_ns:  a point of it, in each number of dimensions, of float32
+    every:     how many times as long it takes with its norm
     """
 
     pass_us: float
     exchange_us: float
     gb_s: float
+    level_us: float
     point_ns: tuple[float, float, float]
+    every: float
 
 
 RATES = {
-    "cuda": Rates(pass_us=9, exchange_us=0.8, gb_s=4000, point_ns=(3.2e-4, 3.2e-4, 9.8e-4)),
-    "host": Rates(pass_us=30, exchange_us=5, gb_s=10, point_ns=(0.3, 0.3, 0.6)),
+    "cuda": Rates(pass_us=9, exchange_us=0.8, gb_s=4000, level_us=2, point_ns=(3.2e-4, 3.2e-4, 9.8e-4), every=1.5),
+    "host": Rates(pass_us=30, exchange_us=5, gb_s=10, level_us=0, point_ns=(0.3, 0.3, 0.6), every=1),
 }
 
 
@@ -41,5 +45,6 @@ def passes_us(problem: SweepProblem, depth: int) -> float:
     passes = -(-problem.sweeps // depth)
     moved_us = (2 + problem.stencil.has_coefficient) * item_bytes * n_points / rates.gb_s / 1e3
     widened = math.prod((n + depth) / n for n in problem.parts.own(problem.me))
-    computed_us = depth * n_points * widened * rates.point_ns[problem.stencil.n_dims - 1] * item_bytes / 4e3
+    point_us = n_points * widened * rates.point_ns[problem.stencil.n_dims - 1] * item_bytes / 4e3
+    computed_us = depth * (rates.level_us + point_us) * (rates.every if problem.norms == "every" else 1)
     return passes * (rates.pass_us + max(moved_us, computed_us if depth > 1 else 0))
