@@ -47,8 +47,8 @@ def turn_row(part: Part, d: Directions, beta, at, bins: Bins):
 
 
 def chunk_of(part: Part):
-    """Rows that are added up before they become words."""
-    return max(1, MAX_VALUES // part.nz)
+    """Rows whose points one thread may add up before they become words."""
+    return max(1, MAX_VALUES // 4 // part.nz)
 
 
 def turn(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
