@@ -24,8 +24,7 @@ class Fields:
     def __init__(self, team: Any, problem: Problem, depth: int = 1, alone: bool = False):
         self.team, self.problem, self.depth, self.alone, self.current = team, problem, depth, alone, 0
         if alone:
-            self.first, self.rows, self.up, self.down = 0, problem.ny - 2, team.me, team.me
-            self.taller = self.rows
+            self.first, self.up, self.down, self.rows, self.taller = 0, team.me, team.me, problem.ny - 2, problem.ny - 2
             line, nx, zeros = 64 // problem.item_bytes, problem.nx, array_module(team).zeros  # rows as the grid has them
             shape = problem.ny, -(-(line - 1 + nx) // line) * line
             self.arrays = [zeros(shape, problem.dtype)[:, line - 1 : line - 1 + nx] for _ in range(2)]

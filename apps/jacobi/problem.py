@@ -1,4 +1,4 @@
-"""The problem that a run solves, and the fixed values of columns 0 and nx-1."""
+"""The problem that a run solves, the fixed values of columns 0 and nx-1, and which sweeps have a norm."""
 
 import math
 from dataclasses import dataclass
@@ -6,6 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 BOUNDARIES = ("nvidia", "periodic")
+SHOW_EVERY = 100  # iterations from one norm that NVIDIA's sample prints to the next
+MOST_SWEEPS = 256  # of a chunk: when a norm inside it ends the solve, some of it is done in vain
+OFTEN = 16  # sweeps: norms that are due as often as this are computed of all sweeps, others of the last sweep of a chunk
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,8 @@ def column(ny: int, kind: str, dtype: str) -> np.ndarray:
 
     Each sine is computed alone: a vectorised one may round differently at the end of an array.
     """
-    if kind == "nvidia":
-        values = [math.sin(2.0 * math.pi * iy / (ny - 1)) for iy in range(ny)]
-    else:
-        values = [math.sin(2.0 * math.pi * (iy - 1) / (ny - 2)) for iy in range(ny)]
+    first, period = (0, ny - 1) if kind == "nvidia" else (1, ny - 2)
+    values = [math.sin(2.0 * math.pi * (iy - first) / period) for iy in range(ny)]
     return np.array(values, dtype=dtype)
 
 
@@ -58,3 +59,25 @@ def initial_field(ny: int, nx: int, kind: str, dtype: str) -> np.ndarray:
     field = np.zeros((ny, nx), dtype)
     field[:, 0] = field[:, -1] = column(ny, kind, dtype)
     return field
+
+
+def shown(iteration: int, nccheck: int) -> bool:
+    """Whether the norm of this iteration is printed: as NVIDIA's sample does, but no oftener than every ``nccheck``."""
+    return iteration % max(nccheck, SHOW_EVERY) == 0
+
+
+def checked(iteration: int, nccheck: int, show: bool) -> bool:
+    """Whether the norm of this iteration is computed.  show: whether norms are printed"""
+    return iteration % nccheck == 0 or (show and shown(iteration, nccheck))
+
+
+def chunk(problem: Problem, done: int, stop: int, show: bool) -> tuple[int, bool | str]:
+    """The sweeps of the chunk after ``done`` sweeps, and of which of them ``Grid.plan_sweep`` computes the norm.
+
+    stop: the last sweep's number, and one;  show: whether printed norms are computed, too
+    """
+    most = min(stop, done + MOST_SWEEPS)
+    due = [k for k in range(done, most) if checked(k, problem.nccheck, show)]
+    if due and problem.nccheck > OFTEN:
+        return due[0] + 1 - done, True
+    return most - done, "every" if due else False

@@ -17,8 +17,7 @@ from ..program.run_on_pe0 import run_on_pe0
 from . import report, serial, storage, verify
 from .options import parse
 from .plot import draw, sampled
-from .problem import Problem
-from .schedule import shown
+from .problem import Problem, shown
 from .solver import OnNorm, Solver
 from .variants import heap_bytes, make_solver
 
@@ -72,7 +71,9 @@ def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
     say(report.ending(problem, outcome, runtime_s, sweeps))
     complaint = storage.save(solver, outcome, options.output) if options.output else ""
     if options.plot:
-        _plot(solver, outcome, options)
+        rows, ended = sampled(solver), {"iterations": "not converged"}.get(outcome.reason, outcome.reason)
+        title = f"{problem.ny} x {problem.nx}, {ended} after {outcome.iterations} sweeps"
+        run_on_pe0(team.comm, lambda: draw(options.plot, problem, rows, outcome.history, title))
     judged = options.verify and outcome.reason != "diverged"
     verdict = verify.TABLE[options.verify].judge(solver, outcome) if judged else None
     passed = verdict is None or verdict.passed
@@ -116,11 +117,3 @@ def _solve(solver: Solver, options: Namespace, outcome: Outcome, show: bool, on_
             if complaint and comm.rank == 0:  # a full disk costs a checkpoint, not the run
                 print(f"error: --checkpoint {options.checkpoint} could not be written: {complaint}", file=sys.stderr)
     return float(comm.allreduce(seconds, op=MPI.MAX))
-
-
-def _plot(solver: Solver, outcome: Outcome, options: Namespace) -> None:
-    """Draw the field and the norms.  Collective."""
-    problem, rows = solver.problem, sampled(solver)
-    ended = {"iterations": "not converged"}.get(outcome.reason, outcome.reason)
-    title = f"{problem.ny} x {problem.nx}, {ended} after {outcome.iterations} sweeps"
-    run_on_pe0(solver.team.comm, lambda: draw(options.plot, problem, rows, outcome.history, title))

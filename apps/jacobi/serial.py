@@ -9,15 +9,14 @@ from ..program.device import free_bytes
 from ..program.outcome import Outcome
 from .problem import Problem
 from .solver import OnNorm
-from .variants.nvshmem import Single
+from .variants import Single
 
 HOST_SWEEPS = 50  # that a CPU does at most to time them
 
 
 def fits(team: Any, problem: Problem) -> bool:
     """Whether both fields, and on a CPU two copies of the result, fit on this PE, with a tenth of its memory to spare."""
-    copies = 4 if team.backend == "host" else 2
-    return copies * problem.field_bytes < 0.9 * free_bytes(team)
+    return (4 if team.backend == "host" else 2) * problem.field_bytes < 0.9 * free_bytes(team)
 
 
 def solve(

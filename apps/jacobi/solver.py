@@ -19,8 +19,7 @@ from . import loop_kernels as at
 from .fields import Fields
 from .kernels import ROWS, THREADS, sweep
 from .loop_kernels import SET_WORDS, SWEEPS, Turn, add_others, all_arrived, end_turn
-from .problem import Problem
-from .schedule import checked
+from .problem import Problem, checked
 from .tiles import HIGH, Band, Near, tiles_across
 
 OnNorm = Callable[[int, float], None]
@@ -56,7 +55,7 @@ class Solver:
     ) -> Outcome:
         """Sweep from ``outcome`` (None: the start) to iteration ``stop`` (None: niter) or convergence.  Collective.
 
-        show:    compute the norms that are printed, too (``schedule.checked``)
+        show:    compute the norms that are printed, too (``problem.checked``)
         on_norm: called with (iteration, norm) of every norm
         Returns ``outcome``, updated.  Raises PeerTimeout.
         """
@@ -74,10 +73,7 @@ class Solver:
         return outcome
 
     def sweeps(self, done: int, stop: int, show: bool, ends: Callable[[int, float], bool]) -> bool:
-        """Sweep on from iteration ``done``.  ends(iteration, norm): whether this norm ends the solve.
-
-        Returns whether one did; then the present field is that after its sweep.
-        """
+        """Sweep on from iteration ``done``, up to a norm that ends the solve: ends(iteration, norm).  Whether one did."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -206,10 +202,7 @@ class DeviceLoop(SweepBySweep):
         while done < stop:
             count = min(stop - done, self._loop_sweeps)
             due = [k for k in range(count) if checked(done + k, self.problem.nccheck, show)]
-            ended = False
-            for k, norm in zip(due, self.repeat(count, due), strict=False):
-                ended = ends(done + k, norm)
-            if ended:
+            if any([ends(done + k, norm) for k, norm in zip(due, self.repeat(count, due), strict=False)]):
                 return True
             done += count
         return False

@@ -13,8 +13,7 @@ from mpi4py import MPI
 
 import pennympi
 from apps.jacobi import report, storage
-from apps.jacobi.problem import Problem, column, initial_field
-from apps.jacobi.schedule import checked, chunk
+from apps.jacobi.problem import Problem, checked, chunk, column, initial_field
 from apps.jacobi.tiles import Near, signal_word
 from apps.jacobi.variants import make_solver
 from apps.program.outcome import Outcome

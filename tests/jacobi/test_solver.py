@@ -9,7 +9,8 @@ import pytest
 from mpi4py import MPI
 from reductions import some
 
-from apps.jacobi import schedule, serial
+from apps.jacobi import problem as problems
+from apps.jacobi import serial
 from apps.jacobi.plot import sampled
 from apps.jacobi.problem import Problem
 from apps.jacobi.variants import DEFAULT, TABLE, make_solver
@@ -151,7 +152,7 @@ def test_stretches_make_a_solve(team):
 def test_a_chunk_is_done_again(team, monkeypatch, nccheck):
     """Where a norm inside a chunk ends the solve, after whole chunks of odd and of even sweeps."""
     for most_sweeps in (7, 10):
-        monkeypatch.setattr(schedule, "MOST_SWEEPS", most_sweeps)
+        monkeypatch.setattr(problems, "MOST_SWEEPS", most_sweeps)
         problem = Problem(33, 8 * N_PES + 12, niter=60, nccheck=nccheck)
         norms = reference.solve(problem, 60)[1]
         last = 34 // nccheck * nccheck

@@ -1,6 +1,6 @@
-"""The table of variants: one file and one row for each way to sweep and exchange, from the simplest to the fastest.
+"""The table of variants: a row for each way to sweep and exchange, from the simplest to the fastest.
 
-Read first: ../textbook.py, then ../solver.py and the variants in the order of the table.
+Read first: ../textbook.py, then ../solver.py, of which ``DeviceLoop`` is three of them.
 """
 
 from typing import Any, NamedTuple
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from pennympi import Unsupported
 from pennympi.kernels.in_kernel import MAX_TOTAL
 
+from ..loop_kernels import Turn
 from ..problem import Problem
 from ..solver import DeviceLoop, Solver
-from .chunks import MOST_DEPTH, Blocked, Chunks, Resident
+from .chunks import MOST_DEPTH, Chunks
 from .mpi import Mpi, MpiOverlap
 from .nccl import Nccl, NcclOverlap
-from .nvshmem import Nvshmem, Single
 
 LIBRARY_HEAP_BYTES = 256 << 20  # for the library, beside fields that are too large for the default heap
 DEFAULT_HEAP_FIELD_BYTES = 64 << 20  # the largest fields that the default heap is used for
@@ -21,23 +21,40 @@ PADDING_BYTES = 192  # of a row, at most
 
 
 class Row(NamedTuple):
-    """sentence: what --help says of a variant;  make: its class: (team, problem, **settings) -> Solver.  Collective"""
+    """sentence: what --help says;  make: the class: (team, problem, *given, **settings) -> Solver.  Collective"""
 
     sentence: str
     make: Any
+    given: tuple[Any, ...] = ()
+
+
+class Single(DeviceLoop):
+    """What other variants are compared with."""
+
+    @classmethod
+    def refuse(cls, team: Any) -> str:
+        return "" if team.n_pes == 1 else f"it is for one PE, and there are {team.n_pes}"
+
+
+class Nvshmem(DeviceLoop):
+    """In C the barrier is nvshmemx_barrier_all_on_stream."""
+
+    def sweep(self, stream: Any, turn: Turn) -> None:
+        super().sweep(stream, turn)
+        self.team.barrier(stream=stream)
 
 
 DEFAULT = "nvshmem_overlap"
 TABLE = {  # by what --variant takes
     "single": Row("one PE alone", Single),
     "mpi": Row("sweep, then MPI_Sendrecv of the edge rows", Mpi),
-    "mpi_overlap": Row("edge rows on streams of their own, exchanged by MPI while the inner rows run", MpiOverlap),
+    "mpi_overlap": Row("edge rows on a stream of their own, exchanged by MPI while the inner rows run", MpiOverlap),
     "nccl": Row("grouped sends and receives after the sweep (GPUs)", Nccl),
     "nccl_overlap": Row("edge rows and their exchange by NCCL beside the inner rows (GPUs)", NcclOverlap),
-    "nvshmem": Row("puts on the stream, then a barrier", Nvshmem),
+    "nvshmem": Row("the sweep puts its edge rows, then a barrier", Nvshmem),
     "nvshmem_overlap": Row("edge rows, puts and signals to the neighbours beside the inner rows", DeviceLoop),
-    "blocked": Row("several sweeps a pass over memory, by the library's plans of sweeps", Blocked),
-    "resident": Row("all sweeps of a chunk in one launch, the field on the chip, by the library's plans", Resident),
+    "blocked": Row("several sweeps a pass over memory, by the library's plans of sweeps", Chunks, ("blocked",)),
+    "resident": Row("all sweeps of a chunk in one launch, on the chip, by the library's plans", Chunks, ("resident",)),
     "auto": Row("the library's plans of sweeps, by the engine that is the fastest for the size", Chunks),
 }
 
@@ -52,13 +69,12 @@ def make_solver(team: Any, problem: Problem, variant: str = DEFAULT, **settings:
         raise ValueError(f"there is no variant {variant!r}: choose one of {', '.join(TABLE)}")
     row = TABLE[variant]
     settings = {name: value for name, value in settings.items() if value is not None}
-    strange = ", ".join(set(settings) - set(row.make.takes))
-    if strange:
+    if strange := ", ".join(set(settings) - set(row.make.takes)):
         raise ValueError(f"the variant {variant} has no setting {strange}")
     try:
         if reason := too_large(problem) or next((why for why in team.gather(row.make.refuse(team)) if why), ""):
             raise Unsupported(reason)
-        return row.make(team, problem, **settings)  # type: ignore[no-any-return]
+        return row.make(team, problem, *row.given, **settings)  # type: ignore[no-any-return]
     except Unsupported as error:
         raise ValueError(f"--variant {variant} cannot run here: {error}") from None
 
@@ -66,9 +82,8 @@ def make_solver(team: Any, problem: Problem, variant: str = DEFAULT, **settings:
 def too_large(problem: Problem) -> str:
     """Why the norm of this problem would not be exact, or ""."""
     points = (problem.ny - 2) * (problem.nx - 2)
-    if points <= MAX_TOTAL:
-        return ""
-    return f"the norm of {points} points is exact for at most {MAX_TOTAL}: use a smaller --nx or --ny"
+    said = f"the norm of {points} points is exact for at most {MAX_TOTAL}: use a smaller --nx or --ny"
+    return said if points > MAX_TOTAL else ""
 
 
 def heap_bytes(problem: Problem, n_pes: int) -> int | None:

@@ -3,7 +3,7 @@
     stream | chunk of up to some hundred sweeps, with the norm of the last one, or of all | host reads norms | next chunk
 
 When a norm inside a chunk ends the solve, fewer sweeps are done again from the chunk's first field, which was kept.
-Read first: ../solver.py, ../schedule.py, and ``relaxed`` in ../kernels.py.
+Read first: ../solver.py, ``chunk`` in ../problem.py, and ``relaxed`` in ../kernels.py.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,7 @@ from typing import Any
 
 from ...program.device import Readback, array_module
 from ..kernels import relaxed
-from ..problem import Problem
-from ..schedule import checked, chunk
+from ..problem import Problem, checked, chunk
 from ..solver import Solver
 
 MOST_DEPTH = 8  # sweeps from one exchange to the next
@@ -26,13 +25,13 @@ class Chunks(Solver):
     engine: of ``Grid.plan_sweep``; "auto": the one that is predicted to be the fastest for the size
     """
 
-    engine, takes = "auto", ("sweeps",)
+    takes = ("sweeps",)
 
-    def __init__(self, team: Any, problem: Problem, sweeps: int | None = None):
+    def __init__(self, team: Any, problem: Problem, engine: str = "auto", sweeps: int | None = None):
         rows = (problem.ny - 2) // team.n_pes  # of the PE with the fewest
         halo = max(1, min(sweeps or rows // ROWS_PER_SWEEP, rows, MOST_DEPTH))
         super().__init__(team, problem, halo)
-        self._engine = "plain" if self.engine == "blocked" and halo == 1 else self.engine  # which needs deeper halos
+        self._engine = "plain" if engine == "blocked" and halo == 1 else engine  # which needs deeper halos
         self._depth = halo if sweeps else None
         self._first = array_module(team).empty_like(self.fields.old)  # the first field of a chunk
         self._plans: dict[tuple[int, bool | str, int], tuple[Any, Readback | None]] = {}
@@ -94,15 +93,3 @@ class Chunks(Solver):
     def free(self) -> None:
         self._plans.clear()
         super().free()
-
-
-class Blocked(Chunks):
-    """Several sweeps in one pass over memory."""
-
-    engine = "blocked"
-
-
-class Resident(Chunks):
-    """The field stays in registers, shared memory or the cache for all sweeps of a chunk."""
-
-    engine = "resident"
