@@ -79,12 +79,14 @@ class OnChip(Loop):
             return "it keeps its vectors in the registers of a GPU"
         if len(problem.shape) != 3:
             return "its bricks have three dimensions"
+        if array_module(team).cuda.runtime.getDeviceCount() < team.n_local:
+            return "PEs share a GPU, all of whose multiprocessors it may need"
         if not reaches_all(team):
             return "its blocks write to the neighbours by pointers, which do not reach all GPUs"
         grid = team.grid(problem.shape, periodic=problem.periodic, halo=1)
         shape = shape_of(team, grid, problem)
         if shape is None:
-            return f"a part of {grid.own} points has no room in the registers of {most_blocks(team)} multiprocessors"
+            return f"a part of {grid.own} points has no room in the registers of {multiprocessors(team)} multiprocessors"
         if problem.method == "pipelined" and problem.dtype == "float32":
             return "the pipelined method loses more digits than float32 can spare"
         for axis, n, size, joined in zip("xyz", grid.own, (shape.depth, SIDE, SIDE), shape.joined, strict=True):
@@ -135,17 +137,11 @@ def reaches_all(team: Any) -> bool:
     return near
 
 
-def most_blocks(team: Any) -> int:
-    """How many run at the same time.  Where PEs share a GPU, their shares may have multiprocessors in common."""
-    shared = array_module(team).cuda.runtime.getDeviceCount() < team.n_local
-    return multiprocessors(team) * (7 if shared else 8) // 8
-
-
 def shape_of(team: Any, grid: Any, problem: Problem) -> Shape | None:
     """The bricks of the least depth of which all run at the same time."""
     joined = tuple(around or parts > 1 for around, parts in zip(problem.periodic, grid.dims, strict=True))
     for depth in DEPTHS[problem.method]:
         bricks = -(-grid.own[0] // depth), -(-grid.own[1] // SIDE), -(-grid.own[2] // SIDE)
-        if math.prod(bricks) <= most_blocks(team):
+        if math.prod(bricks) <= multiprocessors(team):
             return Shape(grid.own, bricks, depth, joined, team.n_pes > 1, problem.dtype)  # type: ignore[arg-type]
     return None
