@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
+from .process import Process, this_process
+
+PROCESS_BYTES = 512  # of a PE's message, which says where it runs
+
 
 class Arrivals:
     """A barrier over ``comm``, entered when it is made and then polled, of MPI's collectives alone.
 
-    Each PE scatters a byte to the others.  The root of MPI_Iscatterv sends to every PE itself, so a scatter that ended
-    shows that its root has come.
+    Each PE scatters to the others where it runs.  The root of MPI_Iscatterv sends to every PE itself, so a scatter that
+    ended shows that its root has come.
     """
 
     def __init__(self, comm: MPI.Intracomm):
         self._me, n_pes = comm.Get_rank(), comm.Get_size()
-        sent = [bytes(n_pes), [1] * n_pes, list(range(n_pes)), MPI.BYTE]
+        own = _bytes_of(this_process())
+        sent = [own * n_pes, [len(own)] * n_pes, [len(own) * pe for pe in range(n_pes)], MPI.BYTE]
+        self._came = [bytearray(len(own)) for _ in range(n_pes)]
         self._scatters = {
-            pe: comm.Iscatterv(sent if pe == self._me else None, [bytearray(1), MPI.BYTE], root=pe) for pe in range(n_pes)
+            pe: comm.Iscatterv(sent if pe == self._me else None, [came, MPI.BYTE], root=pe)
+            for pe, came in enumerate(self._came)
         }
 
     def complete(self) -> bool:
@@ -27,3 +34,16 @@ class Arrivals:
     def absent(self) -> list[int]:
         """The PEs that had not come at the last call of ``complete``, in order."""
         return [pe for pe in self._scatters if pe != self._me]
+
+    def processes(self) -> list[Process]:
+        """The processes of all PEs, once every PE has come."""
+        return [_process_of(came) for came in self._came]
+
+
+def _bytes_of(process: Process) -> bytes:
+    return f"{process.pid} {process.node}".encode()[:PROCESS_BYTES].ljust(PROCESS_BYTES, b"\0")
+
+
+def _process_of(sent: bytearray) -> Process:
+    pid, _, node = sent.rstrip(b"\0").decode(errors="replace").partition(" ")
+    return Process(node, int(pid))

@@ -12,7 +12,6 @@ from ..settings import setting, warn_unknown
 from ..wall_time import WAITING, timed
 from .beats import Beats, threads_may_call_mpi
 from .control import DONE, Control
-from .process import this_process
 from .rendezvous import Meetings
 
 open_jobs: list[Job] = []  # of this process, the oldest first
@@ -45,7 +44,7 @@ class Job:
                 "has two; finalize those that are no longer needed"
             ) from None
         self._meetings = Meetings(self.comm, self.timeout_s)
-        processes = self._meetings.processes = self._meetings.gather(this_process(), "init")
+        processes = self._meetings.processes = first.processes
         try:
             self.control = Control(self.me, processes, lambda obj: self._meetings.gather(obj, "init"))
         except Unsupported:

@@ -226,6 +226,7 @@ class Meetings:
         arrivals, deadline, shown_s = Arrivals(self.comm), Deadline(None, self.timeout_s), 0.0
         for passed_s in poll_times():
             if arrivals.complete():
+                self.processes = arrivals.processes()
                 return
             if passed_s - shown_s > LIVENESS_INTERVAL_S:
                 shown_s = passed_s
