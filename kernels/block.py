@@ -7,7 +7,7 @@ All addresses, byte counts and element counts are int64.  An address is one of *
 writes to a peer takes the local address of the symmetric object and the number of the PE, as in OpenSHMEM.  ``ctx`` is
 the handle of this PE; kernels only pass it on.
 
-All threads of a block call a primitive together, except ``lanes``, ``alone``, ``first``, ``load``, ``store``,
+All threads of a block call a primitive together, except ``lanes``, ``single_thread``, ``is_leader``, ``load``, ``store``,
 ``product``, ``multiply_add``, ``bits`` and ``add_shared``, which each thread calls for itself.  Four rules keep a kernel
 right on both devices:
 
@@ -69,12 +69,12 @@ def lanes(start: int, stop: int) -> Iterable[int]:
 
 
 @_primitive
-def alone() -> bool:
+def single_thread() -> bool:
     """Whether a block is one thread, a constant of the compiled kernel: which may go by another order."""
 
 
 @_primitive
-def first() -> bool:
+def is_leader() -> bool:
     """True in exactly one thread of the block."""
 
 

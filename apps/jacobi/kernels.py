@@ -7,7 +7,7 @@ another, which it loads and stores together.  All its loads come before its stor
 from functools import cache
 from typing import Any
 
-from pennympi.kernels.block import alone, block, lanes, load, product, read_epoch, real, store, sync, write_epoch
+from pennympi.kernels.block import block, lanes, load, product, read_epoch, real, single_thread, store, sync, write_epoch
 from pennympi.kernels.sweep.norm import no_squares
 from pennympi.kernels.sweep.norm_of_rows import add_squares_of_block, adder_of_rows, squares_before
 
@@ -65,21 +65,21 @@ def sweep(item_bytes: int) -> Any:
 
 def sweep_rows(band: Band, top, n, left, right):
     """Sweep the columns left..right-1 of n rows from ``top`` on, ROWS at most."""
-    pitch, width = band.pitch, 1 if alone() else VECTOR  # vector instructions of a CPU go along lanes
+    pitch, width = band.pitch, 1 if single_thread() else VECTOR  # vector instructions of a CPU go along lanes
     for k in lanes(0, (right - left + width - 1) // width):
-        x, first = (left, k) if alone() else (left + k * VECTOR, 0)
+        x, first = (left, k) if single_thread() else (left + k * VECTOR, 0)
         at = top * pitch + x * band.item
         a, b, c = aligned(band.old + at - pitch), aligned(band.old + at), aligned(band.old + at + pitch)
         d, e = aligned(band.old + at + min(2, n) * pitch), aligned(band.old + at + min(3, n) * pitch)
         rows = a, b, c, d, e, aligned(band.old + at + min(4, n) * pitch)  # nothing more is read
         p = swept(rows, first, True)
-        if not alone():
+        if not single_thread():
             q, r, s = swept(rows, 1, x + 1 < right), swept(rows, 2, x + 2 < right), swept(rows, 3, x + 3 < right)
         for row in range(ROWS):
             if row < n:
                 to = aligned(band.new + at + row * pitch)
                 store(to, first, p[row])
-                if not alone():
+                if not single_thread():
                     store(to, 1, q[row])
                     store(to, 2, r[row])
                     store(to, 3, s[row])
@@ -87,7 +87,7 @@ def sweep_rows(band: Band, top, n, left, right):
 
 def aligned(address):
     """The address: that VECTOR columns of a GPU begin at a multiple of VECTOR_BYTES is what this tells the compiler."""
-    return address if alone() else address & -VECTOR_BYTES
+    return address if single_thread() else address & -VECTOR_BYTES
 
 
 def swept(rows, k, counts):

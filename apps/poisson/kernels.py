@@ -9,7 +9,7 @@ from pennympi.kernels.block import (
     block,
     blocks,
     copy,
-    first,
+    is_leader,
     lanes,
     load,
     product,
@@ -94,7 +94,7 @@ def advance(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
 
 def mark(s: Scalars, k, goes_on):
     """Say that this PE does iteration k."""
-    if block() == 0 and first() and goes_on:
+    if block() == 0 and is_leader() and goes_on:
         add_shared(s.rr + k * s.stride, MARK, 1)
 
 

@@ -22,7 +22,7 @@ from pennympi.kernels.block import (
     add_shared,
     all_sent,
     block,
-    first,
+    is_leader,
     load,
     marked,
     product,
@@ -423,7 +423,7 @@ def on_chip_of(shape: Shape, method: str) -> Any:
         store_all(bricks.u, part, column, u)
         store_all(bricks.r, part, column, r)
         store_all(bricks.p, part, column, p)
-        if block() == 0 and first():
+        if block() == 0 and is_leader():
             store(bricks.pap, 0, real(pap))
             add_shared(scalars.runs, 0, k)
             add_shared(bricks.number, 0, last - number)

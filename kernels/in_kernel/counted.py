@@ -9,7 +9,7 @@ taken those of e + 1, to which all had added when they had taken those of e.  Wh
 meetings, by each block the same: who writes that of e + 2 has come from e + 1, so all have read that of e - 2.
 """
 
-from ..block import add_counted_sums, add_shared, block, copy, counted_sums, first
+from ..block import add_counted_sums, add_shared, block, copy, counted_sums, is_leader
 from .all_sum import COUNTED_WORDS, EPOCH_WORDS, Meeting, meet, sums_at, words_at
 from .exact import WORD_BYTES, WORDS_BYTES, add_to_words, in_units, read_sum
 
@@ -38,6 +38,6 @@ def take_sums(ctx, place: Meeting, epoch, keep):
     seen = lines + 2 * HALF_BYTES
     was, now = seen + (epoch + 2 & 3) * HALF_BYTES, seen + (epoch & 3) * HALF_BYTES
     totals = counted_sums(ctx, lines + (epoch & 1) * HALF_BYTES, was, now, keep, place.n_sums)
-    if block() == 0 and first():
+    if block() == 0 and is_leader():
         add_shared(place.memory, 0, 1)
     return totals[0], totals[1]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from math import nan
 
-from ..block import Words, add_block_sums, alone, lanes, load, multiply_add, real
+from ..block import Words, add_block_sums, lanes, load, multiply_add, real, single_thread
 from .norm import (
     GROUP_BYTES,
     LIMIT,
@@ -64,7 +64,7 @@ def adder_of_rows(item_bytes: int) -> Callable[..., Squares]:
     def add(squares, fields, pitch, rows, points):
         new, old = fields
         groups = (points + n - 1) // n
-        if alone():
+        if single_thread():
             for row in range(rows):
                 squares = add_row(squares, new + row * pitch, old + row * pitch, groups)
         else:

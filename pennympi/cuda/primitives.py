@@ -68,11 +68,11 @@ def lanes(start, stop):
     return range(start + cuda.threadIdx.x, stop, cuda.blockDim.x)
 
 
-def alone():
+def single_thread():
     return False
 
 
-def first():
+def is_leader():
     return cuda.threadIdx.x == 0
 
 

@@ -46,12 +46,12 @@ def body(function: Callable[..., Any]) -> Any:
 
 
 @body
-def alone():
+def single_thread():
     return True
 
 
 @body
-def first():
+def is_leader():
     return True
 
 

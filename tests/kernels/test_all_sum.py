@@ -9,7 +9,7 @@ import pytest
 from mpi4py import MPI
 from on_device import device, to_numpy
 
-from pennympi.kernels.block import block, blocks, first, lanes, load, store
+from pennympi.kernels.block import block, blocks, is_leader, lanes, load, store
 from pennympi.kernels.in_kernel import (
     LIMIT,
     WORDS,
@@ -50,7 +50,7 @@ def summed(ctx, x, y, n, place: Meeting, times, out):
         for i in lanes(0, n):
             bins = add_to_bins(bins, load(x, i) * load(y, i))
         total = all_sum(ctx, place, epoch + 1 + k, bins)
-        if first():
+        if is_leader():
             store(out, k, total)
 
 
@@ -63,7 +63,7 @@ def summed_two(ctx, x, n, place: Meeting, out):
     add_to_words(words_at(place, 0), bins)
     add_to_words(words_at(place, 1), squares)
     meet(ctx, place, last_meeting(place) + 1)
-    if first():
+    if is_leader():
         store(out, 0, read_sum(sums_at(place, 0)))
         store(out, 1, read_sum(sums_at(place, 1)))
 

@@ -11,7 +11,7 @@ from machine.network import ANY_ORDER, NETWORKS
 from machine.team import place_for, place_of
 from seed import SEED
 
-from pennympi.kernels.block import arrive_last, block, first, put_signal, signal, wait, write_epoch
+from pennympi.kernels.block import arrive_last, block, is_leader, put_signal, signal, wait, write_epoch
 from pennympi.kernels.in_kernel import (
     WORDS_BYTES,
     Meeting,
@@ -42,7 +42,7 @@ def summed(ctx, place: Meeting, out):
     """out (blocks, MEETINGS) = what each block found at each of a launch's meetings."""
     epoch, b = last_meeting(place), block()
     for k in range(MEETINGS):
-        own = value(place.me, b, epoch + k) if first() else 0
+        own = value(place.me, b, epoch + k) if is_leader() else 0
         found = all_sum(ctx, place, epoch + 1 + k, add_to_bins(no_bins(), 1.0 * own))
         write_epoch(out, b * MEETINGS + k, int(found))
 
@@ -51,7 +51,7 @@ def counted(ctx, place: Meeting, out):
     """The same by sums that are given and taken apart."""
     epoch, b = last_meeting(place), block()
     for k in range(MEETINGS):
-        own = value(place.me, b, epoch + k) if first() else 0
+        own = value(place.me, b, epoch + k) if is_leader() else 0
         give_sums(ctx, place, epoch + 1 + k, (add_to_bins(no_bins(), 1.0 * own),))
         write_epoch(out, b * MEETINGS + k, int(take_sums(ctx, place, epoch + 1 + k, 0)[0]))
 
@@ -90,7 +90,7 @@ def hasty(ctx, place: Meeting, out):
     """A fault: a PE's words are put from where its blocks add to them, not from a copy."""
     epoch, b = last_meeting(place), block()
     for k in range(MEETINGS):
-        own = value(place.me, b, epoch + k) if first() else 0
+        own = value(place.me, b, epoch + k) if is_leader() else 0
         add_to_words(words_at(place, 0), add_to_bins(no_bins(), 1.0 * own))
         if arrive_last(place.memory + WORD_BYTES):
             nbytes, at = WORDS_BYTES, ((epoch + 1 + k) & 1) * place.n_pes + place.me

@@ -14,7 +14,7 @@ from pennympi.kernels.block import (
     block,
     block_sum,
     blocks,
-    first,
+    is_leader,
     lanes,
     load,
     product,
@@ -45,7 +45,7 @@ def sum_of_squares(ctx, x: Elements, n: int, words: Words):
     for i in lanes(block() * share, min(n, (block() + 1) * share)):
         total += square(1.0 * load(x, i))
     total = block_sum(total)
-    if first():
+    if is_leader():
         add_shared(words, 0, int(total))
         add_shared(words, 1, 1)
         add_shared(words, 2, SCALE)

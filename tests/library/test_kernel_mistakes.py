@@ -8,7 +8,7 @@ import pytest
 from on_device import device, same
 from wrong_kernels import WRONG
 
-from pennympi.kernels.block import Elements, Words, add_shared, first, lanes, load, real, store
+from pennympi.kernels.block import Elements, Words, add_shared, is_leader, lanes, load, real, store
 
 pytestmark = pytest.mark.mpi
 
@@ -24,7 +24,7 @@ def saxpy(ctx, y: Row, x: Elements, a: float, words: Words):
     """y += a * x; words (1,) += 1."""
     for i in lanes(0, y.n):
         store(y.address, i, load(y.address, i) + real(a) * load(x, i))
-    if first():
+    if is_leader():
         add_shared(words, 0, 1)
 
 
