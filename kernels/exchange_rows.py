@@ -9,14 +9,14 @@ from .steps import (
     block_words,
     buffer,
     fence_signal_all,
-    finish_epoch,
     first_start,
-    last_epoch,
+    load_epoch,
     peer,
     piece_nbytes,
     quarter_slots,
     slot_at,
     slots_in,
+    store_epoch,
     stride_of,
     word,
 )
@@ -64,7 +64,7 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
     arrived = block_words(work, SIGNALS * pe.n_pes)  # (n_pes,) words
     homes = word(arrived, pe.n_pes)  # (n_pes,) words: bytes from a PE's inbox to its out; 0: peers may not write out
     own_src, own_out = call.src + pe.me * src_stride_bytes, call.out + pe.me * call.nbytes
-    epoch, start, stride = last_epoch(work), first_start(call.piece_bytes), stride_of(call.piece_bytes)
+    epoch, start, stride = load_epoch(work), first_start(call.piece_bytes), stride_of(call.piece_bytes)
     by_inbox = epoch + BY_INBOX
     if start + BY_INBOX * stride < call.nbytes:
         # A PE reads such a word of the call before until it sends its last piece, and no PE is in this call without that.
@@ -92,7 +92,7 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
         if following < call.nbytes:
             fence_signal_all(pe, arrived, epoch + 1)
         start = following
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def exchange_packets(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
@@ -101,7 +101,7 @@ def exchange_packets(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) 
     src_stride_bytes: from one row of src to the next; 0: one row for all PEs
     inbox (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
     """
-    epoch, start = last_epoch(work), first_start(call.piece_bytes)
+    epoch, start = load_epoch(work), first_start(call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
@@ -111,4 +111,4 @@ def exchange_packets(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) 
             piece_nbytes(call, start), epoch, pe.me, pe.n_pes,
         )  # fmt: skip
         start += stride_of(call.piece_bytes)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)

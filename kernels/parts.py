@@ -38,12 +38,12 @@ from .steps import (
     Slots,
     block_words,
     buffer,
-    counted,
-    keep_count,
+    load_counter,
     peer,
     slot_at,
     slots_in,
-    unsigned,
+    store_counter,
+    untag_epoch,
     word,
 )
 
@@ -176,9 +176,9 @@ def outbox_slots(pe: PE, work: Work, number: int) -> Slots:
 
 def put_piece(pe: PE, work: Work, to: int, part: Part, piece: Part) -> None:
     """Send a piece of a part, behind its head."""
-    sent = counted(work, chain_word(work, pe, SENT, to), 0) + 1
+    sent = load_counter(work, chain_word(work, pe, SENT, to), 0) + 1
     # Once the message before the last is read, the slots of this one are free, on both PEs, and so are its two words.
-    wait(pe.ctx, chain_word(work, pe, READ + (sent & 1), to), unsigned(work, sent - 2), to)
+    wait(pe.ctx, chain_word(work, pe, READ + (sent & 1), to), untag_epoch(work, sent - 2), to)
     room = slot_at(outbox_slots(pe, work, sent), to)
     slots, arrived = inbox_slots(pe, work, sent), chain_word(work, pe, ARRIVED + (sent & 1), pe.me)
     slot, data, source = slot_at(slots, pe.me), room + HEAD_BYTES, part.start + piece.start
@@ -191,12 +191,12 @@ def put_piece(pe: PE, work: Work, to: int, part: Part, piece: Part) -> None:
         fence(pe.ctx)
         nbytes = HEAD_BYTES
     put_signal(pe.ctx, slot, room, nbytes, arrived, sent, to)
-    keep_count(work, chain_word(work, pe, SENT, to), 0, sent)
+    store_counter(work, chain_word(work, pe, SENT, to), 0, sent)
 
 
 def arrival(pe: PE, work: Work, source: int) -> int:
     """The number of the message that comes next from a PE."""
-    return counted(work, chain_word(work, pe, TAKEN, source), 0) + 1
+    return load_counter(work, chain_word(work, pe, TAKEN, source), 0) + 1
 
 
 def await_piece(pe: PE, work: Work, source: int, side: Side, part: Part) -> int:
@@ -213,8 +213,8 @@ def await_piece(pe: PE, work: Work, source: int, side: Side, part: Part) -> int:
 def let_go(pe: PE, work: Work, source: int) -> None:
     """Tell a PE that its message is read."""
     taken = arrival(pe, work, source)
-    signal(pe.ctx, chain_word(work, pe, READ + (taken & 1), pe.me), unsigned(work, taken), source)
-    keep_count(work, chain_word(work, pe, TAKEN, source), 0, taken)
+    signal(pe.ctx, chain_word(work, pe, READ + (taken & 1), pe.me), untag_epoch(work, taken), source)
+    store_counter(work, chain_word(work, pe, TAKEN, source), 0, taken)
 
 
 def put_round(pe: PE, send: Side, work: Work, r: int) -> bool:

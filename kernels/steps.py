@@ -6,7 +6,7 @@ words are doubled in the same way; each kernel says why two are enough.
 
 Some kernels overlap rounds: the pieces of the next round are under way while those of this one are read:
 
-    epoch, start, stride = last_epoch(work), first_start(round_size), stride_of(round_size)
+    epoch, start, stride = load_epoch(work), first_start(round_size), stride_of(round_size)
     if start < size:
         put the pieces of the first round, into the quarter of epoch + 1
         fence_signal_all(pe, words, epoch + 1)
@@ -106,45 +106,45 @@ def distance(pe: PE, root: int, to: int) -> int:
     return (to - root + pe.n_pes) % pe.n_pes
 
 
-def last_epoch(work: Work) -> int:
-    """The last epoch that this block has finished, with the signature of this call."""
-    return counted(work, work.epochs, block())
+def load_epoch(work: Work) -> int:
+    """The last epoch that this block has finished, tagged with the signature of this call."""
+    return load_counter(work, work.epochs, block())
 
 
-def finish_epoch(work: Work, epoch: int) -> None:
+def store_epoch(work: Work, epoch: int) -> None:
     """Record the last epoch of a call for the next one."""
-    keep_count(work, work.epochs, block(), epoch)
+    store_counter(work, work.epochs, block(), epoch)
 
 
-def last_count(work: Work) -> int:
-    """``last_epoch`` without the signature, for kernels whose latency matters: they add it by ``signed`` where they send.
+def load_count(work: Work) -> int:
+    """``load_epoch`` without the signature, for kernels whose latency matters: ``tag_epoch`` adds it before a message.
 
-    The GPU waits for the count where it is first used: behind the branches and addresses of a round, and not before.
+    The GPU waits for the count where it is first used: after the branches and addresses of a round.
     """
     return read_epoch(work.epochs, block())
 
 
-def signed(work: Work, count: int) -> int:
+def tag_epoch(work: Work, count: int) -> int:
     """The epoch of a round: its count, with the signature of this call."""
     return count + work.signature
 
 
-def finish_count(work: Work, count: int) -> None:
-    """``finish_epoch`` of a count."""
+def store_count(work: Work, count: int) -> None:
+    """``store_epoch`` of a count."""
     write_epoch(work.epochs, block(), count)
 
 
-def counted(work: Work, counts: int, k: int) -> int:
+def load_counter(work: Work, counts: int, k: int) -> int:
     """What word k of ``counts`` has counted, with the signature of this call."""
     return read_epoch(counts, k) + work.signature
 
 
-def keep_count(work: Work, counts: int, k: int, epoch: int) -> None:
+def store_counter(work: Work, counts: int, k: int, epoch: int) -> None:
     """Record in word k what was counted."""
-    write_epoch(counts, k, unsigned(work, epoch))
+    write_epoch(counts, k, untag_epoch(work, epoch))
 
 
-def unsigned(work: Work, epoch: int) -> int:
+def untag_epoch(work: Work, epoch: int) -> int:
     """An epoch without the signature: what tells a peer that an epoch, maybe of an earlier call, has been read."""
     return epoch - work.signature
 

@@ -7,7 +7,7 @@ receives n-1 messages.
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, cut
 from ..block import copy, put_signal, wait
 from ..records import PE, Transfer, Work
-from ..steps import buffer, finish_epoch, last_epoch, peer, piece_nbytes, rounds, slot_at, slots_in, word, words
+from ..steps import buffer, load_epoch, peer, piece_nbytes, rounds, slot_at, slots_in, store_epoch, word, words
 
 
 def naive(pe: PE, call: Transfer, work: Work):
@@ -18,7 +18,7 @@ def naive(pe: PE, call: Transfer, work: Work):
     signals (blocks, 2, n_pes sources) words
     """
     own_out = call.out + pe.me * call.nbytes
-    epoch = last_epoch(work)
+    epoch = load_epoch(work)
     for start in rounds(call.nbytes, call.piece_bytes):
         epoch += 1
         # A PE's piece of epoch e+1 proves that it has read all of epoch e: two buffers are enough, and two sets of words.
@@ -35,7 +35,7 @@ def naive(pe: PE, call: Transfer, work: Work):
             source = peer(pe, k)
             wait(pe.ctx, word(arrived, source), epoch, source)
             copy(call.out + source * call.nbytes + start, slot_at(slots, source), nbytes)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -7,7 +7,7 @@ sends n-1 parts, in n-1 messages, all to one neighbour.
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, slots_plan
 from ..block import copy, put_signal, wait
 from ..records import PE, Transfer, Work
-from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece_nbytes, rounds, word, words
+from ..steps import buffer, load_epoch, neighbours, piece_nbytes, rounds, store_epoch, word, words
 
 
 def ring(pe: PE, call: Transfer, work: Work):
@@ -19,7 +19,7 @@ def ring(pe: PE, call: Transfer, work: Work):
     """
     succ, pred = neighbours(pe)
     own_out = call.out + pe.me * call.nbytes
-    epoch = last_epoch(work)
+    epoch = load_epoch(work)
     for start in rounds(call.nbytes, call.piece_bytes):
         epoch += 1
         # A PE that has all pieces of epoch e+1 knows that all PEs finished epoch e: two buffers are enough, and two
@@ -39,7 +39,7 @@ def ring(pe: PE, call: Transfer, work: Work):
             if step < pe.n_pes - 2:
                 put_signal(pe.ctx, slot + call.piece_bytes, slot, nbytes, word(arrived, step + 1), epoch, succ)
             copy(call.out + part * call.nbytes + start, slot, nbytes)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -9,13 +9,13 @@ from ..block import copy, put_signal, wait
 from ..records import PE, Transfer, Work
 from ..steps import (
     buffer,
-    finish_epoch,
     first_start,
-    last_epoch,
+    load_epoch,
     peer,
     piece_nbytes,
     slot_at,
     slots_in,
+    store_epoch,
     stride_of,
     word,
     words,
@@ -29,7 +29,7 @@ def pairwise(pe: PE, call: Transfer, work: Work):
     outbox  (blocks, 2 buffers), a buffer holds (n_pes destinations,) slots
     signals (blocks, 2, n_pes sources) words
     """
-    epoch, start = last_epoch(work), first_start(call.piece_bytes)
+    epoch, start = load_epoch(work), first_start(call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
         # A PE's piece of epoch e+1 proves that it has read all of epoch e: two buffers are enough, and two sets of words.
@@ -48,7 +48,7 @@ def pairwise(pe: PE, call: Transfer, work: Work):
             wait(pe.ctx, word(arrived, source), epoch, source)
             copy(call.out + source * call.nbytes + start, slot_at(slots, source), nbytes)
         start += stride_of(call.piece_bytes)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -24,11 +24,11 @@ from ..steps import (
     Slots,
     after,
     buffer,
-    finish_epoch,
     first_start,
-    last_epoch,
+    load_epoch,
     piece_inside,
     slot_at,
+    store_epoch,
     stride_of,
     word,
     words,
@@ -120,14 +120,14 @@ def half_butterfly(pe: PE, call: Reduction, work: Work):
     signals (blocks, 2, h + 1) words, one a slot
     """
     half = half_of(pe)
-    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    epoch, start, stride = load_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
     while start < call.n_elems:
         epoch += 1
         now, own = round_of(call, work, half, epoch), piece_inside(call, start)
         add_half(pe, call, half, own, now)
         cross(pe, call, half, own, now)
         start += stride
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def _slots(place: Place) -> int:

@@ -19,7 +19,7 @@ from ..block import copy, finish_merge, merge, put_signal, reduce, wait, widen
 from ..cost import Machine, Size
 from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
 from ..records import PE, Reduction, Work
-from ..steps import buffer, finish_epoch, first_start, last_epoch, stride_of, word, words
+from ..steps import buffer, first_start, load_epoch, store_epoch, stride_of, word, words
 
 
 class Round(NamedTuple):
@@ -90,7 +90,7 @@ def halving_doubling(pe: PE, call: Reduction, work: Work):
     fold = folded(pe)
     unfold = 1 + 2 * log2(fold.p)
     round_elems = fold.p * call.piece_elems
-    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
+    epoch, start, stride = load_epoch(work), first_start(round_elems), stride_of(round_elems)
     while start < call.n_elems:
         epoch += 1
         # A partner's message of epoch e+1 proves that it has read mine of epoch e: two buffers are enough, and two sets
@@ -115,7 +115,7 @@ def halving_doubling(pe: PE, call: Reduction, work: Work):
                 put_signal(pe.ctx, result, result, nbytes, word(arrived, unfold), epoch, pe.me - 1)
         copy(call.out + start * call.item_bytes, result, nbytes)
         start += stride
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def _signals(place: Place) -> int:

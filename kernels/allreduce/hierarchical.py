@@ -21,7 +21,7 @@ from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
 from ..block import copy, fence, finish_merge, merge, put, put_signal, read_route, reduce, signal, staged, wait, widen
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
-from ..steps import Piece, Slots, after, buffer, finish_epoch, last_epoch, piece, rounds, slot_at, word, words
+from ..steps import Piece, Slots, after, buffer, load_epoch, piece, rounds, slot_at, store_epoch, word, words
 
 
 class Group(NamedTuple):
@@ -194,7 +194,7 @@ def hierarchical(pe: PE, call: Reduction, work: Work):
     """
     node = Group(word(work.routes, 4), read_route(work.routes, 1), read_route(work.routes, 3))
     twins = Group(word(work.routes, 4 + node.n), read_route(work.routes, 0), read_route(work.routes, 2))
-    epoch = last_epoch(work)
+    epoch = load_epoch(work)
     for start in rounds(call.n_elems, pe.n_pes * call.piece_elems):
         epoch += 1
         now = round_of(call, work, Groups(node, twins), start, epoch)
@@ -202,7 +202,7 @@ def hierarchical(pe: PE, call: Reduction, work: Work):
         reduce_between_nodes(pe, call, twins, now)
         gather_between_nodes(pe, call, twins, now)
         gather_in_node(pe, call, node, now)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def refuse(place: Place, dtype: str, op: str) -> str:

@@ -15,7 +15,7 @@ from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, b
 from ..block import copy, finish_merge, merge, put_signal, read_route, receive_packets, reduce, send_packets, widen
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
-from ..steps import Slots, buffer, finish_epoch, last_epoch, piece, rounds, slot_at, slots_in, word, words
+from ..steps import Slots, buffer, load_epoch, piece, rounds, slot_at, slots_in, store_epoch, word, words
 from .hierarchical import Group, other, routes, wait_group
 from .hierarchical import refuse as refuse_shape
 
@@ -122,14 +122,14 @@ def hierarchical_packets(pe: PE, call: Reduction, work: Work):
     """
     node = Group(word(work.routes, 4), read_route(work.routes, 1), read_route(work.routes, 3))
     twins = Group(word(work.routes, 4 + node.n), read_route(work.routes, 0), read_route(work.routes, 2))
-    epoch = last_epoch(work)
+    epoch = load_epoch(work)
     for start in rounds(call.n_elems, node.n * call.piece_elems):
         epoch += 1
         now = round_of(work, node, twins, start, epoch)
         reduce_in_node(pe, call, node, now)
         reduce_between_nodes(pe, call, node, twins, now)
         gather_in_node(pe, call, node, now)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def refuse(place: Place, dtype: str, op: str) -> str:

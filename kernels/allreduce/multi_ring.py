@@ -27,7 +27,7 @@ from ..cost import Machine, Size, ring_us
 from ..records import PE, Reduction, Work
 from ..rings import n_rings as rings_of
 from ..rings import no_rings, rings
-from ..steps import Piece, Slots, buffer, finish_epoch, last_epoch, piece, slot_at, word, words
+from ..steps import Piece, Slots, buffer, load_epoch, piece, slot_at, store_epoch, word, words
 
 
 class Round(NamedTuple):
@@ -118,7 +118,7 @@ def multi_ring(pe: PE, call: Reduction, work: Work):
     routes        (1 + 3 rings,) words: the number of rings; of each, this PE's place on it, its successor and predecessor
     """
     n_rings, share_elems = read_route(work.routes, 0), pe.n_pes * call.piece_elems
-    epoch = last_epoch(work)
+    epoch = load_epoch(work)
     for start in range(block() * share_elems, call.n_elems, max(n_rings, blocks()) * share_elems):
         epoch += 1
         # A single block has no turn for an empty share.
@@ -130,7 +130,7 @@ def multi_ring(pe: PE, call: Reduction, work: Work):
                 send_step(pe, call, share(pe, call, work, now, turn), step)
             for turn in range(turns):
                 receive_step(pe, call, share(pe, call, work, now, turn), step)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def _signals(place: Place) -> int:

@@ -19,7 +19,7 @@ from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Limits, Place, Plan, s
 from ..block import copy, meet_multicast, reduce_multicast, store_multicast
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
-from ..steps import VECTOR_BYTES, block_words, buffer, finish_epoch, first_start, last_epoch, stride_of, word
+from ..steps import VECTOR_BYTES, block_words, buffer, first_start, load_epoch, store_epoch, stride_of, word
 
 
 def nvls(pe: PE, call: Reduction, work: Work):
@@ -32,7 +32,7 @@ def nvls(pe: PE, call: Reduction, work: Work):
     round_elems = pe.n_pes * call.piece_elems
     piece_bytes = call.piece_elems * call.item_bytes
     entered = block_words(work, 2)
-    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
+    epoch, start, stride = load_epoch(work), first_start(round_elems), stride_of(round_elems)
     while start < call.n_elems:
         epoch += 1
         # No PE enters epoch e+1 before it has read the result of e, and none leaves it before all have read what was
@@ -50,7 +50,7 @@ def nvls(pe: PE, call: Reduction, work: Work):
         meet_multicast(pe.ctx, word(entered, 1), epoch, pe.n_pes)
         copy(call.out + start * call.item_bytes, result, nbytes)
         start += stride
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -12,18 +12,18 @@ from ..records import PE, Reduction, Work
 from ..steps import (
     buffer,
     fence_signal_all,
-    finish_count,
     first_start,
-    last_count,
+    load_count,
     peer,
     piece_inside,
     quarter_bytes,
     quarter_slots,
     residual_of,
-    signed,
     slot_at,
     slots_in,
+    store_count,
     stride_of,
+    tag_epoch,
     words,
 )
 
@@ -50,24 +50,24 @@ def one_shot(pe: PE, call: Reduction, work: Work):
     signals (blocks, 2, n_pes sources) words
     """
     scratch = work.outbox + buffer(work, 0)
-    count, start, stride = last_count(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    count, start, stride = load_count(work), first_start(call.piece_elems), stride_of(call.piece_elems)
     if start < call.n_elems:
         put_piece(pe, call, work, start, count + 1)
-        fence_signal_all(pe, words(work, count + 1, pe.n_pes), signed(work, count + 1))
+        fence_signal_all(pe, words(work, count + 1, pe.n_pes), tag_epoch(work, count + 1))
     while start < call.n_elems:
         count, following = count + 1, start + stride
         if following < call.n_elems:
             put_piece(pe, call, work, following, count + 1)
         # A PE's signal of epoch e finds that of e-2 taken: two sets of words are enough.
-        wait_all(pe.ctx, words(work, count, pe.n_pes), signed(work, count), pe.me, pe.n_pes)
+        wait_all(pe.ctx, words(work, count, pe.n_pes), tag_epoch(work, count), pe.me, pe.n_pes)
         own, slots = piece_inside(call, start), quarter_slots(work, count, pe.n_pes)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         rest = residual_of(call, own)
         combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes, rest)
         if following < call.n_elems:
-            fence_signal_all(pe, words(work, count + 1, pe.n_pes), signed(work, count + 1))
+            fence_signal_all(pe, words(work, count + 1, pe.n_pes), tag_epoch(work, count + 1))
         start = following
-    finish_count(work, count)
+    store_count(work, count)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -9,7 +9,17 @@ from ..algorithm import PACKET_BYTES, PACKETS, WITH_THE_SUM, Algorithm, Place, b
 from ..block import exchange_reduce_packets
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
-from ..steps import buffer, finish_count, first_start, last_count, piece_inside, residual_of, signed, slots_in, stride_of
+from ..steps import (
+    buffer,
+    first_start,
+    load_count,
+    piece_inside,
+    residual_of,
+    slots_in,
+    store_count,
+    stride_of,
+    tag_epoch,
+)
 
 
 def one_shot_packets(pe: PE, call: Reduction, work: Work):
@@ -20,10 +30,10 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
     inbox  (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
     outbox (blocks, 2 buffers) is scratch
     """
-    count, start, stride = last_count(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    count, start, stride = load_count(work), first_start(call.piece_elems), stride_of(call.piece_elems)
     while start < call.n_elems:
         count += 1
-        epoch = signed(work, count)
+        epoch = tag_epoch(work, count)
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
         slots = slots_in(work.inbox + buffer(work, count), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
         scratch = work.outbox + buffer(work, count)
@@ -34,7 +44,7 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
             pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes, 0, rest
         )
         start += stride
-    finish_count(work, count)
+    store_count(work, count)
 
 
 def cost_us(size: Size, place: Place, machine: Machine) -> float:

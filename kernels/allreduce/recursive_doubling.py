@@ -19,7 +19,7 @@ from ..block import copy, finish_merge, merge, put_signal, reduce, wait, widen
 from ..cost import Machine, Size
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
 from ..records import PE, Reduction, Work
-from ..steps import Slots, buffer, finish_epoch, first_start, last_epoch, piece_inside, slot_at, stride_of, word, words
+from ..steps import Slots, buffer, first_start, load_epoch, piece_inside, slot_at, store_epoch, stride_of, word, words
 
 
 def recursive_doubling(pe: PE, call: Reduction, work: Work):
@@ -30,7 +30,7 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
     """
     fold = folded(pe)
     unfold = 1 + log2(fold.p)
-    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    epoch, start, stride = load_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
     while start < call.n_elems:
         epoch += 1
         # A partner's message of epoch e+1 proves that it has read mine of epoch e: two buffers are enough, and two sets
@@ -68,7 +68,7 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
                 put_signal(pe.ctx, slot_at(given, unfold), result, nbytes, word(arrived, unfold), epoch, pe.me - 1)
                 copy(out, result, nbytes)
         start += stride
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def _slots(place: Place) -> int:

@@ -10,7 +10,7 @@ from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
 from ..block import copy, finish, put_signal, reduce, wait, widen
 from ..cost import Machine, Size, ring_us
 from ..records import PE, Reduction, Work
-from ..steps import after, buffer, finish_epoch, last_epoch, neighbours, piece, rounds, word, words
+from ..steps import after, buffer, load_epoch, neighbours, piece, rounds, store_epoch, word, words
 
 
 def ring(pe: PE, call: Reduction, work: Work):
@@ -22,7 +22,7 @@ def ring(pe: PE, call: Reduction, work: Work):
     succ, pred = neighbours(pe)
     steps = 2 * (pe.n_pes - 1)
     slot_bytes = call.piece_elems * call.acc_bytes
-    epoch = last_epoch(work)
+    epoch = load_epoch(work)
     for start in rounds(call.n_elems, pe.n_pes * call.piece_elems):
         epoch += 1
         # A PE that finished round e+1 proves that all finished round e: two buffers are enough, and two sets of words.
@@ -50,7 +50,7 @@ def ring(pe: PE, call: Reduction, work: Work):
                 put_signal(pe.ctx, inbox + slot, ready, nbytes, word(arrived, step), epoch, succ)
                 wait(pe.ctx, word(arrived, step), epoch, pred)
             chunk = after(chunk, pe.n_pes - 1, pe.n_pes)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def _steps(place: Place) -> int:

@@ -10,7 +10,7 @@ from ..algorithm import PARTIALS, Algorithm, Place, slots_plan
 from ..block import copy, finish, put_signal, reduce, wait, widen
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
-from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece_inside, rounds, word, words
+from ..steps import buffer, load_epoch, neighbours, piece_inside, rounds, store_epoch, word, words
 
 
 def simple_ring(pe: PE, call: Reduction, work: Work):
@@ -20,7 +20,7 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
     signals       (blocks, 2, 2 legs) words
     """
     succ, pred = neighbours(pe)
-    epoch = last_epoch(work)
+    epoch = load_epoch(work)
     for start in rounds(call.n_elems, call.piece_elems):
         epoch += 1
         # The result of round e+1 starts at the last PE once all have left round e, and nobody is in round e+2 before it
@@ -52,7 +52,7 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
             if pe.me < pe.n_pes - 2:
                 put_signal(pe.ctx, work.inbox + result, work.inbox + result, n * call.item_bytes, spread, epoch, succ)
             copy(out, work.inbox + result, n * call.item_bytes)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def cost_us(size: Size, place: Place, machine: Machine) -> float:

@@ -22,14 +22,14 @@ from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
     block_words,
-    finish_epoch,
     first_start,
-    last_epoch,
+    load_epoch,
     piece,
     quarter,
     quarter_bytes,
     slot_at,
     slots_in,
+    store_epoch,
     stride_of,
     word,
 )
@@ -112,7 +112,7 @@ def tree(pe: PE, call: Reduction, work: Work):
     routes  (2 trees, 4) words: parent, first child, second child, which child of its parent
     """
     round_elems = TREES * call.piece_elems
-    epoch, start, stride = last_epoch(work), first_start(round_elems), stride_of(round_elems)
+    epoch, start, stride = load_epoch(work), first_start(round_elems), stride_of(round_elems)
     while start < call.n_elems + LATE * stride:
         epoch, late = epoch + 1, start - LATE * stride
         if start < call.n_elems:
@@ -120,7 +120,7 @@ def tree(pe: PE, call: Reduction, work: Work):
         if 0 <= late and late < call.n_elems:
             send_down(pe, call, work, late, epoch - LATE)
         start += stride
-    finish_epoch(work, epoch - LATE)
+    store_epoch(work, epoch - LATE)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -17,17 +17,17 @@ from ..steps import (
     Slots,
     buffer,
     fence_signal_all,
-    finish_count,
     first_start,
-    last_count,
+    load_count,
     peer,
     piece,
     quarter_bytes,
     quarter_slots,
-    signed,
     slot_at,
     slots_in,
+    store_count,
     stride_of,
+    tag_epoch,
     word,
     words,
 )
@@ -80,17 +80,17 @@ def two_shot(pe: PE, call: Reduction, work: Work):
     scratch = work.outbox + buffer(work, 0)
     rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), 2 * pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
-    count, start, stride = last_count(work), first_start(round_elems), stride_of(round_elems)
+    count, start, stride = load_count(work), first_start(round_elems), stride_of(round_elems)
     begin = start
     if start < call.n_elems:
         put_parts(pe, call, start, slot_at(quarter_slots(work, count + 1, 2 * pe.n_pes), pe.me), rooms)
-        fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), signed(work, count + 1))
+        fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), tag_epoch(work, count + 1))
     while start < call.n_elems:
         # The signal of a part of epoch e comes when its PE is done with epoch e-1 and has collected e-2. So
         # parts of e+1 find those of e-2 read, and a reduced chunk of e that of e-2: four quarters are enough.  A signal
         # of e finds that of e-2 taken, for what its receiver sent in e-1, or at the end of a call, came after: two words.
         count, following, before = count + 1, start + stride, start - stride
-        epoch = signed(work, count)
+        epoch = tag_epoch(work, count)
         now, other = words(work, count, 2 * pe.n_pes), words(work, count + 1, 2 * pe.n_pes)
         if following < call.n_elems:
             put_parts(pe, call, following, slot_at(quarter_slots(work, count + 1, 2 * pe.n_pes), pe.me), rooms)
@@ -105,9 +105,9 @@ def two_shot(pe: PE, call: Reduction, work: Work):
             signal_all(pe.ctx, other, epoch + 1, pe.me, pe.n_pes)
         start = following
     if start > begin:
-        wait_all(pe.ctx, word(words(work, count, 2 * pe.n_pes), pe.n_pes), signed(work, count), pe.me, pe.n_pes)
+        wait_all(pe.ctx, word(words(work, count, 2 * pe.n_pes), pe.n_pes), tag_epoch(work, count), pe.me, pe.n_pes)
         collect(pe, call, start - stride, quarter_slots(work, count, 2 * pe.n_pes))
-    finish_count(work, count)
+    store_count(work, count)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

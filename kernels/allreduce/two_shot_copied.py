@@ -16,12 +16,12 @@ from ..steps import (
     block_words,
     buffer,
     fence_signal_all,
-    finish_epoch,
     first_start,
-    last_epoch,
+    load_epoch,
     peer,
     quarter_slots,
     slot_at,
+    store_epoch,
     stride_of,
     word,
 )
@@ -58,7 +58,7 @@ def two_shot_copied(pe: PE, call: Reduction, work: Work):
     """
     chunk, scratch = chunk_elems(call.n_elems, pe.n_pes), work.outbox + buffer(work, 0)
     arrived = block_words(work, 2 * pe.n_pes)
-    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    epoch, start, stride = load_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
     if start < chunk:
         put_pieces(pe, call, chunk, start, slot_at(quarter_slots(work, epoch + 1, pe.n_pes), pe.me))
         fence_signal_all(pe, arrived, epoch + 1)
@@ -73,12 +73,12 @@ def two_shot_copied(pe: PE, call: Reduction, work: Work):
         if following < chunk:
             fence_signal_all(pe, arrived, epoch + 1)
         start = following
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def meet(pe: PE, work: Work):
     """Wait until every PE is here, with one block.  Each PE sends the epoch of its block 0, which grows at every call."""
-    arrived, epoch = word(work.signals, pe.n_pes), last_epoch(work)  # (n_pes,) words
+    arrived, epoch = word(work.signals, pe.n_pes), load_epoch(work)  # (n_pes,) words
     signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
     wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
 

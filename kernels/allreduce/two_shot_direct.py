@@ -14,16 +14,16 @@ from ..records import PE, Reduction, Work
 from ..steps import (
     buffer,
     fence_signal_all,
-    finish_count,
     first_start,
-    last_count,
+    load_count,
     piece,
     quarter_bytes,
     quarter_slots,
-    signed,
     slot_at,
     slots_in,
+    store_count,
     stride_of,
+    tag_epoch,
     word,
     words,
 )
@@ -42,10 +42,10 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
     scratch = work.outbox + buffer(work, 0)
     rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
-    count, start, stride = last_count(work), first_start(round_elems), stride_of(round_elems)
+    count, start, stride = load_count(work), first_start(round_elems), stride_of(round_elems)
     if start < call.n_elems:
         put_parts(pe, call, start, slot_at(quarter_slots(work, count + 1, pe.n_pes), pe.me), rooms)
-        fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), signed(work, count + 1))
+        fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), tag_epoch(work, count + 1))
     while start < call.n_elems:
         # The signal of a part of epoch e comes when its PE has reduced e-1: parts of e+1 find those of e-2 read, and
         # their signal that of e-1 taken: two words.  That of a call's end finds the last call's over everywhere.
@@ -54,17 +54,17 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
             put_parts(pe, call, following, slot_at(quarter_slots(work, count + 1, pe.n_pes), pe.me), rooms)
         own, slots = piece(call, start, pe.me), quarter_slots(work, count, pe.n_pes)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-        wait_all(pe.ctx, words(work, count, 2 * pe.n_pes), signed(work, count), pe.me, pe.n_pes)
+        wait_all(pe.ctx, words(work, count, 2 * pe.n_pes), tag_epoch(work, count), pe.me, pe.n_pes)
         combine_put(pe.ctx, out, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
         fence(pe.ctx)
         if following < call.n_elems:
-            signal_all(pe.ctx, words(work, count + 1, 2 * pe.n_pes), signed(work, count + 1), pe.me, pe.n_pes)
+            signal_all(pe.ctx, words(work, count + 1, 2 * pe.n_pes), tag_epoch(work, count + 1), pe.me, pe.n_pes)
         start = following
     if first_start(round_elems) < call.n_elems:
         reduced = word(words(work, count, 2 * pe.n_pes), pe.n_pes)
-        signal_all(pe.ctx, reduced, signed(work, count), pe.me, pe.n_pes)
-        wait_all(pe.ctx, reduced, signed(work, count), pe.me, pe.n_pes)
-    finish_count(work, count)
+        signal_all(pe.ctx, reduced, tag_epoch(work, count), pe.me, pe.n_pes)
+        wait_all(pe.ctx, reduced, tag_epoch(work, count), pe.me, pe.n_pes)
+    store_count(work, count)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

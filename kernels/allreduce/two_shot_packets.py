@@ -11,16 +11,16 @@ from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
     buffer,
-    finish_count,
     first_start,
-    last_count,
+    load_count,
     peer,
     piece,
     residual_of,
-    signed,
     slot_at,
     slots_in,
+    store_count,
     stride_of,
+    tag_epoch,
 )
 
 
@@ -53,10 +53,10 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
     outbox (blocks, 2 buffers) is scratch
     """
     round_elems = pe.n_pes * call.piece_elems
-    count, start, stride = last_count(work), first_start(round_elems), stride_of(round_elems)
+    count, start, stride = load_count(work), first_start(round_elems), stride_of(round_elems)
     while start < call.n_elems:
         count += 1
-        epoch = signed(work, count)
+        epoch = tag_epoch(work, count)
         # A PE's second packets of epoch e+1 prove that it has read all of epoch e: two buffers are enough.
         parts = slots_in(work.inbox + buffer(work, count), work.buffer_bytes, 2 * pe.n_pes, PACKET_BYTES)
         reduced = Slots(slot_at(parts, pe.n_pes), parts.nbytes)  # (n_pes,)
@@ -82,7 +82,7 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
         )
         receive_reduced(pe, call, start, reduced, epoch)
         start += stride
-    finish_count(work, count)
+    store_count(work, count)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

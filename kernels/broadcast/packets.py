@@ -7,7 +7,7 @@ the root sends the vector n-1 times.
 from ..algorithm import PACKETS, Algorithm, by_packets, packet_plan
 from ..block import receive_packets, send_packets, signal_all, wait_all
 from ..records import PE, Transfer, Work
-from ..steps import block_words, buffer, finish_epoch, first_start, last_epoch, peer, piece_nbytes, stride_of, unsigned
+from ..steps import block_words, buffer, first_start, load_epoch, peer, piece_nbytes, store_epoch, stride_of, untag_epoch
 
 
 def packets(pe: PE, call: Transfer, work: Work):
@@ -17,23 +17,23 @@ def packets(pe: PE, call: Transfer, work: Work):
     signals (blocks, n_pes) words: the epoch that a PE has read, or needs no more
     """
     read = block_words(work, pe.n_pes)
-    epoch, start = last_epoch(work), first_start(call.piece_bytes)
+    epoch, start = load_epoch(work), first_start(call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
         slot = work.inbox + buffer(work, epoch)
         nbytes = piece_nbytes(call, start)
         if pe.me == call.root:
-            wait_all(pe.ctx, read, unsigned(work, epoch - 2), pe.me, pe.n_pes)  # the packets that these overwrite
+            wait_all(pe.ctx, read, untag_epoch(work, epoch - 2), pe.me, pe.n_pes)  # the packets that these overwrite
             for k in range(1, pe.n_pes):
                 send_packets(pe.ctx, slot, call.src + start, nbytes, epoch, peer(pe, k))
         else:
             receive_packets(pe.ctx, call.out + start, slot, nbytes, epoch, call.root)
             # To all, for another may be the root next time.
-            signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
+            signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         start += stride_of(call.piece_bytes)
     if pe.me == call.root:
-        signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
-    finish_epoch(work, epoch)
+        signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
+    store_epoch(work, epoch)
 
 
 ALGORITHM = Algorithm(

@@ -7,7 +7,7 @@ but the last sends the vector once, to one neighbour.
 from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, cut
 from ..block import copy, put_signal, signal, wait
 from ..records import PE, Transfer, Work
-from ..steps import block_words, buffer, counted, keep_count, neighbours, piece_nbytes, rounds, unsigned, word
+from ..steps import block_words, buffer, load_counter, neighbours, piece_nbytes, rounds, store_counter, untag_epoch, word
 
 WORDS = 6  # of a block
 
@@ -24,7 +24,7 @@ def ring(pe: PE, call: Transfer, work: Work):
     arrived = block_words(work, WORDS)  # (2,) words
     read = word(arrived, 2)  # (2,) words
     counts = word(arrived, 4)
-    sent, taken = counted(work, counts, 0), counted(work, counts, 1)
+    sent, taken = load_counter(work, counts, 0), load_counter(work, counts, 1)
     for start in rounds(call.nbytes, call.piece_bytes):
         nbytes = piece_nbytes(call, start)
         source = call.src + start
@@ -37,14 +37,14 @@ def ring(pe: PE, call: Transfer, work: Work):
         if succ != call.root:
             sent += 1
             inbox, outbox = work.inbox + buffer(work, sent), work.outbox + buffer(work, sent)
-            wait(pe.ctx, word(read, sent & 1), unsigned(work, sent - 2), succ)  # then this outbox is free as well
+            wait(pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ)  # then this outbox is free as well
             copy(outbox, source, nbytes)
             put_signal(pe.ctx, inbox, outbox, nbytes, word(arrived, sent & 1), sent, succ)
         if pe.me != call.root:
             copy(call.out + start, source, nbytes)
-            signal(pe.ctx, word(read, taken & 1), unsigned(work, taken), pred)
-    keep_count(work, counts, 0, sent)
-    keep_count(work, counts, 1, taken)
+            signal(pe.ctx, word(read, taken & 1), untag_epoch(work, taken), pred)
+    store_counter(work, counts, 0, sent)
+    store_counter(work, counts, 1, taken)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -11,15 +11,15 @@ from ..steps import (
     block_words,
     buffer,
     distance,
-    finish_epoch,
     first_start,
-    last_epoch,
+    load_epoch,
     peer,
     piece_nbytes,
     slot_at,
     slots_in,
+    store_epoch,
     stride_of,
-    unsigned,
+    untag_epoch,
     word,
 )
 
@@ -41,13 +41,13 @@ def spread(pe: PE, call: Transfer, work: Work):
     pieces = pe.n_pes - 1  # of a round: piece j goes by the (j+1)-th PE after the root
     first = block_words(work, 3 * pe.n_pes)
     read = word(first, 2 * pe.n_pes)  # (n_pes,) words
-    epoch, start = last_epoch(work), first_start(pieces * call.piece_bytes)
+    epoch, start = load_epoch(work), first_start(pieces * call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
         arrived = word(first, (epoch & 1) * pe.n_pes)  # (n_pes,) words
         slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pieces)
         # Nobody reads what this epoch's pieces overwrite.
-        wait_all(pe.ctx, read, unsigned(work, epoch - 2), pe.me, pe.n_pes)
+        wait_all(pe.ctx, read, untag_epoch(work, epoch - 2), pe.me, pe.n_pes)
         if pe.me == call.root:
             for j in range(pieces):
                 low = start + j * call.piece_bytes
@@ -68,9 +68,9 @@ def spread(pe: PE, call: Transfer, work: Work):
                     else:
                         wait(pe.ctx, word(arrived, source), epoch, source)
                     copy(call.out + low, slot, nbytes)
-        signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
+        signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         start += stride_of(pieces * call.piece_bytes)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -7,7 +7,7 @@ partner (itself, when it has none).
 
 from ..block import block, copy, put, staged, wait_all
 from ..records import PE, Message, Work
-from ..steps import buffer, fence_signal_all, finish_epoch, last_epoch, rounds, words
+from ..steps import buffer, fence_signal_all, load_epoch, rounds, store_epoch, words
 
 
 def exchange_put_barrier(pe: PE, swap: Message, work: Work):
@@ -18,7 +18,7 @@ def exchange_put_barrier(pe: PE, swap: Message, work: Work):
     outbox  (max_blocks, 1 buffer), which a piece may start from
     signals (max_blocks, 2, n_pes sources) words;  epochs (max_blocks,), this PE's own
     """
-    epoch = last_epoch(work)
+    epoch = load_epoch(work)
     for start in rounds(swap.nbytes, work.buffer_bytes):
         epoch += 1
         # All PEs' signals of epoch e+1 prove that all have read epoch e: two buffers are enough, and two sets of words.
@@ -29,4 +29,4 @@ def exchange_put_barrier(pe: PE, swap: Message, work: Work):
         fence_signal_all(pe, arrived, epoch)
         wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
         copy(swap.dst + start, slot, nbytes)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)

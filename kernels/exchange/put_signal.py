@@ -6,7 +6,7 @@ PEs never meet at a barrier.
 
 from ..block import block, copy, fence, put_signal, staged, wait
 from ..records import PE, Message, Work
-from ..steps import counted, keep_count, rounds, word
+from ..steps import load_counter, rounds, store_counter, word
 
 
 def exchange_put_signal(pe: PE, swap: Message, work: Work, max_blocks: int):
@@ -18,7 +18,7 @@ def exchange_put_signal(pe: PE, swap: Message, work: Work, max_blocks: int):
     signals (n_pes sources, max_blocks, 2) words;  epochs (n_pes, max_blocks), this PE's own
     """
     from_me, from_peer = pe.me * max_blocks + block(), swap.peer * max_blocks + block()
-    epoch = counted(work, work.epochs, from_peer)
+    epoch = load_counter(work, work.epochs, from_peer)
     for start in rounds(swap.nbytes, work.buffer_bytes):
         epoch += 1
         # The peer's message of epoch e+1 proves that it has read epoch e: two buffers are enough, and two words.
@@ -30,4 +30,4 @@ def exchange_put_signal(pe: PE, swap: Message, work: Work, max_blocks: int):
         wait(pe.ctx, word(work.signals, own), epoch, swap.peer)
         fence(pe.ctx)  # the peer's piece may be here before this PE's has left src, which may be dst, or the outbox
         copy(swap.dst + start, work.inbox + own * work.buffer_bytes, nbytes)
-    keep_count(work, work.epochs, from_peer, epoch)
+    store_counter(work, work.epochs, from_peer, epoch)

@@ -10,14 +10,14 @@ from ..records import PE, Reduction, Work
 from ..steps import (
     block_words,
     buffer,
-    finish_epoch,
     first_start,
-    last_epoch,
+    load_epoch,
     piece_inside,
     slot_at,
     slots_in,
+    store_epoch,
     stride_of,
-    unsigned,
+    untag_epoch,
     word,
 )
 
@@ -32,7 +32,7 @@ def direct(pe: PE, call: Reduction, work: Work):
     """
     first = block_words(work, 3 * pe.n_pes)
     read = word(first, 2 * pe.n_pes)  # (n_pes,) words
-    epoch, start = last_epoch(work), first_start(call.piece_elems)
+    epoch, start = load_epoch(work), first_start(call.piece_elems)
     while start < call.n_elems:
         epoch += 1
         arrived = word(first, (epoch & 1) * pe.n_pes)  # (n_pes,) words
@@ -43,15 +43,15 @@ def direct(pe: PE, call: Reduction, work: Work):
         if pe.me == call.root:
             wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
             combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
-            signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
+            signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         else:
             slot, nbytes = slot_at(slots, pe.me), own.n_elems * call.item_bytes
-            wait(pe.ctx, word(read, call.root), unsigned(work, epoch - 2), call.root)  # what this one overwrites
+            wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)  # what this one overwrites
             put_signal(pe.ctx, slot, src, nbytes, word(arrived, pe.me), epoch, call.root)
         start += stride_of(call.piece_elems)
     if pe.me != call.root:
-        signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)  # for this PE may be the root next time
-    finish_epoch(work, epoch)
+        signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # for this PE may be the root next time
+    store_epoch(work, epoch)
 
 
 ALGORITHM = Algorithm(

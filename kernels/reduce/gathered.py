@@ -11,15 +11,15 @@ from ..steps import (
     block_words,
     buffer,
     distance,
-    finish_epoch,
     first_start,
-    last_epoch,
+    load_epoch,
     peer,
     piece,
     slot_at,
     slots_in,
+    store_epoch,
     stride_of,
-    unsigned,
+    untag_epoch,
     word,
 )
 
@@ -35,7 +35,7 @@ def gathered(pe: PE, call: Reduction, work: Work):
     pieces = pe.n_pes - 1  # of a round: piece j is for the (j+1)-th PE after the root
     arrived = block_words(work, 5 * pe.n_pes)
     read = word(arrived, 4 * pe.n_pes)  # (n_pes,) words
-    epoch, start = last_epoch(work), first_start(pieces * call.piece_elems)
+    epoch, start = load_epoch(work), first_start(pieces * call.piece_elems)
     while start < call.n_elems:
         epoch += 1
         first = word(arrived, (epoch & 1) * 2 * pe.n_pes)  # (n_pes,) words
@@ -43,7 +43,7 @@ def gathered(pe: PE, call: Reduction, work: Work):
         slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
         own_slot, result = slot_at(slots, pe.me), work.outbox + buffer(work, epoch)
         # Nobody reads what this epoch's messages overwrite.
-        wait_all(pe.ctx, read, unsigned(work, epoch - 2), pe.me, pe.n_pes)
+        wait_all(pe.ctx, read, untag_epoch(work, epoch - 2), pe.me, pe.n_pes)
         for k in range(1, pe.n_pes):
             to = peer(pe, k)
             if to != call.root:
@@ -62,9 +62,9 @@ def gathered(pe: PE, call: Reduction, work: Work):
             combine(pe.ctx, result, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
             nbytes = own.n_elems * call.item_bytes
             put_signal(pe.ctx, own_slot, result, nbytes, word(second, pe.me), epoch, call.root)
-        signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
+        signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         start += stride_of(pieces * call.piece_elems)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -10,14 +10,14 @@ from ..records import PE, Reduction, Work
 from ..steps import (
     block_words,
     buffer,
-    finish_epoch,
     first_start,
-    last_epoch,
+    load_epoch,
     piece,
     slot_at,
     slots_in,
+    store_epoch,
     stride_of,
-    unsigned,
+    untag_epoch,
     word,
 )
 
@@ -30,7 +30,7 @@ def packets(pe: PE, call: Reduction, work: Work):
     signals (blocks, n_pes) words: the epoch that a PE has read, or needs no more
     """
     read = block_words(work, pe.n_pes)
-    epoch, start = last_epoch(work), first_start(call.piece_elems)
+    epoch, start = load_epoch(work), first_start(call.piece_elems)
     while start < call.n_elems:
         epoch += 1
         slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
@@ -39,14 +39,16 @@ def packets(pe: PE, call: Reduction, work: Work):
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         if pe.me == call.root:
             combine_packets(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes)
-            signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)
+            signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         else:
-            wait(pe.ctx, word(read, call.root), unsigned(work, epoch - 2), call.root)  # the packets that these overwrite
+            wait(
+                pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root
+            )  # the packets that these overwrite
             send_packets(pe.ctx, slot_at(slots, pe.me), src, own.n_elems * call.item_bytes, epoch, call.root)
         start += stride_of(call.piece_elems)
     if pe.me != call.root:
-        signal_all(pe.ctx, read, unsigned(work, epoch), pe.me, pe.n_pes)  # for this PE may be the root next time
-    finish_epoch(work, epoch)
+        signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # for this PE may be the root next time
+    store_epoch(work, epoch)
 
 
 ALGORITHM = Algorithm(

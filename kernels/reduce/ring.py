@@ -7,7 +7,7 @@ the root sends the vector once, as partials, to one neighbour.
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut
 from ..block import finish, put_signal, reduce, signal, wait, widen
 from ..records import PE, Reduction, Work
-from ..steps import block_words, buffer, counted, keep_count, neighbours, piece, rounds, unsigned, word
+from ..steps import block_words, buffer, load_counter, neighbours, piece, rounds, store_counter, untag_epoch, word
 
 WORDS = 6  # of a block
 
@@ -24,7 +24,7 @@ def ring(pe: PE, call: Reduction, work: Work):
     arrived = block_words(work, WORDS)  # (2,) words
     read = word(arrived, 2)  # (2,) words
     counts = word(arrived, 4)
-    sent, taken = counted(work, counts, 0), counted(work, counts, 1)
+    sent, taken = load_counter(work, counts, 0), load_counter(work, counts, 1)
     for start in rounds(call.n_elems, call.piece_elems):
         own = piece(call, start)
         src, partial = call.src + own.offset_bytes, work.inbox
@@ -39,16 +39,16 @@ def ring(pe: PE, call: Reduction, work: Work):
         else:
             sent += 1
             inbox, outbox = work.inbox + buffer(work, sent), work.outbox + buffer(work, sent)
-            wait(pe.ctx, word(read, sent & 1), unsigned(work, sent - 2), succ)  # then this outbox is free as well
+            wait(pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ)  # then this outbox is free as well
             if pred == call.root:
                 widen(pe.ctx, outbox, src, own.n_elems)
             else:
                 reduce(pe.ctx, outbox, partial, src, own.n_elems)
             put_signal(pe.ctx, inbox, outbox, own.n_elems * call.acc_bytes, word(arrived, sent & 1), sent, succ)
         if pred != call.root:
-            signal(pe.ctx, word(read, taken & 1), unsigned(work, taken), pred)
-    keep_count(work, counts, 0, sent)
-    keep_count(work, counts, 1, taken)
+            signal(pe.ctx, word(read, taken & 1), untag_epoch(work, taken), pred)
+    store_counter(work, counts, 0, sent)
+    store_counter(work, counts, 1, taken)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

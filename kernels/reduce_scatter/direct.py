@@ -12,13 +12,13 @@ from ..steps import (
     block_words,
     buffers,
     fence_signal_all,
-    finish_epoch,
     first_start,
-    last_epoch,
+    load_epoch,
     peer,
     piece_inside,
     quarter_slots,
     slot_at,
+    store_epoch,
     stride_of,
 )
 
@@ -40,7 +40,7 @@ def direct(pe: PE, call: Reduction, work: Work):
     """
     chunk_bytes = call.n_elems * call.item_bytes
     arrived, scratch = block_words(work, pe.n_pes), work.outbox + buffers(work)
-    epoch, start, stride = last_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    epoch, start, stride = load_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
     if start < call.n_elems:
         put_pieces(pe, call, work, start, epoch + 1)
         fence_signal_all(pe, arrived, epoch + 1)
@@ -55,7 +55,7 @@ def direct(pe: PE, call: Reduction, work: Work):
         if following < call.n_elems:
             fence_signal_all(pe, arrived, epoch + 1)
         start = following
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 ALGORITHM = Algorithm(

@@ -7,7 +7,7 @@ the latency of a store and of the poll that sees it.
 from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, by_packets, packet_plan
 from ..block import exchange_reduce_packets
 from ..records import PE, Reduction, Work
-from ..steps import buffer, finish_epoch, first_start, last_epoch, piece, slots_in, stride_of
+from ..steps import buffer, first_start, load_epoch, piece, slots_in, store_epoch, stride_of
 
 
 def packets(pe: PE, call: Reduction, work: Work):
@@ -17,7 +17,7 @@ def packets(pe: PE, call: Reduction, work: Work):
     outbox (blocks, 2 buffers) is scratch
     """
     chunk_bytes = call.n_elems * call.item_bytes
-    epoch, start = last_epoch(work), first_start(call.piece_elems)
+    epoch, start = load_epoch(work), first_start(call.piece_elems)
     while start < call.n_elems:
         epoch += 1
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
@@ -29,7 +29,7 @@ def packets(pe: PE, call: Reduction, work: Work):
             epoch, scratch, pe.me, pe.n_pes, chunk_bytes,
         )  # fmt: skip
         start += stride_of(call.piece_elems)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 ALGORITHM = Algorithm(

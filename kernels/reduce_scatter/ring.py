@@ -7,7 +7,7 @@ sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
 from ..block import finish, put_signal, reduce, wait, widen
 from ..records import PE, Reduction, Work
-from ..steps import buffer, finish_epoch, last_epoch, neighbours, piece_inside, rounds, word, words
+from ..steps import buffer, load_epoch, neighbours, piece_inside, rounds, store_epoch, word, words
 
 
 def ring(pe: PE, call: Reduction, work: Work):
@@ -19,7 +19,7 @@ def ring(pe: PE, call: Reduction, work: Work):
     succ, pred = neighbours(pe)
     slot_bytes = call.piece_elems * call.acc_bytes
     chunk_bytes = call.n_elems * call.item_bytes
-    epoch = last_epoch(work)
+    epoch = load_epoch(work)
     for start in rounds(call.n_elems, call.piece_elems):
         epoch += 1
         # The last partial of epoch e+1 has passed through all PEs after they finished epoch e: two buffers are enough,
@@ -41,7 +41,7 @@ def ring(pe: PE, call: Reduction, work: Work):
             chunk = (chunk + pe.n_pes - 1) % pe.n_pes
         last = inbox + (pe.n_pes - 2) * slot_bytes
         finish(pe.ctx, call.out + own.offset_bytes, last, src + pe.me * chunk_bytes, own.n_elems)
-    finish_epoch(work, epoch)
+    store_epoch(work, epoch)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:

@@ -35,17 +35,17 @@ def test_another_count_is_refused(table, network):
 
 
 def unsigned_everywhere(work, counts, k):
-    """``steps.counted`` without the signature."""
+    """``steps.load_counter`` without the signature."""
     return getcurrent().memory.words[getcurrent().pe][(counts >> 3) + k]
 
 
 def as_it_is(work, epoch):
-    """``steps.signed`` that adds no signature, and ``steps.unsigned`` that leaves it."""
+    """``steps.tag_epoch`` that adds no signature, and ``steps.untag_epoch`` that leaves it."""
     return epoch
 
 
 def kept_whole(work, counts, k, epoch):
-    """``steps.keep_count`` as it is, which calls ``steps.unsigned`` no more."""
+    """``steps.store_counter`` as it is, which calls ``steps.untag_epoch`` no more."""
     BODIES["write_epoch"](counts, k, epoch - work.signature)
 
 
@@ -54,7 +54,8 @@ def test_without_a_signature_a_mismatch_is_found(table, name):
     """The programs are such that epochs alone are not enough."""
     row = TABLES[table][name]
     plain = replace(
-        row, kernel=planted(row.kernel, {"counted": unsigned_everywhere, "signed": as_it_is, "unsigned": as_it_is})
+        row,
+        kernel=planted(row.kernel, {"load_counter": unsigned_everywhere, "tag_epoch": as_it_is, "untag_epoch": as_it_is}),
     )
     with pytest.raises(Fault):
         for k in range(1000):
@@ -65,7 +66,7 @@ def test_without_a_signature_a_mismatch_is_found(table, name):
 def test_an_answer_with_a_signature_is_found(table, name):
     """What says that an epoch has been read may be of an earlier call: such a word has no signature."""
     row = TABLES[table][name]
-    wrong = replace(row, kernel=planted(row.kernel, {"unsigned": as_it_is, "keep_count": kept_whole}))
+    wrong = replace(row, kernel=planted(row.kernel, {"untag_epoch": as_it_is, "store_counter": kept_whole}))
     with pytest.raises(Fault, match="another call's message|wrong bytes|wait"):
         for k in range(1000):
             run(Case(((table, name),), POINTER, PLAIN), f"{SEED}/{k}", rows={name: wrong})

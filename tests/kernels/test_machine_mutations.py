@@ -60,7 +60,7 @@ PLANTED = [
     ("all_to_allv", "pairwise", ANY_ORDER, Mutation("drop", "sync", 0, "exchange_parts")),
     ("reduce_scatterv", "pairwise", POINTER, Mutation("drop", "sync")),
     # an epoch that is not kept
-    ("reduce", "ring", POINTER, Mutation("drop", "write_epoch", 0, "keep_count")),
+    ("reduce", "ring", POINTER, Mutation("drop", "write_epoch", 0, "store_counter")),
 ]
 
 
