@@ -106,7 +106,7 @@ class Record(NamedTuple):
 
     me, source: the PE that waited, and for whom;  name: of its kernel
     epoch:      the word that it waited for;  found: the word that it saw last
-    signed:     both words are a round's number and a call's signature
+    tagged:     both words are a round's number and a call's signature
     refused:    why the PE refused a count (``kernels.block.refuse_count``), 0: it did not; both words are counts then
     """
 
@@ -115,7 +115,7 @@ class Record(NamedTuple):
     name: str
     epoch: int
     found: int
-    signed: bool
+    tagged: bool
     refused: int = 0
 
 
@@ -123,18 +123,18 @@ def recorded_failure(
     record: Record, timeout_s: float, find: Find, where: Callable[[int], str] = lambda pe: ""
 ) -> PennympiError:
     """The error for the record that a kernel wrote when it gave up.  where: a PE is, as ``Control.on_host`` says it"""
-    me, source, name, epoch, found, signed, refused = record
+    me, source, name, epoch, found, tagged, refused = record
     if refused:
         return _refusal(record)
-    if signed and found < POISON and found != epoch and (found - epoch) & _EPOCH == 0:
+    if tagged and found < POISON and found != epoch and (found - epoch) & _EPOCH == 0:
         own, other = (find(pe, word >> EPOCH_BITS) for pe, word in ((me, epoch), (source, found)))
         told = f"PE {me} is in {own or name}; PE {source} sent for {other or 'another call'}"
         return CollectiveMismatchError(f"{told}: every PE must make the same calls in the same order")
-    if signed:
+    if tagged:
         epoch = _round(epoch)
     if found >= POISON:
         return PeerGaveUp(me, source, name, epoch, timeout_s, where(source))
-    found = _round(found) if signed else found
+    found = _round(found) if tagged else found
     return PeerTimeout(me, source, name, epoch, found, timeout_s, on_host=where(source))
 
 

@@ -137,7 +137,7 @@ def annotated_kinds(kernel: Callable[..., Any]) -> str:
     return "".join("f" if one is float else "i" for one in annotations(kernel))
 
 
-def signs(kernel: Callable[..., Any]) -> bool:
+def is_tagged(kernel: Callable[..., Any]) -> bool:
     """Whether the epochs of a kernel carry the signature of its call; all other waits compare whole words."""
     return Work in records(kernel).values()
 

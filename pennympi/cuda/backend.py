@@ -199,7 +199,7 @@ class CudaBackend:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
         _, source, call, epoch, found, me = map(int, self._record[: ctx_words.RECORD_ME + 1])
-        flags, number = divmod(call, ctx_words.SIGNED)
+        flags, number = divmod(call, ctx_words.TAGGED)
         name = self._call_names.get(number, "a kernel")
         record = Record(me, source, name, epoch, found, bool(flags & 1), flags >> 1)
         return recorded_failure(record, self.timeout_s, _find_call, self._job.control.on_host)

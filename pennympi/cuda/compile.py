@@ -15,7 +15,7 @@ from numba import cuda
 from numba.cuda.cudadrv import nvvm
 
 from ..compile import context as ctx_words
-from ..compile.bind import bind, call_source, helpers, kernel_hash, names_reached, parameters, signs
+from ..compile.bind import bind, call_source, helpers, is_tagged, kernel_hash, names_reached, parameters
 from ..compile.cache import made_once
 from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
@@ -89,16 +89,16 @@ def _helpers(kernel: Callable[..., Any], bodies: Mapping[str, Any], fixed: Mappi
     return {one: _kept(one, bodies, fixed) for one in helpers(kernel) if one.__module__.startswith(OWN)}
 
 
-def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
-    """The body of every primitive that a kernel of these options may call, compiled.  signed: see ``bind.signs``"""
+def _bodies(name: str, tagged: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
+    """The body of every primitive that a kernel of these options may call, compiled.  signed: see ``bind.is_tagged``"""
     reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}
     plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
     plain |= {primitive: getattr(numbers, primitive) for primitive in _NUMBERS}
     plain["put_lines"] = lines.put_lines
-    fixed: dict[str, Any] = {"SIGNED": signed, "ALIGNED": options.aligned}
-    fixed["CALL"] = call_number(name) + signed * ctx_words.SIGNED
+    fixed: dict[str, Any] = {"TAGGED": tagged, "ALIGNED": options.aligned}
+    fixed["CALL"] = call_number(name) + tagged * ctx_words.TAGGED
     if reduction:
         plain |= element_bodies(*reduction) | {"combine": combine.combine, "plus": combine.plus}
         plain["combine_put"] = combine.combine_put if near else remote.combine_put
@@ -120,7 +120,7 @@ def _bodies(name: str, signed: bool, options: KernelOptions, target: Target) -> 
 
 def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> tuple[FunctionType, Any]:
     """The function that is launched, which calls the kernel with the constants filled in, and its signature."""
-    bodies = _bodies(name, signs(kernel), options, target)
+    bodies = _bodies(name, is_tagged(kernel), options, target)
     body = device_function(bind(kernel, bodies, device_function, made=_helpers(kernel, bodies, {})))
     names, constants = parameters(kernel), options.constants
     open_names = [n for n in names if n not in constants]

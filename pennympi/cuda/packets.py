@@ -17,7 +17,7 @@ from .primitives import GAVE_UP, SPINS, give_up, look, poisoned, tell
 from .stubs import (
     ALIGNED,
     ITEM_BYTES,
-    SIGNED,
+    TAGGED,
     TOGETHER,
     add,
     begin,
@@ -106,7 +106,7 @@ def lost(ctx, waiting, gone, found, epoch, source):
 
     All lanes then write that this PE has given up, so that each of them sees it: it sends garbage as poison only.
     """
-    own = waiting & (gone | (found >= POISON) | (SIGNED and (found - epoch) & ROUNDS == 0))
+    own = waiting & (gone | (found >= POISON) | (TAGGED and (found - epoch) & ROUNDS == 0))
     if not cuda.any_sync(ALL, own):
         return False
     if own:

@@ -29,7 +29,7 @@ from .intrinsics import (
     store_release,
     store_word,
 )
-from .stubs import CALL, SIGNED
+from .stubs import CALL, TAGGED
 
 WORD = 8
 ALL, LANES, SIX = 0xFFFFFFFF, 32, 6
@@ -260,7 +260,7 @@ def poll(ctx, signal, value, source):
 
 def early(found, value):
     """Whether a word is not yet at ``value``: where epochs carry signatures, by the numbers of the rounds alone."""
-    return (found - value) & BEHIND != 0 if SIGNED else found < value
+    return (found - value) & BEHIND != 0 if TAGGED else found < value
 
 
 def look(ctx, source, since_ns):
@@ -274,7 +274,7 @@ def look(ctx, source, since_ns):
     gone = load_volatile(load_word(ctx + ABORT)) != 0
     limit_ns = load_word(ctx + TIMEOUT_NS)
     if limit_ns > 0 and now_ns - since_ns > limit_ns:
-        unknown = not SIGNED and source < 0  # see tell
+        unknown = not TAGGED and source < 0  # see tell
         gone = gone or unknown or load_volatile(load_word(ctx + ALIVE) + WORD + WORD * source) > limit_ns
     return since_ns, gone
 
@@ -282,7 +282,7 @@ def look(ctx, source, since_ns):
 def tell(ctx, source):
     """Tell the watch for whom this thread waits; only kernels whose epochs carry no signature wait for an unknown PE."""
     waits_for = load_word(ctx + ALIVE)
-    if SIGNED or source >= 0 or load_volatile(waits_for) == 0:
+    if TAGGED or source >= 0 or load_volatile(waits_for) == 0:
         store_word(waits_for, source + 2)
 
 

@@ -171,7 +171,7 @@ class HostBackend:
         if not self._record[ctx_words.RECORD_TAKEN]:
             return None
         _, source, call, epoch, found = map(int, self._record[: ctx_words.RECORD_FOUND + 1])
-        flags, number = divmod(call, ctx_words.SIGNED)
+        flags, number = divmod(call, ctx_words.TAGGED)
         name = self.call_names.get(number, "a kernel")
         record = Record(self.comm.rank, source, name, epoch, found, bool(flags & 1), flags >> 1)
         error = recorded_failure(record, self.timeout_s, self._find_call, self._where)

@@ -24,7 +24,7 @@ from numba.core.runtime import rtsys
 
 from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, STEPS, TO_ELEMENTS
-from ..compile.bind import bind, call_source, kernel_hash, parameters, signs
+from ..compile.bind import bind, call_source, is_tagged, kernel_hash, parameters
 from ..compile.cache import made_once
 from ..compile.options import KernelOptions
 from ..once import once
@@ -33,7 +33,7 @@ from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
 from .multicast import BODIES
-from .primitives import SIGNED_BODIES, show_alive
+from .primitives import TAGGED_BODIES, show_alive
 
 device_function = partial(numba.njit, **OPTIONS)
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how the variables begin through which Numba's code finds its Python objects
@@ -121,7 +121,7 @@ def as_function(loaded: Loaded, name: str) -> Callable[..., None]:
 
 def bodies(kernel: Callable[..., Any], dtype: DType | None) -> dict[str, Any]:
     """The bodies of all primitives; of ``load``, ``store`` and ``real`` where a dtype is given."""
-    return BODIES | (SIGNED_BODIES if signs(kernel) else {}) | (accessors(dtype) if dtype else {})
+    return BODIES | (TAGGED_BODIES if is_tagged(kernel) else {}) | (accessors(dtype) if dtype else {})
 
 
 def compiled(kernel: Callable[..., Any], options: KernelOptions) -> Callable[..., None]:

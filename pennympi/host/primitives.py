@@ -254,11 +254,11 @@ def wait_signed(ctx, signal, value, source):
         spins += 1
         since_ns = pause(ctx, spins, since_ns, source)
         if since_ns < 0 or found >= POISON:
-            give_up(ctx, found, value, source, ctx_words.SIGNED)
+            give_up(ctx, found, value, source, ctx_words.TAGGED)
             return
         found = load_acquire(signal)
     if found != value and (found >= POISON or (found - value) & ROUNDS == 0):
-        give_up(ctx, found, value, source, ctx_words.SIGNED)
+        give_up(ctx, found, value, source, ctx_words.TAGGED)
 
 
 @numba.njit(**OPTIONS)
@@ -319,11 +319,11 @@ def show_alive(ctx, time_ns):
 
 
 @numba.njit(**OPTIONS)
-def give_up(ctx, found, value, source, signed):
+def give_up(ctx, found, value, source, tagged):
     """Write the record of the first wait of this PE that gives up; after that no other waits."""
     record = load_word(ctx + 8 * ctx_words.RECORD)
     store_word(record + 8 * ctx_words.RECORD_SOURCE, source)
-    store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL) + signed)
+    store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL) + tagged)
     store_word(record + 8 * ctx_words.RECORD_EPOCH, value)
     store_word(record + 8 * ctx_words.RECORD_FOUND, found)
     store_release(record + 8 * ctx_words.RECORD_TAKEN, 1)
@@ -357,7 +357,7 @@ def wait_all_signed(ctx, signals, value, me, n_pes):
         wait_signed(ctx, signals + 8 * pe, value, pe)
 
 
-SIGNED_BODIES = {"wait": wait_signed, "wait_all": wait_all_signed}
+TAGGED_BODIES = {"wait": wait_signed, "wait_all": wait_all_signed}
 
 
 @body

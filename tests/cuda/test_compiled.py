@@ -13,7 +13,7 @@ from pennympi.app_kernel import cannot_compile
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.compile.bind import bind
-from pennympi.compile.context import SIGNED
+from pennympi.compile.context import TAGGED
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import combine, stubs
 from pennympi.cuda import compile as backend
@@ -60,7 +60,7 @@ def test_kernels_share_what_is_the_same(ptx):
     second = ptx(row.kernel, "another call", **options)
     after = backend._device.cache_info()
     assert after.hits - before.hits > 5 * (after.misses - before.misses) > 0
-    own = str(backend.call_number("another call") + SIGNED)
+    own = str(backend.call_number("another call") + TAGGED)
     assert (own in first, own in second) == (False, True)
 
 

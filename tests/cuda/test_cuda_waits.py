@@ -43,7 +43,7 @@ class Thread:
         )  # fmt: skip
         self.scope = {
             "cuda": cuda, "load_word": load, "load_volatile": load, "load_acquire": load, "store_word": store,
-            "store_release": store, "fence_system": lambda: None, "fence_alias": lambda: None, "CALL": 7, "SIGNED": True,
+            "store_release": store, "fence_system": lambda: None, "fence_alias": lambda: None, "CALL": 7, "TAGGED": True,
             "global_timer_ns": self.now, "claim": self.claim, "copy": lambda dst, src, n: store(dst, load(src)),
             "poll_pair": lambda at: (load(at), load(at + 8)), "load_least": load, "SPINS": 2,
             "send_pair": lambda at, x, y: (store(at, x), store(at + 8, y)),
@@ -156,7 +156,7 @@ def test_a_line_of_this_pe_is_waited_for_longer(pe, deadlines):
 
 def test_the_watch_hears_of_a_wait_for_a_pe_that_is_not_known():
     one = Thread()
-    one.scope["SIGNED"] = False
+    one.scope["TAGGED"] = False
     for said, source, told in ((0, -1, 1), (2 + 2, -1, 2 + 2), (1, 2, 2 + 2)):
         one.store(ALIVE, said)
         one.tell(HERE, source)
@@ -225,7 +225,7 @@ def test_a_wait_that_gives_up_completes_what_was_sent():
     assert one.gave_up and one.calls == [("quiet",)]
 
 
-def signed(epoch, signature):
+def tagged(epoch, signature):
     return epoch | signature << EPOCH_BITS
 
 
@@ -233,11 +233,11 @@ def signed(epoch, signature):
 @pytest.mark.parametrize("signature", [1, 5, 0xFFFF])
 def test_another_call_is_never_taken_for_this_one(wait, word, signature):
     """Neither where its signature is less, nor where it is more; and the record holds both."""
-    one = Thread(_3=lambda: one.store(word, signed(9, signature)))
+    one = Thread(_3=lambda: one.store(word, tagged(9, signature)))
     one.store(SLOTS + 7 * 16 + 8, WANTED)
     wait(one, WANTED)
-    assert one.gave_up == POISON and one.record() == [1, 2, 7, WANTED, signed(9, signature)] and one.clock < 10
-    record = Record(1, 2, "a kernel", WANTED, signed(9, signature), True)
+    assert one.gave_up == POISON and one.record() == [1, 2, 7, WANTED, tagged(9, signature)] and one.clock < 10
+    record = Record(1, 2, "a kernel", WANTED, tagged(9, signature), True)
     failure = recorded_failure(record, 1.0, lambda pe, number: f"call {number}")
     assert isinstance(failure, CollectiveMismatchError)
     assert str(failure).startswith(f"PE 1 is in call 3; PE 2 sent for call {signature}")
@@ -246,8 +246,8 @@ def test_another_call_is_never_taken_for_this_one(wait, word, signature):
 @pytest.mark.parametrize("signature", [1, 3, 0xFFFF])
 def test_a_signal_that_is_ahead_is_right_whatever_its_call(signature):
     """A PE that goes on to its next call overwrites a word that has not been seen: its going on proves this one."""
-    one = Thread(_3=lambda: one.store(WORD, signed(10, signature)))
-    one.store(WORD, signed(8, signature))
+    one = Thread(_3=lambda: one.store(WORD, tagged(10, signature)))
+    one.store(WORD, tagged(8, signature))
     one.poll(HERE, WORD, WANTED, 2)
     assert one.clock == 3 and not one.gave_up
 
@@ -255,7 +255,7 @@ def test_a_signal_that_is_ahead_is_right_whatever_its_call(signature):
 def test_poison_ends_a_wait_whatever_its_round():
     for round_ in (7, 9, 10):
         one = Thread()
-        one.events[3] = partial(one.store, WORD, POISON | signed(round_, 5))
+        one.events[3] = partial(one.store, WORD, POISON | tagged(round_, 5))
         one.poll(HERE, WORD, WANTED, 2)
         assert one.gave_up == POISON and one.clock < 10
 
@@ -263,7 +263,7 @@ def test_poison_ends_a_wait_whatever_its_round():
 def test_other_kernels_compare_whole_words():
     """A user's signal may have any value below POISON."""
     one = Thread(_3=lambda: one.store(WORD, 1 << 61), _6=lambda: one.store(WORD, (1 << 61) + 8))
-    one.scope["SIGNED"] = False
+    one.scope["TAGGED"] = False
     one.poll(HERE, WORD, (1 << 61) + 5, 2)
     assert one.clock == 6 and not one.gave_up
 
@@ -280,11 +280,11 @@ def test_the_switch_shows_the_least_and_so_poison():
 def test_the_switch_shows_the_least_round():
     """The signature lies below the round's number there; one that is less is seen, one that is more by its own PE."""
     one = Thread()
-    assert one.turned(signed(9, 5)) < one.turned(signed(9, 6)) < one.turned(signed(10, 1)) < 1 << 62
-    assert one.turned_back(one.turned(signed(9, 0xFFFF))) == signed(9, 0xFFFF)
-    one.store(WORD, one.turned(signed(9, 2)))
+    assert one.turned(tagged(9, 5)) < one.turned(tagged(9, 6)) < one.turned(tagged(10, 1)) < 1 << 62
+    assert one.turned_back(one.turned(tagged(9, 0xFFFF))) == tagged(9, 0xFFFF)
+    one.store(WORD, one.turned(tagged(9, 2)))
     one.poll_least(HERE, WORD, one.turned(WANTED), 3)
-    assert one.record() == [1, 0, 7, WANTED, signed(9, 2)]
+    assert one.record() == [1, 0, 7, WANTED, tagged(9, 2)]
 
 
 def test_a_wait_for_no_round_names_none():
@@ -307,6 +307,6 @@ def test_a_count_that_is_refused_is_told(why, error, text):
     one.refuse_count(HERE, why, -1, 10, 2)
     one.refuse_count(HERE, why, 3, 4, 0)
     assert one.gave_up == POISON and one.record() == [1, 2, 7 + why * ctx_words.REFUSED, 10, -1]
-    flags, number = divmod(one.record()[2], ctx_words.SIGNED)
+    flags, number = divmod(one.record()[2], ctx_words.TAGGED)
     failure = recorded_failure(Record(1, 2, "a kernel", 10, -1, bool(flags & 1), flags >> 1), 1.0, lambda pe, number: "")
     assert number == 7 and type(failure) is error and f"in a kernel {text}" in str(failure)

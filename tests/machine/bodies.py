@@ -13,7 +13,7 @@ import numpy as np
 from greenlet import getcurrent
 from sweep_reference import multiply_add
 
-from pennympi.compile.bind import bind, grouped, signs
+from pennympi.compile.bind import bind, grouped, is_tagged
 from pennympi.kernels.in_kernel import WORDS, SumWords, as_float
 
 from .faults import Fault
@@ -74,7 +74,7 @@ def bound(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*numbers: int) -> None:
         kernel(*grouped(function, numbers))
 
-    run.signed = signs(function)  # type: ignore[attr-defined]
+    run.tagged = is_tagged(function)  # type: ignore[attr-defined]
     return run
 
 

@@ -78,7 +78,7 @@ class Block:
     def __init__(self, machine: "Machine", pe: int, launch: Launch, index: int):
         self.machine, self.pe, self.launch, self.index = machine, pe, launch, index
         self.stores, self.under_way = Stores(machine.network, pe), 0
-        n_warps = machine.warps if hasattr(launch.kernel, "signed") else 1  # a copy engine has one
+        n_warps = machine.warps if hasattr(launch.kernel, "tagged") else 1  # a copy engine has one
         self.warps = [Warp(self, k) for k in range(n_warps)]
         self.left, self.at, self.worker = n_warps, "", 0
         self._arrived, self._barriers, self._results, self._addends = 0, 0, [None, None], [None] * n_warps
@@ -168,21 +168,21 @@ class Warp(greenlet):
     def wait(self, pe: int, address: int, value: int) -> None:
         """Until a word of a PE is at least ``value``, or this PE gives up: by itself, or since the word is poison."""
         words, at, patience = self.memory.words[pe], address >> 3, self.machine.patience
-        signed = getattr(self.launch.kernel, "signed", False)
-        while self._is_early(words[at], value, signed) and not patience.is_over(self.pe):
+        tagged = getattr(self.launch.kernel, "tagged", False)
+        while self._is_early(words[at], value, tagged) and not patience.is_over(self.pe):
             self.sleep((pe, address))
-        if signed and is_of_another_call(words[at], value):
+        if tagged and is_of_another_call(words[at], value):
             self.machine.mismatch(self.pe)
-        if words[at] >= POISON or self._is_early(words[at], value, signed):
+        if words[at] >= POISON or self._is_early(words[at], value, tagged):
             self.machine.give_up(self.pe)
         if patience.gave_up[self.pe]:
             while patience.quiet and self.network.under_way[self.pe]:
                 self.sleep(("quiet", self.pe))
         self.pause()
 
-    def _is_early(self, found: int, value: int, signed: bool) -> bool:
+    def _is_early(self, found: int, value: int, tagged: bool) -> bool:
         """Whether a word is not there yet; poison ends a wait whatever its round."""
-        return found < POISON and (rounds_after(found, value) < 0 if signed else found < value)
+        return found < POISON and (rounds_after(found, value) < 0 if tagged else found < value)
 
     def _body(self) -> None:
         try:

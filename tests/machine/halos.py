@@ -18,7 +18,7 @@ from pennympi.kernels.halo.message import PART_WORDS
 
 from .arrays import must_be
 from .device import Launch, Machine
-from .team import allocated, fill, prepared, signed, words
+from .team import allocated, fill, prepared, tagged, words
 
 UNTOUCHED = 77
 DIRECT_FROM_BYTES = (0, 40, 1 << 30)
@@ -97,7 +97,7 @@ class Halos:
             **{"ctx": pe, "me": pe, "n_messages": of.n_messages, "pieces": self.pieces, "inbox_bytes": of.room_bytes},
             **{f"{record}_{name}": at for name, at in self.at.items() for record in ("halo", "work")},
             **{"messages": self.at["messages"], "routes": 0, "buffer_bytes": of.room_bytes},
-            "signature": signed(f"halos of {self.grid}"),
+            "signature": tagged(f"halos of {self.grid}"),
         }
         kernel = exchange.exchange_halos
         clone = FunctionType(kernel.__code__, kernel.__globals__, kernel.__name__)  # bound anew, with planted faults

@@ -12,7 +12,7 @@ from pennympi.kernels.rma import by_rooms, on_stream
 
 from .arrays import Held, must_be, values
 from .device import Launch
-from .team import FIRST_EPOCHS, Team, allocated, prepared, signed, words
+from .team import FIRST_EPOCHS, Team, allocated, prepared, tagged, words
 
 MOST_BYTES = 600
 SPARE = 4  # words allocated for each slot or PE: more than the two that kernels use
@@ -54,7 +54,7 @@ class Exchanges:
             blocks = max(1, min(self.max_blocks, -(-nbytes[pe] // self.buffer_bytes)))
             call = {"ctx": pe, "me": pe, "n_pes": n, "dst": recv, "src": send, "nbytes": nbytes[pe], "peer": partner[pe]}
             call |= {"max_blocks": self.max_blocks, "buffer_bytes": self.buffer_bytes}
-            call |= self.workspaces[form.collective] | {"signature": signed(f"{form.name} {nbytes[pe]}")}
+            call |= self.workspaces[form.collective] | {"signature": tagged(f"{form.name} {nbytes[pe]}")}
             launch = prepared(what, form.kernel, blocks, "byte", call)
             launch.begin, launch.end = held.begin(arrays, pe), held.end(arrays, pe)
             streams[pe].append(launch)

@@ -93,7 +93,7 @@ class Team:
             **self.workspace(row), "ctx": pe, "me": pe, "n_pes": self.n, "residual": 0, "root": 0, "reach": 0,
             "item_bytes": item.itemsize, "acc_bytes": partial.itemsize, "buffer_bytes": self.limits.buffer_bytes,
             "piece_elems": plan.piece_elems, "piece_bytes": plan.piece_elems * item.itemsize,
-            "signature": signed(described), "nbytes": call["n_elems"] * item.itemsize, **call,
+            "signature": tagged(described), "nbytes": call["n_elems"] * item.itemsize, **call,
         }  # fmt: skip
         return prepared(what, row.kernel, plan.blocks, dtype, known)
 
@@ -124,6 +124,6 @@ def prepared(what: str, kernel: Any, blocks: int, dtype: str, known: dict[str, i
     return Launch(what, bound(kernel), [known[name] for name in parameters(kernel)], blocks, dtype)
 
 
-def signed(described: str) -> int:
+def tagged(described: str) -> int:
     """The signature of a call, where epochs carry it."""
     return signature_of(described) << EPOCH_BITS
