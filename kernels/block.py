@@ -160,7 +160,7 @@ def copy(dst: int, src: int, nbytes: int) -> None:
 
 
 @_primitive
-def widen(ctx: int, dst: int, src: int, count: int) -> None:
+def to_partials(ctx: int, dst: int, src: int, count: int) -> None:
     """dst (count,) partials = src (count,) elements."""
 
 
@@ -170,20 +170,20 @@ def reduce(ctx: int, dst: int, part: int, src: int, count: int) -> None:
 
 
 @_primitive
-def finish(ctx: int, dst: int, part: int, src: int, count: int) -> None:
+def reduce_and_round(ctx: int, dst: int, part: int, src: int, count: int) -> None:
     """dst (count,) elements = op(part (count,) partials, src (count,) elements),
     divided by the number of PEs for ``avg``, rounded once to the element's type."""
 
 
 @_primitive
-def merge(ctx: int, dst: int, part: int, other: int, count: int) -> None:
+def reduce_partials(ctx: int, dst: int, part: int, other: int, count: int) -> None:
     """dst (count,) partials = op(part (count,) partials, other (count,) partials), in this
     order: PEs that merge the same two in the same order get the same bits."""
 
 
 @_primitive
-def finish_merge(ctx: int, dst: int, part: int, other: int, count: int) -> None:
-    """``finish`` with other (count,) partials in place of elements; dst overlaps neither."""
+def reduce_partials_and_round(ctx: int, dst: int, part: int, other: int, count: int) -> None:
+    """``reduce_and_round`` with other (count,) partials in place of elements; dst overlaps neither."""
 
 
 # Peers --------------------------------------------------------------------------------

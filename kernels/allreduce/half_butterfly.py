@@ -16,7 +16,7 @@ Cost of P bytes, h = ceil(n/2), w = acc_bytes / item_bytes:
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
-from ..block import copy, finish_merge, put_signal, reduce, wait, widen
+from ..block import copy, put_signal, reduce, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -92,7 +92,7 @@ def add_half(pe: PE, call: Reduction, half: Half, own: Piece, now: Round):
             wait(pe.ctx, word(now.words, rank), now.epoch, half.start + rank)
             elements = slot_at(now.slots, rank)
         if rank == 0:
-            widen(pe.ctx, now.part, elements, own.n_elems)
+            to_partials(pe.ctx, now.part, elements, own.n_elems)
         else:
             reduce(pe.ctx, now.part, now.part, elements, own.n_elems)
 
@@ -109,7 +109,7 @@ def cross(pe: PE, call: Reduction, half: Half, own: Piece, now: Round):
         put_signal(pe.ctx, theirs, now.part, own.n_elems * call.acc_bytes, crossed, now.epoch, to)
     wait(pe.ctx, crossed, now.epoch, partner)
     one, other = (theirs, now.part) if upper else (now.part, theirs)
-    finish_merge(pe.ctx, call.out + own.offset_bytes, one, other, own.n_elems)
+    reduce_partials_and_round(pe.ctx, call.out + own.offset_bytes, one, other, own.n_elems)
 
 
 def half_butterfly(pe: PE, call: Reduction, work: Work):

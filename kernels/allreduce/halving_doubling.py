@@ -15,7 +15,7 @@ import math
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
-from ..block import copy, finish_merge, merge, put_signal, reduce, wait, widen
+from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
 from ..records import PE, Reduction, Work
@@ -62,9 +62,9 @@ def halve(pe: PE, call: Reduction, fold: Folded, now: Round):
         put_signal(pe.ctx, theirs, given_away, give.n * call.acc_bytes, word(now.words, hop), now.epoch, partner)
         wait(pe.ctx, word(now.words, hop), now.epoch, partner)
         if distance > 1:
-            merge(pe.ctx, mine, mine, theirs, keep.n)
+            reduce_partials(pe.ctx, mine, mine, theirs, keep.n)
         else:
-            finish_merge(pe.ctx, now.result + keep.start * call.item_bytes, mine, theirs, keep.n)
+            reduce_partials_and_round(pe.ctx, now.result + keep.start * call.item_bytes, mine, theirs, keep.n)
         distance, hop = distance // 2, hop + 1
 
 
@@ -105,7 +105,7 @@ def halving_doubling(pe: PE, call: Reduction, work: Work):
             put_signal(pe.ctx, given, parts, nbytes, arrived, epoch, pe.me + 1)
             wait(pe.ctx, word(arrived, unfold), epoch, pe.me + 1)
         else:
-            widen(pe.ctx, parts, src, n)
+            to_partials(pe.ctx, parts, src, n)
             if in_pair(pe, fold):
                 wait(pe.ctx, arrived, epoch, pe.me - 1)
                 reduce(pe.ctx, parts, parts, given, n)

@@ -18,7 +18,20 @@ order, then the nodes in order, and rounds it once; all others copy it.
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
-from ..block import copy, fence, finish_merge, merge, put, put_signal, read_route, reduce, signal, staged, wait, widen
+from ..block import (
+    copy,
+    fence,
+    put,
+    put_signal,
+    read_route,
+    reduce,
+    reduce_partials,
+    reduce_partials_and_round,
+    signal,
+    staged,
+    to_partials,
+    wait,
+)
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import Piece, Slots, after, buffer, load_epoch, piece, rounds, slot_at, store_epoch, word, words
@@ -131,7 +144,7 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     for rank in range(node.n):
         elements = call.src + own.offset_bytes if rank == node.rank else slot_at(now.parts, rank)
         if rank == 0:
-            widen(pe.ctx, now.added, elements, own.n_elems)
+            to_partials(pe.ctx, now.added, elements, own.n_elems)
         else:
             reduce(pe.ctx, now.added, now.added, elements, own.n_elems)
 
@@ -151,9 +164,9 @@ def reduce_between_nodes(pe: PE, call: Reduction, twins: Group, now: Round):
     for rank in range(1, twins.n):
         right = slot_at(added if rank == twins.rank else now.partials, rank)
         if rank == twins.n - 1:
-            finish_merge(pe.ctx, total, left, right, n)
+            reduce_partials_and_round(pe.ctx, total, left, right, n)
         else:
-            merge(pe.ctx, slot_at(now.partials, twins.rank), left, right, n)  # where no peer writes
+            reduce_partials(pe.ctx, slot_at(now.partials, twins.rank), left, right, n)  # where no peer writes
             left = slot_at(now.partials, twins.rank)
 
 

@@ -12,7 +12,17 @@ every node, from the same partials.
 from typing import NamedTuple
 
 from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets_in_nodes, packet_plan
-from ..block import copy, finish_merge, merge, put_signal, read_route, receive_packets, reduce, send_packets, widen
+from ..block import (
+    copy,
+    put_signal,
+    read_route,
+    receive_packets,
+    reduce,
+    reduce_partials,
+    reduce_partials_and_round,
+    send_packets,
+    to_partials,
+)
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import Slots, buffer, load_epoch, piece, rounds, slot_at, slots_in, store_epoch, word, words
@@ -71,7 +81,7 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
             nbytes = own.n_elems * call.item_bytes
             receive_packets(pe.ctx, elements, slot_at(now.parts, rank), nbytes, now.epoch, source)
         if rank == 0:
-            widen(pe.ctx, now.added, elements, own.n_elems)
+            to_partials(pe.ctx, now.added, elements, own.n_elems)
         else:
             reduce(pe.ctx, now.added, now.added, elements, own.n_elems)
 
@@ -89,9 +99,9 @@ def reduce_between_nodes(pe: PE, call: Reduction, node: Group, twins: Group, now
     for rank in range(1, twins.n):
         right = now.added if rank == twins.rank else slot_at(now.partials, rank)
         if rank == twins.n - 1:
-            finish_merge(pe.ctx, now.whole, left, right, n)
+            reduce_partials_and_round(pe.ctx, now.whole, left, right, n)
         else:
-            merge(pe.ctx, sums, left, right, n)
+            reduce_partials(pe.ctx, sums, left, right, n)
             left = sums
 
 

@@ -22,7 +22,7 @@ last one rounds it, and all others copy what that one sent.
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
-from ..block import block, blocks, copy, finish, put_signal, read_route, reduce, wait, widen
+from ..block import block, blocks, copy, put_signal, read_route, reduce, reduce_and_round, to_partials, wait
 from ..cost import Machine, Size, ring_us
 from ..records import PE, Reduction, Work
 from ..rings import n_rings as rings_of
@@ -87,13 +87,13 @@ def send_step(pe: PE, call: Reduction, now: Share, step: int):
     src, n, nbytes = call.src + own.offset_bytes, own.n_elems, own.n_elems * call.acc_bytes
     given, ready = slot_at(now.inbox, step - 1), slot_at(now.outbox, step)
     if step == 0:
-        widen(pe.ctx, ready, src, n)
+        to_partials(pe.ctx, ready, src, n)
     elif step < pe.n_pes - 1:
         reduce(pe.ctx, ready, given, src, n)
     else:
         nbytes = n * call.item_bytes
         if step == pe.n_pes - 1:
-            finish(pe.ctx, ready, given, src, n)
+            reduce_and_round(pe.ctx, ready, given, src, n)
             copy(call.out + own.offset_bytes, ready, nbytes)
         else:
             ready = given

@@ -15,7 +15,7 @@ log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n
 import math
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
-from ..block import copy, finish_merge, merge, put_signal, reduce, wait, widen
+from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
 from ..records import PE, Reduction, Work
@@ -48,7 +48,7 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
             copy(out, slot_at(given, unfold), nbytes)
         else:
             result = out
-            widen(pe.ctx, parts.address, src, n)
+            to_partials(pe.ctx, parts.address, src, n)
             if in_pair(pe, fold):
                 wait(pe.ctx, arrived, epoch, pe.me - 1)
                 reduce(pe.ctx, parts.address, parts.address, given.address, n)
@@ -61,9 +61,9 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
                 wait(pe.ctx, word(arrived, hop), epoch, partner)
                 first, second = (theirs, mine) if fold.rank & distance else (mine, theirs)
                 if hop < unfold - 1:
-                    merge(pe.ctx, slot_at(parts, hop), first, second, n)
+                    reduce_partials(pe.ctx, slot_at(parts, hop), first, second, n)
                 else:
-                    finish_merge(pe.ctx, result, first, second, n)
+                    reduce_partials_and_round(pe.ctx, result, first, second, n)
             if in_pair(pe, fold):
                 put_signal(pe.ctx, slot_at(given, unfold), result, nbytes, word(arrived, unfold), epoch, pe.me - 1)
                 copy(out, result, nbytes)

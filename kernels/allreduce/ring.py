@@ -7,7 +7,7 @@ Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
-from ..block import copy, finish, put_signal, reduce, wait, widen
+from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
 from ..cost import Machine, Size, ring_us
 from ..records import PE, Reduction, Work
 from ..steps import after, buffer, load_epoch, neighbours, piece, rounds, store_epoch, word, words
@@ -36,13 +36,13 @@ def ring(pe: PE, call: Reduction, work: Work):
             given, ready = inbox + slot - slot_bytes, outbox + slot
             # n-1 steps pass on the partial of a chunk, and add to it; one completes it; the others pass on complete ones
             if step == 0:
-                widen(pe.ctx, ready, src, n)
+                to_partials(pe.ctx, ready, src, n)
             elif step < pe.n_pes - 1:
                 reduce(pe.ctx, ready, given, src, n)
             else:
                 nbytes = n * call.item_bytes
                 if step == pe.n_pes - 1:
-                    finish(pe.ctx, ready, given, src, n)
+                    reduce_and_round(pe.ctx, ready, given, src, n)
                 else:
                     ready = given
                 copy(call.out + own.offset_bytes, ready, nbytes)

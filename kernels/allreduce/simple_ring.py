@@ -7,7 +7,7 @@ every link, one after the other.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Place, slots_plan
-from ..block import copy, finish, put_signal, reduce, wait, widen
+from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import buffer, load_epoch, neighbours, piece_inside, rounds, store_epoch, word, words
@@ -34,7 +34,7 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
 
         # down the ring: PE 0 starts, the last PE completes
         if pe.me == 0:
-            widen(pe.ctx, work.outbox + part, src, n)
+            to_partials(pe.ctx, work.outbox + part, src, n)
             put_signal(pe.ctx, work.inbox + part, work.outbox + part, n * call.acc_bytes, summed, epoch, succ)
         else:
             wait(pe.ctx, summed, epoch, pred)
@@ -42,7 +42,7 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
                 reduce(pe.ctx, work.outbox + part, work.inbox + part, src, n)
                 put_signal(pe.ctx, work.inbox + part, work.outbox + part, n * call.acc_bytes, summed, epoch, succ)
             else:
-                finish(pe.ctx, work.outbox + result, work.inbox + part, src, n)
+                reduce_and_round(pe.ctx, work.outbox + result, work.inbox + part, src, n)
                 put_signal(pe.ctx, work.inbox + result, work.outbox + result, n * call.item_bytes, spread, epoch, succ)
                 copy(out, work.outbox + result, n * call.item_bytes)
 

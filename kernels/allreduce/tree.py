@@ -16,7 +16,7 @@ import math
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut
-from ..block import copy, finish, merge, put_signal, read_route, reduce, wait, widen
+from ..block import copy, put_signal, read_route, reduce, reduce_and_round, reduce_partials, to_partials, wait
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -70,7 +70,7 @@ def send_up(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
         if child >= 0:
             wait(pe.ctx, now.words, epoch, child)
         if parent < 0:
-            finish(pe.ctx, now.part, given, src, n)
+            reduce_and_round(pe.ctx, now.part, given, src, n)
             down, arrived = slot_at(now.given, FROM_PARENT), word(now.words, FROM_PARENT)
             put_signal(pe.ctx, down, now.part, n * call.item_bytes, arrived, epoch, child)
             copy(call.out + own.offset_bytes, now.part, n * call.item_bytes)
@@ -78,10 +78,10 @@ def send_up(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
             if child >= 0:
                 reduce(pe.ctx, now.part, given, src, n)
             else:
-                widen(pe.ctx, now.part, src, n)
+                to_partials(pe.ctx, now.part, src, n)
             if other >= 0:
                 wait(pe.ctx, word(now.words, 1), epoch, other)
-                merge(pe.ctx, now.part, now.part, slot_at(now.given, 1), n)
+                reduce_partials(pe.ctx, now.part, now.part, slot_at(now.given, 1), n)
             up, arrived = slot_at(now.given, which), word(now.words, which)
             put_signal(pe.ctx, up, now.part, n * call.acc_bytes, arrived, epoch, parent)
 

@@ -5,7 +5,7 @@ the root sends the vector once, as partials, to one neighbour.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut
-from ..block import finish, put_signal, reduce, signal, wait, widen
+from ..block import put_signal, reduce, reduce_and_round, signal, to_partials, wait
 from ..records import PE, Reduction, Work
 from ..steps import block_words, buffer, load_counter, neighbours, piece, rounds, store_counter, untag_epoch, word
 
@@ -35,13 +35,13 @@ def ring(pe: PE, call: Reduction, work: Work):
             partial = work.inbox + buffer(work, taken)
             wait(pe.ctx, word(arrived, taken & 1), taken, pred)
         if pe.me == call.root:
-            finish(pe.ctx, call.out + own.offset_bytes, partial, src, own.n_elems)
+            reduce_and_round(pe.ctx, call.out + own.offset_bytes, partial, src, own.n_elems)
         else:
             sent += 1
             inbox, outbox = work.inbox + buffer(work, sent), work.outbox + buffer(work, sent)
             wait(pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ)  # then this outbox is free as well
             if pred == call.root:
-                widen(pe.ctx, outbox, src, own.n_elems)
+                to_partials(pe.ctx, outbox, src, own.n_elems)
             else:
                 reduce(pe.ctx, outbox, partial, src, own.n_elems)
             put_signal(pe.ctx, inbox, outbox, own.n_elems * call.acc_bytes, word(arrived, sent & 1), sent, succ)

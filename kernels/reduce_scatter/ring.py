@@ -5,7 +5,7 @@ sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
-from ..block import finish, put_signal, reduce, wait, widen
+from ..block import put_signal, reduce, reduce_and_round, to_partials, wait
 from ..records import PE, Reduction, Work
 from ..steps import buffer, load_epoch, neighbours, piece_inside, rounds, store_epoch, word, words
 
@@ -32,7 +32,7 @@ def ring(pe: PE, call: Reduction, work: Work):
         for step in range(pe.n_pes - 1):
             slot = step * slot_bytes
             if step == 0:
-                widen(pe.ctx, outbox + slot, src + chunk * chunk_bytes, own.n_elems)
+                to_partials(pe.ctx, outbox + slot, src + chunk * chunk_bytes, own.n_elems)
             else:
                 reduce(pe.ctx, outbox + slot, inbox + slot - slot_bytes, src + chunk * chunk_bytes, own.n_elems)
             nbytes = own.n_elems * call.acc_bytes
@@ -40,7 +40,7 @@ def ring(pe: PE, call: Reduction, work: Work):
             wait(pe.ctx, word(arrived, step), epoch, pred)
             chunk = (chunk + pe.n_pes - 1) % pe.n_pes
         last = inbox + (pe.n_pes - 2) * slot_bytes
-        finish(pe.ctx, call.out + own.offset_bytes, last, src + pe.me * chunk_bytes, own.n_elems)
+        reduce_and_round(pe.ctx, call.out + own.offset_bytes, last, src + pe.me * chunk_bytes, own.n_elems)
     store_epoch(work, epoch)
 
 

@@ -19,9 +19,12 @@ _SCALARS: dict[tuple[str, int], ir.Type] = {
     ("b", 2): ir.IntType(16),
 }
 
-STEPS = ("widen", "reduce", "finish", "merge", "finish_merge")
-OF_PARTIALS = {"merge": "reduce", "finish_merge": "finish"}  # steps whose src is partials: the same step on elements
-TO_ELEMENTS = ("finish", "finish_merge", "plus")  # steps that round to elements
+STEPS = ("to_partials", "reduce", "reduce_and_round", "reduce_partials", "reduce_partials_and_round")
+OF_PARTIALS = {
+    "reduce_partials": "reduce",
+    "reduce_partials_and_round": "reduce_and_round",
+}  # steps whose src is partials: the same step on elements
+TO_ELEMENTS = ("reduce_and_round", "reduce_partials_and_round", "plus")  # steps that round to elements
 # Two more for AllReduce with a residual, on a CPU: finish without rounding, and the sum of elements at part and src.
 CLOSE, PLUS = "close", "plus"
 
@@ -82,7 +85,7 @@ def _lane_by_lane(b: ir.IRBuilder, convert: Any, x: ir.Value, scalar: ir.Type, w
     return vector
 
 
-def widen(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
+def to_partials(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
     """Elements to partials; exact."""
     if dtype.item_bytes == dtype.acc_bytes:
         return x
@@ -180,7 +183,7 @@ def _read(b: ir.IRBuilder, step: Step, address: ir.Value, partials: bool) -> ir.
         return load(b, address, partial_type(dtype), width, part_align, step.space)
     if step.whole:
         return step.whole.read(b, address)
-    return widen(b, dtype, load(b, address, element_type(dtype), width, item_align, step.space), width)
+    return to_partials(b, dtype, load(b, address, element_type(dtype), width, item_align, step.space), width)
 
 
 def _write(b: ir.IRBuilder, step: Step, address: ir.Value, x: ir.Value, partials: bool) -> None:
@@ -197,7 +200,7 @@ def apply(b: ir.IRBuilder, step: Step, dst: ir.Value, part: ir.Value, src: ir.Va
     """One step at int64 addresses."""
     name, dtype, op = step.name, step.dtype, step.op
     x = _read(b, step, src, name in OF_PARTIALS)
-    if name != "widen":
+    if name != "to_partials":
         x = combine(b, dtype, op, _read(b, step, part, name != PLUS), x)
     if op == "avg" and name in (*TO_ELEMENTS, CLOSE):
         x = divide(b, dtype, x, n_pes, step.width)

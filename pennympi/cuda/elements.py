@@ -32,7 +32,7 @@ def _step(step: str, dtype: DType, op: str, width: int, align: tuple[int, int]) 
 
 
 def _elements(ctx, dst, part, src, count):
-    """The body of every step but ``widen``; the stubs differ from step to step."""
+    """The body of every step but ``to_partials``; the stubs differ from step to step."""
     n_pes = load_word(ctx + PES)
     thread = cuda.threadIdx.x
     threads = cuda.blockDim.x
@@ -60,7 +60,7 @@ def _widen(ctx, dst, src, count):
 
 @cache
 def bodies(dtype: DType, op: str) -> dict[str, FunctionType]:
-    """Bodies of ``widen``, ``reduce``, ``finish``, ``merge`` and ``finish_merge`` for a dtype and op, for ``bind``."""
+    """Bodies of ``to_partials``, ``reduce``, ``reduce_and_round``, ``reduce_partials`` and ``reduce_partials_and_round`` for a dtype and op, for ``bind``."""
     made = {}
     for step in STEPS:
         dst_bytes, src_bytes = step_bytes(step, dtype)
@@ -75,5 +75,5 @@ def bodies(dtype: DType, op: str) -> dict[str, FunctionType]:
             "shifted": _step(step, dtype, op, 1, (1, 1)),
         }
         made[step] = FunctionType(_elements.__code__, scope, step)
-    made["widen"] = FunctionType(_widen.__code__, {**globals(), "elements": made["widen"]}, "widen")
+    made["to_partials"] = FunctionType(_widen.__code__, {**globals(), "elements": made["to_partials"]}, "to_partials")
     return made

@@ -42,7 +42,7 @@ def shifted(dst, part, src, n_pes):
 
 @instruction
 def elements(ctx, dst, part, src, count):
-    """The element loop of ``widen``, which looks at ``part`` for its alignment only."""
+    """The element loop of ``to_partials``, which looks at ``part`` for its alignment only."""
 
 
 # Reductions in registers (``words.register_steps``) --------------------------------------

@@ -57,7 +57,7 @@ class Vectors:
         if self._narrow:
             pair = _hidden(b, pair)
         if not self._halves:
-            return arithmetic.widen(b, self._dtype, _join(b, pair, 2, self._element, self.width), self.width)
+            return arithmetic.to_partials(b, self._dtype, _join(b, pair, 2, self._element, self.width), self.width)
         # Two at a time from a word of 32 bits: whole vectors of 16 bits take more instructions and registers.
         words = _join(b, pair, 2, _I32, 4)
         return vector_of(b, [half for k in range(4) for half in self._two(b, _lane(b, words, k))])

@@ -182,7 +182,9 @@ def loop_words(dtype: DType, op: str, residual: bool) -> list[int]:
     found = [loop_address(step, dtype, op) for step in STEPS]
     found += [dtype.item_bytes, dtype.acc_bytes]
     if residual:
-        found += [loop_address(step, dtype, what) for step, what in ((CLOSE, op), ("finish", "sum"), (PLUS, "sum"))]
+        found += [
+            loop_address(step, dtype, what) for step, what in ((CLOSE, op), ("reduce_and_round", "sum"), (PLUS, "sum"))
+        ]
     return found
 
 
@@ -191,13 +193,13 @@ def loop_address(step: str, dtype: DType, op: str) -> int:
     """Address of the compiled element loop of one step of a reduction."""
     if step == CLOSE and op != "avg":
         step = "reduce"
-    if step == "merge" and dtype.acc_bytes != dtype.item_bytes:
+    if step == "reduce_partials" and dtype.acc_bytes != dtype.item_bytes:
         dtype = TABLE["float32"]  # which the partials of the 16-bit floats are
     if dtype.acc_bytes == dtype.item_bytes:
-        step = {**OF_PARTIALS, CLOSE: "finish", PLUS: "reduce"}.get(step, step)
+        step = {**OF_PARTIALS, CLOSE: "reduce_and_round", PLUS: "reduce"}.get(step, step)
     if step not in (*TO_ELEMENTS, CLOSE) and op == "avg":
         op = "sum"  # avg differs in its last step only
-    if step == "widen":
+    if step == "to_partials":
         op = "sum"
     return _loop(step, dtype, op).address
 

@@ -133,7 +133,7 @@ def copy(dst, src, nbytes):
 
 
 @body
-def widen(ctx, dst, src, count):
+def to_partials(ctx, dst, src, count):
     call_loop(load_word(ctx + 8 * ctx_words.WIDEN), ctx, dst, 0, src, count)
 
 
@@ -143,17 +143,17 @@ def reduce(ctx, dst, part, src, count):
 
 
 @body
-def finish(ctx, dst, part, src, count):
+def reduce_and_round(ctx, dst, part, src, count):
     call_loop(load_word(ctx + 8 * ctx_words.FINISH), ctx, dst, part, src, count)
 
 
 @body
-def merge(ctx, dst, part, other, count):
+def reduce_partials(ctx, dst, part, other, count):
     call_loop(load_word(ctx + 8 * ctx_words.MERGE), ctx, dst, part, other, count)
 
 
 @body
-def finish_merge(ctx, dst, part, other, count):
+def reduce_partials_and_round(ctx, dst, part, other, count):
     call_loop(load_word(ctx + 8 * ctx_words.FINISH_MERGE), ctx, dst, part, other, count)
 
 

@@ -12,7 +12,7 @@ from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.arithmetic import STEPS
 from pennympi.cuda.elements import bodies
 
-LOOPS = [step for step in STEPS if step != "widen"]  # whose body is a call of the others' loop
+LOOPS = [step for step in STEPS if step != "to_partials"]  # whose body is a call of the others' loop
 THREADS = 3
 
 
@@ -66,7 +66,7 @@ def test_every_element_once_by_what_its_address_allows(step, name):
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64", "int64"])
 def test_a_shifted_element_moves_byte_by_byte(step, name):
     loop = bodies(TABLE[name], "avg")[step]
-    shifted = (loop.__globals__["elements"] if step == "widen" else loop).__globals__["shifted"]
+    shifted = (loop.__globals__["elements"] if step == "to_partials" else loop).__globals__["shifted"]
     code, _ = cuda.compile(lambda dst, part, src: shifted(dst, part, src, 3), types.void(*[types.int64] * 3), cc=(9, 0))
     moved = re.findall(r"\b(?:ld|st)\.(?:global\.)?(?!param)(\S+)", code)
     assert {kind for kind in moved if not kind.startswith("param")} == {"u8"}, moved

@@ -326,7 +326,14 @@ def entered(kind: Callable[[Body], Body], *works: Body) -> dict[str, Body]:
     return {work.__name__: kind(work) for work in works}
 
 
-SUMS = {"widen": "pe", "reduce": "ppe", "finish": "epe", "merge": "ppp", "finish_merge": "epp", "plus": "eee"}
+SUMS = {
+    "to_partials": "pe",
+    "reduce": "ppe",
+    "reduce_and_round": "epe",
+    "reduce_partials": "ppp",
+    "reduce_partials_and_round": "epp",
+    "plus": "eee",
+}
 BODIES: dict[str, Body] = {
     "block": by_each(lambda b: b.block.index),
     "blocks": by_each(lambda b: b.launch.blocks),
