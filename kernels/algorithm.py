@@ -113,7 +113,7 @@ class Algorithm:
     slots:    (place, limits) -> slots that one buffer of a block's inbox is cut into
     holds:    what a slot holds: ELEMENTS, PARTIALS or PACKETS
     refuse:   (place, dtype_name, op) -> why it can't run there, or ""
-    outbox:   its puts start from the outbox.  If False, the outbox is scratch and memory for ``staged``, which a GPU does
+    outbox:   its puts start from the outbox.  If False, the outbox is scratch and memory for ``stage_for_put``, which a GPU does
               not need where a pointer reaches every PE
     routes:   (place, me) -> the int64 words that the kernel reads with ``read_route``: which PE sends to which, or None
     copied:   (count, n_pes) -> elements of a chunk: after the kernel the copy engines send chunk ``me`` of out to every

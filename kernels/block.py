@@ -201,9 +201,9 @@ def put_lines(ctx: int, dst: int, src: int, lines: Lines, pe: int) -> None:
 
 
 @_primitive
-def staged(ctx: int, room: int, src: int, nbytes: int, pe: int) -> int:
+def stage_for_put(ctx: int, staging: int, src: int, nbytes: int, pe: int) -> int:
     """The address from which src (nbytes,), a user's memory, can be put to ``pe``: src itself, or, where no pointer
-    reaches ``pe``, a copy of it in ``room`` (nbytes,), memory of the workspace.  After a fence room is free again."""
+    reaches ``pe``, a copy of it in ``staging`` (nbytes,), memory of the workspace.  After a fence room is free again."""
 
 
 @_primitive

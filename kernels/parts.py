@@ -27,7 +27,7 @@ from .block import (
     read_epoch,
     refuse_count,
     signal,
-    staged,
+    stage_for_put,
     sync,
     wait,
     write_epoch,
@@ -186,7 +186,7 @@ def put_piece(pe: PE, work: Work, to: int, part: Part, piece: Part) -> None:
     write_epoch(room, 0, part.nbytes)
     if piece.nbytes < slots.nbytes // SMALL_SHARE or source & 3:
         copy(data, source, piece.nbytes)  # to travel with its head; and, from any byte on, in whole vectors
-    elif staged(pe.ctx, data, source, piece.nbytes, to) == source:
+    elif stage_for_put(pe.ctx, data, source, piece.nbytes, to) == source:
         put(pe.ctx, slot + HEAD_BYTES, source, piece.nbytes, to)
         fence(pe.ctx)
         nbytes = HEAD_BYTES

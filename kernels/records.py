@@ -92,15 +92,15 @@ class Message(NamedTuple):
     peer: int
 
 
-class Rooms(NamedTuple):
+class StagingBuffers(NamedTuple):
     """Memory of a workspace that one-sided operations go through where NVSHMEM does not know the user's array.
 
-    rooms: (blocks, room_bytes) bytes, one room for each block of a launch
+    staging: (blocks, room_bytes) bytes, one room for each block of a launch
     locks: (blocks,) words: each held by the block that uses its room, since launches may run side by side
     counter: an int32 word of this launch, 0 before and after it, by which its blocks find out who is last
     """
 
-    rooms: int
+    staging: int
     locks: int
     room_bytes: int
     counter: int

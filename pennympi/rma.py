@@ -9,7 +9,7 @@ from .backend import Backend
 from .compile.options import PLAIN, KernelOptions
 from .job.job import Job
 from .kernels.block import POISON
-from .kernels.rma import by_rooms
+from .kernels.rma import by_staging
 from .kernels.rma import on_stream as kernels
 from .memory.symmetric import SymmetricArrays, keep
 from .memory.workspace import make_workspace
@@ -26,7 +26,7 @@ def kernels_of(n_pes: int, by_room: bool) -> list[tuple[Callable[..., Any], str,
 
     by_room: also those for arrays that NVSHMEM does not know
     """
-    others = [(by_rooms.put_by_rooms, "put by rooms", PLAIN), (by_rooms.get_by_rooms, "get by rooms", PLAIN)]
+    others = [(by_staging.put_by_staging, "put by staging", PLAIN), (by_staging.get_by_staging, "get by staging", PLAIN)]
     return [
         (kernels.put_bytes, "put", PLAIN),
         (kernels.get_bytes, "get", PLAIN),

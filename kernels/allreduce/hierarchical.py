@@ -28,7 +28,7 @@ from ..block import (
     reduce_partials,
     reduce_partials_and_round,
     signal,
-    staged,
+    stage_for_put,
     to_partials,
     wait,
 )
@@ -58,7 +58,7 @@ class Round(NamedTuple):
     parts:    (n_local, slice) of elements: of this PE's slice, from each PE of the node
     partials: (n_nodes, chunk): of this PE's chunk, from each twin
     whole:    this PE's slice, of elements;  slices: (n_local, slice), from each PE of the node
-    added:    this PE's slice, of partials, and rooms: (n_local, slice) for ``staged``, both in the outbox
+    added:    this PE's slice, of partials, and rooms: (n_local, slice) for ``stage_for_put``, both in the outbox
     *_words:  a part (n_local,), a partial (n_nodes,), a complete chunk (n_nodes,), a slice (n_local,) is here
     """
 
@@ -71,7 +71,7 @@ class Round(NamedTuple):
     whole: int
     slices: Slots
     added: int
-    rooms: Slots
+    staging: Slots
     part_words: int
     partial_words: int
     chunk_words: int
@@ -137,7 +137,13 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
         rank = other(node, k)
         part, to = slice_of(call, now, rank), read_route(node.pes, rank)
         src, nbytes = call.src + part.offset_bytes, part.n_elems * call.item_bytes
-        put(pe.ctx, slot_at(now.parts, node.rank), staged(pe.ctx, slot_at(now.rooms, rank), src, nbytes, to), nbytes, to)
+        put(
+            pe.ctx,
+            slot_at(now.parts, node.rank),
+            stage_for_put(pe.ctx, slot_at(now.staging, rank), src, nbytes, to),
+            nbytes,
+            to,
+        )
     signal_group(pe, node, now.part_words, now.epoch)  # its fence gives the rooms back
     own = slice_of(call, now, node.rank)
     wait_group(pe, node, now.part_words, now.epoch)

@@ -6,7 +6,7 @@ one before it is added up; its signal comes after that, when the piece has long 
 """
 
 from ..algorithm import ELEMENTS, WITH_THE_SUM, Algorithm, Limits, Place, Plan, cut
-from ..block import combine, put, staged, wait_all
+from ..block import combine, put, stage_for_put, wait_all
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -34,10 +34,10 @@ def put_piece(pe: PE, call: Reduction, work: Work, start: int, count: int):
     """To every other PE the piece that begins at element ``start``, in its slot of a round, by its count."""
     own, at = piece_inside(call, start), slot_at(quarter_slots(work, count, pe.n_pes), pe.me)
     src, nbytes = call.src + own.offset_bytes, own.n_elems * call.item_bytes
-    rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
+    staging = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
-        put(pe.ctx, at, staged(pe.ctx, slot_at(rooms, to), src, nbytes, to), nbytes, to)
+        put(pe.ctx, at, stage_for_put(pe.ctx, slot_at(staging, to), src, nbytes, to), nbytes, to)
 
 
 def one_shot(pe: PE, call: Reduction, work: Work):

@@ -10,7 +10,7 @@ at its end, when the puts in front of them have long arrived.
 """
 
 from ..algorithm import AFTER_THE_SUM, ELEMENTS, Algorithm, Limits, Place, Plan, cut
-from ..block import combine_put, copy, fence, plus, put, signal_all, staged, wait_all
+from ..block import combine_put, copy, fence, plus, put, signal_all, stage_for_put, wait_all
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -36,12 +36,12 @@ PIECES, MIN_PIECE_BYTES = 4, 16384  # a fence a round costs about 2 us
 
 
 def put_parts(pe: PE, call: Reduction, start: int, at: int, rooms: Slots):
-    """To every other PE this PE's part of its chunk, to ``at``.  rooms (n_pes,): see ``staged``."""
+    """To every other PE this PE's part of its chunk, to ``at``.  rooms (n_pes,): see ``stage_for_put``."""
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         part = piece(call, start, to)
         src, nbytes = call.src + part.offset_bytes, part.n_elems * call.item_bytes
-        put(pe.ctx, at, staged(pe.ctx, slot_at(rooms, to), src, nbytes, to), nbytes, to)
+        put(pe.ctx, at, stage_for_put(pe.ctx, slot_at(rooms, to), src, nbytes, to), nbytes, to)
 
 
 def reduce_own(pe: PE, call: Reduction, start: int, slots: Slots, scratch: int):

@@ -5,7 +5,7 @@ barrier every put has landed.  All PEs of the team take part, each with its own
 partner (itself, when it has none).
 """
 
-from ..block import block, copy, put, staged, wait_all
+from ..block import block, copy, put, stage_for_put, wait_all
 from ..records import PE, Message, Work
 from ..steps import buffer, fence_signal_all, load_epoch, rounds, store_epoch, words
 
@@ -24,7 +24,7 @@ def exchange_put_barrier(pe: PE, swap: Message, work: Work):
         # All PEs' signals of epoch e+1 prove that all have read epoch e: two buffers are enough, and two sets of words.
         slot, arrived = work.inbox + buffer(work, epoch), words(work, epoch, pe.n_pes)
         nbytes = min(work.buffer_bytes, swap.nbytes - start)
-        piece = staged(pe.ctx, work.outbox + block() * work.buffer_bytes, swap.src + start, nbytes, swap.peer)
+        piece = stage_for_put(pe.ctx, work.outbox + block() * work.buffer_bytes, swap.src + start, nbytes, swap.peer)
         put(pe.ctx, slot, piece, nbytes, swap.peer)
         fence_signal_all(pe, arrived, epoch)
         wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)

@@ -4,7 +4,7 @@ Source: the Penny worklog, part 1.  The put orders its own signal, and the two
 PEs never meet at a barrier.
 """
 
-from ..block import block, copy, fence, put_signal, staged, wait
+from ..block import block, copy, fence, put_signal, stage_for_put, wait
 from ..records import PE, Message, Work
 from ..steps import load_counter, rounds, store_counter, word
 
@@ -24,7 +24,7 @@ def exchange_put_signal(pe: PE, swap: Message, work: Work, max_blocks: int):
         # The peer's message of epoch e+1 proves that it has read epoch e: two buffers are enough, and two words.
         theirs, own = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
         nbytes = min(work.buffer_bytes, swap.nbytes - start)
-        piece = staged(pe.ctx, work.outbox + block() * work.buffer_bytes, swap.src + start, nbytes, swap.peer)
+        piece = stage_for_put(pe.ctx, work.outbox + block() * work.buffer_bytes, swap.src + start, nbytes, swap.peer)
         slot = work.inbox + theirs * work.buffer_bytes
         put_signal(pe.ctx, slot, piece, nbytes, word(work.signals, theirs), epoch, swap.peer)
         wait(pe.ctx, word(work.signals, own), epoch, swap.peer)

@@ -44,7 +44,7 @@ _ADDED_PACKETS = ("combine_packets", "reduce_forward_packets", "receive_plus", "
 _MULTICAST = ("store_multicast", "meet_multicast")
 _NUMBERS = ("marked", "send_number", "all_sent", "take_numbers", "add_counted_sums", "counted_sums")
 _WAITS = ("wait", "wait_all", "receive_packets")  # remote.py has its own, for when they give up
-_PEER = ("put", "staged", "get", "put_signal", "fence", "signal", "signal_all")
+_PEER = ("put", "stage_for_put", "get", "put_signal", "fence", "signal", "signal_all")
 
 
 class Target(NamedTuple):

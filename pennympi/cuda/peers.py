@@ -25,7 +25,7 @@ def put(ctx, dst, src, nbytes, pe):
     copy(goal(ctx, dst, src, pe), src, nbytes)
 
 
-def staged(ctx, room, src, nbytes, pe):
+def stage_for_put(ctx, staging, src, nbytes, pe):
     return src  # a store can start anywhere
 
 

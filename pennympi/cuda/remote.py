@@ -129,10 +129,10 @@ def gave_up(ctx):
     return cuda.syncthreads_or(int32(load_word(ctx + GAVE_UP) != 0)) != 0
 
 
-def staged(ctx, room, src, nbytes, pe):
+def stage_for_put(ctx, staging, src, nbytes, pe):
     if delta(ctx, pe) == UNREACHABLE:
-        copy(room, src, nbytes)
-        return room
+        copy(staging, src, nbytes)
+        return staging
     return src
 
 
@@ -222,6 +222,6 @@ def signal_all(ctx, signals, value, me, n_pes):
 
 
 __all__ = [
-    "combine_put", "fence", "get", "put", "put_signal", "receive_packets", "shim", "signal", "signal_all", "staged",
+    "combine_put", "fence", "get", "put", "put_signal", "receive_packets", "shim", "signal", "signal_all", "stage_for_put",
     "wait", "wait_all"
 ]  # fmt: skip

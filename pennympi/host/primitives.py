@@ -185,7 +185,7 @@ def put(ctx, dst, src, nbytes, pe):
 
 
 @body
-def staged(ctx, room, src, nbytes, pe):
+def stage_for_put(ctx, room, src, nbytes, pe):
     return src  # which is free again when a put returns
 
 

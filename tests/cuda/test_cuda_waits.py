@@ -212,8 +212,8 @@ def test_what_nvshmem_carries(gave_up):
 def test_what_a_user_gave_is_copied_for_a_pe_beyond_reach():
     one, room = far(), WORD + 64
     one.store(OWN, 33)
-    assert one.bound(remote.staged)(HERE, room, OWN, 8, 1) == OWN and not one.load(room)
-    assert one.bound(remote.staged)(HERE, room, OWN, 8, 2) == room and one.load(room) == 33
+    assert one.bound(remote.stage_for_put)(HERE, room, OWN, 8, 1) == OWN and not one.load(room)
+    assert one.bound(remote.stage_for_put)(HERE, room, OWN, 8, 2) == room and one.load(room) == 33
 
 
 def test_a_wait_that_gives_up_completes_what_was_sent():

@@ -28,7 +28,7 @@ from pennympi.kernels.allreduce import TABLE as ALGORITHMS
 from pennympi.kernels.block import Elements, Words, lanes, load
 from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.kernels.halo.exchange import exchange_halos
-from pennympi.kernels.rma import by_rooms, on_stream
+from pennympi.kernels.rma import by_staging, on_stream
 from pennympi.kernels.sweep.norm import adder, group_points, half_sum, no_squares
 
 HOPPER, AMPERE = (9, 0), (8, 0)
@@ -210,7 +210,7 @@ def test_halos(ptx, cc, beyond):
     assert ACQUIRE in code and RELEASE in code
 
 
-@pytest.mark.parametrize("kernel", [by_rooms.put_by_rooms, by_rooms.get_by_rooms])
+@pytest.mark.parametrize("kernel", [by_staging.put_by_staging, by_staging.get_by_staging])
 def test_by_rooms(ptx, kernel):
     """A block takes the lock of its room before NVSHMEM reads or writes there, and lets it go by a release."""
     lines = ptx(kernel, kernel.__name__, beyond=True).splitlines()

@@ -224,7 +224,7 @@ def put_lines(b, ctx, dst, src, lines, pe):
         b.network.put(b, to, src + plane * lines.src_plane_bytes + row * lines.src_row_bytes, lines.nbytes, pe)
 
 
-def staged(b, ctx, room, src, nbytes, pe):
+def stage_for_put(b, ctx, room, src, nbytes, pe):
     if not b.network.reads_later(b.pe, pe):
         return src
     BODIES["copy"](room, src, nbytes)
@@ -349,7 +349,9 @@ BODIES: dict[str, Body] = {
     "read_route": by_each(lambda b, routes, index: b.memory.load(b.pe, routes + 8 * index)),
     "read_epoch": by_each(lambda b, epochs, index: b.memory.load(b.pe, epochs + 8 * index)),
     **{name: sum_of(name, kinds) for name, kinds in SUMS.items()},
-    **entered(by_each, load, store, add_shared, add_block_sums, add_counted_sums, staged, put_signal, refuse_count),
+    **entered(
+        by_each, load, store, add_shared, add_block_sums, add_counted_sums, stage_for_put, put_signal, refuse_count
+    ),
     **entered(by_one, copy, combine, combine_put, put, put_lines, get, message, reduce_multicast, store_multicast),
     **entered(by_leader, lock, wait, wait_all, counted_sums),
     **entered(between_barriers, arrive_last, fence, meet_multicast),

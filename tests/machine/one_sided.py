@@ -8,7 +8,7 @@ import numpy as np
 from greenlet import getcurrent
 
 from pennympi.kernels.exchange import Form
-from pennympi.kernels.rma import by_rooms, on_stream
+from pennympi.kernels.rma import by_staging, on_stream
 
 from .arrays import Held, must_be, values
 from .device import Launch
@@ -79,8 +79,8 @@ class OneSided:
         self.word, self.counter = words(machine, 1, 0), words(machine, 8, 0)
         self.to, self.into = (machine.memory.allocate(MOST_BYTES, plain=plain) for plain in (False, True))
         room_bytes = machine.rng.choice((32, 64, 256))
-        rooms = machine.memory.allocate(self.max_blocks * room_bytes)
-        self.rooms = {"rooms": rooms, "locks": words(machine, self.max_blocks, 0), "room_bytes": room_bytes}
+        staging = machine.memory.allocate(self.max_blocks * room_bytes)
+        self.staging = {"staging": staging, "locks": words(machine, self.max_blocks, 0), "room_bytes": room_bytes}
         self.round = 0
 
     def call(self, name: str, rng: Random, number: int) -> list[list[Launch]]:
@@ -106,20 +106,20 @@ class OneSided:
             by_room = self.machine.memory.is_plain(own) and not network.by_pointer(pe, to)
             if name == "get":
                 given = Launch(f"{what}, given", lambda: None, begin=begin)
-                kernel = by_rooms.get_by_rooms if by_room else on_stream.get_bytes
-                got = prepared(what, kernel, blocks, "byte", common | self.rooms | {"counter": 0})
+                kernel = by_staging.get_by_staging if by_room else on_stream.get_bytes
+                got = prepared(what, kernel, blocks, "byte", common | self.staging | {"counter": 0})
                 streams.append([given, *self._barrier(pe), got, checked, *self._barrier(pe)])
                 streams[-1][-1].end = end
                 continue
             told = {"signal_word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
             if name == "put":
-                kernel = by_rooms.put_by_rooms if by_room else on_stream.put_bytes
-                one = prepared(what, kernel, blocks, "byte", common | self.rooms | told | {"signal_word": 0})
+                kernel = by_staging.put_by_staging if by_room else on_stream.put_bytes
+                one = prepared(what, kernel, blocks, "byte", common | self.staging | told | {"signal_word": 0})
                 stream = [one, *self._barrier(pe), checked]
             else:
                 blocks = blocks if by_room or network.by_pointer(pe, to) else 1
-                kernel = by_rooms.put_by_rooms if by_room else on_stream.put_bytes_signal
-                one = prepared(what, kernel, blocks, "byte", common | self.rooms | told)
+                kernel = by_staging.put_by_staging if by_room else on_stream.put_bytes_signal
+                one = prepared(what, kernel, blocks, "byte", common | self.staging | told)
                 awaited = {"ctx": pe, "signal_word": self.word, "value": self.round, "source": source}
                 waited = prepared(f"{what}, wait", on_stream.wait_signal, 1, "byte", awaited)
                 stream = [one, waited, checked]

@@ -5,20 +5,20 @@ piece by piece.  A launch has at most as many blocks as there are rooms.
 """
 
 from ..block import arrive_last, block, copy, fence, get, lock, put, signal, unlock
-from ..records import Message, Rooms
+from ..records import Message, StagingBuffers
 from ..steps import word
 from .on_stream import share
 
 
-def put_by_rooms(ctx: int, message: Message, by: Rooms, signal_word: int, value: int):
+def put_by_staging(ctx: int, message: Message, by: StagingBuffers, signal_word: int, value: int):
     """dst (nbytes,) on the peer = src (nbytes,) of this PE, then signal_word = value there, unless the word is 0."""
     low, nbytes = share(message.nbytes)
-    room, own = by.rooms + block() * by.room_bytes, word(by.locks, block())
+    staging, own = by.staging + block() * by.room_bytes, word(by.locks, block())
     lock(own)
     for start in range(low, low + nbytes, by.room_bytes):
         piece_bytes = min(by.room_bytes, low + nbytes - start)
-        copy(room, message.src + start, piece_bytes)
-        put(ctx, message.dst + start, room, piece_bytes, message.peer)
+        copy(staging, message.src + start, piece_bytes)
+        put(ctx, message.dst + start, staging, piece_bytes, message.peer)
         fence(ctx)  # the room is free again
     unlock(own)
     if signal_word != 0:
@@ -26,13 +26,13 @@ def put_by_rooms(ctx: int, message: Message, by: Rooms, signal_word: int, value:
             signal(ctx, signal_word, value, message.peer)
 
 
-def get_by_rooms(ctx: int, message: Message, by: Rooms):
+def get_by_staging(ctx: int, message: Message, by: StagingBuffers):
     """dst (nbytes,) of this PE = src (nbytes,) on the peer."""
     low, nbytes = share(message.nbytes)
-    room, own = by.rooms + block() * by.room_bytes, word(by.locks, block())
+    staging, own = by.staging + block() * by.room_bytes, word(by.locks, block())
     lock(own)
     for start in range(low, low + nbytes, by.room_bytes):
         piece_bytes = min(by.room_bytes, low + nbytes - start)
-        get(ctx, room, message.src + start, piece_bytes, message.peer)
-        copy(message.dst + start, room, piece_bytes)
+        get(ctx, staging, message.src + start, piece_bytes, message.peer)
+        copy(message.dst + start, staging, piece_bytes)
     unlock(own)
