@@ -93,7 +93,7 @@ class Plan:
 # bits, and packets are written four at a time.
 ELEMENTS, PARTIALS, PACKETS = "elements", "partials", "packets"
 LEAST_SLOT_BYTES = {ELEMENTS: 16, PARTIALS: 32, PACKETS: 512}
-WITH_THE_SUM, AFTER_THE_SUM = "rounded with the sum", "the sum is rounded first"  # how a residual is added
+ROUND_ONCE, ROUND_TWICE = "rounded with the sum", "the sum is rounded first"  # how a residual is added
 
 
 def anywhere(place: Place, dtype: str, op: str) -> str:
@@ -119,7 +119,7 @@ class Algorithm:
     copied:   (count, n_pes) -> elements of a chunk: after the kernel the copy engines send chunk ``me`` of out to every
               PE, and ``meet`` waits for the copies of the others; None: the kernel does all
     meet:     the kernel, of a PE and the workspace, that ends such a call
-    residual: how the kernel adds ``Reduction.residual``: WITH_THE_SUM or AFTER_THE_SUM; "": it does not
+    residual: how the kernel adds ``Reduction.residual``: ROUND_ONCE or ROUND_TWICE; "": it does not
     cost_us:  (size, place, machine) -> us of a call by the counts of ``cost.py``; None: no call chooses it by its cost
     canonical: an element's values are added one after another in the order of the PEs, in the type of partials, and the
               sum is rounded once: its bits depend on nothing but them

@@ -5,7 +5,7 @@ Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
 one before it is added up; its signal comes after that, when the piece has long arrived.
 """
 
-from ..algorithm import ELEMENTS, WITH_THE_SUM, Algorithm, Limits, Place, Plan, cut
+from ..algorithm import ELEMENTS, ROUND_ONCE, Algorithm, Limits, Place, Plan, cut
 from ..block import combine, put, stage_for_put, wait_all
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -95,6 +95,6 @@ ALGORITHM = Algorithm(
     holds=ELEMENTS,
     outbox=False,
     cost_us=cost_us,
-    residual=WITH_THE_SUM,
+    residual=ROUND_ONCE,
     canonical=True,
 )

@@ -5,7 +5,7 @@ a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  It takes on
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, WITH_THE_SUM, Algorithm, Place, by_packets, packet_plan
+from ..algorithm import PACKET_BYTES, PACKETS, ROUND_ONCE, Algorithm, Place, by_packets, packet_plan
 from ..block import exchange_reduce_packets
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -64,6 +64,6 @@ ALGORITHM = Algorithm(
     outbox=False,
     refuse=by_packets,
     cost_us=cost_us,
-    residual=WITH_THE_SUM,
+    residual=ROUND_ONCE,
     canonical=True,
 )

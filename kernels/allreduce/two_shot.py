@@ -9,7 +9,7 @@ for its own, and collects the reduced chunks of the one before.  Its signals com
 at its end, when the puts in front of them have long arrived.
 """
 
-from ..algorithm import AFTER_THE_SUM, ELEMENTS, Algorithm, Limits, Place, Plan, cut
+from ..algorithm import ELEMENTS, ROUND_TWICE, Algorithm, Limits, Place, Plan, cut
 from ..block import combine_put, copy, fence, plus, put, signal_all, stage_for_put, wait_all
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -135,6 +135,6 @@ ALGORITHM = Algorithm(
     holds=ELEMENTS,
     outbox=False,
     cost_us=cost_us,
-    residual=AFTER_THE_SUM,
+    residual=ROUND_TWICE,
     canonical=True,
 )

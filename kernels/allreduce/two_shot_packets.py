@@ -4,7 +4,7 @@ Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
 in place of a sentinel value, so that it works for every dtype and every value.
 """
 
-from ..algorithm import AFTER_THE_SUM, PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKET_BYTES, PACKETS, ROUND_TWICE, Algorithm, Limits, Place, Plan, by_packets, packet_plan
 from ..block import receive_packets, receive_plus, reduce_forward_packets, send_packets
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -107,6 +107,6 @@ ALGORITHM = Algorithm(
     outbox=False,
     refuse=by_packets,
     cost_us=cost_us,
-    residual=AFTER_THE_SUM,
+    residual=ROUND_TWICE,
     canonical=True,
 )

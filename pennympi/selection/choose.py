@@ -9,7 +9,7 @@ from ..backend import Backend
 from ..errors import Unsupported
 from ..files import FileError
 from ..job.job import Job
-from ..kernels.algorithm import WITH_THE_SUM, Algorithm, Limits, Place, Plan
+from ..kernels.algorithm import ROUND_ONCE, Algorithm, Limits, Place, Plan
 from ..kernels.allreduce import PLANNED, TABLE
 from ..kernels.cost import Machine, Size
 from ..settings import algorithm_for
@@ -124,8 +124,8 @@ class Selection:
         if self._canonical and not row.canonical:
             return "order='canonical' needs sums in the order of the PEs"
         kind = dtype_of(dtype)
-        if self._canonical and residual and kind.acc_bytes != kind.item_bytes and row.residual != WITH_THE_SUM:
-            return f"order='canonical' needs a residual that is {WITH_THE_SUM}"
+        if self._canonical and residual and kind.acc_bytes != kind.item_bytes and row.residual != ROUND_ONCE:
+            return f"order='canonical' needs a residual that is {ROUND_ONCE}"
         return row.refuse(self._place, dtype, op) or row.no_room(self._place, self._limits)
 
     def _best(self, nbytes: int, dtype: DType, op: str, residual: bool = False) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from reductions import expected_plus, op_of, own
 
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.kernels.algorithm import AFTER_THE_SUM
+from pennympi.kernels.algorithm import ROUND_TWICE
 from pennympi.kernels.allreduce import TABLE
 
 pytestmark = pytest.mark.mpi
@@ -35,7 +35,7 @@ def test_exact(team, algorithm):
             write(rest, more)
             write(x, given)
             assert team.allreduce(x, None if out is x else out, op, algorithm, residual=rest) is out
-            wanted = expected_plus(name, op, n, more, TABLE[algorithm].residual == AFTER_THE_SUM and n > 1)
+            wanted = expected_plus(name, op, n, more, TABLE[algorithm].residual == ROUND_TWICE and n > 1)
             assert same(out, wanted), (name, op, count, shape, to_numpy(out)[:8], wanted[:8])
             assert out is x or same(x, given)
             assert rest is x or rest is out or same(rest, more)
