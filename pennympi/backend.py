@@ -76,9 +76,9 @@ class Backend(Protocol):
         """Give an allocation back, as every PE does in the same order.  No peer may write there any more."""
 
     def local_words(self, words: Sequence[int]) -> int:
-        """Allocate int64 words in memory of this PE, until ``give_words`` or the end of the team; their address."""
+        """Allocate int64 words in memory of this PE, until ``free_words`` or the end of the team; their address."""
 
-    def give_words(self, address: int) -> None:
+    def free_words(self, address: int) -> None:
         """Give words back that nothing in flight reads."""
 
     def zero(self, address: int, nbytes: int) -> None:

@@ -82,7 +82,7 @@ class CountsReader:
             self._forget()
             self._backend.synchronize(None)
             for numbers in [one for one in self._held if one not in self._kept]:
-                self._backend.give_words(self._held.pop(numbers))
+                self._backend.free_words(self._held.pop(numbers))
 
     def read(self, counts: Any, displacements: Any, name: str = "") -> Counts:
         """Counts and displacements (None: packed).  name: what comes before these words in errors, such as "send_"

@@ -94,7 +94,7 @@ class Aside:
         self.copy_in(address, np.array(words, np.int64))
         return address
 
-    def give_words(self, address: int) -> None:
+    def free_words(self, address: int) -> None:
         """Give words back."""
         self._words.release(address)
 

@@ -103,9 +103,9 @@ class CudaBackend:
         self._kept.append(self._aside.take_words(words))
         return self._kept[-1]
 
-    def give_words(self, address: int) -> None:
+    def free_words(self, address: int) -> None:
         self._kept.remove(address)
-        self._aside.give_words(address)
+        self._aside.free_words(address)
 
     def zero(self, address: int, nbytes: int) -> None:
         self._aside.zero(address, nbytes)
@@ -279,7 +279,7 @@ class CudaBackend:
         self._given_up.close(self.ctx_address)
         self._heap.close(kept)
         for address in self._kept:
-            self._aside.give_words(address)
+            self._aside.free_words(address)
 
 
 def _find_call(pe: int, signature: int) -> str | None:

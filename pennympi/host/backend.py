@@ -91,7 +91,7 @@ class HostBackend:
         self._kept[made.ctypes.data] = made
         return made.ctypes.data
 
-    def give_words(self, address: int) -> None:
+    def free_words(self, address: int) -> None:
         del self._kept[address]
 
     def zero(self, address: int, nbytes: int) -> None:
