@@ -84,8 +84,10 @@ def add_half(pe: PE, call: Reduction, half: Half, own: Piece, now: Round):
     if half.n > 1:
         copy(now.staged, src, nbytes)
     for k in range(1, half.n):
-        mate = half.start + after(half.rank, k, half.n)
-        put_signal(pe.ctx, slot_at(now.slots, half.rank), now.staged, nbytes, word(now.words, half.rank), now.epoch, mate)
+        partner = half.start + after(half.rank, k, half.n)
+        put_signal(
+            pe.ctx, slot_at(now.slots, half.rank), now.staged, nbytes, word(now.words, half.rank), now.epoch, partner
+        )
     for rank in range(half.n):
         elements = src
         if rank != half.rank:

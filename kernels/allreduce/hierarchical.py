@@ -49,7 +49,7 @@ class Groups(NamedTuple):
     """The PEs of this node, and this PE's twins: the PEs of its local rank, one of each node."""
 
     node: Group
-    twins: Group
+    rail_peers: Group
 
 
 class Round(NamedTuple):
@@ -100,13 +100,13 @@ def wait_group(pe: PE, group: Group, words: int, epoch: int):
 def round_of(call: Reduction, work: Work, groups: Groups, start: int, epoch: int) -> Round:
     """Slices of round e+1 come from PEs that heard of every PE in round e+1: all have read round e, two buffers do, and
     two sets of words."""
-    node, twins = groups.node, groups.twins
+    node, rail_peers = groups.node, groups.rail_peers
     chunk_bytes = call.piece_elems * call.acc_bytes
-    slice_elems, slice_bytes = twins.n * call.piece_elems, twins.n * chunk_bytes
+    slice_elems, slice_bytes = rail_peers.n * call.piece_elems, rail_peers.n * chunk_bytes
     parts, added = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
     partials = parts + node.n * slice_bytes
     whole = partials + slice_bytes
-    part_words = words(work, epoch, 2 * (node.n + twins.n))
+    part_words = words(work, epoch, 2 * (node.n + rail_peers.n))
     return Round(
         epoch,
         start,
@@ -120,8 +120,8 @@ def round_of(call: Reduction, work: Work, groups: Groups, start: int, epoch: int
         Slots(added + slice_bytes, slice_bytes),
         part_words,
         word(part_words, node.n),
-        word(part_words, node.n + twins.n),
-        word(part_words, node.n + 2 * twins.n),
+        word(part_words, node.n + rail_peers.n),
+        word(part_words, node.n + 2 * rail_peers.n),
     )
 
 
@@ -155,35 +155,35 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
             reduce(pe.ctx, now.added, now.added, elements, own.n_elems)
 
 
-def reduce_between_nodes(pe: PE, call: Reduction, twins: Group, now: Round):
+def reduce_between_nodes(pe: PE, call: Reduction, rail_peers: Group, now: Round):
     """Every twin gets its chunk of the slice from all, and adds it up in their order."""
     added = Slots(now.added, now.partials.nbytes)  # (n_nodes,)
-    for k in range(1, twins.n):
-        rank = other(twins, k)
-        nbytes, to = piece(call, now.own_start, rank).n_elems * call.acc_bytes, read_route(twins.pes, rank)
-        arrived = word(now.partial_words, twins.rank)
-        put_signal(pe.ctx, slot_at(now.partials, twins.rank), slot_at(added, rank), nbytes, arrived, now.epoch, to)
-    wait_group(pe, twins, now.partial_words, now.epoch)
-    n = piece(call, now.own_start, twins.rank).n_elems
-    total = now.whole + twins.rank * call.piece_elems * call.item_bytes
-    left = added.address if twins.rank == 0 else now.partials.address
-    for rank in range(1, twins.n):
-        right = slot_at(added if rank == twins.rank else now.partials, rank)
-        if rank == twins.n - 1:
+    for k in range(1, rail_peers.n):
+        rank = other(rail_peers, k)
+        nbytes, to = piece(call, now.own_start, rank).n_elems * call.acc_bytes, read_route(rail_peers.pes, rank)
+        arrived = word(now.partial_words, rail_peers.rank)
+        put_signal(pe.ctx, slot_at(now.partials, rail_peers.rank), slot_at(added, rank), nbytes, arrived, now.epoch, to)
+    wait_group(pe, rail_peers, now.partial_words, now.epoch)
+    n = piece(call, now.own_start, rail_peers.rank).n_elems
+    total = now.whole + rail_peers.rank * call.piece_elems * call.item_bytes
+    left = added.address if rail_peers.rank == 0 else now.partials.address
+    for rank in range(1, rail_peers.n):
+        right = slot_at(added if rank == rail_peers.rank else now.partials, rank)
+        if rank == rail_peers.n - 1:
             reduce_partials_and_round(pe.ctx, total, left, right, n)
         else:
-            reduce_partials(pe.ctx, slot_at(now.partials, twins.rank), left, right, n)  # where no peer writes
-            left = slot_at(now.partials, twins.rank)
+            reduce_partials(pe.ctx, slot_at(now.partials, rail_peers.rank), left, right, n)  # where no peer writes
+            left = slot_at(now.partials, rail_peers.rank)
 
 
-def gather_between_nodes(pe: PE, call: Reduction, twins: Group, now: Round):
+def gather_between_nodes(pe: PE, call: Reduction, rail_peers: Group, now: Round):
     """Every twin hands its complete chunk to all."""
-    chunk = now.whole + twins.rank * call.piece_elems * call.item_bytes
-    nbytes = piece(call, now.own_start, twins.rank).n_elems * call.item_bytes
-    for k in range(1, twins.n):
-        to = read_route(twins.pes, other(twins, k))
-        put_signal(pe.ctx, chunk, chunk, nbytes, word(now.chunk_words, twins.rank), now.epoch, to)
-    wait_group(pe, twins, now.chunk_words, now.epoch)
+    chunk = now.whole + rail_peers.rank * call.piece_elems * call.item_bytes
+    nbytes = piece(call, now.own_start, rail_peers.rank).n_elems * call.item_bytes
+    for k in range(1, rail_peers.n):
+        to = read_route(rail_peers.pes, other(rail_peers, k))
+        put_signal(pe.ctx, chunk, chunk, nbytes, word(now.chunk_words, rail_peers.rank), now.epoch, to)
+    wait_group(pe, rail_peers, now.chunk_words, now.epoch)
 
 
 def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
@@ -212,14 +212,14 @@ def hierarchical(pe: PE, call: Reduction, work: Work):
     routes  (4 + n_local + n_nodes,) words: n_nodes, n_local, this node, this local rank; PEs of the node; twins
     """
     node = Group(word(work.routes, 4), read_route(work.routes, 1), read_route(work.routes, 3))
-    twins = Group(word(work.routes, 4 + node.n), read_route(work.routes, 0), read_route(work.routes, 2))
+    rail_peers = Group(word(work.routes, 4 + node.n), read_route(work.routes, 0), read_route(work.routes, 2))
     epoch = load_epoch(work)
     for start in rounds(call.n_elems, pe.n_pes * call.piece_elems):
         epoch += 1
-        now = round_of(call, work, Groups(node, twins), start, epoch)
+        now = round_of(call, work, Groups(node, rail_peers), start, epoch)
         reduce_in_node(pe, call, node, now)
-        reduce_between_nodes(pe, call, twins, now)
-        gather_between_nodes(pe, call, twins, now)
+        reduce_between_nodes(pe, call, rail_peers, now)
+        gather_between_nodes(pe, call, rail_peers, now)
         gather_in_node(pe, call, node, now)
     store_epoch(work, epoch)
 

@@ -49,9 +49,9 @@ class Round(NamedTuple):
     whole: int
 
 
-def round_of(work: Work, node: Group, twins: Group, start: int, epoch: int) -> Round:
+def round_of(work: Work, node: Group, rail_peers: Group, start: int, epoch: int) -> Round:
     """A message of round e+1 comes from a PE that has read all of round e: two buffers do, and two sets of words."""
-    slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, 2 * (node.n + twins.n), PACKET_BYTES)
+    slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, 2 * (node.n + rail_peers.n), PACKET_BYTES)
     outbox = Slots(work.outbox + buffer(work, epoch), slots.nbytes)
     return Round(
         epoch,
@@ -59,7 +59,7 @@ def round_of(work: Work, node: Group, twins: Group, start: int, epoch: int) -> R
         slots,
         Slots(slot_at(slots, node.n), slots.nbytes),
         Slots(slot_at(slots, 2 * node.n), 2 * slots.nbytes),  # a partial may be twice an element
-        words(work, epoch, twins.n),
+        words(work, epoch, rail_peers.n),
         outbox.address,
         slot_at(outbox, 2),
         slot_at(outbox, 3),
@@ -86,19 +86,19 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
             reduce(pe.ctx, now.added, now.added, elements, own.n_elems)
 
 
-def reduce_between_nodes(pe: PE, call: Reduction, node: Group, twins: Group, now: Round):
+def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group, now: Round):
     """Every twin gets the slice from all, and adds it up in their order."""
     n = piece(call, now.start, node.rank).n_elems
-    for k in range(1, twins.n):
-        rank = other(twins, k)
-        there, arrived = slot_at(now.partials, twins.rank), word(now.arrived, twins.rank)
-        put_signal(pe.ctx, there, now.added, n * call.acc_bytes, arrived, now.epoch, read_route(twins.pes, rank))
-    wait_group(pe, twins, now.arrived, now.epoch)
-    sums = slot_at(now.partials, twins.rank)  # where no peer writes
-    left = now.added if twins.rank == 0 else now.partials.address
-    for rank in range(1, twins.n):
-        right = now.added if rank == twins.rank else slot_at(now.partials, rank)
-        if rank == twins.n - 1:
+    for k in range(1, rail_peers.n):
+        rank = other(rail_peers, k)
+        there, arrived = slot_at(now.partials, rail_peers.rank), word(now.arrived, rail_peers.rank)
+        put_signal(pe.ctx, there, now.added, n * call.acc_bytes, arrived, now.epoch, read_route(rail_peers.pes, rank))
+    wait_group(pe, rail_peers, now.arrived, now.epoch)
+    sums = slot_at(now.partials, rail_peers.rank)  # where no peer writes
+    left = now.added if rail_peers.rank == 0 else now.partials.address
+    for rank in range(1, rail_peers.n):
+        right = now.added if rank == rail_peers.rank else slot_at(now.partials, rank)
+        if rank == rail_peers.n - 1:
             reduce_partials_and_round(pe.ctx, now.whole, left, right, n)
         else:
             reduce_partials(pe.ctx, sums, left, right, n)
@@ -131,13 +131,13 @@ def hierarchical_packets(pe: PE, call: Reduction, work: Work):
     routes  as of ``hierarchical``
     """
     node = Group(word(work.routes, 4), read_route(work.routes, 1), read_route(work.routes, 3))
-    twins = Group(word(work.routes, 4 + node.n), read_route(work.routes, 0), read_route(work.routes, 2))
+    rail_peers = Group(word(work.routes, 4 + node.n), read_route(work.routes, 0), read_route(work.routes, 2))
     epoch = load_epoch(work)
     for start in rounds(call.n_elems, node.n * call.piece_elems):
         epoch += 1
-        now = round_of(work, node, twins, start, epoch)
+        now = round_of(work, node, rail_peers, start, epoch)
         reduce_in_node(pe, call, node, now)
-        reduce_between_nodes(pe, call, node, twins, now)
+        reduce_between_nodes(pe, call, node, rail_peers, now)
         gather_in_node(pe, call, node, now)
     store_epoch(work, epoch)
 
