@@ -30,12 +30,12 @@ class Rows(NamedTuple):
 
     stride_bytes: from one row of src to the next; 0: one row for all PEs
     inbox:        address of the inbox
-    homes:        address of (n_pes,) words: bytes from a PE's inbox to its out; 0 in a word: peers may not write its out
+    out_offsets:        address of (n_pes,) words: bytes from a PE's inbox to its out; 0 in a word: peers may not write its out
     """
 
     stride_bytes: int
     inbox: int
-    homes: int
+    out_offsets: int
 
 
 def put_rows(pe: PE, call: Transfer, rows: Rows, start: int, slot: int) -> None:
@@ -43,10 +43,10 @@ def put_rows(pe: PE, call: Transfer, rows: Rows, start: int, slot: int) -> None:
     nbytes = piece_nbytes(call, start)
     for k in range(1, pe.n_pes):
         to, dst = peer(pe, k), slot
-        if rows.homes:
-            home = read_epoch(rows.homes, to)
-            if home != 0 and home < POISON:
-                dst = rows.inbox + home + pe.me * call.nbytes + start
+        if rows.out_offsets:
+            out_offset = read_epoch(rows.out_offsets, to)
+            if out_offset != 0 and out_offset < POISON:
+                dst = rows.inbox + out_offset + pe.me * call.nbytes + start
         put(pe.ctx, dst, call.src + to * rows.stride_bytes + start, nbytes, to)
 
 
@@ -62,13 +62,15 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
     signals (blocks, 2, n_pes) words: a source's piece is here; where a PE's out lies
     """
     arrived = block_words(work, SIGNALS * pe.n_pes)  # (n_pes,) words
-    homes = word(arrived, pe.n_pes)  # (n_pes,) words: bytes from a PE's inbox to its out; 0: peers may not write out
+    out_offsets = word(
+        arrived, pe.n_pes
+    )  # (n_pes,) words: bytes from a PE's inbox to its out; 0: peers may not write out
     own_src, own_out = call.src + pe.me * src_stride_bytes, call.out + pe.me * call.nbytes
     epoch, start, stride = load_epoch(work), first_start(call.piece_bytes), stride_of(call.piece_bytes)
     by_inbox = epoch + BY_INBOX
     if start + BY_INBOX * stride < call.nbytes:
         # A PE reads such a word of the call before until it sends its last piece, and no PE is in this call without that.
-        signal_all(pe.ctx, homes, call.out - work.inbox if call.reach else 0, pe.me, pe.n_pes)
+        signal_all(pe.ctx, out_offsets, call.out - work.inbox if call.out_is_symmetric else 0, pe.me, pe.n_pes)
     if start < call.nbytes:
         slots = quarter_slots(work, epoch + 1, pe.n_pes)
         put_rows(pe, call, Rows(src_stride_bytes, work.inbox, 0), start, slot_at(slots, pe.me))
@@ -77,14 +79,14 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
         epoch, following = epoch + 1, start + stride
         if following < call.nbytes:
             # From this round on the PE has waited for every PE's first piece, so that the words are of this call.
-            rows = Rows(src_stride_bytes, work.inbox, homes if epoch >= by_inbox else 0)
+            rows = Rows(src_stride_bytes, work.inbox, out_offsets if epoch >= by_inbox else 0)
             slots = quarter_slots(work, epoch + 1, pe.n_pes)
             put_rows(pe, call, rows, following, slot_at(slots, pe.me))
         nbytes = piece_nbytes(call, start)
         if own_out != own_src:
             copy(own_out + start, own_src + start, nbytes)
         wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
-        if epoch <= by_inbox or not call.reach:
+        if epoch <= by_inbox or not call.out_is_symmetric:
             slots = quarter_slots(work, epoch, pe.n_pes)
             for k in range(1, pe.n_pes):
                 source = peer(pe, k)

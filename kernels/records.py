@@ -45,7 +45,7 @@ class Transfer(NamedTuple):
     out, src:    addresses;  nbytes: of one PE's part
     piece_bytes: of one message of one block
     root:        the PE that sends, where only one does
-    reach:       1 if peers may write ``out`` of this PE, which is symmetric then
+    out_is_symmetric:       1 if peers may write ``out`` of this PE, which is symmetric then
     """
 
     out: int
@@ -53,7 +53,7 @@ class Transfer(NamedTuple):
     nbytes: int
     piece_bytes: int
     root: int
-    reach: int
+    out_is_symmetric: int
 
 
 class Parts(NamedTuple):

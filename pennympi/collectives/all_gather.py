@@ -14,7 +14,7 @@ class AllGather(Collective):
 
     name = "all_gather"
     table = TABLE
-    number_params = ("reach",)
+    number_params = ("out_is_symmetric",)
     moves_bytes = True
     auto = staticmethod(AUTO)
 
@@ -38,7 +38,7 @@ class AllGather(Collective):
                 f"x=out[{self.job.me * src.count}:{(self.job.me + 1) * src.count}], or a copy"
             )
         aligned = not (src.address | dst.address) & 15
-        return Request((dst.address, src.address), src.count, src.dtype, "", aligned, reach=int(symmetric))
+        return Request((dst.address, src.address), src.count, src.dtype, "", aligned, out_is_symmetric=int(symmetric))
 
     def _in_place(self, out: Any) -> tuple[Span, Span]:
         """This PE's part of out, and out.  Raises ValueError."""

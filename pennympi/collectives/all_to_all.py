@@ -11,7 +11,7 @@ class AllToAll(Collective):
 
     name = "all_to_all"
     table = TABLE
-    number_params = ("reach",)
+    number_params = ("out_is_symmetric",)
     moves_bytes = in_parts = True
     auto = staticmethod(AUTO)
 
@@ -24,4 +24,4 @@ class AllToAll(Collective):
             )
         aligned = not (src.address | dst.address) & 15
         part = src.count // self.job.n_pes
-        return Request((dst.address, src.address), part, src.dtype, "", aligned, reach=int(symmetric))
+        return Request((dst.address, src.address), part, src.dtype, "", aligned, out_is_symmetric=int(symmetric))

@@ -22,7 +22,7 @@ from ..kernels.records import Work
 from ..wall_time import timed
 
 # Parameters that a backend may turn into constants of the compiled kernel.
-CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "reach")
+CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "out_is_symmetric")
 
 
 def bind(

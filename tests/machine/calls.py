@@ -68,8 +68,8 @@ def collective(team: Team, table: str, row: Algorithm, number: int, plan_number:
             if table != "reduce" or pe == root:
                 total = result + rest if with_residual else result
                 held.expect(out, 0, total.astype(x[0].dtype))
-        reach = int(not team.machine.memory.is_plain(out_at) and (table != "all_to_all" or out_at != src_at))
-        args |= {"out": out, "src": src, "n_elems": count, "root": root, "reach": reach}
+        out_is_symmetric = int(not team.machine.memory.is_plain(out_at) and (table != "all_to_all" or out_at != src_at))
+        args |= {"out": out, "src": src, "n_elems": count, "root": root, "out_is_symmetric": out_is_symmetric}
         what = f"call {number} ({table} by {row.name}, {count} {dtype}, {plan.blocks} x {plan.piece_elems})"
         first = team.launch(what, row, plan, dtype, pe, words, **args)
         stream = [first, *copies(team, row, first, out, count, item, pe)]

@@ -90,7 +90,7 @@ class Team:
         """The launch of a row's kernel on PE ``pe``.  described: the call in words;  call: the arguments that it gives"""
         item, partial = DTYPES[dtype]
         known = {
-            **self.workspace(row), "ctx": pe, "me": pe, "n_pes": self.n, "residual": 0, "root": 0, "reach": 0,
+            **self.workspace(row), "ctx": pe, "me": pe, "n_pes": self.n, "residual": 0, "root": 0, "out_is_symmetric": 0,
             "item_bytes": item.itemsize, "acc_bytes": partial.itemsize, "buffer_bytes": self.limits.buffer_bytes,
             "piece_elems": plan.piece_elems, "piece_bytes": plan.piece_elems * item.itemsize,
             "signature": tagged(described), "nbytes": call["n_elems"] * item.itemsize, **call,
