@@ -99,7 +99,7 @@ class Backend(Protocol):
     def taken(self, address: int) -> bool:
         """Whether a team of this process holds the symmetric memory at an address now."""
 
-    def delta(self, pe: int) -> int | None:
+    def peer_offset(self, pe: int) -> int | None:
         """What to add to a symmetric address to get that of PE pe's instance; None where no pointer reaches it."""
 
     def puts_by_pointer(self, pe: int) -> bool:

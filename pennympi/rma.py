@@ -82,7 +82,7 @@ class OneSided:
             args = (to.address, source.address, source.nbytes, pe, *self._rooms, 0)
             self._by_rooms[1].launch(min(ROOMS, self._blocks(source.nbytes)), args, stream)
             return
-        beyond = self._backend.delta(pe) is None
+        beyond = self._backend.peer_offset(pe) is None
         if (beyond or source.nbytes > KERNEL_MAX_BYTES) and self._backend.host_get(
             to.address, source.address, source.nbytes, pe, stream
         ):

@@ -1,6 +1,6 @@
 """Layout of ``ctx``, the block of int64 words that tells a kernel where it runs.
 
-It lives in memory of this PE, on a GPU in device memory.  The words up to DELTAS are scalars.  Then comes one word a
+It lives in memory of this PE, on a GPU in device memory.  The words up to PEER_OFFSETS are scalars.  Then comes one word a
 PE: what to add to a local symmetric address to get the address of that PE's instance, or UNREACHABLE.  On a GPU one
 more word a PE follows: its number in NVSHMEM, which may run over more PEs than the team.
 """
@@ -27,9 +27,9 @@ SHARED = 23  # cuda backend: address of a word that the first wait to give up ta
 # and the address of each one's ``ctx``, follow
 NETWORK = 24  # host backend: address of the words of this team's channel to other nodes (host/remote.py), 0: it has none
 SEND, GET, PROGRESS = 25, 26, 27  # host backend: addresses of the compiled functions of that channel, 0 where it has none
-DELTAS = 28
+PEER_OFFSETS = 28
 
-UNREACHABLE = -(1 << 62)  # a delta that no address can have
+UNREACHABLE = -(1 << 62)  # a peer offset that no address can have
 
 # The record: int64 words, written once, by the first wait of a PE that gives up.
 RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND, RECORD_ME = range(6)

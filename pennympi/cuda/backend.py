@@ -58,12 +58,12 @@ class CudaBackend:
         self.order = self._world.order
         self._heap = Heap(job, segments)
         self._forced: bool = setting("PENNYMPI_FORCE_NVSHMEM_PUT")
-        self._reach = [segments.deltas[number] for number in self._pes]
-        self._deltas = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
-        self.needs_scratch = self._beyond = any(job.gather(None in self._deltas, "look at the links"))
+        self._reach = [segments.peer_offsets[number] for number in self._pes]
+        self._peer_offsets = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
+        self.needs_scratch = self._beyond = any(job.gather(None in self._peer_offsets, "look at the links"))
         self.stores = self.puts_from_anywhere = not self._beyond
         # Nobody says that a line of the host's memory is written whole over PCIe.
-        near = None not in (self._deltas[pe] for pe in job.control.pes) and segments.by_nvshmem
+        near = None not in (self._peer_offsets[pe] for pe in job.control.pes) and segments.by_nvshmem
         near_all = all(job.gather(near, "look at the links"))
         self.ll128_in_nodes = near_all and links.ll128_in_nodes(job, self._device)
         self.ll128_safe = self.ll128_in_nodes and self.stores and job.control.n_local == job.n_pes
@@ -81,7 +81,11 @@ class CudaBackend:
         self._liveness = DeviceLiveness(job.control, np.frombuffer(self._alive, np.int64, 1 + job.n_pes))
         self.launches = 0  # of all kernels but collectives
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
-        ctx = [0] * ctx_words.DELTAS + [ctx_words.UNREACHABLE if d is None else d for d in self._deltas] + list(self._pes)
+        ctx = (
+            [0] * ctx_words.PEER_OFFSETS
+            + [ctx_words.UNREACHABLE if d is None else d for d in self._peer_offsets]
+            + list(self._pes)
+        )
         ctx[ctx_words.ME], ctx[ctx_words.N_PES], ctx[ctx_words.TIMEOUT_NS] = job.me, job.n_pes, int(self.timeout_s * 1e9)
         ctx[ctx_words.MULTICAST] = distance
         for word, value in self._given_up.words().items():
@@ -125,11 +129,11 @@ class CudaBackend:
     def taken(self, address: int) -> bool:
         return self._heap.taken(address)
 
-    def delta(self, pe: int) -> int | None:
+    def peer_offset(self, pe: int) -> int | None:
         return self._reach[pe]
 
     def puts_by_pointer(self, pe: int) -> bool:
-        return self._deltas[pe] is not None
+        return self._peer_offsets[pe] is not None
 
     def span(self, x: Any, writable: bool) -> Span:
         return arrays.span(x, writable, self._device)
@@ -216,27 +220,27 @@ class CudaBackend:
         if self._forced:
             return False
         self.hold_if_given_up(stream)
-        delta = self._reach[pe]
-        if delta is not None:
-            _runtime.memcpyAsync(dst + delta, src, nbytes, _runtime.memcpyDefault, stream)
+        peer_offset = self._reach[pe]
+        if peer_offset is not None:
+            _runtime.memcpyAsync(dst + peer_offset, src, nbytes, _runtime.memcpyDefault, stream)
             return True
         with self.order.lock:  # NVSHMEM takes calls of one thread at a time
             nvshmem.putmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
     def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        delta = self._reach[pe]
-        if delta is not None:
-            _runtime.memcpyAsync(dst, src + delta, nbytes, _runtime.memcpyDefault, stream)
+        peer_offset = self._reach[pe]
+        if peer_offset is not None:
+            _runtime.memcpyAsync(dst, src + peer_offset, nbytes, _runtime.memcpyDefault, stream)
             return True
         with self.order.lock:
             nvshmem.getmem_on_stream(dst, src, nbytes, self._pes[pe], stream)
         return True
 
     def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
-        delta = self._deltas[pe]
-        assert delta is not None
-        _runtime.memcpyAsync(address + delta, address, nbytes, _runtime.memcpyDefault, stream)
+        peer_offset = self._peer_offsets[pe]
+        assert peer_offset is not None
+        _runtime.memcpyAsync(address + peer_offset, address, nbytes, _runtime.memcpyDefault, stream)
 
     def hold_if_given_up(self, stream: int) -> None:
         if self.order.in_body(stream):

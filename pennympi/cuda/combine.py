@@ -7,7 +7,7 @@ from .intrinsics import load_1, load_word, store_1
 from .stubs import ALIGNED, ITEM_BYTES, add, begin, end, end_plus, plus_pair
 from .words import load_pair, store_pair
 
-DELTAS, GAVE_UP = 8 * ctx_words.DELTAS, 8 * ctx_words.GAVE_UP
+PEER_OFFSETS, GAVE_UP = 8 * ctx_words.PEER_OFFSETS, 8 * ctx_words.GAVE_UP
 
 
 def piece_of(slots, slot_bytes, src, pe, me):
@@ -49,7 +49,7 @@ def add_up(ctx, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, re
                 x, y = end(p, n_pes), end(q, n_pes)
             if to_all:
                 for k in range(1, n_pes):
-                    to = there + delta(ctx, me, k, n_pes, near) + i
+                    to = there + peer_offset(ctx, me, k, n_pes, near) + i
                     store_pair(to, x)
                     store_pair(to + step, y)
             store_pair(out + i, x)
@@ -62,7 +62,7 @@ def add_up(ctx, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, re
             x = end_plus(p, n_pes, load_pair(residual + i)) if residual != 0 else end(p, n_pes)
             if to_all:
                 for k in range(1, n_pes):
-                    store_pair(there + delta(ctx, me, k, n_pes, near) + i, x)
+                    store_pair(there + peer_offset(ctx, me, k, n_pes, near) + i, x)
             store_pair(out + i, x)
             i += step
     # One element at a time: the tail, or everything where an address is not aligned.
@@ -74,18 +74,18 @@ def add_up(ctx, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, re
         x = end_plus(p, n_pes, element_pair(residual + i)) if residual != 0 else end(p, n_pes)
         if to_all:
             for k in range(1, n_pes):
-                store_element(there + delta(ctx, me, k, n_pes, near) + i, x)
+                store_element(there + peer_offset(ctx, me, k, n_pes, near) + i, x)
         store_element(out + i, x)
         i += cuda.blockDim.x * ITEM_BYTES
     cuda.syncthreads()
 
 
-def delta(ctx, me, k, n_pes, near):
+def peer_offset(ctx, me, k, n_pes, near):
     """What to add to a symmetric address for the k-th PE after this one; 0 if the bytes are to stay on this PE (near)."""
     pe = me + k
     if pe >= n_pes:
         pe -= n_pes
-    d = load_word(ctx + DELTAS + 8 * pe)
+    d = load_word(ctx + PEER_OFFSETS + 8 * pe)
     return 0 if near else d
 
 

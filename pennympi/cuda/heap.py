@@ -21,7 +21,7 @@ KEPT_BYTES = 1 << 30  # NVSHMEM's heap grows by 512 MiB at a time, and keeps som
 class Segments:
     """What nvshmem_malloc gave this process: memory of all its teams, kept until the process ends.
 
-    deltas: what to add to an address to get that of each PE's instance, None where no pointer reaches it
+    peer_offsets: what to add to an address to get that of each PE's instance, None where no pointer reaches it
     base:   the address of offset 0
     ranges: the free ranges of the nbytes of all segments, by offset
     where:  in words, for the report;  remedy: what to do when there is no room, for a team of all PEs
@@ -38,7 +38,7 @@ class Segments:
         self.base = self._low = self._high = int(nvshmem.malloc(256))
         pointers = [nvshmem.ptr(self.base, pe) if pe != me else self.base for pe in range(n_pes)]
         # Every PE's heap is one range, mapped as one range by its peers: one distance serves all addresses.
-        self.deltas = [pointer - self.base if pointer else None for pointer in pointers]
+        self.peer_offsets = [pointer - self.base if pointer else None for pointer in pointers]
 
     def _begin(self, n_pes: int, device: int) -> None:
         self.n_pes, self.device = n_pes, device

@@ -35,7 +35,7 @@ class HostSegments(Segments):
         part_bytes = min(self._gather(room_bytes())) // job.n_pes
         self._memory = SharedMemory(self._gather, job.me, job.control.pes, part_bytes, "a symmetric heap", whole=False)
         self.base = self._low = self._high = self._memory.address
-        self.deltas = [address - self.base for address in self._memory.addresses]
+        self.peer_offsets = [address - self.base for address in self._memory.addresses]
 
     def _gather(self, said: Any) -> list[Any]:
         return self._job.gather(said, "growth of the symmetric heap")

@@ -6,12 +6,12 @@ from ..compile import context as ctx_words
 from .intrinsics import load_word, store_release
 from .primitives import GAVE_UP, copy, poisoned
 
-DELTAS = 8 * ctx_words.DELTAS
+PEER_OFFSETS = 8 * ctx_words.PEER_OFFSETS
 
 
 def at(ctx, address, pe):
     """Address, in this process, of PE pe's instance of a symmetric address."""
-    return address + load_word(ctx + DELTAS + 8 * pe)
+    return address + load_word(ctx + PEER_OFFSETS + 8 * pe)
 
 
 def goal(ctx, dst, src, pe):

@@ -22,7 +22,7 @@ from .primitives import wait as wait_only
 from .primitives import wait_all as wait_all_only
 from .stubs import ITEM_BYTES
 
-DELTAS, PES = 8 * ctx_words.DELTAS, 8 * ctx_words.N_PES
+PEER_OFFSETS, PES = 8 * ctx_words.PEER_OFFSETS, 8 * ctx_words.N_PES
 UNREACHABLE = ctx_words.UNREACHABLE
 SHIM_REGISTERS = 64  # of a thread: no more than its caller may have
 
@@ -105,18 +105,18 @@ nvshmem_put, nvshmem_get = _calls["put"], _calls["get"]
 nvshmem_put_signal, nvshmem_signal, nvshmem_quiet = _calls["put_signal"], _calls["signal"], _calls["quiet"]
 
 
-def delta(ctx, pe):
+def peer_offset(ctx, pe):
     """What to add to a symmetric address for PE pe, or UNREACHABLE."""
-    return load_word(ctx + DELTAS + 8 * pe)
+    return load_word(ctx + PEER_OFFSETS + 8 * pe)
 
 
 def number(ctx, pe):
     """What NVSHMEM calls PE pe of the team."""
-    return load_word(ctx + DELTAS + 8 * (load_word(ctx + PES) + pe))
+    return load_word(ctx + PEER_OFFSETS + 8 * (load_word(ctx + PES) + pe))
 
 
 def put(ctx, dst, src, nbytes, pe):
-    if delta(ctx, pe) == UNREACHABLE:
+    if peer_offset(ctx, pe) == UNREACHABLE:
         if not gave_up(ctx):
             nvshmem_put(dst, src, nbytes, number(ctx, pe))
         cuda.syncthreads()
@@ -130,14 +130,14 @@ def gave_up(ctx):
 
 
 def stage_for_put(ctx, staging, src, nbytes, pe):
-    if delta(ctx, pe) == UNREACHABLE:
+    if peer_offset(ctx, pe) == UNREACHABLE:
         copy(staging, src, nbytes)
         return staging
     return src
 
 
 def get(ctx, dst, src, nbytes, pe):
-    d = delta(ctx, pe)
+    d = peer_offset(ctx, pe)
     if d == UNREACHABLE:
         nvshmem_get(dst, src, nbytes, number(ctx, pe))
         cuda.syncthreads()
@@ -154,7 +154,7 @@ def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_p
 
 
 def put_signal(ctx, dst, src, nbytes, signal, value, pe):
-    d = delta(ctx, pe)
+    d = peer_offset(ctx, pe)
     if d == UNREACHABLE:
         if not gave_up(ctx):
             nvshmem_put_signal(dst, src, nbytes, signal, value, number(ctx, pe))
@@ -199,7 +199,7 @@ def fence_if_given_up(ctx):
 def one_signal(ctx, signal, value, pe):
     """One thread's signal."""
     value = poisoned(ctx, value)
-    d = delta(ctx, pe)
+    d = peer_offset(ctx, pe)
     if d == UNREACHABLE:
         nvshmem_signal(signal, value, number(ctx, pe))
     else:

@@ -55,7 +55,7 @@ class HostBackend:
         self.call_names: dict[int, str] = {}
         self._record = np.zeros(ctx_words.RECORD_WORDS, np.int64)
         self.timeout_s = setting("PENNYMPI_TIMEOUT_S")
-        self.ctx = np.zeros(ctx_words.DELTAS + self.comm.size, np.int64)
+        self.ctx = np.zeros(ctx_words.PEER_OFFSETS + self.comm.size, np.int64)
         self.ctx[ctx_words.ME], self.ctx[ctx_words.N_PES] = self.comm.rank, self.comm.size
         self.ctx[ctx_words.TIMEOUT_NS] = int(self.timeout_s * 1e9)
         affinities = job.gather(os.sched_getaffinity(0), "count of cores")
@@ -65,7 +65,7 @@ class HostBackend:
         self.ctx[ctx_words.RECORD] = self._record.ctypes.data
         self._alive = np.array([job.control.last_alive_address(pe) for pe in range(self.comm.size)], np.int64)
         self._channel = None
-        if UNREACHABLE in self._heap.deltas:
+        if UNREACHABLE in self._heap.peer_offsets:
             with timed("channel to other nodes"):
                 self._channel = network.Channel(job, self._heap.base)
             self.ctx[ctx_words.NETWORK] = self._channel.address
@@ -74,7 +74,7 @@ class HostBackend:
             self.multicast = False  # it reads the peers' memory by pointers
         self.ctx[ctx_words.ALIVE], self.ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address
         self.ctx[ctx_words.ABORT] = liveness.watch_words_address
-        self.ctx[ctx_words.DELTAS :] = self._heap.deltas
+        self.ctx[ctx_words.PEER_OFFSETS :] = self._heap.peer_offsets
         self.ctx_address = self.ctx.ctypes.data
         self.order: Order = streams.Unordered()
         self.calls = threading.Lock()  # held by the thread that runs a kernel: ``ctx`` is one for all
@@ -115,11 +115,11 @@ class HostBackend:
     def taken(self, address: int) -> bool:
         return any(heap.taken(address) for heap in Heap.of_teams)
 
-    def delta(self, pe: int) -> int | None:
-        return self._heap.deltas[pe] if self.puts_by_pointer(pe) else None
+    def peer_offset(self, pe: int) -> int | None:
+        return self._heap.peer_offsets[pe] if self.puts_by_pointer(pe) else None
 
     def puts_by_pointer(self, pe: int) -> bool:
-        return self._heap.deltas[pe] != UNREACHABLE
+        return self._heap.peer_offsets[pe] != UNREACHABLE
 
     span = staticmethod(arrays.span)  # called by every call: one frame less
     facts = staticmethod(arrays.facts)
@@ -188,7 +188,7 @@ class HostBackend:
 
     def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
         if self.puts_by_pointer(pe):
-            ctypes.memmove(address + self._heap.deltas[pe], address, nbytes)
+            ctypes.memmove(address + self._heap.peer_offsets[pe], address, nbytes)
         else:
             network.send(self.ctx_address, address, nbytes, pe)
 

@@ -24,7 +24,7 @@ class Heap:
 
     size_bytes: of each PE's part, the largest that a PE asks for
     base:       address of this PE's part
-    deltas:     what to add to an address of this PE's part to get that of each PE's instance; UNREACHABLE on other nodes
+    peer_offsets:     what to add to an address of this PE's part to get that of each PE's instance; UNREACHABLE on other nodes
     of_teams:   the heaps of all teams of this process
     Pages are taken as they are allocated, by all PEs or by none.
     """
@@ -40,9 +40,9 @@ class Heap:
         part_bytes = request or min(DEFAULT_BYTES, room // 2)
         self._memory = SharedMemory(self._gather, job.me, job.control.pes, part_bytes, "a symmetric heap", whole=False)
         self.size_bytes, self.base = self._memory.part_bytes, self._memory.address
-        self.deltas = [UNREACHABLE] * job.n_pes
+        self.peer_offsets = [UNREACHABLE] * job.n_pes
         for pe, address in zip(job.control.pes, self._memory.addresses, strict=True):
-            self.deltas[pe] = address - self.base
+            self.peer_offsets[pe] = address - self.base
         self._free, self._reserved_bytes = FreeList(self.size_bytes), 0
         self.of_teams.append(self)
 

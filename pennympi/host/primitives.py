@@ -160,13 +160,13 @@ def reduce_partials_and_round(ctx, dst, part, other, count):
 @numba.njit(**OPTIONS)
 def at(ctx, address, pe):
     """Address, in this process, of PE pe's instance of a symmetric address."""
-    return address + load_word(ctx + 8 * (ctx_words.DELTAS + pe))
+    return address + load_word(ctx + 8 * (ctx_words.PEER_OFFSETS + pe))
 
 
 @numba.njit(**OPTIONS)
 def remote(ctx, pe):
     """Whether no pointer reaches PE pe."""
-    return load_word(ctx + 8 * (ctx_words.DELTAS + pe)) == UNREACHABLE
+    return load_word(ctx + 8 * (ctx_words.PEER_OFFSETS + pe)) == UNREACHABLE
 
 
 @numba.njit(**OPTIONS)

@@ -189,10 +189,12 @@ class SymmetricArrays:
             raise ValueError(
                 "peer() takes a symmetric array (team.empty and so on): no other array has an instance on a peer"
             )
-        delta = self._backend.delta(pe)
-        if delta is None:
+        peer_offset = self._backend.peer_offset(pe)
+        if peer_offset is None:
             raise Unsupported(f"no pointer of this PE reaches PE {pe}: use team.get or team.put")
-        return self._backend.view(span.address + delta, tuple(span.owner.shape), span.dtype, storage and storage.strides)
+        return self._backend.view(
+            span.address + peer_offset, tuple(span.owner.shape), span.dtype, storage and storage.strides
+        )
 
     def let_go(self) -> list[int]:
         """Forget all arrays, at the end of the team.  Returns the addresses of their memory, which may still be read."""

@@ -33,7 +33,7 @@ class Thread:
             self.memory[HERE + 8 * word] = value
         self.memory |= {SHARED + 8: 2, SHARED + 16: HERE, SHARED + 24: OTHER_TEAM}
         for pe in (0, 2):
-            self.memory[HERE + 8 * (ctx_words.DELTAS + pe)] = FAR * pe
+            self.memory[HERE + 8 * (ctx_words.PEER_OFFSETS + pe)] = FAR * pe
             self.memory[ALIVE + 8 + 8 * pe] = FOREVER_NS
         load, store = self.load, self.store
         everybody = {"all_sync": lambda mask, x: x, "any_sync": lambda mask, x: x, "syncwarp": lambda mask: None}
@@ -187,9 +187,9 @@ def far(gave_up=0):
     one = Thread()
     one.store(HERE + 8 * ctx_words.GAVE_UP, gave_up)
     one.store(HERE + 8 * ctx_words.N_PES, 3)
-    one.store(HERE + 8 * (ctx_words.DELTAS + 1), FAR)
-    one.store(HERE + 8 * (ctx_words.DELTAS + 2), ctx_words.UNREACHABLE)
-    one.store(HERE + 8 * (ctx_words.DELTAS + 3 + 2), 5)
+    one.store(HERE + 8 * (ctx_words.PEER_OFFSETS + 1), FAR)
+    one.store(HERE + 8 * (ctx_words.PEER_OFFSETS + 2), ctx_words.UNREACHABLE)
+    one.store(HERE + 8 * (ctx_words.PEER_OFFSETS + 3 + 2), 5)
     return one
 
 

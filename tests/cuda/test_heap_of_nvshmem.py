@@ -64,7 +64,7 @@ def started(machine, heap_bytes=None, others=None):
 
 
 def test_an_address_of_each_pe(machine):
-    assert started(machine).deltas == [0, GIB, 2 * GIB, None]
+    assert started(machine).peer_offsets == [0, GIB, 2 * GIB, None]
 
 
 @pytest.mark.parametrize(

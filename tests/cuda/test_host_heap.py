@@ -42,7 +42,7 @@ def machine():
 
 def test_segments_are_added_where_there_is_room(machine):
     segments = machine.segments
-    assert segments.deltas == [0] and not machine.registered and segments.room_bytes() == 64 * MIB
+    assert segments.peer_offsets == [0] and not machine.registered and segments.room_bytes() == 64 * MIB
     segments.start(machine.job, 8 * MIB)
     assert machine.registered == {segments.base: 8 * MIB} and segments.ranges.free_bytes == segments.nbytes == 8 * MIB
     assert segments.add(MIB + 1)

@@ -29,13 +29,13 @@ class Machine:
         self.pes, self._used = [], 0
         for me in range(n_pes):
             ctx, record, silent = (
-                np.zeros(n, np.int64) for n in (ctx_words.DELTAS + n_pes, ctx_words.RECORD_WORDS, n_pes)
+                np.zeros(n, np.int64) for n in (ctx_words.PEER_OFFSETS + n_pes, ctx_words.RECORD_WORDS, n_pes)
             )
             ctx[ctx_words.ME], ctx[ctx_words.N_PES], ctx[ctx_words.TIMEOUT_NS] = me, n_pes, int(1e9 * timeout_s)
             ctx[ctx_words.PATIENCE], ctx[ctx_words.RECORD] = PATIENT_SPINS, record.ctypes.data
             ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = silent.ctypes.data, liveness.own_words_address
             ctx[ctx_words.ABORT] = liveness.watch_words_address
-            ctx[ctx_words.DELTAS :] = [base - bases[me] for base in bases]
+            ctx[ctx_words.PEER_OFFSETS :] = [base - bases[me] for base in bases]
             pe = SimpleNamespace(_channel=None, me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
             pe.calls = threading.Lock()
             pe.call_names, pe.comm, pe.timeout_s = {}, SimpleNamespace(rank=me), timeout_s

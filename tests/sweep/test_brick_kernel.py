@@ -40,8 +40,8 @@ class Memory:
 
     def __init__(self, memory, pe, n_pes):
         self.memory, self.end = memory, pe * PE_BYTES + 4096
-        deltas = [(other - pe) * PE_BYTES for other in range(n_pes)]
-        self.ctx = self.keep(np.array([0] * ctx_words.DELTAS + deltas))
+        peer_offsets = [(other - pe) * PE_BYTES for other in range(n_pes)]
+        self.ctx = self.keep(np.array([0] * ctx_words.PEER_OFFSETS + peer_offsets))
 
     def room(self, nbytes):
         self.end += -(-nbytes // 64) * 64

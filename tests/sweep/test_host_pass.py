@@ -68,7 +68,7 @@ def ran(made, stencil, fields, box, live, numbers, words):
     """Run a pass as a launch does."""
     new, old, coefficient = fields
     own = np.zeros(1, np.int64)
-    ctx = np.zeros(ctx_words.DELTAS + 1, np.int64)
+    ctx = np.zeros(ctx_words.PEER_OFFSETS + 1, np.int64)
     ctx[ctx_words.OWN_ALIVE] = own.ctypes.data
     scratch = np.full(made.scratch_bytes + 64, 0xFF, np.uint8)
     at = -(-scratch.ctypes.data // 64) * 64

@@ -267,8 +267,8 @@ def resident(stencil: Stencil, parts: Any, me: int, depth: int, norms: str, bloc
     inbox_bytes = 2 * shape.cells * packet_bytes
     threads = LANES * (shape.warps + (norms != "none"))
 
-    def words(memory: int, deltas: Sequence[int]) -> list[int]:
-        every = tables(parts, me, cut, lambda pe, one: memory + deltas[pe] + one * inbox_bytes, packet_bytes)
+    def words(memory: int, peer_offsets: Sequence[int]) -> list[int]:
+        every = tables(parts, me, cut, lambda pe, one: memory + peer_offsets[pe] + one * inbox_bytes, packet_bytes)
         return [word for table in every for word in table]
 
     memory = memory_of(shape, stencil.item_bytes, norms)

@@ -59,8 +59,8 @@ class TileSweeps:
             lambda: make_workspace(backend, context.job, made.inbox_bytes, 0, 0, 0)
         )
         weakref.finalize(self, release).atexit = False
-        deltas = [backend.delta(pe) or 0 for pe in range(context.job.n_pes)]  # the neighbours have one
-        tables = np.array(made.tables(memory.inbox, deltas), np.int64)
+        peer_offsets = [backend.peer_offset(pe) or 0 for pe in range(context.job.n_pes)]  # the neighbours have one
+        tables = np.array(made.tables(memory.inbox, peer_offsets), np.int64)
         self._tables = problem.new_bytes(tables.nbytes)
         backend.copy_in(self._tables.address, tables)
         words = norm.words(0) if norm else 0
