@@ -27,7 +27,7 @@ from . import arrays, network, streams
 from .compile import compiled
 from .heap import Heap
 from .launch import HostKernel
-from .primitives import HASTY_SPINS, PATIENT_SPINS
+from .primitives import SPINS_BEFORE_SLEEP, SPINS_WHERE_CORES_ARE_SHARED
 
 BYTE = TABLE["uint8"]
 
@@ -61,7 +61,7 @@ class HostBackend:
         affinities = job.gather(os.sched_getaffinity(0), "count of cores")
         cores = set().union(*(affinities[pe] for pe in job.control.pes))
         running = max(job.control.n_local for job in open_jobs)  # a row's PEs share the cores with other rows
-        self.ctx[ctx_words.PATIENCE] = PATIENT_SPINS if len(cores) >= running else HASTY_SPINS
+        self.ctx[ctx_words.PATIENCE] = SPINS_BEFORE_SLEEP if len(cores) >= running else SPINS_WHERE_CORES_ARE_SHARED
         self.ctx[ctx_words.RECORD] = self._record.ctypes.data
         self._alive = np.array([job.control.last_alive_address(pe) for pe in range(self.comm.size)], np.int64)
         self._channel = None

@@ -32,8 +32,8 @@ from .intrinsics import (
 # A sleep takes 50 us, but Linux may give the core straight back to a process that yields it.  With more PEs than cores
 # only sleep makes way for another PE; with a core for each PE yielding is enough.
 NAPS_BETWEEN_LOOKS = 64
-OVER = -1  # instead of a time
-SPINS_BEFORE_YIELD, PATIENT_SPINS, HASTY_SPINS = 64, 8192, 400
+DEADLINE = -1  # instead of a time
+SPINS_BEFORE_YIELD, SPINS_BEFORE_SLEEP, SPINS_WHERE_CORES_ARE_SHARED = 64, 8192, 400
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 sum_of_words = numba.njit(as_float, **OPTIONS)
 BODIES: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
@@ -282,7 +282,7 @@ def pause(ctx, spins, since_ns, source):
 
 @numba.njit(**OPTIONS)
 def look(ctx, since_ns, source):
-    """A wait's look at the clock: since when the deadline counts (0: not yet), or OVER."""
+    """A wait's look at the clock: since when the deadline counts (0: not yet), or DEADLINE."""
     now_ns = monotonic_ns()
     own = load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * load_word(ctx + 8 * ctx_words.ME))
     if own != 0:
@@ -294,7 +294,7 @@ def look(ctx, since_ns, source):
     since_ns = max(since_ns, last_alive_ns(ctx, source), load_acquire(watch + 8 * RESUMED_NS))
     limit_ns = load_word(ctx + 8 * ctx_words.TIMEOUT_NS)
     watched = now_ns - load_acquire(watch + 8 * TICKED_NS) < LATE_NS
-    return OVER if watched and limit_ns > 0 and now_ns - since_ns > limit_ns else since_ns
+    return DEADLINE if watched and limit_ns > 0 and now_ns - since_ns > limit_ns else since_ns
 
 
 @numba.njit(**OPTIONS)

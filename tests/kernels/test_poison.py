@@ -13,7 +13,7 @@ from pennympi.compile import context as ctx_words
 from pennympi.compile.options import KernelOptions
 from pennympi.errors import PeerGaveUp, PeerTimeout, PennympiError
 from pennympi.host.backend import HostBackend
-from pennympi.host.primitives import PATIENT_SPINS
+from pennympi.host.primitives import SPINS_BEFORE_SLEEP
 from pennympi.job import liveness
 from pennympi.kernels.block import POISON, get, put, put_signal, send_packets, signal, wait
 
@@ -32,7 +32,7 @@ class Machine:
                 np.zeros(n, np.int64) for n in (ctx_words.PEER_OFFSETS + n_pes, ctx_words.RECORD_WORDS, n_pes)
             )
             ctx[ctx_words.ME], ctx[ctx_words.N_PES], ctx[ctx_words.TIMEOUT_NS] = me, n_pes, int(1e9 * timeout_s)
-            ctx[ctx_words.PATIENCE], ctx[ctx_words.RECORD] = PATIENT_SPINS, record.ctypes.data
+            ctx[ctx_words.PATIENCE], ctx[ctx_words.RECORD] = SPINS_BEFORE_SLEEP, record.ctypes.data
             ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = silent.ctypes.data, liveness.own_words_address
             ctx[ctx_words.ABORT] = liveness.watch_words_address
             ctx[ctx_words.PEER_OFFSETS :] = [base - bases[me] for base in bases]
