@@ -16,7 +16,7 @@ from ..compile.options import PLAIN, KernelOptions
 from ..errors import PennympiError, Record, recorded_failure
 from ..job.device_liveness import DeviceLiveness
 from ..job.job import Job, open_jobs
-from ..job.watch import Lookout
+from ..job.monitor import DeviceMonitor
 from ..settings import setting
 from ..units import size_text
 from . import arrays, links, streams, world
@@ -93,7 +93,7 @@ class CudaBackend:
         ctx[ctx_words.ALIVE] = self._alive.ptr
         self.ctx_address = self.local_words(ctx)
         self._given_up.open(self.ctx_address)
-        self._lookout = Lookout(self._look)
+        self._monitor = DeviceMonitor(self._poll)
 
     # memory
     def allocate(self, nbytes: int) -> int:
@@ -195,7 +195,7 @@ class CudaBackend:
         if self.abort[0]:
             self.raise_failure()
 
-    def _look(self) -> PennympiError | None:
+    def _poll(self) -> PennympiError | None:
         self._liveness.update(self._job.control.entered + self.launches, time.monotonic_ns())
         return self.failure()
 
@@ -212,7 +212,7 @@ class CudaBackend:
         """Raise the error that a kernel recorded; the watch then does not."""
         failure = self.failure()
         assert failure is not None
-        self._lookout.delivered = True
+        self._monitor.delivered = True
         raise failure
 
     # transfers
@@ -279,7 +279,7 @@ class CudaBackend:
         ]
 
     def close(self, kept: Collection[int] = ()) -> None:
-        self._lookout.stop()
+        self._monitor.stop()
         self._given_up.close(self.ctx_address)
         self._heap.close(kept)
         for address in self._kept:

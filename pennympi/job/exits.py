@@ -21,8 +21,8 @@ from ..settings import SettingError, setting
 from . import beats, ending
 from .control import DONE, LEAVING
 from .job import open_jobs
+from .monitor import Watch
 from .rendezvous import LEFT, Deadline, PolledBarrier, poll_times
-from .watch import Watch
 
 _VAIN_S = 0.5  # after this time another PE waits in vain for one that leaves
 before_mpi_ends: list[Callable[[], None]] = []  # of what calls MPI from a thread

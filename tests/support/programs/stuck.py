@@ -15,19 +15,20 @@ if sys.argv[1:]:
 from mpi4py import MPI
 
 from pennympi.errors import PeerTimeout
-from pennympi.job import exits, watch
+from pennympi.job import exits
 from pennympi.job.job import Job
+from pennympi.job.monitor import DeviceMonitor
 
 
 def main():
     exits.install()
     job = Job(MPI.COMM_WORLD)
     error = PeerTimeout(job.me, 0, "allreduce", epoch=7, timeout_s=job.timeout_s)
-    lookout = watch.Lookout(lambda: error if job.me == 1 or sys.argv[1:] else None, grace_s=0.5)
+    monitor = DeviceMonitor(lambda: error if job.me == 1 or sys.argv[1:] else None, grace_s=0.5)
     if job.me == 1:
         os.write(1, f"fault {time.time()}\n".encode())
     job.comm.Recv(np.zeros(1), source=(job.me + 1) % job.n_pes)
-    lookout.stop()
+    monitor.stop()
 
 
 main()

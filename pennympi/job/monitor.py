@@ -19,7 +19,7 @@ _TICK_S = 0.1  # between two looks
 _LATE_S = 1.0  # a look that is later than this: the process was suspended
 
 
-class Lookout:
+class DeviceMonitor:
     """Asks a device whether one of its waits gave up, and ends the job when the main thread does not notice.
 
     poll:      returns the exception to raise, or None; called at each look of the watch
@@ -31,7 +31,7 @@ class Lookout:
         self.delivered = False
         self._poll, self._grace_s, self._end_s = poll, grace_s, float("inf")
         with closing:
-            _lookouts.append(self)
+            _monitors.append(self)
 
     def look(self, now_s: float) -> None:
         """Poll; end the job if the time of the main thread is over."""
@@ -44,10 +44,10 @@ class Lookout:
     def stop(self) -> None:
         """End it; call it before the memory that ``poll`` reads is freed."""
         with closing:
-            _lookouts.remove(self)
+            _monitors.remove(self)
 
 
-_lookouts: list[Lookout] = []
+_monitors: list[DeviceMonitor] = []
 
 
 class Watch:
@@ -72,10 +72,10 @@ class Watch:
             with closing:
                 if self._stopped:
                     return
-                self._look(now_s, now_s - looked_s > _TICK_S + _LATE_S)
+                self._poll(now_s, now_s - looked_s > _TICK_S + _LATE_S)
             looked_s = now_s
 
-    def _look(self, now_s: float, late: bool) -> None:
+    def _poll(self, now_s: float, late: bool) -> None:
         now_ns = int(now_s * 1e9)
         if late:  # the others may have been suspended, too: all time counts from now
             liveness.watch_words[liveness.RESUMED_NS] = now_ns
@@ -84,5 +84,5 @@ class Watch:
             liveness.show_alive(now_ns)
         if ending.n_ranks > 1 and os.getppid() != self._launcher:
             os._exit(1)  # mpirun was killed, which Open MPI notices only inside MPI calls, and kernels make none
-        for lookout in _lookouts:
-            lookout.look(now_s)
+        for monitor in _monitors:
+            monitor.look(now_s)
