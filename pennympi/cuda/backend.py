@@ -20,14 +20,14 @@ from ..job.monitor import DeviceMonitor
 from ..settings import setting
 from ..units import size_text
 from . import arrays, links, streams, world
-from .aside import beside_captures
 from .compile import OVERLAP_CC, Target, call_number, cubin
 from .condition import THREADS, hold
-from .given_up import given_up
 from .heap import Heap
 from .launch import CudaKernel, checked, load
 from .loops import Repeat
 from .remote import nvshmem_version
+from .setup_stream import beside_captures
+from .timeout_record import given_up
 
 _runtime = cupy.cuda.runtime
 
@@ -43,7 +43,7 @@ class CudaBackend:
     def __init__(self, job: Job, heap_bytes: int | None):
         self._job = job
         self._world, self._pes = world.join(job, heap_bytes)
-        self._device, self._aside, segments = self._world.device, self._world.aside, self._world.segments
+        self._device, self._setup, segments = self._world.device, self._world.setup, self._world.segments
         facts = _runtime.getDeviceProperties(self._device)
         self.device_name = facts["name"].decode()
         self.bus_id = _runtime.deviceGetPCIBusId(self._device)
@@ -104,24 +104,24 @@ class CudaBackend:
         self._heap.release(address)
 
     def local_words(self, words: Sequence[int]) -> int:
-        self._kept.append(self._aside.take_words(words))
+        self._kept.append(self._setup.take_words(words))
         return self._kept[-1]
 
     def free_words(self, address: int) -> None:
         self._kept.remove(address)
-        self._aside.free_words(address)
+        self._setup.free_words(address)
 
     def zero(self, address: int, nbytes: int) -> None:
-        self._aside.zero(address, nbytes)
+        self._setup.zero(address, nbytes)
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> Any:
         return self._heap.view(address, shape, dtype, strides)
 
     def copy_in(self, address: int, data: Any) -> None:
-        self._aside.copy_in(address, data)
+        self._setup.copy_in(address, data)
 
     def fill(self, view: Any, value: Any) -> None:
-        self._aside.fill(view, value)
+        self._setup.fill(view, value)
 
     def in_heap(self, address: int) -> bool:
         return self._world.segments.holds(address)
@@ -183,7 +183,7 @@ class CudaBackend:
         """Wait for the whole device, and for the puts that NVSHMEM carries."""
         checked(driver.cuCtxSynchronize())
         if self._beyond:
-            with self._aside.done() as stream:
+            with self._setup.done() as stream:
                 nvshmem.quiet_on_stream(stream)
 
     def synchronize(self, stream: Any) -> None:
@@ -283,7 +283,7 @@ class CudaBackend:
         self._given_up.close(self.ctx_address)
         self._heap.close(kept)
         for address in self._kept:
-            self._aside.free_words(address)
+            self._setup.free_words(address)
 
 
 def _find_call(pe: int, signature: int) -> str | None:

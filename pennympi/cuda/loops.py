@@ -14,9 +14,9 @@ from cuda.bindings import driver
 
 from ..errors import Unsupported
 from . import streams
-from .aside import beside_captures
 from .condition import THREADS, set_condition
 from .launch import Failed, checked, library
+from .setup_stream import beside_captures
 
 Body = Callable[[Any], None]  # called with a stream
 WHILE_DRIVER = 12040  # the first driver with conditional nodes: CUDA 12.4

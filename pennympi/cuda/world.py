@@ -23,10 +23,10 @@ from ..settings import setting
 from ..units import size_text
 from ..wall_time import timed
 from . import streams
-from .aside import Aside
 from .heap import Segments
 from .host_heap import HostSegments
 from .links import without_peer_access
+from .setup_stream import SetupStream
 
 TEAM_WORLD = 0  # NVSHMEM_TEAM_WORLD
 NO = ("", "0", "false", "no")  # values of a variable that switch nothing on
@@ -39,7 +39,7 @@ class World:
     group:     the PEs of NVSHMEM, or of the heap that takes its place
     device:    the number of this PE's GPU;  n_sharing: PEs that use that GPU
     segments:  the symmetric memory
-    aside:     a stream for work on this PE's memory
+    setup:     a stream for work on this PE's memory
     order:     of the launches that wait for peers
     """
 
@@ -47,7 +47,7 @@ class World:
     device: int
     n_sharing: int
     segments: Segments
-    aside: Aside
+    setup: SetupStream
     order: Order
 
 
@@ -87,7 +87,7 @@ def _start(job: Job) -> World:
     n_sharing = job.gather(place, "look at the devices").count(place)
     segments = HostSegments(job, number) if _in_host_memory(job, number) else _start_nvshmem(job, number, n_sharing)
     order = Order(streams)
-    return World(job.comm.Get_group(), number, n_sharing, segments, Aside(), order)
+    return World(job.comm.Get_group(), number, n_sharing, segments, SetupStream(), order)
 
 
 def _in_host_memory(job: Job, device: int) -> bool:

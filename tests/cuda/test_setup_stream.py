@@ -1,4 +1,4 @@
-"""Set-up beside the program's streams (``cuda/aside.py``), on a CUDA that writes down what it is asked."""
+"""Set-up beside the program's streams (``cuda/setup_stream.py``), on a CUDA that writes down what it is asked."""
 
 import importlib
 import sys
@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("cuda.bindings", reason="cuda-bindings is not installed")
 
-NAMES = ("cupy", "pennympi.cuda.launch", "pennympi.cuda.streams", "pennympi.cuda.aside")
+NAMES = ("cupy", "pennympi.cuda.launch", "pennympi.cuda.streams", "pennympi.cuda.setup_stream")
 ASIDE, CURRENT = 71, 72  # streams
 
 
@@ -65,8 +65,8 @@ def cuda(monkeypatch):
         monkeypatch.delitem(sys.modules, name, raising=False)
     for name, fake in fakes.items():
         monkeypatch.setitem(sys.modules, name, fake)
-    aside, streams = (importlib.import_module(f"pennympi.cuda.{name}") for name in ("aside", "streams"))
-    for module in (aside, streams):
+    setup_stream, streams = (importlib.import_module(f"pennympi.cuda.{name}") for name in ("setup_stream", "streams"))
+    for module in (setup_stream, streams):
         plain = SimpleNamespace(
             cuThreadExchangeStreamCaptureMode=lambda mode: (0, mode),
             cuStreamSynchronize=lambda stream: (0, made.said.append(("synchronize", stream))),
@@ -74,8 +74,8 @@ def cuda(monkeypatch):
             CUevent_flags=module.driver.CUevent_flags,
         )
         monkeypatch.setattr(module, "driver", plain)
-    monkeypatch.setattr(aside, "streams", streams)  # the package remembers the one of the test before
-    made.aside, made.streams = aside.Aside(), streams
+    monkeypatch.setattr(setup_stream, "streams", streams)  # the package remembers the one of the test before
+    made.setup_stream, made.streams = setup_stream.SetupStream(), streams
     made.said.clear()
     yield made
     for name in NAMES:
@@ -83,7 +83,7 @@ def cuda(monkeypatch):
 
 
 def test_an_array_of_the_device_is_copied_once_its_stream_has_made_it(cuda):
-    cuda.aside.copy_in(1 << 20, np.zeros(4, "i8").view(Array))
+    cuda.setup_stream.copy_in(1 << 20, np.zeros(4, "i8").view(Array))
     assert cuda.said == [
         ("record", 9, CURRENT), ("wait", ASIDE, 9, 0), ("copy", 1 << 20, 4096, 32, 4, ASIDE), ("synchronize", ASIDE)
     ]  # fmt: skip
@@ -91,12 +91,12 @@ def test_an_array_of_the_device_is_copied_once_its_stream_has_made_it(cuda):
 
 def test_a_capture_under_way_is_not_joined(cuda):
     cuda.capturing.add(CURRENT)
-    cuda.aside.copy_in(1 << 20, np.zeros(4, "i8").view(Array))
+    cuda.setup_stream.copy_in(1 << 20, np.zeros(4, "i8").view(Array))
     assert [name for name, *_ in cuda.said] == ["copy", "synchronize"]
 
 
 def test_an_array_of_the_host_waits_for_no_stream(cuda):
-    cuda.aside.copy_in(1 << 20, np.arange(4))
+    cuda.setup_stream.copy_in(1 << 20, np.arange(4))
     assert [name for name, *_ in cuda.said] == ["copy", "synchronize"]
 
 

@@ -32,7 +32,7 @@ def beside_captures() -> Iterator[None]:
         checked(driver.cuThreadExchangeStreamCaptureMode(mode))
 
 
-class Aside:
+class SetupStream:
     """A stream of the process that waits for no other, and words in device memory.
 
     Every call returns when its work is done.
