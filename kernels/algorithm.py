@@ -96,8 +96,8 @@ LEAST_SLOT_BYTES = {ELEMENTS: 16, PARTIALS: 32, PACKETS: 512}
 ROUND_ONCE, ROUND_TWICE = "rounded with the sum", "the sum is rounded first"  # how a residual is added
 
 
-def anywhere(place: Place, dtype: str, op: str) -> str:
-    """The ``refuse`` of an algorithm that runs at any PE count, dtype and op, on any link."""
+def runs_anywhere(place: Place, dtype: str, op: str) -> str:
+    """The ``why_not`` of an algorithm that runs at any PE count, dtype and op, on any link."""
     return ""
 
 
@@ -106,13 +106,13 @@ class Algorithm:
     """One row of a table.
 
     name:     what users call it;  sentence: what it does, in a sentence
-    needs:    its preconditions in words; ``refuse`` checks the same
+    needs:    its preconditions in words; ``why_not`` checks the same
     kernel:   a plain function over the primitives of ``block.py`` (see ``records.py`` for its parameters)
     plan:     (count, item_bytes, acc_bytes, place, limits) -> Plan
     signals:  place -> signal words of one block
     slots:    (place, limits) -> slots that one buffer of a block's inbox is cut into
     holds:    what a slot holds: ELEMENTS, PARTIALS or PACKETS
-    refuse:   (place, dtype_name, op) -> why it can't run there, or ""
+    why_not:   (place, dtype_name, op) -> why it can't run there, or ""
     outbox:   its puts start from the outbox.  If False, the outbox is scratch and memory for ``stage_for_put``, which a GPU does
               not need where a pointer reaches every PE
     routes:   (place, me) -> the int64 words that the kernel reads with ``read_route``: which PE sends to which, or None
@@ -133,7 +133,7 @@ class Algorithm:
     slots: Callable[[Place, Limits], int]
     holds: str
     needs: str = "none"
-    refuse: Callable[[Place, str, str], str] = anywhere
+    why_not: Callable[[Place, str, str], str] = runs_anywhere
     outbox: bool = True
     routes: Callable[[Place, int], Sequence[int]] | None = None
     copied: Callable[[int, int], int] | None = None
@@ -142,7 +142,7 @@ class Algorithm:
     cost_us: Callable[..., float] | None = None
     canonical: bool = False
 
-    def no_room(self, place: Place, limits: Limits) -> str:
+    def too_large(self, place: Place, limits: Limits) -> str:
         """Why its slots do not fit into a buffer of an inbox, or ""."""
         slots, least = self.slots(place, limits), LEAST_SLOT_BYTES[self.holds]
         if slots * least <= limits.buffer_bytes:
@@ -153,8 +153,8 @@ class Algorithm:
         )
 
 
-def by_packets(place: Place, dtype: str, op: str) -> str:
-    """The ``refuse`` of an algorithm whose messages are packets."""
+def requires_ll128(place: Place, dtype: str, op: str) -> str:
+    """The ``why_not`` of an algorithm whose messages are packets."""
     if not place.ll128_safe:
         return "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need LL128-safe links"
     if place.n_pes > MOST_PACKET_PES:
@@ -162,7 +162,7 @@ def by_packets(place: Place, dtype: str, op: str) -> str:
     return _allowed(place)
 
 
-def by_packets_in_nodes(place: Place) -> str:
+def requires_ll128_in_nodes(place: Place) -> str:
     """Why packets can't run inside the nodes of a place, or ""."""
     if not place.ll128_in_nodes:
         return "a peer of the same node is not on NVLink (or is reached by NVSHMEM's puts)"
@@ -174,8 +174,8 @@ def _allowed(place: Place) -> str:
     return "" if place.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
 
 
-def by_stores(place: Place, dtype: str, op: str) -> str:
-    """The ``refuse`` of an algorithm that stores into its peers' memory, without NVSHMEM's puts."""
+def requires_p2p(place: Place, dtype: str, op: str) -> str:
+    """The ``why_not`` of an algorithm that stores into its peers' memory, without NVSHMEM's puts."""
     return "" if place.stores else "no pointer reaches a peer, for this PE's stores: NVSHMEM's puts do"
 
 
@@ -189,10 +189,10 @@ def cut(count: int, shares: int, max_elems: int) -> int:
     """Elements of one of ``shares`` equal shares of ``count``, at least one vector and at most ``max_elems``.
 
     It is a multiple of ``VECTOR_ELEMS``, or of the largest power of two that fits into ``max_elems`` if that is smaller:
-    a slot that ``no_room`` accepts holds 16 bytes of any dtype.
+    a slot that ``too_large`` accepts holds 16 bytes of any dtype.
     """
     if max_elems < 1:
-        raise ValueError("a slot holds no element: the row should have been refused (Algorithm.no_room)")
+        raise ValueError("a slot holds no element: the row should have been refused (Algorithm.too_large)")
     vector = min(VECTOR_ELEMS, 1 << (max_elems.bit_length() - 1))
     share = -(-count // shares)
     share = -(-share // vector) * vector

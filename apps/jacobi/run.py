@@ -30,7 +30,7 @@ def program(comm: Any, argv: list[str] | None) -> int:
     except (pennympi.Unsupported, pennympi.SymmetricHeapExhausted, ValueError) as error:
         fail(comm, str(error))
     with team:
-        why = verify.TABLE[options.verify].refuse(team, problem) if options.verify else ""
+        why = verify.TABLE[options.verify].why_not(team, problem) if options.verify else ""
         wrong = next((f"--verify {options.verify}: {one}" for one in team.gather(why) if one), "")
         try:
             solver = None if wrong else make_solver(team, problem, options.variant, sweeps=options.sweeps)

@@ -42,7 +42,7 @@ class Solver:
         self.fields = Fields(team, problem, depth, alone)
 
     @classmethod
-    def refuse(cls, team: Any) -> str:
+    def why_not(cls, team: Any) -> str:
         """Why the variant cannot run on this team; "" if it can."""
         return ""
 

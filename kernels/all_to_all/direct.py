@@ -4,7 +4,7 @@ Source: the pushed one-shot of AllReduce, with a row for each PE; see ``exchange
 when out may be written.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, piece_plan, requires_p2p
 from ..exchange_rows import SIGNALS, exchange_rows
 from ..records import PE, Transfer, Work
 
@@ -27,5 +27,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2 * place.n_pes,
     holds=ELEMENTS,
     outbox=False,
-    refuse=by_stores,
+    why_not=requires_p2p,
 )

@@ -4,7 +4,7 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKETS, Algorithm, by_packets, packet_plan
+from ..algorithm import PACKETS, Algorithm, packet_plan, requires_ll128
 from ..exchange_rows import exchange_packets
 from ..records import PE, Transfer, Work
 
@@ -27,5 +27,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: place.n_pes,
     holds=PACKETS,
     outbox=False,
-    refuse=by_packets,
+    why_not=requires_ll128,
 )

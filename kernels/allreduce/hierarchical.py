@@ -224,7 +224,7 @@ def hierarchical(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def refuse(place: Place, dtype: str, op: str) -> str:
+def why_not(place: Place, dtype: str, op: str) -> str:
     """On one node two_shot does the same in fewer hops; and each slice needs its owner on every node."""
     sizes = {len(pes) for pes in place.nodes}
     if len(place.nodes) == 1:
@@ -275,7 +275,7 @@ ALGORITHM = Algorithm(
     signals=lambda place: 2 * 2 * (len(place.nodes[0]) + len(place.nodes)),
     slots=lambda place, limits: 2 * (place.n_pes + len(place.nodes)),
     holds=PARTIALS,
-    refuse=refuse,
+    why_not=why_not,
     cost_us=cost_us,
     routes=routes,
 )

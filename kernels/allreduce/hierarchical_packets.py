@@ -11,7 +11,7 @@ every node, from the same partials.
 
 from typing import NamedTuple
 
-from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, by_packets_in_nodes, packet_plan
+from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, packet_plan, requires_ll128_in_nodes
 from ..block import (
     copy,
     put_signal,
@@ -27,7 +27,7 @@ from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import Slots, buffer, load_epoch, piece, rounds, slot_at, slots_in, store_epoch, word, words
 from .hierarchical import Group, other, routes, wait_group
-from .hierarchical import refuse as refuse_shape
+from .hierarchical import why_not as refuse_shape
 
 
 class Round(NamedTuple):
@@ -142,9 +142,9 @@ def hierarchical_packets(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def refuse(place: Place, dtype: str, op: str) -> str:
+def why_not(place: Place, dtype: str, op: str) -> str:
     """As ``hierarchical``, and where packets can't run inside the nodes."""
-    return refuse_shape(place, dtype, op) or by_packets_in_nodes(place)
+    return refuse_shape(place, dtype, op) or requires_ll128_in_nodes(place)
 
 
 def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
@@ -182,7 +182,7 @@ ALGORITHM = Algorithm(
     signals=lambda place: 2 * len(place.nodes),
     slots=lambda place, limits: _slots(place),
     holds=PACKETS,
-    refuse=refuse,
+    why_not=why_not,
     cost_us=cost_us,
     routes=routes,
 )

@@ -175,7 +175,7 @@ ALGORITHM = Algorithm(
     signals=_signals,
     slots=lambda place, limits: _turns(place, limits) * 2 * (place.n_pes - 1),
     holds=PARTIALS,
-    refuse=lambda place, dtype, op: no_rings(place),
+    why_not=lambda place, dtype, op: no_rings(place),
     cost_us=cost_us,
     routes=_routes,
 )

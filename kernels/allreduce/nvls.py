@@ -58,7 +58,7 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return slots_plan(count, item_bytes, acc_bytes, place.n_pes, 2 * place.n_pes, limits)
 
 
-def refuse(place: Place, dtype: str, op: str) -> str:
+def why_not(place: Place, dtype: str, op: str) -> str:
     """Why the switch can't do it, or ""."""
     if not place.multicast:
         return (
@@ -96,6 +96,6 @@ ALGORITHM = Algorithm(
     signals=lambda place: 2,
     slots=lambda place, limits: 2 * place.n_pes,
     holds=PARTIALS,
-    refuse=refuse,
+    why_not=why_not,
     cost_us=cost_us,
 )

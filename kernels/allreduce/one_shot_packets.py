@@ -5,7 +5,7 @@ a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  It takes on
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, ROUND_ONCE, Algorithm, Place, by_packets, packet_plan
+from ..algorithm import PACKET_BYTES, PACKETS, ROUND_ONCE, Algorithm, Place, packet_plan, requires_ll128
 from ..block import exchange_reduce_packets
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -62,7 +62,7 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: place.n_pes,
     holds=PACKETS,
     outbox=False,
-    refuse=by_packets,
+    why_not=requires_ll128,
     cost_us=cost_us,
     residual=ROUND_ONCE,
     canonical=True,

@@ -8,7 +8,7 @@ PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the
 stream until all PEs' copies have arrived.  A chunk is contiguous: one copy for each PE.
 """
 
-from ..algorithm import ELEMENTS, VECTOR_ELEMS, Algorithm, Limits, Place, Plan, by_stores, cut
+from ..algorithm import ELEMENTS, VECTOR_ELEMS, Algorithm, Limits, Place, Plan, cut, requires_p2p
 from ..block import combine, put, signal_all, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -102,7 +102,7 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2 * place.n_pes,
     holds=ELEMENTS,
     outbox=False,
-    refuse=by_stores,
+    why_not=requires_p2p,
     copied=chunk_elems,
     meet=meet,
     canonical=True,

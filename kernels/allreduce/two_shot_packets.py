@@ -4,7 +4,7 @@ Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
 in place of a sentinel value, so that it works for every dtype and every value.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, ROUND_TWICE, Algorithm, Limits, Place, Plan, by_packets, packet_plan
+from ..algorithm import PACKET_BYTES, PACKETS, ROUND_TWICE, Algorithm, Limits, Place, Plan, packet_plan, requires_ll128
 from ..block import receive_packets, receive_plus, reduce_forward_packets, send_packets
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -105,7 +105,7 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2 * place.n_pes,
     holds=PACKETS,
     outbox=False,
-    refuse=by_packets,
+    why_not=requires_ll128,
     cost_us=cost_us,
     residual=ROUND_TWICE,
     canonical=True,

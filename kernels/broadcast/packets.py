@@ -4,7 +4,7 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the root sends the vector n-1 times.
 """
 
-from ..algorithm import PACKETS, Algorithm, by_packets, packet_plan
+from ..algorithm import PACKETS, Algorithm, packet_plan, requires_ll128
 from ..block import receive_packets, send_packets, signal_all, wait_all
 from ..records import PE, Transfer, Work
 from ..steps import block_words, buffer, first_start, load_epoch, peer, piece_nbytes, store_epoch, stride_of, untag_epoch
@@ -46,5 +46,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 1,
     holds=PACKETS,
     outbox=False,
-    refuse=by_packets,
+    why_not=requires_ll128,
 )

@@ -4,7 +4,7 @@ Source: scatter and all-gather, as van de Geijn's broadcast for long vectors (Ba
 et al. 1994), in one hop each.  No PE sends or receives the vector more than once.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, piece_plan, requires_p2p
 from ..block import copy, put, signal_all, wait, wait_all
 from ..records import PE, Transfer, Work
 from ..steps import (
@@ -88,5 +88,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: place.n_pes - 1,
     holds=ELEMENTS,
     outbox=False,
-    refuse=by_stores,
+    why_not=requires_p2p,
 )

@@ -4,7 +4,7 @@ Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  One hop; the
 receives n-1 vectors, so this is for two PEs.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, piece_plan, requires_p2p
 from ..block import combine, put_signal, signal_all, wait, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -64,5 +64,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: place.n_pes,
     holds=ELEMENTS,
     outbox=False,
-    refuse=by_stores,
+    why_not=requires_p2p,
 )

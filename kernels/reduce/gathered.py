@@ -4,7 +4,7 @@ Source: reduce-scatter and gather, Rabenseifner's reduce for long vectors (2004)
 hop each.  No PE sends or receives the vector more than once.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, piece_plan, requires_p2p
 from ..block import combine, copy, put, put_signal, signal_all, wait, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -81,5 +81,5 @@ ALGORITHM = Algorithm(
     signals=lambda place: 5 * place.n_pes,
     slots=lambda place, limits: place.n_pes,
     holds=ELEMENTS,
-    refuse=by_stores,
+    why_not=requires_p2p,
 )

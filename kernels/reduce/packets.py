@@ -4,7 +4,7 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the root receives the vector n-1 times.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, by_packets, packet_plan
+from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, packet_plan, requires_ll128
 from ..block import combine_packets, send_packets, signal_all, wait
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -61,5 +61,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: place.n_pes,
     holds=PACKETS,
     outbox=False,
-    refuse=by_packets,
+    why_not=requires_ll128,
 )

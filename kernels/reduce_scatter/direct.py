@@ -5,7 +5,7 @@ the one before it is added up; its signal comes after that, when the piece has l
 arrived.  Each PE sends n-1 chunks, in one hop.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, by_stores, piece_plan
+from ..algorithm import ELEMENTS, Algorithm, piece_plan, requires_p2p
 from ..block import combine, put, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -68,5 +68,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: 2 * place.n_pes,
     holds=ELEMENTS,
     outbox=False,
-    refuse=by_stores,
+    why_not=requires_p2p,
 )

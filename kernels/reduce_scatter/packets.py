@@ -4,7 +4,7 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, by_packets, packet_plan
+from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, packet_plan, requires_ll128
 from ..block import exchange_reduce_packets
 from ..records import PE, Reduction, Work
 from ..steps import buffer, first_start, load_epoch, piece, slots_in, store_epoch, stride_of
@@ -42,5 +42,5 @@ ALGORITHM = Algorithm(
     slots=lambda place, limits: place.n_pes,
     holds=PACKETS,
     outbox=False,
-    refuse=by_packets,
+    why_not=requires_ll128,
 )

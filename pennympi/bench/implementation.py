@@ -45,7 +45,7 @@ class Implementation:
     memory: Memory
     on_device = True
 
-    def refuse(self, case: Case, dtype: DType, op: str) -> str:
+    def why_not(self, case: Case, dtype: DType, op: str) -> str:
         """Why it cannot run this case with this dtype and op, or "" if it can."""
         return ""
 

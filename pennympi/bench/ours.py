@@ -39,10 +39,10 @@ class Ours(Implementation):
         self._team, self._planned = team, planned
         self._options = options if algorithm == "auto" else options | {"algorithm": algorithm}
 
-    def refuse(self, case: Case, dtype: DType, op: str) -> str:
+    def why_not(self, case: Case, dtype: DType, op: str) -> str:
         if "algorithm" not in self._options:
             return ""
-        return algorithms(case.name, planned=True)[self.name].refuse(self._team.place, dtype.name, op or "sum")
+        return algorithms(case.name, planned=True)[self.name].why_not(self._team.place, dtype.name, op or "sum")
 
     def has(self, case: Case, in_place: bool) -> bool:
         return in_place or case.name != "broadcast"

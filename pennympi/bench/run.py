@@ -124,7 +124,7 @@ def measure_all(
     tell(columns.head(width))
     for dtype, op in kinds:
         run = Run(team, case, dtype, op, options, seed)
-        reasons = {one.name: one.refuse(case, dtype, op) for one in implementations}
+        reasons = {one.name: one.why_not(case, dtype, op) for one in implementations}
         result.refused |= {name: why for name, why in reasons.items() if why}
         able = [one for one in implementations if not reasons[one.name]]
         for nbytes in sizes:

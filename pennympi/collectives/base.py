@@ -119,7 +119,7 @@ class Collective:
         if name == "auto":
             name = algorithm_for(self.name)
         row = named(self.auto(place, nbytes) if name == "auto" else name, self.table)
-        check_runs(row, row.refuse(place, dtype, op))
+        check_runs(row, row.why_not(place, dtype, op))
         return row
 
     @classmethod
@@ -258,7 +258,7 @@ class Collective:
         limits = self.limits(sms)
         row = self.choose(algorithm, self.place, nbytes, dtype.name, op)
         meets = self.runs_alone or (count > 0 and n_pes > 1)
-        if meets and (reason := row.no_room(self.place, limits)):
+        if meets and (reason := row.too_large(self.place, limits)):
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         text = self._describe(request, row, self._sms if sms is None else sms, plan_number)
         if not plan_number:

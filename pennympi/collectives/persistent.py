@@ -39,9 +39,9 @@ def plan_of(
         else:
             run(*given, handle)
 
-    def end(refuse: Callable[[str], NoReturn]) -> None:
+    def end(why_not: Callable[[str], NoReturn]) -> None:
         nonlocal enter
-        enter = refuse
+        enter = why_not
 
     plan.__name__ = plan.__qualname__ = f"plan of {text}"  # what repr shows
     plan.arrays = kept  # type: ignore[attr-defined]

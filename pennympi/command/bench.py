@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     in_heap = args.symmetric or args.case == "put"
     with started(heap_bytes=setup.heap_bytes(max(every_size) if in_heap else 0)) as team:
         implementations, refused = setup.implementations(team, args, max(every_size))
-        reasons = {one.name: one.refuse(case, *kinds[0]) for one in implementations}
+        reasons = {one.name: one.why_not(case, *kinds[0]) for one in implementations}
         if all(reasons.values()):
             raise Ended("; ".join(f"{name} can't run here: {why}" for name, why in reasons.items()), WRONG_USE)
         result = Result(facts(team, implementations), {k: str(v) for k, v in vars(args).items()}, refused=refused)

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
             options = Options(effort=effort, graph=team.backend == "cuda")
             runner = Run(team, CASES["allreduce"], dtype, "sum", options, seed)
             every = [Ours(team, memory, name) for name in algorithms("allreduce")]
-            ours = [one for one in every if not one.refuse(CASES["allreduce"], dtype, "sum")]
+            ours = [one for one in every if not one.why_not(CASES["allreduce"], dtype, "sum")]
             found_here, unsettled = measured(runner, ours, every_size, tell if team.me == 0 else lambda text: None)
             series.append(found_here)
             unstable += [f"{sizes.show(nbytes)} {dtype.name}" for nbytes in unsettled]

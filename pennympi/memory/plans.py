@@ -26,13 +26,13 @@ class Plans:
     def end(self, error: type[Exception], text: str, start: int = 0, nbytes: int = 1 << 64) -> None:
         """Let the plans with an array that begins in these bytes raise the error from now on."""
 
-        def refuse(*args: Any) -> NoReturn:
+        def why_not(*args: Any) -> NoReturn:
             raise error(text)
 
         for plan, (addresses, end) in list(self._ends.items()):
             if any(start <= address < start + nbytes for address in addresses):
                 if end:
-                    end(refuse)
+                    end(why_not)
                 else:
-                    plan._enter = refuse
+                    plan._enter = why_not
                 del self._ends[plan]

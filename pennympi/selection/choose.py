@@ -126,7 +126,7 @@ class Selection:
         kind = dtype_of(dtype)
         if self._canonical and residual and kind.acc_bytes != kind.item_bytes and row.residual != ROUND_ONCE:
             return f"order='canonical' needs a residual that is {ROUND_ONCE}"
-        return row.refuse(self._place, dtype, op) or row.no_room(self._place, self._limits)
+        return row.why_not(self._place, dtype, op) or row.too_large(self._place, self._limits)
 
     def _best(self, nbytes: int, dtype: DType, op: str, residual: bool = False) -> tuple[str, str]:
         """(name, why) of the fastest algorithm that can run, and add a residual if it has to."""

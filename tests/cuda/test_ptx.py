@@ -38,7 +38,7 @@ TWO_NODES = Place((0, 0, 1, 1), ll128_safe=False, stores=False)
 OPS = ("sum", "prod", "min", "max", "avg")
 OTHERS = [(name, row) for name, case in CASES.items() if name != "allreduce" for row in case.table]
 EVERY = [name for name in ALGORITHMS if name != "nvls"]
-FAR = [name for name, row in ALGORITHMS.items() if not row.refuse(TWO_NODES, "float32", "sum")]
+FAR = [name for name, row in ALGORITHMS.items() if not row.why_not(TWO_NODES, "float32", "sum")]
 VECTOR = {"load": re.compile(r"\bld\.global(\.nc)?\.v[24]\."), "store": re.compile(r"\bst\.global\.v[24]\.")}
 ACCESS = re.compile(r"\b(?:ld|st)\.global(?:\.nc)?\.v([24])\.[a-z]+(\d+)")
 ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"

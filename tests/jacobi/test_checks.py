@@ -21,7 +21,7 @@ def test_checks_pass_and_fail(team, monkeypatch, name, by_numpy):
         monkeypatch.setattr(verify_serial, "REFERENCE_UPDATES", 0)
     problem = Problem(40, N_PES + 30, niter=30, nccheck=4, bc="periodic")
     check, solver = verify.TABLE[name], make_solver(team, problem)
-    assert check.refuse(team, problem) == ""
+    assert check.why_not(team, problem) == ""
     solver.reset()
     outcome = solver.run()
     good = check.judge(solver, outcome)
@@ -99,7 +99,7 @@ def test_norms_are_compared_beyond_rounding():
 
 
 def test_other_boundaries_have_no_formula():
-    assert analytic.refuse(None, Problem(9, 9)).endswith("take --bc periodic")
+    assert analytic.why_not(None, Problem(9, 9)).endswith("take --bc periodic")
 
 
 def test_tolerances_tell_an_error_from_rounding():

@@ -9,7 +9,7 @@ from pennympi.errors import Unsupported
 from pennympi.kernels.algorithm import SWITCH_ADDS, Place
 from pennympi.kernels.allreduce import TABLE
 
-REFUSE = TABLE["nvls"].refuse
+REFUSE = TABLE["nvls"].why_not
 
 
 def test_what_the_switch_can_not_do():

@@ -7,7 +7,7 @@ from on_device import device, same
 
 import pennympi
 from pennympi.collectives.calls import ALL
-from pennympi.kernels.algorithm import Place, by_packets, by_stores
+from pennympi.kernels.algorithm import Place, requires_ll128, requires_p2p
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.by_size import PACKETS_MAX_BYTES
 
@@ -27,19 +27,19 @@ def test_refused_by_the_name_of_the_setting(team, without):
     assert not without.place.packets and without.place.ll128_safe == team.place.ll128_safe
     by_name = {(name, row.name): row for name, table in TABLES.items() for row in table.values() if "packets" in row.name}
     nodes = by_name.pop(("allreduce", "hierarchical_packets"))  # which needs several nodes first
-    assert "PENNYMPI_PACKETS=0" in nodes.refuse(Place((0, 0, 1, 1), packets=False), "float32", "sum")
+    assert "PENNYMPI_PACKETS=0" in nodes.why_not(Place((0, 0, 1, 1), packets=False), "float32", "sum")
     assert len(by_name) == 7
     x = device(team, np.zeros(8 * team.n_pes, np.float32))
     match = "PENNYMPI_PACKETS=0, on this or another PE" if team.place.ll128_safe else "not on NVLink"
     for (name, algorithm), row in by_name.items():
-        assert row.refuse is by_packets
+        assert row.why_not is requires_ll128
         if name == "allreduce":
             with pytest.raises(pennympi.Unsupported, match=match):
                 without.allreduce(x, algorithm=algorithm)
-    others = [row for table in TABLES.values() for row in table.values() if row.refuse is by_stores]
+    others = [row for table in TABLES.values() for row in table.values() if row.why_not is requires_p2p]
     assert others
     for row in others:
-        assert row.refuse(without.place, "float32", "sum") == row.refuse(team.place, "float32", "sum")
+        assert row.why_not(without.place, "float32", "sum") == row.why_not(team.place, "float32", "sum")
 
 
 def test_auto_takes_others(team, without):

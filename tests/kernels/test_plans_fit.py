@@ -47,7 +47,7 @@ def places(n):
 
 def runs(row, place, limits):
     """Whether the row takes a call there, of the dtypes that it takes."""
-    return not row.refuse(place, "float32", "sum") and not row.no_room(place, limits)
+    return not row.why_not(place, "float32", "sum") and not row.too_large(place, limits)
 
 
 @pytest.mark.parametrize(("table", "name"), ROWS)
@@ -104,7 +104,7 @@ def test_a_slot_too_small_is_refused():
         cut(100, 4, 0)
     assert cut(100, 1, 2) == 2 and cut(1000, 1, 24) == 16 and cut(3, 1, 100) == 16 and cut(100, 2, 7) == 4
     place, limits = Place((0,) * 600, ll128_safe=False), Limits(132, 256 << 10)
-    assert "600 PEs" in TABLE["multi_ring"].no_room(place, limits)
+    assert "600 PEs" in TABLE["multi_ring"].too_large(place, limits)
     choice = Selection(place, limits, NVLINK, None, "600 GPUs")
     with pytest.raises(Unsupported, match="multi_ring can't run here: at 600 PEs its .* use algorithm='auto'"):
         choice.choose("multi_ring", 8, "float32", "sum")

@@ -65,7 +65,7 @@ def test_one_ring_goes_through_one_pair_of_rails(name):
 def test_the_cost_has_the_bytes_of_the_busiest_nic(algorithm, name):
     """But for simple_ring, whose crossings wait for one another, and tree, for which the usual case is counted."""
     place = PLACES[name]
-    if reason := TABLE[algorithm].refuse(place, "float32", "sum"):
+    if reason := TABLE[algorithm].why_not(place, "float32", "sum"):
         pytest.skip(reason)
     count = place.n_pes * place.n_rails * 64
     out, _ = bytes_by_rail(algorithm, place, count)

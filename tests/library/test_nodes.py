@@ -52,7 +52,7 @@ def nodes(request, team, tmp_path_factory):
 
 def able(team, algorithm, name="float32", op="sum"):
     """Skip what says itself that it can't run on these nodes."""
-    if reason := TABLE[algorithm].refuse(team.place, name, op):
+    if reason := TABLE[algorithm].why_not(team.place, name, op):
         pytest.skip(reason)
 
 
@@ -64,7 +64,7 @@ def test_exact(nodes, algorithm):
     for name in DTYPES:
         for op in OPS if n <= 8 else OPS[turn % 2 :: 2]:
             turn += 1
-            if TABLE[algorithm].refuse(nodes.place, name, op):
+            if TABLE[algorithm].why_not(nodes.place, name, op):
                 continue
             count, shift = SIZES[turn % len(SIZES)], turn % 3
             given = own(name, op, n, nodes.me, count)

@@ -135,8 +135,8 @@ def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, cap
         assert found.pes == team.n_pes and found.device == team.gather(team.device_name)[0]
         assert len(set(later.gather(repr(found)))) == 1
         us = found.times("float32", 1024)
-        assert set(us) == {name for name, row in TABLE.items() if not row.refuse(team.place, "float32", "sum")}
+        assert set(us) == {name for name, row in TABLE.items() if not row.why_not(team.place, "float32", "sum")}
         told = later.explain(1024)
         assert told.algorithm == min(us, key=us.get) and "measured" in told.why
-        taken = {name for name in us if not TABLE[name].refuse(team.place, "int64", "sum")}
+        taken = {name for name in us if not TABLE[name].why_not(team.place, "int64", "sum")}
         assert later.explain(1024, "int64").measured == {name: us[name] for name in taken}

@@ -25,7 +25,7 @@ def shared(nbytes, whole=True):
     return SharedMemory(WORLD.allgather, ME, range(N_PES), nbytes, "a test", whole)
 
 
-def refuse(number):
+def why_not(number):
     def make():
         raise OSError(number, os.strerror(number))
 
@@ -60,7 +60,7 @@ def limited(which, most):
 def test_every_pe_sees_what_each_writes(monkeypatch, way, whole):
     before = len(descriptors()), len(mappings())
     if way == "file":
-        monkeypatch.setattr(shared_memory, "_anonymous", refuse(errno.ENOSYS))
+        monkeypatch.setattr(shared_memory, "_anonymous", why_not(errno.ENOSYS))
     memory = shared(MIB + 1, whole)
     WORLD.Barrier()
     assert all(line.endswith("(deleted)\n") for line in mappings())  # no name is left to a killed job
@@ -84,8 +84,8 @@ def test_every_pe_sees_what_each_writes(monkeypatch, way, whole):
 
 
 def test_a_dev_shm_that_is_full(monkeypatch):
-    monkeypatch.setattr(shared_memory, "_anonymous", refuse(errno.ENOSYS))
-    monkeypatch.setattr(os, "posix_fallocate", lambda *args: refuse(errno.ENOSPC)())
+    monkeypatch.setattr(shared_memory, "_anonymous", why_not(errno.ENOSYS))
+    monkeypatch.setattr(os, "posix_fallocate", lambda *args: why_not(errno.ENOSPC)())
     WORLD.Barrier()
     with pytest.raises(pennympi.Unsupported, match=r"PE 0 .*/dev/shm has [\d.]+ \wiB of [\d.]+ \wiB free, .*shm-size"):
         shared(MIB)
@@ -144,7 +144,7 @@ def test_pages_that_one_pe_can_not_have(team, monkeypatch, odd):
         held = small._backend._heap._reserved_bytes
         fallocate = os.posix_fallocate
         if odd == ME:
-            monkeypatch.setattr(os, "posix_fallocate", lambda *args: refuse(errno.ENOSPC)())
+            monkeypatch.setattr(os, "posix_fallocate", lambda *args: why_not(errno.ENOSPC)())
         for _ in range(2):
             with pytest.raises(pennympi.SymmetricHeapExhausted, match=f"PE {odd}: No space left"):
                 small.empty(16 * MIB, "uint8")

@@ -135,13 +135,13 @@ def test_rings_of_one_node(n):
 
 def test_refusals():
     unequal, one = Place((0, 0, 0, 1, 1)), nodes_of(1, 4)
-    assert "the rails of the nodes differ" in TABLE["multi_ring"].refuse(unequal, "float32", "sum")
-    assert not TABLE["multi_ring"].refuse(Place((0, 0, 0, 1, 1), rail_of=(0, 1, 1, 1, 0)), "float32", "sum")
-    refuse = TABLE["hierarchical"].refuse
-    assert "here they have 2 and 3" in refuse(unequal, "float32", "sum")
-    assert "on one node, where it would be two_shot" in refuse(one, "float32", "sum")
-    assert "every node has one PE" in refuse(nodes_of(4, 1), "float32", "sum")
-    assert not refuse(nodes_of(2, 2), "float32", "sum") and not refuse(Place((1, 0, 0, 1)), "float32", "sum")
+    assert "the rails of the nodes differ" in TABLE["multi_ring"].why_not(unequal, "float32", "sum")
+    assert not TABLE["multi_ring"].why_not(Place((0, 0, 0, 1, 1), rail_of=(0, 1, 1, 1, 0)), "float32", "sum")
+    why_not = TABLE["hierarchical"].why_not
+    assert "here they have 2 and 3" in why_not(unequal, "float32", "sum")
+    assert "on one node, where it would be two_shot" in why_not(one, "float32", "sum")
+    assert "every node has one PE" in why_not(nodes_of(4, 1), "float32", "sum")
+    assert not why_not(nodes_of(2, 2), "float32", "sum") and not why_not(Place((1, 0, 0, 1)), "float32", "sum")
 
 
 def device_at(root, *path, numa=0):

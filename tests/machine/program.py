@@ -65,7 +65,7 @@ def runs_on(row: Any, place: Place) -> bool:
     """Whether a row runs there for some dtype."""
     if not isinstance(row, Algorithm):
         return True
-    return any(not row.refuse(place, dtype, "sum") for dtype in ("int64", "float32", "int8"))
+    return any(not row.why_not(place, dtype, "sum") for dtype in ("int64", "float32", "int8"))
 
 
 def can_run(table: str, name: str, network: str) -> bool:

@@ -17,7 +17,7 @@ _PLACES = Place((0, 0), True, True), Place((0, 1))  # one node with everything, 
 PAIRS = [
     (row.name, name)
     for row, name in itertools.product(ALGORITHMS.values(), TABLE)
-    if not all(row.refuse(place, name, op) for place in _PLACES for op in OPS)
+    if not all(row.why_not(place, name, op) for place in _PLACES for op in OPS)
 ]
 _NUMPY = {"sum": np.add, "avg": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
 # One and these many ones: adding in the 16-bit type itself would lose every one of them.

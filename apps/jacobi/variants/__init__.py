@@ -32,7 +32,7 @@ class Single(DeviceLoop):
     """What other variants are compared with."""
 
     @classmethod
-    def refuse(cls, team: Any) -> str:
+    def why_not(cls, team: Any) -> str:
         return "" if team.n_pes == 1 else f"it is for one PE, and there are {team.n_pes}"
 
 
@@ -72,7 +72,7 @@ def make_solver(team: Any, problem: Problem, variant: str = DEFAULT, **settings:
     if strange := ", ".join(set(settings) - set(row.make.takes)):
         raise ValueError(f"the variant {variant} has no setting {strange}")
     try:
-        if reason := too_large(problem) or next((why for why in team.gather(row.make.refuse(team)) if why), ""):
+        if reason := too_large(problem) or next((why for why in team.gather(row.make.why_not(team)) if why), ""):
             raise Unsupported(reason)
         return row.make(team, problem, *row.given, **settings)  # type: ignore[no-any-return]
     except Unsupported as error:

@@ -21,7 +21,7 @@ class Nccl(HostLoop):
         self._nccl = Communicator(team)
 
     @classmethod
-    def refuse(cls, team: Any) -> str:
+    def why_not(cls, team: Any) -> str:
         return missing(team)
 
     def exchange(self, stream: Any) -> None:

@@ -19,7 +19,7 @@ sentence = "every point and norm with the exact ones, and the field with the ste
 CHUNK_BYTES = 32 << 20
 
 
-def refuse(team: Any, problem: Problem) -> str:
+def why_not(team: Any, problem: Problem) -> str:
     return "" if problem.bc == "periodic" else f"no formula is known for --bc {problem.bc}: take --bc periodic"
 
 

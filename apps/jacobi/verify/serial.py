@@ -16,7 +16,7 @@ sentence = "every point, bit for bit, with the same sweeps on one PE, and the no
 REFERENCE_UPDATES = 4e9  # the point updates that plain loops do in some seconds
 
 
-def refuse(team: Any, problem: Problem) -> str:
+def why_not(team: Any, problem: Problem) -> str:
     fits = _by_loops(problem, problem.niter) or serial.fits(team, problem)
     return "" if fits else "two whole fields do not fit on one PE: take --verify analytic"
 

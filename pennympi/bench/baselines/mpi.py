@@ -24,7 +24,7 @@ class Mpi(Implementation):
         self.memory = np.zeros(nbytes, np.uint8), np.zeros(nbytes, np.uint8)
         self._comm = team.comm
 
-    def refuse(self, case: Case, dtype: DType, op: str) -> str:
+    def why_not(self, case: Case, dtype: DType, op: str) -> str:
         if case.name == "put":
             return "MPI's Sendrecv is measured by exchange"
         if case.reduces and op not in _OPS:

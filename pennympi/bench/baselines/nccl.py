@@ -31,7 +31,7 @@ class Nccl(Implementation):
         self._comm.register_window(array, nccl.WindowFlag.COLL_SYMMETRIC)
         return array
 
-    def refuse(self, case: Case, dtype: DType, op: str) -> str:
+    def why_not(self, case: Case, dtype: DType, op: str) -> str:
         return f"NCCL has no {dtype.name}" if dtype.name in ("int16", "uint16") else ""
 
     def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:

@@ -32,7 +32,7 @@ class Nvshmem(Implementation):
         form = form or _FORMS.get(case.name)
         return getattr(bindings, f"{_NAMES.get(dtype.name, dtype.name)}_{form}_on_stream", None)
 
-    def refuse(self, case: Case, dtype: DType, op: str) -> str:
+    def why_not(self, case: Case, dtype: DType, op: str) -> str:
         missing = self._function(case, dtype, op) is None
         return f"NVSHMEM has no {case.name} of {dtype.name} by {op} on a stream" if missing else ""
 

@@ -36,7 +36,7 @@ class TorchSymm(Implementation):
         self._tensors[tensor.data_ptr()] = tensor
         return cupy.from_dlpack(tensor)
 
-    def refuse(self, case: Case, dtype: DType, op: str) -> str:
+    def why_not(self, case: Case, dtype: DType, op: str) -> str:
         if case.name != "allreduce" or dtype.name not in DTYPES or op != "sum":
             return f"PyTorch's symmetric memory has sums of {' and '.join(DTYPES)}, by AllReduce alone"
         return ""
