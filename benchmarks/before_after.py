@@ -28,8 +28,8 @@ def job(args, tree, case, words):
     """{(case, bytes): us} of this library in one job.  Raises RuntimeError with what it printed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result.json"
-        place = "in" if case == "broadcast" else "out"
-        words = ["-m", "pennympi", "bench", case, "--sizes", args.sizes, "--place", place, *words, "--output", path]
+        topology = "in" if case == "broadcast" else "out"
+        words = ["-m", "pennympi", "bench", case, "--sizes", args.sizes, "--place", topology, *words, "--output", path]
         status, text = run(python(args.launcher, args.ranks, *words), args.limit_s, root=tree)
         if status != 0:
             raise RuntimeError(f"{case} in {tree}, status {status}: {text.strip()[-1500:]}")

@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Place:
+class Topology:
     """What an algorithm may know about where a team runs.
 
     node_of:    the node number (0, 1, ...) of each PE; PEs of one node share memory or NVLink
@@ -96,7 +96,7 @@ LEAST_SLOT_BYTES = {ELEMENTS: 16, PARTIALS: 32, PACKETS: 512}
 ROUND_ONCE, ROUND_TWICE = "rounded with the sum", "the sum is rounded first"  # how a residual is added
 
 
-def runs_anywhere(place: Place, dtype: str, op: str) -> str:
+def runs_anywhere(topology: Topology, dtype: str, op: str) -> str:
     """The ``why_not`` of an algorithm that runs at any PE count, dtype and op, on any link."""
     return ""
 
@@ -128,55 +128,55 @@ class Algorithm:
     name: str
     sentence: str
     kernel: Callable[..., Any]
-    plan: Callable[[int, int, int, Place, Limits], Plan]
-    signals: Callable[[Place], int]
-    slots: Callable[[Place, Limits], int]
+    plan: Callable[[int, int, int, Topology, Limits], Plan]
+    signals: Callable[[Topology], int]
+    slots: Callable[[Topology, Limits], int]
     holds: str
     needs: str = "none"
-    why_not: Callable[[Place, str, str], str] = runs_anywhere
+    why_not: Callable[[Topology, str, str], str] = runs_anywhere
     outbox: bool = True
-    routes: Callable[[Place, int], Sequence[int]] | None = None
+    routes: Callable[[Topology, int], Sequence[int]] | None = None
     copied: Callable[[int, int], int] | None = None
     meet: Callable[..., Any] | None = None
     residual: str = ""
     cost_us: Callable[..., float] | None = None
     canonical: bool = False
 
-    def too_large(self, place: Place, limits: Limits) -> str:
+    def too_large(self, topology: Topology, limits: Limits) -> str:
         """Why its slots do not fit into a buffer of an inbox, or ""."""
-        slots, least = self.slots(place, limits), LEAST_SLOT_BYTES[self.holds]
+        slots, least = self.slots(topology, limits), LEAST_SLOT_BYTES[self.holds]
         if slots * least <= limits.buffer_bytes:
             return ""
         return (
-            f"at {place.n_pes} PEs its {slots} slots of {least} bytes or more do not fit in the "
+            f"at {topology.n_pes} PEs its {slots} slots of {least} bytes or more do not fit in the "
             f"{limits.buffer_bytes} bytes that a block's inbox has for an epoch"
         )
 
 
-def requires_ll128(place: Place, dtype: str, op: str) -> str:
+def requires_ll128(topology: Topology, dtype: str, op: str) -> str:
     """The ``why_not`` of an algorithm whose messages are packets."""
-    if not place.ll128_safe:
+    if not topology.ll128_safe:
         return "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need LL128-safe links"
-    if place.n_pes > MOST_PACKET_PES:
+    if topology.n_pes > MOST_PACKET_PES:
         return f"packets need a slot for each PE, and an inbox has room for those of {MOST_PACKET_PES}"
-    return _allowed(place)
+    return _allowed(topology)
 
 
-def requires_ll128_in_nodes(place: Place) -> str:
+def requires_ll128_in_nodes(topology: Topology) -> str:
     """Why packets can't run inside the nodes of a place, or ""."""
-    if not place.ll128_in_nodes:
+    if not topology.ll128_in_nodes:
         return "a peer of the same node is not on NVLink (or is reached by NVSHMEM's puts)"
-    return _allowed(place)
+    return _allowed(topology)
 
 
-def _allowed(place: Place) -> str:
+def _allowed(topology: Topology) -> str:
     """Why no packets are sent where they could be, or ""."""
-    return "" if place.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
+    return "" if topology.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
 
 
-def requires_p2p(place: Place, dtype: str, op: str) -> str:
+def requires_p2p(topology: Topology, dtype: str, op: str) -> str:
     """The ``why_not`` of an algorithm that stores into its peers' memory, without NVSHMEM's puts."""
-    return "" if place.stores else "no pointer reaches a peer, for this PE's stores: NVSHMEM's puts do"
+    return "" if topology.stores else "no pointer reaches a peer, for this PE's stores: NVSHMEM's puts do"
 
 
 # The ops of each dtype for which the switch (place.multicast) gives what this library defines.

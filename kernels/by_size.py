@@ -1,19 +1,19 @@
-"""What ``algorithm="auto"`` takes of a collective without costs: a rule of (place, bytes), the ``AUTO`` of its folder.
+"""What ``algorithm="auto"`` takes of a collective without costs: a rule of (topology, bytes), the ``AUTO`` of its folder.
 
 Packets while they are small, since no signal follows them; beyond, they use more wire time than signals do.
 """
 
 from collections.abc import Callable, Mapping
 
-from .algorithm import MOST_PACKET_PES, Place
+from .algorithm import MOST_PACKET_PES, Topology
 
 PACKETS_MAX_BYTES = 16 << 20  # that a PE sends, as measured for AllReduce between two H200s
 TWO_HOPS_BYTES = 2 << 20  # that a link carries in the time of a second hop and its signals
-Rule = Callable[[Place, int], str]  # (place, bytes) -> name of the algorithm
+Rule = Callable[[Topology, int], str]  # (place, bytes) -> name of the algorithm
 
 
-def _sends_packets(place: Place) -> bool:
-    return place.packets and place.n_pes <= MOST_PACKET_PES
+def _sends_packets(topology: Topology) -> bool:
+    return topology.packets and topology.n_pes <= MOST_PACKET_PES
 
 
 def packets_then_direct(fallback: str) -> Rule:
@@ -22,11 +22,11 @@ def packets_then_direct(fallback: str) -> Rule:
     fallback: the algorithm for teams in which stores do not reach every PE
     """
 
-    def rule(place: Place, nbytes: int) -> str:
-        if not place.ll128_safe:
+    def rule(topology: Topology, nbytes: int) -> str:
+        if not topology.ll128_safe:
             return fallback
-        small = nbytes * (place.n_pes - 1) <= PACKETS_MAX_BYTES
-        return "packets" if small and _sends_packets(place) else "direct"
+        small = nbytes * (topology.n_pes - 1) <= PACKETS_MAX_BYTES
+        return "packets" if small and _sends_packets(topology) else "direct"
 
     return rule
 
@@ -38,12 +38,12 @@ def packets_then_large(large: Mapping[int, str], fallback: str) -> Rule:
     fallback: the algorithm for teams in which stores do not reach every PE
     """
 
-    def rule(place: Place, nbytes: int) -> str:
-        if not place.ll128_safe:
+    def rule(topology: Topology, nbytes: int) -> str:
+        if not topology.ll128_safe:
             return fallback
-        n_pes = max(2, place.n_pes)
+        n_pes = max(2, topology.n_pes)
         max_bytes = PACKETS_MAX_BYTES if n_pes == 2 else TWO_HOPS_BYTES // (n_pes - 2)
-        if nbytes <= max_bytes and _sends_packets(place):
+        if nbytes <= max_bytes and _sends_packets(topology):
             return "packets"
         return large[max(n for n in large if n <= n_pes)]
 

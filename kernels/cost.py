@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .algorithm import Place
+from .algorithm import Topology
 
 
 class Size(NamedTuple):
@@ -101,9 +101,9 @@ class Machine:
         )
 
 
-def shots_us(size: Size, place: Place, machine: Machine, shots: int, packets: bool, overlaps: bool) -> float:
+def shots_us(size: Size, topology: Topology, machine: Machine, shots: int, packets: bool, overlaps: bool) -> float:
     """One or two shots, in each of which every PE sends to every other one: the vector, or a chunk of it each."""
-    n, largest, one_node = place.n_pes, place.largest_node, place.n_nodes == 1
+    n, largest, one_node = topology.n_pes, topology.largest_node, topology.n_nodes == 1
     to_each = size.nbytes if shots == 1 else 2 * size.nbytes / n
     chunks = (n - 1) / n * size.nbytes
     return machine.call_us(
@@ -112,7 +112,7 @@ def shots_us(size: Size, place: Place, machine: Machine, shots: int, packets: bo
         net_hops=shots * (not one_node),
         messages=shots * (n - 1),
         sent=(largest - 1) * to_each,
-        nic=(n - largest) * to_each * largest / place.n_rails,
+        nic=(n - largest) * to_each * largest / topology.n_rails,
         moved=0 if shots == 1 else chunks,
         added=(n - 1) * size.nbytes if shots == 1 else chunks,
         signals=0 if packets else shots * (n - 1),
@@ -121,9 +121,9 @@ def shots_us(size: Size, place: Place, machine: Machine, shots: int, packets: bo
     )
 
 
-def ring_us(size: Size, place: Place, machine: Machine, n_rings: int) -> float:
+def ring_us(size: Size, topology: Topology, machine: Machine, n_rings: int) -> float:
     """Rings of 2 (n-1) steps, which first carry partials, then elements; each node has a step that leaves it."""
-    n, n_nodes = place.n_pes, place.n_nodes
+    n, n_nodes = topology.n_pes, topology.n_nodes
     crossings = n_nodes if n_nodes > 1 else 0
     carried = (1 + size.widening) * (n - 1) / n * size.nbytes
     return machine.call_us(

@@ -13,7 +13,7 @@ round r-2, or did in the call before; and to take, for what the sender does at t
 
 from typing import NamedTuple
 
-from .algorithm import MIN_BLOCK_BYTES, Limits, Place, Plan, cut
+from .algorithm import MIN_BLOCK_BYTES, Limits, Plan, Topology, cut
 from .block import (
     DIFFERS,
     SENDS,
@@ -287,9 +287,9 @@ def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
         sync()  # the counts of this round are there
 
 
-def parts_plan(largest_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def parts_plan(largest_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """Pieces that fill a slot behind its head.  largest_bytes: of the largest part of all PEs, 0: not all PEs know it"""
     needed = max(1, largest_bytes // MIN_BLOCK_BYTES) if largest_bytes else limits.max_blocks
-    slot_bytes = limits.buffer_bytes // place.n_pes // VECTOR_BYTES * VECTOR_BYTES
+    slot_bytes = limits.buffer_bytes // topology.n_pes // VECTOR_BYTES * VECTOR_BYTES
     room = (slot_bytes - HEAD_BYTES) // acc_bytes
     return Plan(min(limits.max_blocks, needed), cut(1 << 62, 1, room))

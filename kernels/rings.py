@@ -10,46 +10,48 @@ One node: every direct link once in each direction, as Hamiltonian cycles
 (Walecki's zigzags, 1890s; B. Alspach, "The wonderful Walecki construction", 2008).
 """
 
-from .algorithm import Place
+from .algorithm import Topology
 
 Ring = tuple[int, ...]
 
 
-def rings(place: Place) -> tuple[Ring, ...]:
+def rings(topology: Topology) -> tuple[Ring, ...]:
     """The PEs of each ring, in the order in which a message visits them."""
-    if len(place.nodes) == 1:
-        return _of_one_node(place.n_pes)
-    ports = _ports(place)
+    if len(topology.nodes) == 1:
+        return _of_one_node(topology.n_pes)
+    ports = _ports(topology)
     n_nodes, n_rails = len(ports), len(ports[0])
     # Rails in pairs: of every two rings the second runs the other way, and each NIC sends for one ring and
     # receives for the other.  An odd number can't be paired: then all run the same way, one rail further each.
     paired = n_nodes % 2 == 0 and n_rails % 2 == 0
     return tuple(
-        _ring(place.nodes, ports, ring // 2 * 2, backward=ring % 2 == 1) if paired else _ring(place.nodes, ports, ring)
+        _ring(topology.nodes, ports, ring // 2 * 2, backward=ring % 2 == 1)
+        if paired
+        else _ring(topology.nodes, ports, ring)
         for ring in range(n_rails)
     )
 
 
-def n_rings(place: Place) -> int:
+def n_rings(topology: Topology) -> int:
     """How many rings there are, without making them."""
-    if len(place.nodes) == 1:
-        return max(1, (place.n_pes - 1) // 2 * 2)
-    return len(set(place.rails))
+    if len(topology.nodes) == 1:
+        return max(1, (topology.n_pes - 1) // 2 * 2)
+    return len(set(topology.rails))
 
 
-def no_rings(place: Place) -> str:
+def no_rings(topology: Topology) -> str:
     """Why there are no such rings, or ""."""
-    rail_of = place.rails
-    rails = [{rail_of[pe] for pe in pes} for pes in place.nodes]
+    rail_of = topology.rails
+    rails = [{rail_of[pe] for pe in pes} for pes in topology.nodes]
     if any(of != rails[0] for of in rails):
         return "its rings run on the same rails through every node, and here the rails of the nodes differ"
     return ""
 
 
-def _ports(place: Place) -> list[list[int]]:
+def _ports(topology: Topology) -> list[list[int]]:
     """Of each node: the first PE of each of its rails, in order of rail."""
-    rails = place.rails
-    first = [{rails[pe]: pe for pe in reversed(pes)} for pes in place.nodes]
+    rails = topology.rails
+    first = [{rails[pe]: pe for pe in reversed(pes)} for pes in topology.nodes]
     return [[port[rail] for rail in sorted(port)] for port in first]
 
 

@@ -8,7 +8,7 @@ PEs in another order, which gives the odd positions to the PEs that were even: m
 for an even n, turned by one for an odd n (where one PE is a leaf in neither).
 """
 
-from .algorithm import Place
+from .algorithm import Topology
 
 TREES, NONE = 2, -1
 LINKS = 4  # words of a tree: parent, first child, second child, which child of its parent this PE is
@@ -35,9 +35,9 @@ def order(tree: int, n: int) -> list[int]:
     return list(reversed(range(n))) if n % 2 == 0 else [*range(1, n), 0]
 
 
-def double_tree(place: Place, me: int) -> list[int]:
+def double_tree(topology: Topology, me: int) -> list[int]:
     """The ``routes`` of both trees, one after the other."""
-    n, words = place.n_pes, []
+    n, words = topology.n_pes, []
     for tree in range(TREES):
         pes = order(tree, n)
         position = pes.index(me)

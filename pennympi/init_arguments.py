@@ -10,7 +10,7 @@ from .errors import PennympiError
 from .selection.find import named as named_table
 from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SettingError, differing, given, setting, shown
 from .topology.layout import Layout
-from .topology.place import check_alike, layout_of
+from .topology.topology import check_alike, layout_of
 from .units import size_text
 
 MOST_SMS = 1 << 16

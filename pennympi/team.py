@@ -30,7 +30,7 @@ from .selection.choose import agree_on_selection
 from .topology.facts import facts
 from .topology.hardware import read_hardware
 from .topology.layout import Layout
-from .topology.place import place_of
+from .topology.topology import topology_of
 from .units import size_text
 
 
@@ -40,7 +40,7 @@ class Team(Collectives):
     me, n_pes: this PE and the number of PEs, the rank and size of ``comm``; also by these names
     comm:      an MPI communicator of these PEs for the program; what the library sends goes by another one
     backend:   "host" or "cuda"
-    place:     the node of each PE and what the links can do, which decides what algorithms may run
+    pe_topology: the node of each PE and what the links can do, which decides what algorithms may run
     layout:    the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of the system and the hardware
     local_pe, n_local: this PE among the PEs of its host, and their number
 
@@ -64,14 +64,14 @@ class Team(Collectives):
         self.comm = job.own_comm
         self.me, self.n_pes = self.rank, self.size = job.me, job.n_pes
         self.backend, self.device_name = backend.name, backend.device_name
-        self.layout, self.place = layout, place_of(job, backend, layout)
+        self.layout, self.pe_topology = layout, topology_of(job, backend, layout)
         self.local_pe, self.n_local = job.control.local, job.control.n_local
-        selection, guard = agree_on_selection(job, backend, self.place), CallGuard(job)
-        self._workspaces = Workspaces(backend, job, self.place)
+        selection, guard = agree_on_selection(job, backend, self.pe_topology), CallGuard(job)
+        self._workspaces = Workspaces(backend, job, self.pe_topology)
         self._arrays = SymmetricArrays(backend, job, self._workspaces)
         self._rma = OneSided(backend, job, self._arrays)
         self._exchange = Exchange(backend, job, guard, self._arrays, self._rma)
-        context = CollectiveContext(backend, job, guard, self._arrays, self.place, self._workspaces, sms)
+        context = CollectiveContext(backend, job, guard, self._arrays, self.pe_topology, self._workspaces, sms)
         self._context = context
         super().__init__(context, selection)
         _open.add(self)
@@ -262,7 +262,7 @@ class Team(Collectives):
         Raises on every PE TypeError, ValueError (no such grid; PEs differ).
         """
         self._guard.check_open()
-        parts = agreed_decomposition(self._job, self.place, shape, dims, periodic, halo)
+        parts = agreed_decomposition(self._job, self.pe_topology, shape, dims, periodic, halo)
         return Grid(self._context, self._rma, parts, self.plan_allreduce)
 
     # Loops -----------------------------------------------------------------------------
@@ -340,14 +340,14 @@ class Team(Collectives):
         """Nodes, devices, links, NICs, rails, rings: what ``python -m pennympi topology --json`` prints.  Collective."""
         self._guard.check_open()
         own = read_hardware(self.device_name, self._backend.bus_id)
-        return facts(self.place, self.layout, self._job.gather(own, "topology"))
+        return facts(self.pe_topology, self.layout, self._job.gather(own, "topology"))
 
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines about the device, the heap, the nodes and the workspaces of this PE.  Not collective."""
         self._guard.check_open()
-        sizes = " or ".join(map(str, sorted({len(pes) for pes in self.place.nodes})))
+        sizes = " or ".join(map(str, sorted({len(pes) for pes in self.pe_topology.nodes})))
         laid = f", laid by {self.layout.name}" if self.layout else ""
-        nodes = f"{len(self.place.nodes)} with {sizes} PEs{laid}"
+        nodes = f"{len(self.pe_topology.nodes)} with {sizes} PEs{laid}"
         workspaces = f"{size_text(self._workspaces.held_bytes)} of symmetric memory, in {self._workspaces.count}"
         return [("device", self.device_name), *self._backend.describe(), ("nodes", nodes), ("workspaces", workspaces)]
 

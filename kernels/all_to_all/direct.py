@@ -22,9 +22,11 @@ ALGORITHM = Algorithm(
     sentence="every PE puts each other PE its part, straight into out where that is symmetric; one hop",
     needs="NVLink, or one device or host",
     kernel=direct,
-    plan=lambda count, item_bytes, acc_bytes, place, limits: piece_plan(count, item_bytes, 1, 2 * place.n_pes, limits),
-    signals=lambda place: SIGNALS * place.n_pes,
-    slots=lambda place, limits: 2 * place.n_pes,
+    plan=lambda count, item_bytes, acc_bytes, topology, limits: piece_plan(
+        count, item_bytes, 1, 2 * topology.n_pes, limits
+    ),
+    signals=lambda topology: SIGNALS * topology.n_pes,
+    slots=lambda topology, limits: 2 * topology.n_pes,
     holds=ELEMENTS,
     outbox=False,
     why_not=requires_p2p,

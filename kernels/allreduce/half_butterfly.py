@@ -15,7 +15,7 @@ Cost of P bytes, h = ceil(n/2), w = acc_bytes / item_bytes:
 
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
+from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, slots_plan
 from ..block import copy, put_signal, reduce, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
@@ -132,18 +132,18 @@ def half_butterfly(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def _slots(place: Place) -> int:
-    return (place.n_pes + 1) // 2 + 1
+def _slots(topology: Topology) -> int:
+    return (topology.n_pes + 1) // 2 + 1
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """Blocks of at least 4 KiB, pieces as large as a slot allows."""
-    return slots_plan(count, item_bytes, acc_bytes, 1, _slots(place), limits)
+    return slots_plan(count, item_bytes, acc_bytes, 1, _slots(topology), limits)
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Everything to a half of the PEs, then a partial to the PE across."""
-    n, largest, several = place.n_pes, place.largest_node, place.n_nodes > 1
+    n, largest, several = topology.n_pes, topology.largest_node, topology.n_nodes > 1
     half = (n + 1) // 2
     return machine.call_us(
         rounds=size.rounds(1),
@@ -151,7 +151,7 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
         net_hops=several + (half > largest),
         messages=half,
         sent=(min(half, largest) - 1 + size.widening * (not several)) * size.nbytes,
-        nic=(max(half - largest, 0) + size.widening) * several * size.nbytes * largest / place.n_rails,
+        nic=(max(half - largest, 0) + size.widening) * several * size.nbytes * largest / topology.n_rails,
         moved=size.nbytes,
         added=half * size.nbytes,
     )
@@ -162,8 +162,8 @@ ALGORITHM = Algorithm(
     sentence="whole vectors inside each half of the PEs, then one swap across; two hops, a flow a link",
     kernel=half_butterfly,
     plan=plan,
-    signals=lambda place: 2 * _slots(place),
-    slots=lambda place, limits: _slots(place),
+    signals=lambda topology: 2 * _slots(topology),
+    slots=lambda topology, limits: _slots(topology),
     holds=PARTIALS,
     cost_us=cost_us,
 )

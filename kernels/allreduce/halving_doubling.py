@@ -14,7 +14,7 @@ Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
 import math
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
+from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, slots_plan
 from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
@@ -118,19 +118,19 @@ def halving_doubling(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def _signals(place: Place) -> int:
-    return 2 * (2 + 2 * log2(pof2(place.n_pes)))
+def _signals(topology: Topology) -> int:
+    return 2 * (2 + 2 * log2(pof2(topology.n_pes)))
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """See ``slots_plan``."""
-    p = pof2(place.n_pes)
+    p = pof2(topology.n_pes)
     return slots_plan(count, item_bytes, acc_bytes, p, 3 * p, limits)
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """log2(n) halvings and as many doublings of a power of two of PEs; the others give and get a whole vector."""
-    n, n_nodes, power = place.n_pes, place.n_nodes, pof2(place.n_pes)
+    n, n_nodes, power = topology.n_pes, topology.n_nodes, pof2(topology.n_pes)
     folds = power < n
     near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
     return machine.call_us(
@@ -139,7 +139,7 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
         net_hops=2 * far,
         messages=2 * math.log2(power) + folds,
         sent=(1 + size.widening) * max(0, 1 / n_nodes - 1 / power) * size.nbytes + 2 * size.nbytes * folds,
-        nic=(1 + size.widening) * (1 - 1 / n_nodes) * size.nbytes * place.largest_node / place.n_rails,
+        nic=(1 + size.widening) * (1 - 1 / n_nodes) * size.nbytes * topology.largest_node / topology.n_rails,
         moved=2 * size.nbytes,
         added=(power - 1) / power * size.nbytes + size.nbytes * folds,
     )
@@ -151,7 +151,7 @@ ALGORITHM = Algorithm(
     kernel=halving_doubling,
     plan=plan,
     signals=_signals,
-    slots=lambda place, limits: 3 * pof2(place.n_pes),
+    slots=lambda topology, limits: 3 * pof2(topology.n_pes),
     holds=PARTIALS,
     cost_us=cost_us,
 )

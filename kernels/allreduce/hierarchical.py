@@ -17,7 +17,7 @@ order, then the nodes in order, and rounds it once; all others copy it.
 
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
+from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, cut_evenly
 from ..block import (
     copy,
     fence,
@@ -224,10 +224,10 @@ def hierarchical(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def why_not(place: Place, dtype: str, op: str) -> str:
+def why_not(topology: Topology, dtype: str, op: str) -> str:
     """On one node two_shot does the same in fewer hops; and each slice needs its owner on every node."""
-    sizes = {len(pes) for pes in place.nodes}
-    if len(place.nodes) == 1:
+    sizes = {len(pes) for pes in topology.nodes}
+    if len(topology.nodes) == 1:
         return "all PEs are on one node, where it would be two_shot with more hops"
     if len(sizes) > 1:
         return f"each node must have as many PEs, and here they have {' and '.join(map(str, sorted(sizes)))}"
@@ -236,31 +236,31 @@ def why_not(place: Place, dtype: str, op: str) -> str:
     return ""
 
 
-def routes(place: Place, me: int) -> list[int]:
+def routes(topology: Topology, me: int) -> list[int]:
     """n_nodes, n_local, this node, this local rank; the PEs of the node; the twins."""
-    nodes, node = place.nodes, place.node_of[me]
+    nodes, node = topology.nodes, topology.node_of[me]
     local = nodes[node].index(me)
     return [len(nodes), len(nodes[0]), node, local, *nodes[node], *(pes[local] for pes in nodes)]
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB, pieces as large as a buffer allows."""
-    n_pes, n_nodes = place.n_pes, len(place.nodes)
+    n_pes, n_nodes = topology.n_pes, len(topology.nodes)
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     return Plan(n_blocks, cut_evenly(count, n_pes * n_blocks, limits.buffer_bytes // (2 * (n_pes + n_nodes) * acc_bytes)))
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Two hops inside a node, of a slice for each of its PEs, and two between nodes, of a slice's part for each node."""
-    local, n_nodes = place.largest_node, place.n_nodes
+    local, n_nodes = topology.largest_node, topology.n_nodes
     between = (n_nodes - 1) / (n_nodes * local)
     return machine.call_us(
-        rounds=size.rounds(place.n_pes),
+        rounds=size.rounds(topology.n_pes),
         near_hops=2,
         net_hops=2,
         messages=2 * (local - 1) + 2 * (n_nodes - 1),
         sent=2 * (local - 1) / local * size.nbytes,
-        nic=(1 + size.widening) * between * size.nbytes * local / place.n_rails,
+        nic=(1 + size.widening) * between * size.nbytes * local / topology.n_rails,
         moved=(local + 1) / local * size.nbytes,
         added=((local - 1) / local + between) * size.nbytes,
     )
@@ -272,8 +272,8 @@ ALGORITHM = Algorithm(
     needs="several nodes, all with the same number of PEs (two or more)",
     kernel=hierarchical,
     plan=plan,
-    signals=lambda place: 2 * 2 * (len(place.nodes[0]) + len(place.nodes)),
-    slots=lambda place, limits: 2 * (place.n_pes + len(place.nodes)),
+    signals=lambda topology: 2 * 2 * (len(topology.nodes[0]) + len(topology.nodes)),
+    slots=lambda topology, limits: 2 * (topology.n_pes + len(topology.nodes)),
     holds=PARTIALS,
     why_not=why_not,
     cost_us=cost_us,

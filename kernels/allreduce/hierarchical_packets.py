@@ -11,7 +11,7 @@ every node, from the same partials.
 
 from typing import NamedTuple
 
-from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Place, Plan, packet_plan, requires_ll128_in_nodes
+from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Plan, Topology, packet_plan, requires_ll128_in_nodes
 from ..block import (
     copy,
     put_signal,
@@ -142,23 +142,23 @@ def hierarchical_packets(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def why_not(place: Place, dtype: str, op: str) -> str:
+def why_not(topology: Topology, dtype: str, op: str) -> str:
     """As ``hierarchical``, and where packets can't run inside the nodes."""
-    return refuse_shape(place, dtype, op) or requires_ll128_in_nodes(place)
+    return refuse_shape(topology, dtype, op) or requires_ll128_in_nodes(topology)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """See ``packet_plan``; every block sends each PE of its node a slice."""
-    return packet_plan(count, item_bytes, len(place.nodes[0]), _slots(place), limits)
+    return packet_plan(count, item_bytes, len(topology.nodes[0]), _slots(topology), limits)
 
 
-def _slots(place: Place) -> int:
-    return 2 * (len(place.nodes[0]) + len(place.nodes))
+def _slots(topology: Topology) -> int:
+    return 2 * (len(topology.nodes[0]) + len(topology.nodes))
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Two hops of packets inside a node, and one between nodes, of a whole slice to each."""
-    local, n_nodes = place.largest_node, place.n_nodes
+    local, n_nodes = topology.largest_node, topology.n_nodes
     between = (n_nodes - 1) / local
     return machine.call_us(
         rounds=size.rounds(local),
@@ -166,7 +166,7 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
         net_hops=1,
         messages=2 * (local - 1) + n_nodes - 1,
         sent=2 * (local - 1) / local * size.nbytes,
-        nic=size.widening * between * size.nbytes * local / place.n_rails,
+        nic=size.widening * between * size.nbytes * local / topology.n_rails,
         moved=(local + 1) / local * size.nbytes,
         added=((local - 1) / local + between) * size.nbytes,
         packets=True,
@@ -179,8 +179,8 @@ ALGORITHM = Algorithm(
     needs="several nodes, all with the same number of PEs (two or more), and NVLink in them",
     kernel=hierarchical_packets,
     plan=plan,
-    signals=lambda place: 2 * len(place.nodes),
-    slots=lambda place, limits: _slots(place),
+    signals=lambda topology: 2 * len(topology.nodes),
+    slots=lambda topology, limits: _slots(topology),
     holds=PACKETS,
     why_not=why_not,
     cost_us=cost_us,

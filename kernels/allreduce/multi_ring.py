@@ -21,7 +21,7 @@ last one rounds it, and all others copy what that one sent.
 
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut_evenly
+from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, cut_evenly
 from ..block import block, blocks, copy, put_signal, read_route, reduce, reduce_and_round, to_partials, wait
 from ..cost import Machine, Size, ring_us
 from ..records import PE, Reduction, Work
@@ -133,37 +133,37 @@ def multi_ring(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def _signals(place: Place) -> int:
-    return 2 * rings_of(place) * 2 * (place.n_pes - 1)
+def _signals(topology: Topology) -> int:
+    return 2 * rings_of(topology) * 2 * (topology.n_pes - 1)
 
 
-def _routes(place: Place, me: int) -> list[int]:
-    words = [rings_of(place)]
-    for ring in rings(place):
+def _routes(topology: Topology, me: int) -> list[int]:
+    words = [rings_of(topology)]
+    for ring in rings(topology):
         at = ring.index(me)
         words += [at, ring[(at + 1) % len(ring)], ring[at - 1]]
     return words
 
 
-def _turns(place: Place, limits: Limits) -> int:
+def _turns(topology: Topology, limits: Limits) -> int:
     """Rings that one block serves."""
-    return 1 if limits.max_blocks >= rings_of(place) else rings_of(place)
+    return 1 if limits.max_blocks >= rings_of(topology) else rings_of(topology)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """The same number of blocks for each ring, as many as chunks of 4 KiB can feed; a single block serves all rings."""
-    n_rings, steps = rings_of(place), 2 * (place.n_pes - 1)
-    n_blocks, turns = 1, _turns(place, limits)
+    n_rings, steps = rings_of(topology), 2 * (topology.n_pes - 1)
+    n_blocks, turns = 1, _turns(topology, limits)
     if turns == 1:
-        wanted = max(1, count * item_bytes // (place.n_pes * n_rings * 4096))
+        wanted = max(1, count * item_bytes // (topology.n_pes * n_rings * 4096))
         n_blocks = n_rings * min(limits.max_blocks // n_rings, wanted)
     largest = limits.buffer_bytes // (turns * steps * acc_bytes)
-    return Plan(n_blocks, cut_evenly(count, place.n_pes * max(n_blocks, n_rings), largest))
+    return Plan(n_blocks, cut_evenly(count, topology.n_pes * max(n_blocks, n_rings), largest))
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """A ring for each rail, which have equal shares."""
-    return ring_us(size, place, machine, n_rings=place.n_rails)
+    return ring_us(size, topology, machine, n_rings=topology.n_rails)
 
 
 ALGORITHM = Algorithm(
@@ -173,9 +173,9 @@ ALGORITHM = Algorithm(
     kernel=multi_ring,
     plan=plan,
     signals=_signals,
-    slots=lambda place, limits: _turns(place, limits) * 2 * (place.n_pes - 1),
+    slots=lambda topology, limits: _turns(topology, limits) * 2 * (topology.n_pes - 1),
     holds=PARTIALS,
-    why_not=lambda place, dtype, op: no_rings(place),
+    why_not=lambda topology, dtype, op: no_rings(topology),
     cost_us=cost_us,
     routes=_routes,
 )

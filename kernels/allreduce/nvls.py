@@ -15,7 +15,7 @@ and all types that the switch cannot add up.
 Cost of P bytes: 2 alpha (each a store, and a load through the switch) + (1 + 1/n) P beta, no gamma.
 """
 
-from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Limits, Place, Plan, slots_plan
+from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Limits, Plan, Topology, slots_plan
 from ..block import copy, meet_multicast, reduce_multicast, store_multicast
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
@@ -53,14 +53,14 @@ def nvls(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """As many blocks as pieces of 4 KiB can feed, pieces as large as a buffer allows."""
-    return slots_plan(count, item_bytes, acc_bytes, place.n_pes, 2 * place.n_pes, limits)
+    return slots_plan(count, item_bytes, acc_bytes, topology.n_pes, 2 * topology.n_pes, limits)
 
 
-def why_not(place: Place, dtype: str, op: str) -> str:
+def why_not(topology: Topology, dtype: str, op: str) -> str:
     """Why the switch can't do it, or ""."""
-    if not place.multicast:
+    if not topology.multicast:
         return (
             "no switch under all PEs adds up and copies (NVLink SHARP, by NVSHMEM, with PENNYMPI_MULTICAST=auto, "
             "for a team of all PEs of the first one in its order)"
@@ -73,14 +73,14 @@ def why_not(place: Place, dtype: str, op: str) -> str:
     return ""
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """The switch adds up and copies; on a CPU the PE does it, which counts as added."""
     return machine.call_us(
-        rounds=size.rounds(place.n_pes),
+        rounds=size.rounds(topology.n_pes),
         near_hops=2,
         net_hops=0,
         messages=2,
-        sent=(1 + 1 / place.n_pes) * size.nbytes,
+        sent=(1 + 1 / topology.n_pes) * size.nbytes,
         nic=0,
         moved=2 * size.nbytes,
         added=size.nbytes,
@@ -93,8 +93,8 @@ ALGORITHM = Algorithm(
     needs="NVLink SHARP; float32 sum and avg, float16 and bfloat16 sum",
     kernel=nvls,
     plan=plan,
-    signals=lambda place: 2,
-    slots=lambda place, limits: 2 * place.n_pes,
+    signals=lambda topology: 2,
+    slots=lambda topology, limits: 2 * topology.n_pes,
     holds=PARTIALS,
     why_not=why_not,
     cost_us=cost_us,

@@ -5,7 +5,7 @@ Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
 one before it is added up; its signal comes after that, when the piece has long arrived.
 """
 
-from ..algorithm import ELEMENTS, ROUND_ONCE, Algorithm, Limits, Place, Plan, cut
+from ..algorithm import ELEMENTS, ROUND_ONCE, Algorithm, Limits, Plan, Topology, cut
 from ..block import combine, put, stage_for_put, wait_all
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -70,9 +70,9 @@ def one_shot(pe: PE, call: Reduction, work: Work):
     store_count(work, count)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB; many pieces, so that one is put while one is added up, but each hides its fence."""
-    n_pes = place.n_pes
+    n_pes = topology.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     largest = min(limits.buffer_bytes // 2 // n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
     share = -(-count // n_blocks)
@@ -80,9 +80,9 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, piece)
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """One hop; everybody sends and adds up the whole vector."""
-    return shots_us(size, place, machine, shots=1, packets=False, overlaps=True)
+    return shots_us(size, topology, machine, shots=1, packets=False, overlaps=True)
 
 
 ALGORITHM = Algorithm(
@@ -90,8 +90,8 @@ ALGORITHM = Algorithm(
     sentence="everything to everybody, piece by piece with a signal each; one hop",
     kernel=one_shot,
     plan=plan,
-    signals=lambda place: 2 * place.n_pes,
-    slots=lambda place, limits: 2 * place.n_pes,
+    signals=lambda topology: 2 * topology.n_pes,
+    slots=lambda topology, limits: 2 * topology.n_pes,
     holds=ELEMENTS,
     outbox=False,
     cost_us=cost_us,

@@ -5,7 +5,7 @@ a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  It takes on
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, ROUND_ONCE, Algorithm, Place, packet_plan, requires_ll128
+from ..algorithm import PACKET_BYTES, PACKETS, ROUND_ONCE, Algorithm, Topology, packet_plan, requires_ll128
 from ..block import exchange_reduce_packets
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -47,9 +47,9 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
     store_count(work, count)
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """One hop, without signals."""
-    return shots_us(size, place, machine, shots=1, packets=True, overlaps=True)
+    return shots_us(size, topology, machine, shots=1, packets=True, overlaps=True)
 
 
 ALGORITHM = Algorithm(
@@ -57,9 +57,9 @@ ALGORITHM = Algorithm(
     sentence="everything to everybody in packets that carry their epoch; one hop, no barrier",
     needs="NVLink, or one device or host",
     kernel=one_shot_packets,
-    plan=lambda count, item_bytes, acc_bytes, place, limits: packet_plan(count, item_bytes, 1, place.n_pes, limits),
-    signals=lambda place: 1,
-    slots=lambda place, limits: place.n_pes,
+    plan=lambda count, item_bytes, acc_bytes, topology, limits: packet_plan(count, item_bytes, 1, topology.n_pes, limits),
+    signals=lambda topology: 1,
+    slots=lambda topology, limits: topology.n_pes,
     holds=PACKETS,
     outbox=False,
     why_not=requires_ll128,

@@ -14,7 +14,7 @@ log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n
 
 import math
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
+from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, slots_plan
 from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
@@ -71,18 +71,18 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def _slots(place: Place) -> int:
-    return 2 + log2(pof2(place.n_pes))
+def _slots(topology: Topology) -> int:
+    return 2 + log2(pof2(topology.n_pes))
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """Blocks of at least 4 KiB, pieces as large as a slot allows."""
-    return slots_plan(count, item_bytes, acc_bytes, 1, _slots(place), limits)
+    return slots_plan(count, item_bytes, acc_bytes, 1, _slots(topology), limits)
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """log2(n) exchanges of the whole vector as partials; PEs beyond a power of two give and get it."""
-    n, n_nodes, power = place.n_pes, place.n_nodes, pof2(place.n_pes)
+    n, n_nodes, power = topology.n_pes, topology.n_nodes, pof2(topology.n_pes)
     folds = power < n
     near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
     return machine.call_us(
@@ -91,7 +91,7 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
         net_hops=far,
         messages=math.log2(power) + folds,
         sent=size.widening * near * size.nbytes + 2 * size.nbytes * folds,
-        nic=size.widening * far * size.nbytes * place.largest_node / place.n_rails,
+        nic=size.widening * far * size.nbytes * topology.largest_node / topology.n_rails,
         moved=size.nbytes,
         added=math.log2(power) * size.nbytes + size.nbytes * folds,
     )
@@ -102,8 +102,8 @@ ALGORITHM = Algorithm(
     sentence="whole vectors swapped with the PEs at distance 1, 2, 4, ...; log2 n hops",
     kernel=recursive_doubling,
     plan=plan,
-    signals=lambda place: 2 * _slots(place),
-    slots=lambda place, limits: _slots(place),
+    signals=lambda topology: 2 * _slots(topology),
+    slots=lambda topology, limits: _slots(topology),
     holds=PARTIALS,
     cost_us=cost_us,
 )

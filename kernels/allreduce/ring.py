@@ -6,7 +6,7 @@ of workstations" (2009); the put-with-signal form follows the Penny worklog.
 Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, slots_plan
+from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, slots_plan
 from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
 from ..cost import Machine, Size, ring_us
 from ..records import PE, Reduction, Work
@@ -53,18 +53,18 @@ def ring(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def _steps(place: Place) -> int:
-    return 2 * (place.n_pes - 1)
+def _steps(topology: Topology) -> int:
+    return 2 * (topology.n_pes - 1)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """As many blocks as chunks of 4 KiB can feed, pieces as large as a buffer allows."""
-    return slots_plan(count, item_bytes, acc_bytes, place.n_pes, _steps(place), limits)
+    return slots_plan(count, item_bytes, acc_bytes, topology.n_pes, _steps(topology), limits)
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """One ring: its steps wait for one another, and all that leaves a node takes one NIC."""
-    return ring_us(size, place, machine, n_rings=1)
+    return ring_us(size, topology, machine, n_rings=1)
 
 
 ALGORITHM = Algorithm(
@@ -72,8 +72,8 @@ ALGORITHM = Algorithm(
     sentence="reduce-scatter and all-gather round one ring; every PE sends 2 (n-1)/n of the vector",
     kernel=ring,
     plan=plan,
-    signals=lambda place: 2 * _steps(place),
-    slots=lambda place, limits: _steps(place),
+    signals=lambda topology: 2 * _steps(topology),
+    slots=lambda topology, limits: _steps(topology),
     holds=PARTIALS,
     cost_us=cost_us,
 )

@@ -6,7 +6,7 @@ result goes round again.  A PE sends two messages only, but every byte crosses
 every link, one after the other.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Place, slots_plan
+from ..algorithm import PARTIALS, Algorithm, Topology, slots_plan
 from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
@@ -55,9 +55,9 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """The whole vector goes round twice, in two messages a PE, whose crossings between nodes wait for one another."""
-    n, n_nodes = place.n_pes, place.n_nodes
+    n, n_nodes = topology.n_pes, topology.n_nodes
     crossings = n_nodes if n_nodes > 1 else 0
     both_ways = (1 + size.widening) * size.nbytes
     return machine.call_us(
@@ -66,7 +66,7 @@ def cost_us(size: Size, place: Place, machine: Machine) -> float:
         net_hops=2 * (n - 1) * crossings / n,
         messages=2,
         sent=both_ways * (n - 1) * (n - crossings) / n,
-        nic=both_ways * (n_nodes - (1 + (place.largest_node == 1)) / 2) if n_nodes > 1 else 0,
+        nic=both_ways * (n_nodes - (1 + (topology.largest_node == 1)) / 2) if n_nodes > 1 else 0,
         moved=size.nbytes,
         added=(n - 1) * size.nbytes,
     )
@@ -76,9 +76,9 @@ ALGORITHM = Algorithm(
     name="simple_ring",
     sentence="the whole vector once down the ring and once round again; two messages a PE",
     kernel=simple_ring,
-    plan=lambda count, item_bytes, acc_bytes, place, limits: slots_plan(count, item_bytes, acc_bytes, 1, 2, limits),
-    signals=lambda place: 2 * 2,
-    slots=lambda place, limits: 2,
+    plan=lambda count, item_bytes, acc_bytes, topology, limits: slots_plan(count, item_bytes, acc_bytes, 1, 2, limits),
+    signals=lambda topology: 2 * 2,
+    slots=lambda topology, limits: 2,
     holds=PARTIALS,
     cost_us=cost_us,
 )

@@ -15,7 +15,7 @@ Cost of P bytes in K pieces a tree, w = acc_bytes / item_bytes, d = ceil(log2 n)
 import math
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Place, Plan, cut
+from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, cut
 from ..block import copy, put_signal, read_route, reduce, reduce_and_round, reduce_partials, to_partials, wait
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
@@ -123,7 +123,7 @@ def tree(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch - LATE)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB in each tree; eight pieces a block and tree, or more."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (TREES * MIN_PIECE_BYTES)))
     largest = limits.buffer_bytes // 2 // (TREES * SLOTS) // acc_bytes
@@ -132,10 +132,10 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, cut(count, TREES * n_blocks, min(largest, wanted)))
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Up and down two trees, each with half of the vector, whose levels lie inside nodes and between them."""
-    n_nodes, local = place.n_nodes, place.largest_node
-    links = min(n_nodes, 3) / (2 + 2 * (place.n_rails == local)) * (n_nodes > 1)
+    n_nodes, local = topology.n_nodes, topology.largest_node
+    links = min(n_nodes, 3) / (2 + 2 * (topology.n_rails == local)) * (n_nodes > 1)
     return machine.call_us(
         rounds=size.rounds(2),
         near_hops=2 * math.ceil(math.log2(local)),
@@ -154,8 +154,8 @@ ALGORITHM = Algorithm(
     sentence="two binary trees with half of the vector each, up and down in pieces; 2 log2 n hops, 2 of the vector",
     kernel=tree,
     plan=plan,
-    signals=lambda place: QUARTERS * TREES * SLOTS,
-    slots=lambda place, limits: 2 * TREES * SLOTS,
+    signals=lambda topology: QUARTERS * TREES * SLOTS,
+    slots=lambda topology, limits: 2 * TREES * SLOTS,
     holds=PARTIALS,
     cost_us=cost_us,
     routes=double_tree,

@@ -9,7 +9,7 @@ for its own, and collects the reduced chunks of the one before.  Its signals com
 at its end, when the puts in front of them have long arrived.
 """
 
-from ..algorithm import ELEMENTS, ROUND_TWICE, Algorithm, Limits, Place, Plan, cut
+from ..algorithm import ELEMENTS, ROUND_TWICE, Algorithm, Limits, Plan, Topology, cut
 from ..block import combine_put, copy, fence, plus, put, signal_all, stage_for_put, wait_all
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -110,9 +110,9 @@ def two_shot(pe: PE, call: Reduction, work: Work):
     store_count(work, count)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB; pieces large enough to hide their fences."""
-    n_pes = place.n_pes
+    n_pes = topology.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     largest = limits.buffer_bytes // 2 // (2 * n_pes) // item_bytes
     share = -(-count // (n_pes * n_blocks))
@@ -120,9 +120,9 @@ def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limi
     return Plan(n_blocks, piece)
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Two hops of chunks."""
-    return shots_us(size, place, machine, shots=2, packets=False, overlaps=True)
+    return shots_us(size, topology, machine, shots=2, packets=False, overlaps=True)
 
 
 ALGORITHM = Algorithm(
@@ -130,8 +130,8 @@ ALGORITHM = Algorithm(
     sentence="every PE reduces one chunk and puts it to all; two hops, 2 (n-1)/n of the vector",
     kernel=two_shot,
     plan=plan,
-    signals=lambda place: 2 * 2 * place.n_pes,
-    slots=lambda place, limits: 4 * place.n_pes,
+    signals=lambda topology: 2 * 2 * topology.n_pes,
+    slots=lambda topology, limits: 4 * topology.n_pes,
     holds=ELEMENTS,
     outbox=False,
     cost_us=cost_us,

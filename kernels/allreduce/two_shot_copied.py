@@ -8,7 +8,7 @@ PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the
 stream until all PEs' copies have arrived.  A chunk is contiguous: one copy for each PE.
 """
 
-from ..algorithm import ELEMENTS, VECTOR_ELEMS, Algorithm, Limits, Place, Plan, cut, requires_p2p
+from ..algorithm import ELEMENTS, VECTOR_ELEMS, Algorithm, Limits, Plan, Topology, cut, requires_p2p
 from ..block import combine, put, signal_all, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -83,11 +83,11 @@ def meet(pe: PE, work: Work):
     wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB, pieces large enough to hide their fences."""
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = min(limits.buffer_bytes // 2 // place.n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
-    chunk = chunk_elems(count, place.n_pes)
+    largest = min(limits.buffer_bytes // 2 // topology.n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
+    chunk = chunk_elems(count, topology.n_pes)
     piece = cut(chunk, n_blocks, min(largest, max(chunk // n_blocks // 2, MIN_PIECE_BYTES // item_bytes)))
     return Plan(n_blocks, piece)
 
@@ -98,8 +98,8 @@ ALGORITHM = Algorithm(
     needs="a plan, and out symmetric",
     kernel=two_shot_copied,
     plan=plan,
-    signals=lambda place: 2 * place.n_pes,
-    slots=lambda place, limits: 2 * place.n_pes,
+    signals=lambda topology: 2 * topology.n_pes,
+    slots=lambda topology, limits: 2 * topology.n_pes,
     holds=ELEMENTS,
     outbox=False,
     why_not=requires_p2p,

@@ -8,7 +8,7 @@ Peers may write a chunk of a PE's ``out`` once that PE's part of the chunk has c
 kernel runs, what was before it in its stream is done, and it has read the chunk.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, cut
+from ..algorithm import ELEMENTS, Algorithm, Limits, Plan, Topology, cut
 from ..block import combine_put, fence, signal_all, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -67,9 +67,9 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
     store_count(work, count)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """Blocks of at least 16 KiB, pieces large enough to hide their fences."""
-    n_pes = place.n_pes
+    n_pes = topology.n_pes
     n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
     largest = min(limits.buffer_bytes // 2 // n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
     share = -(-count // (n_pes * n_blocks))
@@ -83,8 +83,8 @@ ALGORITHM = Algorithm(
     needs="a plan, and out symmetric",
     kernel=two_shot_direct,
     plan=plan,
-    signals=lambda place: 2 * 2 * place.n_pes,
-    slots=lambda place, limits: 2 * place.n_pes,
+    signals=lambda topology: 2 * 2 * topology.n_pes,
+    slots=lambda topology, limits: 2 * topology.n_pes,
     holds=ELEMENTS,
     outbox=False,
     canonical=True,

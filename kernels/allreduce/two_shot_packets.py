@@ -4,7 +4,7 @@ Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
 in place of a sentinel value, so that it works for every dtype and every value.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, ROUND_TWICE, Algorithm, Limits, Place, Plan, packet_plan, requires_ll128
+from ..algorithm import PACKET_BYTES, PACKETS, ROUND_TWICE, Algorithm, Limits, Plan, Topology, packet_plan, requires_ll128
 from ..block import receive_packets, receive_plus, reduce_forward_packets, send_packets
 from ..cost import Machine, Size, shots_us
 from ..records import PE, Reduction, Work
@@ -85,14 +85,14 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
     store_count(work, count)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """See ``packet_plan``; every block sends each PE its chunk."""
-    return packet_plan(count, item_bytes, place.n_pes, 2 * place.n_pes, limits)
+    return packet_plan(count, item_bytes, topology.n_pes, 2 * topology.n_pes, limits)
 
 
-def cost_us(size: Size, place: Place, machine: Machine) -> float:
+def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Two hops of chunks, without signals; a round begins when the one before it has ended."""
-    return shots_us(size, place, machine, shots=2, packets=True, overlaps=False)
+    return shots_us(size, topology, machine, shots=2, packets=True, overlaps=False)
 
 
 ALGORITHM = Algorithm(
@@ -101,8 +101,8 @@ ALGORITHM = Algorithm(
     needs="NVLink, or one device or host",
     kernel=two_shot_packets,
     plan=plan,
-    signals=lambda place: 1,
-    slots=lambda place, limits: 2 * place.n_pes,
+    signals=lambda topology: 1,
+    slots=lambda topology, limits: 2 * topology.n_pes,
     holds=PACKETS,
     outbox=False,
     why_not=requires_ll128,

@@ -4,7 +4,7 @@ Source: scatter and all-gather, as van de Geijn's broadcast for long vectors (Ba
 et al. 1994), in one hop each.  No PE sends or receives the vector more than once.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, piece_plan, requires_p2p
+from ..algorithm import ELEMENTS, Algorithm, Limits, Plan, Topology, piece_plan, requires_p2p
 from ..block import copy, put, signal_all, wait, wait_all
 from ..records import PE, Transfer, Work
 from ..steps import (
@@ -73,9 +73,9 @@ def spread(pe: PE, call: Transfer, work: Work):
     store_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, place.n_pes - 1, place.n_pes - 1, limits)
+    return piece_plan(count, item_bytes, topology.n_pes - 1, topology.n_pes - 1, limits)
 
 
 ALGORITHM = Algorithm(
@@ -84,8 +84,8 @@ ALGORITHM = Algorithm(
     needs="NVLink, or one device or host",
     kernel=spread,
     plan=plan,
-    signals=lambda place: 3 * place.n_pes,
-    slots=lambda place, limits: place.n_pes - 1,
+    signals=lambda topology: 3 * topology.n_pes,
+    slots=lambda topology, limits: topology.n_pes - 1,
     holds=ELEMENTS,
     outbox=False,
     why_not=requires_p2p,

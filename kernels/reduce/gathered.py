@@ -4,7 +4,7 @@ Source: reduce-scatter and gather, Rabenseifner's reduce for long vectors (2004)
 hop each.  No PE sends or receives the vector more than once.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Place, Plan, piece_plan, requires_p2p
+from ..algorithm import ELEMENTS, Algorithm, Limits, Plan, Topology, piece_plan, requires_p2p
 from ..block import combine, copy, put, put_signal, signal_all, wait, wait_all
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -67,9 +67,9 @@ def gathered(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, place: Place, limits: Limits) -> Plan:
+def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
     """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, place.n_pes - 1, place.n_pes, limits)
+    return piece_plan(count, item_bytes, topology.n_pes - 1, topology.n_pes, limits)
 
 
 ALGORITHM = Algorithm(
@@ -78,8 +78,8 @@ ALGORITHM = Algorithm(
     needs="NVLink, or one device or host",
     kernel=gathered,
     plan=plan,
-    signals=lambda place: 5 * place.n_pes,
-    slots=lambda place, limits: place.n_pes,
+    signals=lambda topology: 5 * topology.n_pes,
+    slots=lambda topology, limits: topology.n_pes,
     holds=ELEMENTS,
     why_not=requires_p2p,
 )

@@ -75,8 +75,10 @@ ALGORITHM = Algorithm(
     name="pairwise",
     sentence="every PE puts each other PE its part, which adds up what came in the order of the PEs",
     kernel=pairwise,
-    plan=lambda count, item_bytes, acc_bytes, place, limits: parts_plan(count * item_bytes, acc_bytes, place, limits),
-    signals=lambda place: WORDS * place.n_pes,
-    slots=lambda place, limits: place.n_pes,
+    plan=lambda count, item_bytes, acc_bytes, topology, limits: parts_plan(
+        count * item_bytes, acc_bytes, topology, limits
+    ),
+    signals=lambda topology: WORDS * topology.n_pes,
+    slots=lambda topology, limits: topology.n_pes,
     holds=PARTIALS,
 )

@@ -7,7 +7,7 @@ from ..arrays.operators import reduction
 from ..backend import Run
 from ..compile.bind import parameters
 from ..compile.options import KernelOptions
-from ..kernels.algorithm import Algorithm, Place
+from ..kernels.algorithm import Algorithm, Topology
 from ..kernels.allreduce import TABLE
 from ..selection.choose import Selection
 from .base import Collective, CollectiveContext, Request
@@ -23,7 +23,7 @@ class AllReduce(Collective):
         super().__init__(context)
         self._selection = selection
 
-    def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
+    def choose(self, name: str | Algorithm, topology: Topology, nbytes: int, dtype: str, op: str, /) -> Algorithm:
         """See ``Collective``."""
         return self._selection.choose(name, nbytes, dtype, op)
 

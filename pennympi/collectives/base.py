@@ -17,7 +17,7 @@ from ..compile.options import KernelOptions
 from ..errors import Unsupported
 from ..job.control import signature_of
 from ..job.job import Job
-from ..kernels.algorithm import Algorithm, Limits, Place
+from ..kernels.algorithm import Algorithm, Limits, Topology
 from ..kernels.block import EPOCH_BITS
 from ..kernels.rma.on_stream import put_bytes
 from ..memory.symmetric import SymmetricArrays, keep
@@ -41,7 +41,7 @@ class CollectiveContext:
     job: Job
     guard: CallGuard
     arrays: SymmetricArrays
-    place: Place
+    topology: Topology
     workspaces: Workspaces
     sms: int | None
 
@@ -107,23 +107,28 @@ class Collective:
     number_params: tuple[str, ...] = ()
 
     def __init__(self, context: CollectiveContext):
-        self.backend, self.job, self.arrays, self.place = context.backend, context.job, context.arrays, context.place
+        self.backend, self.job, self.arrays, self.topology = (
+            context.backend,
+            context.job,
+            context.arrays,
+            context.topology,
+        )
         self._guard, self._workspaces, self._sms = context.guard, context.workspaces, context.sms
         self._enter, self._run_in_order = context.guard.count, context.backend.order.call
         self._facts: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] = context.arrays.facts
         self._prepared: dict[tuple[Any, ...], Prepared] = {}
         self._checked: dict[tuple[Any, ...] | None, tuple[Prepared, tuple[int, ...]]] = {}  # by facts: calls seen before
 
-    def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
+    def choose(self, name: str | Algorithm, topology: Topology, nbytes: int, dtype: str, op: str, /) -> Algorithm:
         """The algorithm to run.  Raises ValueError for an unknown name, Unsupported for one that cannot run here."""
         if name == "auto":
             name = algorithm_for(self.name)
-        row = named(self.auto(place, nbytes) if name == "auto" else name, self.table)
-        check_runs(row, row.why_not(place, dtype, op))
+        row = named(self.auto(topology, nbytes) if name == "auto" else name, self.table)
+        check_runs(row, row.why_not(topology, dtype, op))
         return row
 
     @classmethod
-    def auto(cls, place: Place, nbytes: int, /) -> str:
+    def auto(cls, topology: Topology, nbytes: int, /) -> str:
         """The name of the algorithm that "auto" runs, where the collective has a rule by size: else its only one."""
         return next(iter(cls.table))
 
@@ -256,9 +261,9 @@ class Collective:
         nbytes = request.count * request.dtype.item_bytes
         count, dtype = (nbytes, BYTE) if self.moves_bytes else (request.count, request.dtype)
         limits = self.limits(sms)
-        row = self.choose(algorithm, self.place, nbytes, dtype.name, op)
+        row = self.choose(algorithm, self.topology, nbytes, dtype.name, op)
         meets = self.runs_alone or (count > 0 and n_pes > 1)
-        if meets and (reason := row.too_large(self.place, limits)):
+        if meets and (reason := row.too_large(self.topology, limits)):
             raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
         text = self._describe(request, row, self._sms if sms is None else sms, plan_number)
         if not plan_number:
@@ -266,7 +271,7 @@ class Collective:
         if not meets:
             run = self.single_pe_run(request) if count else lambda *addresses_and_stream: None
             return Prepared(run, False, text)
-        plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.place, limits)
+        plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.topology, limits)
         options = self.options(row, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
         kernel = self.backend.kernel(row.kernel, f"{self.name} ({row.name})", options)
         workspace = self._workspaces.shared(self.name, row)

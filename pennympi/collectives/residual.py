@@ -7,7 +7,7 @@ from mpi4py.MPI import IN_PLACE
 from ..arrays.span import Span, check_alike, check_apart
 from ..backend import Run
 from ..compile.options import KernelOptions
-from ..kernels.algorithm import Algorithm, Place, cut
+from ..kernels.algorithm import Algorithm, Topology, cut
 from ..kernels.records import Reduction
 from ..kernels.residual import add_residual
 from .allreduce import AllReduce
@@ -19,7 +19,7 @@ class AllReducePlus(AllReduce):
 
     address_params = ("out", "src", "residual")
 
-    def choose(self, name: str | Algorithm, place: Place, nbytes: int, dtype: str, op: str, /) -> Algorithm:
+    def choose(self, name: str | Algorithm, topology: Topology, nbytes: int, dtype: str, op: str, /) -> Algorithm:
         """See ``Collective``: an algorithm that adds a residual."""
         return self._selection.choose(name, nbytes, dtype, op, residual=True)
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from ..arrays.dtypes import TABLE as DTYPES
 from ..bench.sizes import parse, show
-from ..kernels.algorithm import Limits, Place
+from ..kernels.algorithm import Limits, Topology
 from ..kernels.cost import Machine
 from ..selection.choose import Selection
 from ..selection.machine import NVLINK, PCIE, host
@@ -50,11 +50,11 @@ def table() -> list[str]:
         "| size | " + " | ".join(f"{n} GPUs" for n in GPUS) + " |",
         "|---" * (len(GPUS) + 1) + "|",
     ]
-    places = [Place(tuple(pe // GPUS_PER_NODE for pe in range(n)), ll128_safe=False) for n in GPUS]
+    places = [Topology(tuple(pe // GPUS_PER_NODE for pe in range(n)), ll128_safe=False) for n in GPUS]
     for nbytes in map(parse, SIZES.split()):
         cells = [show(nbytes)]
-        for place in places:
-            found = Selection(place, LIMITS, NVLINK, None, "GPUs").explain(nbytes, DTYPES["float32"], "sum")
+        for topology in places:
+            found = Selection(topology, LIMITS, NVLINK, None, "GPUs").explain(nbytes, DTYPES["float32"], "sum")
             cells.append(f"{found.modelled[found.algorithm]:.4g} {found.algorithm}")
         lines.append(f"| {' | '.join(cells)} |")
     return lines

@@ -46,7 +46,7 @@ def report(team: Team, hosts: list[tuple[str, str]]) -> str:
     for collective in collectives:
         lines += ["", f"{collective.__name__} algorithms"]
         for row in collective.table.values():
-            reason = row.why_not(team.place, "float32", "sum")
+            reason = row.why_not(team.pe_topology, "float32", "sum")
             lines.append(f"  {row.name:18s} {f'cannot run here: {reason}' if reason else f'runs here; {row.sentence}'}")
     lines += ["", "exchange forms", *(f"  {form.name:18s} {form.sentence}" for form in FORMS.values())]
     return "\n".join(lines)

@@ -92,8 +92,8 @@ def run(args: argparse.Namespace) -> int:
             raise Ended(f"{doubt}: nothing was written; stop other work on the machine, or give --anyway", FAILED)
         note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; {versions(team)}."
         note = " ".join([note, *(f"{one[0].upper()}{one[1:]}." for one in (shared, doubt) if one)])
-        found = Tuned(team.device_name, team.n_pes, topology_of(team.place), note, tuple(series))
-        file = args.output or user_folder() / file_name(team.device_name, team.place)
+        found = Tuned(team.device_name, team.n_pes, topology_of(team.pe_topology), note, tuple(series))
+        file = args.output or user_folder() / file_name(team.device_name, team.pe_topology)
         written(team, lambda: write(found, file))
         if team.me == 0:
             used = "every later run on this machine uses it" if not args.output else f"PENNYMPI_TUNED={file} uses it"

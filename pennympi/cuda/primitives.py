@@ -287,7 +287,7 @@ def tell(ctx, source):
 
 
 def missing_line(ctx, found, number, pe, since_ns):
-    """A waiting thread's look, for a line of exchange ``number`` that PE ``pe`` sends; its place holds ``found``.
+    """A waiting thread's look, for a line of exchange ``number`` that PE ``pe`` sends; its topology holds ``found``.
 
     since_ns: when the wait began, as this returned it, 0 at first
     Returns -1 once the thread has given up, which the host learns as from ``wait``.

@@ -7,23 +7,23 @@ from typing import Any
 
 from ..job.job import Job
 from ..job.on_all import on_all
-from ..kernels.algorithm import Place
+from ..kernels.algorithm import Topology
 from .decomposition import Decomposition, Sizes, chosen_dims, compact_places, edges_of, most_of
 
 MOST_DIMENSIONS = 3
 
 
-def agreed_decomposition(job: Job, place: Place, *given: Any) -> Decomposition:
+def agreed_decomposition(job: Job, topology: Topology, *given: Any) -> Decomposition:
     """The decomposition that all PEs ask for.  Collective.  Raises TypeError or ValueError on every PE."""
     return on_all(
         job,
         "grid",
-        lambda: decomposition_of(place, *given),
+        lambda: decomposition_of(topology, *given),
         lambda one: f"{one.shape} points, dims {one.dims}, periodic {one.periodic}, halo {one.halo}",
     )
 
 
-def decomposition_of(place: Place, shape: Any, dims: Any, periodic: Any, halo: Any) -> Decomposition:
+def decomposition_of(topology: Topology, shape: Any, dims: Any, periodic: Any, halo: Any) -> Decomposition:
     """The decomposition that a user asks for.  Raises TypeError or ValueError."""
     points = _ints("shape", shape, None, 1)
     n = len(points)
@@ -32,7 +32,7 @@ def decomposition_of(place: Place, shape: Any, dims: Any, periodic: Any, halo: A
     given = (0,) * n if dims is None else _ints("dims", dims, n, 0)
     width = _ints("halo", halo, n, 0)
     around = _flags(periodic, n)
-    n_pes = place.n_pes
+    n_pes = topology.n_pes
     if dims is not None and all(given) and math.prod(given) != n_pes:
         raise ValueError(f"dims {given} are {math.prod(given)} PEs, and the team has {n_pes}: a 0 leaves a number open")
     found = chosen_dims(n_pes, points, given, around, width)
@@ -43,7 +43,7 @@ def decomposition_of(place: Place, shape: Any, dims: Any, periodic: Any, halo: A
             f"each dimension as its neighbours' halo {width} takes: use fewer PEs, a narrower halo, or other dims"
         )
     most = most_of(edges_of(points, found, width))
-    return Decomposition(points, found, around, width, compact_places(place.nodes, found, most, around))
+    return Decomposition(points, found, around, width, compact_places(topology.nodes, found, most, around))
 
 
 def _ints(name: str, value: Any, n: int | None, least: int) -> Sizes:

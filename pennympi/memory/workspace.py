@@ -10,7 +10,7 @@ import numpy as np
 from ..backend import Backend
 from ..errors import SymmetricHeapExhausted
 from ..job.job import Job
-from ..kernels.algorithm import Algorithm, Place
+from ..kernels.algorithm import Algorithm, Topology
 from .freelist import aligned
 
 FIRST_EPOCH = 0  # tests set it near 2**32; from 2**45 on the zeros of an empty slot would count as ahead
@@ -69,8 +69,8 @@ def make_workspace(
 class Workspaces:
     """The workspaces of one team: one for each algorithm that ran, and one for each plan that needs its own."""
 
-    def __init__(self, backend: Backend, job: Job, place: Place):
-        self._backend, self._job, self._place = backend, job, place
+    def __init__(self, backend: Backend, job: Job, topology: Topology):
+        self._backend, self._job, self._topology = backend, job, topology
         self._shared: dict[tuple[str, str], Workspace] = {}
         self._own: dict[int, Workspace] = {}  # by number of the plan, the same on every PE
         self._dead: set[int] = set()
@@ -105,9 +105,9 @@ class Workspaces:
         blocks = self._backend.max_blocks
         nbytes = blocks * 2 * self._backend.buffer_bytes
         outbox_bytes = nbytes if row.outbox or self._backend.needs_scratch else 0
-        routes = row.routes(self._place, self._job.me) if row.routes else ()
+        routes = row.routes(self._topology, self._job.me) if row.routes else ()
         return make_workspace(
-            self._backend, self._job, nbytes, outbox_bytes, blocks * row.signals(self._place), blocks, routes
+            self._backend, self._job, nbytes, outbox_bytes, blocks * row.signals(self._topology), blocks, routes
         )
 
     def _release_dead(self) -> bool:

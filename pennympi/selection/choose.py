@@ -9,7 +9,7 @@ from ..backend import Backend
 from ..errors import Unsupported
 from ..files import FileError
 from ..job.job import Job
-from ..kernels.algorithm import ROUND_ONCE, Algorithm, Limits, Place, Plan
+from ..kernels.algorithm import ROUND_ONCE, Algorithm, Limits, Plan, Topology
 from ..kernels.allreduce import PLANNED, TABLE
 from ..kernels.cost import Machine, Size
 from ..settings import algorithm_for
@@ -40,13 +40,13 @@ def check_runs(row: Algorithm, reason: str) -> None:
 class Selection:
     """The choice of AllReduce algorithms for one team.
 
-    place:   of the team;  limits: of its launches
+    topology:   of the team;  limits: of its launches
     machine: the constants of the costs;  tuned: the table of measured times, or None
     device:  name of the device of its PEs
     """
 
-    def __init__(self, place: Place, limits: Limits, machine: Machine, tuned: Tuned | None, device: str):
-        self._place, self._limits, self.machine, self.tuned, self.device = place, limits, machine, tuned, device
+    def __init__(self, topology: Topology, limits: Limits, machine: Machine, tuned: Tuned | None, device: str):
+        self._topology, self._limits, self.machine, self.tuned, self.device = topology, limits, machine, tuned, device
         self._canonical = False
 
     def canonical(self) -> "Selection":
@@ -85,7 +85,7 @@ class Selection:
             return None
         if name == "auto":
             name = algorithm_for(ALLREDUCE)
-        together = self._place.n_pes > 1 and self._place.ll128_safe and self._place.n_nodes == 1
+        together = self._topology.n_pes > 1 and self._topology.ll128_safe and self._topology.n_nodes == 1
         if name == "auto" and shared and together:
             name = next((row for row, least in self.machine.shared_out.items() if nbytes >= least), name)
         row = PLANNED.get(str(name))
@@ -99,12 +99,12 @@ class Selection:
     def explain(self, nbytes: int, dtype: DType, op: str, limits: Limits | None = None) -> Explanation:
         """What a call will run within ``limits`` (None: the team's), and why.  Raises as ``choose``."""
         row = self.choose("auto", nbytes, dtype.name, op)
-        able, count, n_pes = self._able(dtype, op), max(1, nbytes // dtype.item_bytes), self._place.n_pes
+        able, count, n_pes = self._able(dtype, op), max(1, nbytes // dtype.item_bytes), self._topology.n_pes
         why, plan = "which is at most a copy on one PE", Plan(1, count)
         if n_pes > 1:
             forced = algorithm_for(ALLREDUCE) != "auto"
             why = "named by PENNYMPI_ALGORITHM" if forced else self._best(nbytes, dtype, op)[1]
-            plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self._place, limits or self._limits)
+            plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self._topology, limits or self._limits)
         return Explanation(
             nbytes,
             dtype.name,
@@ -126,7 +126,7 @@ class Selection:
         kind = dtype_of(dtype)
         if self._canonical and residual and kind.acc_bytes != kind.item_bytes and row.residual != ROUND_ONCE:
             return f"order='canonical' needs a residual that is {ROUND_ONCE}"
-        return row.why_not(self._place, dtype, op) or row.too_large(self._place, self._limits)
+        return row.why_not(self._topology, dtype, op) or row.too_large(self._topology, self._limits)
 
     def _best(self, nbytes: int, dtype: DType, op: str, residual: bool = False) -> tuple[str, str]:
         """(name, why) of the fastest algorithm that can run, and add a residual if it has to."""
@@ -153,15 +153,15 @@ class Selection:
         """{algorithm of these: us of a call} by the cost model."""
         count, sizes = max(1, nbytes // dtype.item_bytes), (dtype.item_bytes, dtype.acc_bytes)
         costs: dict[str, float] = {}
-        for row in able.values() if self._place.n_pes > 1 else ():
+        for row in able.values() if self._topology.n_pes > 1 else ():
             if row.cost_us:
-                plan = row.plan(count, *sizes, self._place, self._limits)
+                plan = row.plan(count, *sizes, self._topology, self._limits)
                 size = Size(count, *sizes, plan.blocks * plan.piece_elems)
-                costs[row.name] = row.cost_us(size, self._place, self.machine)
+                costs[row.name] = row.cost_us(size, self._topology, self.machine)
         return costs
 
 
-def agree_on_selection(job: Job, backend: Backend, place: Place) -> Selection:
+def agree_on_selection(job: Job, backend: Backend, topology: Topology) -> Selection:
     """The selection that all PEs of a team share: PE 0 reads the table and finds the machine.  Collective.
 
     Raises FileError on every PE if PENNYMPI_TUNED names a table that is not for this team.
@@ -169,20 +169,20 @@ def agree_on_selection(job: Job, backend: Backend, place: Place) -> Selection:
     machine, tuned, error = machines.NVLINK, None, None
     link = measure(job) if backend.name == "host" else None
     if job.me == 0:
-        machine = machine_of(backend, place, link)
+        machine = machine_of(backend, topology, link)
         try:
-            tuned = find(backend.device_name, place)
+            tuned = find(backend.device_name, topology)
         except FileError as caught:
             error = caught
     machine, tuned, error = job.gather((machine, tuned, error), "broadcast of the tuned table")[0]
     if error is not None:
         raise error
-    return Selection(place, Limits(backend.max_blocks, backend.buffer_bytes), machine, tuned, backend.device_name)
+    return Selection(topology, Limits(backend.max_blocks, backend.buffer_bytes), machine, tuned, backend.device_name)
 
 
-def machine_of(backend: Backend, place: Place, link: Link | None = None) -> Machine:
+def machine_of(backend: Backend, topology: Topology, link: Link | None = None) -> Machine:
     """The constants of the costs for this process's device and links.  link: of CPUs to other nodes"""
     if backend.name == "host":
-        node = machines.host(place.largest_node if link else place.n_pes, os.cpu_count() or 1)
+        node = machines.host(topology.largest_node if link else topology.n_pes, os.cpu_count() or 1)
         return machines.between_hosts(node, *link) if link else node
-    return machines.NVLINK if place.ll128_safe or place.n_nodes > 1 else machines.PCIE
+    return machines.NVLINK if topology.ll128_safe or topology.n_nodes > 1 else machines.PCIE

@@ -11,24 +11,24 @@ from pathlib import Path
 from mpi4py import MPI
 
 from ..files import FileError
-from ..kernels.algorithm import Place
+from ..kernels.algorithm import Topology
 from ..settings import setting
 from .table import REMEDY, Tuned, read
 
 SHIPPED = Path(__file__).parent / "measured"
 
 
-def topology_of(place: Place) -> str:
+def topology_of(topology: Topology) -> str:
     """The nodes of a place and what its links can do, as one word: "1x4", "2x8+puts"."""
-    sizes = [len(pes) for pes in place.nodes]
+    sizes = [len(pes) for pes in topology.nodes]
     word = f"{len(sizes)}x{sizes[0]}" if len(set(sizes)) == 1 else "+".join(map(str, sizes))
-    return word + ("" if place.ll128_safe else "+puts") + ("+multicast" if place.multicast else "")
+    return word + ("" if topology.ll128_safe else "+puts") + ("+multicast" if topology.multicast else "")
 
 
-def file_name(device: str, place: Place) -> str:
+def file_name(device: str, topology: Topology) -> str:
     """The file name of the table for a device and a place."""
     slug = "".join(c if c.isalnum() else "-" for c in device.lower()).strip("-")
-    return f"{slug}.{place.n_pes}.{topology_of(place)}.toml"
+    return f"{slug}.{topology.n_pes}.{topology_of(topology)}.toml"
 
 
 def user_folder() -> Path:
@@ -47,20 +47,20 @@ def named() -> Tuned | None:
         raise FileError(f"PENNYMPI_TUNED: {error}") from None
 
 
-def find(device: str, place: Place) -> Tuned | None:
+def find(device: str, topology: Topology) -> Tuned | None:
     """The table for this device and place, or None.
 
     Raises FileError for a file that PENNYMPI_TUNED names and that is no table or, for a team of all ranks, one of
     another machine.  One in the user's folder gives a warning, and the library's own table is used.
     """
-    name, here = file_name(device, place), (device, place.n_pes, topology_of(place))
+    name, here = file_name(device, topology), (device, topology.n_pes, topology_of(topology))
     if table := named():
         if (table.device, table.pes, table.topology) == here:
             return table
-        if place.n_pes != MPI.COMM_WORLD.size:
+        if topology.n_pes != MPI.COMM_WORLD.size:
             return None
         raise FileError(
-            f"PENNYMPI_TUNED: {table.source} is {table}, and this team has {place.n_pes} PEs on {device}, {here[2]}: "
+            f"PENNYMPI_TUNED: {table.source} is {table}, and this team has {topology.n_pes} PEs on {device}, {here[2]}: "
             "run `python -m pennympi tune` here, or unset PENNYMPI_TUNED"
         )
     own, path = SHIPPED / name, user_folder() / name

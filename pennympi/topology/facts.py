@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..kernels.algorithm import Place
+from ..kernels.algorithm import Topology
 from ..kernels.rings import no_rings, rings
 from .distance import distance
 from .hardware import Hardware
 from .layout import Layout
 from .nics import inter_node_nics
-from .place import rails_of
+from .topology import rails_of
 
 
-def facts(place: Place, layout: Layout | None, hardware: Sequence[Hardware]) -> dict[str, Any]:
+def facts(topology: Topology, layout: Layout | None, hardware: Sequence[Hardware]) -> dict[str, Any]:
     """Everything that is known of a team's topology, ready for JSON.
 
     hardware: of each PE, in order of PE
@@ -24,13 +24,13 @@ def facts(place: Place, layout: Layout | None, hardware: Sequence[Hardware]) -> 
     rings:    for each ring of multi_ring its PEs in order; [] if multi_ring cannot run
     no_rings: why multi_ring cannot run, or ""
     """
-    rails = place.rails if place.rail_of or layout else rails_of(place, list(hardware)) or place.rails
+    rails = topology.rails if topology.rail_of or layout else rails_of(topology, list(hardware)) or topology.rails
     return {
-        "n_pes": place.n_pes,
+        "n_pes": topology.n_pes,
         "laid_by": layout.name if layout else None,
-        "nodes": [_node(node, pes, rails, layout, hardware) for node, pes in enumerate(place.nodes)],
-        "rings": [] if no_rings(place) else [list(ring) for ring in rings(place)],
-        "no_rings": no_rings(place),
+        "nodes": [_node(node, pes, rails, layout, hardware) for node, pes in enumerate(topology.nodes)],
+        "rings": [] if no_rings(topology) else [list(ring) for ring in rings(topology)],
+        "no_rings": no_rings(topology),
     }
 
 

@@ -73,7 +73,7 @@ def replay(counting, graph, times):
 
 @pytest.mark.parametrize("algorithm", TABLE)
 def test_allreduce(team, algorithm):
-    reason = TABLE[algorithm].why_not(team.place, "int64", "sum")
+    reason = TABLE[algorithm].why_not(team.pe_topology, "int64", "sum")
     if reason:
         pytest.skip(reason)
     counting = Counting(team, team.stream(), algorithm=algorithm)

@@ -22,7 +22,7 @@ from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 from pennympi.cuda import condition
 from pennympi.cuda.sweep.norm import add_squares_of_warp
-from pennympi.kernels.algorithm import SWITCH_ADDS, Place
+from pennympi.kernels.algorithm import SWITCH_ADDS, Topology
 from pennympi.kernels.allreduce import PLANNED
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
 from pennympi.kernels.block import Elements, Words, lanes, load
@@ -33,7 +33,7 @@ from pennympi.kernels.sweep.norm import adder, group_points, half_sum, no_square
 
 HOPPER, AMPERE = (9, 0), (8, 0)
 N_PES = 4
-TWO_NODES = Place((0, 0, 1, 1), ll128_safe=False, stores=False)
+TWO_NODES = Topology((0, 0, 1, 1), ll128_safe=False, stores=False)
 # Loads, the op and stores are alike in every algorithm: each has a dtype and an op in turn, so that all are compiled.
 OPS = ("sum", "prod", "min", "max", "avg")
 OTHERS = [(name, row) for name, case in CASES.items() if name != "allreduce" for row in case.table]

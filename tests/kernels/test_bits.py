@@ -17,7 +17,7 @@ SOME = FLOATS if N_PES == 3 else some(FLOATS, 5)
 
 
 def ops_of(team, algorithm, name, ops=OPS):
-    return [op for op in ops if not TABLE[algorithm].why_not(team.place, name, op)]
+    return [op for op in ops if not TABLE[algorithm].why_not(team.pe_topology, name, op)]
 
 
 @pytest.mark.parametrize(("algorithm", "name"), FLOATS if N_PES <= 4 else some(FLOATS, 2))

@@ -13,7 +13,7 @@ from machine.network import COPIED, NETWORKS
 from machine.program import all_cases, mixtures, run
 from seed import SEED
 
-from pennympi.kernels.algorithm import Place
+from pennympi.kernels.algorithm import Topology
 from pennympi.kernels.block import fence, put, signal, wait
 
 PROGRAMS = 2  # of each case
@@ -51,7 +51,7 @@ def relayed(ctx: int, by: int, to: int, words: int, told: int):
 
 def finds_all(network, by, seed):
     """Whether PE 2, once it is told, has what PE 0 has put."""
-    machine, found = Machine(network, Place((0, 1, 2)), Random(seed)), []
+    machine, found = Machine(network, Topology((0, 1, 2)), Random(seed)), []
     words, told = machine.memory.allocate(8 * SENT), machine.memory.allocate(8)
     own = [words_of_pe[words >> 3 : (words >> 3) + SENT] for words_of_pe in machine.memory.words]
     own[0][:] = memoryview(bytearray(b"\1" * 8 * SENT)).cast("q")

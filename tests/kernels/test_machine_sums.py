@@ -8,7 +8,7 @@ from machine.bodies import bound
 from machine.device import Launch, Machine
 from machine.faults import Fault
 from machine.network import ANY_ORDER, NETWORKS
-from machine.team import place_for, place_of
+from machine.team import place_for, topology_of
 from seed import SEED
 
 from pennympi.kernels.block import arrive_last, block, is_leader, put_signal, signal, wait, write_epoch
@@ -59,7 +59,7 @@ def counted(ctx, place: Meeting, out):
 def run(network, seed, kernel=summed, alone=False):
     """Some launches of MEETINGS meetings each, on PEs with different numbers of blocks."""
     rng = Random(seed)
-    machine = Machine(network, place_of([0], network) if alone else place_for(rng, network), rng)
+    machine = Machine(network, topology_of([0], network) if alone else place_for(rng, network), rng)
     n_pes, launches = machine.n_pes, rng.randint(1, 3)
     memory = machine.memory.allocate(meeting_words(n_pes, 1) * WORD_BYTES)
     outs = [machine.memory.allocate(4 * MEETINGS * WORD_BYTES, plain=True) for _ in range(launches)]

@@ -7,7 +7,7 @@ from on_device import device, same
 
 import pennympi
 from pennympi.collectives.calls import ALL
-from pennympi.kernels.algorithm import Place, requires_ll128, requires_p2p
+from pennympi.kernels.algorithm import Topology, requires_ll128, requires_p2p
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.by_size import PACKETS_MAX_BYTES
 
@@ -24,13 +24,13 @@ def without(team, monkeypatch):
 
 
 def test_refused_by_the_name_of_the_setting(team, without):
-    assert not without.place.packets and without.place.ll128_safe == team.place.ll128_safe
+    assert not without.pe_topology.packets and without.pe_topology.ll128_safe == team.pe_topology.ll128_safe
     by_name = {(name, row.name): row for name, table in TABLES.items() for row in table.values() if "packets" in row.name}
     nodes = by_name.pop(("allreduce", "hierarchical_packets"))  # which needs several nodes first
-    assert "PENNYMPI_PACKETS=0" in nodes.why_not(Place((0, 0, 1, 1), packets=False), "float32", "sum")
+    assert "PENNYMPI_PACKETS=0" in nodes.why_not(Topology((0, 0, 1, 1), packets=False), "float32", "sum")
     assert len(by_name) == 7
     x = device(team, np.zeros(8 * team.n_pes, np.float32))
-    match = "PENNYMPI_PACKETS=0, on this or another PE" if team.place.ll128_safe else "not on NVLink"
+    match = "PENNYMPI_PACKETS=0, on this or another PE" if team.pe_topology.ll128_safe else "not on NVLink"
     for (name, algorithm), row in by_name.items():
         assert row.why_not is requires_ll128
         if name == "allreduce":
@@ -39,7 +39,7 @@ def test_refused_by_the_name_of_the_setting(team, without):
     others = [row for table in TABLES.values() for row in table.values() if row.why_not is requires_p2p]
     assert others
     for row in others:
-        assert row.why_not(without.place, "float32", "sum") == row.why_not(team.place, "float32", "sum")
+        assert row.why_not(without.pe_topology, "float32", "sum") == row.why_not(team.pe_topology, "float32", "sum")
 
 
 def test_auto_takes_others(team, without):
@@ -56,7 +56,7 @@ def test_auto_takes_others(team, without):
 @pytest.mark.parametrize("collective", [one for one in ALL if "packets" in one.table], ids=lambda one: one.name)
 def test_the_rule_of_choice(collective):
     """Packets where they are allowed and small; without them what large messages take."""
-    with_them, without = Place((0, 0)), Place((0, 0), packets=False)
+    with_them, without = Topology((0, 0)), Topology((0, 0), packets=False)
     large, chosen = 2 * PACKETS_MAX_BYTES, collective.auto
     assert chosen(with_them, 1024) == "packets" and chosen(with_them, large) != "packets"
     assert chosen(without, 1024) == chosen(without, large) == chosen(with_them, large)

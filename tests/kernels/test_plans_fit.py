@@ -19,7 +19,7 @@ from pennympi.kernels.algorithm import (
     PACKET_BYTES,
     PACKETS,
     Limits,
-    Place,
+    Topology,
     cut,
     packed_bytes,
 )
@@ -42,12 +42,12 @@ COUNTS = (1, 1 << 20, 1 << 40)
 def places(n):
     """One node, nodes of 8, nodes of 2, nodes of 1: of n PEs, where n allows it."""
     sizes = [size for size in (n, 8, 2, 1) if n % size == 0]
-    return [Place(tuple(pe // size for pe in range(n)), size == n, size == n) for size in dict.fromkeys(sizes)]
+    return [Topology(tuple(pe // size for pe in range(n)), size == n, size == n) for size in dict.fromkeys(sizes)]
 
 
-def runs(row, place, limits):
+def runs(row, topology, limits):
     """Whether the row takes a call there, of the dtypes that it takes."""
-    return not row.why_not(place, "float32", "sum") and not row.too_large(place, limits)
+    return not row.why_not(topology, "float32", "sum") and not row.too_large(topology, limits)
 
 
 @pytest.mark.parametrize(("table", "name"), ROWS)
@@ -56,25 +56,25 @@ def test_a_piece_fits_its_slot(table, name):
     for n, limits in product(N_PES, LIMITS):
         if n > 100 and limits.max_blocks == 1:
             continue  # so many PEs are on GPUs
-        for place in places(n):
-            if not runs(row, place, limits):
+        for topology in places(n):
+            if not runs(row, topology, limits):
                 continue
             fitting += 1
-            slot_bytes = limits.buffer_bytes // row.slots(place, limits)
+            slot_bytes = limits.buffer_bytes // row.slots(topology, limits)
             for count, (item_bytes, acc_bytes) in product(COUNTS, BYTES):
-                plan = row.plan(count, item_bytes, acc_bytes, place, limits)
+                plan = row.plan(count, item_bytes, acc_bytes, topology, limits)
                 travels = plan.piece_elems * (item_bytes if row.holds in (ELEMENTS, PACKETS) else acc_bytes)
                 room = packed_bytes(slot_bytes // PACKET_BYTES * PACKET_BYTES) if row.holds == PACKETS else slot_bytes
-                case = (n, len(place.nodes), limits, count, item_bytes, plan)
+                case = (n, len(topology.nodes), limits, count, item_bytes, plan)
                 assert 0 < travels <= room // 16 * 16 and plan.piece_elems * item_bytes % 16 == 0, case
                 assert 0 < plan.blocks <= limits.max_blocks and plan.threads <= MAX_THREADS, case
     assert fitting
 
 
-def elements_of_a_round(table, name, place, plan):
+def elements_of_a_round(table, name, topology, plan):
     """Of one block."""
-    n = place.n_pes
-    pieces = {"halving_doubling": pof2(n), "hierarchical_packets": place.largest_node, "tree": 2, "nvls": n}
+    n = topology.n_pes
+    pieces = {"halving_doubling": pof2(n), "hierarchical_packets": topology.largest_node, "tree": 2, "nvls": n}
     pieces |= dict.fromkeys(("ring", "multi_ring", "hierarchical"), n) if table == "allreduce" else {}
     pieces |= dict.fromkeys(("two_shot", "two_shot_packets", "two_shot_direct", "two_shot_copied"), n)
     return plan.piece_elems * (pieces | {"spread": n - 1, "gathered": n - 1}).get(name, 1)
@@ -84,15 +84,15 @@ def elements_of_a_round(table, name, place, plan):
 def test_a_kernel_stays_in_its_slots(table, name):
     """Two rounds of a block and one of another, at few PEs and at as many as the row takes."""
     row, limits = ROWS[table, name], Limits(132, 256 << 10)
-    able = [place for n in N_PES for place in places(n) if runs(row, place, limits)]
+    able = [topology for n in N_PES for topology in places(n) if runs(row, topology, limits)]
     moves = table in ("all_gather", "all_to_all", "broadcast", "all_gatherv", "all_to_allv")
-    for place, sizes in ((able[0], (8, 8)), (able[-1], (2, 4))):
+    for topology, sizes in ((able[0], (8, 8)), (able[-1], (2, 4))):
         item_bytes, acc_bytes = (1, 1) if moves else sizes
-        plan = replace(row.plan(1 << 40, item_bytes, acc_bytes, place, limits), blocks=2)
+        plan = replace(row.plan(1 << 40, item_bytes, acc_bytes, topology, limits), blocks=2)
         workspace = Workspace(
-            row, place, limits, plan, 3 * elements_of_a_round(table, name, place, plan), item_bytes, acc_bytes
+            row, topology, limits, plan, 3 * elements_of_a_round(table, name, topology, plan), item_bytes, acc_bytes
         )
-        last = place.n_pes - 1
+        last = topology.n_pes - 1
         for me, block in ((0, 0), (1, 0), (last, 0), (last, 1)):
             workspace.run(me, block)
         assert workspace.inbox
@@ -103,9 +103,9 @@ def test_a_slot_too_small_is_refused():
     with pytest.raises(ValueError, match="should have been refused"):
         cut(100, 4, 0)
     assert cut(100, 1, 2) == 2 and cut(1000, 1, 24) == 16 and cut(3, 1, 100) == 16 and cut(100, 2, 7) == 4
-    place, limits = Place((0,) * 600, ll128_safe=False), Limits(132, 256 << 10)
-    assert "600 PEs" in TABLE["multi_ring"].too_large(place, limits)
-    choice = Selection(place, limits, NVLINK, None, "600 GPUs")
+    topology, limits = Topology((0,) * 600, ll128_safe=False), Limits(132, 256 << 10)
+    assert "600 PEs" in TABLE["multi_ring"].too_large(topology, limits)
+    choice = Selection(topology, limits, NVLINK, None, "600 GPUs")
     with pytest.raises(Unsupported, match="multi_ring can't run here: at 600 PEs its .* use algorithm='auto'"):
         choice.choose("multi_ring", 8, "float32", "sum")
 
@@ -113,9 +113,9 @@ def test_a_slot_too_small_is_refused():
 @pytest.mark.parametrize("n", [520, 1024, 4096])
 def test_auto_chooses_what_fits(n):
     limits = Limits(132, 256 << 10)
-    for place, nbytes, dtype in product(places(n), (8, 1 << 20, 1 << 30), ("float16", "float64")):
-        row = Selection(place, limits, NVLINK, None, "GPUs").choose("auto", nbytes, dtype, "sum")
-        assert runs(row, place, limits)
+    for topology, nbytes, dtype in product(places(n), (8, 1 << 20, 1 << 30), ("float16", "float64")):
+        row = Selection(topology, limits, NVLINK, None, "GPUs").choose("auto", nbytes, dtype, "sum")
+        assert runs(row, topology, limits)
 
 
 @pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.json")), ids=lambda path: path.stem)
@@ -127,7 +127,7 @@ def test_the_best_shapes_with_a_block_a_multiprocessor(path):
             shapes[n, nbytes, name].append((blocks, piece_bytes, threads or MAX_THREADS, us))
     measured = 0
     for (n, nbytes, name), tried in shapes.items():
-        plan = ROWS["allreduce", name].plan(nbytes // 4, 4, 4, Place((0,) * n), Limits(132, 256 << 10))
+        plan = ROWS["allreduce", name].plan(nbytes // 4, 4, 4, Topology((0,) * n), Limits(132, 256 << 10))
         ours = (plan.blocks, plan.threads or MAX_THREADS)
         alike = [us for b, p, t, us in tried if (b, t) == ours and abs(plan.piece_elems * 4 - p) <= p // 16]
         measured += bool(alike)

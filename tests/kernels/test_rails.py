@@ -6,68 +6,68 @@ from collections import Counter
 import pytest
 from noted_writes import Workspace
 
-from pennympi.kernels.algorithm import Limits, Place
+from pennympi.kernels.algorithm import Limits, Topology
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.cost import Machine, Size
 
 LIMITS = Limits(4, 256 << 10)
 NIC = Machine("only NICs, of a byte a us", 0, 0, 0, 0, *(math.inf,) * 4, 0, 1e-3, "")
 PLACES = {
-    "2x2": Place((0, 0, 1, 1)),
-    "2x8 with 4 rails": Place((0,) * 8 + (1,) * 8, rail_of=(0, 0, 1, 1, 2, 2, 3, 3) * 2),
-    "4x4": Place(tuple(pe // 4 for pe in range(16))),
-    "4x2 with 1 rail": Place((0, 0, 1, 1, 2, 2, 3, 3), rail_of=(0,) * 8),
+    "2x2": Topology((0, 0, 1, 1)),
+    "2x8 with 4 rails": Topology((0,) * 8 + (1,) * 8, rail_of=(0, 0, 1, 1, 2, 2, 3, 3) * 2),
+    "4x4": Topology(tuple(pe // 4 for pe in range(16))),
+    "4x2 with 1 rail": Topology((0, 0, 1, 1, 2, 2, 3, 3), rail_of=(0,) * 8),
 }
 
 
-def bytes_by_rail(algorithm, place, count):
+def bytes_by_rail(algorithm, topology, count):
     """({(node, rail): bytes that leave it}, the same of those that enter it) in an AllReduce of float32."""
     row, sent = TABLE[algorithm], Counter()
-    plan = row.plan(count, 4, 4, place, LIMITS)
-    for me in range(place.n_pes):
-        workspace = Workspace(row, place, LIMITS, plan, count, 4, 4)
+    plan = row.plan(count, 4, 4, topology, LIMITS)
+    for me in range(topology.n_pes):
+        workspace = Workspace(row, topology, LIMITS, plan, count, 4, 4)
         for block in range(plan.blocks):
             workspace.run(me, block)
         sent += workspace.sent
     out, into = Counter(), Counter()
     for (pe, peer), nbytes in sent.items():
-        if place.node_of[pe] != place.node_of[peer]:
-            out[place.node_of[pe], place.rails[pe]] += nbytes
-            into[place.node_of[peer], place.rails[peer]] += nbytes
+        if topology.node_of[pe] != topology.node_of[peer]:
+            out[topology.node_of[pe], topology.rails[pe]] += nbytes
+            into[topology.node_of[peer], topology.rails[peer]] += nbytes
     return out, into
 
 
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize("algorithm", ["multi_ring", "hierarchical"])
 def test_every_rail_carries_as_much(algorithm, name):
-    place = PLACES[name]
-    n, n_nodes, n_rails = place.n_pes, len(place.nodes), len(set(place.rails))
+    topology = PLACES[name]
+    n, n_nodes, n_rails = topology.n_pes, len(topology.nodes), len(set(topology.rails))
     for count in (n * n_rails * 16, 5 * n * n * 32):
         hops, share = {"multi_ring": (n - 1, n), "hierarchical": (n_nodes - 1, n_nodes)}[algorithm]
         per_rail = 2 * hops * count * 4 // (share * n_rails)
-        every = {(node, rail): per_rail for node in range(n_nodes) for rail in set(place.rails)}
-        assert bytes_by_rail(algorithm, place, count) == (every, every), count
+        every = {(node, rail): per_rail for node in range(n_nodes) for rail in set(topology.rails)}
+        assert bytes_by_rail(algorithm, topology, count) == (every, every), count
 
 
 @pytest.mark.parametrize("name", PLACES)
 def test_one_ring_goes_through_one_pair_of_rails(name):
     """What multi_ring is for: a plain ring leaves every node by its last PE's NIC and enters it by the first's."""
-    place = PLACES[name]
-    count, n = place.n_pes * 64, place.n_pes
+    topology = PLACES[name]
+    count, n = topology.n_pes * 64, topology.n_pes
     nbytes = 2 * (n - 1) * count * 4 // n
-    out, into = bytes_by_rail("ring", place, count)
-    assert out == {(node, place.rails[pes[-1]]): nbytes for node, pes in enumerate(place.nodes)}
-    assert into == {(node, place.rails[pes[0]]): nbytes for node, pes in enumerate(place.nodes)}
+    out, into = bytes_by_rail("ring", topology, count)
+    assert out == {(node, topology.rails[pes[-1]]): nbytes for node, pes in enumerate(topology.nodes)}
+    assert into == {(node, topology.rails[pes[0]]): nbytes for node, pes in enumerate(topology.nodes)}
 
 
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize("algorithm", [name for name in TABLE if name not in ("simple_ring", "tree")])
 def test_the_cost_has_the_bytes_of_the_busiest_nic(algorithm, name):
     """But for simple_ring, whose crossings wait for one another, and tree, for which the usual case is counted."""
-    place = PLACES[name]
-    if reason := TABLE[algorithm].why_not(place, "float32", "sum"):
+    topology = PLACES[name]
+    if reason := TABLE[algorithm].why_not(topology, "float32", "sum"):
         pytest.skip(reason)
-    count = place.n_pes * place.n_rails * 64
-    out, _ = bytes_by_rail(algorithm, place, count)
-    us = TABLE[algorithm].cost_us(Size(count, 4, 4, count), place, NIC)
+    count = topology.n_pes * topology.n_rails * 64
+    out, _ = bytes_by_rail(algorithm, topology, count)
+    us = TABLE[algorithm].cost_us(Size(count, 4, 4, count), topology, NIC)
     assert us == pytest.approx(max(out.values()), rel=0.05)  # slices that are cut by vectors differ a little

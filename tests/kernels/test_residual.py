@@ -25,7 +25,7 @@ def test_exact(team, algorithm):
         for count in SIZES:
             turn += 1
             op, shape, at = op_of(name), SHAPES[turn % len(SHAPES)], turn % 2
-            if TABLE[algorithm].why_not(team.place, name, op):
+            if TABLE[algorithm].why_not(team.pe_topology, name, op):
                 continue
             x, out, rest = (m.view(DTYPES[name].numpy)[at : at + count] for m in memory)
             given, more = own(name, op, n, team.me, count), own(name, "sum", n, (team.me + 1) % n, count)

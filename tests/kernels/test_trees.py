@@ -2,14 +2,14 @@
 
 import pytest
 
-from pennympi.kernels.algorithm import Place
+from pennympi.kernels.algorithm import Topology
 from pennympi.kernels.trees import LINKS, NONE, TREES, double_tree
 
 
 @pytest.mark.parametrize("n", [*range(2, 18), 31, 32, 99, 128])
 def test_double_tree(n):
-    place = Place((0,) * n)
-    routes = [double_tree(place, me) for me in range(n)]
+    topology = Topology((0,) * n)
+    routes = [double_tree(topology, me) for me in range(n)]
     inner = [0] * n
     for tree in range(TREES):
         parents, firsts, seconds, slots = ([words[tree * LINKS + k] for words in routes] for k in range(LINKS))

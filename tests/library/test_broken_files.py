@@ -12,7 +12,7 @@ import pennympi
 from pennympi import TopologyError
 from pennympi.files import LARGEST_BYTES, FileError, read_text, why_unwritable, write_whole
 from pennympi.job.job import open_jobs
-from pennympi.kernels.algorithm import Place
+from pennympi.kernels.algorithm import Topology
 from pennympi.selection import find
 from pennympi.selection.table import Series, Tuned, read, write
 from pennympi.topology import lay
@@ -97,23 +97,23 @@ def test_no_permission(tmp_path):
 
 
 def test_the_named_table_is_an_error_and_the_usual_one_a_warning(tmp_path, monkeypatch):
-    place = Place((0, 0))
+    topology = Topology((0, 0))
     monkeypatch.setenv("PENNYMPI_DATA_DIR", str(tmp_path))
     monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
-    usual = find.user_folder() / find.file_name("NVIDIA H200", place)
+    usual = find.user_folder() / find.file_name("NVIDIA H200", topology)
     usual.parent.mkdir()
     for text, said in (("pes = ", "line 1: this is not TOML"), (TABLE, "is the table of 2 PEs on d, 1x2")):
         usual.write_text(text)
         with pytest.warns(UserWarning, match=said) as caught:
-            assert find.find("NVIDIA H200", place).source == str(find.SHIPPED / usual.name)
+            assert find.find("NVIDIA H200", topology).source == str(find.SHIPPED / usual.name)
         assert len(caught) == 1 and str(usual) in str(caught[0].message)
     usual.unlink()
     usual.symlink_to(tmp_path / "nowhere")
     with pytest.warns(UserWarning, match="no such file"):
-        assert find.find("NVIDIA H200", place)
+        assert find.find("NVIDIA H200", topology)
     monkeypatch.setenv("PENNYMPI_TUNED", str(usual))
     with pytest.raises(FileError, match="^PENNYMPI_TUNED: "):
-        find.find("NVIDIA H200", place)
+        find.find("NVIDIA H200", topology)
 
 
 def test_a_table_of_another_machine(tmp_path, monkeypatch):
@@ -122,10 +122,10 @@ def test_a_table_of_another_machine(tmp_path, monkeypatch):
     monkeypatch.setenv("PENNYMPI_TUNED", str(path))
     table = Tuned("d", 1, "1x1", 'one "a"\ntwo\t\x01é😀', (Series("float32", (8,), {"ring": (1.0,)}),), str(path))
     write(table, path)
-    assert find.find("d", Place((0,))) == table
+    assert find.find("d", Topology((0,))) == table
     with pytest.raises(FileError, match=rf"{path} is the table of 1 PEs on d, 1x1, and this team has 1 PEs on X, 1x1"):
-        find.find("X", Place((0,)))
-    assert find.find("X", Place((0, 0))) is None  # not all ranks, of which there is one
+        find.find("X", Topology((0,)))
+    assert find.find("X", Topology((0, 0))) is None  # not all ranks, of which there is one
     with pytest.raises(FileError, match="is the table of 1 PEs on d, 1x1, and this team has 1 PEs on "):
         pennympi.init(backend="host", heap_bytes=1 << 20)
     assert open_jobs == before

@@ -12,7 +12,7 @@ from pennympi.grid.decomposition import Decomposition
 from pennympi.grid.given import decomposition_of
 from pennympi.grid.layout import layout_of
 from pennympi.grid.overlap import boxes_of
-from pennympi.kernels.algorithm import Place
+from pennympi.kernels.algorithm import Topology
 from pennympi.kernels.block import Elements, lanes, load, store, sync
 from pennympi.kernels.halo.exchange import halo_put, halo_ready, halo_wait
 from pennympi.kernels.records import Halo
@@ -142,9 +142,9 @@ def test_the_parts_are_the_grid(team):
     if found is not None:
         assert (found == np.arange(grid.shape[0])[:, None] * 100 + np.arange(7)).all()
     sides = {side: grid.neighbour(side) for side in ("x-", "x+", "y-", "y+")}
-    place = grid.coords[0]
+    topology = grid.coords[0]
     assert (sides["y-"], sides["y+"]) == (None, None)
-    assert (sides["x-"] is None) is (place == 0) and (sides["x+"] is None) is (place == team.n_pes - 1)
+    assert (sides["x-"] is None) is (topology == 0) and (sides["x+"] is None) is (topology == team.n_pes - 1)
     assert grid.boundary(u, "x+").shape == (1, 7) and grid.halo_of(u, "y-").shape == (grid.own[0], 1)
     team.free(u)
 
@@ -167,9 +167,9 @@ def test_rows_are_padded(team, shape, halo, dtype, item_bytes):
     assert u.shape == grid.local and u.strides[-1] == item_bytes and pitch % 64 == 0
     assert u.ndim < 3 or u.strides[0] == u.shape[1] * pitch
     assert address(grid.interior(u)) % 64 == 0
-    place, start = team._arrays.locate(address(u), 1)
-    nbytes, _ = team._arrays._live[team._arrays._starts[place]]
-    assert len(set(team.gather((place, start, nbytes)))) == 1
+    topology, start = team._arrays.locate(address(u), 1)
+    nbytes, _ = team._arrays._live[team._arrays._starts[topology]]
+    assert len(set(team.gather((topology, start, nbytes)))) == 1
     lead, rows = -halo * item_bytes % 64, math.prod(grid.local[:-1])
     assert start - lead >= pitch and start - lead + (rows + 1) * pitch <= nbytes
     assert (to_numpy(u) == np.full(grid.local, 3, dtype)).all()
@@ -330,13 +330,13 @@ def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
 
 def test_pes_of_a_node_have_a_compact_part():
     """16 PEs on 4 nodes: blocks of 2 x 2, whatever the numbers of the nodes' PEs are."""
-    place = Place(tuple(pe % 4 for pe in range(16)))
-    grid = decomposition_of(place, (64, 64), None, False, 1)
+    topology = Topology(tuple(pe % 4 for pe in range(16)))
+    grid = decomposition_of(topology, (64, 64), None, False, 1)
     assert grid.dims == (4, 4) and sorted(grid.pes) == list(range(16))
     for node in range(4):
-        places = [grid.place(pe) for pe in place.nodes[node]]
+        places = [grid.place(pe) for pe in topology.nodes[node]]
         assert [max(one) - min(one) for one in zip(*places, strict=True)] == [1, 1]
-    uneven = decomposition_of(Place((0, 0, 1)), (9, 9), None, False, 1)
+    uneven = decomposition_of(Topology((0, 0, 1)), (9, 9), None, False, 1)
     assert uneven.pes == (0, 1, 2) and uneven.dims == (3, 1)
 
 
@@ -352,7 +352,7 @@ def test_pes_of_a_node_have_a_compact_part():
     ],
 )
 def test_parts_begin_at_groups_along_the_last_dimension(shape, dims, halo, edges):
-    grid = decomposition_of(Place((0,) * math.prod(dims)), shape, dims, False, halo)
+    grid = decomposition_of(Topology((0,) * math.prod(dims)), shape, dims, False, halo)
     pes = range(math.prod(dims))
     assert grid.edges == edges and grid.cuts_groups is any(at % 8 for at in edges[-1][:-1])
     assert [grid.first(pe) for pe in pes] == [
@@ -370,7 +370,7 @@ def test_grids_are_cut_so_that_norms_work_where_they_can_be():
         ((40, 30), 7, (7, 1)),
         ((30, 40), 7, (7, 1)),
     ]:
-        assert decomposition_of(Place((0,) * n_pes), shape, None, False, 1).dims == dims
+        assert decomposition_of(Topology((0,) * n_pes), shape, None, False, 1).dims == dims
 
 
 @pytest.mark.parametrize("halo", [1, 3, 8, 9])

@@ -66,7 +66,7 @@ def test_memory_goes_when_the_last_array_dies(team):
 
     before = heaps()
     with pennympi.init(team.comm) as ended:
-        first = ended.place.node_of.index(ended.place.node_of[ended.me])
+        first = ended.pe_topology.node_of.index(ended.pe_topology.node_of[ended.me])
         view = ended.peer(ended.full(10, first, "float32"), first)[2:]
     del ended
     gc.collect()

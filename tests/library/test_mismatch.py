@@ -41,7 +41,7 @@ def test_a_message_of_another_call_is_told(ended, calls):
             marks=job(2, "mismatched no_such_place", LONG_S),
         ),
     ],
-    ids=["count", "place"],
+    ids=["count", "topology"],
 )
 def test_another_count_is_told(ended, text):
     """By who counts on another one, or by who takes a part to a place outside its array."""

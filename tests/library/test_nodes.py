@@ -52,7 +52,7 @@ def nodes(request, team, tmp_path_factory):
 
 def able(team, algorithm, name="float32", op="sum"):
     """Skip what says itself that it can't run on these nodes."""
-    if reason := TABLE[algorithm].why_not(team.place, name, op):
+    if reason := TABLE[algorithm].why_not(team.pe_topology, name, op):
         pytest.skip(reason)
 
 
@@ -64,7 +64,7 @@ def test_exact(nodes, algorithm):
     for name in DTYPES:
         for op in OPS if n <= 8 else OPS[turn % 2 :: 2]:
             turn += 1
-            if TABLE[algorithm].why_not(nodes.place, name, op):
+            if TABLE[algorithm].why_not(nodes.pe_topology, name, op):
                 continue
             count, shift = SIZES[turn % len(SIZES)], turn % 3
             given = own(name, op, n, nodes.me, count)
@@ -120,6 +120,6 @@ def test_errors_are_every_pes(team, monkeypatch):
     with pytest.raises(TypeError, match="topology 3 is not a name and not a path: give auto, N-nodes-of-M"):
         pennympi.init(team.comm, topology=3)
     with pennympi.init(team.comm, topology="auto") as plain:  # whatever the variable says
-        assert plain.place.node_of == team.place.node_of
+        assert plain.pe_topology.node_of == team.pe_topology.node_of
     with pytest.raises(pennympi.Unsupported, match="hierarchical can't run here: "):
         team.allreduce(team.zeros(3, "float32"), algorithm="hierarchical")

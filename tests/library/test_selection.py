@@ -10,7 +10,7 @@ import pennympi
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.command import explain, predictions, tune
-from pennympi.kernels.algorithm import Limits, Place
+from pennympi.kernels.algorithm import Limits, Topology
 from pennympi.kernels.allreduce import TABLE
 from pennympi.selection import choose, find, machine, table
 
@@ -26,27 +26,29 @@ EXAMPLE = table.Tuned(
 )  # fmt: skip
 
 
-def selection(place, where=machine.NVLINK, tuned=None):
-    return choose.Selection(place, H200, where, tuned, "GPUs")
+def selection(topology, where=machine.NVLINK, tuned=None):
+    return choose.Selection(topology, H200, where, tuned, "GPUs")
 
 
 def test_every_algorithm_has_a_cost_that_grows():
     for n in (2, 3, 8):
         for nodes in ((0,) * n, tuple(range(n)), tuple(pe * 2 // n for pe in range(n))):
-            us = [selection(Place(nodes)).explain(nbytes, DTYPES["float16"], "sum").modelled for nbytes in (2, 2 << 20)]
+            us = [
+                selection(Topology(nodes)).explain(nbytes, DTYPES["float16"], "sum").modelled for nbytes in (2, 2 << 20)
+            ]
             assert us[0] and all(0 < us[0][name] < us[1][name] for name in us[0]), (nodes, us)
-            refused = selection(Place(nodes)).explain(2, DTYPES["float16"], "sum").refused
+            refused = selection(Topology(nodes)).explain(2, DTYPES["float16"], "sum").refused
             assert {*us[0], *refused} == {*TABLE}
 
 
 @pytest.mark.parametrize("path", sorted(find.SHIPPED.glob("*.toml")), ids=lambda path: path.name)
 def test_the_model_is_near_what_was_measured(path):
     tuned = table.read(path)
-    place = Place((0,) * tuned.pes)
-    assert path.name == find.file_name(tuned.device, place)
+    topology = Topology((0,) * tuned.pes)
+    assert path.name == find.file_name(tuned.device, topology)
     for series in tuned.series:
         for nbytes in series.sizes_bytes:
-            us, modelled = series.at(nbytes), selection(place).explain(nbytes, DTYPES[series.dtype], "sum").modelled
+            us, modelled = series.at(nbytes), selection(topology).explain(nbytes, DTYPES[series.dtype], "sum").modelled
             for name in set(us) & set(TRUSTED):
                 assert 1 / WITHIN < modelled[name] / us[name] < WITHIN, (name, nbytes, modelled, us[name])
 
@@ -54,13 +56,13 @@ def test_the_model_is_near_what_was_measured(path):
 def test_two_h200_use_what_was_measured(monkeypatch):
     monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
     monkeypatch.setenv("PENNYMPI_DATA_DIR", "/nonexistent")
-    choice = selection(Place((0, 0)), tuned=find.find("NVIDIA H200", Place((0, 0))))
+    choice = selection(Topology((0, 0)), tuned=find.find("NVIDIA H200", Topology((0, 0))))
     sizes = {8: "one_shot_packets", 16 << 20: "one_shot_packets", 17 << 20: "one_shot", 4 << 30: "one_shot"}
     for nbytes, name in sizes.items():
         assert choice.choose("auto", nbytes, "float32", "sum").name == name
         assert choice.choose("auto", nbytes, "bfloat16", "max").name == name
-    assert find.find("NVIDIA H200", Place((0, 0), ll128_safe=False)) is None
-    assert find.find("another", Place((0, 0))) is None
+    assert find.find("NVIDIA H200", Topology((0, 0), ll128_safe=False)) is None
+    assert find.find("another", Topology((0, 0))) is None
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_two_h200_use_what_was_measured(monkeypatch):
 )
 def test_plans_on_a_shared_out(monkeypatch, where, nodes, nbytes, name):
     monkeypatch.delenv("PENNYMPI_ALGORITHM", raising=False)
-    chosen = selection(Place(nodes), where)
+    chosen = selection(Topology(nodes), where)
     row = chosen.planned("auto", nbytes, "float32", "sum", shared=True)
     assert (row and row.name) == name
     assert chosen.planned("auto", nbytes, "float32", "sum", shared=False) is None
@@ -91,7 +93,7 @@ def test_between_and_beyond_the_sizes_that_were_measured():
     assert times(32768)["two_shot"] == pytest.approx(40.0)
     assert EXAMPLE.times("float16", 1024) == {"ring": 1.0}  # as bfloat16, which is as wide
     assert EXAMPLE.times("float64", 1024)["ring"] == 9.0
-    assert selection(Place((0, 0)), tuned=EXAMPLE).choose("auto", 1024, "float32", "sum").name == "one_shot"
+    assert selection(Topology((0, 0)), tuned=EXAMPLE).choose("auto", 1024, "float32", "sum").name == "one_shot"
 
 
 def test_the_page_of_predictions():
@@ -135,8 +137,8 @@ def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, cap
         assert found.pes == team.n_pes and found.device == team.gather(team.device_name)[0]
         assert len(set(later.gather(repr(found)))) == 1
         us = found.times("float32", 1024)
-        assert set(us) == {name for name, row in TABLE.items() if not row.why_not(team.place, "float32", "sum")}
+        assert set(us) == {name for name, row in TABLE.items() if not row.why_not(team.pe_topology, "float32", "sum")}
         told = later.explain(1024)
         assert told.algorithm == min(us, key=us.get) and "measured" in told.why
-        taken = {name for name in us if not TABLE[name].why_not(team.place, "int64", "sum")}
+        taken = {name for name in us if not TABLE[name].why_not(team.pe_topology, "int64", "sum")}
         assert later.explain(1024, "int64").measured == {name: us[name] for name in taken}

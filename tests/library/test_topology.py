@@ -12,7 +12,7 @@ from settled import settled
 
 from pennympi import TopologyError
 from pennympi.__main__ import main
-from pennympi.kernels.algorithm import Place
+from pennympi.kernels.algorithm import Topology
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.rings import n_rings, no_rings, rings
 from pennympi.topology import lay
@@ -20,11 +20,11 @@ from pennympi.topology.distance import PciLocation, distance, location_of_bus_id
 from pennympi.topology.facts import facts, table
 from pennympi.topology.hardware import Hardware, nvlinks
 from pennympi.topology.nics import Nic, assign_nics, inter_node_nics, nics
-from pennympi.topology.place import rails_of
+from pennympi.topology.topology import rails_of
 
 
 def nodes_of(n_nodes, each, rails=()):
-    return Place(tuple(pe // each for pe in range(n_nodes * each)), rail_of=tuple(rails) * n_nodes)
+    return Topology(tuple(pe // each for pe in range(n_nodes * each)), rail_of=tuple(rails) * n_nodes)
 
 
 def test_names():
@@ -32,8 +32,8 @@ def test_names():
     assert two.node_of == (0,) * 8 + (1,) * 8 and two.rail_of == (*range(8), *range(8)) and not two.nics
     assert lay("4-nodes-of-4", 16).node_of == lay("Four-Nodes-of-four", 16).node_of == nodes_of(4, 4).node_of
     assert lay("one-node-of-3", 3).node_of == (0, 0, 0)
-    place = Place(two.node_of, rail_of=two.rail_of)
-    assert place.nodes == (tuple(range(8)), tuple(range(8, 16))) and place.rails == Place(two.node_of).rails
+    topology = Topology(two.node_of, rail_of=two.rail_of)
+    assert topology.nodes == (tuple(range(8)), tuple(range(8, 16))) and topology.rails == Topology(two.node_of).rails
 
 
 def test_a_file(tmp_path):
@@ -104,18 +104,18 @@ def test_a_wrong_name(name, said):
 )  # fmt: skip
 def test_rings_over_nodes(n_nodes, each, rails, turned):
     """Each ring meets every PE once and each node once, and every rail carries one ring out and one ring in."""
-    place = nodes_of(n_nodes, each, rails)
-    found = rings(place)
-    assert len(found) == n_rings(place) == len(set(place.rails)) and not no_rings(place)
+    topology = nodes_of(n_nodes, each, rails)
+    found = rings(topology)
+    assert len(found) == n_rings(topology) == len(set(topology.rails)) and not no_rings(topology)
     out, into, changed = Counter(), Counter(), 0
     for ring in found:
-        assert sorted(ring) == list(range(place.n_pes))
+        assert sorted(ring) == list(range(topology.n_pes))
         for pe, after in zip(ring, ring[1:] + ring[:1], strict=True):
-            if place.node_of[pe] != place.node_of[after]:
-                out[place.node_of[pe], place.rails[pe]] += 1
-                into[place.node_of[after], place.rails[after]] += 1
-                changed += place.rails[pe] != place.rails[after]
-    every = {(node, rail): 1 for node in range(n_nodes) for rail in set(place.rails)}
+            if topology.node_of[pe] != topology.node_of[after]:
+                out[topology.node_of[pe], topology.rails[pe]] += 1
+                into[topology.node_of[after], topology.rails[after]] += 1
+                changed += topology.rails[pe] != topology.rails[after]
+    every = {(node, rail): 1 for node in range(n_nodes) for rail in set(topology.rails)}
     assert out == into == every and changed == turned
 
 
@@ -134,14 +134,14 @@ def test_rings_of_one_node(n):
 
 
 def test_refusals():
-    unequal, one = Place((0, 0, 0, 1, 1)), nodes_of(1, 4)
+    unequal, one = Topology((0, 0, 0, 1, 1)), nodes_of(1, 4)
     assert "the rails of the nodes differ" in TABLE["multi_ring"].why_not(unequal, "float32", "sum")
-    assert not TABLE["multi_ring"].why_not(Place((0, 0, 0, 1, 1), rail_of=(0, 1, 1, 1, 0)), "float32", "sum")
+    assert not TABLE["multi_ring"].why_not(Topology((0, 0, 0, 1, 1), rail_of=(0, 1, 1, 1, 0)), "float32", "sum")
     why_not = TABLE["hierarchical"].why_not
     assert "here they have 2 and 3" in why_not(unequal, "float32", "sum")
     assert "on one node, where it would be two_shot" in why_not(one, "float32", "sum")
     assert "every node has one PE" in why_not(nodes_of(4, 1), "float32", "sum")
-    assert not why_not(nodes_of(2, 2), "float32", "sum") and not why_not(Place((1, 0, 0, 1)), "float32", "sum")
+    assert not why_not(nodes_of(2, 2), "float32", "sum") and not why_not(Topology((1, 0, 0, 1)), "float32", "sum")
 
 
 def device_at(root, *path, numa=0):
@@ -235,9 +235,9 @@ def test_the_table():
         for host in "ab"
         for k in range(2)
     ]
-    place = nodes_of(2, 2)
-    place = Place(place.node_of, rail_of=rails_of(place, hardware))
-    assert table(facts(place, None, hardware)) == TABLE_OF_TWO_NODES
+    topology = nodes_of(2, 2)
+    topology = Topology(topology.node_of, rail_of=rails_of(topology, hardware))
+    assert table(facts(topology, None, hardware)) == TABLE_OF_TWO_NODES
     assert TABLE_OF_TWO_NODES in (ROOT / "docs" / "guides" / "hosts.md").read_text()
 
 

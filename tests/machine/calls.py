@@ -19,9 +19,9 @@ def collective(team: Team, table: str, row: Algorithm, number: int, plan_number:
     """
     if table in BY_COUNTS:
         return by_counts(team, table, row, number, plan_number)
-    rng, arrays, place = team.rng, team.arrays, team.place
+    rng, arrays, topology = team.rng, team.arrays, team.topology
     n, reduces = team.n, "reduce" in table
-    dtypes = [d for d in DTYPES if d != "byte" and not row.why_not(place, d, "sum")] if reduces else ["byte"]
+    dtypes = [d for d in DTYPES if d != "byte" and not row.why_not(topology, d, "sum")] if reduces else ["byte"]
     dtype = rng.choice(dtypes)
     item = DTYPES[dtype][0].itemsize
     count = 1 + int(rng.random() ** 2 * 700) if reduces else 8 * (1 + int(rng.random() ** 2 * 300))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent, greenlet
 
-from pennympi.kernels.algorithm import Place
+from pennympi.kernels.algorithm import Topology
 
 from .faults import Deadlock, Fault
 from .memory import POISON, Memory, is_of_another_call, rounds_after
@@ -243,13 +243,13 @@ class Machine:
     network: one of ``NETWORKS``;  place: which node each PE is on
     """
 
-    def __init__(self, network: str, place: Place, rng: Random):
-        n_pes = place.n_pes
-        self.place, self.rng, self.n_pes = place, rng, n_pes
+    def __init__(self, network: str, topology: Topology, rng: Random):
+        n_pes = topology.n_pes
+        self.topology, self.rng, self.n_pes = topology, rng, n_pes
         self.memory = Memory(n_pes, MEMORY_BYTES)
         self.scheduler = Scheduler(rng, n_pes)
         apart = network != POINTER and rng.random() < 0.5  # PEs of one node need not reach one another by pointer
-        node_of = tuple(range(n_pes)) if apart else place.node_of
+        node_of = tuple(range(n_pes)) if apart else topology.node_of
         self.network = Network(network, node_of, self.memory, self.scheduler)
         self.warps = 1 if network == COPIED else rng.choice((1, 1, 2, 3))  # of a block, which is a thread there
         self.together = rng.random() < 0.5  # a thread polls the packets of all PEs at once

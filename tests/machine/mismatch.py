@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from pennympi.compile.bind import parameters
-from pennympi.kernels.algorithm import Place
+from pennympi.kernels.algorithm import Topology
 
 from .by_counts import Counts, by_counts
 from .calls import collective
@@ -30,7 +30,7 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, r
     """
     rng, row = Random(seed), row or TABLES[table][name]
     plain = network in (POINTER, COPIED) and "planned" not in table
-    team = differing(network, rng, lambda place: runs_on(row, place), plain)
+    team = differing(network, rng, lambda topology: runs_on(row, topology), plain)
     others = rng.sample(range(team.n), rng.randrange(1, team.n))
     before = rng.randrange(3)
     for number in range(before):
@@ -54,7 +54,7 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, r
     return bool(team.machine.told)
 
 
-def differing(network: str, rng: Random, runs: Callable[[Place], bool], plain: bool) -> Team:
+def differing(network: str, rng: Random, runs: Callable[[Topology], bool], plain: bool) -> Team:
     """A team whose PEs may make different calls, and give up where nobody can go on."""
     team = Team(network, rng, runs, plain)
     team.machine.may_differ, team.machine.patience.ends, team.machine.patience.first = True, True, -1
@@ -67,7 +67,7 @@ def run_other_counts(table: str, network: str, seed: str) -> set[int]:
     Raises Fault for an access outside an object, and as ``run_mismatch``.
     """
     rng, row = Random(seed), TABLES[table]["pairwise"]
-    team = differing(network, rng, lambda place: True, network in (POINTER, COPIED))
+    team = differing(network, rng, lambda topology: True, network in (POINTER, COPIED))
     n = team.n
     odd, more, lacks = rng.randrange(n), rng.choice((-1, 1, 40)), rng.random() < 0.3
     i, j = (odd, (odd + rng.randrange(1, n)) % n) if rng.random() < 0.5 else ((odd + rng.randrange(1, n)) % n, odd)

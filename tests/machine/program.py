@@ -17,14 +17,14 @@ from pennympi.kernels import (
     reduce_scatter,
     reduce_scatterv,
 )
-from pennympi.kernels.algorithm import Algorithm, Place
+from pennympi.kernels.algorithm import Algorithm, Topology
 
 from .calls import collective
 from .halos import HALOS
 from .network import COPIED, NETWORKS, POINTER
 from .one_sided import Exchanges, OneSided
 from .sweeps import SWEEPS
-from .team import Team, place_of
+from .team import Team, topology_of
 
 TABLES: dict[str, Mapping[str, Any]] = {
     "allreduce": allreduce.TABLE,
@@ -61,17 +61,17 @@ class Case:
         return f"{rows} on {self.network}, {self.arrays} arrays"
 
 
-def runs_on(row: Any, place: Place) -> bool:
+def runs_on(row: Any, topology: Topology) -> bool:
     """Whether a row runs there for some dtype."""
     if not isinstance(row, Algorithm):
         return True
-    return any(not row.why_not(place, dtype, "sum") for dtype in ("int64", "float32", "int8"))
+    return any(not row.why_not(topology, dtype, "sum") for dtype in ("int64", "float32", "int8"))
 
 
 def can_run(table: str, name: str, network: str) -> bool:
     """Whether a row ever runs on a network."""
-    places = [place_of(node_of, network) for node_of in ((0, 0, 0, 0), (0, 0, 1, 1))]
-    return any(runs_on(TABLES[table][name], place) for place in places)
+    places = [topology_of(node_of, network) for node_of in ((0, 0, 0, 0), (0, 0, 1, 1))]
+    return any(runs_on(TABLES[table][name], topology) for topology in places)
 
 
 def all_cases() -> list[Case]:
@@ -113,8 +113,8 @@ def run(
     """
     rng = Random(seed)
     tried = [(table, (rows or {}).get(name) or TABLES[table][name]) for table, name in case.rows]
-    team = Team(case.network, rng, lambda place: any(runs_on(row, place) for _, row in tried), case.arrays == PLAIN)
-    found = [(table, row) for table, row in tried if runs_on(row, team.place)]
+    team = Team(case.network, rng, lambda topology: any(runs_on(row, topology) for _, row in tried), case.arrays == PLAIN)
+    found = [(table, row) for table, row in tried if runs_on(row, team.topology)]
     if gives_up:
         team.machine.patience.draw(rng)
         team.machine.patience.quiet = quiet

@@ -10,7 +10,7 @@ import numpy as np
 
 from pennympi.compile.bind import parameters
 from pennympi.job.control import signature_of
-from pennympi.kernels.algorithm import VECTOR_ELEMS, Algorithm, Limits, Place, Plan
+from pennympi.kernels.algorithm import VECTOR_ELEMS, Algorithm, Limits, Plan, Topology
 from pennympi.kernels.block import EPOCH_BITS
 
 from .arrays import Arrays
@@ -22,28 +22,28 @@ FIRST_EPOCHS = (0, 7)
 MAX_BLOCKS = 4
 
 
-def place_for(rng: Random, network: str) -> Place:
+def place_for(rng: Random, network: str) -> Topology:
     """2 to 5 PEs, sometimes more, on one node or several."""
     n_pes = rng.choice((2, 2, 3, 3, 4, 4, 5, 6, 8))
     shape = rng.choice(("one", "all", "pairs"))
     node_of = {"one": [0] * n_pes, "all": list(range(n_pes)), "pairs": [pe // 2 for pe in range(n_pes)]}[shape]
-    return place_of(node_of, network)
+    return topology_of(node_of, network)
 
 
-def place_of(node_of: Sequence[int], network: str) -> Place:
+def topology_of(node_of: Sequence[int], network: str) -> Topology:
     """What rows may know of a network: whether packets arrive whole, and whether there is a switch that adds up."""
     whole = network in (POINTER, COPIED)
-    return Place(tuple(node_of), ll128_safe=whole, multicast=network == POINTER, stores=whole)
+    return Topology(tuple(node_of), ll128_safe=whole, multicast=network == POINTER, stores=whole)
 
 
 class Team:
     """PEs at a place where ``runs`` says that the program can run; some arrays are outside the heap where ``plain``."""
 
-    def __init__(self, network: str, rng: Random, runs: Callable[[Place], Any], plain: bool):
-        place = place_for(rng, network)
-        while not runs(place):  # some rows need several nodes
-            place = place_for(rng, network)
-        self.rng, self.n, self.place, self.machine = rng, place.n_pes, place, Machine(network, place, rng)
+    def __init__(self, network: str, rng: Random, runs: Callable[[Topology], Any], plain: bool):
+        topology = place_for(rng, network)
+        while not runs(topology):  # some rows need several nodes
+            topology = place_for(rng, network)
+        self.rng, self.n, self.topology, self.machine = rng, topology.n_pes, topology, Machine(network, topology, rng)
         self.limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if self.n <= 5 else 16384)
         self.arrays = Arrays(self.machine, plain)
         self._workspaces: dict[int, dict[str, int]] = {}
@@ -68,9 +68,9 @@ class Team:
         if id(row) not in self._workspaces:
             blocks = self.limits.max_blocks
             nbytes = blocks * 2 * self.limits.buffer_bytes
-            at = allocated(self.machine, nbytes, nbytes, blocks * row.signals(self.place), blocks)
+            at = allocated(self.machine, nbytes, nbytes, blocks * row.signals(self.topology), blocks)
             if row.routes:
-                routes = [row.routes(self.place, pe) for pe in range(self.n)]
+                routes = [row.routes(self.topology, pe) for pe in range(self.n)]
                 at["routes"] = words(self.machine, max(1, len(routes[0])), 0)
                 for pe, one in enumerate(routes):
                     fill(self.machine, pe, at["routes"], one)
@@ -80,7 +80,7 @@ class Team:
     def small_plan(self, row: Algorithm, count: int, dtype: str) -> Plan:
         """The row's plan for this count or a larger one, for more blocks, with pieces that may be cut smaller."""
         (item, partial), rng = DTYPES[dtype], self.rng
-        plan = row.plan(count * rng.choice((1, 8, 1000)), item.itemsize, partial.itemsize, self.place, self.limits)
+        plan = row.plan(count * rng.choice((1, 8, 1000)), item.itemsize, partial.itemsize, self.topology, self.limits)
         piece = plan.piece_elems
         if rng.random() < 0.8:
             piece = rng.choice([k * VECTOR_ELEMS for k in (1, 2, 3) if k * VECTOR_ELEMS <= piece] or [piece])

@@ -148,7 +148,7 @@ ALGORITHMS = [(name, algorithm) for name, case in CASES.items() for algorithm in
 
 def runs_here(team, collective, algorithm, name="float32", op="sum"):
     """Whether the algorithm says that it can."""
-    return not TABLES[collective][algorithm].why_not(team.place, name, op)
+    return not TABLES[collective][algorithm].why_not(team.pe_topology, name, op)
 
 
 def right(case, call, out, before):

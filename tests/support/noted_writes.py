@@ -16,10 +16,10 @@ class Workspace:
     sent: of each (PE, peer), bytes of data that it puts there
     """
 
-    def __init__(self, row, place, limits, plan, count, item_bytes, acc_bytes):
-        self.row, self.place, self.limits, self.plan = row, place, limits, plan
+    def __init__(self, row, topology, limits, plan, count, item_bytes, acc_bytes):
+        self.row, self.topology, self.limits, self.plan = row, topology, limits, plan
         self.known = {
-            "ctx": 0, "n_pes": place.n_pes, "item_bytes": item_bytes, "acc_bytes": acc_bytes, "out": OUT, "src": SRC,
+            "ctx": 0, "n_pes": topology.n_pes, "item_bytes": item_bytes, "acc_bytes": acc_bytes, "out": OUT, "src": SRC,
             "n_elems": count, "piece_elems": plan.piece_elems, "buffer_bytes": limits.buffer_bytes,
             "inbox": INBOX, "outbox": OUTBOX, "signals": SIGNALS, "epochs": 0, "routes": ROUTES,
             "residual": 0, "out_is_symmetric": 0, "root": 0, "signature": 5 << 46,
@@ -28,7 +28,7 @@ class Workspace:
             "src_elems": 1 << 40, "out_elems": 1 << 40, "elem_bytes": item_bytes,
         }  # fmt: skip
         self.count = count
-        self.item, self.acc, self.n_words = item_bytes, acc_bytes, row.signals(place)
+        self.item, self.acc, self.n_words = item_bytes, acc_bytes, row.signals(topology)
         self.sent: Counter[tuple[int, int]] = Counter()
         self.inbox = defaultdict(dict)  # of each PE: address -> the most bytes that are written there
         bodies = {name: self.nothing for name, one in vars(primitives).items() if getattr(one, "primitive", False)}
@@ -37,7 +37,7 @@ class Workspace:
 
     def run(self, me, block):
         self.me, self.index = me, block
-        self.words = self.row.routes(self.place, me) if self.row.routes else ()
+        self.words = self.row.routes(self.topology, me) if self.row.routes else ()
         self.kernel(*grouped(self.row.kernel, [{**self.known, "me": me}[name] for name in parameters(self.row.kernel)]))
 
     def nothing(self, *args):
@@ -129,7 +129,7 @@ class Workspace:
         self.own(dst, count * self.item), self.own(scratch, count * self.acc)
 
     def store_multicast(self, ctx, dst, src, nbytes):
-        self.put(ctx, dst, src, nbytes, self.place.n_pes)
+        self.put(ctx, dst, src, nbytes, self.topology.n_pes)
 
     def send_packets(self, ctx, slot, src, nbytes, epoch, pe):
         self.sent[self.me, pe] += nbytes

@@ -48,7 +48,7 @@ def _bits(x):
 
 def first_taken(team, algorithm, *names):
     """The first of these dtypes that the algorithm adds up here.  Skips the test where there is none."""
-    taken = [name for name in names if not TABLE[algorithm].why_not(team.place, name, "sum")]
+    taken = [name for name in names if not TABLE[algorithm].why_not(team.pe_topology, name, "sum")]
     if not taken:
         skip_if_refused(team, algorithm, names[-1])
     return taken[0]
@@ -56,7 +56,7 @@ def first_taken(team, algorithm, *names):
 
 def skip_if_refused(team, algorithm, name="float32", op="sum"):
     """Skip a test of an algorithm that says itself that it can't run on this team."""
-    reason = (TABLE | PLANNED)[algorithm].why_not(team.place, name, op)
+    reason = (TABLE | PLANNED)[algorithm].why_not(team.pe_topology, name, op)
     if reason:
         pytest.skip(reason)
 

@@ -7,17 +7,17 @@ import numpy as np
 from mpi4py import MPI
 
 from pennympi.arrays.dtypes import TABLE
-from pennympi.kernels.algorithm import Place
+from pennympi.kernels.algorithm import Topology
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
 
 N_PES = MPI.COMM_WORLD.size
 OPS = ("sum", "prod", "min", "max", "avg")
-_PLACES = Place((0, 0), True, True), Place((0, 1))  # one node with everything, and two nodes
+_PLACES = Topology((0, 0), True, True), Topology((0, 1))  # one node with everything, and two nodes
 # The (algorithm, dtype) pairs that run anywhere with some op.
 PAIRS = [
     (row.name, name)
     for row, name in itertools.product(ALGORITHMS.values(), TABLE)
-    if not all(row.why_not(place, name, op) for place in _PLACES for op in OPS)
+    if not all(row.why_not(topology, name, op) for topology in _PLACES for op in OPS)
 ]
 _NUMPY = {"sum": np.add, "avg": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
 # One and these many ones: adding in the 16-bit type itself would lose every one of them.

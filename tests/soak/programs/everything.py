@@ -62,7 +62,7 @@ class Everything:
         """Eager or planned, symmetric or not, on some stream, sometimes several times."""
         team, shared = team or self.team, self.shared
         name, op, size = shared.choice(list(DTYPES)), shared.choice(OPS), shared.choice(COUNTS)
-        fitting = [row for row, one in TABLE.items() if not one.why_not(team.place, name, op)]
+        fitting = [row for row, one in TABLE.items() if not one.why_not(team.pe_topology, name, op)]
         row, symmetric, planned = shared.choice([*fitting, "auto"]), shared.random() < 0.5, shared.random() < 0.4
         stream, times = shared.choice(self.streams), shared.randrange(1, 4)
         given = own(name, op, team.n_pes, team.me, size)
@@ -82,7 +82,7 @@ class Everything:
     def collective(self):
         team, shared = self.team, self.shared
         name, dtype, op = shared.choice(list(CASES)), shared.choice(list(DTYPES)), shared.choice(OPS)
-        fitting = [row for row, one in TABLES[name].items() if not one.why_not(team.place, dtype, op)]
+        fitting = [row for row, one in TABLES[name].items() if not one.why_not(team.pe_topology, dtype, op)]
         row, size, root = shared.choice([*fitting, "auto"]), shared.choice(COUNTS), shared.randrange(team.n_pes)
         call = Call(dtype, op, team.n_pes, team.me, root, size)
         x, out = CASES[name].fresh(lambda values: device(team, values), call)

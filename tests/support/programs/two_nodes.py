@@ -97,7 +97,7 @@ def compiling(team, far):
 
 def main():
     with pennympi.init(comm, backend="host") as team:
-        assert [len(pes) for pes in team.place.nodes] == [comm.size // 2] * 2
+        assert [len(pes) for pes in team.pe_topology.nodes] == [comm.size // 2] * 2
         for check in (computing, in_order, all_at_once, meetings, compiling):
             check(team, team.n_pes - 1)
     assert not sys.modules.get("cupy")

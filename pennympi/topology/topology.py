@@ -1,4 +1,4 @@
-"""The ``Place`` of a team: the node and the rail of each of its PEs.
+"""The ``Topology`` of a team: the node and the rail of each of its PEs.
 
 A layout (layout.py) decides both where there is one.  Else the processes tell their nodes (job/process.py), and NVML and
 sysfs the rails.
@@ -12,7 +12,7 @@ from typing import Any
 from ..backend import Backend
 from ..errors import TopologyError
 from ..job.job import Job
-from ..kernels.algorithm import Place
+from ..kernels.algorithm import Topology
 from ..settings import setting, shown
 from .hardware import Hardware, read_hardware
 from .layout import FORM, Layout, lay
@@ -44,32 +44,32 @@ def check_alike(layouts: Sequence[Layout | None]) -> None:
         )
 
 
-def place_of(job: Job, backend: Backend, layout: Layout | None) -> Place:
+def topology_of(job: Job, backend: Backend, layout: Layout | None) -> Topology:
     """The nodes and rails of the team, what its links can do, and whether all PEs allow packets.  Collective."""
     packets = all(job.gather(setting("PENNYMPI_PACKETS"), "comparison of PENNYMPI_PACKETS"))
     if layout:
         multicast = backend.multicast and not any(layout.node_of)
         ways = (backend.ll128_safe, multicast, layout.rail_of, packets, backend.ll128_safe, backend.stores)
-        return Place(layout.node_of, *ways)
+        return Topology(layout.node_of, *ways)
     nodes = list(dict.fromkeys(process.node for process in job.control.processes))
     node_of = tuple(nodes.index(process.node) for process in job.control.processes)
     multicast = backend.multicast and len(nodes) == 1
-    place = Place(node_of, backend.ll128_safe, multicast, (), packets, backend.ll128_in_nodes, backend.stores)
+    topology = Topology(node_of, backend.ll128_safe, multicast, (), packets, backend.ll128_in_nodes, backend.stores)
     if len(nodes) == 1:
-        return place  # rails connect nodes
+        return topology  # rails connect nodes
     if backend.name != "cuda":
-        return replace(place, rail_of=(0,) * place.n_pes)  # MPI sends all of a node's messages by one NIC
+        return replace(topology, rail_of=(0,) * topology.n_pes)  # MPI sends all of a node's messages by one NIC
     hardware = job.gather(read_hardware(backend.device_name, backend.bus_id), "detection of NICs")
-    return replace(place, rail_of=rails_of(place, hardware))
+    return replace(topology, rail_of=rails_of(topology, hardware))
 
 
-def rails_of(place: Place, hardware: list[Hardware]) -> tuple[int, ...]:
+def rails_of(topology: Topology, hardware: list[Hardware]) -> tuple[int, ...]:
     """For each PE, the index of its NIC among its node's ``inter_node_nics``; () if a node has no such NIC.
 
     hardware: of each PE, in order of PE
     """
-    rails = [0] * place.n_pes
-    for pes in place.nodes:
+    rails = [0] * topology.n_pes
+    for pes in topology.nodes:
         nics = inter_node_nics(hardware[pes[0]].nics)
         if not nics:
             return ()
