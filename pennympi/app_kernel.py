@@ -126,11 +126,11 @@ class AppKernel:
             if fitting or (is_float and self._annotations[i] is int):
                 self._refuse(i, f"the number {value}")
             return float(value) if is_float else int(value)
-        span = self._arrays.span(value, False)
-        self._arrays.holds(span)
-        if fitting is not None and span.dtype not in fitting:
-            self._refuse(i, f"an array of {span.dtype.name}")
-        return span.address
+        view = self._arrays.array_view(value, False)
+        self._arrays.holds(view)
+        if fitting is not None and view.dtype not in fitting:
+            self._refuse(i, f"an array of {view.dtype.name}")
+        return view.address
 
     def _refuse(self, i: int, given: str) -> NoReturn:
         """Raise TypeError for an argument that does not fit its annotation."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .arrays.array_view import ArrayView
 from .arrays.dtypes import DType
-from .arrays.span import Span
 from .compile.options import PLAIN, KernelOptions
 from .errors import PennympiError
 
@@ -105,7 +105,7 @@ class Backend(Protocol):
     def puts_by_pointer(self, pe: int) -> bool:
         """Whether a kernel puts to PE ``pe`` by stores; if not, by NVSHMEM."""
 
-    def span(self, x: Any, writable: bool) -> Span:
+    def array_view(self, x: Any, writable: bool) -> ArrayView:
         """Describe a user's array.  Raises TypeError, ValueError or Unsupported."""
 
     def facts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -161,10 +161,10 @@ class Backend(Protocol):
     def quiet(self, stream: int) -> None:
         """Complete all earlier puts of this PE, in stream order."""
 
-    def register(self, span: Span) -> None:
+    def register(self, view: ArrayView) -> None:
         """Make an array usable as the source of a put to any PE."""
 
-    def unregister(self, span: Span) -> None:
+    def unregister(self, view: ArrayView) -> None:
         """Undo ``register``."""
 
     def describe(self) -> list[tuple[str, str]]:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .annotations import AnyStream
+from .arrays.array_view import ArrayView
 from .arrays.dtypes import TABLE, is_int
-from .arrays.span import Span
 from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds
 from .compile.options import KernelOptions
@@ -25,13 +25,19 @@ class Loop:
     """
 
     def __init__(
-        self, context: CollectiveContext, bodies: Sequence[Body], value: Span, below: float, most: int, done: Span | None
+        self,
+        context: CollectiveContext,
+        bodies: Sequence[Body],
+        value: ArrayView,
+        below: float,
+        most: int,
+        done: ArrayView | None,
     ):
         guard = context.guard
         self._context, self._text = context, f"loop {guard.next_plan()} of at most {most} runs"
         self._enter, self._value = guard.count, value.owner
         backend, integers, handle_of = context.backend, TABLE["int64"], context.backend.stream_handle
-        runs, own = (backend.span(backend.new((1,), integers, handle_of(None)), True) for _ in range(2))
+        runs, own = (backend.array_view(backend.new((1,), integers, handle_of(None)), True) for _ in range(2))
         at, done_at = runs.address, (done or own).address
         self.runs, self.done = runs.owner, (done or own).owner
         clear = backend.kernel(begin, "loop", KernelOptions(elements=integers)).prepare(1, (at, done_at), (0, 1), THREADS)
@@ -79,16 +85,16 @@ def plan(context: CollectiveContext, body: Any, value: Any, below: Any, most: An
     """See ``Team.plan_loop``."""
     context.guard.check_open()
 
-    def one(name: str, array: Any, *dtypes: str) -> Span:
-        span = context.arrays.span(array, True)
-        context.arrays.holds(span)
-        if span.dtype.name not in dtypes:
-            raise Unsupported(f"{name} must be of {' or '.join(dtypes)}, got {span.dtype.name}")
-        if span.count != 1:
-            raise ValueError(f"{name} must have one element, got {span.count}")
-        return span
+    def one(name: str, array: Any, *dtypes: str) -> ArrayView:
+        view = context.arrays.array_view(array, True)
+        context.arrays.holds(view)
+        if view.dtype.name not in dtypes:
+            raise Unsupported(f"{name} must be of {' or '.join(dtypes)}, got {view.dtype.name}")
+        if view.count != 1:
+            raise ValueError(f"{name} must have one element, got {view.count}")
+        return view
 
-    def check() -> tuple[list[Body], Span, float, int, Span | None]:
+    def check() -> tuple[list[Body], ArrayView, float, int, ArrayView | None]:
         bodies = list(body) if isinstance(body, Sequence) else [body]
         if not bodies or not all(map(callable, bodies)):
             raise TypeError(f"body must be a function of a stream, or a sequence of such, got {body!r}")
@@ -99,8 +105,8 @@ def plan(context: CollectiveContext, body: Any, value: Any, below: Any, most: An
         word = None if done is None else one("done", done, "int64")
         return bodies, one("value", value, "float32", "float64"), float(below), int(most), word
 
-    def in_words(made: tuple[list[Body], Span, float, int, Span | None]) -> str:
-        bodies, span, limit, runs, _ = made
-        return f"{len(bodies)} bodies, {span.dtype.name}, below {limit!r}, most {runs}"
+    def in_words(made: tuple[list[Body], ArrayView, float, int, ArrayView | None]) -> str:
+        bodies, view, limit, runs, _ = made
+        return f"{len(bodies)} bodies, {view.dtype.name}, below {limit!r}, most {runs}"
 
     return Loop(context, *on_all(context.job, "loop", check, in_words))

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from .arrays.array_view import ArrayView, check_alike
 from .arrays.dtypes import is_int
-from .arrays.span import Span, check_alike
 from .backend import Backend
 from .compile.options import PLAIN, KernelOptions
 from .job.job import Job
@@ -156,10 +156,10 @@ class OneSided:
                 keep(self._checked, facts, found)
         return found
 
-    def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[Span, Span]:
+    def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[ArrayView, ArrayView]:
         """The checked spans of dst and src.  symmetric_dst: dst must be symmetric, else src."""
         self.check_pe(pe)
-        to, source = self._backend.span(dst, True), self._backend.span(src, False)
+        to, source = self._backend.array_view(dst, True), self._backend.array_view(src, False)
         held = (self._arrays.holds(to), self._arrays.holds(source))
         if not held[0 if symmetric_dst else 1]:
             raise ValueError(
@@ -170,7 +170,7 @@ class OneSided:
             check_alike(dst=to, src=source)
         return to, source
 
-    def _unknown(self, own: Span, pe: int) -> bool:
+    def _unknown(self, own: ArrayView, pe: int) -> bool:
         """Whether NVSHMEM carries what is put from, or got into, an array of this PE, and does not know it."""
         return self._by_room and not self._backend.puts_by_pointer(pe) and not self._arrays.known(own)
 
@@ -183,11 +183,11 @@ class OneSided:
 
     def _word(self, signal: Any) -> int:
         """The address of a signal word.  Raises ValueError."""
-        span = self._backend.span(signal, True)
-        is_word = span.count == 1 and span.dtype.name in ("uint64", "int64") and span.address % 8 == 0
-        if not is_word or not self._arrays.holds(span):
+        view = self._backend.array_view(signal, True)
+        is_word = view.count == 1 and view.dtype.name in ("uint64", "int64") and view.address % 8 == 0
+        if not is_word or not self._arrays.holds(view):
             raise ValueError("a signal is one element of team.signals(n): pass a view such as signals[i:i+1]")
-        return span.address
+        return view.address
 
 
 def _value(value: Any) -> int:

@@ -110,8 +110,8 @@ class Team(Collectives):
         if dtype is not None:
             source = source.astype(dtype_of(dtype).numpy)
         array = self.empty(source.shape, source.dtype)
-        span = self._backend.span(array, True)
-        return self._arrays.set(array, lambda: self._backend.copy_in(span.address, source) if span.count else None)
+        view = self._backend.array_view(array, True)
+        return self._arrays.set(array, lambda: self._backend.copy_in(view.address, source) if view.count else None)
 
     def signals(self, n: int) -> NewArray:
         """n symmetric signal words: a zero array (n,) of uint64.  Collective.  Raises as ``empty``."""

@@ -38,17 +38,17 @@ class Round(NamedTuple):
     words: int
 
 
-class Span(NamedTuple):
+class ArrayView(NamedTuple):
     """n elements of a round, from element ``start`` on."""
 
     start: int
     n: int
 
 
-def span(call: Reduction, now: Round, rank: int, distance: int) -> Span:
+def span(call: Reduction, now: Round, rank: int, distance: int) -> ArrayView:
     """Of the round's pieces, in groups of ``distance``, the group that piece ``rank`` belongs to."""
     start = (rank & -distance) * call.piece_elems
-    return Span(start, max(0, min(distance * call.piece_elems, now.n_elems - start)))
+    return ArrayView(start, max(0, min(distance * call.piece_elems, now.n_elems - start)))
 
 
 def halve(pe: PE, call: Reduction, fold: Folded, now: Round):

@@ -8,8 +8,8 @@ import ctypes
 from typing import Any
 
 from ..errors import Unsupported
+from .array_view import not_contiguous
 from .dtypes import ALL, DType
-from .span import not_contiguous
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _VERSION, _READ_ONLY = (1, 0), 1  # the newest version that is read, and its flag for read-only tensors

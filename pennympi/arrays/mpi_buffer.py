@@ -5,8 +5,8 @@ from typing import Any
 
 from mpi4py import MPI
 
+from .array_view import ArrayView
 from .dtypes import is_int
-from .span import Span
 
 _NAMES = {
     "float32": "MPI.FLOAT",
@@ -19,8 +19,8 @@ _NAMES = {
 }  # the integers' names are alike
 
 
-def span(buffer: list[Any] | tuple[Any, ...], span_of: Callable[[Any], Span]) -> Span:
-    """Describe the array in a buffer by ``span_of``.
+def array_view(buffer: list[Any] | tuple[Any, ...], array_view_of: Callable[[Any], ArrayView]) -> ArrayView:
+    """Describe the array in a buffer by ``array_view_of``.
 
     Raises TypeError (not such a buffer), ValueError (a count outside the array, another type than the array's).
     """
@@ -28,7 +28,7 @@ def span(buffer: list[Any] | tuple[Any, ...], span_of: Callable[[Any], Span]) ->
         raise TypeError(
             f"a {type(buffer).__name__} is not an array: give an array, [x, MPI.DOUBLE] or [x, count, MPI.DOUBLE]"
         )
-    found, datatype, count = span_of(buffer[0]), buffer[-1], buffer[1] if len(buffer) == 3 else None
+    found, datatype, count = array_view_of(buffer[0]), buffer[-1], buffer[1] if len(buffer) == 3 else None
     if datatype.typestr != found.dtype.numpy.str[1:]:  # without the byte order, which is this machine's
         raise ValueError(
             f"the array has elements of {found.dtype.name}, which are not {datatype.name}: "

@@ -4,7 +4,7 @@ from typing import Any
 
 from mpi4py.MPI import IN_PLACE
 
-from ..arrays.span import Span, overlap
+from ..arrays.array_view import ArrayView, overlap
 from ..kernels.all_gather import AUTO, TABLE
 from .base import Collective, Request
 
@@ -23,7 +23,7 @@ class AllGather(Collective):
         if x is IN_PLACE:
             src, dst = self._in_place(out)
         else:
-            src, dst = self.backend.span(x, False), self.backend.span(out, True)
+            src, dst = self.backend.array_view(x, False), self.backend.array_view(out, True)
         self.arrays.holds(src)
         symmetric = self.arrays.holds(dst)
         n = self.job.n_pes
@@ -40,10 +40,10 @@ class AllGather(Collective):
         aligned = not (src.address | dst.address) & 15
         return Request((dst.address, src.address), src.count, src.dtype, "", aligned, out_is_symmetric=int(symmetric))
 
-    def _in_place(self, out: Any) -> tuple[Span, Span]:
+    def _in_place(self, out: Any) -> tuple[ArrayView, ArrayView]:
         """This PE's part of out, and out.  Raises ValueError."""
-        dst, n_pes = self.backend.span(out, True), self.job.n_pes
+        dst, n_pes = self.backend.array_view(out, True), self.job.n_pes
         count = dst.count // n_pes
         if count * n_pes != dst.count:
             raise ValueError(f"out has {dst.count} elements, which are no equal parts for {n_pes} PEs: pad it")
-        return Span(dst.address + self.job.me * count * dst.dtype.item_bytes, count, dst.dtype, out), dst
+        return ArrayView(dst.address + self.job.me * count * dst.dtype.item_bytes, count, dst.dtype, out), dst

@@ -4,7 +4,7 @@ from typing import Any
 
 from mpi4py.MPI import IN_PLACE
 
-from ..arrays.span import overlap
+from ..arrays.array_view import overlap
 from ..kernels.all_gatherv import TABLE
 from .base import Request
 from .by_counts import ByCounts
@@ -18,7 +18,7 @@ class AllGatherv(ByCounts):
 
     def check(self, x: Any, out: Any, counts: Any, displacements: Any) -> Request:
         """See ``Collective``.  The kernel takes a src that is out for this PE's part of it."""
-        src, dst = self.spans(out if x is IN_PLACE else x, out)
+        src, dst = self.views(out if x is IN_PLACE else x, out)
         parts, me = self._reader.read(counts, displacements), self.job.me
         parts.check(dst, "out", apart=True)
         own = parts.part(me)

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 from mpi4py.MPI import IN_PLACE
 
 from ..annotations import Plan
+from ..arrays.array_view import ArrayView, check_pair
 from ..arrays.dtypes import TABLE as DTYPES
 from ..arrays.dtypes import DType, is_int
-from ..arrays.span import Span, check_pair
 from ..backend import Backend, Run
 from ..call_guard import CallGuard
 from ..compile.bind import CONSTANTS, parameters
@@ -136,19 +136,19 @@ class Collective:
         """Check a call's arguments before anything is sent.  Raises TypeError, ValueError or Unsupported."""
         raise NotImplementedError
 
-    def x_and_out(self, x: Any, out: Any, writes: bool = True) -> tuple[Span, Span, bool]:
+    def x_and_out(self, x: Any, out: Any, writes: bool = True) -> tuple[ArrayView, ArrayView, bool]:
         """Both arrays, alike, or one array in place of both; and whether they are two, and out is symmetric.
 
-        writes: this PE has the result.  Raises as ``Backend.span``, ValueError.
+        writes: this PE has the result.  Raises as ``Backend.view``, ValueError.
         """
         if x is IN_PLACE:
             x, out = out, None
         in_place = not writes or out is None or out is x
-        src = dst = self.backend.span(x, writes and in_place)
+        src = dst = self.backend.array_view(x, writes and in_place)
         self.arrays.holds(src)
         symmetric = False  # in place, no peer may write before this PE has sent
         if not in_place:
-            dst = self.backend.span(out, True)
+            dst = self.backend.array_view(out, True)
             symmetric = self.arrays.holds(dst) and dst.address != src.address
             check_pair(src, dst)
         return src, dst, symmetric

@@ -18,6 +18,6 @@ class Broadcast(Collective):
     def check(self, x: Any, root: Any) -> Request:
         """See ``Collective``."""
         root = check_root(root, self.job.n_pes)
-        src = self.backend.span(x, self.job.me != root)
+        src = self.backend.array_view(x, self.job.me != root)
         self.arrays.holds(src)
         return Request((src.address, src.address), src.count, src.dtype, "", not src.address & 15, root)

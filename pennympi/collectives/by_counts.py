@@ -3,8 +3,8 @@
 from typing import Any
 
 from ..annotations import Plan
+from ..arrays.array_view import ArrayView
 from ..arrays.dtypes import DType
-from ..arrays.span import Span
 from ..kernels.algorithm import Algorithm
 from .base import Collective, CollectiveContext, Request
 from .counts import Counts, CountsReader
@@ -47,9 +47,9 @@ class ByCounts(Collective):
         facts = self.arrays.facts(tuple(others))
         return None if facts is None else (*facts, *given)
 
-    def spans(self, x: Any, out: Any) -> tuple[Span, Span]:
-        """Both arrays.  Raises as ``Backend.span``, ValueError where their dtypes differ."""
-        src, dst = self.backend.span(x, False), self.backend.span(out, True)
+    def views(self, x: Any, out: Any) -> tuple[ArrayView, ArrayView]:
+        """Both arrays.  Raises as ``Backend.view``, ValueError where their dtypes differ."""
+        src, dst = self.backend.array_view(x, False), self.backend.array_view(out, True)
         self.arrays.holds(src), self.arrays.holds(dst)
         if src.dtype is not dst.dtype:
             raise ValueError(f"x is of {src.dtype.name} and out of {dst.dtype.name}: give the same dtype")
@@ -57,8 +57,8 @@ class ByCounts(Collective):
 
     @staticmethod
     def request(
-        src: Span,
-        dst: Span,
+        src: ArrayView,
+        dst: ArrayView,
         sent: Counts,
         taken: Counts,
         text: str,

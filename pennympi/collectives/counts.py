@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.array_view import ArrayView
 from ..arrays.dtypes import is_int
-from ..arrays.span import Span
 from ..backend import Backend
 from ..memory.symmetric import SymmetricArrays
 
@@ -28,13 +28,13 @@ class Counts:
     starts: int
     on_host: tuple[tuple[int, int], ...] = ()
 
-    def check(self, span: Span, name: str, apart: bool = False) -> None:
+    def check(self, view: ArrayView, name: str, apart: bool = False) -> None:
         """Raise ValueError unless each part that is known lies in the array; apart: and none overlaps another."""
         end = 0
         for start, count, pe in sorted((start, count, pe) for pe, (count, start) in enumerate(self.on_host) if count):
-            if start + count > span.count:
+            if start + count > view.count:
                 raise ValueError(
-                    f"part {pe} of {name} has {count} elements from element {start} on, and {name} has {span.count}: "
+                    f"part {pe} of {name} has {count} elements from element {start} on, and {name} has {view.count}: "
                     "give a larger array, or smaller counts"
                 )
             if apart and start < end:
@@ -126,17 +126,17 @@ class CountsReader:
     def _on_device(self, given: Any, name: str) -> int:
         """The address of an array of the device, which the kernel reads when it runs."""
         try:
-            span = self._backend.span(given, False)
+            view = self._backend.array_view(given, False)
         except TypeError as error:
             raise TypeError(f"{name}: give a sequence of ints, or an int64 array of the device ({error})") from None
-        self._arrays.holds(span)
-        if span.dtype.name != "int64" or span.count != self._n_pes or span.address % 8:
-            aligned = "" if span.address % 8 == 0 else " at no multiple of 8 bytes"
+        self._arrays.holds(view)
+        if view.dtype.name != "int64" or view.count != self._n_pes or view.address % 8:
+            aligned = "" if view.address % 8 == 0 else " at no multiple of 8 bytes"
             raise ValueError(
-                f"{name} on the device are {span.count} numbers of {span.dtype.name}{aligned}: give "
+                f"{name} on the device are {view.count} numbers of {view.dtype.name}{aligned}: give "
                 f"{self._n_pes} of int64, one for each PE, or a sequence of ints on the host"
             )
-        return span.address
+        return view.address
 
     def _words(self, numbers: tuple[int, ...]) -> int:
         """Address of these numbers on the device."""

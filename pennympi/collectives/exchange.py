@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from ..arrays.array_view import check_pair
 from ..arrays.dtypes import DType
-from ..arrays.span import check_pair
 from ..backend import Backend, Kernel
 from ..call_guard import CallGuard
 from ..compile.options import KernelOptions
@@ -58,7 +58,7 @@ class Exchange:
         if row is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
         self._rma.check_pe(pe)
-        to, source = self._backend.span(recv, True), self._backend.span(send, False)
+        to, source = self._backend.array_view(recv, True), self._backend.array_view(send, False)
         self._arrays.holds(to), self._arrays.holds(source)
         check_pair(to, source, "one array for both", ("recv", "send"))
         key = to.count, to.dtype, form, int(pe)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from ..arrays.array_view import overlap
 from ..arrays.operators import reduction
-from ..arrays.span import overlap
 from ..kernels.reduce_scatter import AUTO, TABLE
 from .base import Collective, Request
 
@@ -18,7 +18,7 @@ class ReduceScatter(Collective):
 
     def check(self, x: Any, out: Any, op: Any) -> Request:
         """See ``Collective``."""
-        src, dst = self.backend.span(x, False), self.backend.span(out, True)
+        src, dst = self.backend.array_view(x, False), self.backend.array_view(out, True)
         self.arrays.holds(src), self.arrays.holds(dst)
         n = self.job.n_pes
         if src.count != n * dst.count or dst.dtype is not src.dtype:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from ..arrays.array_view import overlap
 from ..arrays.operators import reduction
-from ..arrays.span import overlap
 from ..kernels.reduce_scatterv import TABLE
 from .base import Request
 from .by_counts import ByCounts
@@ -18,7 +18,7 @@ class ReduceScatterv(ByCounts):
 
     def check(self, x: Any, out: Any, counts: Any, op: Any) -> Request:
         """See ``Collective``."""
-        src, dst = self.spans(x, out)
+        src, dst = self.views(x, out)
         parts, me = self._reader.read(counts, None), self.job.me
         parts.check(src, "x")
         own, total = parts.part(me), sum(count for count, _ in parts.on_host)

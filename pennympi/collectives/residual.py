@@ -4,7 +4,7 @@ from typing import Any
 
 from mpi4py.MPI import IN_PLACE
 
-from ..arrays.span import Span, check_alike, check_apart
+from ..arrays.array_view import ArrayView, check_alike, check_apart
 from ..backend import Run
 from ..compile.options import KernelOptions
 from ..kernels.algorithm import Algorithm, Topology, cut
@@ -29,14 +29,14 @@ class AllReducePlus(AllReduce):
             x, out = out, None
         request = super().check(x, out, op)
         dst, src = request.addresses
-        given, added = self.backend.span(x, False), self.backend.span(residual, False)
+        given, added = self.backend.array_view(x, False), self.backend.array_view(residual, False)
         self.arrays.holds(added)
         if given.count != added.count or given.dtype is not added.dtype:
             check_alike(x=given, residual=added)
         if given.dtype.kind == "?":
             raise ValueError("a residual is added, and the sum of two bools is none: convert the arrays to numbers")
         if dst != added.address and abs(dst - added.address) < added.nbytes:
-            check_apart("residual=out", residual=added, out=Span(dst, given.count, given.dtype, out))
+            check_apart("residual=out", residual=added, out=ArrayView(dst, given.count, given.dtype, out))
         request.addresses = (dst, src, added.address)
         request.aligned = request.aligned and not added.address & 15
         return request

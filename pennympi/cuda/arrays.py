@@ -7,13 +7,13 @@ import numpy as np
 from mpi4py.MPI import IN_PLACE
 
 from ..arrays import dlpack, mpi_buffer
+from ..arrays.array_view import PLAIN, ArrayView, not_an_array, not_contiguous, not_in_place
 from ..arrays.dtypes import DType, dtype_of
-from ..arrays.span import PLAIN, Span, not_an_array, not_contiguous, not_in_place
 
 _UNREGISTERED, _DEVICE = 0, 2  # cudaMemoryType: of neither, and of one device (1 and 3: host and managed memory)
 
 
-def span(x: Any, writable: bool, device: int) -> Span:
+def array_view(x: Any, writable: bool, device: int) -> ArrayView:
     """Describe an array in device memory: CuPy, PyTorch, __cuda_array_interface__, DLPack, or one in an MPI buffer.
 
     Raises TypeError (not an array), ValueError (host memory, other device, not contiguous, read-only).
@@ -25,7 +25,7 @@ def span(x: Any, writable: bool, device: int) -> Span:
             raise ValueError(
                 f"the array lies on device {x.data.device_id} and this PE uses device {device}: copy it there"
             )
-        return Span(x.data.ptr, x.size, dtype_of(x.dtype), x)
+        return ArrayView(x.data.ptr, x.size, dtype_of(x.dtype), x)
     if isinstance(x, np.ndarray | bytes | bytearray | memoryview):
         raise ValueError(
             f"{type(x).__name__} lies in host memory and this team runs on the cuda backend: "
@@ -38,9 +38,9 @@ def span(x: Any, writable: bool, device: int) -> Span:
     if hasattr(x, "__cuda_array_interface__"):
         return _interface(x, writable, device)
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
-        return Span(*dlpack.read(x, writable, (dlpack.CUDA, dlpack.CUDA_MANAGED), device), x)
+        return ArrayView(*dlpack.read(x, writable, (dlpack.CUDA, dlpack.CUDA_MANAGED), device), x)
     if isinstance(x, list | tuple):
-        return mpi_buffer.span(x, lambda array: span(array, writable, device))
+        return mpi_buffer.array_view(x, lambda array: array_view(array, writable, device))
     raise not_an_array(x, "a device array: give a CuPy array, or one with __cuda_array_interface__ or __dlpack__")
 
 
@@ -68,17 +68,17 @@ def new(shape: tuple[int, ...], dtype: DType, stream: int) -> cupy.ndarray:
         return cupy.ndarray(shape, dtype.numpy)
 
 
-def _torch(x: Any, writable: bool, device: int) -> Span:
+def _torch(x: Any, writable: bool, device: int) -> ArrayView:
     if not x.is_cuda:
         raise ValueError("the tensor lies in host memory and this team runs on the cuda backend: pass x.cuda()")
     if x.device.index != device:
         raise ValueError(f"the tensor lies on device {x.device.index} and this PE uses device {device}: move it there")
     if not x.is_contiguous():
         raise not_contiguous("the tensor", "x.contiguous()", writable)
-    return Span(x.data_ptr(), x.numel(), dtype_of(str(x.dtype).removeprefix("torch.")), x)
+    return ArrayView(x.data_ptr(), x.numel(), dtype_of(str(x.dtype).removeprefix("torch.")), x)
 
 
-def _interface(x: Any, writable: bool, device: int) -> Span:
+def _interface(x: Any, writable: bool, device: int) -> ArrayView:
     described = x.__cuda_array_interface__
     dtype = dtype_of(np.dtype(described["typestr"]))
     shape, strides = described["shape"], described.get("strides")
@@ -90,18 +90,18 @@ def _interface(x: Any, writable: bool, device: int) -> Span:
         if strides is not None and shape[axis] > 1 and strides[axis] != expected:
             raise not_contiguous(type(x).__name__, "a contiguous copy", writable)
         expected *= shape[axis]
-    span = Span(int(address or 0), int(np.prod(shape, dtype=np.int64)), dtype, x)
-    if span.count:
-        _check_place(span, device)
-    return span
+    view = ArrayView(int(address or 0), int(np.prod(shape, dtype=np.int64)), dtype, x)
+    if view.count:
+        _check_place(view, device)
+    return view
 
 
-def _check_place(span: Span, device: int) -> None:
+def _check_place(view: ArrayView, device: int) -> None:
     """Raise ValueError for memory of another device, and of the host that no device reaches."""
-    found = cupy.cuda.runtime.pointerGetAttributes(span.address)
+    found = cupy.cuda.runtime.pointerGetAttributes(view.address)
     if found.type == _DEVICE and found.device != device:
         raise ValueError(
-            f"{type(span.owner).__name__} lies on device {found.device} and this PE uses device {device}: copy it there"
+            f"{type(view.owner).__name__} lies on device {found.device} and this PE uses device {device}: copy it there"
         )
     if found.type == _UNREGISTERED:
-        raise ValueError(f"{type(span.owner).__name__} lies in host memory: copy it with cupy.asarray")
+        raise ValueError(f"{type(view.owner).__name__} lies in host memory: copy it with cupy.asarray")

@@ -9,8 +9,8 @@ import numpy as np
 from cuda.bindings import driver
 from nvshmem import bindings as nvshmem
 
+from ..arrays.array_view import ArrayView
 from ..arrays.dtypes import DType
-from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.options import PLAIN, KernelOptions
 from ..errors import PennympiError, Record, recorded_failure
@@ -135,8 +135,8 @@ class CudaBackend:
     def puts_by_pointer(self, pe: int) -> bool:
         return self._peer_offsets[pe] is not None
 
-    def span(self, x: Any, writable: bool) -> Span:
-        return arrays.span(x, writable, self._device)
+    def array_view(self, x: Any, writable: bool) -> ArrayView:
+        return arrays.array_view(x, writable, self._device)
 
     facts = staticmethod(arrays.facts)
 
@@ -254,13 +254,13 @@ class CudaBackend:
             with self.order.lock:
                 nvshmem.quiet_on_stream(stream)  # a put by pointer is complete when its kernel is
 
-    def register(self, span: Span) -> None:
+    def register(self, view: ArrayView) -> None:
         if self._world.segments.by_nvshmem:
-            world.register(span.address, span.nbytes)
+            world.register(view.address, view.nbytes)
 
-    def unregister(self, span: Span) -> None:
+    def unregister(self, view: ArrayView) -> None:
         if self._world.segments.by_nvshmem:
-            world.unregister(span.address)
+            world.unregister(view.address)
 
     def describe(self) -> list[tuple[str, str]]:
         reached = sum(d is not None for d in self._reach)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..annotations import Plan
-from ..arrays.span import Span
+from ..arrays.array_view import ArrayView
 from ..backend import Run
 from ..collectives.base import CollectiveContext, Prepared
 from ..collectives.persistent import plan_of
@@ -36,7 +36,9 @@ class Halos(NamedTuple):
     release: Callable[[], None]
 
 
-def halos_of(context: CollectiveContext, grid: Decomposition, spans: Sequence[Span], corners: bool, text: str) -> Halos:
+def halos_of(
+    context: CollectiveContext, grid: Decomposition, views: Sequence[ArrayView], corners: bool, text: str
+) -> Halos:
     """The messages and the workspace of an exchange of fields, spans of symmetric arrays.  Collective.
 
     Raises ValueError where the PEs give different arrays, SymmetricHeapExhausted.
@@ -44,12 +46,12 @@ def halos_of(context: CollectiveContext, grid: Decomposition, spans: Sequence[Sp
     backend, job = context.backend, context.job
     context.guard.enter(text)
     by_pointer = [backend.puts_by_pointer(pe) for pe in range(job.n_pes)]
-    places = [context.arrays.locate(span.address, 1) for span in spans]
+    places = [context.arrays.locate(view.address, 1) for view in views]
     told = job.gather((by_pointer, places, backend.max_blocks), "halo exchange")
     if any(theirs != places for _, theirs, _ in told):
         raise ValueError("the PEs give different fields: all plan the exchange of the same arrays in the same order")
     ways = Ways([one for one, *_ in told], DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES)
-    fields = [Field(span.address, span.dtype.item_bytes) for span in spans]
+    fields = [Field(view.address, view.dtype.item_bytes) for view in views]
     messages = messages_of(grid, job.me, fields, corners, ways)
     most = min(blocks for *_, blocks in told) // max(1, messages.most_messages)
     pieces = max(1, min(most, -(-messages.largest_bytes // PART_BYTES[backend.name])))
@@ -65,11 +67,11 @@ def halos_of(context: CollectiveContext, grid: Decomposition, spans: Sequence[Sp
 
 
 def plan_exchange(
-    context: CollectiveContext, grid: Decomposition, spans: Sequence[Span], kept: Sequence[Any], corners: bool
+    context: CollectiveContext, grid: Decomposition, views: Sequence[ArrayView], kept: Sequence[Any], corners: bool
 ) -> Plan:
     """A plan that exchanges the halos of fields.  Collective.  Raises as ``halos_of``."""
-    backend, text = context.backend, text_of(context, grid, spans, corners)
-    halo, blocks, release = halos_of(context, grid, spans, corners, text)
+    backend, text = context.backend, text_of(context, grid, views, corners)
+    halo, blocks, release = halos_of(context, grid, views, corners, text)
     signature = signature_of(text) << EPOCH_BITS
     work = (halo.inbox, halo.outbox, halo.signals, halo.epochs, halo.messages, halo.inbox_bytes, signature)
     try:
@@ -81,13 +83,13 @@ def plan_exchange(
         release()
         raise
     prepared = Prepared(run, backend.has_streams and blocks > 0, text, release)
-    addresses, numbers = tuple(span.address for span in spans), (halo.messages, halo.n_messages)
+    addresses, numbers = tuple(view.address for view in views), (halo.messages, halo.n_messages)
     return plan_of(backend, context.arrays, context.guard.count, prepared, addresses, kept, numbers)
 
 
-def text_of(context: CollectiveContext, grid: Decomposition, spans: Sequence[Span], corners: bool) -> str:
+def text_of(context: CollectiveContext, grid: Decomposition, views: Sequence[ArrayView], corners: bool) -> str:
     """A new plan in words."""
-    dtypes, edges = ", ".join(span.dtype.name for span in spans), ", corners too" if corners else ""
+    dtypes, edges = ", ".join(view.dtype.name for view in views), ", corners too" if corners else ""
     return f"halo exchange of {dtypes} on {grid.shape}{edges}, plan {context.guard.next_plan()}"
 
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ..annotations import AnyStream, Array, DTypeLike, EngineName, NewArray, Number, Plan
+from ..arrays.array_view import ArrayView
 from ..arrays.dtypes import DEFAULT, DType, dtype_of, dtype_of_value, scalar
-from ..arrays.span import Span
 from ..collectives.base import CollectiveContext, check_root
 from ..memory.symmetric import Storage
 from ..rma import OneSided
@@ -119,9 +119,9 @@ class Grid:
         ``halo_wait``, after which this block's part of the halos is there.
         Keep the result until the last launch has run.  Raises as ``plan_exchange``.
         """
-        spans = self._fields(fields)
-        text = text_of(self._context, self._parts, spans, bool(corners))
-        return KernelHalo(halos_of(self._context, self._parts, spans, bool(corners), text), fields)
+        views = self._fields(fields)
+        text = text_of(self._context, self._parts, views, bool(corners))
+        return KernelHalo(halos_of(self._context, self._parts, views, bool(corners), text), fields)
 
     def overlap(self, exchange: Plan, stream: AnyStream | None = None, split: bool = True) -> Overlap:
         """Compute a new field in parts while its exchange is under way:
@@ -175,9 +175,9 @@ class Grid:
         SymmetricHeapExhausted, and when it is called PeerTimeout.
         """
 
-        def check() -> tuple[Wanted, list[Span]]:
-            spans = [self._field(one) for one in (u, v, *fields)]
-            return checked(self._parts, formula, spans, args, sweeps, norm, engine, depth), spans
+        def check() -> tuple[Wanted, list[ArrayView]]:
+            views = [self._field(one) for one in (u, v, *fields)]
+            return checked(self._parts, formula, views, args, sweeps, norm, engine, depth), views
 
         return plan(self._context, self._parts, self._plan_allreduce, check)
 
@@ -219,26 +219,26 @@ class Grid:
             raise ValueError(f"an array of this grid has shape {self.local} here, not {getattr(u, 'shape', None)}")
         return u
 
-    def _fields(self, fields: Sequence[Any]) -> list[Span]:
+    def _fields(self, fields: Sequence[Any]) -> list[ArrayView]:
         """The spans of fields to exchange.  Raises NotInitialized, TypeError, ValueError."""
         self._context.guard.check_open()
-        spans = [self._field(u) for u in fields]
-        if not spans:
+        views = [self._field(u) for u in fields]
+        if not views:
             raise ValueError("an exchange takes one field at least")
-        if len({span.address for span in spans}) < len(spans):
+        if len({view.address for view in views}) < len(views):
             raise ValueError("an exchange takes each field once")
-        return spans
+        return views
 
-    def _field(self, u: Any) -> Span:
+    def _field(self, u: Any) -> ArrayView:
         """The span of a symmetric array of this grid.  Raises TypeError, ValueError."""
         arrays = self._context.arrays
-        span = arrays.span(u, True)
+        view = arrays.array_view(u, True)
         self._array(u)
-        if not arrays.holds(span) or arrays.storage(u) != self._storage(span.dtype):
+        if not arrays.holds(view) or arrays.storage(u) != self._storage(view.dtype):
             raise ValueError(
                 "a field is an array that grid.empty, grid.full or grid.zeros returned: peers write its halo"
             )
-        return span
+        return view
 
     def _storage(self, dtype: DType) -> Storage:
         """How this PE's fields of a dtype lie in memory."""
@@ -256,5 +256,5 @@ class Grid:
         """A plain array of the device with the data."""
         backend = self._context.backend
         array = backend.new(data.shape, dtype_of(data.dtype), backend.stream_handle(None))
-        backend.copy_in(backend.span(array, True).address, data)
+        backend.copy_in(backend.array_view(array, True).address, data)
         return array

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.span import Span
+from ..arrays.array_view import ArrayView
 from ..collectives.base import CollectiveContext
 from ..errors import Unsupported
 from ..files import replacing
@@ -39,77 +39,77 @@ class Whole:
     def __init__(self, context: CollectiveContext, rma: OneSided, grid: Decomposition):
         self._backend, self._job, self._rma, self._grid = context.backend, context.job, rma, grid
 
-    def gather(self, span: Span, root: int) -> np.ndarray[Any, Any] | None:
+    def gather(self, view: ArrayView, root: int) -> np.ndarray[Any, Any] | None:
         """``Grid.gather``."""
         found: list[np.ndarray[Any, Any]] = []
 
         def read() -> None:
-            found.append(np.empty(self._grid.shape, span.dtype.numpy))
-            self._read_all(span, lambda part, points: found[0].__setitem__(part, points))
+            found.append(np.empty(self._grid.shape, view.dtype.numpy))
+            self._read_all(view, lambda part, points: found[0].__setitem__(part, points))
 
         self._alone(root, "gather of a field", read)
         return found[0] if found else None
 
-    def save(self, path: Path, spans: Mapping[str, Span], plain: Mapping[str, Any]) -> None:
+    def save(self, path: Path, views: Mapping[str, ArrayView], plain: Mapping[str, Any]) -> None:
         """``Grid.save``."""
         import h5py
 
-        for name, span in spans.items():
-            if span.dtype.numpy.kind == "V" or span.dtype.name == "bfloat16":
-                raise Unsupported(f"HDF5 has no {span.dtype.name}: save {name} as float32")
+        for name, view in views.items():
+            if view.dtype.numpy.kind == "V" or view.dtype.name == "bfloat16":
+                raise Unsupported(f"HDF5 has no {view.dtype.name}: save {name} as float32")
 
         def write() -> None:
             # HDF5's own driver crashes Python on a full disk; a file of Python's raises OSError.
             with replacing(path) as part, open(part, "w+b") as raw:
                 with h5py.File(raw, "w") as file:
-                    for name, span in spans.items():
-                        data = file.create_dataset(name, self._grid.shape, span.dtype.numpy)
-                        self._read_all(span, data.__setitem__)
+                    for name, view in views.items():
+                        data = file.create_dataset(name, self._grid.shape, view.dtype.numpy)
+                        self._read_all(view, data.__setitem__)
                     file.attrs.update(plain)
                 raw.flush()
                 os.fsync(raw.fileno())  # before it takes the older file's name
 
-        self._alone(0, f"save of {', '.join(spans)}", write)
+        self._alone(0, f"save of {', '.join(views)}", write)
 
-    def load(self, path: Path, fields: Mapping[str, tuple[Any, Span]]) -> dict[str, Any]:
+    def load(self, path: Path, fields: Mapping[str, tuple[Any, ArrayView]]) -> dict[str, Any]:
         """``Grid.load``."""
-        spans = {name: span for name, (_, span) in fields.items()}
+        views = {name: view for name, (_, view) in fields.items()}
         what = f"load of {', '.join(fields)}"
-        found, plain = on_all(self._job, what, lambda: self._read(path, spans), otherwise=OSError)
+        found, plain = on_all(self._job, what, lambda: self._read(path, views), otherwise=OSError)
         me, grid = self._job.me, self._grid
         inner = sent(grid.own(me), grid.halo, (0,) * len(grid.shape))
-        for (u, span), data in zip(fields.values(), found, strict=True):
-            points = self._backend.new(data.shape, span.dtype, self._backend.stream_handle(None))
+        for (u, view), data in zip(fields.values(), found, strict=True):
+            points = self._backend.new(data.shape, view.dtype, self._backend.stream_handle(None))
             if data.size:
-                self._backend.copy_in(self._backend.span(points, True).address, data)
+                self._backend.copy_in(self._backend.array_view(points, True).address, data)
             u[inner] = points
         return plain
 
-    def _read(self, path: Path, spans: Mapping[str, Span]) -> tuple[list[np.ndarray[Any, Any]], dict[str, Any]]:
+    def _read(self, path: Path, views: Mapping[str, ArrayView]) -> tuple[list[np.ndarray[Any, Any]], dict[str, Any]]:
         """This PE's own points of datasets, and the numbers and texts of the file.  Raises OSError, ValueError."""
         import h5py
 
         found = []
         with h5py.File(path, "r", locking=False) as file:
-            for name, span in spans.items():
+            for name, view in views.items():
                 if name not in file:
                     raise ValueError(f"{path} has no dataset {name}, but {', '.join(file) or 'none'}")
                 data = file[name]
-                if data.shape != self._grid.shape or data.dtype != span.dtype.numpy:
-                    wanted = f"{self._grid.shape} {span.dtype.name}"
+                if data.shape != self._grid.shape or data.dtype != view.dtype.numpy:
+                    wanted = f"{self._grid.shape} {view.dtype.name}"
                     raise ValueError(f"{path} has {name} of {data.shape} {data.dtype}, and the field is of {wanted}")
                 found.append(np.asarray(data[part_of(self._grid, self._job.me)]))
             return found, {name: one.item() if isinstance(one, np.generic) else one for name, one in file.attrs.items()}
 
-    def _read_all(self, span: Span, take: Take) -> None:
+    def _read_all(self, view: ArrayView, take: Take) -> None:
         """Read the own points of one PE after the other."""
         backend, grid = self._backend, self._grid
         handle = backend.stream_handle(None)
         for pe in range(self._job.n_pes):
-            rows = layout_of(grid, pe, span.dtype.item_bytes).stored
+            rows = layout_of(grid, pe, view.dtype.item_bytes).stored
             n = math.prod(rows)
-            flat = backend.new((n,), span.dtype, handle)
-            self._rma.get(flat, backend.view(span.address, (n,), span.dtype), pe, handle)
+            flat = backend.new((n,), view.dtype, handle)
+            self._rma.get(flat, backend.view(view.address, (n,), view.dtype), pe, handle)
             points = to_host(flat).reshape(rows)[sent(grid.own(pe), grid.halo, (0,) * len(rows))]
             take(part_of(grid, pe), points)
             liveness.show_alive(time.monotonic_ns())  # to the others, who wait

@@ -7,20 +7,20 @@ import numpy as np
 from mpi4py.MPI import IN_PLACE
 
 from ..arrays import dlpack, mpi_buffer
+from ..arrays.array_view import PLAIN, ArrayView, not_an_array, not_contiguous, not_in_place
 from ..arrays.dtypes import DType, dtype_of
-from ..arrays.span import PLAIN, Span, not_an_array, not_contiguous, not_in_place
 
 _addressof, _at_start = ctypes.addressof, (ctypes.c_char * 0).from_buffer
 
 
-def span(x: Any, writable: bool) -> Span:
+def array_view(x: Any, writable: bool) -> ArrayView:
     """Describe an array in host memory: NumPy, a buffer, DLPack on the CPU, or one of them in an MPI buffer.
 
     Raises TypeError (not an array), ValueError (device memory, not contiguous, read-only).
     """
     if type(x) is np.ndarray:
         try:  # this refuses what is read-only or not contiguous, faster than a look at the flags
-            return Span(_addressof(_at_start(x)), x.size, dtype_of(x.dtype), x)  # type: ignore[arg-type]
+            return ArrayView(_addressof(_at_start(x)), x.size, dtype_of(x.dtype), x)  # type: ignore[arg-type]
         except (TypeError, ValueError, BufferError):
             pass
     elif not isinstance(x, np.ndarray):
@@ -32,9 +32,9 @@ def span(x: Any, writable: bool) -> Span:
         if x is IN_PLACE:
             raise not_in_place()
         if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
-            return Span(*dlpack.read(x, writable, (dlpack.CPU,)), x)
+            return ArrayView(*dlpack.read(x, writable, (dlpack.CPU,)), x)
         if isinstance(x, list | tuple):
-            return mpi_buffer.span(x, lambda array: span(array, writable))
+            return mpi_buffer.array_view(x, lambda array: array_view(array, writable))
         try:
             if isinstance(x, np.generic):
                 raise TypeError  # a number, though it lets itself be read
@@ -45,13 +45,13 @@ def span(x: Any, writable: bool) -> Span:
         raise not_contiguous("the array", "numpy.ascontiguousarray(x)", writable)
     if writable and not x.flags.writeable:
         raise ValueError("the array is read-only, and the call writes to it: pass a copy")
-    return Span(address_of(x), x.size, dtype_of(x.dtype), x)
+    return ArrayView(address_of(x), x.size, dtype_of(x.dtype), x)
 
 
 def facts(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """What the check of a call depends on: address, count and dtype of each array, and the other arguments.
 
-    None where an argument is neither a NumPy array that ``span`` takes at once, nor a str, int or None.
+    None where an argument is neither a NumPy array that ``view`` takes at once, nor a str, int or None.
     """
     found: tuple[Any, ...] = ()
     try:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.array_view import ArrayView
 from ..arrays.dtypes import TABLE, DType
-from ..arrays.span import Span
 from ..compile import context as ctx_words
 from ..compile.bind import parameters
 from ..compile.context import UNREACHABLE
@@ -121,7 +121,7 @@ class HostBackend:
     def puts_by_pointer(self, pe: int) -> bool:
         return self._heap.peer_offsets[pe] != UNREACHABLE
 
-    span = staticmethod(arrays.span)  # called by every call: one frame less
+    array_view = staticmethod(arrays.array_view)  # called by every call: one frame less
     facts = staticmethod(arrays.facts)
     new = staticmethod(arrays.new)
 
@@ -198,10 +198,10 @@ class HostBackend:
     def quiet(self, stream: int) -> None:
         pass
 
-    def register(self, span: Span) -> None:
+    def register(self, view: ArrayView) -> None:
         pass
 
-    def unregister(self, span: Span) -> None:
+    def unregister(self, view: ArrayView) -> None:
         pass
 
     def describe(self) -> list[tuple[str, str]]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 from weakref import ref
 
+from ..arrays.array_view import ArrayView
 from ..arrays.dtypes import dtype_of
-from ..arrays.span import Span
 from ..backend import Backend
 from ..errors import Unsupported
 from ..job.job import Job
@@ -46,7 +46,7 @@ class SymmetricArrays:
         self.plans = Plans()
         SymmetricArrays.changes += 1
         self._live: dict[int, tuple[int, Any]] = {}  # address -> (bytes, array)
-        self._stored: dict[int, tuple[Storage, Span]] = {}  # of the arrays that were made with a storage, by id
+        self._stored: dict[int, tuple[Storage, ArrayView]] = {}  # of the arrays that were made with a storage, by id
         self._starts: list[int] = []  # these addresses in order
         self._registered: dict[int, int] = {}  # address -> bytes
 
@@ -75,7 +75,7 @@ class SymmetricArrays:
             start = address + storage.first * row.item_bytes
             array = self._backend.view(start, sizes, row, storage.strides)
             reach = 1 + sum((n - 1) * stride for n, stride in zip(sizes, storage.strides, strict=True)) // row.item_bytes
-            self._stored[id(array)] = storage, Span(start, reach, row, array)
+            self._stored[id(array)] = storage, ArrayView(start, reach, row, array)
         insort(self._starts, address)
         self._live[address] = max(nbytes, 1), array
         SymmetricArrays.changes += 1
@@ -119,36 +119,36 @@ class SymmetricArrays:
         self._stored.pop(id(self._live.pop(address)[1]), None)
         SymmetricArrays.changes += 1
 
-    def span(self, x: Any, writable: bool) -> Span:
-        """``Backend.span``; also of an array made with a storage: from its first element to its last.  Raises as that."""
+    def array_view(self, x: Any, writable: bool) -> ArrayView:
+        """``Backend.view``; also of an array made with a storage: from its first element to its last.  Raises as that."""
         if id(x) in self._stored:
             return self._stored[id(x)][1]
         try:
-            return self._backend.span(x, writable)
+            return self._backend.array_view(x, writable)
         except ValueError:
             self._check_lives(x)
             raise
 
     def whole(self, x: Any) -> Any:
         """All elements of the allocation of an array that was made with a storage, as an array without gaps."""
-        storage, span = self._stored[id(x)]
-        return self._backend.view(span.address - storage.first * span.dtype.item_bytes, (storage.number,), span.dtype)
+        storage, view = self._stored[id(x)]
+        return self._backend.view(view.address - storage.first * view.dtype.item_bytes, (storage.number,), view.dtype)
 
     def storage(self, x: Any) -> Storage | None:
         """What the array was made with."""
         return self._stored[id(x)][0] if id(x) in self._stored else None
 
-    def holds(self, span: Span) -> bool:
+    def holds(self, view: ArrayView) -> bool:
         """True if the memory is inside a live symmetric array of this team.
 
         Raises ValueError for memory of the heap that has been freed, or that another team holds.
         """
-        if self.locate(span.address, span.nbytes):
+        if self.locate(view.address, view.nbytes):
             if self._freed:
-                self._check_lives(span.owner)
+                self._check_lives(view.owner)
             return True
-        if self._backend.in_heap(span.address):
-            if self._backend.taken(span.address):
+        if self._backend.in_heap(view.address):
+            if self._backend.taken(view.address):
                 raise ValueError("the array belongs to another team: pass a copy, or an array made by this team")
             raise ValueError(FREED)
         return False
@@ -184,8 +184,8 @@ class SymmetricArrays:
 
         Raises ValueError for any other array, Unsupported if no pointer reaches the PE.
         """
-        span, storage = self.span(x, writable=False), self.storage(x)
-        if not self.holds(span):
+        view, storage = self.array_view(x, writable=False), self.storage(x)
+        if not self.holds(view):
             raise ValueError(
                 "peer() takes a symmetric array (team.empty and so on): no other array has an instance on a peer"
             )
@@ -193,7 +193,7 @@ class SymmetricArrays:
         if peer_offset is None:
             raise Unsupported(f"no pointer of this PE reaches PE {pe}: use team.get or team.put")
         return self._backend.view(
-            span.address + peer_offset, tuple(span.owner.shape), span.dtype, storage and storage.strides
+            view.address + peer_offset, tuple(view.owner.shape), view.dtype, storage and storage.strides
         )
 
     def let_go(self) -> list[int]:
@@ -204,27 +204,27 @@ class SymmetricArrays:
 
     def register(self, x: Any) -> None:
         """Make ``x``, an array outside the heap, a valid source of puts to any PE.  Raises ValueError if it is one."""
-        span = self._backend.span(x, writable=False)
-        if self.holds(span) or span.address in self._registered:
+        view = self._backend.array_view(x, writable=False)
+        if self.holds(view) or view.address in self._registered:
             raise ValueError("register() is for an array outside the symmetric heap that is not registered yet")
-        self._backend.register(span)
-        self._registered[span.address] = span.nbytes
+        self._backend.register(view)
+        self._registered[view.address] = view.nbytes
         SymmetricArrays.changes += 1
 
     def unregister(self, x: Any) -> None:
         """Undo ``register``.  Raises ValueError if ``x`` is not registered."""
-        span = self._backend.span(x, writable=False)
-        if self._registered.pop(span.address, None) is None:
+        view = self._backend.array_view(x, writable=False)
+        if self._registered.pop(view.address, None) is None:
             raise ValueError("unregister() takes an array that register() has registered")
         SymmetricArrays.changes += 1
-        self._backend.unregister(span)
+        self._backend.unregister(view)
 
-    def known(self, span: Span) -> bool:
+    def known(self, view: ArrayView) -> bool:
         """True for symmetric and registered memory, which a put to a PE that no pointer reaches may start from."""
-        if self.holds(span):
+        if self.holds(view):
             return True
         return any(
-            start <= span.address and span.address + span.nbytes <= start + nbytes
+            start <= view.address and view.address + view.nbytes <= start + nbytes
             for start, nbytes in self._registered.items()
         )
 

@@ -23,8 +23,8 @@ class Described:
 
 
 @pytest.fixture
-def span(monkeypatch):
-    """``span`` of a PE on device 0."""
+def array_view(monkeypatch):
+    """``view`` of a PE on device 0."""
     attributes = lambda address: SimpleNamespace(type=AT[address][0], device=AT[address][1])  # noqa: E731
     runtime = SimpleNamespace(pointerGetAttributes=attributes)
     made = SimpleNamespace(ndarray=type("ndarray", (), {}), cuda=SimpleNamespace(runtime=runtime))
@@ -33,30 +33,30 @@ def span(monkeypatch):
     spec = importlib.util.spec_from_file_location("pennympi.cuda.arrays_without_a_gpu", source)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return lambda x, writable=True: module.span(x, writable, 0)
+    return lambda x, writable=True: module.array_view(x, writable, 0)
 
 
-def test_the_place_of_an_array(span):
+def test_the_place_of_an_array(array_view):
     for address in (4096, 16384, 20480):
-        found = span(Described(address))
+        found = array_view(Described(address))
         assert (found.address, found.count, found.dtype.name) == (address, 4, "float32")
     with pytest.raises(ValueError, match="Described lies on device 1 and this PE uses device 0: copy it there"):
-        span(Described(8192))
+        array_view(Described(8192))
     with pytest.raises(ValueError, match="Described lies in host memory: copy it with cupy.asarray"):
-        span(Described(12288))
-    assert span(Described(0, count=0)).count == 0  # of which CUDA knows nothing
+        array_view(Described(12288))
+    assert array_view(Described(0, count=0)).count == 0  # of which CUDA knows nothing
 
 
-def test_gaps_and_read_only(span):
+def test_gaps_and_read_only(array_view):
     with pytest.raises(ValueError, match=r"not contiguous: pass y = a contiguous copy, .* back by x\[...\] = y"):
-        span(Described(4096, strides=(8,)))
+        array_view(Described(4096, strides=(8,)))
     with pytest.raises(ValueError, match="not contiguous: pass a contiguous copy$"):
-        span(Described(4096, strides=(8,)), writable=False)
-    assert span(Described(4096, read_only=True), writable=False).count == 4
+        array_view(Described(4096, strides=(8,)), writable=False)
+    assert array_view(Described(4096, read_only=True), writable=False).count == 4
     with pytest.raises(ValueError, match="is read-only, and the call writes to it"):
-        span(Described(4096, read_only=True))
+        array_view(Described(4096, read_only=True))
 
 
-def test_no_array(span):
+def test_no_array(array_view):
     with pytest.raises(TypeError, match="MPI.IN_PLACE is not an array"):
-        span(MPI.IN_PLACE)
+        array_view(MPI.IN_PLACE)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, get_args
 
 from ...annotations import EngineName
+from ...arrays.array_view import ArrayView
 from ...arrays.dtypes import is_int
-from ...arrays.span import Span
 from ...errors import Unsupported
 from ...kernels.in_kernel.exact import MAX_TOTAL
 from ...kernels.sweep.formula import Stencil
@@ -45,7 +45,7 @@ class Wanted(NamedTuple):
 def checked(
     parts: Decomposition,
     formula: Callable[..., Any],
-    spans: Sequence[Span],
+    views: Sequence[ArrayView],
     args: Any,
     sweeps: Any,
     norm: Any,
@@ -54,22 +54,22 @@ def checked(
 ) -> Wanted:
     """The checked arguments.  spans: of u, v and the coefficients.  Raises TypeError, ValueError, Unsupported."""
     n_dims, names = len(parts.shape), ("u", "v", "fields[0]")
-    if len(spans) > len(names):
-        raise ValueError(f"fields has {len(spans) - 2} arrays: a sweep takes one field of coefficients")
-    if len({span.address for span in spans}) < len(spans):
+    if len(views) > len(names):
+        raise ValueError(f"fields has {len(views) - 2} arrays: a sweep takes one field of coefficients")
+    if len({view.address for view in views}) < len(views):
         raise ValueError("u, v and the field of coefficients are different arrays, and two of them are the same")
-    dtype = spans[0].dtype
+    dtype = views[0].dtype
     if dtype.name not in DTYPES:
         raise Unsupported(f"a sweep takes fields of float32 or float64, not {dtype.name}")
-    for name, span in zip(names, spans, strict=False):
-        if span.dtype is not dtype:
-            raise ValueError(f"{name} is of {span.dtype.name} and u of {dtype.name}: they must be alike")
+    for name, view in zip(names, views, strict=False):
+        if view.dtype is not dtype:
+            raise ValueError(f"{name} is of {view.dtype.name} and u of {dtype.name}: they must be alike")
     if not all(parts.halo):
         raise ValueError(
             f"the grid has halo {parts.halo}: a sweep reads neighbours in each dimension; use halo=1 or more"
         )
     numbers = _numbers(args)
-    _check_formula(formula, n_dims, len(numbers), len(spans) - 2)
+    _check_formula(formula, n_dims, len(numbers), len(views) - 2)
     if not is_int(sweeps):
         raise TypeError(f"sweeps {sweeps!r} is not an int")
     if sweeps < 1:
@@ -89,7 +89,7 @@ def checked(
             f"grid of {parts.shape} points over {parts.dims} PEs has too few there: "
             "cut another dimension by dims=..., use fewer PEs, or norm=False"
         )
-    stencil = Stencil(formula, n_dims, dtype.name, len(numbers), len(spans) == len(names))
+    stencil = Stencil(formula, n_dims, dtype.name, len(numbers), len(views) == len(names))
     return Wanted(stencil, numbers, int(sweeps), NORMS[norm], engine, depth)
 
 

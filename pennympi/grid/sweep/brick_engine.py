@@ -53,7 +53,7 @@ class BrickSweeps:
     def __init__(self, problem: SweepProblem, depth: int, norm: SweepNorm | None):
         backend, stencil, made = problem.context.backend, problem.stencil, shape(problem, depth)
         assert made is not None
-        self._backend, self._fields = backend, (problem.spans[problem.sweeps % 2].address, problem.spans[0].address)
+        self._backend, self._fields = backend, (problem.views[problem.sweeps % 2].address, problem.views[0].address)
         cells, item_bytes, storage = made.storage, stencil.item_bytes, problem.storage
         plane, row = {3: (storage.plane, storage.row), 2: (storage.row, 0), 1: (0, 0)}[stencil.n_dims]
         arguments = (

@@ -24,8 +24,8 @@ class SweepNorm:
         integers, floats, handle = TABLE["int64"], TABLE["float64"], backend.stream_handle(None)
         self._words = backend.new((levels, COPIES, WORDS), integers, handle)
         self.norms = backend.new((levels,), floats, handle)
-        self._handle_of, self._at = backend.stream_handle, backend.span(self._words, True).address
-        self._norms_at = backend.span(self.norms, True).address
+        self._handle_of, self._at = backend.stream_handle, backend.array_view(self._words, True).address
+        self._norms_at = backend.array_view(self.norms, True).address
         self._allreduce = plan_allreduce(self._words) if context.job.n_pes > 1 else None
         blocks = -(-levels // LEVELS_OF_BLOCK)
         clear = backend.kernel(clear_words, "norms of sweeps", KernelOptions(elements=integers))

@@ -94,11 +94,11 @@ class Passes:
 
     def _launch(self, i: int, box: Box, stream: Any) -> None:
         """Enqueue pass i of a box."""
-        spans = self._problem.spans
+        views = self._problem.views
         level = self._starts[i] if self._problem.norms == "every" else 0
         words = self._norm.words(level) if self._norm else 0
         run = self._run(self._sizes[i], self._norms_of(i), box)
-        run(spans[1 - i % 2].address, spans[i % 2].address, words, self._backend.stream_handle(stream))
+        run(views[1 - i % 2].address, views[i % 2].address, words, self._backend.stream_handle(stream))
 
     def __call__(self, stream: Any) -> None:
         """Enqueue all sweeps."""

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from ...annotations import Plan
 from ...app_kernel import cannot_compile
+from ...arrays.array_view import ArrayView
 from ...arrays.dtypes import TABLE, DType
-from ...arrays.span import Span
 from ...backend import Kernel
 from ...collectives.base import CollectiveContext
 from ...compile.options import KernelOptions, LaunchBounds
@@ -28,7 +28,7 @@ Norms = Literal["none", "last", "every"]
 class SweepProblem:
     """``sweeps`` sweeps of a formula, from field u to field v and back.
 
-    spans:   u, v, and the field of coefficients where there is one: arrays (local,) of the grid
+    views:   u, v, and the field of coefficients where there is one: arrays (local,) of the grid
     numbers: address of (n_args,) elements of the fields' dtype, which the formula takes after the neighbours
     norms:   which norms of the change are wanted: "none", that of the "last" sweep, or those of "every" one
     """
@@ -36,7 +36,7 @@ class SweepProblem:
     context: CollectiveContext
     parts: Decomposition
     stencil: Stencil
-    spans: Sequence[Span]
+    views: Sequence[ArrayView]
     numbers: int
     sweeps: int
     norms: Norms
@@ -54,7 +54,7 @@ class SweepProblem:
     @property
     def coefficient(self) -> int:
         """Address of the field of coefficients; 0: none."""
-        return self.spans[2].address if self.stencil.has_coefficient else 0
+        return self.views[2].address if self.stencil.has_coefficient else 0
 
     @property
     def n_levels(self) -> int:
@@ -92,9 +92,9 @@ class SweepProblem:
         return KernelOptions(elements=self.dtype, bounds=bounds, fused=False, shared_bytes=shared_bytes)
 
     def exchange(self, which: int, corners: bool) -> Plan:
-        """A plan that exchanges the halos of one of ``spans``.  Collective."""
-        span = self.spans[which]
-        return plan_exchange(self.context, self.parts, [span], [span.owner], corners)
+        """A plan that exchanges the halos of one of ``views``.  Collective."""
+        view = self.views[which]
+        return plan_exchange(self.context, self.parts, [view], [view.owner], corners)
 
     def exchange_of_coefficient(self, depth: int) -> Plan | None:
         """The same for the coefficients, where sweeps read those of neighbours' points.  Collective."""
@@ -109,11 +109,11 @@ class SweepProblem:
         except Exception as error:  # of Numba, of many types
             raise cannot_compile(self.stencil.formula, error) from None
 
-    def new_bytes(self, nbytes: int) -> Span:
+    def new_bytes(self, nbytes: int) -> ArrayView:
         """Memory of this PE, not set, on a multiple of LINE_BYTES."""
         backend = self.context.backend
         array = backend.new((nbytes + LINE_BYTES,), TABLE["uint8"], backend.stream_handle(None))
-        whole = backend.span(array, True)
+        whole = backend.array_view(array, True)
         return replace(whole, address=-(-whole.address // LINE_BYTES) * LINE_BYTES)
 
     @property

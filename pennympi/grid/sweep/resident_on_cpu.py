@@ -26,9 +26,9 @@ class Resident:
         made = pass_kernel(problem, sizes[0], problem.norms)
         compiled = problem.compiled(resident_kernel(made.kernel), problem.options())
         halos = []
-        for span in problem.spans[:2]:
-            text = text_of(context, problem.parts, [span], depth > 1)
-            halos.append(halos_of(context, problem.parts, [span], depth > 1, text))
+        for view in problem.views[:2]:
+            text = text_of(context, problem.parts, [view], depth > 1)
+            halos.append(halos_of(context, problem.parts, [view], depth > 1, text))
             weakref.finalize(self, halos[-1].release).atexit = False
         self._of_coefficient = problem.exchange_of_coefficient(depth)
         self._scratch = problem.new_bytes(made.scratch_bytes)
@@ -40,7 +40,7 @@ class Resident:
         given = (*problem.fields(0, 0), *box, *sides, *passes, problem.numbers, words, self._scratch.address)
         arguments = (*given, *halos[0].halo, *halos[1].halo)
         self._run = compiled.prepare(1, arguments, (0, 1))
-        self._fields = problem.spans[1].address, problem.spans[0].address
+        self._fields = problem.views[1].address, problem.views[0].address
 
     def __call__(self, stream: Any) -> None:
         """Enqueue all sweeps."""

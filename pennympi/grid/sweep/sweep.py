@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ...annotations import AnyStream
+from ...arrays.array_view import ArrayView
 from ...arrays.dtypes import TABLE
-from ...arrays.span import Span
 from ...collectives.base import CollectiveContext
 from ...job.on_all import on_all
 from ...kernels.sweep.formula import value_of
@@ -33,27 +33,27 @@ class Sweep:
         parts: Decomposition,
         plan_allreduce: Callable[..., Any],
         wanted: Wanted,
-        spans: Sequence[Span],
+        views: Sequence[ArrayView],
     ):
         self._context, self._text = context, f"{wanted.text}, plan {context.guard.next_plan()}"
         backend, arrays = context.backend, context.arrays
         numbers = np.array(wanted.numbers or (0.0,), wanted.stencil.dtype)
         self._numbers = backend.new(numbers.shape, TABLE[wanted.stencil.dtype], backend.stream_handle(None))
-        at = backend.span(self._numbers, True).address
+        at = backend.array_view(self._numbers, True).address
         backend.copy_in(at, numbers)
-        problem = SweepProblem(context, parts, wanted.stencil, spans, at, wanted.sweeps, wanted.norms)
+        problem = SweepProblem(context, parts, wanted.stencil, views, at, wanted.sweeps, wanted.norms)
         problem.compiled(value_of(wanted.stencil), problem.options())
         self._choices = engines.choices(problem, wanted.depth)
         self._chosen = engines.chosen(self._choices, wanted.engine)
         self._norm = SweepNorm(context, plan_allreduce, problem.n_levels) if problem.n_levels else None
         self.depth = self._chosen.depth
         self._run = self._chosen.engine.prepare(problem, self.depth, self._norm)
-        self.newest = spans[wanted.sweeps % 2].owner
+        self.newest = views[wanted.sweeps % 2].owner
         every = self._norm.norms if self._norm else None
         self.norms = every if wanted.norms == "every" else None
         self.norm = None if every is None else every[-1:]
         self._enter = context.guard.count
-        arrays.plans.add(self, tuple(span.address for span in spans))
+        arrays.plans.add(self, tuple(view.address for view in views))
 
     def __call__(self, stream: AnyStream | None = None) -> None:
         """Sweep in stream order, from u; can be captured in a CUDA graph.  Collective.
@@ -82,9 +82,9 @@ def plan(
     context: CollectiveContext,
     parts: Decomposition,
     plan_allreduce: Callable[..., Any],
-    check: Callable[[], tuple[Wanted, list[Span]]],
+    check: Callable[[], tuple[Wanted, list[ArrayView]]],
 ) -> Sweep:
     """A plan of what ``check`` gives, which must be the same on all PEs.  Collective.  An error is raised on every PE."""
     context.guard.check_open()
-    wanted, spans = on_all(context.job, "plan of sweeps", check, lambda made: made[0].text)
-    return Sweep(context, parts, plan_allreduce, wanted, spans)
+    wanted, views = on_all(context.job, "plan of sweeps", check, lambda made: made[0].text)
+    return Sweep(context, parts, plan_allreduce, wanted, views)

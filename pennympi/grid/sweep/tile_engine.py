@@ -66,7 +66,7 @@ class TileSweeps:
         words = norm.words(0) if norm else 0
         given = (*problem.fields(0, 0), self._tables.address, problem.numbers, words, problem.sweeps)
         self._run = kernel.prepare(made.blocks, given, (0, 1), made.threads)
-        self._fields = problem.spans[problem.sweeps % 2].address, problem.spans[0].address
+        self._fields = problem.views[problem.sweeps % 2].address, problem.views[0].address
 
     def __call__(self, stream: Any) -> None:
         """Enqueue all sweeps."""

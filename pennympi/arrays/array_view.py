@@ -11,7 +11,7 @@ PLAIN = (str, int, type(None))  # what a call may depend on beside its arrays; n
 
 
 @dataclass(slots=True)  # not frozen, which would cost every call a microsecond
-class Span:
+class ArrayView:
     """Contiguous memory of one element type.
 
     address: of the first element, in this process;  count: number of elements
@@ -53,7 +53,7 @@ def not_in_place() -> TypeError:
     )
 
 
-def check_alike(**named: Span) -> None:
+def check_alike(**named: ArrayView) -> None:
     """Raise ValueError unless the two spans have the same count and dtype.  The keywords name them in the message."""
     (one, a), (other, b) = named.items()
     if a.count != b.count or a.dtype is not b.dtype:
@@ -63,19 +63,21 @@ def check_alike(**named: Span) -> None:
         )
 
 
-def overlap(a: Span, b: Span) -> bool:
+def overlap(a: ArrayView, b: ArrayView) -> bool:
     """Whether two spans share memory."""
     return a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
 
 
-def check_apart(remedy: str, **named: Span) -> None:
+def check_apart(remedy: str, **named: ArrayView) -> None:
     """Raise ValueError if two spans of the same size overlap without being the same memory.  The keywords name them."""
     (one, a), (other, b) = named.items()
     if a.address != b.address and abs(a.address - b.address) < a.nbytes:
         raise ValueError(f"{one} and {other} overlap without being the same array: pass {remedy}, or a copy")
 
 
-def check_pair(x: Span, out: Span, remedy: str = "out=None for in place", names: tuple[str, str] = ("x", "out")) -> None:
+def check_pair(
+    x: ArrayView, out: ArrayView, remedy: str = "out=None for in place", names: tuple[str, str] = ("x", "out")
+) -> None:
     """``check_alike`` and ``check_apart`` for a result that may also be in place; fast if both pass."""
     if x.count != out.count or x.dtype is not out.dtype or abs(x.address - out.address) < x.nbytes:
         named = dict(zip(names, (x, out), strict=True))
