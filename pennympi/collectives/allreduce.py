@@ -42,20 +42,20 @@ class AllReduce(Collective):
         nbytes = request.count * request.dtype.item_bytes
         found = self.job.gather(self.arrays.locate(request.addresses[0], nbytes), "plan of an allreduce")
         shared = found[0] is not None and all(one == found[0] for one in found)
-        row = self._selection.planned(algorithm, nbytes, request.dtype.name, request.op, shared)
-        return row or algorithm
+        chosen = self._selection.planned(algorithm, nbytes, request.dtype.name, request.op, shared)
+        return chosen or algorithm
 
-    def with_follow_up(self, row: Algorithm, run: Run, request: Request, values: Mapping[str, int]) -> Run:
+    def with_follow_up(self, chosen: Algorithm, run: Run, request: Request, values: Mapping[str, int]) -> Run:
         """The launch, and the copies by the copy engines after it where the algorithm has them."""
-        if row.copied is None or row.meet is None:
+        if chosen.copied is None or chosen.meet is None:
             return run
         backend, me, n_pes = self.backend, self.job.me, self.job.n_pes
         count, item_bytes = request.count, request.dtype.item_bytes
-        chunk = row.copied(count, n_pes)
+        chunk = chosen.copied(count, n_pes)
         low_bytes, nbytes = me * chunk * item_bytes, max(0, min(chunk, count - me * chunk)) * item_bytes
         peers = [(me + k) % n_pes for k in range(1, n_pes)] if nbytes else []
-        meet = backend.kernel(row.meet, f"allreduce ({row.name})", KernelOptions(constants={"n_pes": n_pes}))
-        names = parameters(row.meet)[1:]
+        meet = backend.kernel(chosen.meet, f"allreduce ({chosen.name})", KernelOptions(constants={"n_pes": n_pes}))
+        names = parameters(chosen.meet)[1:]
         signals, epochs = values["signals"], values["epochs"]
         end = meet.prepare(1, [values[name] for name in names], (names.index("signals"), names.index("epochs")), 32)
 

@@ -123,9 +123,9 @@ class Collective:
         """The algorithm to run.  Raises ValueError for an unknown name, Unsupported for one that cannot run here."""
         if name == "auto":
             name = algorithm_for(self.name)
-        row = named(self.auto(topology, nbytes) if name == "auto" else name, self.table)
-        check_runs(row, row.why_not(topology, dtype, op))
-        return row
+        chosen = named(self.auto(topology, nbytes) if name == "auto" else name, self.table)
+        check_runs(chosen, chosen.why_not(topology, dtype, op))
+        return chosen
 
     @classmethod
     def auto(cls, topology: Topology, nbytes: int, /) -> str:
@@ -158,9 +158,9 @@ class Collective:
         return algorithm
 
     @classmethod
-    def options(cls, row: Algorithm, dtype: DType, op: str, n_pes: int, aligned: bool) -> KernelOptions:
+    def options(cls, chosen: Algorithm, dtype: DType, op: str, n_pes: int, aligned: bool) -> KernelOptions:
         """How the kernel of an algorithm is compiled for this collective.  op: "" for one that only moves data"""
-        fixed = constants(row.kernel, dtype, n_pes, (*cls.address_params, *cls.number_params))
+        fixed = constants(chosen.kernel, dtype, n_pes, (*cls.address_params, *cls.number_params))
         return KernelOptions(reduction=(dtype, op) if op else None, constants=fixed, aligned=aligned)
 
     def single_pe_run(self, request: Request) -> Run:
@@ -178,7 +178,7 @@ class Collective:
 
         return copy
 
-    def with_follow_up(self, row: Algorithm, run: Run, request: Request, values: Mapping[str, int]) -> Run:
+    def with_follow_up(self, chosen: Algorithm, run: Run, request: Request, values: Mapping[str, int]) -> Run:
         """The launch together with what has to follow it in its stream.  values: of the kernel's parameters, by name"""
         return run
 
@@ -242,13 +242,13 @@ class Collective:
             most = min(int(sms), most)
         return Limits(most, self.backend.buffer_bytes)
 
-    def _describe(self, request: Request, row: Algorithm | None = None, sms: int | None = None, plan: int = 0) -> str:
+    def _describe(self, request: Request, chosen: Algorithm | None = None, sms: int | None = None, plan: int = 0) -> str:
         """A call in words that are the same on every PE, and differ where the messages do."""
         parts = f"{self.job.n_pes} x " if self.in_parts else ""
         words = [f"{self.name} of {request.counts or f'{parts}{request.count}'} {request.dtype.name}", request.op]
         words.append("with a residual" if "residual" in self.address_params else "")
         words.append(f"root {request.root}" if "root" in self.number_params else "")
-        words.append(f"by {row.name}" if row else "")
+        words.append(f"by {chosen.name}" if chosen else "")
         words += ["" if sms is None else f"sms={sms}", f"plan {plan}" if plan else ""]
         return ", ".join(word for word in words if word)
 
@@ -261,20 +261,20 @@ class Collective:
         nbytes = request.count * request.dtype.item_bytes
         count, dtype = (nbytes, BYTE) if self.moves_bytes else (request.count, request.dtype)
         limits = self.limits(sms)
-        row = self.choose(algorithm, self.topology, nbytes, dtype.name, op)
+        chosen = self.choose(algorithm, self.topology, nbytes, dtype.name, op)
         meets = self.runs_alone or (count > 0 and n_pes > 1)
-        if meets and (reason := row.too_large(self.topology, limits)):
-            raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
-        text = self._describe(request, row, self._sms if sms is None else sms, plan_number)
+        if meets and (reason := chosen.too_large(self.topology, limits)):
+            raise Unsupported(f"{chosen.name} can't run here: {reason}; use algorithm='auto'")
+        text = self._describe(request, chosen, self._sms if sms is None else sms, plan_number)
         if not plan_number:
             self._enter(text)
         if not meets:
             run = self.single_pe_run(request) if count else lambda *addresses_and_stream: None
             return Prepared(run, False, text)
-        plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self.topology, limits)
-        options = self.options(row, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
-        kernel = self.backend.kernel(row.kernel, f"{self.name} ({row.name})", options)
-        workspace = self._workspaces.shared(self.name, row)
+        plan = chosen.plan(count, dtype.item_bytes, dtype.acc_bytes, self.topology, limits)
+        options = self.options(chosen, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
+        kernel = self.backend.kernel(chosen.kernel, f"{self.name} ({chosen.name})", options)
+        workspace = self._workspaces.shared(self.name, chosen)
         values = {
             **dict.fromkeys(self.address_params, 0),
             **options.constants,
@@ -289,11 +289,11 @@ class Collective:
             "piece_bytes": plan.piece_elems * dtype.item_bytes,
             "signature": signature_of(text) << EPOCH_BITS,
         }
-        names = parameters(row.kernel)[1:]
+        names = parameters(chosen.kernel)[1:]
         left_open = tuple(names.index(name) for name in self.address_params)
         arguments = [values[name] for name in names]
         run = kernel.prepare(plan.blocks, arguments, left_open, plan.threads)
-        run = self.with_follow_up(row, run, request, values)
+        run = self.with_follow_up(chosen, run, request, values)
         return Prepared(run, self.backend.has_streams, text)
 
 

@@ -54,8 +54,8 @@ class Exchange:
 
     def _check(self, recv: Any, send: Any, pe: int, form: str) -> tuple[Prepared, tuple[int, ...]]:
         """The launch and the addresses that it takes.  Raises TypeError or ValueError."""
-        row = TABLE.get(form)
-        if row is None:
+        chosen = TABLE.get(form)
+        if chosen is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
         self._rma.check_pe(pe)
         to, source = self._backend.array_view(recv, True), self._backend.array_view(send, False)
@@ -70,27 +70,27 @@ class Exchange:
 
     def _prepare(self, count: int, dtype: DType, form: str, pe: int) -> Prepared:
         """A launch.  Its text is "" for one of two PEs alone, which others do not count."""
-        row, me, n = TABLE[form], self._job.me, self._job.n_pes
-        both = "" if row.collective else f" between PEs {min(me, pe)} and {max(me, pe)}"
+        chosen, me, n = TABLE[form], self._job.me, self._job.n_pes
+        both = "" if chosen.collective else f" between PEs {min(me, pe)} and {max(me, pe)}"
         text = f"exchange of {count} {dtype.name}{both}, by {form}"
         if both:
             self._job.control.write_down(text)
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self._blocks, -(-nbytes // PIECE_BYTES)))
-        workspace = self._team if row.collective else self._pair
+        workspace = self._team if chosen.collective else self._pair
         arguments = (
             *(me, n, 0, 0, nbytes, pe),
             *(workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs, workspace.routes),
             *(PIECE_BYTES, signature_of(text) << EPOCH_BITS),
-            *(() if row.collective else (self._blocks,)),
+            *(() if chosen.collective else (self._blocks,)),
         )
         kernel = self._kernels.get(form) or self._compile(form)
         run = kernel.prepare(blocks, arguments, (DST, SRC))
         return Prepared(run, True, "" if both else text)
 
     def _compile(self, form: str) -> Kernel:
-        row = TABLE[form]
+        chosen = TABLE[form]
         options = KernelOptions(constants={"n_pes": self._job.n_pes})
-        kernel = self._backend.kernel(row.kernel, f"exchange ({form})", options)
+        kernel = self._backend.kernel(chosen.kernel, f"exchange ({form})", options)
         self._kernels[form] = kernel
         return kernel

@@ -76,11 +76,11 @@ class Workspaces:
         self._dead: set[int] = set()
         self._plans = 0
 
-    def shared(self, collective: str, row: Algorithm) -> Workspace:
+    def shared(self, collective: str, chosen: Algorithm) -> Workspace:
         """The workspace of all calls of an algorithm, which run one after another.  Collective when it is made."""
-        key = collective, row.name
+        key = collective, chosen.name
         if key not in self._shared:
-            self._shared[key] = self.with_room(lambda: self._make(row))
+            self._shared[key] = self.with_room(lambda: self._make(chosen))
         return self._shared[key]
 
     def kept_for_plan(self, make: Callable[[], Workspace]) -> tuple[Workspace, Callable[[], None]]:
@@ -101,13 +101,13 @@ class Workspaces:
                 raise
             return allocate()
 
-    def _make(self, row: Algorithm) -> Workspace:
+    def _make(self, chosen: Algorithm) -> Workspace:
         blocks = self._backend.max_blocks
         nbytes = blocks * 2 * self._backend.buffer_bytes
-        outbox_bytes = nbytes if row.outbox or self._backend.needs_scratch else 0
-        routes = row.routes(self._topology, self._job.me) if row.routes else ()
+        outbox_bytes = nbytes if chosen.outbox or self._backend.needs_scratch else 0
+        routes = chosen.routes(self._topology, self._job.me) if chosen.routes else ()
         return make_workspace(
-            self._backend, self._job, nbytes, outbox_bytes, blocks * row.signals(self._topology), blocks, routes
+            self._backend, self._job, nbytes, outbox_bytes, blocks * chosen.signals(self._topology), blocks, routes
         )
 
     def _release_dead(self) -> bool:

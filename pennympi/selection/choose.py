@@ -24,17 +24,17 @@ NEEDS_SHARED_OUT = "runs in plans whose out is the same symmetric array on every
 
 
 def named(name: str | Algorithm, table: Mapping[str, Algorithm]) -> Algorithm:
-    """The row of this name, or the row itself.  Raises ValueError."""
-    row = name if isinstance(name, Algorithm) else table.get(name)
-    if row is None:
+    """The algorithm of this name, or the algorithm itself.  Raises ValueError."""
+    chosen = name if isinstance(name, Algorithm) else table.get(name)
+    if chosen is None:
         raise ValueError(f"algorithm {name!r} is unknown: use auto, {', '.join(table)}")
-    return row
+    return chosen
 
 
-def check_runs(row: Algorithm, reason: str) -> None:
-    """Raise Unsupported if there is a reason why the row cannot run."""
+def check_runs(chosen: Algorithm, reason: str) -> None:
+    """Raise Unsupported if there is a reason why the algorithm cannot run."""
     if reason:
-        raise Unsupported(f"{row.name} can't run here: {reason}; use algorithm='auto'")
+        raise Unsupported(f"{chosen.name} can't run here: {reason}; use algorithm='auto'")
 
 
 class Selection:
@@ -56,9 +56,9 @@ class Selection:
         return other
 
     def choose(self, name: str | Algorithm, nbytes: int, dtype: str, op: str, residual: bool = False) -> Algorithm:
-        """The row to run for a vector of ``nbytes`` bytes.
+        """The algorithm to run for a vector of ``nbytes`` bytes.
 
-        name:     of an algorithm, or "auto"; or a row, whose plan may have been changed
+        name:     of an algorithm, or "auto"; or an algorithm, whose plan may have been changed
         residual: the algorithm has to add a residual
         Raises ValueError for an unknown name, Unsupported if the algorithm cannot run here.
         """
@@ -68,18 +68,18 @@ class Selection:
             name = self._best(nbytes, dtype_of(dtype), op, residual)[0]
         if name in PLANNED:
             raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
-        row = named(name, TABLE)
-        check_runs(row, self._refusal(row, dtype, op, residual))
-        if residual and not row.residual:
+        chosen = named(name, TABLE)
+        check_runs(chosen, self._refusal(chosen, dtype, op, residual))
+        if residual and not chosen.residual:
             able = ", ".join(other.name for other in TABLE.values() if other.residual)
-            raise Unsupported(f"{row.name} can't add a residual: use algorithm='auto', or one of {able}")
-        return row
+            raise Unsupported(f"{chosen.name} can't add a residual: use algorithm='auto', or one of {able}")
+        return chosen
 
     def planned(self, name: str | Algorithm, nbytes: int, dtype: str, op: str, shared: bool) -> Algorithm | None:
-        """The row for a plan that writes the peers' ``out`` directly, or None if ``choose`` has to choose the row.
+        """The algorithm for a plan that writes the peers' ``out`` directly, or None if ``choose`` has to choose the algorithm.
 
         shared: ``out`` is the same symmetric array on every PE
-        Raises Unsupported if ``name`` names such a row and it cannot run here.
+        Raises Unsupported if ``name`` names such an algorithm and it cannot run here.
         """
         if isinstance(name, Algorithm):
             return None
@@ -87,30 +87,30 @@ class Selection:
             name = algorithm_for(ALLREDUCE)
         together = self._topology.n_pes > 1 and self._topology.ll128_safe and self._topology.n_nodes == 1
         if name == "auto" and shared and together:
-            name = next((row for row, least in self.machine.shared_out.items() if nbytes >= least), name)
-        row = PLANNED.get(str(name))
-        if row is None:
+            name = next((chosen for chosen, least in self.machine.shared_out.items() if nbytes >= least), name)
+        chosen = PLANNED.get(str(name))
+        if chosen is None:
             return None
-        check_runs(row, self._refusal(row, dtype, op))
+        check_runs(chosen, self._refusal(chosen, dtype, op))
         if not shared:
             raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
-        return row
+        return chosen
 
     def explain(self, nbytes: int, dtype: DType, op: str, limits: Limits | None = None) -> Explanation:
         """What a call will run within ``limits`` (None: the team's), and why.  Raises as ``choose``."""
-        row = self.choose("auto", nbytes, dtype.name, op)
+        chosen = self.choose("auto", nbytes, dtype.name, op)
         able, count, n_pes = self._able(dtype, op), max(1, nbytes // dtype.item_bytes), self._topology.n_pes
         why, plan = "which is at most a copy on one PE", Plan(1, count)
         if n_pes > 1:
             forced = algorithm_for(ALLREDUCE) != "auto"
             why = "named by PENNYMPI_ALGORITHM" if forced else self._best(nbytes, dtype, op)[1]
-            plan = row.plan(count, dtype.item_bytes, dtype.acc_bytes, self._topology, limits or self._limits)
+            plan = chosen.plan(count, dtype.item_bytes, dtype.acc_bytes, self._topology, limits or self._limits)
         return Explanation(
             nbytes,
             dtype.name,
             op,
             f"{n_pes} PEs on {self.device}",
-            row.name,
+            chosen.name,
             why,
             plan,
             plan.piece_elems * dtype.item_bytes,
@@ -119,14 +119,14 @@ class Selection:
             {one.name: reason for one in TABLE.values() if (reason := self._refusal(one, dtype.name, op))},
         )
 
-    def _refusal(self, row: Algorithm, dtype: str, op: str, residual: bool = False) -> str:
-        """Why a row cannot run here, or "" if it can."""
-        if self._canonical and not row.canonical:
+    def _refusal(self, chosen: Algorithm, dtype: str, op: str, residual: bool = False) -> str:
+        """Why an algorithm cannot run here, or "" if it can."""
+        if self._canonical and not chosen.canonical:
             return "order='canonical' needs sums in the order of the PEs"
         kind = dtype_of(dtype)
-        if self._canonical and residual and kind.acc_bytes != kind.item_bytes and row.residual != ROUND_ONCE:
+        if self._canonical and residual and kind.acc_bytes != kind.item_bytes and chosen.residual != ROUND_ONCE:
             return f"order='canonical' needs a residual that is {ROUND_ONCE}"
-        return row.why_not(self._topology, dtype, op) or row.too_large(self._topology, self._limits)
+        return chosen.why_not(self._topology, dtype, op) or chosen.too_large(self._topology, self._limits)
 
     def _best(self, nbytes: int, dtype: DType, op: str, residual: bool = False) -> tuple[str, str]:
         """(name, why) of the fastest algorithm that can run, and add a residual if it has to."""
@@ -141,8 +141,8 @@ class Selection:
 
     def _able(self, dtype: DType, op: str, residual: bool = False) -> dict[str, Algorithm]:
         """{name: row} of the algorithms that can run, and add a residual if they have to."""
-        rows = (row for row in TABLE.values() if row.residual or not residual)
-        return {row.name: row for row in rows if not self._refusal(row, dtype.name, op, residual)}
+        rows = (chosen for chosen in TABLE.values() if chosen.residual or not residual)
+        return {chosen.name: chosen for chosen in rows if not self._refusal(chosen, dtype.name, op, residual)}
 
     def _measured(self, nbytes: int, dtype: DType, able: Mapping[str, Algorithm]) -> dict[str, float]:
         """{algorithm of these: us of a call} from the tuned table."""
@@ -153,11 +153,11 @@ class Selection:
         """{algorithm of these: us of a call} by the cost model."""
         count, sizes = max(1, nbytes // dtype.item_bytes), (dtype.item_bytes, dtype.acc_bytes)
         costs: dict[str, float] = {}
-        for row in able.values() if self._topology.n_pes > 1 else ():
-            if row.cost_us:
-                plan = row.plan(count, *sizes, self._topology, self._limits)
+        for chosen in able.values() if self._topology.n_pes > 1 else ():
+            if chosen.cost_us:
+                plan = chosen.plan(count, *sizes, self._topology, self._limits)
                 size = Size(count, *sizes, plan.blocks * plan.piece_elems)
-                costs[row.name] = row.cost_us(size, self._topology, self.machine)
+                costs[chosen.name] = chosen.cost_us(size, self._topology, self.machine)
         return costs
 
 

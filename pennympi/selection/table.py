@@ -70,8 +70,8 @@ class Tuned:
         wanted = DTYPES[dtype]
 
         def unlike(one: Series) -> tuple[bool, int, bool]:
-            row = DTYPES[one.dtype]
-            return (one.dtype != dtype, abs(row.item_bytes - wanted.item_bytes), row.acc_bytes != wanted.acc_bytes)
+            chosen = DTYPES[one.dtype]
+            return (one.dtype != dtype, abs(chosen.item_bytes - wanted.item_bytes), chosen.acc_bytes != wanted.acc_bytes)
 
         return min(self.series, key=unlike).at(nbytes) if self.series else {}
 
