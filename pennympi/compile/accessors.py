@@ -12,7 +12,7 @@ from .arithmetic import Step, apply, element_type
 
 
 def accessors(dtype: DType, intrinsic: Any, types: Any, space: int = 0) -> dict[str, Any]:
-    """Bodies of ``load``, ``store`` and ``real`` for a dtype that Numba has.
+    """Implementations of ``load``, ``store`` and ``real`` for a dtype that Numba has.
 
     intrinsic, types: the compiler's;  space: LLVM address space of the memory
     """

@@ -1,7 +1,7 @@
 """From a kernel, a plain Python function, to a function that a backend can compile.
 
-A kernel names primitives; a backend has a body for each.  ``bind`` clones the kernel with its globals rebound: a name
-that holds a primitive's stub becomes the backend's compiled body, a plain function that the kernel calls is bound and
+A kernel names primitives; a backend has an implementation for each.  ``bind`` clones the kernel with its globals rebound: a name
+that holds a primitive's stub becomes the backend's compiled implementation, a plain function that the kernel calls is bound and
 compiled along with it, and numbers stay the constants they are.
 """
 
@@ -27,20 +27,20 @@ CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "out_is_sym
 
 def bind(
     kernel: Callable[..., Any],
-    bodies: Mapping[str, Any],
+    implementations: Mapping[str, Any],
     compile_helper: Callable[..., Any],
     constants: Mapping[str, Any] | None = None,
     tag: str = "",
     made: dict[FunctionType, Any] | None = None,
 ) -> FunctionType:
-    """Return ``kernel`` with every primitive replaced by ``bodies[name]``.
+    """Return ``kernel`` with every primitive replaced by ``implementations[name]``.
 
     compile_helper: makes a device function of a plain function that the kernel calls
     constants:      globals of the kernel and of the functions that it calls, instead of their own
     tag:            part of the clone's name: what it was bound with, since a compiled function's
                     symbol holds its name and its argument types, which are int64 whatever the dtype
     made:           what ``compile_helper`` has made so far: a function that several others call is compiled once
-    Raises KeyError, which names the primitive or stub that has neither a body nor a constant.
+    Raises KeyError, which names the primitive or stub that has neither an implementation nor a constant.
     """
     assert isinstance(kernel, FunctionType)
     constants = constants or {}
@@ -48,12 +48,12 @@ def bind(
 
     def rebind(value: Any) -> Any:
         if getattr(value, "primitive", False):
-            if value.__name__ not in bodies:
-                raise KeyError(f"this backend has no body for the primitive {value.__name__!r}")
-            return bodies[value.__name__]
+            if value.__name__ not in implementations:
+                raise KeyError(f"this backend has no implementation for the primitive {value.__name__!r}")
+            return implementations[value.__name__]
         if isinstance(value, FunctionType):
             if value not in made:
-                made[value] = compile_helper(bind(value, bodies, compile_helper, constants, tag, made))
+                made[value] = compile_helper(bind(value, implementations, compile_helper, constants, tag, made))
             return made[value]
         return value
 

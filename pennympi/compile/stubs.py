@@ -1,4 +1,4 @@
-"""Stand-ins, in the bodies of primitives, for instructions and numbers that each compilation makes anew.
+"""Stand-ins, in the implementations of primitives, for instructions and numbers that each compilation makes anew.
 
 A body names them like any other global; ``bind`` puts what a kernel's dtype, op and team need in their place.
 One that is not replaced is an error that names it, as it is for the primitives.

@@ -21,7 +21,7 @@ from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
 from . import combine, lines, multicast, numbers, packets, peers, primitives, remote
 from .elements import accessors
-from .elements import bodies as element_bodies
+from .elements import implementations as element_implementations
 from .intrinsics import after_previous_kernel
 from .words import register_steps, together
 
@@ -69,28 +69,30 @@ def call_number(name: str) -> int:
 
 
 @lru_cache(MOST_KEPT)
-def _device(function: FunctionType, bodies: Items, fixed: Items) -> Any:
+def _device(function: FunctionType, implementations: Items, fixed: Items) -> Any:
     """A function as a device function; kept, since to infer its types takes nearly all of the time of a compilation."""
-    given = dict(bodies), dict(fixed)
+    given = dict(implementations), dict(fixed)
     return device_function(bind(function, given[0], device_function, given[1], made=_helpers(function, *given)))
 
 
-def _kept(function: FunctionType, bodies: Mapping[str, Any], fixed: Mapping[str, Any]) -> Any:
-    """``_device`` of a function with what it reaches of the bodies and numbers."""
+def _kept(function: FunctionType, implementations: Mapping[str, Any], fixed: Mapping[str, Any]) -> Any:
+    """``_device`` of a function with what it reaches of the implementations and numbers."""
     reached = names_reached(function)
-    return _device(function, *(tuple((k, v) for k, v in given.items() if k in reached) for given in (bodies, fixed)))
+    return _device(
+        function, *(tuple((k, v) for k, v in given.items() if k in reached) for given in (implementations, fixed))
+    )
 
 
-def _helpers(kernel: Callable[..., Any], bodies: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[Any, Any]:
+def _helpers(kernel: Callable[..., Any], implementations: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[Any, Any]:
     """The device functions of what a kernel calls of this library.
 
     Not of what a user's kernel calls of the user's: its globals may have other values the next time.
     """
-    return {one: _kept(one, bodies, fixed) for one in helpers(kernel) if one.__module__.startswith(OWN)}
+    return {one: _kept(one, implementations, fixed) for one in helpers(kernel) if one.__module__.startswith(OWN)}
 
 
-def _bodies(name: str, tagged: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
-    """The body of every primitive that a kernel of these options may call, compiled.  signed: see ``bind.is_tagged``"""
+def _implementations(name: str, tagged: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
+    """The implementation of every primitive that a kernel of these options may call, compiled.  signed: see ``bind.is_tagged``"""
     reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}
@@ -100,7 +102,7 @@ def _bodies(name: str, tagged: bool, options: KernelOptions, target: Target) -> 
     fixed: dict[str, Any] = {"TAGGED": tagged, "ALIGNED": options.aligned}
     fixed["CALL"] = call_number(name) + tagged * ctx_words.TAGGED
     if reduction:
-        plain |= element_bodies(*reduction) | {"combine": combine.combine, "plus": combine.plus}
+        plain |= element_implementations(*reduction) | {"combine": combine.combine, "plus": combine.plus}
         plain["combine_put"] = combine.combine_put if near else remote.combine_put
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, n_pes)}
     if near:
@@ -120,8 +122,8 @@ def _bodies(name: str, tagged: bool, options: KernelOptions, target: Target) -> 
 
 def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> tuple[FunctionType, Any]:
     """The function that is launched, which calls the kernel with the constants filled in, and its signature."""
-    bodies = _bodies(name, is_tagged(kernel), options, target)
-    body = device_function(bind(kernel, bodies, device_function, made=_helpers(kernel, bodies, {})))
+    implementations = _implementations(name, is_tagged(kernel), options, target)
+    body = device_function(bind(kernel, implementations, device_function, made=_helpers(kernel, implementations, {})))
     names, constants = parameters(kernel), options.constants
     open_names = [n for n in names if n not in constants]
     arguments, records = call_source(kernel, constants)

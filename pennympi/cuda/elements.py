@@ -22,7 +22,7 @@ PES = 8 * ctx_words.N_PES
 
 @cache
 def accessors(dtype: DType) -> dict[str, Any]:
-    """Bodies of ``load``, ``store`` and ``real`` on a GPU."""
+    """Implementations of ``load``, ``store`` and ``real`` on a GPU."""
     return shared.accessors(dtype, intrinsic, types, GLOBAL)
 
 
@@ -32,7 +32,7 @@ def _step(step: str, dtype: DType, op: str, width: int, align: tuple[int, int]) 
 
 
 def _elements(ctx, dst, part, src, count):
-    """The body of every step but ``to_partials``; the stubs differ from step to step."""
+    """The implementation of every step but ``to_partials``; the stubs differ from step to step."""
     n_pes = load_word(ctx + PES)
     thread = cuda.threadIdx.x
     threads = cuda.blockDim.x
@@ -59,8 +59,8 @@ def _widen(ctx, dst, src, count):
 
 
 @cache
-def bodies(dtype: DType, op: str) -> dict[str, FunctionType]:
-    """Bodies of ``to_partials``, ``reduce``, ``reduce_and_round``, ``reduce_partials`` and ``reduce_partials_and_round`` for a dtype and op, for ``bind``."""
+def implementations(dtype: DType, op: str) -> dict[str, FunctionType]:
+    """Implementations of ``to_partials``, ``reduce``, ``reduce_and_round``, ``reduce_partials`` and ``reduce_partials_and_round`` for a dtype and op, for ``bind``."""
     made = {}
     for step in STEPS:
         dst_bytes, src_bytes = step_bytes(step, dtype)

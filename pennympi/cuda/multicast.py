@@ -1,4 +1,4 @@
-"""Bodies of the multicast primitives on a GPU: the NVSwitch adds up and copies (NVLink SHARP).
+"""Implementations of the multicast primitives on a GPU: the NVSwitch adds up and copies (NVLink SHARP).
 
 NVSHMEM makes the multicast mapping of its heap; ``ctx`` holds the distance from a symmetric
 address to its multicast address.  Memory written at one of the two addresses and read at the other

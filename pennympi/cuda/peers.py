@@ -1,4 +1,4 @@
-"""Bodies of the primitives that reach a peer by its pointer, over NVLink."""
+"""Implementations of the primitives that reach a peer by its pointer, over NVLink."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""Bodies of the primitives on a GPU that stay on this PE, and its waits.
+"""Implementations of the primitives on a GPU that stay on this PE, and its waits.
 
 Plain functions: ``compile.py`` binds them anew for each kernel, with the stubs of ``stubs.py`` replaced.  A primitive
 that writes memory ends with a barrier of the block, so that kernels need none.  Loops are ``while`` loops: a ``range``

@@ -1,4 +1,4 @@
-"""Bodies of the primitives where a peer may be beyond the reach of a pointer.
+"""Implementations of the primitives where a peer may be beyond the reach of a pointer.
 
 Such a peer is reached by NVSHMEM's device calls, through a shim of a few C
 functions that NVRTC compiles once to machine code; kernels are linked with it.

@@ -1,4 +1,4 @@
-"""The instructions and numbers that the bodies in this folder name, and that ``compile.py`` makes for each kernel.
+"""The instructions and numbers that the implementations in this folder name, and that ``compile.py`` makes for each kernel.
 
 A pair is 16 bytes of elements as two int64; partials are the same, or two such pairs for the 16-bit floats.
 """
@@ -18,7 +18,7 @@ def missing_line(ctx, found, number, pe, since_ns):
     """When a wait for a line of PE ``pe`` began, or -1 once it has given up."""
 
 
-# The element loops (``elements.bodies``) ------------------------------------------------
+# The element loops (``elements.implementations``) ------------------------------------------------
 WIDTH = number("WIDTH", "Elements in 16 bytes.")
 DST_BYTES = number("DST_BYTES", "Bytes of an element or partial of dst.")
 PART_BYTES = number("PART_BYTES", "Bytes of a partial of part.")

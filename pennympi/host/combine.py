@@ -7,7 +7,7 @@ import numba
 
 from ..compile import context as ctx_words
 from .intrinsics import call_loop, copy_bytes, load_word
-from .primitives import OPTIONS, body, put, put_signal, wait_signed
+from .primitives import OPTIONS, implementation, put, put_signal, wait_signed
 
 HEAD_BYTES = 16  # of a slot: the epoch, and alignment
 STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache
@@ -19,7 +19,7 @@ def piece_of(slots, slot_bytes, src, pe, me):
     return src if pe == me else slots + pe * slot_bytes
 
 
-@body
+@implementation
 def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
     widen, add = load_word(ctx + 8 * ctx_words.WIDEN), load_word(ctx + 8 * ctx_words.REDUCE)
     finish = load_word(ctx + 8 * ctx_words.FINISH)
@@ -42,36 +42,36 @@ def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residua
             call_loop(finish, ctx, out + skip, part, last, n)
 
 
-@body
+@implementation
 def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
     combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes)
     for k in range(1, n_pes):
         put(ctx, there, out, count * load_word(ctx + 8 * ctx_words.ITEM_BYTES), (me + k) % n_pes)
 
 
-@body
+@implementation
 def plus(ctx, dst, x, y, count):
     call_loop(load_word(ctx + 8 * ctx_words.PLUS), ctx, dst, x, y, count)
 
 
-@body
+@implementation
 def send_packets(ctx, slot, src, nbytes, epoch, pe):
     put_signal(ctx, slot + HEAD_BYTES, src, nbytes, slot, epoch, pe)
 
 
-@body
+@implementation
 def receive_packets(ctx, dst, slot, nbytes, epoch, source):
     wait_signed(ctx, slot, epoch, source)
     copy_bytes(dst, slot + HEAD_BYTES, nbytes)
 
 
-@body
+@implementation
 def receive_plus(ctx, dst, slot, residual, count, epoch, source):
     wait_signed(ctx, slot, epoch, source)
     plus(ctx, dst, slot + HEAD_BYTES, residual, count)
 
 
-@body
+@implementation
 def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
@@ -79,7 +79,7 @@ def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me,
     combine(ctx, out, slots + HEAD_BYTES, slot_bytes, src, count, scratch, me, n_pes, residual)
 
 
-@body
+@implementation
 def reduce_forward_packets(
     ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0, added=0
 ):
@@ -94,7 +94,7 @@ def reduce_forward_packets(
         plus(ctx, out, result, residual, count)
 
 
-@body
+@implementation
 def exchange_reduce_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
     nbytes = count * load_word(ctx + 8 * ctx_words.ITEM_BYTES)
     for k in range(1, n_pes):
@@ -103,7 +103,7 @@ def exchange_reduce_packets(ctx, out, slots, slot_bytes, src, count, epoch, scra
     combine_packets(ctx, out, slots, slot_bytes, src + me * src_stride, count, epoch, scratch, me, n_pes, residual)
 
 
-@body
+@implementation
 def all_to_all_packets(ctx, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
     for k in range(1, n_pes):
         pe = (me + k) % n_pes

@@ -32,8 +32,8 @@ from ..wall_time import timed
 from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
-from .multicast import BODIES
-from .primitives import TAGGED_BODIES, show_alive
+from .multicast import IMPLEMENTATIONS
+from .primitives import TAGGED_IMPLEMENTATIONS, show_alive
 
 device_function = partial(numba.njit, **OPTIONS)
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how the variables begin through which Numba's code finds its Python objects
@@ -119,9 +119,9 @@ def as_function(loaded: Loaded, name: str) -> Callable[..., None]:
     return made
 
 
-def bodies(kernel: Callable[..., Any], dtype: DType | None) -> dict[str, Any]:
-    """The bodies of all primitives; of ``load``, ``store`` and ``real`` where a dtype is given."""
-    return BODIES | (TAGGED_BODIES if is_tagged(kernel) else {}) | (accessors(dtype) if dtype else {})
+def implementations(kernel: Callable[..., Any], dtype: DType | None) -> dict[str, Any]:
+    """The implementations of all primitives; of ``load``, ``store`` and ``real`` where a dtype is given."""
+    return IMPLEMENTATIONS | (TAGGED_IMPLEMENTATIONS if is_tagged(kernel) else {}) | (accessors(dtype) if dtype else {})
 
 
 def compiled(kernel: Callable[..., Any], options: KernelOptions) -> Callable[..., None]:
@@ -160,7 +160,7 @@ def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, k
 
 def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> FunctionType:
     """The plain function (blocks, ctx, ...) that runs the kernel block after block."""
-    body = device_function(bind(kernel, bodies(kernel, dtype), device_function, tag=name))
+    body = device_function(bind(kernel, implementations(kernel, dtype), device_function, tag=name))
     names = parameters(kernel)
     arguments, records = call_source(kernel, {})
     # Its own names end in _, which keeps them apart from the kernel's parameters.

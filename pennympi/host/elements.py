@@ -20,7 +20,7 @@ PES = 8 * ctx_words.N_PES
 
 @cache
 def accessors(dtype: DType) -> dict[str, Any]:
-    """Bodies of ``load``, ``store`` and ``real`` on a CPU."""
+    """Implementations of ``load``, ``store`` and ``real`` on a CPU."""
     return shared.accessors(dtype, intrinsic, types)
 
 
@@ -39,7 +39,7 @@ DST_BYTES, PART_BYTES, SRC_BYTES = (number(name, "Bytes.") for name in ("DST_BYT
 
 
 def _elements(ctx, dst, part, src, count):
-    """The body of every step; ``loop`` replaces the stubs."""
+    """The implementation of every step; ``loop`` replaces the stubs."""
     n_pes = load_word(ctx + PES)
     whole = count // WIDTH * WIDTH
     for i in range(0, whole, WIDTH):

@@ -1,10 +1,10 @@
-"""Body of ``put_lines`` on a CPU: short lines are copied by instructions of their length."""
+"""Implementation of ``put_lines`` on a CPU: short lines are copied by instructions of their length."""
 
 import numba
 
 from ..compile import context as ctx_words
 from .intrinsics import copy_bytes, load_word
-from .primitives import BODIES, OPTIONS, at, body
+from .primitives import IMPLEMENTATIONS, OPTIONS, at, implementation
 
 
 @numba.njit(**OPTIONS)
@@ -18,7 +18,7 @@ def copy_line(dst, src, nbytes):
         copy_bytes(dst, src, nbytes)
 
 
-@body
+@implementation
 def put_lines(ctx, dst, src, lines, pe):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:  # a peer may still read what garbage would overwrite
         return
@@ -34,4 +34,4 @@ def put_lines(ctx, dst, src, lines, pe):
             row += 1
 
 
-__all__ = ["BODIES"]
+__all__ = ["IMPLEMENTATIONS"]

@@ -1,13 +1,13 @@
-"""Bodies of the multicast primitives on a CPU: a loop over the PEs' instances, in order."""
+"""Implementations of the multicast primitives on a CPU: a loop over the PEs' instances, in order."""
 
 from ..compile import context as ctx_words
 from .combine import STRIP_ELEMS
 from .intrinsics import call_loop, copy_bytes, load_word
-from .lines import BODIES
-from .primitives import at, body, put, send, wait_signed
+from .lines import IMPLEMENTATIONS
+from .primitives import at, implementation, put, send, wait_signed
 
 
-@body
+@implementation
 def reduce_multicast(ctx, dst, src, count, scratch):
     n_pes = load_word(ctx + 8 * ctx_words.N_PES)
     widen, add = load_word(ctx + 8 * ctx_words.WIDEN), load_word(ctx + 8 * ctx_words.REDUCE)
@@ -22,7 +22,7 @@ def reduce_multicast(ctx, dst, src, count, scratch):
         call_loop(finish, ctx, dst + skip, scratch, at(ctx, src, n_pes - 1) + skip, n)
 
 
-@body
+@implementation
 def store_multicast(ctx, dst, src, nbytes):
     me = load_word(ctx + 8 * ctx_words.ME)
     for pe in range(load_word(ctx + 8 * ctx_words.N_PES)):
@@ -32,11 +32,11 @@ def store_multicast(ctx, dst, src, nbytes):
             put(ctx, dst, src, nbytes, pe)
 
 
-@body
+@implementation
 def meet_multicast(ctx, signal, value, n_pes):
     send(ctx, signal, value, load_word(ctx + 8 * ctx_words.ME))
     for pe in range(n_pes):
         wait_signed(ctx, at(ctx, signal, pe), value, pe)
 
 
-__all__ = ["BODIES"]
+__all__ = ["IMPLEMENTATIONS"]

@@ -1,4 +1,4 @@
-"""Bodies of the primitives on a CPU: a block is one thread, and ``lanes`` is a loop over all indices."""
+"""Implementations of the primitives on a CPU: a block is one thread, and ``lanes`` is a loop over all indices."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,56 +36,56 @@ DEADLINE = -1  # instead of a time
 SPINS_BEFORE_YIELD, SPINS_BEFORE_SLEEP, SPINS_WHERE_CORES_ARE_SHARED = 64, 8192, 400
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 sum_of_words = numba.njit(as_float, **OPTIONS)
-BODIES: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
+IMPLEMENTATIONS: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
 
 
-def body(function: Callable[..., Any]) -> Any:
-    """Compile a function and enter it as the body of the primitive of its name."""
-    BODIES[function.__name__] = compiled = numba.njit(function, **OPTIONS)
+def implementation(function: Callable[..., Any]) -> Any:
+    """Compile a function and enter it as the implementation of the primitive of its name."""
+    IMPLEMENTATIONS[function.__name__] = compiled = numba.njit(function, **OPTIONS)
     return compiled
 
 
-@body
+@implementation
 def single_thread():
     return True
 
 
-@body
+@implementation
 def is_leader():
     return True
 
 
-@body
+@implementation
 def sync():
     pass
 
 
-@body
+@implementation
 def block_sum(x):
     return x
 
 
-@body
+@implementation
 def product(x, y):
     return x * y
 
 
-@body
+@implementation
 def multiply_add(x, y, z):
     return fused_multiply_add(x, y, z)
 
 
-@body
+@implementation
 def bits(x):
     return np.float64(x).view(np.int64)
 
 
-@body
+@implementation
 def add_shared(base, index, value):
     store_word(base + 8 * index, load_word(base + 8 * index) + value)
 
 
-@body
+@implementation
 def add_block_sums(base, x):
     for k in range(len(x)):
         if x[k] == x[k]:
@@ -94,12 +94,12 @@ def add_block_sums(base, x):
             add_shared(base, len(x), 1)
 
 
-@body
+@implementation
 def add_counted_sums(ctx, base, x):
     add_block_sums(base, x)  # of which there is one
 
 
-@body
+@implementation
 def counted_sums(ctx, base, before, now, keep, n):
     totals = np.zeros(4)
     for k in range(n):
@@ -112,47 +112,47 @@ def counted_sums(ctx, base, before, now, keep, n):
     return totals[0], totals[1], totals[2], totals[3]
 
 
-@body
+@implementation
 def arrive_last(counter):
     return read_block() == read_blocks() - 1
 
 
-@body
+@implementation
 def lock(word):
     pass  # one block of this PE runs at a time
 
 
-@body
+@implementation
 def unlock(word):
     pass
 
 
-@body
+@implementation
 def copy(dst, src, nbytes):
     copy_bytes(dst, src, nbytes)
 
 
-@body
+@implementation
 def to_partials(ctx, dst, src, count):
     call_loop(load_word(ctx + 8 * ctx_words.WIDEN), ctx, dst, 0, src, count)
 
 
-@body
+@implementation
 def reduce(ctx, dst, part, src, count):
     call_loop(load_word(ctx + 8 * ctx_words.REDUCE), ctx, dst, part, src, count)
 
 
-@body
+@implementation
 def reduce_and_round(ctx, dst, part, src, count):
     call_loop(load_word(ctx + 8 * ctx_words.FINISH), ctx, dst, part, src, count)
 
 
-@body
+@implementation
 def reduce_partials(ctx, dst, part, other, count):
     call_loop(load_word(ctx + 8 * ctx_words.MERGE), ctx, dst, part, other, count)
 
 
-@body
+@implementation
 def reduce_partials_and_round(ctx, dst, part, other, count):
     call_loop(load_word(ctx + 8 * ctx_words.FINISH_MERGE), ctx, dst, part, other, count)
 
@@ -175,7 +175,7 @@ def send_message(ctx, dst, src, nbytes, signal, value, pe):
     call_7(load_word(ctx + 8 * ctx_words.SEND), ctx, dst, src, nbytes, signal, value, pe)
 
 
-@body
+@implementation
 def put(ctx, dst, src, nbytes, pe):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:  # a peer may still read what garbage would overwrite
         if remote(ctx, pe):
@@ -184,12 +184,12 @@ def put(ctx, dst, src, nbytes, pe):
             copy_bytes(at(ctx, dst, pe), src, nbytes)
 
 
-@body
+@implementation
 def stage_for_put(ctx, room, src, nbytes, pe):
     return src  # which is free again when a put returns
 
 
-@body
+@implementation
 def get(ctx, dst, src, nbytes, pe):
     if remote(ctx, pe):
         call_7(load_word(ctx + 8 * ctx_words.GET), ctx, dst, src, nbytes, 0, 0, pe)
@@ -207,7 +207,7 @@ def send(ctx, signal, value, pe):
         store_release(at(ctx, signal, pe), value)
 
 
-@body
+@implementation
 def put_signal(ctx, dst, src, nbytes, signal, value, pe):
     if remote(ctx, pe) and load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:
         send_message(ctx, dst, src, nbytes, signal, value, pe)
@@ -216,17 +216,17 @@ def put_signal(ctx, dst, src, nbytes, signal, value, pe):
         send(ctx, signal, value, pe)
 
 
-@body
+@implementation
 def fence(ctx):
     pass  # a signal is a release store, or a message that comes after those before it
 
 
-@body
+@implementation
 def signal(ctx, signal, value, pe):
     send(ctx, signal, value, pe)
 
 
-@body
+@implementation
 def wait(ctx, signal, value, source):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
         return
@@ -330,19 +330,19 @@ def give_up(ctx, found, value, source, tagged):
     store_word(ctx + 8 * ctx_words.GAVE_UP, POISON)
 
 
-@body
+@implementation
 def refuse_count(ctx, why, found, wanted, pe):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:
         give_up(ctx, found, wanted, pe, why * ctx_words.REFUSED)
 
 
-@body
+@implementation
 def signal_all(ctx, signals, value, me, n_pes):
     for k in range(1, n_pes):
         send(ctx, signals + 8 * me, value, (me + k) % n_pes)
 
 
-@body
+@implementation
 def wait_all(ctx, signals, value, me, n_pes):
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
@@ -357,19 +357,19 @@ def wait_all_signed(ctx, signals, value, me, n_pes):
         wait_signed(ctx, signals + 8 * pe, value, pe)
 
 
-TAGGED_BODIES = {"wait": wait_signed, "wait_all": wait_all_signed}
+TAGGED_IMPLEMENTATIONS = {"wait": wait_signed, "wait_all": wait_all_signed}
 
 
-@body
+@implementation
 def read_route(routes, index):
     return load_word(routes + 8 * index)
 
 
-@body
+@implementation
 def read_epoch(epochs, index):
     return load_word(epochs + 8 * index)
 
 
-@body
+@implementation
 def write_epoch(epochs, index, epoch):
     store_word(epochs + 8 * index, epoch)

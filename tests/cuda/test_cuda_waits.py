@@ -1,4 +1,4 @@
-"""What a GPU's waits and sends do when a wait gives up: their bodies run as plain Python, one thread of a PE."""
+"""What a GPU's waits and sends do when a wait gives up: their implementations run as plain Python, one thread of a PE."""
 
 from functools import partial
 from types import FunctionType, SimpleNamespace
@@ -19,7 +19,7 @@ TIMEOUT_NS = 100  # a look at the clock takes one
 
 
 class Thread:
-    """Memory of 8-byte words by address, a clock, and the bodies bound to them; ``events[n]()`` runs at the n-th look."""
+    """Memory of 8-byte words by address, a clock, and the implementations bound to them; ``events[n]()`` runs at the n-th look."""
 
     def __init__(self, **events):
         self.memory, self.clock, self.events = {}, 0, {int(key[1:]): event for key, event in events.items()}

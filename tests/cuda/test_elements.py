@@ -10,7 +10,7 @@ from numba import cuda, types
 
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.arithmetic import STEPS
-from pennympi.cuda.elements import bodies
+from pennympi.cuda.elements import implementations
 
 LOOPS = [step for step in STEPS if step != "to_partials"]  # whose body is a call of the others' loop
 THREADS = 3
@@ -18,7 +18,7 @@ THREADS = 3
 
 def accesses(step, dtype, dst, part, src, count):
     """(instruction, element) of each that the loop runs, each at an address that it may have."""
-    loop = bodies(dtype, "sum")[step]
+    loop = implementations(dtype, "sum")[step]
     scope, ran = loop.__globals__, []
     sizes = {at: scope[f"{name}_BYTES"] for at, name in ((dst, "DST"), (part, "PART"), (src, "SRC"))}
 
@@ -65,7 +65,7 @@ def test_every_element_once_by_what_its_address_allows(step, name):
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64", "int64"])
 def test_a_shifted_element_moves_byte_by_byte(step, name):
-    loop = bodies(TABLE[name], "avg")[step]
+    loop = implementations(TABLE[name], "avg")[step]
     shifted = (loop.__globals__["elements"] if step == "to_partials" else loop).__globals__["shifted"]
     code, _ = cuda.compile(lambda dst, part, src: shifted(dst, part, src, 3), types.void(*[types.int64] * 3), cc=(9, 0))
     moved = re.findall(r"\b(?:ld|st)\.(?:global\.)?(?!param)(\S+)", code)

@@ -7,8 +7,8 @@ A fresh seed each time, which a failure names; PENNYMPI_MACHINE_SEED repeats one
 from random import Random
 
 import pytest
-from machine.bodies import bound
 from machine.device import Launch, Machine
+from machine.implementations import bound
 from machine.network import COPIED, NETWORKS
 from machine.program import all_cases, mixtures, run
 from seed import SEED

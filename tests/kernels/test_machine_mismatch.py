@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 from greenlet import getcurrent
-from machine.bodies import BODIES
 from machine.by_counts import BY_COUNTS
 from machine.faults import Fault
+from machine.implementations import IMPLEMENTATIONS
 from machine.mismatch import ALL, WORDS, mismatch_cases, run_mismatch, run_other_counts
 from machine.mutations import planted
 from machine.network import NETWORKS, POINTER
@@ -46,7 +46,7 @@ def as_it_is(work, epoch):
 
 def kept_whole(work, counts, k, epoch):
     """``steps.store_counter`` as it is, which calls ``steps.untag_epoch`` no more."""
-    BODIES["write_epoch"](counts, k, epoch - work.signature)
+    IMPLEMENTATIONS["write_epoch"](counts, k, epoch - work.signature)
 
 
 @pytest.mark.parametrize("table, name", [("allreduce", "ring"), ("allreduce", "two_shot_packets"), ("reduce", "direct")])

@@ -4,9 +4,9 @@ from random import Random
 
 import numpy as np
 import pytest
-from machine.bodies import bound
 from machine.device import Launch, Machine
 from machine.faults import Fault
+from machine.implementations import bound
 from machine.network import ANY_ORDER, NETWORKS
 from machine.team import place_for, topology_of
 from seed import SEED

@@ -31,7 +31,7 @@ class Launch:
     """One entry of a stream.
 
     what:  for messages
-    kernel: bound to the machine's bodies;  args: its arguments, ``ctx`` (the PE's number) first
+    kernel: bound to the machine's implementations;  args: its arguments, ``ctx`` (the PE's number) first
     begin: called when its turn comes;  end: when all its blocks are done
     """
 

@@ -1,4 +1,4 @@
-"""Bodies of the packet primitives: 128-byte lines land whole, in any order, and warps do not wait for one another.
+"""Implementations of the packet primitives: 128-byte lines land whole, in any order, and warps do not wait for one another.
 
 A warp writes and takes groups of four lines.
 """
@@ -18,7 +18,7 @@ GROUP_BYTES = PACKETS_TOGETHER * PACKET_BYTES
 PACKET_BODIES: dict[str, Any] = {}
 
 
-def body(ends: bool) -> Callable[..., Any]:
+def implementation(ends: bool) -> Callable[..., Any]:
     """A primitive that each warp does for the groups that are its own.  ends: with a barrier"""
 
     def enter(work: Callable[..., None]) -> Callable[..., None]:
@@ -130,21 +130,21 @@ def send_rows(b, slots, slot_bytes, src, src_stride, group, nbytes, epoch, me, n
         send(b, slots + me * slot_bytes, group, read(b, src + pe * src_stride, group, nbytes), epoch, pe)
 
 
-@body(ends=False)
+@implementation(ends=False)
 def send_packets(b, slot, src, nbytes, epoch, pe):
     for group in groups(b, nbytes):
         b.pause()
         send(b, slot, group, read(b, src, group, nbytes), epoch, pe)
 
 
-@body(ends=True)
+@implementation(ends=True)
 def receive_packets(b, dst, slot, nbytes, epoch, source):
     for group in groups(b, nbytes):
         write(b, dst, group, nbytes, take(b, slot, group, epoch))
         b.pause()
 
 
-@body(ends=True)
+@implementation(ends=True)
 def receive_plus(b, dst, slot, residual, count, epoch, source):
     nbytes = count * b.item.itemsize
     for group in groups(b, nbytes):
@@ -154,7 +154,7 @@ def receive_plus(b, dst, slot, residual, count, epoch, source):
         b.pause()
 
 
-@body(ends=True)
+@implementation(ends=True)
 def combine_packets(b, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
     nbytes = count * b.item.itemsize
     for group in groups(b, nbytes):
@@ -164,7 +164,7 @@ def combine_packets(b, out, slots, slot_bytes, src, count, epoch, scratch, me, n
         b.pause()
 
 
-@body(ends=True)
+@implementation(ends=True)
 def reduce_forward_packets(b, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     nbytes = count * b.item.itemsize
     for group in groups(b, nbytes):
@@ -180,7 +180,7 @@ def reduce_forward_packets(b, out, slots, reduced, slot_bytes, src, count, epoch
         b.pause()
 
 
-@body(ends=True)
+@implementation(ends=True)
 def all_to_all_packets(b, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
     own_src, own_out = src + me * src_stride, out + me * out_stride
     mine, sent = groups(b, nbytes), 0
@@ -197,7 +197,7 @@ def all_to_all_packets(b, out, out_stride, src, src_stride, slots, slot_bytes, n
         b.pause()
 
 
-@body(ends=True)
+@implementation(ends=True)
 def exchange_reduce_packets(
     b, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0
 ):  # fmt: skip

@@ -17,9 +17,9 @@ from pennympi.kernels.sweep.norm import LEVEL_BYTES
 from pennympi.kernels.sweep.records import Box, SweepFields
 
 from .arrays import must_be
-from .bodies import bound, by_one
 from .device import Launch, Machine
 from .halos import DIRECT_FROM_BYTES
+from .implementations import bound, by_one
 from .memory import Memory
 from .team import allocated, fill, words
 

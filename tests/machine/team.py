@@ -14,8 +14,8 @@ from pennympi.kernels.algorithm import VECTOR_ELEMS, Algorithm, Limits, Plan, To
 from pennympi.kernels.block import EPOCH_BITS
 
 from .arrays import Arrays
-from .bodies import bound
 from .device import DTYPES, Launch, Machine
+from .implementations import bound
 from .network import COPIED, POINTER
 
 FIRST_EPOCHS = (0, 7)

@@ -31,11 +31,11 @@ class Warp:
     def run(self, kernel, blocks, *args):
         """The kernel, in Python."""
         scope = {"WARPS": 1} | {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
-        bodies = {"block": lambda: self._block, "real": self._dtype.type, "load": self.load}
-        bodies |= {"product": lambda x, y: x * y, "multiply_add": lambda x, y, z: x * y + z}
+        implementations = {"block": lambda: self._block, "real": self._dtype.type, "load": self.load}
+        implementations |= {"product": lambda x, y: x * y, "multiply_add": lambda x, y, z: x * y + z}
         made = {adder(n, in_all): lambda squares, values: squares + values for n in (1, 2, 3, 4, 6, 8, 12, 24)}
         made |= {no_squares: tuple, add_lanes_to_words: self._add_lanes_to_words}
-        bound = bind(kernel, bodies, lambda function: function, scope, made=made)
+        bound = bind(kernel, implementations, lambda function: function, scope, made=made)
         with np.errstate(all="ignore"):
             for self._block in range(blocks):
                 bound(0, *args, 0)

@@ -11,7 +11,7 @@ EPOCH = 6
 
 
 class Workspace:
-    """Bodies of primitives that note what a kernel writes into peers' inboxes, its outbox, and the words it uses.
+    """Implementations of primitives that note what a kernel writes into peers' inboxes, its outbox, and the words it uses.
 
     sent: of each (PE, peer), bytes of data that it puts there
     """
@@ -31,9 +31,11 @@ class Workspace:
         self.item, self.acc, self.n_words = item_bytes, acc_bytes, row.signals(topology)
         self.sent: Counter[tuple[int, int]] = Counter()
         self.inbox = defaultdict(dict)  # of each PE: address -> the most bytes that are written there
-        bodies = {name: self.nothing for name, one in vars(primitives).items() if getattr(one, "primitive", False)}
-        bodies |= {name: getattr(self, name) for name in bodies if name in vars(Workspace)}
-        self.kernel = bind(row.kernel, bodies, lambda helper: helper)
+        implementations = {
+            name: self.nothing for name, one in vars(primitives).items() if getattr(one, "primitive", False)
+        }
+        implementations |= {name: getattr(self, name) for name in implementations if name in vars(Workspace)}
+        self.kernel = bind(row.kernel, implementations, lambda helper: helper)
 
     def run(self, me, block):
         self.me, self.index = me, block

@@ -1,4 +1,4 @@
-"""Bodies of the primitives, but for packets: what a GPU does, as weakly ordered as it may.
+"""Implementations of the primitives, but for packets: what a GPU does, as weakly ordered as it may.
 
 A block has a few warps, each of which runs the kernel.  They meet where a GPU's block has a barrier, and nowhere else.
 What all threads of a block do together, one warp does, which is drawn: it begins when that one comes.
@@ -68,8 +68,8 @@ def after_barrier(work: Body) -> Body:
 
 @cache
 def bound(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel over these bodies, called with the numbers of a launch."""
-    kernel = bind(function, BODIES, lambda helper: helper)
+    """A kernel over these implementations, called with the numbers of a launch."""
+    kernel = bind(function, IMPLEMENTATIONS, lambda helper: helper)
 
     def run(*numbers: int) -> None:
         kernel(*grouped(function, numbers))
@@ -227,7 +227,7 @@ def put_lines(b, ctx, dst, src, lines, pe):
 def stage_for_put(b, ctx, room, src, nbytes, pe):
     if not b.network.reads_later(b.pe, pe):
         return src
-    BODIES["copy"](room, src, nbytes)
+    IMPLEMENTATIONS["copy"](room, src, nbytes)
     return room
 
 
@@ -250,9 +250,9 @@ def message(b, ctx, dst, src, nbytes, word, value, pe):
 
 def put_signal(b, ctx, dst, src, nbytes, word, value, pe):
     if not b.network.by_pointer(b.pe, pe):
-        BODIES["message"](ctx, dst, src, nbytes, word, value, pe)
+        IMPLEMENTATIONS["message"](ctx, dst, src, nbytes, word, value, pe)
         return
-    BODIES["put"](ctx, dst, src, nbytes, pe)
+    IMPLEMENTATIONS["put"](ctx, dst, src, nbytes, pe)
     if b.number == 0:
         signal(b, ctx, word, value, pe)
 
@@ -334,7 +334,7 @@ SUMS = {
     "reduce_partials_and_round": "epp",
     "plus": "eee",
 }
-BODIES: dict[str, Body] = {
+IMPLEMENTATIONS: dict[str, Body] = {
     "block": by_each(lambda b: b.block.index),
     "blocks": by_each(lambda b: b.launch.blocks),
     "lanes": by_each(lambda b, start, stop: range(start + b.number, stop, len(b.block.warps))),
