@@ -115,7 +115,7 @@ class Algorithm:
     why_not:   (place, dtype_name, op) -> why it can't run there, or ""
     outbox:   its puts start from the outbox.  If False, the outbox is scratch and memory for ``stage_for_put``, which a GPU does
               not need where a pointer reaches every PE
-    routes:   (place, me) -> the int64 words that the kernel reads with ``read_route``: which PE sends to which, or None
+    peer_table:   (place, me) -> the int64 words that the kernel reads with ``read_peer``: which PE sends to which, or None
     copied:   (count, n_pes) -> elements of a chunk: after the kernel the copy engines send chunk ``me`` of out to every
               PE, and ``meet`` waits for the copies of the others; None: the kernel does all
     meet:     the kernel, of a PE and the workspace, that ends such a call
@@ -135,7 +135,7 @@ class Algorithm:
     needs: str = "none"
     why_not: Callable[[Topology, str, str], str] = runs_anywhere
     outbox: bool = True
-    routes: Callable[[Topology, int], Sequence[int]] | None = None
+    peer_table: Callable[[Topology, int], Sequence[int]] | None = None
     copied: Callable[[int, int], int] | None = None
     meet: Callable[..., Any] | None = None
     residual: str = ""

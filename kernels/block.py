@@ -400,8 +400,8 @@ def meet_multicast(ctx: int, signal: int, value: int, n_pes: int) -> None:
 
 
 @_primitive
-def read_route(routes: int, index: int) -> int:
-    """Word ``index`` of the int64 words that the row's ``routes`` function gave for this PE."""
+def read_peer(peer_table: int, index: int) -> int:
+    """Word ``index`` of the int64 words that the row's ``peer_table`` function gave for this PE."""
 
 
 @_primitive

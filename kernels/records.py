@@ -151,7 +151,7 @@ class Work(NamedTuple):
     inbox:        (blocks, 2, buffer_bytes) bytes that peers write;  outbox: the same, which only this PE writes
     signals:      64-bit words that peers set to epochs
     epochs:       (blocks,) 64-bit words of this PE: the last finished epoch of each block
-    routes:       64-bit words that say which PE sends to which, where the algorithm has any
+    peer_table:       64-bit words that say which PE sends to which, where the algorithm has any
     buffer_bytes: of one of a block's two buffers
     signature:    16 bits that say which call this is, shifted left by EPOCH_BITS: added to each epoch that travels
     """
@@ -160,6 +160,6 @@ class Work(NamedTuple):
     outbox: int
     signals: int
     epochs: int
-    routes: int
+    peer_table: int
     buffer_bytes: int
     signature: int

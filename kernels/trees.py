@@ -36,7 +36,7 @@ def order(tree: int, n: int) -> list[int]:
 
 
 def double_tree(topology: Topology, me: int) -> list[int]:
-    """The ``routes`` of both trees, one after the other."""
+    """The ``peer_table`` of both trees, one after the other."""
     n, words = topology.n_pes, []
     for tree in range(TREES):
         pes = order(tree, n)

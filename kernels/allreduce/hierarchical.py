@@ -23,7 +23,7 @@ from ..block import (
     fence,
     put,
     put_signal,
-    read_route,
+    read_peer,
     reduce,
     reduce_partials,
     reduce_partials_and_round,
@@ -87,14 +87,14 @@ def signal_group(pe: PE, group: Group, words: int, epoch: int):
     """Tell the other PEs of a group, in word ``rank`` of theirs, that what this block has put to them is there."""
     fence(pe.ctx)
     for k in range(1, group.n):
-        signal(pe.ctx, word(words, group.rank), epoch, read_route(group.pes, other(group, k)))
+        signal(pe.ctx, word(words, group.rank), epoch, read_peer(group.pes, other(group, k)))
 
 
 def wait_group(pe: PE, group: Group, words: int, epoch: int):
     """Wait for the words (n,) of the other PEs of a group."""
     for k in range(1, group.n):
         source = other(group, k)
-        wait(pe.ctx, word(words, source), epoch, read_route(group.pes, source))
+        wait(pe.ctx, word(words, source), epoch, read_peer(group.pes, source))
 
 
 def round_of(call: Reduction, work: Work, groups: Groups, start: int, epoch: int) -> Round:
@@ -135,7 +135,7 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     """Every PE gets its slice from all PEs of its node, and adds it up in their order."""
     for k in range(1, node.n):
         rank = other(node, k)
-        part, to = slice_of(call, now, rank), read_route(node.pes, rank)
+        part, to = slice_of(call, now, rank), read_peer(node.pes, rank)
         src, nbytes = call.src + part.offset_bytes, part.n_elems * call.item_bytes
         put(
             pe.ctx,
@@ -160,7 +160,7 @@ def reduce_between_nodes(pe: PE, call: Reduction, rail_peers: Group, now: Round)
     added = Slots(now.added, now.partials.nbytes)  # (n_nodes,)
     for k in range(1, rail_peers.n):
         rank = other(rail_peers, k)
-        nbytes, to = piece(call, now.own_start, rank).n_elems * call.acc_bytes, read_route(rail_peers.pes, rank)
+        nbytes, to = piece(call, now.own_start, rank).n_elems * call.acc_bytes, read_peer(rail_peers.pes, rank)
         arrived = word(now.partial_words, rail_peers.rank)
         put_signal(pe.ctx, slot_at(now.partials, rail_peers.rank), slot_at(added, rank), nbytes, arrived, now.epoch, to)
     wait_group(pe, rail_peers, now.partial_words, now.epoch)
@@ -181,7 +181,7 @@ def gather_between_nodes(pe: PE, call: Reduction, rail_peers: Group, now: Round)
     chunk = now.whole + rail_peers.rank * call.piece_elems * call.item_bytes
     nbytes = piece(call, now.own_start, rail_peers.rank).n_elems * call.item_bytes
     for k in range(1, rail_peers.n):
-        to = read_route(rail_peers.pes, other(rail_peers, k))
+        to = read_peer(rail_peers.pes, other(rail_peers, k))
         put_signal(pe.ctx, chunk, chunk, nbytes, word(now.chunk_words, rail_peers.rank), now.epoch, to)
     wait_group(pe, rail_peers, now.chunk_words, now.epoch)
 
@@ -191,7 +191,7 @@ def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     own = slice_of(call, now, node.rank)
     nbytes = own.n_elems * call.item_bytes
     for k in range(1, node.n):
-        put(pe.ctx, slot_at(now.slices, node.rank), now.whole, nbytes, read_route(node.pes, other(node, k)))
+        put(pe.ctx, slot_at(now.slices, node.rank), now.whole, nbytes, read_peer(node.pes, other(node, k)))
     signal_group(pe, node, now.slice_words, now.epoch)
     copy(call.out + own.offset_bytes, now.whole, nbytes)
     wait_group(pe, node, now.slice_words, now.epoch)
@@ -209,10 +209,10 @@ def hierarchical(pe: PE, call: Reduction, work: Work):
             slices (n_local, slice)
     outbox  (blocks, 2 buffers): the partials of a slice, then (n_local, slice) that parts start from
     signals (blocks, 2, n_local + n_nodes + n_nodes + n_local) words: a part, partial, chunk, slice is here
-    routes  (4 + n_local + n_nodes,) words: n_nodes, n_local, this node, this local rank; PEs of the node; twins
+    peer_table  (4 + n_local + n_nodes,) words: n_nodes, n_local, this node, this local rank; PEs of the node; twins
     """
-    node = Group(word(work.routes, 4), read_route(work.routes, 1), read_route(work.routes, 3))
-    rail_peers = Group(word(work.routes, 4 + node.n), read_route(work.routes, 0), read_route(work.routes, 2))
+    node = Group(word(work.peer_table, 4), read_peer(work.peer_table, 1), read_peer(work.peer_table, 3))
+    rail_peers = Group(word(work.peer_table, 4 + node.n), read_peer(work.peer_table, 0), read_peer(work.peer_table, 2))
     epoch = load_epoch(work)
     for start in rounds(call.n_elems, pe.n_pes * call.piece_elems):
         epoch += 1
@@ -236,7 +236,7 @@ def why_not(topology: Topology, dtype: str, op: str) -> str:
     return ""
 
 
-def routes(topology: Topology, me: int) -> list[int]:
+def peer_table(topology: Topology, me: int) -> list[int]:
     """n_nodes, n_local, this node, this local rank; the PEs of the node; the twins."""
     nodes, node = topology.nodes, topology.node_of[me]
     local = nodes[node].index(me)
@@ -277,5 +277,5 @@ ALGORITHM = Algorithm(
     holds=PARTIALS,
     why_not=why_not,
     cost_us=cost_us,
-    routes=routes,
+    peer_table=peer_table,
 )

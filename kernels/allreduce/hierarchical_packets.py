@@ -15,7 +15,7 @@ from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Plan, Topology
 from ..block import (
     copy,
     put_signal,
-    read_route,
+    read_peer,
     receive_packets,
     reduce,
     reduce_partials,
@@ -26,7 +26,7 @@ from ..block import (
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import Slots, buffer, load_epoch, piece, rounds, slot_at, slots_in, store_epoch, word, words
-from .hierarchical import Group, other, routes, wait_group
+from .hierarchical import Group, other, peer_table, wait_group
 from .hierarchical import why_not as refuse_shape
 
 
@@ -70,14 +70,14 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     """Every PE gets its slice from all PEs of its node, and adds it up in their order."""
     for k in range(1, node.n):
         rank = other(node, k)
-        part, to = piece(call, now.start, rank), read_route(node.pes, rank)
+        part, to = piece(call, now.start, rank), read_peer(node.pes, rank)
         at = slot_at(now.parts, node.rank)
         send_packets(pe.ctx, at, call.src + part.offset_bytes, part.n_elems * call.item_bytes, now.epoch, to)
     own = piece(call, now.start, node.rank)
     for rank in range(node.n):
         elements = call.src + own.offset_bytes
         if rank != node.rank:
-            elements, source = now.room, read_route(node.pes, rank)
+            elements, source = now.room, read_peer(node.pes, rank)
             nbytes = own.n_elems * call.item_bytes
             receive_packets(pe.ctx, elements, slot_at(now.parts, rank), nbytes, now.epoch, source)
         if rank == 0:
@@ -92,7 +92,7 @@ def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
     for k in range(1, rail_peers.n):
         rank = other(rail_peers, k)
         there, arrived = slot_at(now.partials, rail_peers.rank), word(now.arrived, rail_peers.rank)
-        put_signal(pe.ctx, there, now.added, n * call.acc_bytes, arrived, now.epoch, read_route(rail_peers.pes, rank))
+        put_signal(pe.ctx, there, now.added, n * call.acc_bytes, arrived, now.epoch, read_peer(rail_peers.pes, rank))
     wait_group(pe, rail_peers, now.arrived, now.epoch)
     sums = slot_at(now.partials, rail_peers.rank)  # where no peer writes
     left = now.added if rail_peers.rank == 0 else now.partials.address
@@ -110,12 +110,12 @@ def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     own = piece(call, now.start, node.rank)
     nbytes = own.n_elems * call.item_bytes
     for k in range(1, node.n):
-        to = read_route(node.pes, other(node, k))
+        to = read_peer(node.pes, other(node, k))
         send_packets(pe.ctx, slot_at(now.results, node.rank), now.whole, nbytes, now.epoch, to)
     copy(call.out + own.offset_bytes, now.whole, nbytes)
     for k in range(1, node.n):
         rank = other(node, k)
-        theirs, source = piece(call, now.start, rank), read_route(node.pes, rank)
+        theirs, source = piece(call, now.start, rank), read_peer(node.pes, rank)
         out, nbytes = call.out + theirs.offset_bytes, theirs.n_elems * call.item_bytes
         receive_packets(pe.ctx, out, slot_at(now.results, rank), nbytes, now.epoch, source)
 
@@ -128,10 +128,10 @@ def hierarchical_packets(pe: PE, call: Reduction, work: Work):
             (n_nodes,) of two slots each
     outbox  (blocks, 2 buffers): the partials of a slice, the elements of one PE, the result
     signals (blocks, 2, n_nodes) words: a partial is here
-    routes  as of ``hierarchical``
+    peer_table  as of ``hierarchical``
     """
-    node = Group(word(work.routes, 4), read_route(work.routes, 1), read_route(work.routes, 3))
-    rail_peers = Group(word(work.routes, 4 + node.n), read_route(work.routes, 0), read_route(work.routes, 2))
+    node = Group(word(work.peer_table, 4), read_peer(work.peer_table, 1), read_peer(work.peer_table, 3))
+    rail_peers = Group(word(work.peer_table, 4 + node.n), read_peer(work.peer_table, 0), read_peer(work.peer_table, 2))
     epoch = load_epoch(work)
     for start in rounds(call.n_elems, node.n * call.piece_elems):
         epoch += 1
@@ -184,5 +184,5 @@ ALGORITHM = Algorithm(
     holds=PACKETS,
     why_not=why_not,
     cost_us=cost_us,
-    routes=routes,
+    peer_table=peer_table,
 )

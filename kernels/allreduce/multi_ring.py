@@ -22,7 +22,7 @@ last one rounds it, and all others copy what that one sent.
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, cut_evenly
-from ..block import block, blocks, copy, put_signal, read_route, reduce, reduce_and_round, to_partials, wait
+from ..block import block, blocks, copy, put_signal, read_peer, reduce, reduce_and_round, to_partials, wait
 from ..cost import Machine, Size, ring_us
 from ..records import PE, Reduction, Work
 from ..rings import n_rings as rings_of
@@ -60,16 +60,16 @@ def share(pe: PE, call: Reduction, work: Work, now: Round, turn: int) -> Share:
     A PE that finished round e+1 on any ring proves that all PEs finished round e: two buffers are enough, and two sets
     of words.  A word has one writer.
     """
-    n_rings, steps, slot_bytes = read_route(work.routes, 0), 2 * (pe.n_pes - 1), call.piece_elems * call.acc_bytes
-    links = word(work.routes, 1 + 3 * (now.ring + turn * blocks()))
+    n_rings, steps, slot_bytes = read_peer(work.peer_table, 0), 2 * (pe.n_pes - 1), call.piece_elems * call.acc_bytes
+    links = word(work.peer_table, 1 + 3 * (now.ring + turn * blocks()))
     first = turn * steps
     offset = buffer(work, now.epoch) + first * slot_bytes
     return Share(
         now.epoch,
         now.start + turn * blocks() * pe.n_pes * call.piece_elems,
-        read_route(links, 0),
-        read_route(links, 1),
-        read_route(links, 2),
+        read_peer(links, 0),
+        read_peer(links, 1),
+        read_peer(links, 2),
         Slots(work.inbox + offset, slot_bytes),
         Slots(work.outbox + offset, slot_bytes),
         word(words(work, now.epoch, n_rings * steps), first),
@@ -115,9 +115,9 @@ def multi_ring(pe: PE, call: Reduction, work: Work):
 
     inbox, outbox (blocks, 2 buffers), a buffer holds (turns, 2 (n_pes-1) steps, piece_elems) partials
     signals       (blocks, 2, rings, 2 (n_pes-1) steps) words, of which a block uses as many as it has turns
-    routes        (1 + 3 rings,) words: the number of rings; of each, this PE's place on it, its successor and predecessor
+    peer_table        (1 + 3 rings,) words: the number of rings; of each, this PE's place on it, its successor and predecessor
     """
-    n_rings, share_elems = read_route(work.routes, 0), pe.n_pes * call.piece_elems
+    n_rings, share_elems = read_peer(work.peer_table, 0), pe.n_pes * call.piece_elems
     epoch = load_epoch(work)
     for start in range(block() * share_elems, call.n_elems, max(n_rings, blocks()) * share_elems):
         epoch += 1
@@ -137,7 +137,7 @@ def _signals(topology: Topology) -> int:
     return 2 * rings_of(topology) * 2 * (topology.n_pes - 1)
 
 
-def _routes(topology: Topology, me: int) -> list[int]:
+def _peer_table(topology: Topology, me: int) -> list[int]:
     words = [rings_of(topology)]
     for ring in rings(topology):
         at = ring.index(me)
@@ -177,5 +177,5 @@ ALGORITHM = Algorithm(
     holds=PARTIALS,
     why_not=lambda topology, dtype, op: no_rings(topology),
     cost_us=cost_us,
-    routes=_routes,
+    peer_table=_peer_table,
 )

@@ -16,7 +16,7 @@ import math
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, cut
-from ..block import copy, put_signal, read_route, reduce, reduce_and_round, reduce_partials, to_partials, wait
+from ..block import copy, put_signal, read_peer, reduce, reduce_and_round, reduce_partials, to_partials, wait
 from ..cost import Machine, Size
 from ..records import PE, Reduction, Work
 from ..steps import (
@@ -62,9 +62,9 @@ def messages(work: Work, tree: int, epoch: int) -> Messages:
 def send_up(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
     """In each tree: add the children's pieces to this PE's, and send the sum to the parent, or from the root down."""
     for tree in range(TREES):
-        links = word(work.routes, tree * LINKS)
-        parent, child = read_route(links, 0), read_route(links, 1)
-        other, which = read_route(links, 2), read_route(links, 3)
+        links = word(work.peer_table, tree * LINKS)
+        parent, child = read_peer(links, 0), read_peer(links, 1)
+        other, which = read_peer(links, 2), read_peer(links, 3)
         now, own = messages(work, tree, epoch), piece(call, start, tree)
         src, n, given = call.src + own.offset_bytes, own.n_elems, now.given.address
         if child >= 0:
@@ -89,15 +89,15 @@ def send_up(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
 def send_down(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
     """In each tree: pass the result from the parent on to the children."""
     for tree in range(TREES):
-        links = word(work.routes, tree * LINKS)
-        parent = read_route(links, 0)
+        links = word(work.peer_table, tree * LINKS)
+        parent = read_peer(links, 0)
         if parent >= 0:
             now, own = messages(work, tree, epoch), piece(call, start, tree)
             result, arrived = slot_at(now.given, FROM_PARENT), word(now.words, FROM_PARENT)
             nbytes = own.n_elems * call.item_bytes
             wait(pe.ctx, arrived, epoch, parent)
             for k in range(1, 3):
-                child = read_route(links, k)
+                child = read_peer(links, k)
                 if child >= 0:
                     put_signal(pe.ctx, result, result, nbytes, arrived, epoch, child)
             copy(call.out + own.offset_bytes, result, nbytes)
@@ -109,7 +109,7 @@ def tree(pe: PE, call: Reduction, work: Work):
     inbox   (blocks, 4 quarters), a quarter holds (2 trees, 3 slots)
     outbox  (blocks, 4 quarters), a quarter holds (2 trees, 3 slots) of which the first is used
     signals (blocks, 4 quarters, 2 trees, 3 slots) words
-    routes  (2 trees, 4) words: parent, first child, second child, which child of its parent
+    peer_table  (2 trees, 4) words: parent, first child, second child, which child of its parent
     """
     round_elems = TREES * call.piece_elems
     epoch, start, stride = load_epoch(work), first_start(round_elems), stride_of(round_elems)
@@ -158,5 +158,5 @@ ALGORITHM = Algorithm(
     slots=lambda topology, limits: 2 * TREES * SLOTS,
     holds=PARTIALS,
     cost_us=cost_us,
-    routes=double_tree,
+    peer_table=double_tree,
 )

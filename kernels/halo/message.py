@@ -5,7 +5,7 @@ A row is a neighbour's at one side: what goes there, and what comes from there.
 
 from typing import NamedTuple
 
-from ..block import read_route
+from ..block import read_peer
 from ..records import Halo, Lines
 from ..steps import WORD_BYTES
 
@@ -49,9 +49,9 @@ def row_at(halo: Halo, part: int):
     """The row of a part, which has an equal share of its lines."""
     at, piece = part // halo.pieces * ROW_WORDS, part % halo.pieces
     return Row(
-        read_route(halo.messages, at),
-        read_route(halo.messages, at + 1) * halo.pieces + piece,
-        read_route(halo.messages, at + 2) * halo.pieces + piece,
+        read_peer(halo.messages, at),
+        read_peer(halo.messages, at + 1) * halo.pieces + piece,
+        read_peer(halo.messages, at + 2) * halo.pieces + piece,
         end_at(halo, at + FIRST_WORDS, piece),
         end_at(halo, at + FIRST_WORDS + END_WORDS, piece),
     )
@@ -59,22 +59,22 @@ def row_at(halo: Halo, part: int):
 
 def end_at(halo: Halo, at: int, piece: int):
     """One end of a message, from word number ``at`` on."""
-    n_lines = read_route(halo.messages, at + 4)
+    n_lines = read_peer(halo.messages, at + 4)
     lines = Lines(
-        read_route(halo.messages, at + 5),
-        read_route(halo.messages, at + 6),
-        read_route(halo.messages, at + 7),
-        read_route(halo.messages, at + 8),
-        read_route(halo.messages, at + 9),
-        read_route(halo.messages, at + 10),
+        read_peer(halo.messages, at + 5),
+        read_peer(halo.messages, at + 6),
+        read_peer(halo.messages, at + 7),
+        read_peer(halo.messages, at + 8),
+        read_peer(halo.messages, at + 9),
+        read_peer(halo.messages, at + 10),
         n_lines * piece // halo.pieces,
         n_lines * (piece + 1) // halo.pieces,
     )
     return End(
-        read_route(halo.messages, at),
-        read_route(halo.messages, at + 1),
-        read_route(halo.messages, at + 2),
-        read_route(halo.messages, at + 3),
+        read_peer(halo.messages, at),
+        read_peer(halo.messages, at + 1),
+        read_peer(halo.messages, at + 2),
+        read_peer(halo.messages, at + 3),
         lines,
     )
 

@@ -80,7 +80,7 @@ class Exchange:
         workspace = self._team if chosen.collective else self._pair
         arguments = (
             *(me, n, 0, 0, nbytes, pe),
-            *(workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs, workspace.routes),
+            *(workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs, workspace.peer_table),
             *(PIECE_BYTES, signature_of(text) << EPOCH_BITS),
             *(() if chosen.collective else (self._blocks,)),
         )

@@ -36,7 +36,7 @@ _fusing = threading.RLock()  # Numba's compiler is one for all threads
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
     "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive_last", "lock", "unlock",
-    "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "wait", "wait_all", "refuse_count", "read_route",
+    "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "wait", "wait_all", "refuse_count", "read_peer",
     "read_epoch", "write_epoch", "missing_line",
 )  # fmt: skip
 _PACKETS = ("send_packets", "receive_packets")

@@ -335,8 +335,8 @@ def poisoned(ctx, value):
     return value | load_word(ctx + GAVE_UP)
 
 
-def read_route(routes, index):
-    return load_word(routes + 8 * index)
+def read_peer(peer_table, index):
+    return load_word(peer_table + 8 * index)
 
 
 def read_epoch(epochs, index):

@@ -62,7 +62,7 @@ def halos_of(
         )
     )
     memory = (workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
-    halo = Halo(job.me, workspace.routes, messages.n_messages, pieces, *memory, messages.room_bytes)
+    halo = Halo(job.me, workspace.peer_table, messages.n_messages, pieces, *memory, messages.room_bytes)
     return Halos(halo, min(messages.n_messages * pieces, backend.max_blocks), release)
 
 

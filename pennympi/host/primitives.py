@@ -361,8 +361,8 @@ TAGGED_IMPLEMENTATIONS = {"wait": wait_signed, "wait_all": wait_all_signed}
 
 
 @implementation
-def read_route(routes, index):
-    return load_word(routes + 8 * index)
+def read_peer(peer_table, index):
+    return load_word(peer_table + 8 * index)
 
 
 @implementation

@@ -24,7 +24,7 @@ class Workspace:
 
     inbox:   messages from peers, at the start of the allocation;  outbox: messages that this PE is about to send
     signals: int64 words that peers set to epochs;  epochs: int64 words in which this PE counts
-    routes:  int64 words of this PE that say which PE sends to which
+    peer_table:  int64 words of this PE that say which PE sends to which
     nbytes:  of the whole allocation
     """
 
@@ -32,7 +32,7 @@ class Workspace:
     outbox: int
     signals: int
     epochs: int
-    routes: int
+    peer_table: int
     nbytes: int
 
 
@@ -43,13 +43,13 @@ def make_workspace(
     outbox_bytes: int,
     signal_words: int,
     epoch_words: int,
-    routes: Sequence[int] = (),
+    peer_table: Sequence[int] = (),
 ) -> Workspace:
     """Allocate a workspace on every PE, clear it, and set signals and epochs to FIRST_EPOCH.
 
     Collective.  Waits for no stream.  Raises SymmetricHeapExhausted.
     """
-    sizes = (inbox_bytes, outbox_bytes, 8 * signal_words, 8 * epoch_words, 8 * len(routes))
+    sizes = (inbox_bytes, outbox_bytes, 8 * signal_words, 8 * epoch_words, 8 * len(peer_table))
     starts = np.cumsum([0, *map(aligned, sizes)])
     nbytes = int(starts[-1])
     base = backend.allocate(nbytes)
@@ -58,7 +58,7 @@ def make_workspace(
         backend.zero(base, nbytes)  # old bytes could be taken for a packet's epoch
         backend.copy_in(signals, np.full(signal_words, FIRST_EPOCH, np.int64))
         backend.copy_in(epochs, np.full(epoch_words, FIRST_EPOCH, np.int64))
-        backend.copy_in(routes_at, np.array(routes, np.int64))
+        backend.copy_in(routes_at, np.array(peer_table, np.int64))
         job.rendezvous("set-up of a workspace")  # no peer may write before this is cleared
     except BaseException:
         backend.release(base)
@@ -105,9 +105,9 @@ class Workspaces:
         blocks = self._backend.max_blocks
         nbytes = blocks * 2 * self._backend.buffer_bytes
         outbox_bytes = nbytes if chosen.outbox or self._backend.needs_scratch else 0
-        routes = chosen.routes(self._topology, self._job.me) if chosen.routes else ()
+        peer_table = chosen.peer_table(self._topology, self._job.me) if chosen.peer_table else ()
         return make_workspace(
-            self._backend, self._job, nbytes, outbox_bytes, blocks * chosen.signals(self._topology), blocks, routes
+            self._backend, self._job, nbytes, outbox_bytes, blocks * chosen.signals(self._topology), blocks, peer_table
         )
 
     def _release_dead(self) -> bool:

@@ -9,10 +9,10 @@ from pennympi.kernels.trees import LINKS, NONE, TREES, double_tree
 @pytest.mark.parametrize("n", [*range(2, 18), 31, 32, 99, 128])
 def test_double_tree(n):
     topology = Topology((0,) * n)
-    routes = [double_tree(topology, me) for me in range(n)]
+    peer_table = [double_tree(topology, me) for me in range(n)]
     inner = [0] * n
     for tree in range(TREES):
-        parents, firsts, seconds, slots = ([words[tree * LINKS + k] for words in routes] for k in range(LINKS))
+        parents, firsts, seconds, slots = ([words[tree * LINKS + k] for words in peer_table] for k in range(LINKS))
         (root,) = [pe for pe in range(n) if parents[pe] == NONE]
         assert seconds[root] == NONE and firsts[root] != NONE, "a root has one child: it completes a piece from it"
         depth = {root: 0}

@@ -27,7 +27,7 @@ LAID = {
     16: ["two-nodes-of-eight", "four-nodes-of-four"],
 }
 # The rows that ask where the PEs are, and one that does not.
-ASKING = [name for name, row in TABLE.items() if row.routes]
+ASKING = [name for name, row in TABLE.items() if row.peer_table]
 SIZES = (1, 17, 1023, 40_007)
 
 

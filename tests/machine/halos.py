@@ -96,7 +96,7 @@ class Halos:
         known = {
             **{"ctx": pe, "me": pe, "n_messages": of.n_messages, "pieces": self.pieces, "inbox_bytes": of.room_bytes},
             **{f"{record}_{name}": at for name, at in self.at.items() for record in ("halo", "work")},
-            **{"messages": self.at["messages"], "routes": 0, "buffer_bytes": of.room_bytes},
+            **{"messages": self.at["messages"], "peer_table": 0, "buffer_bytes": of.room_bytes},
             "signature": tagged(f"halos of {self.grid}"),
         }
         kernel = exchange.exchange_halos

@@ -346,7 +346,7 @@ IMPLEMENTATIONS: dict[str, Body] = {
     "bits": lambda x: int(np.float64(x).view(np.int64)),
     "sync": by_each(lambda b: b.block.barrier(b, "sync")),
     "block_sum": by_each(lambda b, x: b.block.total(b, x)),
-    "read_route": by_each(lambda b, routes, index: b.memory.load(b.pe, routes + 8 * index)),
+    "read_peer": by_each(lambda b, peer_table, index: b.memory.load(b.pe, peer_table + 8 * index)),
     "read_epoch": by_each(lambda b, epochs, index: b.memory.load(b.pe, epochs + 8 * index)),
     **{name: sum_of(name, kinds) for name, kinds in SUMS.items()},
     **entered(

@@ -69,11 +69,11 @@ class Team:
             blocks = self.limits.max_blocks
             nbytes = blocks * 2 * self.limits.buffer_bytes
             at = allocated(self.machine, nbytes, nbytes, blocks * row.signals(self.topology), blocks)
-            if row.routes:
-                routes = [row.routes(self.topology, pe) for pe in range(self.n)]
-                at["routes"] = words(self.machine, max(1, len(routes[0])), 0)
-                for pe, one in enumerate(routes):
-                    fill(self.machine, pe, at["routes"], one)
+            if row.peer_table:
+                peer_table = [row.peer_table(self.topology, pe) for pe in range(self.n)]
+                at["peer_table"] = words(self.machine, max(1, len(peer_table[0])), 0)
+                for pe, one in enumerate(peer_table):
+                    fill(self.machine, pe, at["peer_table"], one)
             self._workspaces[id(row)] = at
         return self._workspaces[id(row)]
 
@@ -101,7 +101,7 @@ class Team:
 def allocated(machine: Machine, inbox_bytes: int, outbox_bytes: int, n_signals: int, n_epochs: int) -> dict[str, int]:
     """The memory of a workspace on every PE, whose words begin with one of ``FIRST_EPOCHS``."""
     first, allocate = machine.rng.choice(FIRST_EPOCHS), machine.memory.allocate
-    at = {"inbox": allocate(inbox_bytes), "outbox": allocate(outbox_bytes), "routes": 0}
+    at = {"inbox": allocate(inbox_bytes), "outbox": allocate(outbox_bytes), "peer_table": 0}
     return at | {"signals": words(machine, n_signals, first), "epochs": words(machine, n_epochs, first)}
 
 

@@ -21,7 +21,7 @@ class Workspace:
         self.known = {
             "ctx": 0, "n_pes": topology.n_pes, "item_bytes": item_bytes, "acc_bytes": acc_bytes, "out": OUT, "src": SRC,
             "n_elems": count, "piece_elems": plan.piece_elems, "buffer_bytes": limits.buffer_bytes,
-            "inbox": INBOX, "outbox": OUTBOX, "signals": SIGNALS, "epochs": 0, "routes": ROUTES,
+            "inbox": INBOX, "outbox": OUTBOX, "signals": SIGNALS, "epochs": 0, "peer_table": ROUTES,
             "residual": 0, "out_is_symmetric": 0, "root": 0, "signature": 5 << 46,
             "nbytes": count * item_bytes, "piece_bytes": plan.piece_elems * item_bytes,
             "send_counts": NUMBERS, "receive_counts": NUMBERS, "send_starts": 0, "receive_starts": 0,
@@ -39,7 +39,7 @@ class Workspace:
 
     def run(self, me, block):
         self.me, self.index = me, block
-        self.words = self.row.routes(self.topology, me) if self.row.routes else ()
+        self.words = self.row.peer_table(self.topology, me) if self.row.peer_table else ()
         self.kernel(*grouped(self.row.kernel, [{**self.known, "me": me}[name] for name in parameters(self.row.kernel)]))
 
     def nothing(self, *args):
@@ -61,8 +61,8 @@ class Workspace:
     def write_epoch(self, epochs, index, epoch):
         self.own(epochs, 8)
 
-    def read_route(self, routes, index):
-        return self.words[(routes - ROUTES) // 8 + index]
+    def read_peer(self, peer_table, index):
+        return self.words[(peer_table - ROUTES) // 8 + index]
 
     def staged(self, ctx, room, src, nbytes, pe):
         self.own(room, nbytes)
