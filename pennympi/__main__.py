@@ -9,7 +9,7 @@ from typing import Any
 from mpi4py import MPI
 
 from . import __version__
-from .command.ended import WRONG_USE, Ended
+from .command.exit_status import WRONG_USE, Ended
 from .job.rendezvous import Meetings
 from .settings import SettingError, given, setting
 

@@ -17,7 +17,7 @@ from .collectives.calls import Collectives
 from .collectives.exchange import Exchange
 from .compile.options import LaunchBounds
 from .errors import NotInitialized, Unsupported
-from .grid.given import agreed_decomposition
+from .grid.arguments import agreed_decomposition
 from .grid.grid import Grid
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS

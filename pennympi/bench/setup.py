@@ -12,8 +12,8 @@ from ..team import Team
 from .baselines import make
 from .cases import CASES
 from .implementation import Implementation, plain, symmetric
-from .ours import Ours, algorithms
 from .sizes import show
+from .this_library import Ours, algorithms
 
 WORKSPACES_BYTES = 256 << 20  # of the symmetric heap, for the library's workspaces
 

@@ -20,7 +20,7 @@ from ..bench.run import Options, measure_all
 from ..bench.timing import Effort
 from ..team import Team
 from .arguments import listed, names, real, size, whole
-from .ended import WRONG_USE, Ended, check_writable, started, tell, written
+from .exit_status import WRONG_USE, Ended, check_writable, started, tell, written
 
 HELP = "measure a collective beside other libraries"
 NCCL_NAMES = {"float": "float32", "half": "float16", "double": "float64"}

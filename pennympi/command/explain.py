@@ -6,7 +6,7 @@ from ..arrays.dtypes import TABLE as DTYPES
 from ..arrays.operators import NAMES as OPS
 from ..errors import Unsupported
 from .arguments import size
-from .ended import WRONG_USE, Ended, started, tell
+from .exit_status import WRONG_USE, Ended, started, tell
 
 HELP = "which AllReduce algorithm runs for a size, and why"
 SIZES = [1 << k for k in range(10, 31, 4)]

@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..compile.options import PLAIN, KernelOptions
-from .ended import WRONG_USE, Ended
+from .exit_status import WRONG_USE, Ended
 
 HELP = "run a program on CPUs, and compile its kernels for a GPU"
 

@@ -14,7 +14,7 @@ from ..collectives.calls import ALL
 from ..kernels.exchange import TABLE as FORMS
 from ..start import why_no_cuda
 from ..team import Team
-from .ended import started, tell
+from .exit_status import started, tell
 
 HELP = "report the versions, devices and algorithms (the default command)"
 

@@ -4,7 +4,7 @@ import argparse
 import json
 
 from ..topology.facts import table
-from .ended import started, tell
+from .exit_status import started, tell
 
 HELP = "a table of nodes, devices, links, NICs and rails"
 

@@ -15,15 +15,15 @@ from ..arrays.dtypes import TABLE as DTYPES
 from ..bench import setup, sizes
 from ..bench.cases import CASES
 from ..bench.implementation import plain
-from ..bench.ours import Ours, algorithms
 from ..bench.run import Options, Run
 from ..bench.stable import crowded, until_stable
+from ..bench.this_library import Ours, algorithms
 from ..bench.timing import Effort
 from ..selection.find import file_name, topology_of, user_folder
 from ..selection.table import Series, Tuned, write
 from ..team import Team
 from .arguments import names, real, size
-from .ended import FAILED, WRONG_USE, Ended, check_writable, started, tell, written
+from .exit_status import FAILED, WRONG_USE, Ended, check_writable, started, tell, written
 
 HELP = "measure all AllReduce algorithms, so that later runs choose the fastest"
 # From this size on, an algorithm that is this many times slower than the best is not measured at larger sizes.

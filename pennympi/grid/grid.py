@@ -14,12 +14,12 @@ from ..memory.symmetric import Storage
 from ..rma import OneSided
 from .decomposition import Decomposition
 from .exchange import KernelHalo, halos_of, plan_exchange, text_of
+from .gather_io import Whole
 from .layout import storage_of
 from .messages import received, sent
 from .overlap import Overlap, boxes_of
 from .sweep.arguments import Wanted, checked
 from .sweep.sweep import Sweep, plan
-from .whole import Whole
 
 AXES = "xyz"
 PLAIN = (int, float, str, np.number)  # what ``save`` keeps beside fields

@@ -10,12 +10,12 @@ from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.bench import plot, result, sizes
 from pennympi.bench.cases import CASES
 from pennympi.bench.implementation import plain
-from pennympi.bench.ours import Ours
 from pennympi.bench.run import Options, Run
 from pennympi.bench.stable import MOST_ROUNDS, crowded, reversed_pair, until_stable
+from pennympi.bench.this_library import Ours
 from pennympi.bench.timing import Effort
 from pennympi.command import bench, tune
-from pennympi.command.ended import FAILED, WRONG_USE, Ended
+from pennympi.command.exit_status import FAILED, WRONG_USE, Ended
 from pennympi.selection.table import read as read_table
 
 QUICK = Effort(calls=1, warmup=0, budget_ms=0.1)

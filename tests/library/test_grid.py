@@ -8,8 +8,8 @@ from halo_reference import with_halos
 from on_device import address, device, reaches, to_numpy, write
 
 from pennympi.grid import exchange as exchange_room
+from pennympi.grid.arguments import decomposition_of
 from pennympi.grid.decomposition import Decomposition
-from pennympi.grid.given import decomposition_of
 from pennympi.grid.layout import layout_of
 from pennympi.grid.overlap import boxes_of
 from pennympi.kernels.algorithm import Topology
