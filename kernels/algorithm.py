@@ -105,24 +105,24 @@ def runs_anywhere(topology: Topology, dtype: str, op: str) -> str:
 class Algorithm:
     """One row of a table.
 
-    name:     what users call it;  sentence: what it does, in a sentence
-    needs:    its preconditions in words; ``why_not`` checks the same
-    kernel:   a plain function over the primitives of ``block.py`` (see ``records.py`` for its parameters)
-    plan:     (count, item_bytes, acc_bytes, place, limits) -> Plan
-    signals:  place -> signal words of one block
-    slots:    (place, limits) -> slots that one buffer of a block's inbox is cut into
-    holds:    what a slot holds: ELEMENTS, PARTIALS or PACKETS
-    why_not:   (place, dtype_name, op) -> why it can't run there, or ""
-    outbox:   its puts start from the outbox.  If False, the outbox is scratch and memory for ``stage_for_put``, which a GPU does
-              not need where a pointer reaches every PE
-    peer_table:   (place, me) -> the int64 words that the kernel reads with ``read_peer``: which PE sends to which, or None
-    copied:   (count, n_pes) -> elements of a chunk: after the kernel the copy engines send chunk ``me`` of out to every
-              PE, and ``meet`` waits for the copies of the others; None: the kernel does all
-    meet:     the kernel, of a PE and the workspace, that ends such a call
-    residual: how the kernel adds ``Reduction.residual``: ROUND_ONCE or ROUND_TWICE; "": it does not
-    cost_us:  (size, place, machine) -> us of a call by the counts of ``cost.py``; None: no call chooses it by its cost
+    name:       what users call it;  sentence: what it does, in a sentence
+    needs:      its preconditions in words; ``why_not`` checks the same
+    kernel:     a plain function over the primitives of ``block.py`` (see ``records.py`` for its parameters)
+    plan:       (count, item_bytes, acc_bytes, place, limits) -> Plan
+    signals:    place -> signal words of one block
+    slots:      (place, limits) -> slots that one buffer of a block's inbox is cut into
+    holds:      what a slot holds: ELEMENTS, PARTIALS or PACKETS
+    why_not:    (place, dtype_name, op) -> why it can't run there, or ""
+    outbox:     its puts start from the outbox.  If False, the outbox is scratch and memory for ``stage_for_put``, which a GPU does
+                not need where a pointer reaches every PE
+    peer_table: (place, me) -> the int64 words that the kernel reads with ``read_peer``: which PE sends to which, or None
+    copied:     (count, n_pes) -> elements of a chunk: after the kernel the copy engines send chunk ``me`` of out to every
+                PE, and ``meet`` waits for the copies of the others; None: the kernel does all
+    meet:       the kernel, of a PE and the workspace, that ends such a call
+    residual:   how the kernel adds ``Reduction.residual``: ROUND_ONCE or ROUND_TWICE; "": it does not
+    cost_us:    (size, place, machine) -> us of a call by the counts of ``cost.py``; None: no call chooses it by its cost
     canonical: an element's values are added one after another in the order of the PEs, in the type of partials, and the
-              sum is rounded once: its bits depend on nothing but them
+                sum is rounded once: its bits depend on nothing but them
     """
 
     name: str

@@ -30,7 +30,7 @@ class Rows(NamedTuple):
 
     stride_bytes: from one row of src to the next; 0: one row for all PEs
     inbox:        address of the inbox
-    out_offsets:        address of (n_pes,) words: bytes from a PE's inbox to its out; 0 in a word: peers may not write its out
+    out_offsets:  address of (n_pes,) words: bytes from a PE's inbox to its out; 0 in a word: peers may not write its out
     """
 
     stride_bytes: int

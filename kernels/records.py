@@ -42,10 +42,10 @@ class Reduction(NamedTuple):
 class Transfer(NamedTuple):
     """A call that only moves bytes.
 
-    out, src:    addresses;  nbytes: of one PE's part
-    piece_bytes: of one message of one block
-    root:        the PE that sends, where only one does
-    out_is_symmetric:       1 if peers may write ``out`` of this PE, which is symmetric then
+    out, src:         addresses;  nbytes: of one PE's part
+    piece_bytes:      of one message of one block
+    root:             the PE that sends, where only one does
+    out_is_symmetric: 1 if peers may write ``out`` of this PE, which is symmetric then
     """
 
     out: int
@@ -151,7 +151,7 @@ class Work(NamedTuple):
     inbox:        (blocks, 2, buffer_bytes) bytes that peers write;  outbox: the same, which only this PE writes
     signals:      64-bit words that peers set to epochs
     epochs:       (blocks,) 64-bit words of this PE: the last finished epoch of each block
-    peer_table:       64-bit words that say which PE sends to which, where the algorithm has any
+    peer_table:   64-bit words that say which PE sends to which, where the algorithm has any
     buffer_bytes: of one of a block's two buffers
     signature:    16 bits that say which call this is, shifted left by EPOCH_BITS: added to each epoch that travels
     """

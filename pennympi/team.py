@@ -37,11 +37,11 @@ from .units import size_text
 class Team(Collectives):
     """A group of PEs with a symmetric heap; made by ``pennympi.init``.
 
-    me, n_pes: this PE and the number of PEs, the rank and size of ``comm``; also by these names
-    comm:      an MPI communicator of these PEs for the program; what the library sends goes by another one
-    backend:   "host" or "cuda"
+    me, n_pes:   this PE and the number of PEs, the rank and size of ``comm``; also by these names
+    comm:        an MPI communicator of these PEs for the program; what the library sends goes by another one
+    backend:     "host" or "cuda"
     pe_topology: the node of each PE and what the links can do, which decides what algorithms may run
-    layout:    the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of the system and the hardware
+    layout:      the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of the system and the hardware
     local_pe, n_local: this PE among the PEs of its host, and their number
 
     A collective method must be called by every PE, in the same order.  It raises PeerTimeout where another PE does

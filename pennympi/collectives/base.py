@@ -50,15 +50,15 @@ class CollectiveContext:
 class Request:
     """One call whose arguments have been checked.
 
-    addresses: of the arrays, one for each of the collective's ``address_params``.  They differ from call to call;
-               a prepared launch depends on the other fields only.
-    count:     elements of ``dtype``: of one PE's part, where an array has parts
-    op:        "" for a collective that only moves data
-    aligned:   every address is a multiple of 16 bytes
-    root:      the root PE, 0 for a collective that has none
-    out_is_symmetric:     1 when peers may write ``out`` of this PE directly, else 0
-    counts:    in words, of a collective whose parts have any length; ``count`` is that of the largest part of all PEs, 0
-               where not all of them know it
+    addresses:        of the arrays, one for each of the collective's ``address_params``.  They differ from call to call;
+                      a prepared launch depends on the other fields only.
+    count:            elements of ``dtype``: of one PE's part, where an array has parts
+    op:               "" for a collective that only moves data
+    aligned:          every address is a multiple of 16 bytes
+    root:             the root PE, 0 for a collective that has none
+    out_is_symmetric: 1 when peers may write ``out`` of this PE directly, else 0
+    counts:           in words, of a collective whose parts have any length; ``count`` is that of the largest part of all
+                      PEs, 0 where not all of them know it
     """
 
     addresses: tuple[int, ...]
@@ -94,7 +94,7 @@ class Collective:
     name:           of the call
     table:          its algorithms by name
     address_params: the kernel parameters that take the addresses of a call's arrays
-    number_params:  those of ``root`` and ``out_is_symmetric`` that a call sets; the kernels hold the others as the constant 0
+    number_params:  those of ``root`` and ``out_is_symmetric`` that a call sets; in the kernels the others are 0
     moves_bytes:    its kernels know no dtype, and count bytes
     in_parts:       an array has a part for each PE
     runs_alone:     its kernel runs on a team of one PE, and whatever the count is
@@ -208,8 +208,8 @@ class Collective:
     def _prepared_for(self, request: Request, algorithm: str | Algorithm, sms: int | None) -> Prepared:
         """The launch of a checked eager call, which is entered."""
         key = (
-            request.count, request.dtype, request.op, request.aligned, request.root, request.out_is_symmetric, request.counts,
-            algorithm, sms,
+            request.count, request.dtype, request.op, request.aligned, request.root, request.out_is_symmetric,
+            request.counts, algorithm, sms,
         )  # fmt: skip
         prepared = self._prepared.get(key)
         if prepared is None:

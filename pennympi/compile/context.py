@@ -1,7 +1,7 @@
 """Layout of ``ctx``, the block of int64 words that tells a kernel where it runs.
 
-It lives in memory of this PE, on a GPU in device memory.  The words up to PEER_OFFSETS are scalars.  Then comes one word a
-PE: what to add to a local symmetric address to get the address of that PE's instance, or UNREACHABLE.  On a GPU one
+It lives in memory of this PE, on a GPU in device memory.  The words up to PEER_OFFSETS are scalars.  Then comes one word
+a PE: what to add to a local symmetric address to get the address of that PE's instance, or UNREACHABLE.  On a GPU one
 more word a PE follows: its number in NVSHMEM, which may run over more PEs than the team.
 """
 

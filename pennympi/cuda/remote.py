@@ -222,6 +222,6 @@ def signal_all(ctx, signals, value, me, n_pes):
 
 
 __all__ = [
-    "combine_put", "fence", "get", "put", "put_signal", "receive_packets", "shim", "signal", "signal_all", "stage_for_put",
-    "wait", "wait_all"
+    "combine_put", "fence", "get", "put", "put_signal", "receive_packets", "shim", "signal", "signal_all",
+    "stage_for_put", "wait", "wait_all"
 ]  # fmt: skip

@@ -22,10 +22,10 @@ REMEDY = "ask for less by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE, or ru
 class Heap:
     """Symmetric memory of one team.  Making it and ``allocate`` are collective.
 
-    size_bytes: of each PE's part, the largest that a PE asks for
-    base:       address of this PE's part
-    peer_offsets:     what to add to an address of this PE's part to get that of each PE's instance; UNREACHABLE on other nodes
-    of_teams:   the heaps of all teams of this process
+    size_bytes:   of each PE's part, the largest that a PE asks for
+    base:         address of this PE's part
+    peer_offsets: what to add to an address of this PE's part to get each PE's instance; UNREACHABLE on other nodes
+    of_teams:     the heaps of all teams of this process
     Pages are taken as they are allocated, by all PEs or by none.
     """
 

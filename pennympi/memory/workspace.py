@@ -22,10 +22,10 @@ T = TypeVar("T")
 class Workspace:
     """Addresses in one symmetric allocation.  Calls that use the same workspace must run one after another.
 
-    inbox:   messages from peers, at the start of the allocation;  outbox: messages that this PE is about to send
-    signals: int64 words that peers set to epochs;  epochs: int64 words in which this PE counts
-    peer_table:  int64 words of this PE that say which PE sends to which
-    nbytes:  of the whole allocation
+    inbox:      messages from peers, at the start of the allocation;  outbox: messages that this PE is about to send
+    signals:    int64 words that peers set to epochs;  epochs: int64 words in which this PE counts
+    peer_table: int64 words of this PE that say which PE sends to which
+    nbytes:     of the whole allocation
     """
 
     inbox: int

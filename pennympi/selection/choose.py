@@ -76,7 +76,7 @@ class Selection:
         return chosen
 
     def planned(self, name: str | Algorithm, nbytes: int, dtype: str, op: str, shared: bool) -> Algorithm | None:
-        """The algorithm for a plan that writes the peers' ``out`` directly, or None if ``choose`` has to choose the algorithm.
+        """The algorithm for a plan that writes the peers' ``out`` directly; None if ``choose`` has to choose it.
 
         shared: ``out`` is the same symmetric array on every PE
         Raises Unsupported if ``name`` names such an algorithm and it cannot run here.
