@@ -113,8 +113,8 @@ class Algorithm:
     slots:      (place, limits) -> slots that one buffer of a block's inbox is cut into
     holds:      what a slot holds: ELEMENTS, PARTIALS or PACKETS
     why_not:    (place, dtype_name, op) -> why it can't run there, or ""
-    outbox:     its puts start from the outbox.  If False, the outbox is scratch and memory for ``stage_for_put``, which a GPU does
-                not need where a pointer reaches every PE
+    outbox:     its puts start from the outbox.  If False, the outbox is scratch and memory for ``stage_for_put``, which a
+                GPU does not need where a pointer reaches every PE
     peer_table: (place, me) -> the int64 words that the kernel reads with ``read_peer``: which PE sends to which, or None
     copied:     (count, n_pes) -> elements of a chunk: after the kernel the copy engines send chunk ``me`` of out to every
                 PE, and ``meet`` waits for the copies of the others; None: the kernel does all

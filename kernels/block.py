@@ -1,7 +1,7 @@
 """The primitives that every kernel is written over.
 
 A kernel is a plain Python function.  Of what needs a device it calls only the names below.  Called from plain Python
-they raise; when a backend compiles a kernel, it puts its implementation in place of each name (``pennympi/compile/bind.py``).
+they raise; a backend that compiles a kernel puts its implementation in place of each (``pennympi/compile/bind.py``).
 
 All addresses, byte counts and element counts are int64.  An address is one of *this* PE's memory: a primitive that
 writes to a peer takes the local address of the symmetric object and the number of the PE, as in OpenSHMEM.  ``ctx`` is

@@ -115,7 +115,7 @@ def multi_ring(pe: PE, call: Reduction, work: Work):
 
     inbox, outbox (blocks, 2 buffers), a buffer holds (turns, 2 (n_pes-1) steps, piece_elems) partials
     signals       (blocks, 2, rings, 2 (n_pes-1) steps) words, of which a block uses as many as it has turns
-    peer_table        (1 + 3 rings,) words: the number of rings; of each, this PE's place on it, its successor and predecessor
+    peer_table    (1 + 3 rings,) words: the number of rings; of each, this PE's place, successor and predecessor
     """
     n_rings, share_elems = read_peer(work.peer_table, 0), pe.n_pes * call.piece_elems
     epoch = load_epoch(work)

@@ -1,7 +1,7 @@
 """From a kernel, a plain Python function, to a function that a backend can compile.
 
-A kernel names primitives; a backend has an implementation for each.  ``bind`` clones the kernel with its globals rebound: a name
-that holds a primitive's stub becomes the backend's compiled implementation, a plain function that the kernel calls is bound and
+A kernel names primitives; a backend has an implementation for each.  ``bind`` clones the kernel with its globals
+rebound: a primitive becomes the backend's compiled implementation, a plain function that the kernel calls is bound and
 compiled along with it, and numbers stay the constants they are.
 """
 

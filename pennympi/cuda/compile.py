@@ -36,8 +36,8 @@ _fusing = threading.RLock()  # Numba's compiler is one for all threads
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
     "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive_last", "lock", "unlock",
-    "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "wait", "wait_all", "refuse_count", "read_peer",
-    "read_epoch", "write_epoch", "missing_line",
+    "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "wait", "wait_all", "refuse_count",
+    "read_peer", "read_epoch", "write_epoch", "missing_line",
 )  # fmt: skip
 _PACKETS = ("send_packets", "receive_packets")
 _ADDED_PACKETS = ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets")
@@ -92,7 +92,7 @@ def _helpers(kernel: Callable[..., Any], implementations: Mapping[str, Any], fix
 
 
 def _implementations(name: str, tagged: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
-    """The implementation of every primitive that a kernel of these options may call, compiled.  signed: see ``bind.is_tagged``"""
+    """{primitive that a kernel of these options may call: its compiled implementation}.  tagged: ``bind.is_tagged``"""
     reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
     plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}

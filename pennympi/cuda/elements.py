@@ -60,7 +60,7 @@ def _widen(ctx, dst, src, count):
 
 @cache
 def implementations(dtype: DType, op: str) -> dict[str, FunctionType]:
-    """Implementations of ``to_partials``, ``reduce``, ``reduce_and_round``, ``reduce_partials`` and ``reduce_partials_and_round`` for a dtype and op, for ``bind``."""
+    """Implementations of the primitives that make, reduce and round partials, for a dtype and op."""
     made = {}
     for step in STEPS:
         dst_bytes, src_bytes = step_bytes(step, dtype)

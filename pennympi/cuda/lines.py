@@ -1,4 +1,4 @@
-"""Implementation of ``put_lines`` on a GPU: threads of a block take units of the lines, 16 bytes where all is so aligned."""
+"""Implementation of ``put_lines`` on a GPU: threads take units of the lines, 16 bytes where all is so aligned."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""The instructions and numbers that the implementations in this folder name, and that ``compile.py`` makes for each kernel.
+"""The instructions and numbers that implementations in this folder name; ``compile.py`` makes them for each kernel.
 
 A pair is 16 bytes of elements as two int64; partials are the same, or two such pairs for the 16-bit floats.
 """

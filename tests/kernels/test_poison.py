@@ -1,4 +1,4 @@
-"""What a PE sends once one of its waits has given up, by the compiled implementations of the host backend, with PEs on threads.
+"""What a PE sends once one of its waits has given up, by the host backend's implementations, with PEs on threads.
 
 ``test_machine_poison.py`` has every kernel, with implementations of its own.
 """

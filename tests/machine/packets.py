@@ -1,4 +1,4 @@
-"""Implementations of the packet primitives: 128-byte lines land whole, in any order, and warps do not wait for one another.
+"""Implementations of the packet primitives: 128-byte lines land whole, in any order; warps do not wait for one another.
 
 A warp writes and takes groups of four lines.
 """

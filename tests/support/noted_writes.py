@@ -11,7 +11,7 @@ EPOCH = 6
 
 
 class Workspace:
-    """Implementations of primitives that note what a kernel writes into peers' inboxes, its outbox, and the words it uses.
+    """Implementations of primitives that note what a kernel writes into peers' inboxes and its outbox, and its words.
 
     sent: of each (PE, peer), bytes of data that it puts there
     """
