@@ -19,7 +19,7 @@ TIMEOUT_NS = 100  # a look at the clock takes one
 
 
 class Thread:
-    """Memory of 8-byte words by address, a clock, and implementations bound to them; ``events[n]()`` runs at the n-th poll."""
+    """Memory of 8-byte words by address, a clock, and implementations bound to them; ``events[n]()`` runs at poll n."""
 
     def __init__(self, **events):
         self.memory, self.clock, self.events = {}, 0, {int(key[1:]): event for key, event in events.items()}
