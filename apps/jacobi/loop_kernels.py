@@ -7,7 +7,7 @@ the one that ends the loop: it writes the other field, and its norm counts for n
 from typing import NamedTuple
 
 from pennympi.kernels.block import Words, add_shared, bits, fence, lanes, read_epoch, store, wait, write_epoch
-from pennympi.kernels.in_kernel import WORDS, Meeting, last_meeting, meet, sums_at, words_at
+from pennympi.kernels.in_kernel import WORDS, GridBarrier, grid_barrier, last_grid_barrier, sums_at, words_at
 from pennympi.kernels.sweep.norm import COPIES, norm_at
 
 from .tiles import ABOVE, BELOW, Near, signal_word
@@ -63,12 +63,12 @@ def decide(turn: Turn):
     return ended
 
 
-def add_others(ctx, turn: Turn, place: Meeting):
+def add_others(ctx, turn: Turn, place: GridBarrier):
     """Behind a sweep, by one block of each PE: what all PEs have added to the sweep's words."""
     if runs(turn) and read_epoch(turn.state, DUE + turn.number) != 0:
         for word in lanes(0, SET_WORDS):
             add_shared(words_at(place, 0), word, read_epoch(turn.words, word))
-        meet(ctx, place, last_meeting(place) + 1)
+        grid_barrier(ctx, place, last_grid_barrier(place) + 1)
         for word in lanes(0, SET_WORDS):
             add_shared(turn.words, word, read_epoch(sums_at(place, 0), word) - read_epoch(turn.words, word))
 

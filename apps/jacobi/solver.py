@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from pennympi.kernels.in_kernel import WORDS, Meeting, SumWords, meeting_words
+from pennympi.kernels.in_kernel import WORDS, GridBarrier, SumWords, grid_barrier_words
 from pennympi.kernels.sweep.norm import COPIES, norm_of
 
 from ..program.device import Readback, address, array_module, multiprocessors
@@ -180,7 +180,9 @@ class DeviceLoop(SweepBySweep):
         self._written, self._readback = np.zeros(self.state.shape, "int64"), Readback(team, self.state)
         self._end_turn, self._loops = team.kernel(end_turn, "int64"), dict[int, Any]()  # by the present field
         if self.n_pes > 1:
-            self._place = Meeting(team.me, team.n_pes, COPIES, team.zeros(meeting_words(team.n_pes, COPIES), "int64"))
+            self._place = GridBarrier(
+                team.me, team.n_pes, COPIES, team.zeros(grid_barrier_words(team.n_pes, COPIES), "int64")
+            )
             self._add_others, self._all_arrived = team.kernel(add_others, "int64"), team.kernel(all_arrived, "int64")
 
     def sweep(self, stream: Any, turn: Turn) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pennympi
 from pennympi.kernels.block import Words
-from pennympi.kernels.in_kernel import Meeting, meeting_words
+from pennympi.kernels.in_kernel import GridBarrier, grid_barrier_words
 
 from ..program.device import address, array_module, multiprocessors
 from .loop import Loop
@@ -102,8 +102,8 @@ class OnChip(Loop):
         assert shape is not None
         self.blocks = math.prod(shape.bricks)
         self._image = team.zeros(2 * 2 * math.prod(shape.image), "int64")
-        self._memory = team.zeros(meeting_words(team.n_pes, VALUES[self.problem.method]), "int64")
-        self._meeting = Meeting(team.me, team.n_pes, VALUES[self.problem.method], self._memory)
+        self._memory = team.zeros(grid_barrier_words(team.n_pes, VALUES[self.problem.method]), "int64")
+        self._barrier = GridBarrier(team.me, team.n_pes, VALUES[self.problem.method], self._memory)
         self._kept = [array_module(team).zeros(1, dtype) for dtype in (self.problem.dtype, "int64")]
         sides = []
         for axis, step in zip("xyz", shape.steps, strict=True):
@@ -116,7 +116,7 @@ class OnChip(Loop):
         self.kernels.append(self._kernel)
 
     def iterate(self, most: int, below: float) -> None:
-        args = self.fields.part, self.sums.scalars(below), most, self._bricks, self._meeting
+        args = self.fields.part, self.sums.scalars(below), most, self._bricks, self._barrier
         self._kernel(self.blocks, *args, stream=self.stream, threads=THREADS)
 
     def free(self) -> None:

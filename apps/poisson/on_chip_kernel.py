@@ -35,10 +35,10 @@ from pennympi.kernels.block import (
 )
 from pennympi.kernels.in_kernel import (
     WORDS_BYTES,
-    Meeting,
+    GridBarrier,
     add_to_bins,
     give_sums,
-    last_meeting,
+    last_grid_barrier,
     no_bins,
     read_sum,
     take_sums,
@@ -410,14 +410,14 @@ def on_chip_of(shape: Shape, method: str) -> Any:
     column_at, slots_of, several, n_sums = column_of(shape), rim_of(shape)[0], shape.several, VALUES[method]
     run = cg_of(shape) if method == "cg" else one_sum_of(shape, method == "pipelined")
 
-    def on_chip(ctx, part: Part, scalars: Scalars, most, bricks: Bricks, meeting: Meeting):
+    def on_chip(ctx, part: Part, scalars: Scalars, most, bricks: Bricks, barrier: GridBarrier):
         """At most ``most`` iterations.  All blocks run at the same time."""
         x, y, z = block() // (bricks_y * bricks_z), block() // bricks_z % bricks_y, block() % bricks_z
         column, tile = column_at(part, bricks, x, y, z), cuda.shared.array(tile_shape, dtype)
-        here = Here(part, column, slots_of(bricks, column, x, y, z), tile, meeting.me)
-        place = Meeting(meeting.me, meeting.n_pes if several else 1, n_sums, meeting.memory)
+        here = Here(part, column, slots_of(bricks, column, x, y, z), tile, barrier.me)
+        place = GridBarrier(barrier.me, barrier.n_pes if several else 1, n_sums, barrier.memory)
         number, rr = read_epoch(bricks.number, 0), scalars.history + (read_epoch(scalars.runs, 0) + 1) * WORDS_BYTES
-        sums = Sums(place, last_meeting(place), number, rr, 1.0 * load(bricks.pap, 0))
+        sums = Sums(place, last_grid_barrier(place), number, rr, 1.0 * load(bricks.pap, 0))
         u, r, p = load_all(bricks.u, part, column), load_all(bricks.r, part, column), load_all(bricks.p, part, column)
         k, last, pap, (u, r, p) = run(ctx, scalars, most, sums, Vectors(u, r, p), here)
         store_all(bricks.u, part, column, u)

@@ -2,7 +2,7 @@
 
 from ..halo.exchange import halo_put, halo_ready, halo_wait
 from ..records import Halo
-from .all_sum import Meeting, all_sum, last_meeting, meet, meeting_words, sums_at, words_at
+from .all_sum import GridBarrier, all_sum, grid_barrier, grid_barrier_words, last_grid_barrier, sums_at, words_at
 from .counted import give_sums, take_sums
 from .exact import (
     LIMIT,
@@ -27,7 +27,7 @@ __all__ = [
     "WORDS_BYTES",
     "Bins",
     "Halo",
-    "Meeting",
+    "GridBarrier",
     "SumWords",
     "add_to_bins",
     "add_to_words",
@@ -37,9 +37,9 @@ __all__ = [
     "halo_put",
     "halo_ready",
     "halo_wait",
-    "last_meeting",
-    "meet",
-    "meeting_words",
+    "last_grid_barrier",
+    "grid_barrier",
+    "grid_barrier_words",
     "no_bins",
     "read_sum",
     "sums_at",

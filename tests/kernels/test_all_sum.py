@@ -1,4 +1,4 @@
-"""The exact sums of kernels/in_kernel: the same bits in any order and on any number of PEs, meeting after meeting."""
+"""The exact sums of kernels/in_kernel: the same bits in any order and on any number of PEs, barrier after barrier."""
 
 import math
 from fractions import Fraction
@@ -14,15 +14,15 @@ from pennympi.kernels.in_kernel import (
     LIMIT,
     WORDS,
     WORDS_BYTES,
-    Meeting,
+    GridBarrier,
     SumWords,
     add_to_bins,
     add_to_words,
     all_sum,
     as_float,
-    last_meeting,
-    meet,
-    meeting_words,
+    grid_barrier,
+    grid_barrier_words,
+    last_grid_barrier,
     no_bins,
     read_sum,
     sums_at,
@@ -42,9 +42,9 @@ def into_words(ctx, x, y, n, words):
     add_to_words(words, bins)
 
 
-def summed(ctx, x, y, n, place: Meeting, times, out):
+def summed(ctx, x, y, n, place: GridBarrier, times, out):
     """out (times,) = the sum of x * y over the PEs, again and again."""
-    epoch = last_meeting(place)
+    epoch = last_grid_barrier(place)
     for k in range(times):
         bins = no_bins()
         for i in lanes(0, n):
@@ -54,7 +54,7 @@ def summed(ctx, x, y, n, place: Meeting, times, out):
             store(out, k, total)
 
 
-def summed_two(ctx, x, n, place: Meeting, out):
+def summed_two(ctx, x, n, place: GridBarrier, out):
     """out (2,) = the sums of x and of x * x over the PEs."""
     bins, squares = no_bins(), no_bins()
     for i in lanes(0, n):
@@ -62,7 +62,7 @@ def summed_two(ctx, x, n, place: Meeting, out):
         squares = add_to_bins(squares, load(x, i) * load(x, i))
     add_to_words(words_at(place, 0), bins)
     add_to_words(words_at(place, 1), squares)
-    meet(ctx, place, last_meeting(place) + 1)
+    grid_barrier(ctx, place, last_grid_barrier(place) + 1)
     if is_leader():
         store(out, 0, read_sum(sums_at(place, 0)))
         store(out, 1, read_sum(sums_at(place, 1)))
@@ -128,12 +128,12 @@ def test_floats_of_words():
 
 @pytest.mark.mpi
 def test_over_all_pes_again_and_again(team):
-    """Every PE gets the bits of the sum on one PE, at each of many meetings of several launches."""
+    """Every PE gets the bits of the sum on one PE, at each of many barriers of several launches."""
     x, y = values(5, 997), values(6, 997) * 2.0**-30
     alone = float_of(words_of(team, x, y))
     begin, end = (len(x) * pe // N_PES for pe in (team.me, team.me + 1))
-    memory = team.zeros(meeting_words(N_PES, 1), "int64")
-    place, out = Meeting(team.me, N_PES, 1, memory), device(team, np.zeros(20))
+    memory = team.zeros(grid_barrier_words(N_PES, 1), "int64")
+    place, out = GridBarrier(team.me, N_PES, 1, memory), device(team, np.zeros(20))
     mine = device(team, x[begin:end]), device(team, y[begin:end])
     for _ in range(3):
         team.kernel(summed, "float64")(1, *mine, end - begin, place, 20, out)
@@ -146,9 +146,9 @@ def test_over_all_pes_again_and_again(team):
 
 
 @pytest.mark.mpi
-def test_several_values_at_one_meeting(team):
-    memory = team.zeros(meeting_words(N_PES, 2), "int64")
-    place, out = Meeting(team.me, N_PES, 2, memory), device(team, np.zeros(2))
+def test_several_values_at_one_barrier(team):
+    memory = team.zeros(grid_barrier_words(N_PES, 2), "int64")
+    place, out = GridBarrier(team.me, N_PES, 2, memory), device(team, np.zeros(2))
     x = np.arange(10.0) + team.me
     team.kernel(summed_two, "float64")(1, device(team, x), 10, place, out)
     team.synchronize()
@@ -162,4 +162,4 @@ def test_several_values_at_one_meeting(team):
 
 def test_the_sizes_fit():
     assert WORDS_BYTES == 8 * WORDS and len(SumWords._fields) <= WORDS
-    assert meeting_words(1, 1) < meeting_words(2, 1) < meeting_words(2, 2)
+    assert grid_barrier_words(1, 1) < grid_barrier_words(2, 1) < grid_barrier_words(2, 2)

@@ -1,4 +1,4 @@
-"""The meetings of kernels/in_kernel on the machine that does its worst: many blocks, any network, launch after launch."""
+"""The barriers of kernels/in_kernel on the machine that does its worst: many blocks, any network, launch after launch."""
 
 from random import Random
 
@@ -14,13 +14,13 @@ from seed import SEED
 from pennympi.kernels.block import arrive_last, block, is_leader, put_signal, signal, wait, write_epoch
 from pennympi.kernels.in_kernel import (
     WORDS_BYTES,
-    Meeting,
+    GridBarrier,
     add_to_bins,
     add_to_words,
     all_sum,
     give_sums,
-    last_meeting,
-    meeting_words,
+    grid_barrier_words,
+    last_grid_barrier,
     no_bins,
     read_sum,
     sums_at,
@@ -29,53 +29,53 @@ from pennympi.kernels.in_kernel import (
 )
 from pennympi.kernels.in_kernel.all_sum import take
 
-PROGRAMS, MEETINGS = 12, 3
+PROGRAMS, BARRIERS = 12, 3
 WORD_BYTES = 8
 
 
 def value(pe, b, k):
-    """What a block of a PE adds at its meeting number k."""
+    """What a block of a PE adds at its barrier number k."""
     return (pe * 100 + b + 1) * (k * 1000 + 1)
 
 
-def summed(ctx, place: Meeting, out):
-    """out (blocks, MEETINGS) = what each block found at each of a launch's meetings."""
-    epoch, b = last_meeting(place), block()
-    for k in range(MEETINGS):
+def summed(ctx, place: GridBarrier, out):
+    """out (blocks, BARRIERS) = what each block found at each of a launch's barriers."""
+    epoch, b = last_grid_barrier(place), block()
+    for k in range(BARRIERS):
         own = value(place.me, b, epoch + k) if is_leader() else 0
         found = all_sum(ctx, place, epoch + 1 + k, add_to_bins(no_bins(), 1.0 * own))
-        write_epoch(out, b * MEETINGS + k, int(found))
+        write_epoch(out, b * BARRIERS + k, int(found))
 
 
-def counted(ctx, place: Meeting, out):
+def counted(ctx, place: GridBarrier, out):
     """The same by sums that are given and taken apart."""
-    epoch, b = last_meeting(place), block()
-    for k in range(MEETINGS):
+    epoch, b = last_grid_barrier(place), block()
+    for k in range(BARRIERS):
         own = value(place.me, b, epoch + k) if is_leader() else 0
         give_sums(ctx, place, epoch + 1 + k, (add_to_bins(no_bins(), 1.0 * own),))
-        write_epoch(out, b * MEETINGS + k, int(take_sums(ctx, place, epoch + 1 + k, 0)[0]))
+        write_epoch(out, b * BARRIERS + k, int(take_sums(ctx, place, epoch + 1 + k, 0)[0]))
 
 
 def run(network, seed, kernel=summed, alone=False):
-    """Some launches of MEETINGS meetings each, on PEs with different numbers of blocks."""
+    """Some launches of BARRIERS barriers each, on PEs with different numbers of blocks."""
     rng = Random(seed)
     machine = Machine(network, topology_of([0], network) if alone else place_for(rng, network), rng)
     n_pes, launches = machine.n_pes, rng.randint(1, 3)
-    memory = machine.memory.allocate(meeting_words(n_pes, 1) * WORD_BYTES)
-    outs = [machine.memory.allocate(4 * MEETINGS * WORD_BYTES, plain=True) for _ in range(launches)]
+    memory = machine.memory.allocate(grid_barrier_words(n_pes, 1) * WORD_BYTES)
+    outs = [machine.memory.allocate(4 * BARRIERS * WORD_BYTES, plain=True) for _ in range(launches)]
     n_blocks = [rng.randint(1, 4) for _ in range(n_pes)]
     for pe in machine.pes:
         pe.slots = n_blocks[pe.me]
-        place = Meeting(pe.me, n_pes, 1, memory)
+        place = GridBarrier(pe.me, n_pes, 1, memory)
         numbers = [(pe.me, *place, out) for out in outs]
         pe.issue([Launch(f"launch {k}", bound(kernel), some, pe.slots) for k, some in enumerate(numbers)])
     machine.run()
     for k, out in enumerate(outs):
-        meetings = range(k * MEETINGS, (k + 1) * MEETINGS)
-        sums = [sum(value(pe, b, m) for pe in range(n_pes) for b in range(n_blocks[pe])) for m in meetings]
+        barriers = range(k * BARRIERS, (k + 1) * BARRIERS)
+        sums = [sum(value(pe, b, m) for pe in range(n_pes) for b in range(n_blocks[pe])) for m in barriers]
         for pe in range(n_pes):
-            found = machine.memory.elements(pe, out, n_blocks[pe] * MEETINGS, np.dtype("int64"))
-            assert found.reshape(-1, MEETINGS).tolist() == [sums] * n_blocks[pe]
+            found = machine.memory.elements(pe, out, n_blocks[pe] * BARRIERS, np.dtype("int64"))
+            assert found.reshape(-1, BARRIERS).tolist() == [sums] * n_blocks[pe]
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -86,10 +86,10 @@ def test_every_block_of_every_pe_gets_the_sum(network):
         run(network, f"{SEED}/{k}", counted, alone=True)
 
 
-def hasty(ctx, place: Meeting, out):
+def hasty(ctx, place: GridBarrier, out):
     """A fault: a PE's words are put from where its blocks add to them, not from a copy."""
-    epoch, b = last_meeting(place), block()
-    for k in range(MEETINGS):
+    epoch, b = last_grid_barrier(place), block()
+    for k in range(BARRIERS):
         own = value(place.me, b, epoch + k) if is_leader() else 0
         add_to_words(words_at(place, 0), add_to_bins(no_bins(), 1.0 * own))
         if arrive_last(place.memory + WORD_BYTES):
@@ -102,11 +102,11 @@ def hasty(ctx, place: Meeting, out):
             signal(ctx, place.memory, epoch + 1 + k, place.me)
         else:
             wait(ctx, place.memory, epoch + 1 + k, place.me)
-        write_epoch(out, b * MEETINGS + k, int(read_sum(sums_at(place, 0))))
+        write_epoch(out, b * BARRIERS + k, int(read_sum(sums_at(place, 0))))
 
 
 def test_words_are_put_from_a_copy():
-    """A put may read its source later: without the copy the machine finds what the next meeting adds."""
+    """A put may read its source later: without the copy the machine finds values that were added for the next barrier."""
     with pytest.raises((Fault, AssertionError)):
         for k in range(20 * PROGRAMS):
             run(ANY_ORDER, f"{SEED}/{k}", hasty)
