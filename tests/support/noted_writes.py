@@ -32,9 +32,11 @@ class Workspace:
         self.sent: Counter[tuple[int, int]] = Counter()
         self.inbox = defaultdict(dict)  # of each PE: address -> the most bytes that are written there
         implementations = {
-            name: self.nothing for name, one in vars(primitives).items() if getattr(one, "primitive", False)
+            name: self._nothing for name, one in vars(primitives).items() if getattr(one, "primitive", False)
         }
-        implementations |= {name: getattr(self, name) for name in implementations if name in vars(Workspace)}
+        noted = {name for name in vars(Workspace) if not name.startswith("_")} - {"run", "must_be_apart"}
+        assert noted <= implementations.keys(), "a method has the name of no primitive"
+        implementations |= {name: getattr(self, name) for name in noted}
         self.kernel = bind(row.kernel, implementations, lambda helper: helper)
 
     def run(self, me, block):
@@ -42,7 +44,7 @@ class Workspace:
         self.words = self.row.peer_table(self.topology, me) if self.row.peer_table else ()
         self.kernel(*grouped(self.row.kernel, [{**self.known, "me": me}[name] for name in parameters(self.row.kernel)]))
 
-    def nothing(self, *args):
+    def _nothing(self, *args):
         """A primitive that does not write to a workspace."""
 
     def block(self):
@@ -59,32 +61,32 @@ class Workspace:
         return EPOCH if epochs < SIGNALS or index < 2 else 0
 
     def write_epoch(self, epochs, index, epoch):
-        self.own(epochs, 8)
+        self._own(epochs, 8)
 
     def read_peer(self, peer_table, index):
         return self.words[(peer_table - ROUTES) // 8 + index]
 
-    def staged(self, ctx, room, src, nbytes, pe):
-        self.own(room, nbytes)
-        return room
+    def stage_for_put(self, ctx, staging, src, nbytes, pe):
+        self._own(staging, nbytes)
+        return staging
 
-    def own(self, at, nbytes):
+    def _own(self, at, nbytes):
         """This PE writes its outbox, or elsewhere."""
         if nbytes > 0 and OUTBOX <= at < SIGNALS:
-            self.in_a_buffer(at - OUTBOX, nbytes)
+            self._in_a_buffer(at - OUTBOX, nbytes)
 
-    def in_a_buffer(self, at, nbytes):
+    def _in_a_buffer(self, at, nbytes):
         size = self.limits.buffer_bytes
         assert at // size // 2 == self.index, f"at {at}: not in block {self.index}'s buffers"
         assert at % size + nbytes <= size, f"{nbytes} bytes at {at % size} of a buffer of {size}"
 
     def put(self, ctx, dst, src, nbytes, pe):
         self.sent[self.me, pe] += nbytes
-        self.to_inbox(dst, nbytes, pe)
+        self._to_inbox(dst, nbytes, pe)
 
-    def to_inbox(self, dst, nbytes, pe):
+    def _to_inbox(self, dst, nbytes, pe):
         if nbytes > 0 and INBOX <= dst < OUTBOX:
-            self.in_a_buffer(dst - INBOX, nbytes)
+            self._in_a_buffer(dst - INBOX, nbytes)
             found = self.inbox[pe]
             found[dst] = max(found.get(dst, 0), nbytes)
 
@@ -103,23 +105,23 @@ class Workspace:
         self.put(ctx, dst, src, nbytes, pe), self.signal(ctx, word, value, pe)
 
     def copy(self, dst, src, nbytes):
-        self.own(dst, nbytes)
+        self._own(dst, nbytes)
 
-    def widen(self, ctx, dst, src, count):
-        self.own(dst, count * self.acc)
+    def to_partials(self, ctx, dst, src, count):
+        self._own(dst, count * self.acc)
 
     def reduce(self, ctx, dst, part, src, count):
-        self.own(dst, count * self.acc)
+        self._own(dst, count * self.acc)
 
-    merge = reduce
+    reduce_partials = reduce
 
-    def finish(self, ctx, dst, part, src, count):
-        self.own(dst, count * self.item)
+    def reduce_and_round(self, ctx, dst, part, src, count):
+        self._own(dst, count * self.item)
 
-    finish_merge = finish
+    reduce_partials_and_round = reduce_and_round
 
     def combine(self, ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
-        self.own(out, count * self.item), self.own(scratch, count * self.acc)
+        self._own(out, count * self.item), self._own(scratch, count * self.acc)
 
     def combine_put(self, ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
         self.combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes)
@@ -128,20 +130,20 @@ class Workspace:
                 self.put(ctx, there, out, count * self.item, pe)
 
     def reduce_multicast(self, ctx, dst, src, count, scratch):
-        self.own(dst, count * self.item), self.own(scratch, count * self.acc)
+        self._own(dst, count * self.item), self._own(scratch, count * self.acc)
 
     def store_multicast(self, ctx, dst, src, nbytes):
         self.put(ctx, dst, src, nbytes, self.topology.n_pes)
 
     def send_packets(self, ctx, slot, src, nbytes, epoch, pe):
         self.sent[self.me, pe] += nbytes
-        self.to_inbox(slot, -(-nbytes // GROUP_DATA_BYTES) * PACKETS_TOGETHER * PACKET_BYTES, pe)
+        self._to_inbox(slot, -(-nbytes // GROUP_DATA_BYTES) * PACKETS_TOGETHER * PACKET_BYTES, pe)
 
     def exchange_reduce_packets(self, ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, *rest):
         for pe in range(n_pes):
             if pe != me:
                 self.send_packets(ctx, slots + me * slot_bytes, src, count * self.item, epoch, pe)
-        self.own(scratch, count * self.acc)
+        self._own(scratch, count * self.acc)
 
     def reduce_forward_packets(self, ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, *rest):
         self.exchange_reduce_packets(ctx, out, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes)
