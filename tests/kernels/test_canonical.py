@@ -11,7 +11,7 @@ from pennympi.kernels.allreduce import PLANNED, TABLE
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
-CANONICAL = [name for name, row in TABLE.items() if row.canonical]
+CANONICAL = [name for name, algorithm in TABLE.items() if algorithm.canonical]
 FLOATS = [name for name, dtype in DTYPES.items() if dtype.kind in "fb"]
 VALUES = 5003  # of a pool that all arrays take theirs from: a prime, so that no piece of a message is as long
 COUNTS = (1, 2, 7, 64, 255, 1024, 4099, 30_011)
@@ -68,7 +68,7 @@ def test_with_a_residual(team, name):
         assert same(team.allreduce(x, residual=more, order="canonical"), in_order(name, "sum", rest)[at]), count
 
 
-@pytest.mark.parametrize("algorithm", ["auto", *(name for name, row in PLANNED.items() if row.canonical)])
+@pytest.mark.parametrize("algorithm", ["auto", *(name for name, algorithm in PLANNED.items() if algorithm.canonical)])
 def test_plans(team, algorithm):
     """Of a symmetric out, which some algorithms write directly."""
     for count in (7, 4099, 300_000):
@@ -88,7 +88,7 @@ def test_plans(team, algorithm):
 def test_the_others_are_refused(team):
     """By name, with one sentence that says what to do; and at more than two PEs their bits are others."""
     x = device(team, pool(team.me, "float32"))
-    others = [name for name, row in TABLE.items() if not row.canonical]
+    others = [name for name, algorithm in TABLE.items() if not algorithm.canonical]
     for name in others:
         with pytest.raises(Unsupported, match="needs sums in the order of the PEs; use algorithm='auto'"):
             team.allreduce(x, algorithm=name, order="canonical")

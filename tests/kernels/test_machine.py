@@ -22,15 +22,15 @@ CASES = all_cases()
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_row(case):
+def test_an_algorithm(case):
     """Calls of changing size, root and arrays, with a lane of their own."""
     for k in range(PROGRAMS):
         run(case, f"{SEED}/{k}")
 
 
 @pytest.mark.parametrize("case", mixtures(CASES), ids=str)
-def test_all_rows(case):
-    """Calls of all rows that run on this network, one after the other."""
+def test_all_algorithms(case):
+    """Calls of all algorithms that run on this network, one after the other."""
     for k in range(2 * PROGRAMS):
         run(case, f"{SEED}/{k}", calls=12)
 

@@ -1,4 +1,4 @@
-"""PEs that make different calls of a row, on the machine: one is told, and no PE goes on with a wrong result."""
+"""PEs that make different calls of an algorithm, on the machine: one is told, and no PE goes on with a wrong result."""
 
 from dataclasses import replace
 
@@ -52,10 +52,12 @@ def kept_whole(work, counts, k, epoch):
 @pytest.mark.parametrize("table, name", [("allreduce", "ring"), ("allreduce", "two_shot_packets"), ("reduce", "direct")])
 def test_without_a_signature_a_mismatch_is_found(table, name):
     """The programs are such that epochs alone are not enough."""
-    row = TABLES[table][name]
+    algorithm = TABLES[table][name]
     plain = replace(
-        row,
-        kernel=planted(row.kernel, {"load_counter": unsigned_everywhere, "tag_epoch": as_it_is, "untag_epoch": as_it_is}),
+        algorithm,
+        kernel=planted(
+            algorithm.kernel, {"load_counter": unsigned_everywhere, "tag_epoch": as_it_is, "untag_epoch": as_it_is}
+        ),
     )
     with pytest.raises(Fault):
         for k in range(1000):
@@ -65,8 +67,8 @@ def test_without_a_signature_a_mismatch_is_found(table, name):
 @pytest.mark.parametrize("table, name", [("broadcast", "ring"), ("broadcast", "packets"), ("reduce", "direct")])
 def test_an_answer_with_a_signature_is_found(table, name):
     """What says that an epoch has been read may be of an earlier call: such a word has no signature."""
-    row = TABLES[table][name]
-    wrong = replace(row, kernel=planted(row.kernel, {"untag_epoch": as_it_is, "store_counter": kept_whole}))
+    algorithm = TABLES[table][name]
+    wrong = replace(algorithm, kernel=planted(algorithm.kernel, {"untag_epoch": as_it_is, "store_counter": kept_whole}))
     with pytest.raises(Fault, match="another call's message|wrong bytes|wait"):
         for k in range(1000):
-            run(Case(((table, name),), POINTER, PLAIN), f"{SEED}/{k}", rows={name: wrong})
+            run(Case(((table, name),), POINTER, PLAIN), f"{SEED}/{k}", algorithms={name: wrong})

@@ -69,7 +69,7 @@ def programs_until_found(case, one):
     for k in count():
         assert k < MOST_PROGRAMS, "not found"
         try:
-            run(case, f"{SEED}/{k}", rows={case.rows[0][1]: one})
+            run(case, f"{SEED}/{k}", algorithms={case.algorithms[0][1]: one})
         except Fault:
             return k + 1
 

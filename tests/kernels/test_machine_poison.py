@@ -7,7 +7,7 @@ from machine.program import PROGRAMS, SYMMETRIC, Case, all_cases, run
 from seed import SEED
 
 OTHERS = (*PROGRAMS, "one_sided")
-CASES = [case for case in all_cases() if case.rows[0][0] not in OTHERS]
+CASES = [case for case in all_cases() if case.algorithms[0][0] not in OTHERS]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

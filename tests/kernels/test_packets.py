@@ -25,21 +25,24 @@ def without(team, monkeypatch):
 
 def test_refused_by_the_name_of_the_setting(team, without):
     assert not without.pe_topology.packets and without.pe_topology.ll128_safe == team.pe_topology.ll128_safe
-    by_name = {(name, row.name): row for name, table in TABLES.items() for row in table.values() if "packets" in row.name}
+    by_name = {(collective, name): one for collective, table in TABLES.items() for name, one in table.items()}
+    by_name = {names: algorithm for names, algorithm in by_name.items() if "packets" in algorithm.name}
     nodes = by_name.pop(("allreduce", "hierarchical_packets"))  # which needs several nodes first
     assert "PENNYMPI_PACKETS=0" in nodes.why_not(Topology((0, 0, 1, 1), packets=False), "float32", "sum")
     assert len(by_name) == 7
     x = device(team, np.zeros(8 * team.n_pes, np.float32))
     match = "PENNYMPI_PACKETS=0, on this or another PE" if team.pe_topology.ll128_safe else "not on NVLink"
-    for (name, algorithm), row in by_name.items():
-        assert row.why_not is requires_ll128
-        if name == "allreduce":
+    for (collective, name), algorithm in by_name.items():
+        assert algorithm.why_not is requires_ll128
+        if collective == "allreduce":
             with pytest.raises(pennympi.Unsupported, match=match):
-                without.allreduce(x, algorithm=algorithm)
-    others = [row for table in TABLES.values() for row in table.values() if row.why_not is requires_p2p]
+                without.allreduce(x, algorithm=name)
+    others = [algorithm for table in TABLES.values() for algorithm in table.values() if algorithm.why_not is requires_p2p]
     assert others
-    for row in others:
-        assert row.why_not(without.pe_topology, "float32", "sum") == row.why_not(team.pe_topology, "float32", "sum")
+    for algorithm in others:
+        assert algorithm.why_not(without.pe_topology, "float32", "sum") == algorithm.why_not(
+            team.pe_topology, "float32", "sum"
+        )
 
 
 def test_auto_takes_others(team, without):

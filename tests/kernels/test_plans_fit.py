@@ -28,12 +28,12 @@ from pennympi.kernels.folding import pof2
 from pennympi.selection.choose import Selection
 from pennympi.selection.machine import NVLINK
 
-ROWS = {("allreduce", name): row for name, row in (TABLE | PLANNED).items()}
-ROWS |= {(table, name): row for table, rows in TABLES.items() for name, row in rows.items()}
+ALGORITHMS = {("allreduce", name): algorithm for name, algorithm in (TABLE | PLANNED).items()}
+ALGORITHMS |= {(table, name): algorithm for table, algorithms in TABLES.items() for name, algorithm in algorithms.items()}
 BYTES = sorted({(dtype.item_bytes, dtype.acc_bytes) for dtype in DTYPES.values()})
 SWEEPS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "sweeps"
 N_PES = [2, 3, 8, 72, 520, 1032, 4096]
-# A GPU's, a CPU's, and few blocks; the rows are looked at by those that normalise some.
+# A GPU's, a CPU's, and few blocks; the algorithms are looked at by those that normalise some.
 LIMITS = [Limits(132, 256 << 10), Limits(1, 1 << 20), Limits(2, 256 << 10)]
 COUNTS = (1, 1 << 20, 1 << 40)
 
@@ -45,26 +45,28 @@ def places(n):
     return [Topology(tuple(pe // size for pe in range(n)), size == n, size == n) for size in dict.fromkeys(sizes)]
 
 
-def runs(row, topology, limits):
-    """Whether the row takes a call there, of the dtypes that it takes."""
-    return not row.why_not(topology, "float32", "sum") and not row.too_large(topology, limits)
+def runs(algorithm, topology, limits):
+    """Whether the algorithm takes a call there, of the dtypes that it takes."""
+    return not algorithm.why_not(topology, "float32", "sum") and not algorithm.too_large(topology, limits)
 
 
-@pytest.mark.parametrize(("table", "name"), ROWS)
+@pytest.mark.parametrize(("table", "name"), ALGORITHMS)
 def test_a_piece_fits_its_slot(table, name):
-    row, fitting = ROWS[table, name], 0
+    algorithm, fitting = ALGORITHMS[table, name], 0
     for n, limits in product(N_PES, LIMITS):
         if n > 100 and limits.max_blocks == 1:
             continue  # so many PEs are on GPUs
         for topology in places(n):
-            if not runs(row, topology, limits):
+            if not runs(algorithm, topology, limits):
                 continue
             fitting += 1
-            slot_bytes = limits.buffer_bytes // row.slots(topology, limits)
+            slot_bytes = limits.buffer_bytes // algorithm.slots(topology, limits)
             for count, (item_bytes, acc_bytes) in product(COUNTS, BYTES):
-                plan = row.plan(count, item_bytes, acc_bytes, topology, limits)
-                travels = plan.piece_elems * (item_bytes if row.holds in (ELEMENTS, PACKETS) else acc_bytes)
-                room = packed_bytes(slot_bytes // PACKET_BYTES * PACKET_BYTES) if row.holds == PACKETS else slot_bytes
+                plan = algorithm.plan(count, item_bytes, acc_bytes, topology, limits)
+                travels = plan.piece_elems * (item_bytes if algorithm.holds in (ELEMENTS, PACKETS) else acc_bytes)
+                room = (
+                    packed_bytes(slot_bytes // PACKET_BYTES * PACKET_BYTES) if algorithm.holds == PACKETS else slot_bytes
+                )
                 case = (n, len(topology.nodes), limits, count, item_bytes, plan)
                 assert 0 < travels <= room // 16 * 16 and plan.piece_elems * item_bytes % 16 == 0, case
                 assert 0 < plan.blocks <= limits.max_blocks and plan.threads <= MAX_THREADS, case
@@ -80,17 +82,17 @@ def elements_of_a_round(table, name, topology, plan):
     return plan.piece_elems * (pieces | {"spread": n - 1, "gathered": n - 1}).get(name, 1)
 
 
-@pytest.mark.parametrize(("table", "name"), ROWS)
+@pytest.mark.parametrize(("table", "name"), ALGORITHMS)
 def test_a_kernel_stays_in_its_slots(table, name):
-    """Two rounds of a block and one of another, at few PEs and at as many as the row takes."""
-    row, limits = ROWS[table, name], Limits(132, 256 << 10)
-    able = [topology for n in N_PES for topology in places(n) if runs(row, topology, limits)]
+    """Two rounds of a block and one of another, at few PEs and at as many as the algorithm takes."""
+    algorithm, limits = ALGORITHMS[table, name], Limits(132, 256 << 10)
+    able = [topology for n in N_PES for topology in places(n) if runs(algorithm, topology, limits)]
     moves = table in ("all_gather", "all_to_all", "broadcast", "all_gatherv", "all_to_allv")
     for topology, sizes in ((able[0], (8, 8)), (able[-1], (2, 4))):
         item_bytes, acc_bytes = (1, 1) if moves else sizes
-        plan = replace(row.plan(1 << 40, item_bytes, acc_bytes, topology, limits), blocks=2)
+        plan = replace(algorithm.plan(1 << 40, item_bytes, acc_bytes, topology, limits), blocks=2)
         workspace = Workspace(
-            row, topology, limits, plan, 3 * elements_of_a_round(table, name, topology, plan), item_bytes, acc_bytes
+            algorithm, topology, limits, plan, 3 * elements_of_a_round(table, name, topology, plan), item_bytes, acc_bytes
         )
         last = topology.n_pes - 1
         for me, block in ((0, 0), (1, 0), (last, 0), (last, 1)):
@@ -114,8 +116,8 @@ def test_a_slot_too_small_is_refused():
 def test_auto_chooses_what_fits(n):
     limits = Limits(132, 256 << 10)
     for topology, nbytes, dtype in product(places(n), (8, 1 << 20, 1 << 30), ("float16", "float64")):
-        row = Selection(topology, limits, NVLINK, None, "GPUs").choose("auto", nbytes, dtype, "sum")
-        assert runs(row, topology, limits)
+        algorithm = Selection(topology, limits, NVLINK, None, "GPUs").choose("auto", nbytes, dtype, "sum")
+        assert runs(algorithm, topology, limits)
 
 
 @pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.json")), ids=lambda path: path.stem)
@@ -127,7 +129,7 @@ def test_the_best_shapes_with_a_block_a_multiprocessor(path):
             shapes[n, nbytes, name].append((blocks, piece_bytes, threads or MAX_THREADS, us))
     measured = 0
     for (n, nbytes, name), tried in shapes.items():
-        plan = ROWS["allreduce", name].plan(nbytes // 4, 4, 4, Topology((0,) * n), Limits(132, 256 << 10))
+        plan = ALGORITHMS["allreduce", name].plan(nbytes // 4, 4, 4, Topology((0,) * n), Limits(132, 256 << 10))
         ours = (plan.blocks, plan.threads or MAX_THREADS)
         alike = [us for b, p, t, us in tried if (b, t) == ours and abs(plan.piece_elems * 4 - p) <= p // 16]
         measured += bool(alike)

@@ -20,12 +20,12 @@ PLACES = {
 }
 
 
-def bytes_by_rail(algorithm, topology, count):
+def bytes_by_rail(name, topology, count):
     """({(node, rail): bytes that leave it}, the same of those that enter it) in an AllReduce of float32."""
-    row, sent = TABLE[algorithm], Counter()
-    plan = row.plan(count, 4, 4, topology, LIMITS)
+    algorithm, sent = TABLE[name], Counter()
+    plan = algorithm.plan(count, 4, 4, topology, LIMITS)
     for me in range(topology.n_pes):
-        workspace = Workspace(row, topology, LIMITS, plan, count, 4, 4)
+        workspace = Workspace(algorithm, topology, LIMITS, plan, count, 4, 4)
         for block in range(plan.blocks):
             workspace.run(me, block)
         sent += workspace.sent

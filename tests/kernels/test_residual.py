@@ -11,7 +11,7 @@ from pennympi.kernels.algorithm import ROUND_TWICE
 from pennympi.kernels.allreduce import TABLE
 
 pytestmark = pytest.mark.mpi
-ABLE = [name for name, row in TABLE.items() if row.residual]
+ABLE = [name for name, algorithm in TABLE.items() if algorithm.residual]
 SIZES = (0, 1, 17, 255, 4097, 65537)
 SHAPES = ("apart", "residual is out", "in place", "in place, residual is x", "residual is x")
 
@@ -69,7 +69,7 @@ def test_refused(team, monkeypatch):
                 call(x, out, residual=bad)
         with pytest.raises(ValueError, match="overlap.*residual=out"):
             call(x[:4], out[:4], residual=out[1:5])
-        unable = next(name for name, row in TABLE.items() if not row.residual)
+        unable = next(name for name, algorithm in TABLE.items() if not algorithm.residual)
         with pytest.raises(Unsupported, match=f"{unable} can't add a residual: use .*one_shot"):
             call(x, out, algorithm=unable, residual=rest)
     monkeypatch.setenv("PENNYMPI_ALGORITHM", f"allreduce:{unable}")

@@ -26,8 +26,8 @@ LAID = {
     8: ["2-nodes-of-4", "[[node]]\ncount = 4\npes = 2\nrails = [0, 0]"],
     16: ["two-nodes-of-eight", "four-nodes-of-four"],
 }
-# The rows that ask where the PEs are, and one that does not.
-ASKING = [name for name, row in TABLE.items() if row.peer_table]
+# The algorithms that ask where the PEs are, and one that does not.
+ASKING = [name for name, algorithm in TABLE.items() if algorithm.peer_table]
 SIZES = (1, 17, 1023, 40_007)
 
 

@@ -80,8 +80,8 @@ def test_two_h200_use_what_was_measured(monkeypatch):
 def test_plans_on_a_shared_out(monkeypatch, where, nodes, nbytes, name):
     monkeypatch.delenv("PENNYMPI_ALGORITHM", raising=False)
     chosen = selection(Topology(nodes), where)
-    row = chosen.planned("auto", nbytes, "float32", "sum", shared=True)
-    assert (row and row.name) == name
+    algorithm = chosen.planned("auto", nbytes, "float32", "sum", shared=True)
+    assert (algorithm and algorithm.name) == name
     assert chosen.planned("auto", nbytes, "float32", "sum", shared=False) is None
 
 
@@ -137,7 +137,9 @@ def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, cap
         assert found.pes == team.n_pes and found.device == team.gather(team.device_name)[0]
         assert len(set(later.gather(repr(found)))) == 1
         us = found.times("float32", 1024)
-        assert set(us) == {name for name, row in TABLE.items() if not row.why_not(team.pe_topology, "float32", "sum")}
+        assert set(us) == {
+            name for name, algorithm in TABLE.items() if not algorithm.why_not(team.pe_topology, "float32", "sum")
+        }
         told = later.explain(1024)
         assert told.algorithm == min(us, key=us.get) and "measured" in told.why
         taken = {name for name in us if not TABLE[name].why_not(team.pe_topology, "int64", "sum")}

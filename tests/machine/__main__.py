@@ -1,8 +1,8 @@
 """Let the machine work for as long as wanted:
 
-    python -m tests.machine --minutes 60                       every row, network and kind of array, and mixtures
-    python -m tests.machine --rows tree ring --network any_order
-    python -m tests.machine --rows allreduce/tree --network any_order --program 1234/5     one program again
+    python -m tests.machine --minutes 60                       every algorithm, network and kind of array, and mixtures
+    python -m tests.machine --algorithms tree ring --network any_order
+    python -m tests.machine --algorithms allreduce/tree --network any_order --program 1234/5     one program again
 
 It prints the first fault of each case that fails, with the seed of its program, and how often it failed.
 """
@@ -20,9 +20,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", default=str(int.from_bytes(os.urandom(4))), help="default: fresh, and printed")
-    parser.add_argument("--rows", nargs="*", default=[], help="parts of table/row")
+    parser.add_argument("--algorithms", nargs="*", default=[], help="parts of table/algorithm")
     parser.add_argument("--network", choices=NETWORKS)
-    parser.add_argument("--calls", type=int, default=6, help="of a program of one row (a mixture has more)")
+    parser.add_argument("--calls", type=int, default=6, help="of a program of one algorithm (a mixture has more)")
     parser.add_argument("--program", help="run each case with just this program's seed")
     args = parser.parse_args()
     print(f"seed {args.seed}", flush=True)
@@ -30,7 +30,7 @@ def main() -> int:
         case
         for case in all_cases()
         if args.network in (None, case.network)
-        and (not args.rows or any(part in "/".join(case.rows[0]) for part in args.rows))
+        and (not args.algorithms or any(part in "/".join(case.algorithms[0]) for part in args.algorithms))
     ]
     cases += mixtures(cases) * (1 + len(cases) // 20)
     minutes = 0 if args.program else args.minutes
@@ -39,7 +39,7 @@ def main() -> int:
         case = cases[turn % len(cases)]
         turn += 1
         try:
-            run(case, args.program or f"{args.seed}/{turn}", args.calls * min(len(case.rows), 3))
+            run(case, args.program or f"{args.seed}/{turn}", args.calls * min(len(case.algorithms), 3))
         except Exception as fault:  # of a kernel, whatever it is
             failed[case] += 1
             if failed[case] == 1:

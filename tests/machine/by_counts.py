@@ -29,7 +29,7 @@ def drawn(table: str, rng: Random, n: int) -> Counts:
             if kind == "equal":
                 counts[i][j] = most
     if table == "all_gatherv":
-        return [[row[0]] * n for row in counts]
+        return [[one[0]] * n for one in counts]
     return [counts[0]] * n if table == "reduce_scatterv" else counts
 
 
@@ -72,7 +72,7 @@ class Words:
 def by_counts(
     team: Team,
     table: str,
-    row: Algorithm,
+    algorithm: Algorithm,
     number: int,
     plan_number: int = 0,
     told: dict[int, Callable[[Counts], Counts]] | None = None,
@@ -86,8 +86,8 @@ def by_counts(
     right, packed, in_place = drawn(table, rng, n), rng.random() < 0.5, rng.random() < 0.4
     if table == "all_to_allv" and in_place:  # what two PEs swap has one length
         right = [[right[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
-    plan = team.small_plan(row, rng.choice((0, 0, 40)), dtype)
-    words = f"{table} of parts of {dtype} x {elem}, by {row.name}, plan {plan_number}"
+    plan = team.small_plan(algorithm, rng.choice((0, 0, 40)), dtype)
+    words = f"{table} of parts of {dtype} x {elem}, by {algorithm.name}, plan {plan_number}"
     x = values(rng, n, sum(right[0]), dtype)
     data = [[np.frombuffer(rng.randbytes(elem * count), np.uint8) for count in one] for one in right]
     streams = []
@@ -134,8 +134,8 @@ def by_counts(
             "send_starts": 0 if packed_too or reduces else device.address(sends),
             "receive_starts": 0 if packed_too else device.address(takes),
         }  # fmt: skip
-        what = f"call {number} ({table} by {row.name}, {right}, {elem} bytes, {plan.blocks} x {plan.piece_elems})"
-        one = team.launch(what, row, plan, dtype, pe, words, **args)
+        what = f"call {number} ({table} by {algorithm.name}, {right}, {elem} bytes, {plan.blocks} x {plan.piece_elems})"
+        one = team.launch(what, algorithm, plan, dtype, pe, words, **args)
         begin, end = held.begin(arrays, pe), held.end(arrays, pe)
         one.begin = lambda begin=begin, device=device: (begin(), device.set())
         one.end = lambda end=end, device=device: (end(), device.scribble())

@@ -12,25 +12,25 @@ from .device import DTYPES, Launch
 from .team import Team, prepared
 
 
-def collective(team: Team, table: str, row: Algorithm, number: int, plan_number: int = 0) -> list[list[Launch]]:
-    """One call of a row with random arguments: of each PE, the launches in its stream.
+def collective(team: Team, table: str, algorithm: Algorithm, number: int, plan_number: int = 0) -> list[list[Launch]]:
+    """One call of an algorithm with random arguments: of each PE, the launches in its stream.
 
     plan_number: in the words that describe it, and in nothing else
     """
     if table in BY_COUNTS:
-        return by_counts(team, table, row, number, plan_number)
+        return by_counts(team, table, algorithm, number, plan_number)
     rng, arrays, topology = team.rng, team.arrays, team.topology
     n, reduces = team.n, "reduce" in table
-    dtypes = [d for d in DTYPES if d != "byte" and not row.why_not(topology, d, "sum")] if reduces else ["byte"]
+    dtypes = [d for d in DTYPES if d != "byte" and not algorithm.why_not(topology, d, "sum")] if reduces else ["byte"]
     dtype = rng.choice(dtypes)
     item = DTYPES[dtype][0].itemsize
     count = 1 + int(rng.random() ** 2 * 700) if reduces else 8 * (1 + int(rng.random() ** 2 * 300))
-    plan = team.small_plan(row, count, dtype)
-    root, with_residual = rng.randrange(n), row.residual and rng.random() < 0.4
-    rows = n if table in ("reduce_scatter", "all_to_all") else 1
-    x = values(rng, n, rows * count, dtype)
+    plan = team.small_plan(algorithm, count, dtype)
+    root, with_residual = rng.randrange(n), algorithm.residual and rng.random() < 0.4
+    parts = n if table in ("reduce_scatter", "all_to_all") else 1
+    x = values(rng, n, parts * count, dtype)
     result = sum(one.astype(DTYPES[dtype][1]) for one in x)
-    words = f"{table} of {count} {dtype}, by {row.name}, root {root}, {with_residual}, {plan}, plan {plan_number}"
+    words = f"{table} of {count} {dtype}, by {algorithm.name}, root {root}, {with_residual}, {plan}, plan {plan_number}"
     shared_out, in_place = rng.choice(arrays.symmetric), rng.random() < 0.4
     streams = []
     for pe in range(n):
@@ -70,20 +70,20 @@ def collective(team: Team, table: str, row: Algorithm, number: int, plan_number:
                 held.expect(out, 0, total.astype(x[0].dtype))
         out_is_symmetric = int(not team.machine.memory.is_plain(out_at) and (table != "all_to_all" or out_at != src_at))
         args |= {"out": out, "src": src, "n_elems": count, "root": root, "out_is_symmetric": out_is_symmetric}
-        what = f"call {number} ({table} by {row.name}, {count} {dtype}, {plan.blocks} x {plan.piece_elems})"
-        first = team.launch(what, row, plan, dtype, pe, words, **args)
-        stream = [first, *copies(team, row, first, out, count, item, pe)]
+        what = f"call {number} ({table} by {algorithm.name}, {count} {dtype}, {plan.blocks} x {plan.piece_elems})"
+        first = team.launch(what, algorithm, plan, dtype, pe, words, **args)
+        stream = [first, *copies(team, algorithm, first, out, count, item, pe)]
         stream[0].begin, stream[-1].end = held.begin(arrays, pe), held.end(arrays, pe)
         streams.append(stream)
     return streams
 
 
-def copies(team: Team, row: Algorithm, first: Launch, out: int, count: int, item: int, me: int) -> list[Launch]:
+def copies(team: Team, algorithm: Algorithm, first: Launch, out: int, count: int, item: int, me: int) -> list[Launch]:
     """What follows in the stream where the copy engines spread the chunks."""
-    if row.copied is None or row.meet is None:
+    if algorithm.copied is None or algorithm.meet is None:
         return []
-    n, chunk = team.n, row.copied(count, team.n)
-    signature = first.args[parameters(row.kernel).index("signature")]
+    n, chunk = team.n, algorithm.copied(count, team.n)
+    signature = first.args[parameters(algorithm.kernel).index("signature")]
     low, nbytes = out + me * chunk * item, max(0, min(chunk, count - me * chunk)) * item
 
     def copy_to(pe: int) -> None:
@@ -91,5 +91,5 @@ def copies(team: Team, row: Algorithm, first: Launch, out: int, count: int, item
         block.network.put(block, low, low, nbytes, pe)
 
     engine = [Launch(f"{first.what}, copy", copy_to, ((me + k) % n,)) for k in range(1, n) if nbytes]
-    known = {"ctx": me, "me": me, "n_pes": n, **team.workspace(row), "buffer_bytes": 0, "signature": signature}
-    return [*engine, prepared(f"{first.what}, meet", row.meet, 1, "int64", known)]
+    known = {"ctx": me, "me": me, "n_pes": n, **team.workspace(algorithm), "buffer_bytes": 0, "signature": signature}
+    return [*engine, prepared(f"{first.what}, meet", algorithm.meet, 1, "int64", known)]

@@ -1,4 +1,4 @@
-"""Programs in which some PEs make another call of the same row than the others do."""
+"""Programs in which some PEs make another call of the same algorithm than the others do."""
 
 from collections.abc import Callable
 from random import Random
@@ -20,35 +20,35 @@ WORDS, ALL = "words", "all"  # the other call differs in its description only, a
 ROOTED = ("broadcast", "reduce")
 
 
-def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, row: Any = None) -> bool:
+def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, algorithm: Any = None) -> bool:
     """Right calls, a call that some PEs make otherwise, and right calls.  Whether a PE was told.
 
-    row: to run in place of that of the table
+    algorithm: to run in place of that of the table
 
     Raises Fault for a wrong result of a PE that has not given up, for an access outside an object, and where nobody is
     told though somebody had to wait.
     """
-    rng, row = Random(seed), row or TABLES[table][name]
+    rng, algorithm = Random(seed), algorithm or TABLES[table][name]
     plain = network in (POINTER, COPIED) and "planned" not in table
-    team = differing(network, rng, lambda topology: runs_on(row, topology), plain)
+    team = differing(network, rng, lambda topology: runs_on(algorithm, topology), plain)
     others = rng.sample(range(team.n), rng.randrange(1, team.n))
     before = rng.randrange(3)
     for number in range(before):
-        team.issue(collective(team, table, row, number))
+        team.issue(collective(team, table, algorithm, number))
     state = rng.getstate()
-    one = collective(team, table, row, before)
+    one = collective(team, table, algorithm, before)
     if differs == WORDS:
         rng.setstate(state)
-    other = collective(team, table, row, before, plan_number=1)
+    other = collective(team, table, algorithm, before, plan_number=1)
     mixed = [(other if pe in others else one)[pe] for pe in range(team.n)]
     team.issue(mixed)
-    roots = {argument(streams[0], row, "root") for streams in mixed}
+    roots = {argument(streams[0], algorithm, "root") for streams in mixed}
     waited = len(roots) == 1 or table not in ROOTED  # else nobody need wait, and the next meeting of the PEs tells
     for number in range(before + 1, before + 1 + rng.randrange(3) * waited):
-        team.issue(collective(team, table, row, number))
+        team.issue(collective(team, table, algorithm, number))
     with team.noted(f"{table}/{name} on {network}, {differs}; {others} differ; seed {seed!r}"):
         team.machine.run()
-        signatures = {argument(streams[0], row, "signature") // EPOCHS for streams in mixed}
+        signatures = {argument(streams[0], algorithm, "signature") // EPOCHS for streams in mixed}
         if not any(team.machine.patience.gave_up) and len(signatures) > 1 and waited:
             raise Fault("nobody was told of another call")
     return bool(team.machine.told)
@@ -66,7 +66,7 @@ def run_other_counts(table: str, network: str, seed: str) -> set[int]:
 
     Raises Fault for an access outside an object, and as ``run_mismatch``.
     """
-    rng, row = Random(seed), TABLES[table]["pairwise"]
+    rng, algorithm = Random(seed), TABLES[table]["pairwise"]
     team = differing(network, rng, lambda topology: True, network in (POINTER, COPIED))
     n = team.n
     odd, more, lacks = rng.randrange(n), rng.choice((-1, 1, 40)), rng.random() < 0.3
@@ -80,25 +80,25 @@ def run_other_counts(table: str, network: str, seed: str) -> set[int]:
         return [[max(0, c + more) if differs(a, b) else c for b, c in enumerate(one)] for a, one in enumerate(right)]
 
     for number in range(rng.randrange(3)):
-        team.issue(by_counts(team, table, row, number))
+        team.issue(by_counts(team, table, algorithm, number))
     errors = {"lacks": {odd: 1 << 20}} if lacks else {"told": {odd: other}}
-    team.issue(by_counts(team, table, row, 9, **errors))
+    team.issue(by_counts(team, table, algorithm, 9, **errors))
     with team.noted(f"{table} on {network}, {errors}, {i} to {j}, {more} more; seed {seed!r}"):
         team.machine.run()
     return team.machine.told_why
 
 
-def argument(launch: Launch, row: Any, name: str) -> int:
+def argument(launch: Launch, algorithm: Any, name: str) -> int:
     """A number of a launch; 0 if its kernel does not take it."""
-    names = parameters(row.kernel)
+    names = parameters(algorithm.kernel)
     return launch.args[names.index(name)] if name in names else 0
 
 
 def mismatch_cases(cases: list[Case]) -> list[tuple[str, str, str, str]]:
-    """(table, row, network, what differs) for the cases of collectives."""
+    """(table, algorithm, network, what differs) for the cases of collectives."""
     found = []
     for case in cases:
-        table, name = case.rows[0]
+        table, name = case.algorithms[0]
         if table not in ("exchange", "one_sided", *PROGRAMS) and case.arrays == (
             PLAIN if case.network in (POINTER, COPIED) and "planned" not in table else SYMMETRIC
         ):

@@ -1,6 +1,7 @@
 """Faults that are planted in a kernel: its syntax tree with one thing changed.
 
-``mutated`` applies a mutation to the kernel of a row, or to a plain function that the kernel calls, itself or by another.
+``mutated`` applies a mutation to the kernel of an algorithm, or to a plain function that the kernel calls, directly or
+through another function.
 """
 
 import ast
@@ -130,12 +131,12 @@ def planted(function: FunctionType, clones: Mapping[str, FunctionType]) -> Funct
     return clone
 
 
-def mutated(row: Any, mutation: Mutation, part: str = "kernel") -> Any:
-    """The row with the mutation in its kernel, or None.  part: "meet" for the kernel that ends a call."""
-    kernel = getattr(row, part)
+def mutated(algorithm: Any, mutation: Mutation, part: str = "kernel") -> Any:
+    """The algorithm with the mutation in its kernel, or None.  part: "meet" for the kernel that ends a call."""
+    kernel = getattr(algorithm, part)
     everywhere = {mutation.helper: helpers(kernel)[mutation.helper]} if mutation.helper else {"": kernel}
     if mutation.kind == "one parity" and not mutation.helper:
         everywhere |= helpers(kernel)
     clones = {name: changed(one, mutation) for name, one in everywhere.items()}
     found = {name: clone for name, clone in clones.items() if clone}
-    return replace(row, **{part: planted(found.get("", kernel), found)}) if found else None
+    return replace(algorithm, **{part: planted(found.get("", kernel), found)}) if found else None

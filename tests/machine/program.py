@@ -1,4 +1,4 @@
-"""Runs of many calls: which PEs, which network, which rows, all from one seed."""
+"""Runs of many calls: which PEs, which network, which algorithms, all from one seed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,79 +42,88 @@ TABLES: dict[str, Mapping[str, Any]] = {
     "halo": HALOS,
     "sweeps": SWEEPS,
 }
-PROGRAMS = ("halo", "sweeps")  # whose rows are whole programs
+PROGRAMS = ("halo", "sweeps")  # whose algorithms are whole programs
 MAKERS = {"exchange": Exchanges, "one_sided": OneSided}  # of all else, ``collective``
-ROWS = [(table, name) for table, rows in TABLES.items() for name in rows]
+ALGORITHMS = [(table, name) for table, algorithms in TABLES.items() for name in algorithms]
 SYMMETRIC, PLAIN = "symmetric", "plain"  # whether users' arrays are symmetric, or not all of them
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a run is about: rows of a network, with arrays of a kind."""
+    """What a run is about: algorithms of a network, with arrays of a kind."""
 
-    rows: tuple[tuple[str, str], ...]
+    algorithms: tuple[tuple[str, str], ...]
     network: str
     arrays: str
 
     def __str__(self) -> str:
-        rows = ", ".join(f"{table}/{name}" for table, name in self.rows) if len(self.rows) < 4 else "all rows"
-        return f"{rows} on {self.network}, {self.arrays} arrays"
+        algorithms = (
+            ", ".join(f"{table}/{name}" for table, name in self.algorithms)
+            if len(self.algorithms) < 4
+            else "all algorithms"
+        )
+        return f"{algorithms} on {self.network}, {self.arrays} arrays"
 
 
-def runs_on(row: Any, topology: Topology) -> bool:
-    """Whether a row runs there for some dtype."""
-    if not isinstance(row, Algorithm):
+def runs_on(algorithm: Any, topology: Topology) -> bool:
+    """Whether an algorithm runs there for some dtype."""
+    if not isinstance(algorithm, Algorithm):
         return True
-    return any(not row.why_not(topology, dtype, "sum") for dtype in ("int64", "float32", "int8"))
+    return any(not algorithm.why_not(topology, dtype, "sum") for dtype in ("int64", "float32", "int8"))
 
 
 def can_run(table: str, name: str, network: str) -> bool:
-    """Whether a row ever runs on a network."""
+    """Whether an algorithm ever runs on a network."""
     places = [topology_of(node_of, network) for node_of in ((0, 0, 0, 0), (0, 0, 1, 1))]
     return any(runs_on(TABLES[table][name], topology) for topology in places)
 
 
 def all_cases() -> list[Case]:
-    """One for each row, network and kind of arrays: NVSHMEM asks for symmetric ones, or stages, and plans want them."""
+    """One for each algorithm, network and kind of arrays: NVSHMEM and plans need symmetric ones."""
     found = []
-    for row in ROWS:
+    for algorithm in ALGORITHMS:
         for network in NETWORKS:
             kinds = [SYMMETRIC, PLAIN]
-            if "planned" in row[0] or row[0] in PROGRAMS:
+            if "planned" in algorithm[0] or algorithm[0] in PROGRAMS:
                 kinds = [SYMMETRIC]
             elif network in (POINTER, COPIED):
                 kinds = [PLAIN]
-            found += [Case((row,), network, kind) for kind in kinds if can_run(*row, network)]
+            found += [Case((algorithm,), network, kind) for kind in kinds if can_run(*algorithm, network)]
     return found
 
 
 def mixtures(cases: Sequence[Case]) -> list[Case]:
-    """All rows of these cases that share a network and a kind of arrays, in one program; PROGRAMS have their own."""
-    rows: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    """One program of all algorithms that share a network and a kind of arrays, but for PROGRAMS."""
+    algorithms: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for case in cases:
-        if case.rows[0][0] not in PROGRAMS:
-            rows.setdefault((case.network, case.arrays), []).append(case.rows[0])
-    return [Case(tuple(several), *kind) for kind, several in rows.items() if len(several) > 1]
+        if case.algorithms[0][0] not in PROGRAMS:
+            algorithms.setdefault((case.network, case.arrays), []).append(case.algorithms[0])
+    return [Case(tuple(several), *kind) for kind, several in algorithms.items() if len(several) > 1]
 
 
 def run(
     case: Case,
     seed: str,
     calls: int = 6,
-    rows: Mapping[str, Any] | None = None,
+    algorithms: Mapping[str, Any] | None = None,
     gives_up: bool = False,
     quiet: bool = True,
 ) -> None:
     """One machine, one program.  Raises Fault.
 
-    rows: algorithms to run in place of those of the tables
+    algorithms: algorithms to run in place of those of the tables
     gives_up: some wait ends before its time, and what PEs return after that must still be right, or nothing
     quiet: a wait that gives up ends when what its PE has sent is there
     """
     rng = Random(seed)
-    tried = [(table, (rows or {}).get(name) or TABLES[table][name]) for table, name in case.rows]
-    team = Team(case.network, rng, lambda topology: any(runs_on(row, topology) for _, row in tried), case.arrays == PLAIN)
-    found = [(table, row) for table, row in tried if runs_on(row, team.topology)]
+    tried = [(table, (algorithms or {}).get(name) or TABLES[table][name]) for table, name in case.algorithms]
+    team = Team(
+        case.network,
+        rng,
+        lambda topology: any(runs_on(algorithm, topology) for _, algorithm in tried),
+        case.arrays == PLAIN,
+    )
+    found = [(table, algorithm) for table, algorithm in tried if runs_on(algorithm, team.topology)]
     if gives_up:
         team.machine.patience.draw(rng)
         team.machine.patience.quiet = quiet
@@ -129,13 +138,13 @@ def run(
             check()
 
 
-def program(team: Team, rows: list[tuple[str, Any]], calls: int) -> None:
+def program(team: Team, algorithms: list[tuple[str, Any]], calls: int) -> None:
     """Random calls in the streams of all PEs."""
     makers: dict[str, Any] = {}
     for number in range(calls):
-        table, row = team.rng.choice(rows)
+        table, algorithm = team.rng.choice(algorithms)
         if table in MAKERS:
             maker = makers.get(table) or makers.setdefault(table, MAKERS[table](team))
-            team.issue(maker.call(row, team.rng, number))
+            team.issue(maker.call(algorithm, team.rng, number))
         else:
-            team.issue(collective(team, table, row, number))
+            team.issue(collective(team, table, algorithm, number))

@@ -31,7 +31,7 @@ def place_for(rng: Random, network: str) -> Topology:
 
 
 def topology_of(node_of: Sequence[int], network: str) -> Topology:
-    """What rows may know of a network: whether packets arrive whole, and whether there is a switch that adds up."""
+    """What algorithms may know of a network: whether packets arrive whole, and whether there is a switch that adds up."""
     whole = network in (POINTER, COPIED)
     return Topology(tuple(node_of), ll128_safe=whole, multicast=network == POINTER, stores=whole)
 
@@ -41,7 +41,7 @@ class Team:
 
     def __init__(self, network: str, rng: Random, runs: Callable[[Topology], Any], plain: bool):
         topology = place_for(rng, network)
-        while not runs(topology):  # some rows need several nodes
+        while not runs(topology):  # some algorithms need several nodes
             topology = place_for(rng, network)
         self.rng, self.n, self.topology, self.machine = rng, topology.n_pes, topology, Machine(network, topology, rng)
         self.limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if self.n <= 5 else 16384)
@@ -63,39 +63,43 @@ class Team:
             error.add_note(f"{text}; {self.n} PEs on nodes {self.machine.network.node_of}")
             raise
 
-    def workspace(self, row: Algorithm) -> dict[str, int]:
-        """Where the calls of a row go.  Made before anything runs, so that nobody meets."""
-        if id(row) not in self._workspaces:
+    def workspace(self, algorithm: Algorithm) -> dict[str, int]:
+        """Where the calls of an algorithm go.  Made before anything runs, so that nobody meets."""
+        if id(algorithm) not in self._workspaces:
             blocks = self.limits.max_blocks
             nbytes = blocks * 2 * self.limits.buffer_bytes
-            at = allocated(self.machine, nbytes, nbytes, blocks * row.signals(self.topology), blocks)
-            if row.peer_table:
-                peer_table = [row.peer_table(self.topology, pe) for pe in range(self.n)]
+            at = allocated(self.machine, nbytes, nbytes, blocks * algorithm.signals(self.topology), blocks)
+            if algorithm.peer_table:
+                peer_table = [algorithm.peer_table(self.topology, pe) for pe in range(self.n)]
                 at["peer_table"] = words(self.machine, max(1, len(peer_table[0])), 0)
                 for pe, one in enumerate(peer_table):
                     fill(self.machine, pe, at["peer_table"], one)
-            self._workspaces[id(row)] = at
-        return self._workspaces[id(row)]
+            self._workspaces[id(algorithm)] = at
+        return self._workspaces[id(algorithm)]
 
-    def small_plan(self, row: Algorithm, count: int, dtype: str) -> Plan:
-        """The row's plan for this count or a larger one, for more blocks, with pieces that may be cut smaller."""
+    def small_plan(self, algorithm: Algorithm, count: int, dtype: str) -> Plan:
+        """The algorithm's plan for this count or a larger one, for more blocks, with pieces that may be cut smaller."""
         (item, partial), rng = DTYPES[dtype], self.rng
-        plan = row.plan(count * rng.choice((1, 8, 1000)), item.itemsize, partial.itemsize, self.topology, self.limits)
+        count *= rng.choice((1, 8, 1000))
+        plan = algorithm.plan(count, item.itemsize, partial.itemsize, self.topology, self.limits)
         piece = plan.piece_elems
         if rng.random() < 0.8:
             piece = rng.choice([k * VECTOR_ELEMS for k in (1, 2, 3) if k * VECTOR_ELEMS <= piece] or [piece])
         return replace(plan, piece_elems=piece)
 
-    def launch(self, what: str, row: Algorithm, plan: Plan, dtype: str, pe: int, described: str, **call: int) -> Launch:
-        """The launch of a row's kernel on PE ``pe``.  described: the call in words;  call: the arguments that it gives"""
+    def launch(
+        self, what: str, algorithm: Algorithm, plan: Plan, dtype: str, pe: int, described: str, **call: int
+    ) -> Launch:
+        """The launch on PE ``pe``.  described: the call in words;  call: the arguments that it gives"""
         item, partial = DTYPES[dtype]
         known = {
-            **self.workspace(row), "ctx": pe, "me": pe, "n_pes": self.n, "residual": 0, "root": 0, "out_is_symmetric": 0,
-            "item_bytes": item.itemsize, "acc_bytes": partial.itemsize, "buffer_bytes": self.limits.buffer_bytes,
-            "piece_elems": plan.piece_elems, "piece_bytes": plan.piece_elems * item.itemsize,
-            "signature": tagged(described), "nbytes": call["n_elems"] * item.itemsize, **call,
+            **self.workspace(algorithm), "ctx": pe, "me": pe, "n_pes": self.n, "residual": 0, "root": 0,
+            "out_is_symmetric": 0, "item_bytes": item.itemsize, "acc_bytes": partial.itemsize,
+            "buffer_bytes": self.limits.buffer_bytes, "piece_elems": plan.piece_elems,
+            "piece_bytes": plan.piece_elems * item.itemsize, "signature": tagged(described),
+            "nbytes": call["n_elems"] * item.itemsize, **call,
         }  # fmt: skip
-        return prepared(what, row.kernel, plan.blocks, dtype, known)
+        return prepared(what, algorithm.kernel, plan.blocks, dtype, known)
 
 
 def allocated(machine: Machine, inbox_bytes: int, outbox_bytes: int, n_signals: int, n_epochs: int) -> dict[str, int]:

@@ -10,7 +10,7 @@ from pennympi.kernels.exchange import TABLE as FORMS
 
 def compile_in_shares(comm):
     """Fills the cache of kernels for CPUs.  Collective."""
-    rows = [row for table in (*TABLES.values(), PLANNED, FORMS) for row in table.values()]
-    for row in rows[comm.rank :: comm.size]:
-        compiled(row.kernel, PLAIN)
+    algorithms = [algorithm for table in (*TABLES.values(), PLANNED, FORMS) for algorithm in table.values()]
+    for algorithm in algorithms[comm.rank :: comm.size]:
+        compiled(algorithm.kernel, PLAIN)
     comm.Barrier()

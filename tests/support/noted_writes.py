@@ -16,8 +16,8 @@ class Workspace:
     sent: of each (PE, peer), bytes of data that it puts there
     """
 
-    def __init__(self, row, topology, limits, plan, count, item_bytes, acc_bytes):
-        self.row, self.topology, self.limits, self.plan = row, topology, limits, plan
+    def __init__(self, algorithm, topology, limits, plan, count, item_bytes, acc_bytes):
+        self.algorithm, self.topology, self.limits, self.plan = algorithm, topology, limits, plan
         self.known = {
             "ctx": 0, "n_pes": topology.n_pes, "item_bytes": item_bytes, "acc_bytes": acc_bytes, "out": OUT, "src": SRC,
             "n_elems": count, "piece_elems": plan.piece_elems, "buffer_bytes": limits.buffer_bytes,
@@ -28,7 +28,7 @@ class Workspace:
             "src_elems": 1 << 40, "out_elems": 1 << 40, "elem_bytes": item_bytes,
         }  # fmt: skip
         self.count = count
-        self.item, self.acc, self.n_words = item_bytes, acc_bytes, row.signals(topology)
+        self.item, self.acc, self.n_words = item_bytes, acc_bytes, algorithm.signals(topology)
         self.sent: Counter[tuple[int, int]] = Counter()
         self.inbox = defaultdict(dict)  # of each PE: address -> the most bytes that are written there
         implementations = {
@@ -37,12 +37,16 @@ class Workspace:
         noted = {name for name in vars(Workspace) if not name.startswith("_")} - {"run", "must_be_apart"}
         assert noted <= implementations.keys(), "a method has the name of no primitive"
         implementations |= {name: getattr(self, name) for name in noted}
-        self.kernel = bind(row.kernel, implementations, lambda helper: helper)
+        self.kernel = bind(algorithm.kernel, implementations, lambda helper: helper)
 
     def run(self, me, block):
         self.me, self.index = me, block
-        self.words = self.row.peer_table(self.topology, me) if self.row.peer_table else ()
-        self.kernel(*grouped(self.row.kernel, [{**self.known, "me": me}[name] for name in parameters(self.row.kernel)]))
+        self.words = self.algorithm.peer_table(self.topology, me) if self.algorithm.peer_table else ()
+        self.kernel(
+            *grouped(
+                self.algorithm.kernel, [{**self.known, "me": me}[name] for name in parameters(self.algorithm.kernel)]
+            )
+        )
 
     def _nothing(self, *args):
         """A primitive that does not write to a workspace."""

@@ -15,9 +15,9 @@ OPS = ("sum", "prod", "min", "max", "avg")
 _PLACES = Topology((0, 0), True, True), Topology((0, 1))  # one node with everything, and two nodes
 # The (algorithm, dtype) pairs that run anywhere with some op.
 PAIRS = [
-    (row.name, name)
-    for row, name in itertools.product(ALGORITHMS.values(), TABLE)
-    if not all(row.why_not(topology, name, op) for topology in _PLACES for op in OPS)
+    (algorithm.name, name)
+    for algorithm, name in itertools.product(ALGORITHMS.values(), TABLE)
+    if not all(algorithm.why_not(topology, name, op) for topology in _PLACES for op in OPS)
 ]
 _NUMPY = {"sum": np.add, "avg": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
 # One and these many ones: adding in the 16-bit type itself would lose every one of them.
@@ -56,10 +56,10 @@ def expected(name, op, n_pes, count, phase=0):
 
 @cache
 def _inputs(name, op, n_pes):
-    row, raw = TABLE[name], _raw(n_pes)
-    if row.kind in "iu":
-        values = raw.astype(row.numpy)  # the low bits: any value, so that sums and products wrap
-        return values // row.numpy.type(n_pes) if op == "avg" else values
+    dtype, raw = TABLE[name], _raw(n_pes)
+    if dtype.kind in "iu":
+        values = raw.astype(dtype.numpy)  # the low bits: any value, so that sums and products wrap
+        return values // dtype.numpy.type(n_pes) if op == "avg" else values
     if op == "prod":
         values = np.array([1, -1, 2, 0.5], np.float32)[raw % 4]
     elif op in ("min", "max"):
@@ -69,7 +69,7 @@ def _inputs(name, op, n_pes):
         large = np.arange(0, PERIOD, 3)
         values[:, large] = 1
         values[large % n_pes, large] = _LARGE[name]
-    return values.astype(row.numpy)
+    return values.astype(dtype.numpy)
 
 
 @cache
@@ -81,12 +81,12 @@ def _reduced(name, op, n_pes):
 @cache
 def _partials(name, op, n_pes):
     """The result before it is rounded."""
-    row = TABLE[name]
+    dtype = TABLE[name]
     values = _inputs(name, op, n_pes)
-    partial = np.float32 if row.acc_bytes != row.item_bytes else row.numpy
+    partial = np.float32 if dtype.acc_bytes != dtype.item_bytes else dtype.numpy
     result = _NUMPY[op].reduce(values.astype(partial), axis=0, dtype=partial)
-    if op == "avg" and row.kind in "iu":
-        wide = result.astype(np.object_) if row.item_bytes == 8 else result.astype(np.int64)
+    if op == "avg" and dtype.kind in "iu":
+        wide = result.astype(np.object_) if dtype.item_bytes == 8 else result.astype(np.int64)
         result = np.sign(wide) * (abs(wide) // n_pes)
     elif op == "avg":
         result = result / np.dtype(partial).type(n_pes)
