@@ -18,13 +18,13 @@ MIN_BLOCK_BYTES = 16384  # that one block of a put moves, unless the put is smal
 KERNEL_MAX_BYTES = 256 << 10  # of a put by a kernel of the library; larger ones go by NVSHMEM's host call
 COUNTERS = 1024  # put_signals of several blocks that may be in flight at the same time
 WARP_THREADS = 32  # of a launch that only waits or signals
-ROOMS, ROOM_BYTES = 32, 65536  # through which arrays go that NVSHMEM does not know
+STAGING_SLOTS, STAGING_SLOT_BYTES = 32, 65536  # for arrays that NVSHMEM does not know
 
 
-def kernels_of(n_pes: int, by_room: bool) -> list[tuple[Callable[..., Any], str, KernelOptions]]:
+def kernels_of(n_pes: int, through_staging: bool) -> list[tuple[Callable[..., Any], str, KernelOptions]]:
     """The kernels of a team's one-sided operations: function, name and options of each.
 
-    by_room: also those for arrays that NVSHMEM does not know
+    through_staging: also those for arrays that NVSHMEM does not know
     """
     others = [(by_staging.put_by_staging, "put by staging", PLAIN), (by_staging.get_by_staging, "get by staging", PLAIN)]
     return [
@@ -33,7 +33,7 @@ def kernels_of(n_pes: int, by_room: bool) -> list[tuple[Callable[..., Any], str,
         (kernels.put_bytes_signal, "put_signal", PLAIN),
         (kernels.wait_signal, "wait_signal", PLAIN),
         (kernels.barrier, "barrier", KernelOptions(constants={"n_pes": n_pes})),
-        *(others if by_room else ()),
+        *(others if through_staging else ()),
     ]
 
 
@@ -49,25 +49,25 @@ class OneSided:
         self._next = 0
         self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # by facts: puts seen before
         self._graph_counters: list[int] = []  # not yet used by a graph
-        self._by_room = not backend.puts_from_anywhere
-        wanted = kernels_of(job.n_pes, self._by_room)
+        self._through_staging = not backend.puts_from_anywhere
+        wanted = kernels_of(job.n_pes, self._through_staging)
         own = len(wanted) * job.control.local // job.control.n_local  # the PEs of a node compile side by side
         made = {one[1]: backend.kernel(*one) for one in wanted[own:] + wanted[:own]}
         self._put, self._get, self._put_signal = made["put"], made["get"], made["put_signal"]
         self._wait, self._barrier = made["wait_signal"], made["barrier"]
-        n_rooms = ROOMS if self._by_room else 0
-        workspace = make_workspace(backend, job, 0, n_rooms * ROOM_BYTES, 2 * job.n_pes, 1)
+        n_slots = STAGING_SLOTS if self._through_staging else 0
+        workspace = make_workspace(backend, job, 0, n_slots * STAGING_SLOT_BYTES, 2 * job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, workspace.signals, workspace.epochs)
-        self._by_rooms = [made.get(f"{what} by rooms", made[what]) for what in ("put", "get")]
-        self._rooms = (workspace.outbox, backend.local_words([0] * n_rooms), ROOM_BYTES) if n_rooms else ()
+        self._by_staging = [made.get(f"{what} by staging", made[what]) for what in ("put", "get")]
+        self._staging = (workspace.outbox, backend.local_words([0] * n_slots), STAGING_SLOT_BYTES) if n_slots else ()
 
     def put(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         """``Team.put``.  Raises TypeError, ValueError."""
-        to, source, nbytes, by_room, _ = self._checked_put(dst, src, pe)
+        to, source, nbytes, through_staging, _ = self._checked_put(dst, src, pe)
         if nbytes == 0:
             return
-        if by_room:
-            self._put_through_rooms(to, source, nbytes, pe, stream)
+        if through_staging:
+            self._put_by_staging(to, source, nbytes, pe, stream)
             return
         if nbytes > KERNEL_MAX_BYTES and self._backend.host_put(to, source, nbytes, pe, stream):
             return
@@ -79,8 +79,8 @@ class OneSided:
         if source.nbytes == 0:
             return
         if self._unknown(to, pe):
-            args = (to.address, source.address, source.nbytes, pe, *self._rooms, 0)
-            self._by_rooms[1].launch(min(ROOMS, self._blocks(source.nbytes)), args, stream)
+            args = (to.address, source.address, source.nbytes, pe, *self._staging, 0)
+            self._by_staging[1].launch(min(STAGING_SLOTS, self._blocks(source.nbytes)), args, stream)
             return
         beyond = self._backend.peer_offset(pe) is None
         if (beyond or source.nbytes > KERNEL_MAX_BYTES) and self._backend.host_get(
@@ -91,10 +91,10 @@ class OneSided:
 
     def put_signal(self, dst: Any, src: Any, signal: Any, value: int, pe: int, stream: int) -> None:
         """``Team.put_signal``.  Raises TypeError, ValueError."""
-        to, source, nbytes, by_room, word = self._checked_put(dst, src, pe, signal)
+        to, source, nbytes, through_staging, word = self._checked_put(dst, src, pe, signal)
         value = _value(value)
-        if nbytes and by_room:
-            self._put_through_rooms(to, source, nbytes, pe, stream, word, value)
+        if nbytes and through_staging:
+            self._put_by_staging(to, source, nbytes, pe, stream, word, value)
             return
         if nbytes > KERNEL_MAX_BYTES and self._backend.host_put(to, source, nbytes, pe, stream):
             self._backend.quiet(stream)
@@ -142,11 +142,12 @@ class OneSided:
         return max(1, min(self._backend.max_blocks, nbytes // MIN_BLOCK_BYTES))
 
     def _checked_put(self, dst: Any, src: Any, pe: int, *signal: Any) -> tuple[int, int, int, bool, int]:
-        """Addresses of dst and src, bytes, whether they go through rooms, address of the signal (0: none).
+        """Addresses of dst and src, bytes, whether they go through staging, address of the signal (0: none).
 
         What was checked once is found by its facts: the check takes longer than a message to another node.
         """
-        facts = self._arrays.facts((dst, src, pe, *signal))
+        arrays = self._arrays
+        facts = None if arrays.freed else self._backend.facts((arrays.changes, dst, src, pe, *signal))
         found = self._checked.get(facts)
         if found is None:
             to, source = self._pair(dst, src, pe, symmetric_dst=True)
@@ -172,14 +173,14 @@ class OneSided:
 
     def _unknown(self, own: ArrayView, pe: int) -> bool:
         """Whether NVSHMEM carries what is put from, or got into, an array of this PE, and does not know it."""
-        return self._by_room and not self._backend.puts_by_pointer(pe) and not self._arrays.known(own)
+        return self._through_staging and not self._backend.puts_by_pointer(pe) and not self._arrays.known(own)
 
-    def _put_through_rooms(
+    def _put_by_staging(
         self, to: int, source: int, nbytes: int, pe: int, stream: int, word: int = 0, value: int = 0
     ) -> None:
         """word, value: the signal that follows; word 0: none"""
-        args = (to, source, nbytes, pe, *self._rooms, self._counter(stream), word, value)
-        self._by_rooms[0].launch(min(ROOMS, self._blocks(nbytes)), args, stream)
+        args = (to, source, nbytes, pe, *self._staging, self._counter(stream), word, value)
+        self._by_staging[0].launch(min(STAGING_SLOTS, self._blocks(nbytes)), args, stream)
 
     def _word(self, signal: Any) -> int:
         """The address of a signal word.  Raises ValueError."""

@@ -241,7 +241,7 @@ class Team(Collectives):
         Raises TypeError, ValueError (arrays, pe, form), Unsupported (dtype), PeerTimeout.
         """
         self._guard.check_open()
-        self._exchange.call(recv, send, pe, form, self._backend.stream_handle(stream), stream)
+        self._exchange.swap(recv, send, pe, form, self._backend.stream_handle(stream), stream)
 
     # Grids -----------------------------------------------------------------------------
     def grid(

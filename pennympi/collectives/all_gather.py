@@ -20,30 +20,23 @@ class AllGather(Collective):
 
     def check(self, x: Any, out: Any) -> Request:
         """See ``Collective``."""
-        if x is IN_PLACE:
-            src, dst = self._in_place(out)
-        else:
-            src, dst = self.backend.array_view(x, False), self.backend.array_view(out, True)
-        self.arrays.holds(src)
-        symmetric = self.arrays.holds(dst)
-        n = self.job.n_pes
+        n, me = self.job.n_pes, self.job.me
+        in_place = x is IN_PLACE
+        src, dst, symmetric = self.views(out if in_place else x, out)
+        if in_place:
+            count = dst.count // n
+            if count * n != dst.count:
+                raise ValueError(f"out has {dst.count} elements, which is not divisible by {n} PEs: pad it")
+            src = ArrayView(dst.address + me * count * dst.dtype.item_bytes, count, dst.dtype, out)
         if dst.count != n * src.count or dst.dtype is not src.dtype:
             raise ValueError(
                 f"x has {src.count} elements of {src.dtype.name} and out {dst.count} of {dst.dtype.name}: "
                 f"out must have {n} times x's, of the same dtype (a part of each PE)"
             )
-        if src.address != dst.address + self.job.me * src.nbytes and overlap(src, dst):
+        if src.address != dst.address + me * src.nbytes and overlap(src, dst):
             raise ValueError(
                 "x and out overlap, and x is not this PE's part of out: for in place pass "
-                f"x=out[{self.job.me * src.count}:{(self.job.me + 1) * src.count}], or a copy"
+                f"x=out[{me * src.count}:{(me + 1) * src.count}], or a copy"
             )
         aligned = not (src.address | dst.address) & 15
         return Request((dst.address, src.address), src.count, src.dtype, "", aligned, out_is_symmetric=int(symmetric))
-
-    def _in_place(self, out: Any) -> tuple[ArrayView, ArrayView]:
-        """This PE's part of out, and out.  Raises ValueError."""
-        dst, n_pes = self.backend.array_view(out, True), self.job.n_pes
-        count = dst.count // n_pes
-        if count * n_pes != dst.count:
-            raise ValueError(f"out has {dst.count} elements, which are no equal parts for {n_pes} PEs: pad it")
-        return ArrayView(dst.address + self.job.me * count * dst.dtype.item_bytes, count, dst.dtype, out), dst

@@ -18,7 +18,7 @@ class AllGatherv(ByCounts):
 
     def check(self, x: Any, out: Any, counts: Any, displacements: Any) -> Request:
         """See ``Collective``.  The kernel takes a src that is out for this PE's part of it."""
-        src, dst = self.views(out if x is IN_PLACE else x, out)
+        src, dst = self.alike(out if x is IN_PLACE else x, out)
         parts, me = self._reader.read(counts, displacements), self.job.me
         parts.check(dst, "out", apart=True)
         own = parts.part(me)

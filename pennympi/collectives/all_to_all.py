@@ -19,9 +19,7 @@ class AllToAll(Collective):
         """See ``Collective``."""
         src, dst, symmetric = self.x_and_out(x, out)
         if src.count % self.job.n_pes:
-            raise ValueError(
-                f"x has {src.count} elements, which are no equal parts for {self.job.n_pes} PEs: pad it to a multiple"
-            )
+            raise ValueError(f"x has {src.count} elements, which is not divisible by {self.job.n_pes} PEs: pad it")
         aligned = not (src.address | dst.address) & 15
         part = src.count // self.job.n_pes
         return Request((dst.address, src.address), part, src.dtype, "", aligned, out_is_symmetric=int(symmetric))

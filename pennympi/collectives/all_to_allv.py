@@ -21,7 +21,7 @@ class AllToAllv(ByCounts):
     ) -> Request:
         """See ``Collective``.  A PE knows its own counts alone: a message brings the other's, and the kernel compares."""
         in_place, me = x is IN_PLACE, self.job.me
-        src, dst = self.views(out if in_place else x, out)
+        src, dst = self.alike(out if in_place else x, out)
         taken = sent = self._reader.read(receive_counts, receive_displacements, "receive_")
         if in_place:
             if send_counts is not None or send_displacements is not None:

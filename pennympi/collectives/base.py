@@ -19,6 +19,7 @@ from ..job.control import signature_of
 from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Topology
 from ..kernels.block import EPOCH_BITS
+from ..kernels.records import Parts, Reduction, Transfer, Work
 from ..kernels.rma.on_stream import put_bytes
 from ..memory.symmetric import SymmetricArrays, keep
 from ..memory.workspace import Workspaces
@@ -46,23 +47,22 @@ class CollectiveContext:
     sms: int | None
 
 
-@dataclass(slots=True)  # not frozen: every eager call makes one, and frozen dataclasses are slower to make
-class Request:
+class Request(NamedTuple):
     """One call whose arguments have been checked.
 
     addresses:        of the arrays, one for each of the collective's ``address_params``.  They differ from call to call;
-                      a prepared launch depends on the other fields only.
-    count:            elements of ``dtype``: of one PE's part, where an array has parts
+                      a ``Launch`` depends on the other fields only.
+    n_elems:          elements of ``dtype``: of one PE's part, where an array has parts
     op:               "" for a collective that only moves data
     aligned:          every address is a multiple of 16 bytes
     root:             the root PE, 0 for a collective that has none
     out_is_symmetric: 1 when peers may write ``out`` of this PE directly, else 0
-    counts:           in words, of a collective whose parts have any length; ``count`` is that of the largest part of all
-                      PEs, 0 where not all of them know it
+    counts:           of a collective whose parts have any length: its counts, in words; ``n_elems`` is then the largest
+                      part of all PEs, 0 if only the device knows it
     """
 
     addresses: tuple[int, ...]
-    count: int
+    n_elems: int
     dtype: DType
     op: str
     aligned: bool
@@ -71,12 +71,13 @@ class Request:
     counts: str = ""
 
 
-class Prepared(NamedTuple):
-    """A launch that needs only its addresses and a stream.
+class Launch(NamedTuple):
+    """A compiled call that needs only its addresses and a stream.
 
-    waits:   for peers, in a stream: it takes its place in the order
-    text:    what the call is, in words that are the same on every PE
-    release: gives a plan's own workspace back, None for a shared workspace
+    run:     launches the kernel
+    waits:   True if the kernel waits for peers in a stream: then it takes its place in the order
+    text:    describes the call, in words that are the same on every PE
+    release: gives back the workspace of a plan; None for a shared workspace
     """
 
     run: Run
@@ -107,17 +108,13 @@ class Collective:
     number_params: tuple[str, ...] = ()
 
     def __init__(self, context: CollectiveContext):
-        self.backend, self.job, self.arrays, self.topology = (
-            context.backend,
-            context.job,
-            context.arrays,
-            context.topology,
-        )
+        self.backend, self.job, self.arrays = context.backend, context.job, context.arrays
+        self.topology = context.topology
         self._guard, self._workspaces, self._sms = context.guard, context.workspaces, context.sms
         self._enter, self._run_in_order = context.guard.count, context.backend.order.call
-        self._facts: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] = context.arrays.facts
-        self._prepared: dict[tuple[Any, ...], Prepared] = {}
-        self._checked: dict[tuple[Any, ...] | None, tuple[Prepared, tuple[int, ...]]] = {}  # by facts: calls seen before
+        self._facts: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] = context.backend.facts
+        self._launches: dict[tuple[Any, ...], Launch] = {}
+        self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # by facts: calls seen before
 
     def choose(self, name: str | Algorithm, topology: Topology, nbytes: int, dtype: str, op: str, /) -> Algorithm:
         """The algorithm to run.  Raises ValueError for an unknown name, Unsupported for one that cannot run here."""
@@ -135,6 +132,12 @@ class Collective:
     def check(self, *args: Any) -> Request:
         """Check a call's arguments before anything is sent.  Raises TypeError, ValueError or Unsupported."""
         raise NotImplementedError
+
+    def views(self, x: Any, out: Any) -> tuple[ArrayView, ArrayView, bool]:
+        """Both arrays, and whether out is symmetric.  Raises as ``Backend.array_view``, ValueError."""
+        src, dst = self.backend.array_view(x, False), self.backend.array_view(out, True)
+        self.arrays.holds(src)
+        return src, dst, self.arrays.holds(dst)
 
     def x_and_out(self, x: Any, out: Any, writes: bool = True) -> tuple[ArrayView, ArrayView, bool]:
         """Both arrays, alike, or one array in place of both; and whether they are two, and out is symmetric.
@@ -166,7 +169,7 @@ class Collective:
     def single_pe_run(self, request: Request) -> Run:
         """The launch of a team of one PE: copy src to out."""
         kernel = self.backend.kernel(put_bytes, f"{self.name} of one PE")
-        nbytes = request.count * request.dtype.item_bytes
+        nbytes = request.n_elems * request.dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
         run = kernel.prepare(blocks, (0, 0, nbytes, 0), (0, 1))
         lock = self.backend.order.lock  # which other calls hold in Order.call
@@ -178,8 +181,14 @@ class Collective:
 
         return copy
 
-    def with_follow_up(self, chosen: Algorithm, run: Run, request: Request, values: Mapping[str, int]) -> Run:
-        """The launch together with what has to follow it in its stream.  values: of the kernel's parameters, by name"""
+    def record(self, request: Request, dtype: DType, count: int, piece_elems: int) -> Reduction | Transfer | Parts:
+        """The call as its kernel takes it, with 0 in place of the addresses.  count, piece_elems: in elements of dtype"""
+        if self.moves_bytes:
+            return Transfer(0, 0, count, piece_elems, request.root, request.out_is_symmetric)
+        return Reduction(0, 0, count, piece_elems, dtype.item_bytes, dtype.acc_bytes, 0, request.root)
+
+    def with_follow_up(self, chosen: Algorithm, run: Run, request: Request, work: Work) -> Run:
+        """The launch together with the work that has to follow it in its stream."""
         return run
 
     def call(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
@@ -188,36 +197,26 @@ class Collective:
         if not guard.is_open:
             guard.check_open()
         handle = self.backend.stream_handle(stream)
-        facts = self._facts((algorithm, sms, *args))
+        arrays = self.arrays
+        facts = None if arrays.freed else self._facts((arrays.changes, algorithm, sms, *args))
         checked = self._checked.get(facts)
         if checked:
-            prepared, addresses = checked
-            self._enter(prepared.text)
+            launch, addresses = checked
+            self._enter(launch.text)
         else:
             request = self.check(*args)
-            addresses = request.addresses
-            prepared = self._prepared_for(request, algorithm, sms)
+            addresses, key = request.addresses, (*request[1:], algorithm, sms)
+            found = self._launches.get(key)
+            if found:
+                self._enter(found.text)
+            launch = found or keep(self._launches, key, self._compile(request, algorithm, sms))
             if facts:
-                keep(self._checked, facts, (prepared, addresses))
-        run, waits, _, _ = prepared
+                keep(self._checked, facts, (launch, addresses))
+        run, waits, _, _ = launch
         if waits:
             self._run_in_order(run, addresses, handle, stream)
         else:
             run(*addresses, handle)
-
-    def _prepared_for(self, request: Request, algorithm: str | Algorithm, sms: int | None) -> Prepared:
-        """The launch of a checked eager call, which is entered."""
-        key = (
-            request.count, request.dtype, request.op, request.aligned, request.root, request.out_is_symmetric,
-            request.counts, algorithm, sms,
-        )  # fmt: skip
-        prepared = self._prepared.get(key)
-        if prepared is None:
-            prepared = self._prepare(request, algorithm, sms)  # which enters it
-            keep(self._prepared, key, prepared)
-        else:
-            self._enter(prepared.text)
-        return prepared
 
     def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
         """A persistent call that keeps its arrays alive, and ends with them.  Collective."""
@@ -227,8 +226,8 @@ class Collective:
         number = self._guard.next_plan()
         self._enter(f"plan_{self._describe(request)}, plan {number}")
         algorithm = self.algorithm_of_plan(request, algorithm)
-        prepared = self._prepare(request, algorithm, sms, number)
-        return plan_of(self.backend, self.arrays, self._enter, prepared, request.addresses, args)
+        launch = self._compile(request, algorithm, sms, number)
+        return plan_of(self.backend, self.arrays, self._enter, launch, request.addresses, args)
 
     def limits(self, sms: int | None) -> Limits:
         """What a launch may use.  Raises TypeError or ValueError unless ``sms`` is None or a positive int."""
@@ -236,30 +235,30 @@ class Collective:
         sms = self._sms if sms is None else sms
         if sms is not None:
             if not is_int(sms):
-                raise TypeError(f"sms {sms!r} is not an int")
+                raise TypeError(f"sms must be an int, got {sms!r}")
             if sms < 1:
-                raise ValueError(f"sms {sms}: a call holds at least one multiprocessor")
+                raise ValueError(f"sms must be at least 1, got {sms}")
             most = min(int(sms), most)
         return Limits(most, self.backend.buffer_bytes)
 
     def _describe(self, request: Request, chosen: Algorithm | None = None, sms: int | None = None, plan: int = 0) -> str:
         """A call in words that are the same on every PE, and differ where the messages do."""
         parts = f"{self.job.n_pes} x " if self.in_parts else ""
-        words = [f"{self.name} of {request.counts or f'{parts}{request.count}'} {request.dtype.name}", request.op]
+        words = [f"{self.name} of {request.counts or f'{parts}{request.n_elems}'} {request.dtype.name}", request.op]
         words.append("with a residual" if "residual" in self.address_params else "")
         words.append(f"root {request.root}" if "root" in self.number_params else "")
         words.append(f"by {chosen.name}" if chosen else "")
         words += ["" if sms is None else f"sms={sms}", f"plan {plan}" if plan else ""]
         return ", ".join(word for word in words if word)
 
-    def _prepare(self, request: Request, algorithm: str | Algorithm, sms: int | None, plan_number: int = 0) -> Prepared:
-        """Choose the algorithm, plan and compile it.  Every PE prepares the same calls in the same order.
+    def _compile(self, request: Request, algorithm: str | Algorithm, sms: int | None, plan_number: int = 0) -> Launch:
+        """Choose the algorithm, cut the call into pieces, and compile the kernel.  Every PE does so in the same order.
 
         plan_number: of the plan that is made, 0 for an eager call, which is entered here, before anything is sent
         """
         op, n_pes = request.op, self.job.n_pes
-        nbytes = request.count * request.dtype.item_bytes
-        count, dtype = (nbytes, BYTE) if self.moves_bytes else (request.count, request.dtype)
+        nbytes = request.n_elems * request.dtype.item_bytes
+        count, dtype = (nbytes, BYTE) if self.moves_bytes else (request.n_elems, request.dtype)
         limits = self.limits(sms)
         chosen = self.choose(algorithm, self.topology, nbytes, dtype.name, op)
         meets = self.runs_alone or (count > 0 and n_pes > 1)
@@ -270,31 +269,15 @@ class Collective:
             self._enter(text)
         if not meets:
             run = self.single_pe_run(request) if count else lambda *addresses_and_stream: None
-            return Prepared(run, False, text)
+            return Launch(run, False, text)
         plan = chosen.plan(count, dtype.item_bytes, dtype.acc_bytes, self.topology, limits)
         options = self.options(chosen, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
         kernel = self.backend.kernel(chosen.kernel, f"{self.name} ({chosen.name})", options)
-        workspace = self._workspaces.shared(self.name, chosen)
-        values = {
-            **dict.fromkeys(self.address_params, 0),
-            **options.constants,
-            "me": self.job.me,
-            "root": request.root,
-            "out_is_symmetric": request.out_is_symmetric,
-            "n_elems": count,
-            "piece_elems": plan.piece_elems,
-            **vars(workspace),
-            "buffer_bytes": limits.buffer_bytes,
-            "nbytes": nbytes,
-            "piece_bytes": plan.piece_elems * dtype.item_bytes,
-            "signature": signature_of(text) << EPOCH_BITS,
-        }
-        names = parameters(chosen.kernel)[1:]
-        left_open = tuple(names.index(name) for name in self.address_params)
-        arguments = [values[name] for name in names]
-        run = kernel.prepare(plan.blocks, arguments, left_open, plan.threads)
-        run = self.with_follow_up(chosen, run, request, values)
-        return Prepared(run, self.backend.has_streams, text)
+        work = self._workspaces.shared(self.name, chosen).work(limits.buffer_bytes, signature_of(text) << EPOCH_BITS)
+        record = self.record(request, dtype, count, plan.piece_elems)
+        left_open = tuple(2 + record._fields.index(name) for name in self.address_params)
+        run = kernel.prepare(plan.blocks, (self.job.me, n_pes, *record, *work), left_open, plan.threads)
+        return Launch(self.with_follow_up(chosen, run, request, work), self.backend.has_streams, text)
 
 
 def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params: Sequence[str] = ()) -> dict[str, int]:

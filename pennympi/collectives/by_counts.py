@@ -6,6 +6,7 @@ from ..annotations import Plan
 from ..arrays.array_view import ArrayView
 from ..arrays.dtypes import DType
 from ..kernels.algorithm import Algorithm
+from ..kernels.records import Parts
 from .base import Collective, CollectiveContext, Request
 from .counts import Counts, CountsReader
 
@@ -35,7 +36,7 @@ class ByCounts(Collective):
         return super().plan(algorithm, sms, *args)
 
     def _facts_and_counts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """``SymmetricArrays.facts``, with counts that are lists or tuples of ints."""
+        """``Backend.facts``, with counts that are lists or tuples of ints."""
         if self._reader.keeps:
             return None
         given, others = [], []
@@ -44,16 +45,19 @@ class ByCounts(Collective):
                 given.append(tuple(arg))
                 arg = len(arg)
             others.append(arg)
-        facts = self.arrays.facts(tuple(others))
+        facts = self.backend.facts(tuple(others))
         return None if facts is None else (*facts, *given)
 
-    def views(self, x: Any, out: Any) -> tuple[ArrayView, ArrayView]:
-        """Both arrays.  Raises as ``Backend.view``, ValueError where their dtypes differ."""
-        src, dst = self.backend.array_view(x, False), self.backend.array_view(out, True)
-        self.arrays.holds(src), self.arrays.holds(dst)
+    def alike(self, x: Any, out: Any) -> tuple[ArrayView, ArrayView]:
+        """Both arrays.  Raises as ``views``, ValueError where their dtypes differ."""
+        src, dst, _ = self.views(x, out)
         if src.dtype is not dst.dtype:
             raise ValueError(f"x is of {src.dtype.name} and out of {dst.dtype.name}: give the same dtype")
         return src, dst
+
+    def record(self, request: Request, dtype: DType, count: int, piece_elems: int) -> Parts:
+        """See ``Collective``."""
+        return Parts(0, 0, 0, 0, 0, 0, 0, 0, 0, dtype.item_bytes, piece_elems * dtype.item_bytes)
 
     @staticmethod
     def request(
@@ -66,7 +70,7 @@ class ByCounts(Collective):
         op: str = "",
         count: int = 0,
     ) -> Request:
-        """A checked call.  dtype: of the numbers that are added up;  count: as in ``Request``"""
+        """A checked call.  dtype: of the numbers that are added up;  count: ``Request.n_elems``"""
         addresses = (
             dst.address, src.address, sent.counts, sent.starts, taken.counts, taken.starts, src.count, dst.count,
             src.dtype.item_bytes,

@@ -333,9 +333,7 @@ class Collectives(VariableCounts):
     def _rows_of_part(self, rows: int) -> int:
         """The rows of one PE's part.  Raises ValueError."""
         if rows % self._job.n_pes:
-            raise ValueError(
-                f"x has {rows} rows, which are no equal parts for {self._job.n_pes} PEs: pad it, or give out"
-            )
+            raise ValueError(f"x has {rows} rows, which is not divisible by {self._job.n_pes} PEs: pad it, or give out")
         return rows // self._job.n_pes
 
 

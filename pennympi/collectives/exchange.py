@@ -11,10 +11,11 @@ from ..job.control import signature_of
 from ..job.job import Job
 from ..kernels.block import EPOCH_BITS
 from ..kernels.exchange import TABLE
+from ..kernels.records import Message
 from ..memory.symmetric import SymmetricArrays, keep
 from ..memory.workspace import Workspace, make_workspace
 from ..rma import OneSided
-from .base import Prepared
+from .base import Launch
 
 PIECE_BYTES = 65536  # of one message of one block
 MAX_BLOCKS = 32
@@ -36,15 +37,16 @@ class Exchange:
         self._team: Workspace = make_workspace(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
         self._run_in_order = backend.order.call
         self._kernels: dict[str, Kernel] = {}
-        self._prepared: dict[tuple[Any, ...], Prepared] = {}
-        self._checked: dict[tuple[Any, ...] | None, tuple[Prepared, tuple[int, ...]]] = {}  # by facts: calls seen before
+        self._launches: dict[tuple[Any, ...], Launch] = {}
+        self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # by facts: calls seen before
 
-    def call(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
+    def swap(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
         """Swap with PE ``pe``, in stream order.  Raises TypeError or ValueError."""
-        facts = self._arrays.facts((form, pe, recv, send))
+        arrays = self._arrays
+        facts = None if arrays.freed else self._backend.facts((arrays.changes, form, pe, recv, send))
         checked = self._checked.get(facts)
         if checked is None:
-            checked = self._check(recv, send, pe, form)
+            checked = self._launch_of(recv, send, pe, form)
             if facts:
                 keep(self._checked, facts, checked)
         (run, _, text, _), addresses = checked
@@ -52,7 +54,7 @@ class Exchange:
             self._count(text)
         self._run_in_order(run, addresses, handle, stream)
 
-    def _check(self, recv: Any, send: Any, pe: int, form: str) -> tuple[Prepared, tuple[int, ...]]:
+    def _launch_of(self, recv: Any, send: Any, pe: int, form: str) -> tuple[Launch, tuple[int, ...]]:
         """The launch and the addresses that it takes.  Raises TypeError or ValueError."""
         chosen = TABLE.get(form)
         if chosen is None:
@@ -62,13 +64,10 @@ class Exchange:
         self._arrays.holds(to), self._arrays.holds(source)
         check_pair(to, source, "one array for both", ("recv", "send"))
         key = to.count, to.dtype, form, int(pe)
-        prepared = self._prepared.get(key)
-        if prepared is None:
-            prepared = self._prepare(*key)
-            keep(self._prepared, key, prepared)
-        return prepared, (to.address, source.address)
+        launch = self._launches.get(key) or keep(self._launches, key, self._compile(*key))
+        return launch, (to.address, source.address)
 
-    def _prepare(self, count: int, dtype: DType, form: str, pe: int) -> Prepared:
+    def _compile(self, count: int, dtype: DType, form: str, pe: int) -> Launch:
         """A launch.  Its text is "" for one of two PEs alone, which others do not count."""
         chosen, me, n = TABLE[form], self._job.me, self._job.n_pes
         both = "" if chosen.collective else f" between PEs {min(me, pe)} and {max(me, pe)}"
@@ -78,19 +77,10 @@ class Exchange:
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self._blocks, -(-nbytes // PIECE_BYTES)))
         workspace = self._team if chosen.collective else self._pair
-        arguments = (
-            *(me, n, 0, 0, nbytes, pe),
-            *(workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs, workspace.peer_table),
-            *(PIECE_BYTES, signature_of(text) << EPOCH_BITS),
-            *(() if chosen.collective else (self._blocks,)),
-        )
-        kernel = self._kernels.get(form) or self._compile(form)
-        run = kernel.prepare(blocks, arguments, (DST, SRC))
-        return Prepared(run, True, "" if both else text)
-
-    def _compile(self, form: str) -> Kernel:
-        chosen = TABLE[form]
-        options = KernelOptions(constants={"n_pes": self._job.n_pes})
-        kernel = self._backend.kernel(chosen.kernel, f"exchange ({form})", options)
-        self._kernels[form] = kernel
-        return kernel
+        work = workspace.work(PIECE_BYTES, signature_of(text) << EPOCH_BITS)
+        arguments = (me, n, *Message(0, 0, nbytes, pe), *work, *(() if chosen.collective else (self._blocks,)))
+        if form not in self._kernels:
+            options = KernelOptions(constants={"n_pes": n})
+            self._kernels[form] = self._backend.kernel(chosen.kernel, f"exchange ({form})", options)
+        run = self._kernels[form].prepare(blocks, arguments, (DST, SRC))
+        return Launch(run, True, "" if both else text)

@@ -1,4 +1,4 @@
-"""Persistent calls: prepared once, called often."""
+"""Persistent calls: launch once, called often."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -9,25 +9,25 @@ from ..backend import Backend
 from ..memory.symmetric import SymmetricArrays
 
 if TYPE_CHECKING:
-    from .base import Prepared
+    from .base import Launch
 
 
 def plan_of(
     backend: Backend,
     arrays: SymmetricArrays,
     enter: Callable[[str], None],
-    prepared: "Prepared",
+    launch: "Launch",
     addresses: tuple[int, ...],
     kept: Sequence[Any],
     numbers: tuple[int, ...] = (),
 ) -> Plan:
-    """A plan that runs a prepared launch, keeps ``kept`` alive, and ends with its arrays and its team.
+    """A plan that runs a launch launch, keeps ``kept`` alive, and ends with its arrays and its team.
 
     enter:     counts a call, see ``CallGuard.count``
     addresses: of the plan's arrays;  numbers: what the launch leaves open, where that is not these addresses
     """
     given = numbers or addresses
-    run, waits, text, release = prepared
+    run, waits, text, release = launch
     handle_of, run_in_order = backend.stream_handle, backend.order.call
 
     def plan(stream: Any = None) -> None:

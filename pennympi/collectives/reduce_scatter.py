@@ -18,8 +18,7 @@ class ReduceScatter(Collective):
 
     def check(self, x: Any, out: Any, op: Any) -> Request:
         """See ``Collective``."""
-        src, dst = self.backend.array_view(x, False), self.backend.array_view(out, True)
-        self.arrays.holds(src), self.arrays.holds(dst)
+        src, dst, _ = self.views(x, out)
         n = self.job.n_pes
         if src.count != n * dst.count or dst.dtype is not src.dtype:
             raise ValueError(

@@ -18,7 +18,7 @@ class ReduceScatterv(ByCounts):
 
     def check(self, x: Any, out: Any, counts: Any, op: Any) -> Request:
         """See ``Collective``."""
-        src, dst = self.views(x, out)
+        src, dst = self.alike(x, out)
         parts, me = self._reader.read(counts, None), self.job.me
         parts.check(src, "x")
         own, total = parts.part(me), sum(count for count, _ in parts.on_host)

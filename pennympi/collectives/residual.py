@@ -37,9 +37,8 @@ class AllReducePlus(AllReduce):
             raise ValueError("a residual is added, and the sum of two bools is none: convert the arrays to numbers")
         if dst != added.address and abs(dst - added.address) < added.nbytes:
             check_apart("residual=out", residual=added, out=ArrayView(dst, given.count, given.dtype, out))
-        request.addresses = (dst, src, added.address)
-        request.aligned = request.aligned and not added.address & 15
-        return request
+        aligned = request.aligned and not added.address & 15
+        return request._replace(addresses=(dst, src, added.address), aligned=aligned)
 
     def algorithm_of_plan(self, request: Request, algorithm: str | Algorithm) -> str | Algorithm:
         """As an eager call: no algorithm that writes the peers' ``out`` adds a residual."""
@@ -47,7 +46,7 @@ class AllReducePlus(AllReduce):
 
     def single_pe_run(self, request: Request) -> Run:
         """The launch of a team of one PE: out = x + residual."""
-        count, dtype = request.count, request.dtype
+        count, dtype = request.n_elems, request.dtype
         kernel = self.backend.kernel(add_residual, "allreduce of one PE", KernelOptions(reduction=(dtype, "sum")))
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ..annotations import Plan
 from ..arrays.array_view import ArrayView
 from ..backend import Run
-from ..collectives.base import CollectiveContext, Prepared
+from ..collectives.base import CollectiveContext, Launch
 from ..collectives.persistent import plan_of
 from ..job.control import signature_of
 from ..kernels.block import EPOCH_BITS
@@ -82,9 +82,9 @@ def plan_exchange(
     except BaseException:
         release()
         raise
-    prepared = Prepared(run, backend.has_streams and blocks > 0, text, release)
+    launch = Launch(run, backend.has_streams and blocks > 0, text, release)
     addresses, numbers = tuple(view.address for view in views), (halo.messages, halo.n_messages)
-    return plan_of(backend, context.arrays, context.guard.count, prepared, addresses, kept, numbers)
+    return plan_of(backend, context.arrays, context.guard.count, launch, addresses, kept, numbers)
 
 
 def text_of(context: CollectiveContext, grid: Decomposition, views: Sequence[ArrayView], corners: bool) -> str:

@@ -4,7 +4,7 @@ import math
 import operator
 from bisect import bisect_right, insort
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from weakref import ref
 
 from ..arrays.array_view import ArrayView
@@ -20,6 +20,8 @@ MOST_DIMENSIONS = 32  # that CuPy's arrays have
 MOST_KINDS = 1024  # of calls of one operation that are kept ready
 FREED = "the array was freed: its memory is back in the symmetric heap"
 MOST_ELEMS = 1 << 59  # of 8 bytes, so that a number of bytes fits into 63 bits
+
+T = TypeVar("T")
 
 
 class Storage(NamedTuple):
@@ -39,7 +41,7 @@ class SymmetricArrays:
     """The arrays of one team that are allocated in its symmetric heap, and the ``plans`` that end with them."""
 
     changes: ClassVar[int] = 0  # of the memory that any team holds or knows: what was checked before one is checked again
-    _freed: ClassVar[dict[int, "ref[Any]"]] = {}  # arrays of all teams that were freed and still live, by id
+    freed: ClassVar[dict[int, "ref[Any]"]] = {}  # arrays of all teams that were freed and still live, by id
 
     def __init__(self, backend: Backend, job: Job, workspaces: Workspaces):
         self._backend, self._job, self._workspaces = backend, job, workspaces
@@ -106,7 +108,7 @@ class SymmetricArrays:
         why = "an array of this plan was freed: make the plan anew with arrays that live"
         self.plans.end(ValueError, why, address, self._live[address][0])
         self._give_back(address)
-        freed, key = self._freed, id(x)
+        freed, key = self.freed, id(x)
         freed[key] = ref(x, lambda _: freed.pop(key, None))
 
     def _address_of(self, x: Any) -> int:
@@ -144,7 +146,7 @@ class SymmetricArrays:
         Raises ValueError for memory of the heap that has been freed, or that another team holds.
         """
         if self.locate(view.address, view.nbytes):
-            if self._freed:
+            if self.freed:
                 self._check_lives(view.owner)
             return True
         if self._backend.in_heap(view.address):
@@ -153,17 +155,10 @@ class SymmetricArrays:
             raise ValueError(FREED)
         return False
 
-    def facts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """All that the check of a call with these arguments depends on; None where only the check itself can tell."""
-        if self._freed:  # a view of a freed array may have the address of a live one
-            return None
-        found = self._backend.facts(args)
-        return None if found is None else (SymmetricArrays.changes, *found)
-
     def _check_lives(self, array: Any) -> None:
         """Raise ValueError for a freed array or a view of one, whose memory may be that of a newer array by now."""
         while array is not None:
-            freed = self._freed.get(id(array))
+            freed = self.freed.get(id(array))
             if freed is not None and freed() is array:
                 raise ValueError(FREED)
             array = getattr(array, "base", None)
@@ -229,11 +224,12 @@ class SymmetricArrays:
         )
 
 
-def keep(kept: dict[Any, Any], key: Any, value: Any) -> None:
-    """Keep a launch for its next call.  One in flight needs nothing of what is dropped."""
+def keep(kept: dict[Any, T], key: Any, value: T) -> T:
+    """Keep a launch for its next call, and return it.  A launch in flight does not need the launches that are dropped."""
     kept[key] = value
     if len(kept) > MOST_KINDS:
         del kept[next(iter(kept))]
+    return value
 
 
 def _shape(shape: Any) -> tuple[int, ...]:

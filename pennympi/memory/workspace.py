@@ -2,8 +2,7 @@
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from ..backend import Backend
 from ..errors import SymmetricHeapExhausted
 from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Topology
+from ..kernels.records import Work
 from .freelist import aligned
 
 FIRST_EPOCH = 0  # tests set it near 2**32; from 2**45 on the zeros of an empty slot would count as ahead
@@ -18,8 +18,7 @@ FIRST_EPOCH = 0  # tests set it near 2**32; from 2**45 on the zeros of an empty 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(NamedTuple):
     """Addresses in one symmetric allocation.  Calls that use the same workspace must run one after another.
 
     inbox:      messages from peers, at the start of the allocation;  outbox: messages that this PE is about to send
@@ -34,6 +33,10 @@ class Workspace:
     epochs: int
     peer_table: int
     nbytes: int
+
+    def work(self, buffer_bytes: int, signature: int) -> Work:
+        """The record that a kernel takes.  See ``Work``."""
+        return Work(*self[:5], buffer_bytes, signature)
 
 
 def make_workspace(

@@ -122,7 +122,7 @@ def test_in_place_where_it_means_nothing(team, a):
     bad(team, TypeError, "MPI.IN_PLACE is not an array", team.put, a.x, MPI.IN_PLACE, 0)
     if team.n_pes > 1:
         uneven = a.out[: COUNT - 1 if (COUNT - 1) % team.n_pes else COUNT - 2]
-        bad(team, ValueError, "no equal parts", team.all_gather, MPI.IN_PLACE, uneven)
+        bad(team, ValueError, "not divisible by", team.all_gather, MPI.IN_PLACE, uneven)
 
 
 def test_read_only(team, a):

@@ -51,7 +51,7 @@ def test_bad_arguments(team, collective):
         for root, error in ((n, ValueError), (-1, ValueError), (1.0, TypeError), (None, TypeError), (True, TypeError)):
             refused(error, "root", x, out, root=root)
     if n > 1 and case.name == "all_to_all":
-        refused(ValueError, "no equal parts", x[:-1], out[:-1])
+        refused(ValueError, "not divisible by", x[:-1], out[:-1])
     with pytest.raises(TypeError, match="team.stream()"):
         case.run(team, call, x, out, stream=7)
     team.free(freed)
