@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,32 @@ class Plan:
     threads: int = 0
 
 
+class ToCut(NamedTuple):
+    """What a plan cuts, and into what.
+
+    n_elems:         elements of a PE's vector, or part
+    item_bytes:      bytes of an element;  slot_item_bytes: of an element in a slot
+    shares:          equal shares of the vector; a block handles a piece of each in a round
+    slots:           in one buffer of a block's inbox
+    """
+
+    n_elems: int
+    item_bytes: int
+    slot_item_bytes: int
+    shares: int
+    slots: int
+    topology: Topology
+    limits: Limits
+
+    def blocks(self, least_bytes: int) -> int:
+        """As many blocks as can have ``least_bytes`` each."""
+        return min(self.limits.max_blocks, max(1, self.n_elems * self.item_bytes // least_bytes))
+
+    def slot_elems(self) -> int:
+        """Elements that fit into a slot."""
+        return self.limits.buffer_bytes // (self.slots * self.slot_item_bytes)
+
+
 # The least size of a slot, so that a piece of any dtype is whole 16-byte vectors: 16-bit floats have partials of 32
 # bits, and packets are written four at a time.
 ELEMENTS, PARTIALS, PACKETS = "elements", "partials", "packets"
@@ -108,10 +134,11 @@ class Algorithm:
     name:       what users call it;  sentence: what it does, in a sentence
     needs:      its preconditions in words; ``why_not`` checks the same
     kernel:     a plain function over the primitives of ``block.py`` (see ``records.py`` for its parameters)
-    plan:       (count, item_bytes, acc_bytes, place, limits) -> Plan
-    signals:    place -> signal words of one block
-    slots:      (place, limits) -> slots that one buffer of a block's inbox is cut into
+    cut:        a function that makes a Plan, below
+    signals:    topology -> signal words of one block
+    slots:      (topology, limits) -> slots that one buffer of a block's inbox is cut into
     holds:      what a slot holds: ELEMENTS, PARTIALS or PACKETS
+    shares:     topology -> shares of the vector (see ToCut)
     why_not:    (place, dtype_name, op) -> why it can't run there, or ""
     outbox:     its puts start from the outbox.  If False, the outbox is scratch and memory for ``stage_for_put``, which a
                 GPU does not need where a pointer reaches every PE
@@ -128,10 +155,11 @@ class Algorithm:
     name: str
     sentence: str
     kernel: Callable[..., Any]
-    plan: Callable[[int, int, int, Topology, Limits], Plan]
+    cut: Callable[[ToCut], Plan]
     signals: Callable[[Topology], int]
     slots: Callable[[Topology, Limits], int]
     holds: str
+    shares: Callable[[Topology], int] = lambda topology: 1
     needs: str = "none"
     why_not: Callable[[Topology, str, str], str] = runs_anywhere
     outbox: bool = True
@@ -141,6 +169,12 @@ class Algorithm:
     residual: str = ""
     cost_us: Callable[..., float] | None = None
     canonical: bool = False
+
+    def plan(self, count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
+        """How a call of ``count`` elements is split, which have acc_bytes as partials."""
+        slot_item_bytes = acc_bytes if self.holds == PARTIALS else item_bytes
+        shares, slots = self.shares(topology), self.slots(topology, limits)
+        return self.cut(ToCut(count, item_bytes, slot_item_bytes, shares, slots, topology, limits))
 
     def too_large(self, topology: Topology, limits: Limits) -> str:
         """Why its slots do not fit into a buffer of an inbox, or ""."""
@@ -215,60 +249,3 @@ GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
 def packed_bytes(slot_bytes: int) -> int:
     """Bytes of data that a slot of packets can hold, a multiple of 16."""
     return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * PACKETS_TOGETHER * PACKET_DATA_BYTES // 16 * 16
-
-
-# Warps of a block that sends packets, as measured on an H200: few while there are enough blocks, then at most so many
-# that each has a part in every round.
-FEW_WARPS, MANY_WARPS, MOST_WARPS = 4, 8, 14
-
-
-def packet_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
-    """A plan for packets of ``count`` elements, of which a block sends one in ``shares`` to each PE.
-
-    slots: slots of packets in one buffer of a block's inbox
-
-    Each thread writes one part of a packet: in small blocks as long as there are enough of them, then in larger ones.
-    Beyond that each thread of all blocks writes several parts.
-    """
-    largest_elems = packed_bytes(limits.buffer_bytes // slots // 128 * 128) // item_bytes
-    groups = max(1, -(-count * item_bytes // (shares * GROUP_DATA_BYTES)))
-    for warps in (FEW_WARPS, MANY_WARPS):
-        n_blocks = -(-groups // warps)
-        if n_blocks <= limits.max_blocks:
-            break
-    else:
-        n_blocks = limits.max_blocks
-    piece = cut_evenly(count, shares * n_blocks, largest_elems)
-    return Plan(n_blocks, piece, threads_for(-(-piece * item_bytes // GROUP_DATA_BYTES)))
-
-
-def threads_for(n_parts: int) -> int:
-    """Threads of a block whose warps take ``n_parts`` parts in turn: each of them the same number, or one more."""
-    return -(-n_parts // -(-n_parts // MOST_WARPS)) * WARP_THREADS
-
-
-def slots_plan(count: int, item_bytes: int, slot_item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
-    """As many blocks as pieces of 4 KiB can feed, pieces as large as a slot allows.
-
-    slot_item_bytes: bytes of an element in a slot;  shares: parts of the vector that a round handles, one piece of each
-    slots: slots in one buffer of a block's inbox
-    """
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (shares * 4096)))
-    return Plan(n_blocks, cut(count, shares * n_blocks, limits.buffer_bytes // (slots * slot_item_bytes)))
-
-
-# As measured on H200s for the pieces of AllReduce: a piece's fence costs about 2 us, so that small pieces are slower.
-PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES, MIN_BLOCK_BYTES = 8, 32768, 65536, 16384
-
-
-def piece_plan(count: int, item_bytes: int, shares: int, slots: int, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB, with many pieces, so that one is put while another is read; each is large enough to hide
-    its fence.
-
-    shares: pieces of a block in one round;  slots: slots of elements in one buffer of a block's inbox
-    """
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // MIN_BLOCK_BYTES))
-    share = -(-count // (n_blocks * shares))
-    most_elems = min(limits.buffer_bytes // slots, MAX_PIECE_BYTES) // item_bytes
-    piece_elems = cut(count, n_blocks * shares, min(most_elems, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece_elems)

@@ -13,7 +13,7 @@ round r-2, or did in the call before; and to take, for what the sender does at t
 
 from typing import NamedTuple
 
-from .algorithm import MIN_BLOCK_BYTES, Limits, Plan, Topology, cut
+from .algorithm import Plan, ToCut, cut
 from .block import (
     DIFFERS,
     SENDS,
@@ -32,6 +32,7 @@ from .block import (
     wait,
     write_epoch,
 )
+from .plans import MIN_BLOCK_BYTES
 from .records import PE, Parts, Work
 from .steps import (
     VECTOR_BYTES,
@@ -287,9 +288,8 @@ def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
         sync()  # the counts of this round are there
 
 
-def parts_plan(largest_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Pieces that fill a slot behind its head.  largest_bytes: of the largest part of all PEs, 0: not all PEs know it"""
-    needed = max(1, largest_bytes // MIN_BLOCK_BYTES) if largest_bytes else limits.max_blocks
-    slot_bytes = limits.buffer_bytes // topology.n_pes // VECTOR_BYTES * VECTOR_BYTES
-    room = (slot_bytes - HEAD_BYTES) // acc_bytes
-    return Plan(min(limits.max_blocks, needed), cut(1 << 62, 1, room))
+def parts_plan(call: ToCut) -> Plan:
+    """Pieces that fill a slot after its head.  call.n_elems: of the longest part of all PEs, 0: not all PEs know it"""
+    slot_bytes = call.limits.buffer_bytes // call.slots // VECTOR_BYTES * VECTOR_BYTES
+    n_blocks = call.blocks(MIN_BLOCK_BYTES) if call.n_elems else call.limits.max_blocks
+    return Plan(n_blocks, cut(1 << 62, 1, (slot_bytes - HEAD_BYTES) // call.slot_item_bytes))

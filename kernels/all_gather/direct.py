@@ -4,8 +4,8 @@ Source: the pushed one-shot of AllReduce, and zero-copy AllGather over symmetric
 memory (NCCL's symmetric kernels); see ``exchange_rows`` for when out may be written.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, piece_plan, requires_p2p
 from ..exchange_rows import SIGNALS, exchange_rows
+from ..plans import piece_algorithm
 from ..records import PE, Transfer, Work
 
 
@@ -17,17 +17,10 @@ def direct(pe: PE, call: Transfer, work: Work):
     exchange_rows(pe, call, work, 0)
 
 
-ALGORITHM = Algorithm(
+ALGORITHM = piece_algorithm(
     name="direct",
     sentence="every PE puts its part to each other PE, straight into out where that is symmetric; one hop",
-    needs="NVLink, or one device or host",
     kernel=direct,
-    plan=lambda count, item_bytes, acc_bytes, topology, limits: piece_plan(
-        count, item_bytes, 1, 2 * topology.n_pes, limits
-    ),
     signals=lambda topology: SIGNALS * topology.n_pes,
     slots=lambda topology, limits: 2 * topology.n_pes,
-    holds=ELEMENTS,
-    outbox=False,
-    why_not=requires_p2p,
 )

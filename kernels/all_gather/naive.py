@@ -4,8 +4,9 @@ Source: a loop of MPI sends.  Each PE sends its part n-1 times, in n-1 messages,
 receives n-1 messages.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Plan, Topology, cut
+from ..algorithm import ELEMENTS, Algorithm
 from ..block import copy, put_signal, wait
+from ..plans import slots_plan
 from ..records import PE, Transfer, Work
 from ..steps import buffer, load_epoch, peer, piece_nbytes, rounds, slot_at, slots_in, store_epoch, word, words
 
@@ -38,17 +39,11 @@ def naive(pe: PE, call: Transfer, work: Work):
     store_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB, pieces as large as a slot allows."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // topology.n_pes // 16 * 16 // item_bytes))
-
-
 ALGORITHM = Algorithm(
     name="naive",
     sentence="every PE puts its part to each other PE, one after the other",
     kernel=naive,
-    plan=plan,
+    cut=slots_plan,
     signals=lambda topology: 2 * topology.n_pes,
     slots=lambda topology, limits: topology.n_pes,
     holds=ELEMENTS,

@@ -4,8 +4,8 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKETS, Algorithm, packet_plan, requires_ll128
 from ..exchange_rows import exchange_packets
+from ..plans import packet_algorithm
 from ..records import PE, Transfer, Work
 
 
@@ -17,15 +17,8 @@ def packets(pe: PE, call: Transfer, work: Work):
     exchange_packets(pe, call, work, 0)
 
 
-ALGORITHM = Algorithm(
+ALGORITHM = packet_algorithm(
     name="packets",
     sentence="every PE sends its part to each other PE in packets that carry their epoch; one hop, no barrier",
-    needs="NVLink, or one device or host",
     kernel=packets,
-    plan=lambda count, item_bytes, acc_bytes, topology, limits: packet_plan(count, item_bytes, 1, topology.n_pes, limits),
-    signals=lambda topology: 1,
-    slots=lambda topology, limits: topology.n_pes,
-    holds=PACKETS,
-    outbox=False,
-    why_not=requires_ll128,
 )

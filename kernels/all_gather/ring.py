@@ -4,8 +4,9 @@ Source: the second half of the ring AllReduce of Patarasu and Yuan (2009).  Each
 sends n-1 parts, in n-1 messages, all to one neighbour.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Plan, Topology, slots_plan
+from ..algorithm import ELEMENTS, Algorithm
 from ..block import copy, put_signal, wait
+from ..plans import slots_plan
 from ..records import PE, Transfer, Work
 from ..steps import buffer, load_epoch, neighbours, piece_nbytes, rounds, store_epoch, word, words
 
@@ -42,16 +43,11 @@ def ring(pe: PE, call: Transfer, work: Work):
     store_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB, pieces as large as a buffer allows."""
-    return slots_plan(count, item_bytes, item_bytes, 1, topology.n_pes - 1, limits)
-
-
 ALGORITHM = Algorithm(
     name="ring",
     sentence="the parts go round one ring; n-1 messages a PE, all to one neighbour",
     kernel=ring,
-    plan=plan,
+    cut=slots_plan,
     signals=lambda topology: 2 * (topology.n_pes - 1),
     slots=lambda topology, limits: topology.n_pes - 1,
     holds=ELEMENTS,

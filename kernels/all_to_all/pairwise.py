@@ -4,8 +4,9 @@ Source: the pairwise exchange of MPI libraries.  In step k a PE sends to the k-t
 behind it, so that no two send to the same one.  n-1 messages a PE.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Plan, Topology, cut
+from ..algorithm import ELEMENTS, Algorithm
 from ..block import copy, put_signal, wait
+from ..plans import slots_plan
 from ..records import PE, Transfer, Work
 from ..steps import (
     buffer,
@@ -51,17 +52,11 @@ def pairwise(pe: PE, call: Transfer, work: Work):
     store_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB of each part, pieces as large as a slot allows."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    return Plan(n_blocks, cut(count, n_blocks, limits.buffer_bytes // topology.n_pes // 16 * 16 // item_bytes))
-
-
 ALGORITHM = Algorithm(
     name="pairwise",
     sentence="every PE puts each other PE its part, one after the other",
     kernel=pairwise,
-    plan=plan,
+    cut=slots_plan,
     signals=lambda topology: 2 * topology.n_pes,
     slots=lambda topology, limits: topology.n_pes,
     holds=ELEMENTS,

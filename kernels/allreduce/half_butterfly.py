@@ -15,9 +15,10 @@ Cost of P bytes, h = ceil(n/2), w = acc_bytes / item_bytes:
 
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, slots_plan
+from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
+from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..steps import (
     Piece,
@@ -136,11 +137,6 @@ def _slots(topology: Topology) -> int:
     return (topology.n_pes + 1) // 2 + 1
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB, pieces as large as a slot allows."""
-    return slots_plan(count, item_bytes, acc_bytes, 1, _slots(topology), limits)
-
-
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Everything to a half of the PEs, then a partial to the PE across."""
     n, largest, several = topology.n_pes, topology.largest_node, topology.n_nodes > 1
@@ -161,7 +157,7 @@ ALGORITHM = Algorithm(
     name="half_butterfly",
     sentence="whole vectors inside each half of the PEs, then one swap across; two hops, a flow a link",
     kernel=half_butterfly,
-    plan=plan,
+    cut=slots_plan,
     signals=lambda topology: 2 * _slots(topology),
     slots=lambda topology, limits: _slots(topology),
     holds=PARTIALS,

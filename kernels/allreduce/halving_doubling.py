@@ -14,10 +14,11 @@ Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
 import math
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, slots_plan
+from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
+from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..steps import buffer, first_start, load_epoch, store_epoch, stride_of, word, words
 
@@ -122,12 +123,6 @@ def _signals(topology: Topology) -> int:
     return 2 * (2 + 2 * log2(pof2(topology.n_pes)))
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """See ``slots_plan``."""
-    p = pof2(topology.n_pes)
-    return slots_plan(count, item_bytes, acc_bytes, p, 3 * p, limits)
-
-
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """log2(n) halvings and as many doublings of a power of two of PEs; the others give and get a whole vector."""
     n, n_nodes, power = topology.n_pes, topology.n_nodes, pof2(topology.n_pes)
@@ -149,9 +144,10 @@ ALGORITHM = Algorithm(
     name="halving_doubling",
     sentence="half of what is left to the PE at distance n/2, n/4, ..., and back; 2 log2 n hops, 2 (n-1)/n of the vector",
     kernel=halving_doubling,
-    plan=plan,
+    cut=slots_plan,
     signals=_signals,
     slots=lambda topology, limits: 3 * pof2(topology.n_pes),
     holds=PARTIALS,
+    shares=lambda topology: pof2(topology.n_pes),
     cost_us=cost_us,
 )

@@ -17,7 +17,7 @@ order, then the nodes in order, and rounds it once; all others copy it.
 
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, cut_evenly
+from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, cut_evenly
 from ..block import (
     copy,
     fence,
@@ -33,6 +33,7 @@ from ..block import (
     wait,
 )
 from ..cost import Machine, Size
+from ..plans import MIN_BLOCK_BYTES
 from ..records import PE, Reduction, Work
 from ..steps import Piece, Slots, after, buffer, load_epoch, piece, rounds, slot_at, store_epoch, word, words
 
@@ -243,11 +244,10 @@ def peer_table(topology: Topology, me: int) -> list[int]:
     return [len(nodes), len(nodes[0]), node, local, *nodes[node], *(pes[local] for pes in nodes)]
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
+def even_plan(call: ToCut) -> Plan:
     """Blocks of at least 16 KiB, pieces as large as a buffer allows."""
-    n_pes, n_nodes = topology.n_pes, len(topology.nodes)
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    return Plan(n_blocks, cut_evenly(count, n_pes * n_blocks, limits.buffer_bytes // (2 * (n_pes + n_nodes) * acc_bytes)))
+    n_blocks = call.blocks(MIN_BLOCK_BYTES)
+    return Plan(n_blocks, cut_evenly(call.n_elems, call.shares * n_blocks, call.slot_elems()))
 
 
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
@@ -271,10 +271,11 @@ ALGORITHM = Algorithm(
     sentence="reduce-scatter in the node, all-reduce between PEs of a local rank, all-gather in the node; four hops",
     needs="several nodes, all with the same number of PEs (two or more)",
     kernel=hierarchical,
-    plan=plan,
+    cut=even_plan,
     signals=lambda topology: 2 * 2 * (len(topology.nodes[0]) + len(topology.nodes)),
     slots=lambda topology, limits: 2 * (topology.n_pes + len(topology.nodes)),
     holds=PARTIALS,
+    shares=lambda topology: topology.n_pes,
     why_not=why_not,
     cost_us=cost_us,
     peer_table=peer_table,

@@ -11,7 +11,7 @@ every node, from the same partials.
 
 from typing import NamedTuple
 
-from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Limits, Plan, Topology, packet_plan, requires_ll128_in_nodes
+from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Topology, requires_ll128_in_nodes
 from ..block import (
     copy,
     put_signal,
@@ -24,6 +24,7 @@ from ..block import (
     to_partials,
 )
 from ..cost import Machine, Size
+from ..plans import packet_plan
 from ..records import PE, Reduction, Work
 from ..steps import Slots, buffer, load_epoch, piece, rounds, slot_at, slots_in, store_epoch, word, words
 from .hierarchical import Group, other, peer_table, wait_group
@@ -147,15 +148,6 @@ def why_not(topology: Topology, dtype: str, op: str) -> str:
     return refuse_shape(topology, dtype, op) or requires_ll128_in_nodes(topology)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """See ``packet_plan``; every block sends each PE of its node a slice."""
-    return packet_plan(count, item_bytes, len(topology.nodes[0]), _slots(topology), limits)
-
-
-def _slots(topology: Topology) -> int:
-    return 2 * (len(topology.nodes[0]) + len(topology.nodes))
-
-
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Two hops of packets inside a node, and one between nodes, of a whole slice to each."""
     local, n_nodes = topology.largest_node, topology.n_nodes
@@ -178,10 +170,11 @@ ALGORITHM = Algorithm(
     sentence="packets in the node, one hop of slices between PEs of a local rank, packets in the node; three hops",
     needs="several nodes, all with the same number of PEs (two or more), and NVLink in them",
     kernel=hierarchical_packets,
-    plan=plan,
+    cut=packet_plan,
     signals=lambda topology: 2 * len(topology.nodes),
-    slots=lambda topology, limits: _slots(topology),
+    slots=lambda topology, limits: 2 * (len(topology.nodes[0]) + len(topology.nodes)),
     holds=PACKETS,
+    shares=lambda topology: topology.largest_node,
     why_not=why_not,
     cost_us=cost_us,
     peer_table=peer_table,

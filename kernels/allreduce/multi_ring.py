@@ -21,7 +21,7 @@ last one rounds it, and all others copy what that one sent.
 
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, cut_evenly
+from ..algorithm import PARTIALS, Algorithm, Limits, Plan, ToCut, Topology, cut_evenly
 from ..block import block, blocks, copy, put_signal, read_peer, reduce, reduce_and_round, to_partials, wait
 from ..cost import Machine, Size, ring_us
 from ..records import PE, Reduction, Work
@@ -133,10 +133,6 @@ def multi_ring(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def _signals(topology: Topology) -> int:
-    return 2 * rings_of(topology) * 2 * (topology.n_pes - 1)
-
-
 def _peer_table(topology: Topology, me: int) -> list[int]:
     words = [rings_of(topology)]
     for ring in rings(topology):
@@ -150,15 +146,14 @@ def _turns(topology: Topology, limits: Limits) -> int:
     return 1 if limits.max_blocks >= rings_of(topology) else rings_of(topology)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
+def rings_plan(call: ToCut) -> Plan:
     """The same number of blocks for each ring, as many as chunks of 4 KiB can feed; a single block serves all rings."""
-    n_rings, steps = rings_of(topology), 2 * (topology.n_pes - 1)
-    n_blocks, turns = 1, _turns(topology, limits)
-    if turns == 1:
-        wanted = max(1, count * item_bytes // (topology.n_pes * n_rings * 4096))
-        n_blocks = n_rings * min(limits.max_blocks // n_rings, wanted)
-    largest = limits.buffer_bytes // (turns * steps * acc_bytes)
-    return Plan(n_blocks, cut_evenly(count, topology.n_pes * max(n_blocks, n_rings), largest))
+    n_rings, n_blocks, per_ring = rings_of(call.topology), 1, 1
+    if _turns(call.topology, call.limits) == 1:
+        wanted = max(1, call.n_elems * call.item_bytes // (call.shares * n_rings * 4096))
+        per_ring = min(call.limits.max_blocks // n_rings, wanted)
+        n_blocks = n_rings * per_ring
+    return Plan(n_blocks, cut_evenly(call.n_elems, call.shares * n_rings * per_ring, call.slot_elems()))
 
 
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
@@ -171,10 +166,11 @@ ALGORITHM = Algorithm(
     sentence="one ring a rail, turning by node so that none changes rails; on one node as many as use every link",
     needs="the same rails on every node",
     kernel=multi_ring,
-    plan=plan,
-    signals=_signals,
+    cut=rings_plan,
+    signals=lambda topology: 2 * rings_of(topology) * 2 * (topology.n_pes - 1),
     slots=lambda topology, limits: _turns(topology, limits) * 2 * (topology.n_pes - 1),
     holds=PARTIALS,
+    shares=lambda topology: topology.n_pes,
     why_not=lambda topology, dtype, op: no_rings(topology),
     cost_us=cost_us,
     peer_table=_peer_table,

@@ -15,9 +15,10 @@ and all types that the switch cannot add up.
 Cost of P bytes: 2 alpha (each a store, and a load through the switch) + (1 + 1/n) P beta, no gamma.
 """
 
-from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Limits, Plan, Topology, slots_plan
+from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Topology
 from ..block import copy, meet_multicast, reduce_multicast, store_multicast
 from ..cost import Machine, Size
+from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..steps import VECTOR_BYTES, block_words, buffer, first_start, load_epoch, store_epoch, stride_of, word
 
@@ -51,11 +52,6 @@ def nvls(pe: PE, call: Reduction, work: Work):
         copy(call.out + start * call.item_bytes, result, nbytes)
         start += stride
     store_epoch(work, epoch)
-
-
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """As many blocks as pieces of 4 KiB can feed, pieces as large as a buffer allows."""
-    return slots_plan(count, item_bytes, acc_bytes, topology.n_pes, 2 * topology.n_pes, limits)
 
 
 def why_not(topology: Topology, dtype: str, op: str) -> str:
@@ -92,10 +88,11 @@ ALGORITHM = Algorithm(
     sentence="every PE has the NVSwitch add up 1/n of the vector and copy it to all; two barriers",
     needs="NVLink SHARP; float32 sum and avg, float16 and bfloat16 sum",
     kernel=nvls,
-    plan=plan,
+    cut=slots_plan,
     signals=lambda topology: 2,
     slots=lambda topology, limits: 2 * topology.n_pes,
     holds=PARTIALS,
+    shares=lambda topology: topology.n_pes,
     why_not=why_not,
     cost_us=cost_us,
 )

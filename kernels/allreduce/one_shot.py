@@ -5,9 +5,12 @@ Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
 one before it is added up; its signal comes after that, when the piece has long arrived.
 """
 
-from ..algorithm import ELEMENTS, ROUND_ONCE, Algorithm, Limits, Plan, Topology, cut
+from functools import partial
+
+from ..algorithm import ELEMENTS, ROUND_ONCE, Algorithm
 from ..block import combine, put, stage_for_put, wait_all
-from ..cost import Machine, Size, shots_us
+from ..cost import shots_us
+from ..plans import piece_plan
 from ..records import PE, Reduction, Work
 from ..steps import (
     buffer,
@@ -26,8 +29,6 @@ from ..steps import (
     tag_epoch,
     words,
 )
-
-PIECES, MIN_PIECE_BYTES, MAX_PIECE_BYTES = 8, 32768, 65536  # a fence a piece costs about 2 us
 
 
 def put_piece(pe: PE, call: Reduction, work: Work, start: int, count: int):
@@ -70,31 +71,16 @@ def one_shot(pe: PE, call: Reduction, work: Work):
     store_count(work, count)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB; many pieces, so that one is put while one is added up, but each hides its fence."""
-    n_pes = topology.n_pes
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = min(limits.buffer_bytes // 2 // n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
-    share = -(-count // n_blocks)
-    piece = cut(count, n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece)
-
-
-def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
-    """One hop; everybody sends and adds up the whole vector."""
-    return shots_us(size, topology, machine, shots=1, packets=False, overlaps=True)
-
-
 ALGORITHM = Algorithm(
     name="one_shot",
     sentence="everything to everybody, piece by piece with a signal each; one hop",
     kernel=one_shot,
-    plan=plan,
+    cut=piece_plan,
     signals=lambda topology: 2 * topology.n_pes,
     slots=lambda topology, limits: 2 * topology.n_pes,
     holds=ELEMENTS,
     outbox=False,
-    cost_us=cost_us,
+    cost_us=partial(shots_us, shots=1, packets=False, overlaps=True),
     residual=ROUND_ONCE,
     canonical=True,
 )

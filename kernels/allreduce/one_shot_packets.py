@@ -5,9 +5,12 @@ a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  It takes on
 the latency of a store and of the poll that sees it.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, ROUND_ONCE, Algorithm, Topology, packet_plan, requires_ll128
+from functools import partial
+
+from ..algorithm import PACKET_BYTES, ROUND_ONCE
 from ..block import exchange_reduce_packets
-from ..cost import Machine, Size, shots_us
+from ..cost import shots_us
+from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
 from ..steps import (
     buffer,
@@ -47,23 +50,11 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
     store_count(work, count)
 
 
-def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
-    """One hop, without signals."""
-    return shots_us(size, topology, machine, shots=1, packets=True, overlaps=True)
-
-
-ALGORITHM = Algorithm(
+ALGORITHM = packet_algorithm(
     name="one_shot_packets",
     sentence="everything to everybody in packets that carry their epoch; one hop, no barrier",
-    needs="NVLink, or one device or host",
     kernel=one_shot_packets,
-    plan=lambda count, item_bytes, acc_bytes, topology, limits: packet_plan(count, item_bytes, 1, topology.n_pes, limits),
-    signals=lambda topology: 1,
-    slots=lambda topology, limits: topology.n_pes,
-    holds=PACKETS,
-    outbox=False,
-    why_not=requires_ll128,
-    cost_us=cost_us,
+    cost_us=partial(shots_us, shots=1, packets=True, overlaps=True),
     residual=ROUND_ONCE,
     canonical=True,
 )

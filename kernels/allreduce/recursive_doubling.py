@@ -14,10 +14,11 @@ log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n
 
 import math
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, slots_plan
+from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
+from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..steps import Slots, buffer, first_start, load_epoch, piece_inside, slot_at, store_epoch, stride_of, word, words
 
@@ -75,11 +76,6 @@ def _slots(topology: Topology) -> int:
     return 2 + log2(pof2(topology.n_pes))
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB, pieces as large as a slot allows."""
-    return slots_plan(count, item_bytes, acc_bytes, 1, _slots(topology), limits)
-
-
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """log2(n) exchanges of the whole vector as partials; PEs beyond a power of two give and get it."""
     n, n_nodes, power = topology.n_pes, topology.n_nodes, pof2(topology.n_pes)
@@ -101,7 +97,7 @@ ALGORITHM = Algorithm(
     name="recursive_doubling",
     sentence="whole vectors swapped with the PEs at distance 1, 2, 4, ...; log2 n hops",
     kernel=recursive_doubling,
-    plan=plan,
+    cut=slots_plan,
     signals=lambda topology: 2 * _slots(topology),
     slots=lambda topology, limits: _slots(topology),
     holds=PARTIALS,

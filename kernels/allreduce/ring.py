@@ -6,9 +6,12 @@ of workstations" (2009); the put-with-signal form follows the Penny worklog.
 Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, slots_plan
+from functools import partial
+
+from ..algorithm import PARTIALS, Algorithm
 from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
-from ..cost import Machine, Size, ring_us
+from ..cost import ring_us
+from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..steps import after, buffer, load_epoch, neighbours, piece, rounds, store_epoch, word, words
 
@@ -53,27 +56,14 @@ def ring(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def _steps(topology: Topology) -> int:
-    return 2 * (topology.n_pes - 1)
-
-
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """As many blocks as chunks of 4 KiB can feed, pieces as large as a buffer allows."""
-    return slots_plan(count, item_bytes, acc_bytes, topology.n_pes, _steps(topology), limits)
-
-
-def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
-    """One ring: its steps wait for one another, and all that leaves a node takes one NIC."""
-    return ring_us(size, topology, machine, n_rings=1)
-
-
 ALGORITHM = Algorithm(
     name="ring",
     sentence="reduce-scatter and all-gather round one ring; every PE sends 2 (n-1)/n of the vector",
     kernel=ring,
-    plan=plan,
-    signals=lambda topology: 2 * _steps(topology),
-    slots=lambda topology, limits: _steps(topology),
+    cut=slots_plan,
+    signals=lambda topology: 2 * 2 * (topology.n_pes - 1),
+    slots=lambda topology, limits: 2 * (topology.n_pes - 1),
     holds=PARTIALS,
-    cost_us=cost_us,
+    shares=lambda topology: topology.n_pes,
+    cost_us=partial(ring_us, n_rings=1),
 )

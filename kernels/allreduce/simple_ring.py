@@ -6,9 +6,10 @@ result goes round again.  A PE sends two messages only, but every byte crosses
 every link, one after the other.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Topology, slots_plan
+from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
 from ..cost import Machine, Size
+from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..steps import buffer, load_epoch, neighbours, piece_inside, rounds, store_epoch, word, words
 
@@ -76,7 +77,7 @@ ALGORITHM = Algorithm(
     name="simple_ring",
     sentence="the whole vector once down the ring and once round again; two messages a PE",
     kernel=simple_ring,
-    plan=lambda count, item_bytes, acc_bytes, topology, limits: slots_plan(count, item_bytes, acc_bytes, 1, 2, limits),
+    cut=slots_plan,
     signals=lambda topology: 2 * 2,
     slots=lambda topology, limits: 2,
     holds=PARTIALS,

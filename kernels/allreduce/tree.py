@@ -15,9 +15,10 @@ Cost of P bytes in K pieces a tree, w = acc_bytes / item_bytes, d = ceil(log2 n)
 import math
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, cut
+from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, cut
 from ..block import copy, put_signal, read_peer, reduce, reduce_and_round, reduce_partials, to_partials, wait
 from ..cost import Machine, Size
+from ..plans import MIN_PIECE_BYTES
 from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
@@ -39,7 +40,6 @@ QUARTERS = 4  # pieces of a tree under way
 LATE = QUARTERS - 1  # rounds after which a piece's result is waited for
 SLOTS = 3  # of a quarter of a tree: what comes from the first child, the second, the parent
 FROM_PARENT = 2
-PIECES, MIN_PIECE_BYTES = 8, 16384
 
 
 class Messages(NamedTuple):
@@ -123,13 +123,11 @@ def tree(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch - LATE)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
+def trees_plan(call: ToCut) -> Plan:
     """Blocks of at least 16 KiB in each tree; eight pieces a block and tree, or more."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // (TREES * MIN_PIECE_BYTES)))
-    largest = limits.buffer_bytes // 2 // (TREES * SLOTS) // acc_bytes
-    share = count // (TREES * n_blocks)
-    wanted = max(share // PIECES, MIN_PIECE_BYTES // item_bytes)
-    return Plan(n_blocks, cut(count, TREES * n_blocks, min(largest, wanted)))
+    n_blocks = call.blocks(TREES * MIN_PIECE_BYTES)
+    wanted = max(call.n_elems // (TREES * n_blocks) // 8, MIN_PIECE_BYTES // call.item_bytes)
+    return Plan(n_blocks, cut(call.n_elems, TREES * n_blocks, min(call.slot_elems(), wanted)))
 
 
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
@@ -153,10 +151,11 @@ ALGORITHM = Algorithm(
     name="tree",
     sentence="two binary trees with half of the vector each, up and down in pieces; 2 log2 n hops, 2 of the vector",
     kernel=tree,
-    plan=plan,
+    cut=trees_plan,
     signals=lambda topology: QUARTERS * TREES * SLOTS,
     slots=lambda topology, limits: 2 * TREES * SLOTS,
     holds=PARTIALS,
+    shares=lambda topology: TREES,
     cost_us=cost_us,
     peer_table=double_tree,
 )

@@ -9,9 +9,12 @@ for its own, and collects the reduced chunks of the one before.  Its signals com
 at its end, when the puts in front of them have long arrived.
 """
 
-from ..algorithm import ELEMENTS, ROUND_TWICE, Algorithm, Limits, Plan, Topology, cut
+from functools import partial
+
+from ..algorithm import ELEMENTS, ROUND_TWICE, Algorithm
 from ..block import combine_put, copy, fence, plus, put, signal_all, stage_for_put, wait_all
-from ..cost import Machine, Size, shots_us
+from ..cost import shots_us
+from ..plans import MIN_PIECE_BYTES, piece_plan
 from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
@@ -31,8 +34,6 @@ from ..steps import (
     word,
     words,
 )
-
-PIECES, MIN_PIECE_BYTES = 4, 16384  # a fence a round costs about 2 us
 
 
 def put_parts(pe: PE, call: Reduction, start: int, at: int, rooms: Slots):
@@ -110,31 +111,17 @@ def two_shot(pe: PE, call: Reduction, work: Work):
     store_count(work, count)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB; pieces large enough to hide their fences."""
-    n_pes = topology.n_pes
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = limits.buffer_bytes // 2 // (2 * n_pes) // item_bytes
-    share = -(-count // (n_pes * n_blocks))
-    piece = cut(count, n_pes * n_blocks, min(largest, max(share // PIECES, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece)
-
-
-def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
-    """Two hops of chunks."""
-    return shots_us(size, topology, machine, shots=2, packets=False, overlaps=True)
-
-
 ALGORITHM = Algorithm(
     name="two_shot",
     sentence="every PE reduces one chunk and puts it to all; two hops, 2 (n-1)/n of the vector",
     kernel=two_shot,
-    plan=plan,
+    cut=partial(piece_plan, pieces=4, min_piece_bytes=MIN_PIECE_BYTES, max_piece_bytes=1 << 30),
     signals=lambda topology: 2 * 2 * topology.n_pes,
     slots=lambda topology, limits: 4 * topology.n_pes,
     holds=ELEMENTS,
+    shares=lambda topology: topology.n_pes,
     outbox=False,
-    cost_us=cost_us,
+    cost_us=partial(shots_us, shots=2, packets=False, overlaps=True),
     residual=ROUND_TWICE,
     canonical=True,
 )

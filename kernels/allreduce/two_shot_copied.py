@@ -8,8 +8,9 @@ PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the
 stream until all PEs' copies have arrived.  A chunk is contiguous: one copy for each PE.
 """
 
-from ..algorithm import ELEMENTS, VECTOR_ELEMS, Algorithm, Limits, Plan, Topology, cut, requires_p2p
+from ..algorithm import VECTOR_ELEMS, Plan, ToCut, cut
 from ..block import combine, put, signal_all, wait_all
+from ..plans import MAX_PIECE_BYTES, MIN_BLOCK_BYTES, MIN_PIECE_BYTES, piece_algorithm
 from ..records import PE, Reduction, Work
 from ..steps import (
     Piece,
@@ -25,8 +26,6 @@ from ..steps import (
     stride_of,
     word,
 )
-
-MIN_PIECE_BYTES, MAX_PIECE_BYTES = 16384, 65536  # a fence a round costs about 2 us
 
 
 def chunk_elems(count, n_pes):
@@ -83,26 +82,21 @@ def meet(pe: PE, work: Work):
     wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
+def chunk_plan(call: ToCut) -> Plan:
     """Blocks of at least 16 KiB, pieces large enough to hide their fences."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = min(limits.buffer_bytes // 2 // topology.n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
-    chunk = chunk_elems(count, topology.n_pes)
-    piece = cut(chunk, n_blocks, min(largest, max(chunk // n_blocks // 2, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece)
+    n_blocks, chunk = call.blocks(MIN_BLOCK_BYTES), chunk_elems(call.n_elems, call.topology.n_pes)
+    wanted = max(chunk // n_blocks // 2, MIN_PIECE_BYTES // call.item_bytes)
+    return Plan(n_blocks, cut(chunk, n_blocks, min(call.slot_elems(), MAX_PIECE_BYTES // call.item_bytes, wanted)))
 
 
-ALGORITHM = Algorithm(
+ALGORITHM = piece_algorithm(
     name="two_shot_copied",
     sentence="reduce-scatter in one hop, then all-gather by the copy engines: for plans on a symmetric out",
     needs="a plan, and out symmetric",
     kernel=two_shot_copied,
-    plan=plan,
+    cut=chunk_plan,
     signals=lambda topology: 2 * topology.n_pes,
     slots=lambda topology, limits: 2 * topology.n_pes,
-    holds=ELEMENTS,
-    outbox=False,
-    why_not=requires_p2p,
     copied=chunk_elems,
     meet=meet,
     canonical=True,

@@ -8,8 +8,11 @@ Peers may write a chunk of a PE's ``out`` once that PE's part of the chunk has c
 kernel runs, what was before it in its stream is done, and it has read the chunk.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Plan, Topology, cut
+from functools import partial
+
+from ..algorithm import ELEMENTS, Algorithm
 from ..block import combine_put, fence, signal_all, wait_all
+from ..plans import MIN_PIECE_BYTES, piece_plan
 from ..records import PE, Reduction, Work
 from ..steps import (
     buffer,
@@ -28,8 +31,6 @@ from ..steps import (
     words,
 )
 from .two_shot import put_parts
-
-MIN_PIECE_BYTES, MAX_PIECE_BYTES = 16384, 65536  # a fence a round costs about 2 us
 
 
 def two_shot_direct(pe: PE, call: Reduction, work: Work):
@@ -67,25 +68,16 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
     store_count(work, count)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Blocks of at least 16 KiB, pieces large enough to hide their fences."""
-    n_pes = topology.n_pes
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 16384))
-    largest = min(limits.buffer_bytes // 2 // n_pes // item_bytes, MAX_PIECE_BYTES // item_bytes)
-    share = -(-count // (n_pes * n_blocks))
-    piece = cut(count, n_pes * n_blocks, min(largest, max(share // 2, MIN_PIECE_BYTES // item_bytes)))
-    return Plan(n_blocks, piece)
-
-
 ALGORITHM = Algorithm(
     name="two_shot_direct",
     sentence="two_shot, the reduced chunks straight into the peers' out: for plans on a symmetric out",
     needs="a plan, and out symmetric",
     kernel=two_shot_direct,
-    plan=plan,
+    cut=partial(piece_plan, pieces=2, min_piece_bytes=MIN_PIECE_BYTES),
     signals=lambda topology: 2 * 2 * topology.n_pes,
     slots=lambda topology, limits: 2 * topology.n_pes,
     holds=ELEMENTS,
+    shares=lambda topology: topology.n_pes,
     outbox=False,
     canonical=True,
 )

@@ -4,9 +4,12 @@ Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
 in place of a sentinel value, so that it works for every dtype and every value.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, ROUND_TWICE, Algorithm, Limits, Plan, Topology, packet_plan, requires_ll128
+from functools import partial
+
+from ..algorithm import PACKET_BYTES, ROUND_TWICE
 from ..block import receive_packets, receive_plus, reduce_forward_packets, send_packets
-from ..cost import Machine, Size, shots_us
+from ..cost import shots_us
+from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
@@ -67,46 +70,21 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
         rest = residual_of(call, own)
         scratch = work.outbox + buffer(work, count)
         reduce_forward_packets(
-            pe.ctx,
-            out,
-            parts.address,
-            reduced.address,
-            parts.nbytes,
-            src,
-            own.n_elems,
-            epoch,
-            scratch,
-            pe.me,
-            pe.n_pes,
+            pe.ctx, out, parts.address, reduced.address, parts.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes,
             rest,
-        )
+        )  # fmt: skip
         receive_reduced(pe, call, start, reduced, epoch)
         start += stride
     store_count(work, count)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """See ``packet_plan``; every block sends each PE its chunk."""
-    return packet_plan(count, item_bytes, topology.n_pes, 2 * topology.n_pes, limits)
-
-
-def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
-    """Two hops of chunks, without signals; a round begins when the one before it has ended."""
-    return shots_us(size, topology, machine, shots=2, packets=True, overlaps=False)
-
-
-ALGORITHM = Algorithm(
+ALGORITHM = packet_algorithm(
     name="two_shot_packets",
     sentence="two hops of packets that carry their epoch; no barrier, 2 (n-1)/n of the vector",
-    needs="NVLink, or one device or host",
     kernel=two_shot_packets,
-    plan=plan,
-    signals=lambda topology: 1,
     slots=lambda topology, limits: 2 * topology.n_pes,
-    holds=PACKETS,
-    outbox=False,
-    why_not=requires_ll128,
-    cost_us=cost_us,
+    shares=lambda topology: topology.n_pes,
+    cost_us=partial(shots_us, shots=2, packets=True, overlaps=False),
     residual=ROUND_TWICE,
     canonical=True,
 )

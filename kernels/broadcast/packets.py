@@ -4,8 +4,8 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the root sends the vector n-1 times.
 """
 
-from ..algorithm import PACKETS, Algorithm, packet_plan, requires_ll128
 from ..block import receive_packets, send_packets, signal_all, wait_all
+from ..plans import packet_algorithm
 from ..records import PE, Transfer, Work
 from ..steps import block_words, buffer, first_start, load_epoch, peer, piece_nbytes, store_epoch, stride_of, untag_epoch
 
@@ -36,15 +36,10 @@ def packets(pe: PE, call: Transfer, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = Algorithm(
+ALGORITHM = packet_algorithm(
     name="packets",
     sentence="the root sends the vector to each other PE in packets that carry their epoch; one hop",
-    needs="NVLink, or one device or host",
     kernel=packets,
-    plan=lambda count, item_bytes, acc_bytes, topology, limits: packet_plan(count, item_bytes, 1, 1, limits),
     signals=lambda topology: topology.n_pes,
     slots=lambda topology, limits: 1,
-    holds=PACKETS,
-    outbox=False,
-    why_not=requires_ll128,
 )

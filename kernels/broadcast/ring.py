@@ -4,8 +4,9 @@ Source: the chain, or pipeline, of MPI libraries and NCCL's ring Broadcast.  Eac
 but the last sends the vector once, to one neighbour.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Plan, Topology, cut
+from ..algorithm import ELEMENTS, Algorithm
 from ..block import copy, put_signal, signal, wait
+from ..plans import pipeline_plan
 from ..records import PE, Transfer, Work
 from ..steps import block_words, buffer, load_counter, neighbours, piece_nbytes, rounds, store_counter, untag_epoch, word
 
@@ -47,18 +48,11 @@ def ring(pe: PE, call: Transfer, work: Work):
     store_counter(work, counts, 1, taken)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB in pieces of a quarter of their share, so that the PEs work at the same time."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    share_bytes = count * item_bytes // n_blocks
-    return Plan(n_blocks, cut(count, n_blocks, min(limits.buffer_bytes, max(4096, share_bytes // 4)) // item_bytes))
-
-
 ALGORITHM = Algorithm(
     name="ring",
     sentence="pieces go down the ring from the root; each PE sends the vector once, to one neighbour",
     kernel=ring,
-    plan=plan,
+    cut=pipeline_plan,
     signals=lambda topology: WORDS,
     slots=lambda topology, limits: 1,
     holds=ELEMENTS,

@@ -4,8 +4,8 @@ Source: scatter and all-gather, as van de Geijn's broadcast for long vectors (Ba
 et al. 1994), in one hop each.  No PE sends or receives the vector more than once.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Plan, Topology, piece_plan, requires_p2p
 from ..block import copy, put, signal_all, wait, wait_all
+from ..plans import piece_algorithm
 from ..records import PE, Transfer, Work
 from ..steps import (
     block_words,
@@ -73,20 +73,11 @@ def spread(pe: PE, call: Transfer, work: Work):
     store_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, topology.n_pes - 1, topology.n_pes - 1, limits)
-
-
-ALGORITHM = Algorithm(
+ALGORITHM = piece_algorithm(
     name="spread",
     sentence="the root gives each PE another piece, and they give it to one another; two hops",
-    needs="NVLink, or one device or host",
     kernel=spread,
-    plan=plan,
+    shares=lambda topology: topology.n_pes - 1,
     signals=lambda topology: 3 * topology.n_pes,
     slots=lambda topology, limits: topology.n_pes - 1,
-    holds=ELEMENTS,
-    outbox=False,
-    why_not=requires_p2p,
 )

@@ -4,8 +4,8 @@ Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  One hop; the
 receives n-1 vectors, so this is for two PEs.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, piece_plan, requires_p2p
 from ..block import combine, put_signal, signal_all, wait, wait_all
+from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
 from ..steps import (
     block_words,
@@ -54,15 +54,9 @@ def direct(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = Algorithm(
+ALGORITHM = piece_algorithm(
     name="direct",
     sentence="every PE puts the root its vector, piece by piece; one hop",
-    needs="NVLink, or one device or host",
     kernel=direct,
-    plan=lambda count, item_bytes, acc_bytes, topology, limits: piece_plan(count, item_bytes, 1, topology.n_pes, limits),
     signals=lambda topology: 3 * topology.n_pes,
-    slots=lambda topology, limits: topology.n_pes,
-    holds=ELEMENTS,
-    outbox=False,
-    why_not=requires_p2p,
 )

@@ -4,8 +4,8 @@ Source: reduce-scatter and gather, Rabenseifner's reduce for long vectors (2004)
 hop each.  No PE sends or receives the vector more than once.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, Limits, Plan, Topology, piece_plan, requires_p2p
 from ..block import combine, copy, put, put_signal, signal_all, wait, wait_all
+from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
 from ..steps import (
     block_words,
@@ -67,19 +67,11 @@ def gathered(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """See ``piece_plan``."""
-    return piece_plan(count, item_bytes, topology.n_pes - 1, topology.n_pes, limits)
-
-
-ALGORITHM = Algorithm(
+ALGORITHM = piece_algorithm(
     name="gathered",
     sentence="each PE but the root adds up another piece and gives it to the root; two hops",
-    needs="NVLink, or one device or host",
     kernel=gathered,
-    plan=plan,
+    shares=lambda topology: topology.n_pes - 1,
     signals=lambda topology: 5 * topology.n_pes,
-    slots=lambda topology, limits: topology.n_pes,
-    holds=ELEMENTS,
-    why_not=requires_p2p,
+    outbox=True,
 )

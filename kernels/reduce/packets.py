@@ -4,8 +4,9 @@ Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One
 the root receives the vector n-1 times.
 """
 
-from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, packet_plan, requires_ll128
+from ..algorithm import PACKET_BYTES
 from ..block import combine_packets, send_packets, signal_all, wait
+from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
 from ..steps import (
     block_words,
@@ -41,9 +42,7 @@ def packets(pe: PE, call: Reduction, work: Work):
             combine_packets(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes)
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         else:
-            wait(
-                pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root
-            )  # the packets that these overwrite
+            wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)  # what these overwrite is read
             send_packets(pe.ctx, slot_at(slots, pe.me), src, own.n_elems * call.item_bytes, epoch, call.root)
         start += stride_of(call.piece_elems)
     if pe.me != call.root:
@@ -51,15 +50,9 @@ def packets(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = Algorithm(
+ALGORITHM = packet_algorithm(
     name="packets",
     sentence="every PE sends the root its vector in packets that carry their epoch; one hop",
-    needs="NVLink, or one device or host",
     kernel=packets,
-    plan=lambda count, item_bytes, acc_bytes, topology, limits: packet_plan(count, item_bytes, 1, topology.n_pes, limits),
     signals=lambda topology: topology.n_pes,
-    slots=lambda topology, limits: topology.n_pes,
-    holds=PACKETS,
-    outbox=False,
-    why_not=requires_ll128,
 )

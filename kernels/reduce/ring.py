@@ -4,8 +4,9 @@ Source: the chain, or pipeline, of MPI libraries and NCCL's ring Reduce.  Each P
 the root sends the vector once, as partials, to one neighbour.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, cut
+from ..algorithm import PARTIALS, Algorithm
 from ..block import put_signal, reduce, reduce_and_round, signal, to_partials, wait
+from ..plans import pipeline_plan
 from ..records import PE, Reduction, Work
 from ..steps import block_words, buffer, load_counter, neighbours, piece, rounds, store_counter, untag_epoch, word
 
@@ -51,18 +52,11 @@ def ring(pe: PE, call: Reduction, work: Work):
     store_counter(work, counts, 1, taken)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB in pieces of a quarter of their share, so that the PEs work at the same time."""
-    n_blocks = min(limits.max_blocks, max(1, count * item_bytes // 4096))
-    share_bytes = count * acc_bytes // n_blocks
-    return Plan(n_blocks, cut(count, n_blocks, min(limits.buffer_bytes, max(4096, share_bytes // 4)) // acc_bytes))
-
-
 ALGORITHM = Algorithm(
     name="ring",
     sentence="partial results go down the ring to the root; each PE sends the vector once, to one neighbour",
     kernel=ring,
-    plan=plan,
+    cut=pipeline_plan,
     signals=lambda topology: WORDS,
     slots=lambda topology, limits: 1,
     holds=PARTIALS,

@@ -5,8 +5,8 @@ the one before it is added up; its signal comes after that, when the piece has l
 arrived.  Each PE sends n-1 chunks, in one hop.
 """
 
-from ..algorithm import ELEMENTS, Algorithm, piece_plan, requires_p2p
 from ..block import combine, put, wait_all
+from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
 from ..steps import (
     block_words,
@@ -58,17 +58,10 @@ def direct(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = Algorithm(
+ALGORITHM = piece_algorithm(
     name="direct",
     sentence="every PE puts each other PE its chunk, piece by piece; one hop",
-    needs="NVLink, or one device or host",
     kernel=direct,
-    plan=lambda count, item_bytes, acc_bytes, topology, limits: piece_plan(
-        count, item_bytes, 1, 2 * topology.n_pes, limits
-    ),
     signals=lambda topology: topology.n_pes,
     slots=lambda topology, limits: 2 * topology.n_pes,
-    holds=ELEMENTS,
-    outbox=False,
-    why_not=requires_p2p,
 )

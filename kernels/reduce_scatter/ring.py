@@ -4,8 +4,9 @@ Source: the first half of the ring AllReduce of Patarasu and Yuan (2009).  Each 
 sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 """
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Plan, Topology, slots_plan
+from ..algorithm import PARTIALS, Algorithm
 from ..block import put_signal, reduce, reduce_and_round, to_partials, wait
+from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..steps import buffer, load_epoch, neighbours, piece_inside, rounds, store_epoch, word, words
 
@@ -44,16 +45,11 @@ def ring(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def plan(count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
-    """Blocks of at least 4 KiB, pieces as large as a buffer allows."""
-    return slots_plan(count, item_bytes, acc_bytes, 1, topology.n_pes - 1, limits)
-
-
 ALGORITHM = Algorithm(
     name="ring",
     sentence="partial results go round one ring; n-1 messages a PE, all to one neighbour",
     kernel=ring,
-    plan=plan,
+    cut=slots_plan,
     signals=lambda topology: 2 * (topology.n_pes - 1),
     slots=lambda topology, limits: topology.n_pes - 1,
     holds=PARTIALS,

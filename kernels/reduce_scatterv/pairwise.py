@@ -75,9 +75,7 @@ ALGORITHM = Algorithm(
     name="pairwise",
     sentence="every PE puts each other PE its part, which adds up what came in the order of the PEs",
     kernel=pairwise,
-    plan=lambda count, item_bytes, acc_bytes, topology, limits: parts_plan(
-        count * item_bytes, acc_bytes, topology, limits
-    ),
+    cut=parts_plan,
     signals=lambda topology: WORDS * topology.n_pes,
     slots=lambda topology, limits: topology.n_pes,
     holds=PARTIALS,

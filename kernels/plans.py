@@ -1,0 +1,94 @@
+"""How plans cut a call into blocks and pieces, and what the rows of algorithms with the same plan have in common."""
+
+from functools import partial
+
+from .algorithm import (
+    ELEMENTS,
+    GROUP_DATA_BYTES,
+    PACKET_BYTES,
+    PACKETS,
+    WARP_THREADS,
+    Algorithm,
+    Plan,
+    ToCut,
+    cut,
+    cut_evenly,
+    packed_bytes,
+    requires_ll128,
+    requires_p2p,
+)
+
+# Warps of a block that sends packets, as measured on an H200: few while there are enough blocks, then at most so many
+# that each has a part in every round.
+FEW_WARPS, MANY_WARPS, MOST_WARPS = 4, 8, 14
+
+
+def packet_plan(call: ToCut) -> Plan:
+    """A plan for packets.  Each thread writes one part of a packet: in small blocks as long as there are enough of them,
+    then in larger ones.  Beyond that each thread of all blocks writes several parts."""
+    limits, item_bytes = call.limits, call.item_bytes
+    largest_elems = packed_bytes(limits.buffer_bytes // call.slots // PACKET_BYTES * PACKET_BYTES) // item_bytes
+    groups = max(1, -(-call.n_elems * item_bytes // (call.shares * GROUP_DATA_BYTES)))
+    n_blocks = -(-groups // FEW_WARPS)
+    if n_blocks > limits.max_blocks:
+        n_blocks = min(-(-groups // MANY_WARPS), limits.max_blocks)
+    piece = cut_evenly(call.n_elems, call.shares * n_blocks, largest_elems)
+    return Plan(n_blocks, piece, threads_for(-(-piece * item_bytes // GROUP_DATA_BYTES)))
+
+
+def threads_for(n_parts: int) -> int:
+    """Threads of a block whose warps take ``n_parts`` parts in turn: each of them the same number, or one more."""
+    return -(-n_parts // -(-n_parts // MOST_WARPS)) * WARP_THREADS
+
+
+def slots_plan(call: ToCut) -> Plan:
+    """As many blocks as pieces of 4 KiB can feed, pieces as large as a slot allows."""
+    n_blocks = call.blocks(call.shares * 4096)
+    return Plan(n_blocks, cut(call.n_elems, call.shares * n_blocks, call.slot_elems()))
+
+
+def pipeline_plan(call: ToCut) -> Plan:
+    """Blocks of at least 4 KiB in pieces of a quarter of their share, so that the PEs work at the same time."""
+    n_blocks = call.blocks(4096)
+    share_bytes = call.n_elems * call.slot_item_bytes // n_blocks
+    piece_bytes = min(call.limits.buffer_bytes, max(4096, share_bytes // 4))
+    return Plan(n_blocks, cut(call.n_elems, n_blocks, piece_bytes // call.slot_item_bytes))
+
+
+# As measured on H200s for AllReduce: a piece's fence costs about 2 us, so that small pieces are slower.
+MIN_BLOCK_BYTES, MIN_PIECE_BYTES, MAX_PIECE_BYTES = 16384, 16384, 65536
+
+
+def piece_plan(
+    call: ToCut, pieces: int = 8, min_piece_bytes: int = 32768, max_piece_bytes: int = MAX_PIECE_BYTES
+) -> Plan:
+    """Blocks of at least 16 KiB, with many pieces, so that one is put while another is read; each is large enough to hide
+    its fence."""
+    n_blocks = call.blocks(MIN_BLOCK_BYTES)
+    share = -(-call.n_elems // (n_blocks * call.shares))
+    wanted = max(share // pieces, min_piece_bytes // call.item_bytes)
+    most = min(call.slot_elems(), max_piece_bytes // call.slot_item_bytes)
+    return Plan(n_blocks, cut(call.n_elems, n_blocks * call.shares, min(most, wanted)))
+
+
+# What the algorithms that send packets, and those that store pieces into their peers' memory, have in common.
+NEEDS_NVLINK = "NVLink, or one device or host"
+packet_algorithm = partial(
+    Algorithm,
+    cut=packet_plan,
+    signals=lambda topology: 1,
+    slots=lambda topology, limits: topology.n_pes,
+    holds=PACKETS,
+    needs=NEEDS_NVLINK,
+    outbox=False,
+    why_not=requires_ll128,
+)
+piece_algorithm = partial(
+    Algorithm,
+    cut=piece_plan,
+    slots=lambda topology, limits: topology.n_pes,
+    holds=ELEMENTS,
+    needs=NEEDS_NVLINK,
+    outbox=False,
+    why_not=requires_p2p,
+)
