@@ -220,14 +220,6 @@ def test_stream(team, a, stream):
         bad(team, TypeError, "team.stream()", call, stream)
 
 
-def test_register(team, a):
-    bad(team, ValueError, "outside the symmetric heap", team.register, a.x)
-    bad(team, ValueError, "that register() has registered", team.unregister, a.plain)
-    team.register(a.plain)
-    bad(team, ValueError, "not registered yet", team.register, a.plain)
-    team.unregister(a.plain)
-
-
 def test_init(team, a):
     for comm in (3, "world", MPI.COMM_NULL):
         bad(team, TypeError, "pass MPI.COMM_WORLD", pennympi.init, comm)

@@ -66,28 +66,3 @@ def test_a_sample_that_does_not_solve_has_no_time(script):
     assert nvidia.csv_seconds("single_gpu, 4096, 4096, 1000, 1, 0.5\n", 4096) == 0.5
     with pytest.raises(ValueError, match="it printed nothing"):
         nvidia.csv_seconds("", 4096)
-
-
-def test_loops_become_tables(script, tmp_path, monkeypatch):
-    """The whole job on this machine's CPUs, at small sizes."""
-    line = ["", "loops", "--folder", str(tmp_path), "--launcher", f"{mpirun()} -np {{n}}"]
-    monkeypatch.setattr(sys, "argv", line)
-    monkeypatch.setenv("PENNYMPI_BACKEND", "host")
-    assert script("measure").main() == 0
-    tables, paths = script("tables"), [tmp_path / "loops-1xcpu.json"]
-    _, host_or_device, _, variants = tables.loops(paths)
-    assert re.search(r"\n\| a loop of the host \| [\d.]+ \|\n\| a loop of the device \| [\d.]+ \|$", host_or_device)
-    assert re.search(r"\n\| nvshmem \| [\d.]+ \|\n", variants)
-    _, us, _, noise = tables.methods(paths)
-    assert re.search(r"\n\| loop \| [\d.]+ \|", us)
-    assert re.search(r"\n\| loop \| \d+ \| \d\.\de-1[56] \|", noise)
-
-
-def test_a_sample_is_changed_in_one_place(script):
-    """Only the number of iterations of NVIDIA's kernel, and its element type."""
-    kernel = 'extern "C" __global__ void f(float *r) { int max_iter = 10000; }'
-    sample = f"#include <helper_cuda.h>\nfloat x;\n{kernel}\nbool areAlmostEqual("
-    begin = "double x;\n__device__ int iterations;\n\n" + kernel.replace("float", "double").replace("10000", "iterations")
-    assert script("nvidia_cg").text(sample, "double").startswith(begin)
-    with pytest.raises(SystemExit, match="another one"):
-        script("nvidia_cg").text(sample.replace("10000", "n"), "double")

@@ -1,7 +1,10 @@
-"""PENNYMPI_DEBUG=1: PEs that disagree on an allreduce are told so, all of them, instead of hanging or mixing bytes."""
+"""PENNYMPI_DEBUG=1: PEs whose calls differ get an error that names both calls, instead of a hang or mixed bytes."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from collective_cases import CASES, Call
 from mpi4py import MPI
 from on_device import device, same, write
 
@@ -20,28 +23,32 @@ def careful(monkeypatch):
         yield team
 
 
-def refused(team, x, **named):
-    """Every PE gets the error, which names what each asked for."""
+def refused(team, call, *words):
+    """Every PE gets the error, which has these words."""
     text = ""
     try:
-        team.allreduce(x, **named)
+        call()
     except CollectiveMismatchError as error:
         text = str(error)
-    said = team.gather(text)
-    assert all("PE 0" in one and f"PE {team.n_pes - 1}" in one for one in said), said
+    texts = team.gather(text)
+    assert all(word in one for word in words for one in texts), texts
 
 
-def test_disagreement(careful):
-    team = careful
-    odd = team.me == team.n_pes - 1
-    x = device(team, np.ones(12, np.float32))
-    refused(team, x, op="max" if odd else "sum")
-    refused(team, x, algorithm="ring" if odd else "simple_ring")
-    refused(team, x[:-1] if odd else x)
-    refused(team, device(team, np.ones(12, np.float64 if odd else np.float32)))
-    assert same(x, np.ones(12))
-    team.allreduce(x)
-    assert same(x, np.full(12, team.n_pes))
+@pytest.mark.parametrize("collective", CASES)
+def test_disagreement(careful, collective):
+    """On the count, the dtype, the algorithm, the op or the root; nothing is sent, and the team goes on."""
+    team, case, odd = careful, CASES[collective], careful.me == careful.n_pes - 1
+    usual = Call("float32", "sum", team.n_pes, team.me, 0, 8)
+    changes = [{"count": 7}, {"name": "int32"}, {}, *[{"op": "max"}] * case.reduces, *[{"root": 1}] * case.rooted]
+    for change in changes:
+        call = replace(usual, **change) if odd else usual
+        x, out = case.fresh(lambda values: device(team, values), call)
+        other = {} if change else {"algorithm": list(case.table)[odd]}
+        words = f"PE 0 {collective} of ", f"PE {team.n_pes - 1} {collective} of "
+        refused(team, lambda call=call, x=x, out=out, other=other: case.run(team, call, x, out, **other), *words)
+        assert same(x, case.x(call))
+    x, out = case.fresh(lambda values: device(team, values), usual)
+    case.run(team, usual, x, out)
 
 
 def test_values_of_a_loop(careful):
@@ -58,17 +65,9 @@ def test_values_of_a_loop(careful):
 
 def test_another_collective(careful):
     """One PE is at a barrier, the others in an allreduce."""
-    team = careful
-    x = device(team, np.ones(12, np.float32))
-    text = ""
-    try:
-        team.barrier() if team.me == 0 else team.allreduce(x)
-    except CollectiveMismatchError as error:
-        text = str(error)
-    said = team.gather(text)
-    assert all("barrier" in one and "allreduce" in one for one in said), said
+    x = device(careful, np.ones(12, np.float32))
+    refused(careful, careful.barrier if careful.me == 0 else lambda: careful.allreduce(x), "barrier", "allreduce")
     assert same(x, np.ones(12))
-    team.allreduce(x)
 
 
 def test_a_bad_argument_is_that_first(careful):
@@ -83,13 +82,7 @@ def test_plans_are_compared(careful):
     x = device(team, np.ones(12, np.float32))
     plans = [team.plan_allreduce(x) for _ in range(2)]
     for call in (plans[odd], plans[0] if odd else lambda: team.allreduce(x)):
-        text = ""
-        try:
-            call()
-        except CollectiveMismatchError as error:
-            text = str(error)
-        said = team.gather(text)
-        assert all("plan 1" in one and "sum" in one for one in said), said
+        refused(team, call, "plan 1", "sum")
     assert same(x, np.ones(12))
     plans[0](), plans[1]()
     assert same(x, np.full(12, team.n_pes**2))

@@ -3,9 +3,11 @@
 import gc
 import os
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from collective_cases import CASES, Call
 from mpi4py import MPI
 from on_device import device, reaches, same, to_numpy
 
@@ -32,12 +34,12 @@ def test_nothing_of_a_team_works_after_its_end_and_its_arrays_can_be_read(team):
         peer, view = ended.peer(x, neighbour), out[10:20]
         ended.barrier()
         ended.synchronize()
-    total = sum(range(team.n_pes))
+    total, given = sum(range(team.n_pes)), Call("int32", "sum", team.n_pes, team.me, 0, 2)
     assert same(x, np.full(100, team.me)) and same(view, np.full(10, total)) and same(peer, np.full(100, neighbour))
     for call in (
         plan, own, gathered,
         lambda: kernel(1, x, 5),
-        lambda: ended.allreduce(x), lambda: ended.plan_allreduce(x), lambda: ended.all_gather(x, x),
+        *(partial(make, ended, given, x, x) for case in CASES.values() for make in (case.run, case.plan)),
         lambda: ended.put(out, x, 0), lambda: ended.get(out, x, 0), lambda: ended.quiet(), ended.barrier,
         lambda: ended.put_signal(out, x, signals[:1], 1, 0), lambda: ended.wait_signal(signals[:1], 0),
         lambda: ended.exchange(out, x, ended.me), lambda: ended.kernel(fill_one), lambda: ended.gather(1),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from on_device import device, first_taken, same, to_numpy, write
+from on_device import device, first_taken, same, write
 from reductions import N_PES, some
 
 import pennympi
@@ -22,35 +22,6 @@ def test_many_calls(team, algorithm):
         plan()
         assert same(x, np.arange(n) * (team.n_pes * (team.n_pes + 1) // 2) + step * team.n_pes), step
     team.free(x)
-
-
-def test_interleaved(team):
-    """Several plans and eager calls, of several sizes and ops, in an order that all PEs share."""
-    sizes = (5, 4096, 70_001)
-    arrays = [team.zeros(n, "int64") for n in sizes]
-    outs = [team.zeros(n, "int64") for n in sizes]
-    plans = [
-        team.plan_allreduce(x, out, op, algorithm)
-        for x, out, op, algorithm in zip(
-            arrays, outs, ("sum", "max", "sum"), ("auto", "ring", "simple_ring"), strict=True
-        )
-    ]
-    eager = team.zeros(333, "int64")
-    pes = np.arange(team.n_pes)
-    order = np.random.default_rng(7)
-    for step in range(60 if team.n_pes <= 8 else 20):
-        for i in order.permutation(4):
-            if i == 3:
-                write(eager, np.full(333, team.me * 3 + step))
-                team.allreduce(eager, op="min", algorithm="ring" if step % 2 else "auto")
-                assert same(eager, np.full(333, step)), to_numpy(eager)
-                continue
-            write(arrays[i], np.full(sizes[i], team.me + step))
-            plans[i]()
-            value = (pes + step).max() if i == 1 else (pes + step).sum()
-            assert same(outs[i], np.full(sizes[i], value)), (step, i, to_numpy(outs[i])[:4])
-    for x in (*arrays, *outs, eager):
-        team.free(x)
 
 
 def test_on_streams(team):

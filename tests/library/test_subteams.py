@@ -109,12 +109,6 @@ def test_a_team_that_is_no_part_of_the_first(job, first):
         ranks_in_first_team(job, group)
 
 
-@pytest.mark.parametrize("comm", [MPI.COMM_NULL, 5, "world"], ids=["null", "5", "world"])
-def test_not_a_communicator(team, comm):
-    with pytest.raises(TypeError, match="not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a part of it"):
-        pennympi.init(comm)
-
-
 def row_or_column(kind, turn=0):
     """This PE's row or column; every second turn has its PEs in reverse."""
     world = MPI.COMM_WORLD
