@@ -81,7 +81,7 @@ class Loop:
         return f"<Loop: {self._text}>"
 
 
-def plan(context: CollectiveContext, body: Any, value: Any, below: Any, most: Any, done: Any) -> Loop:
+def make_loop(context: CollectiveContext, body: Any, value: Any, below: Any, most: Any, done: Any) -> Loop:
     """See ``Team.plan_loop``."""
     context.guard.check_open()
 
@@ -94,7 +94,7 @@ def plan(context: CollectiveContext, body: Any, value: Any, below: Any, most: An
             raise ValueError(f"{name} must have one element, got {view.count}")
         return view
 
-    def check() -> tuple[list[Body], ArrayView, float, int, ArrayView | None]:
+    def checked() -> tuple[list[Body], ArrayView, float, int, ArrayView | None]:
         bodies = list(body) if isinstance(body, Sequence) else [body]
         if not bodies or not all(map(callable, bodies)):
             raise TypeError(f"body must be a function of a stream, or a sequence of such, got {body!r}")
@@ -109,4 +109,4 @@ def plan(context: CollectiveContext, body: Any, value: Any, below: Any, most: An
         bodies, view, limit, runs, _ = made
         return f"{len(bodies)} bodies, {view.dtype.name}, below {limit!r}, most {runs}"
 
-    return Loop(context, *on_all(context.job, "loop", check, in_words))
+    return Loop(context, *on_all(context.job, "loop", checked, in_words))

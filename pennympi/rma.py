@@ -124,7 +124,7 @@ class OneSided:
 
     def barrier(self, handle: int, stream: Any) -> None:
         """``Team.barrier``.  Collective."""
-        self._backend.order.call(self._launch_barrier, (), handle, stream)
+        self._backend.order.enqueue(self._launch_barrier, (), handle, stream)
 
     def _launch_barrier(self, stream: int) -> None:
         self._backend.quiet(stream)

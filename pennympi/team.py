@@ -21,8 +21,7 @@ from .grid.arguments import agreed_decomposition
 from .grid.grid import Grid
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
-from .loop import Body, Loop
-from .loop import plan as plan_loop
+from .loop import Body, Loop, make_loop
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
 from .rma import OneSided
@@ -287,7 +286,7 @@ class Team(Collectives):
         What a body raises on one PE comes here on a GPU, on the other PEs as ValueError or Unsupported; on a CPU from
         the loop's call, on that PE alone.
         """
-        return plan_loop(self._context, body, value, below, most, done)
+        return make_loop(self._context, body, value, below, most, done)
 
     # Kernels, and what the PEs know of one another ----------------------------------------
     def kernel(

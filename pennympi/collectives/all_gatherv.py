@@ -20,7 +20,7 @@ class AllGatherv(ByCounts):
         """See ``Collective``.  The kernel takes a src that is out for this PE's part of it."""
         src, dst = self.alike(out if x is IN_PLACE else x, out)
         parts, me = self._reader.read(counts, displacements), self.job.me
-        parts.check(dst, "out", apart=True)
+        parts.check_fits(dst, "out", apart=True)
         own = parts.part(me)
         if x is not IN_PLACE:
             if own and src.count != own[0]:

@@ -32,8 +32,8 @@ class AllToAllv(ByCounts):
             sent = self._reader.read(send_counts, send_displacements, "send_")
             if overlap(src, dst):
                 raise ValueError("x and out overlap: pass MPI.IN_PLACE as x, or a copy")
-        sent.check(src, "x")
-        taken.check(dst, "out", apart=True)
+        sent.check_fits(src, "x")
+        taken.check_fits(dst, "out", apart=True)
         own, back = sent.part(me), taken.part(me)
         if own and back and own[0] != back[0]:
             raise ValueError(

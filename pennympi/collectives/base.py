@@ -14,7 +14,6 @@ from ..backend import Backend, Run
 from ..call_guard import CallGuard
 from ..compile.bind import CONSTANTS, parameters
 from ..compile.options import KernelOptions
-from ..errors import Unsupported
 from ..job.control import signature_of
 from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Topology
@@ -25,7 +24,7 @@ from ..memory.symmetric import SymmetricArrays, keep
 from ..memory.workspace import Workspaces
 from ..selection.choose import check_runs, named
 from ..settings import algorithm_for
-from .persistent import plan_of
+from .persistent import Launch, plan_of
 
 BYTE = DTYPES["uint8"]  # collectives that do not reduce move bytes, whatever the dtype
 BLOCK_BYTES = 16384  # a block of a team of one PE copies at least this
@@ -71,21 +70,6 @@ class Request(NamedTuple):
     counts: str = ""
 
 
-class Launch(NamedTuple):
-    """A compiled call that needs only its addresses and a stream.
-
-    run:     launches the kernel
-    waits:   True if the kernel waits for peers in a stream: then it takes its place in the order
-    text:    describes the call, in words that are the same on every PE
-    release: gives back the workspace of a plan; None for a shared workspace
-    """
-
-    run: Run
-    waits: bool
-    text: str
-    release: Callable[[], None] | None = None
-
-
 class Collective:
     """One collective of one team.  A subclass checks the arguments (``check``) and chooses the algorithm (``choose``).
 
@@ -111,7 +95,7 @@ class Collective:
         self.backend, self.job, self.arrays = context.backend, context.job, context.arrays
         self.topology = context.topology
         self._guard, self._workspaces, self._sms = context.guard, context.workspaces, context.sms
-        self._enter, self._run_in_order = context.guard.count, context.backend.order.call
+        self._enter, self._run_in_order = context.guard.count, context.backend.order.enqueue
         self._facts: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] = context.backend.facts
         self._launches: dict[tuple[Any, ...], Launch] = {}
         self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # by facts: calls seen before
@@ -172,7 +156,7 @@ class Collective:
         nbytes = request.n_elems * request.dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
         run = kernel.prepare(blocks, (0, 0, nbytes, 0), (0, 1))
-        lock = self.backend.order.lock  # which other calls hold in Order.call
+        lock = self.backend.order.lock  # which other calls hold in Order.enqueue
 
         def copy(dst: int, src: int, stream: int) -> None:
             if dst != src:
@@ -191,7 +175,7 @@ class Collective:
         """The launch together with the work that has to follow it in its stream."""
         return run
 
-    def call(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
+    def run_eager(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
         """Check the arguments and run in stream order.  Collective."""
         guard = self._guard
         if not guard.is_open:
@@ -218,7 +202,7 @@ class Collective:
         else:
             run(*addresses, handle)
 
-    def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
+    def make_plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
         """A persistent call that keeps its arrays alive, and ends with them.  Collective."""
         self._guard.check_open()
         request = self.check(*args)
@@ -262,8 +246,8 @@ class Collective:
         limits = self.limits(sms)
         chosen = self.choose(algorithm, self.topology, nbytes, dtype.name, op)
         meets = self.runs_alone or (count > 0 and n_pes > 1)
-        if meets and (reason := chosen.too_large(self.topology, limits)):
-            raise Unsupported(f"{chosen.name} can't run here: {reason}; use algorithm='auto'")
+        if meets:
+            check_runs(chosen, chosen.too_large(self.topology, limits))
         text = self._describe(request, chosen, self._sms if sms is None else sms, plan_number)
         if not plan_number:
             self._enter(text)

@@ -25,15 +25,15 @@ class ByCounts(Collective):
         self._reader = CountsReader(self.backend, self.arrays, self.job.n_pes, self._checked.clear)
         self._facts = self._facts_and_counts
 
-    def call(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
+    def run_eager(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
         """See ``Collective``.  What a graph has captured it reads whenever it is replayed."""
         self._reader.begin(self.backend.capture_id(self.backend.stream_handle(stream)) != 0)
-        super().call(algorithm, stream, sms, *args)
+        super().run_eager(algorithm, stream, sms, *args)
 
-    def plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
+    def make_plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
         """See ``Collective``."""
         self._reader.begin(True)
-        return super().plan(algorithm, sms, *args)
+        return super().make_plan(algorithm, sms, *args)
 
     def _facts_and_counts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """``Backend.facts``, with counts that are lists or tuples of ints."""

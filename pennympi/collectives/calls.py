@@ -29,13 +29,12 @@ from .all_gather import AllGather
 from .all_gatherv import AllGatherv
 from .all_to_all import AllToAll
 from .all_to_allv import AllToAllv
-from .allreduce import AllReduce
+from .allreduce import AllReduce, AllReducePlus
 from .base import Collective, CollectiveContext
 from .broadcast import Broadcast
 from .reduce import Reduce
 from .reduce_scatter import ReduceScatter
 from .reduce_scatterv import ReduceScatterv
-from .residual import AllReducePlus
 from .variable_counts import VariableCounts
 
 Given = TypeVar("Given", bound=Array)
@@ -104,9 +103,9 @@ class Collectives(VariableCounts):
         """
         plain, plus = self._sums.get(order) or _unknown(order)
         if residual is None:
-            plain.call(algorithm, stream, sms, x, out, op)
+            plain.run_eager(algorithm, stream, sms, x, out, op)
         else:
-            plus.call(algorithm, stream, sms, x, out, op, residual)
+            plus.run_eager(algorithm, stream, sms, x, out, op, residual)
         return x if out is None else out  # type: ignore[return-value]
 
     def plan_allreduce(
@@ -126,8 +125,8 @@ class Collectives(VariableCounts):
         """
         plain, plus = self._sums.get(order) or _unknown(order)
         if residual is None:
-            return plain.plan(algorithm, sms, x, out, op)
-        return plus.plan(algorithm, sms, x, out, op, residual)
+            return plain.make_plan(algorithm, sms, x, out, op)
+        return plus.make_plan(algorithm, sms, x, out, op, residual)
 
     def explain(
         self, nbytes: int, dtype: DTypeLike = "float32", op: Op = "sum", sms: int | None = None, order: Order = "any"
@@ -183,14 +182,14 @@ class Collectives(VariableCounts):
         """
         if out is None:
             out = self._new_out(x, stream, lambda rows: rows * self._job.n_pes)
-        self._all_gather.call(algorithm, stream, sms, x, out)
+        self._all_gather.run_eager(algorithm, stream, sms, x, out)
         return out
 
     def plan_all_gather(
         self, x: Array | MPI.InPlaceType, out: Array, algorithm: AllGatherAlgorithm = "auto", sms: int | None = None
     ) -> Plan:
         """A persistent ``all_gather``.  Collective.  Raises as ``all_gather``."""
-        return self._all_gather.plan(algorithm, sms, x, out)
+        return self._all_gather.make_plan(algorithm, sms, x, out)
 
     @overload
     def reduce_scatter(
@@ -233,14 +232,14 @@ class Collectives(VariableCounts):
         """
         if out is None:
             out = self._new_out(x, stream, self._rows_of_part)
-        self._reduce_scatter.call(algorithm, stream, sms, x, out, op)
+        self._reduce_scatter.run_eager(algorithm, stream, sms, x, out, op)
         return out
 
     def plan_reduce_scatter(
         self, x: Array, out: Array, op: Op = "sum", algorithm: ReduceScatterAlgorithm = "auto", sms: int | None = None
     ) -> Plan:
         """A persistent ``reduce_scatter``.  Collective.  Raises as ``reduce_scatter``."""
-        return self._reduce_scatter.plan(algorithm, sms, x, out, op)
+        return self._reduce_scatter.make_plan(algorithm, sms, x, out, op)
 
     def broadcast(
         self,
@@ -255,14 +254,14 @@ class Collectives(VariableCounts):
         x: n elements
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
-        self._broadcast.call(algorithm, stream, sms, x, root)
+        self._broadcast.run_eager(algorithm, stream, sms, x, root)
         return x
 
     def plan_broadcast(
         self, x: Array, root: int = 0, algorithm: BroadcastAlgorithm = "auto", sms: int | None = None
     ) -> Plan:
         """A persistent ``broadcast``.  Collective.  Raises as ``broadcast``."""
-        return self._broadcast.plan(algorithm, sms, x, root)
+        return self._broadcast.make_plan(algorithm, sms, x, root)
 
     def reduce(
         self,
@@ -280,7 +279,7 @@ class Collectives(VariableCounts):
         out: n elements of the same dtype on the root; ignored on the other PEs
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
-        self._reduce.call(algorithm, stream, sms, x, out, op, root)
+        self._reduce.run_eager(algorithm, stream, sms, x, out, op, root)
         return None if self._me != root else x if out is None else out  # type: ignore[return-value]
 
     def plan_reduce(
@@ -293,7 +292,7 @@ class Collectives(VariableCounts):
         sms: int | None = None,
     ) -> Plan:
         """A persistent ``reduce``.  Collective.  Raises as ``reduce``."""
-        return self._reduce.plan(algorithm, sms, x, out, op, root)
+        return self._reduce.make_plan(algorithm, sms, x, out, op, root)
 
     def all_to_all(
         self,
@@ -308,7 +307,7 @@ class Collectives(VariableCounts):
         x, out: n_pes parts of n elements, of the same dtype
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
-        self._all_to_all.call(algorithm, stream, sms, x, out)
+        self._all_to_all.run_eager(algorithm, stream, sms, x, out)
         return x if out is None else out  # type: ignore[return-value]
 
     def plan_all_to_all(
@@ -319,7 +318,7 @@ class Collectives(VariableCounts):
         sms: int | None = None,
     ) -> Plan:
         """A persistent ``all_to_all``.  Collective.  Raises as ``all_to_all``."""
-        return self._all_to_all.plan(algorithm, sms, x, out)
+        return self._all_to_all.make_plan(algorithm, sms, x, out)
 
     def _new_out(self, x: Any, stream: Any, rows_of_out: Callable[[int], int]) -> Any:
         """A new array for a result of other rows than x.  Raises as ``all_gather``."""

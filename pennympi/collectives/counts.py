@@ -28,7 +28,7 @@ class Counts:
     starts: int
     on_host: tuple[tuple[int, int], ...] = ()
 
-    def check(self, view: ArrayView, name: str, apart: bool = False) -> None:
+    def check_fits(self, view: ArrayView, name: str, apart: bool = False) -> None:
         """Raise ValueError unless each part that is known lies in the array; apart: and none overlaps another."""
         end = 0
         for start, count, pe in sorted((start, count, pe) for pe, (count, start) in enumerate(self.on_host) if count):

@@ -35,7 +35,7 @@ class Exchange:
             backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks
         )
         self._team: Workspace = make_workspace(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
-        self._run_in_order = backend.order.call
+        self._run_in_order = backend.order.enqueue
         self._kernels: dict[str, Kernel] = {}
         self._launches: dict[tuple[Any, ...], Launch] = {}
         self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # by facts: calls seen before

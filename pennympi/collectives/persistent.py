@@ -1,34 +1,46 @@
-"""Persistent calls: launch once, called often."""
+"""Launches, and plans, which are persistent calls: made once, called often."""
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ..annotations import Plan
-from ..backend import Backend
+from ..backend import Backend, Run
 from ..memory.symmetric import SymmetricArrays
 
-if TYPE_CHECKING:
-    from .base import Launch
+
+class Launch(NamedTuple):
+    """A compiled call that needs only its addresses and a stream.
+
+    run:     launches the kernel
+    waits:   True if the kernel waits for peers in a stream: then it takes its place in the order
+    text:    describes the call, in words that are the same on every PE
+    release: gives back the workspace of a plan; None for a shared workspace
+    """
+
+    run: Run
+    waits: bool
+    text: str
+    release: Callable[[], None] | None = None
 
 
 def plan_of(
     backend: Backend,
     arrays: SymmetricArrays,
     enter: Callable[[str], None],
-    launch: "Launch",
+    launch: Launch,
     addresses: tuple[int, ...],
     kept: Sequence[Any],
     numbers: tuple[int, ...] = (),
 ) -> Plan:
-    """A plan that runs a launch launch, keeps ``kept`` alive, and ends with its arrays and its team.
+    """A plan that runs a launch, keeps ``kept`` alive, and ends with its arrays and its team.
 
     enter:     counts a call, see ``CallGuard.count``
     addresses: of the plan's arrays;  numbers: what the launch leaves open, where that is not these addresses
     """
     given = numbers or addresses
     run, waits, text, release = launch
-    handle_of, run_in_order = backend.stream_handle, backend.order.call
+    handle_of, run_in_order = backend.stream_handle, backend.order.enqueue
 
     def plan(stream: Any = None) -> None:
         """Run in stream order.  Collective."""

@@ -20,7 +20,7 @@ class ReduceScatterv(ByCounts):
         """See ``Collective``."""
         src, dst = self.alike(x, out)
         parts, me = self._reader.read(counts, None), self.job.me
-        parts.check(src, "x")
+        parts.check_fits(src, "x")
         own, total = parts.part(me), sum(count for count, _ in parts.on_host)
         if own and (src.count != total or dst.count != own[0]):
             raise ValueError(

@@ -56,7 +56,7 @@ class VariableCounts:
         In place when x is MPI.IN_PLACE, or this PE's part of out where the counts are on the host.
         Raises TypeError, ValueError, Unsupported, CountError, CollectiveMismatchError, PeerTimeout; see ``Collectives``.
         """
-        self._all_gatherv.call(algorithm, stream, sms, x, out, counts, displacements)
+        self._all_gatherv.run_eager(algorithm, stream, sms, x, out, counts, displacements)
         return out
 
     def plan_all_gatherv(
@@ -69,7 +69,7 @@ class VariableCounts:
         sms: int | None = None,
     ) -> Plan:
         """A persistent ``all_gatherv``.  Collective.  Raises as ``all_gatherv``."""
-        return self._all_gatherv.plan(algorithm, sms, x, out, counts, displacements)
+        return self._all_gatherv.make_plan(algorithm, sms, x, out, counts, displacements)
 
     def reduce_scatterv(
         self,
@@ -89,7 +89,7 @@ class VariableCounts:
         the host.
         Raises TypeError, ValueError, Unsupported, CountError, CollectiveMismatchError, PeerTimeout; see ``Collectives``.
         """
-        self._reduce_scatterv.call(algorithm, stream, sms, x, out, counts, op)
+        self._reduce_scatterv.run_eager(algorithm, stream, sms, x, out, counts, op)
         return out
 
     def plan_reduce_scatterv(
@@ -102,7 +102,7 @@ class VariableCounts:
         sms: int | None = None,
     ) -> Plan:
         """A persistent ``reduce_scatterv``.  Collective.  Raises as ``reduce_scatterv``."""
-        return self._reduce_scatterv.plan(algorithm, sms, x, out, counts, op)
+        return self._reduce_scatterv.make_plan(algorithm, sms, x, out, counts, op)
 
     def all_to_allv(
         self,
@@ -125,7 +125,7 @@ class VariableCounts:
         Raises TypeError, ValueError, Unsupported, CountError, CollectiveMismatchError, PeerTimeout; see ``Collectives``.
         """
         displacements = send_displacements, receive_displacements
-        self._all_to_allv.call(algorithm, stream, sms, x, out, send_counts, receive_counts, *displacements)
+        self._all_to_allv.run_eager(algorithm, stream, sms, x, out, send_counts, receive_counts, *displacements)
         return out
 
     def plan_all_to_allv(
@@ -141,4 +141,4 @@ class VariableCounts:
     ) -> Plan:
         """A persistent ``all_to_allv``.  Collective.  Raises as ``all_to_allv``."""
         displacements = send_displacements, receive_displacements
-        return self._all_to_allv.plan(algorithm, sms, x, out, send_counts, receive_counts, *displacements)
+        return self._all_to_allv.make_plan(algorithm, sms, x, out, send_counts, receive_counts, *displacements)

@@ -55,7 +55,7 @@ class Repeat:
             if not self._is_device_driven:
                 raise Unsupported("a loop can't be captured before CUDA driver 12.4: call it outside the graph")
             run = self._add
-        self._backend.order.call(run, (stream,), handle, stream)
+        self._backend.order.enqueue(run, (stream,), handle, stream)
 
     def _launch(self, stream: Any, handle: int) -> None:
         if self._backend.abort[0]:

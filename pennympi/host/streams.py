@@ -55,7 +55,7 @@ class Unordered(Order):
     def __init__(self) -> None:
         self.lock = RLock()
 
-    def call(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
+    def enqueue(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
         """Run ``run(*args, handle)``."""
         run(*args, handle)
 

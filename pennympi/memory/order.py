@@ -71,7 +71,7 @@ class Order:
         self._captures: dict[int, tuple[int, Any, Any]] = {}  # by number: last call's stream, its owner, the end there
         self._bodies: set[int] = set()  # numbers of the captures that are bodies of loops
 
-    def call(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
+    def enqueue(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
         """Run ``run(*args, handle)``, a launch on a stream that waits for peers, after all calls before it."""
         with self.lock:
             if self._is_capturing(handle):

@@ -117,7 +117,7 @@ def _read(name: str) -> list[_Node]:
 def _node(file: TomlFile, number: int, table: Any) -> _Node:
     """The ``number``-th [[node]] table.  Raises TopologyError, which names the line."""
 
-    def check(right: bool, key: str, wanted: str) -> None:
+    def require(right: bool, key: str, wanted: str) -> None:
         if not right:
             said = f"{key[:60]} = {shown(table[key])}" if key in table else f"{key} is missing"
             raise TopologyError(f"topology {file.line(key, 'node', number)}: {said}: give {wanted}")
@@ -125,19 +125,19 @@ def _node(file: TomlFile, number: int, table: Any) -> _Node:
     if not isinstance(table, dict):
         raise TopologyError(f"topology {file.name}: node = {shown(table)} is not a [[node]] table")
     for key in table:
-        check(key in _KEYS, key, f"no other keys than {', '.join(_KEYS)}")
+        require(key in _KEYS, key, f"no other keys than {', '.join(_KEYS)}")
     values: tuple[Any, ...] = table.get("count", 1), table.get("pes"), table.get("nics", [])
     count, pes, nics = values
-    check(_whole(count, 1), "count", "a number of nodes from 1")
+    require(_whole(count, 1), "count", "a number of nodes from 1")
     listed = isinstance(pes, list) and bool(pes) and all(_whole(pe, 0) for pe in pes)
-    check(listed or _whole(pes, 1), "pes", "a number of PEs from 1, or a list of PEs")
-    check(count == 1 or not listed, "count", "1, or the number of PEs: several nodes can't have the same PEs")
-    check(isinstance(nics, list) and all(isinstance(nic, str) for nic in nics), "nics", "a list of names")
+    require(listed or _whole(pes, 1), "pes", "a number of PEs from 1, or a list of PEs")
+    require(count == 1 or not listed, "count", "1, or the number of PEs: several nodes can't have the same PEs")
+    require(isinstance(nics, list) and all(isinstance(nic, str) for nic in nics), "nics", "a list of names")
     size = len(pes) if listed else pes
     n_nics = len(nics) or size
     rails: Any = table.get("rails", list(range(size)) if size <= 1 << 20 else None)
     each = isinstance(rails, list) and len(rails) == size and all(_whole(rail, 0) and rail < n_nics for rail in rails)
-    check(each or rails is None, "rails", f"{size} numbers of NICs from 0 to {n_nics - 1}, one for each PE of the node")
+    require(each or rails is None, "rails", f"{size} numbers of NICs from 0 to {n_nics - 1}, one for each PE of the node")
     return _Node(count, pes, rails, tuple(nics))
 
 

@@ -95,7 +95,7 @@ def streams():
 def call(order, streams, number, stream):
     """A call of the order on a stream: the launches that it waits for."""
     waits = []
-    order.call(lambda handle: waits.append(streams.launch(handle, number)), (), stream.handle, stream)
+    order.enqueue(lambda handle: waits.append(streams.launch(handle, number)), (), stream.handle, stream)
     return waits[0]
 
 

@@ -87,4 +87,4 @@ class BrickSweeps:
 
     def __call__(self, stream: Any) -> None:
         """Enqueue all sweeps."""
-        self._backend.order.call(self._run, self._fields, self._backend.stream_handle(stream), stream)
+        self._backend.order.enqueue(self._run, self._fields, self._backend.stream_handle(stream), stream)

@@ -70,4 +70,4 @@ class TileSweeps:
 
     def __call__(self, stream: Any) -> None:
         """Enqueue all sweeps."""
-        self._backend.order.call(self._run, self._fields, self._backend.stream_handle(stream), stream)
+        self._backend.order.enqueue(self._run, self._fields, self._backend.stream_handle(stream), stream)
