@@ -139,15 +139,15 @@ class Algorithm:
     slots:      (topology, limits) -> slots that one buffer of a block's inbox is cut into
     holds:      what a slot holds: ELEMENTS, PARTIALS or PACKETS
     shares:     topology -> shares of the vector (see ToCut)
-    why_not:    (place, dtype_name, op) -> why it can't run there, or ""
+    why_not:    (topology, dtype_name, op) -> why it can't run there, or ""
     outbox:     its puts start from the outbox.  If False, the outbox is scratch and memory for ``stage_for_put``, which a
                 GPU does not need where a pointer reaches every PE
-    peer_table: (place, me) -> the int64 words that the kernel reads with ``read_peer``: which PE sends to which, or None
+    peer_table: (topology, me) -> int64 words that the kernel reads with ``read_peer``: which PE sends to which; or None
     copied:     (count, n_pes) -> elements of a chunk: after the kernel the copy engines send chunk ``me`` of out to every
                 PE, and ``meet`` waits for the copies of the others; None: the kernel does all
     meet:       the kernel, of a PE and the workspace, that ends such a call
     residual:   how the kernel adds ``Reduction.residual``: ROUND_ONCE or ROUND_TWICE; "": it does not
-    cost_us:    (size, place, machine) -> us of a call by the counts of ``cost.py``; None: no call chooses it by its cost
+    cost_us:    (size, topology, machine) -> us of a call, by the counts of ``cost.py``; None: it is not chosen by cost
     canonical: an element's values are added one after another in the order of the PEs, in the type of partials, and the
                 sum is rounded once: its bits depend on nothing but them
     """
@@ -197,7 +197,7 @@ def requires_ll128(topology: Topology, dtype: str, op: str) -> str:
 
 
 def requires_ll128_in_nodes(topology: Topology) -> str:
-    """Why packets can't run inside the nodes of a place, or ""."""
+    """Why packets can't run inside the nodes, or ""."""
     if not topology.ll128_in_nodes:
         return "a peer of the same node is not on NVLink (or is reached by NVSHMEM's puts)"
     return _allowed(topology)
@@ -213,7 +213,7 @@ def requires_p2p(topology: Topology, dtype: str, op: str) -> str:
     return "" if topology.stores else "no pointer reaches a peer, for this PE's stores: NVSHMEM's puts do"
 
 
-# The ops of each dtype for which the switch (place.multicast) gives what this library defines.
+# The ops of each dtype for which the switch (topology.multicast) gives what this library defines.
 SWITCH_ADDS = {"float32": ("sum", "avg"), "float16": ("sum",), "bfloat16": ("sum",)}
 
 VECTOR_ELEMS = 16  # a piece's elements are a multiple of this, so that it is whole 16-byte vectors in 1-byte types too

@@ -1,7 +1,8 @@
 """The primitives that every kernel is written over.
 
-A kernel is a plain Python function.  Of what needs a device it calls only the names below.  Called from plain Python
-they raise; a backend that compiles a kernel puts its implementation in place of each (``pennympi/compile/bind.py``).
+A kernel is a plain Python function.  For what needs a device it calls only the functions below.  Called
+from plain Python they raise; a backend that compiles a kernel puts its implementation in place of each
+(``pennympi/compile/bind.py``).
 
 All addresses, byte counts and element counts are int64.  An address is one of *this* PE's memory: a primitive that
 writes to a peer takes the local address of the symmetric object and the number of the PE, as in OpenSHMEM.  ``ctx`` is
@@ -13,7 +14,7 @@ right on both devices:
 
 1. A block waits only for the block of the same index on a peer, so that a CPU PE may run its blocks one after another.
 2. Every wait ends in data or in ``PeerTimeout``.  A PE whose wait gave up runs the rest of its kernel, but its puts reach
-   no peer, and its signals and packets are marked as worthless, so that whoever waits for them gives up too.
+   no peer, and its signals and packets are marked as worthless, so that a PE that waits for them gives up too.
 3. Every line about an array states its shape and unit.
 4. No kernel knows its backend.
 """
@@ -70,7 +71,7 @@ def lanes(start: int, stop: int) -> Iterable[int]:
 
 @_primitive
 def single_thread() -> bool:
-    """Whether a block is one thread, a constant of the compiled kernel: which may go by another order."""
+    """True if the block has one thread (on a CPU), which may choose another order of loops.  A compile-time constant."""
 
 
 @_primitive
@@ -99,8 +100,8 @@ def lock(word: int) -> None:
 
 @_primitive
 def unlock(word: int) -> None:
-    """Let ``word`` go; whoever holds it next sees all that this block has written.  A block that holds a word waits for
-    nothing that a peer does, or blocks of other kernels could wait for ever."""
+    """Release ``word``.  The block that holds it next sees all writes of this block.  A block that holds a word must not
+    wait for a peer, or blocks of other kernels could wait for ever."""
 
 
 @_primitive
@@ -146,7 +147,8 @@ def block_sum(x: float) -> float:
 @_primitive
 def add_block_sums(base: int, x: Any) -> None:
     """For each of a few float64 in a tuple, whole numbers: ``add_shared`` of their sum over the block's threads to the
-    word of that index at ``base``.  A sum that is NaN is left out; where the first one is, the word behind all gets 1."""
+    word of that index at ``base``.  A sum that is NaN is left out; if the first sum is NaN, the word after the last
+    gets 1."""
 
 
 @_primitive
@@ -203,7 +205,7 @@ def put_lines(ctx: int, dst: int, src: int, lines: Lines, pe: int) -> None:
 @_primitive
 def stage_for_put(ctx: int, staging: int, src: int, nbytes: int, pe: int) -> int:
     """The address from which src (nbytes,), a user's memory, can be put to ``pe``: src itself, or, where no pointer
-    reaches ``pe``, a copy of it in ``staging`` (nbytes,), memory of the workspace.  After a fence room is free again."""
+    reaches ``pe``, a copy of it in ``staging`` (nbytes,), in the workspace.  After a fence ``staging`` is free again."""
 
 
 @_primitive
@@ -213,14 +215,14 @@ def get(ctx: int, dst: int, src: int, nbytes: int, pe: int) -> None:
 
 @_primitive
 def put_signal(ctx: int, dst: int, src: int, nbytes: int, signal: int, value: int, pe: int) -> None:
-    """``put``, then set ``signal`` on ``pe`` (value < POISON): whoever sees the value sees the data.  Two messages from
-    one PE to another may arrive in either order, so that a word has only one under way."""
+    """``put``, then set ``signal`` on ``pe`` (value < POISON): a thread that sees the value sees the data.  Two
+    messages from one PE to another may arrive in either order, so that a word has only one under way."""
 
 
 @_primitive
 def fence(ctx: int) -> None:
-    """Whoever sees a later signal of this block sees its earlier puts to the same PE, whose sources are free again.
-    A third PE that is told of them may be too early: messages between hosts are in order for each pair of PEs alone."""
+    """A PE that sees a later signal of this block sees its earlier puts to that PE.  Their sources are free again.
+    A third PE may learn of these puts before they arrive: messages between hosts are in order only for a pair of PEs."""
 
 
 @_primitive
@@ -239,7 +241,7 @@ def refuse_count(ctx: int, why: int, found: int, wanted: int, pe: int) -> None:
     """Give up, as a wait does, because of a count.
 
     SENDS, TAKES: part ``pe`` has ``found`` elements from element ``wanted`` on, which are not all in x or out;
-    DIFFERS: PE ``pe`` sends ``found`` elements, where this PE counts on ``wanted``
+    DIFFERS: PE ``pe`` sends ``found`` elements, and this PE expects ``wanted``
     """
 
 
@@ -370,8 +372,8 @@ def counted_sums(ctx: int, base: int, before: int, now: int, keep: int, n: int) 
     """What the first ``n`` of four sums at ``base`` have grown by since their words were those at ``before``, once all
     blocks of this PE have added to them; the same in all threads.
 
-    Their words are left at ``now``; where keep is not 0, what the first sum's have grown by there.  Nothing else is
-    ordered by it: who comes from here need not see what other blocks wrote.
+    Their words are left at ``now``; where keep is not 0, what the first sum's have grown by there.  It orders nothing
+    else: a thread that returns may not see what other blocks wrote.
     """
 
 
@@ -396,7 +398,7 @@ def meet_multicast(ctx: int, signal: int, value: int, n_pes: int) -> None:
     a barrier, which also orders multicast and plain accesses to the same memory."""
 
 
-# Routes and epochs --------------------------------------------------------------------
+# Peer tables and epochs --------------------------------------------------------------------
 
 
 @_primitive

@@ -10,10 +10,10 @@ from .steps import (
     buffer,
     fence_signal_all,
     first_start,
+    half_buffer_slots,
     load_epoch,
     peer,
     piece_nbytes,
-    quarter_slots,
     slot_at,
     slots_in,
     store_epoch,
@@ -58,7 +58,7 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
 
     src_stride_bytes: from one row of src to the next; 0: one row for all PEs
 
-    inbox   (blocks, 4 quarters), a quarter holds (n_pes sources,) slots
+    inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots
     signals (blocks, 2, n_pes) words: a source's piece is here; where a PE's out lies
     """
     arrived = block_words(work, SIGNALS * pe.n_pes)  # (n_pes,) words
@@ -72,7 +72,7 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
         # A PE reads such a word of the call before until it sends its last piece, and no PE is in this call without that.
         signal_all(pe.ctx, out_offsets, call.out - work.inbox if call.out_is_symmetric else 0, pe.me, pe.n_pes)
     if start < call.nbytes:
-        slots = quarter_slots(work, epoch + 1, pe.n_pes)
+        slots = half_buffer_slots(work, epoch + 1, pe.n_pes)
         put_rows(pe, call, Rows(src_stride_bytes, work.inbox, 0), start, slot_at(slots, pe.me))
         fence_signal_all(pe, arrived, epoch + 1)
     while start < call.nbytes:
@@ -80,14 +80,14 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
         if following < call.nbytes:
             # From this round on the PE has waited for every PE's first piece, so that the words are of this call.
             rows = Rows(src_stride_bytes, work.inbox, out_offsets if epoch >= by_inbox else 0)
-            slots = quarter_slots(work, epoch + 1, pe.n_pes)
+            slots = half_buffer_slots(work, epoch + 1, pe.n_pes)
             put_rows(pe, call, rows, following, slot_at(slots, pe.me))
         nbytes = piece_nbytes(call, start)
         if own_out != own_src:
             copy(own_out + start, own_src + start, nbytes)
         wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
         if epoch <= by_inbox or not call.out_is_symmetric:
-            slots = quarter_slots(work, epoch, pe.n_pes)
+            slots = half_buffer_slots(work, epoch, pe.n_pes)
             for k in range(1, pe.n_pes):
                 source = peer(pe, k)
                 copy(call.out + source * call.nbytes + start, slot_at(slots, source), nbytes)

@@ -31,10 +31,10 @@ def pof2(n_pes):
 
 def log2(p):
     """The logarithm of a power of two."""
-    hops = 0
-    while 1 << hops < p:
-        hops += 1
-    return hops
+    power = 0
+    while 1 << power < p:
+        power += 1
+    return power
 
 
 def folded(pe: PE) -> Folded:

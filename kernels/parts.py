@@ -3,7 +3,7 @@
 From each block of a PE to the block of the same index of each other PE goes a chain of messages, which counts for
 itself: a chain with nothing to send costs the others nothing.  Every message begins with the length of the whole part,
 which the receiver compares with its own count, and block 0 sends one even for an empty part: so a count that differs is
-told at once, and a PE that is told writes nothing beyond its own counts.
+found at once, and no PE writes beyond its own counts.
 
 In a round a block puts one piece to every PE that has one to come, and then takes one from every PE that sends one.
 One thread keeps the counts of the messages, and all threads read them in the next round: ``sync`` lies between.  No
@@ -50,7 +50,7 @@ from .steps import (
 
 HEAD_BYTES = VECTOR_BYTES  # of a message: the bytes of the whole part; its data follow
 WORDS = 6  # of a block for each PE
-ARRIVED, READ, SENT, TAKEN = 0, 2, 4, 5  # the first of each kind: signals, doubled by parity; counts that this PE keeps
+ARRIVED, READ, SENT, TAKEN = 0, 2, 4, 5  # the first of each kind: signals, one for each buffer; counts that this PE keeps
 LEAST_SHARE = 8  # a piece is not smaller than this share of the largest
 SMALL_SHARE = 64  # one below this share of a slot goes in one message with its head
 EACH, OWN, ALONE = 0, 1, 2
@@ -60,7 +60,7 @@ class Side(NamedTuple):
     """The parts of one of a call's arrays.
 
     array:  address;  counts, starts, elem_bytes, item_bytes, piece_bytes: as in ``Parts``; counts 0: all parts are empty
-    whose:  EACH: a part for each PE;  OWN: this PE's, whoever is at the other end;  ALONE: the same, at element 0
+    whose:  EACH: a part for each PE;  OWN: this PE's part, for every other PE;  ALONE: the same, at element 0
     """
 
     array: int
@@ -73,7 +73,7 @@ class Side(NamedTuple):
 
 
 class Part(NamedTuple):
-    """nbytes that begin at an address, or so many bytes behind the start of a part."""
+    """nbytes from an address on, or from ``start`` bytes after the start of a part."""
 
     start: int
     nbytes: int
@@ -109,7 +109,7 @@ def fits(pe: PE, side: Side, n_elems: int, why: int) -> bool:
 
 
 def packed_bytes_before(side: Side, k: int) -> int:
-    """Bytes of the parts in front of part k where they are packed; 0 where nobody asks."""
+    """Bytes of the parts before part k if the parts are packed; else 0, which no caller uses."""
     total = 0
     if side.counts and not side.starts and side.whose != ALONE:
         for one in range(k):
@@ -118,7 +118,7 @@ def packed_bytes_before(side: Side, k: int) -> int:
 
 
 def part_of(side: Side, k: int, before_bytes: int) -> Part:
-    """Part k, which begins behind ``before_bytes`` where the parts are packed."""
+    """Part k, which begins ``before_bytes`` after the array if the parts are packed."""
     if not side.counts:
         return Part(side.array, 0)
     start = read_epoch(side.starts, k) * side.elem_bytes if side.starts else before_bytes
@@ -151,7 +151,7 @@ def piece_of(part: Part, size: int, r: int) -> Part:
 
 
 def has_more(part: Part, size: int, r: int) -> bool:
-    """Whether this block has pieces behind piece r."""
+    """Whether this block has pieces after piece r."""
     return (block() + (r + 1) * blocks()) * size < part.nbytes
 
 
@@ -176,7 +176,7 @@ def outbox_slots(pe: PE, work: Work, number: int) -> Slots:
 
 
 def put_piece(pe: PE, work: Work, to: int, part: Part, piece: Part) -> None:
-    """Send a piece of a part, behind its head."""
+    """Send the head of a message and a piece of a part."""
     sent = load_counter(work, chain_word(work, pe, SENT, to), 0) + 1
     # Once the message before the last is read, the slots of this one are free, on both PEs, and so are its two words.
     wait(pe.ctx, chain_word(work, pe, READ + (sent & 1), to), untag_epoch(work, sent - 2), to)
@@ -212,7 +212,7 @@ def await_piece(pe: PE, work: Work, source: int, side: Side, part: Part) -> int:
 
 
 def let_go(pe: PE, work: Work, source: int) -> None:
-    """Tell a PE that its message is read."""
+    """Signal to a PE that its message has been read."""
     taken = arrival(pe, work, source)
     signal(pe.ctx, chain_word(work, pe, READ + (taken & 1), pe.me), untag_epoch(work, taken), source)
     store_counter(work, chain_word(work, pe, TAKEN, source), 0, taken)

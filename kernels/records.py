@@ -1,4 +1,4 @@
-"""What a kernel is told, as records: who runs it, what the call is, and where its workspace lies.
+"""The records that a kernel takes: the PE that runs it, the call, and the addresses of its workspace.
 
 The host passes their fields as plain numbers and the compiler takes the records apart, so that they cost nothing
 (``pennympi/compile/bind.py``).  Numbers are int64; an address is that of this PE's memory.
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class PE(NamedTuple):
-    """Who runs the kernel.
+    """The PE that runs the kernel.
 
     ctx: the handle that primitives take first;  me: this PE's number in the team;  n_pes: PEs of the team
     """
@@ -95,9 +95,9 @@ class Message(NamedTuple):
 class StagingBuffers(NamedTuple):
     """Memory of a workspace that one-sided operations go through where NVSHMEM does not know the user's array.
 
-    staging: (blocks, room_bytes) bytes, one room for each block of a launch
-    locks: (blocks,) words: each held by the block that uses its room, since launches may run side by side
-    counter: an int32 word of this launch, 0 before and after it, by which its blocks find out who is last
+    staging: (blocks, room_bytes) bytes, a buffer for each block of a launch
+    locks: (blocks,) words, each held by the block that uses its buffer: launches may run side by side
+    counter: an int32 word of this launch, 0 before and after it, which the blocks count up to find the last of them
     """
 
     staging: int

@@ -1,28 +1,28 @@
 """What kernels are written with beside the primitives: rounds, pieces, buffers, slots and words, named once.
 
 A call is cut into **rounds**.  In each round a block handles one **piece** of every chunk that the algorithm has, and
-counts one **epoch**.  A block's inbox and outbox are two **buffers**, used by the parity of the epoch, and its signal
+counts one **epoch**.  A block's inbox and outbox are two **buffers**, used in turn, and its signal
 words are doubled in the same way; each kernel says why two are enough.
 
 Some kernels overlap rounds: the pieces of the next round are under way while those of this one are read:
 
     epoch, start, stride = load_epoch(work), first_start(round_size), stride_of(round_size)
     if start < size:
-        put the pieces of the first round, into the quarter of epoch + 1
+        put the pieces of the first round, into the half buffer of epoch + 1
         fence_signal_all(pe, words, epoch + 1)
     while start < size:
         epoch, following = epoch + 1, start + stride
         if following < size:
-            put the pieces of the following round, into the quarter of epoch + 1
+            put the pieces of the following round, into the half buffer of epoch + 1
         wait for the pieces of this round, and finish them
         if following < size:
             fence_signal_all(pe, words, epoch + 1)  # by now the pieces have long arrived
         start = following
 
 (The first put stands before the loop: a loop that begins one round early took 4 % longer for 16 MiB on two H200s.)
-The inbox of such a block is four **quarters**, used in turn.  A PE signals round e+1 when it has read round e, and puts
-round e+1 when it has the signals of round e-1 of all PEs.  So what it puts finds the round three before it read
-everywhere: four quarters are enough.
+The inbox of such a block is four **half buffers**, used in turn.  A PE signals round e+1 when it has read round e,
+and puts round e+1 when it has the signals of round e-1 of all PEs.  So what it puts finds the round three before it
+read everywhere: four half buffers are enough.
 """
 
 from typing import NamedTuple
@@ -34,14 +34,14 @@ WORD_BYTES, VECTOR_BYTES = 8, 16
 
 
 class Piece(NamedTuple):
-    """n_elems elements that begin ``offset_bytes`` behind the start of an array."""
+    """n_elems elements, ``offset_bytes`` after the start of an array."""
 
     offset_bytes: int
     n_elems: int
 
 
 class Slots(NamedTuple):
-    """Slots of ``nbytes`` each, one behind the other from ``address`` on."""
+    """Consecutive slots of ``nbytes`` each, from ``address`` on."""
 
     address: int
     nbytes: int
@@ -92,7 +92,7 @@ def neighbours(pe: PE) -> tuple[int, int]:
 
 
 def peer(pe: PE, k: int) -> int:
-    """The k-th PE after this one, so that in a loop over all others no two PEs turn to the same one."""
+    """The k-th PE after this one, so that in a loop over all others no two PEs send to the same PE."""
     return after(pe.me, k, pe.n_pes)
 
 
@@ -117,7 +117,7 @@ def store_epoch(work: Work, epoch: int) -> None:
 
 
 def load_count(work: Work) -> int:
-    """``load_epoch`` without the signature, for kernels whose latency matters: ``tag_epoch`` adds it before a message.
+    """``load_epoch`` without the signature, for kernels whose latency matters: they add it with ``tag_epoch``.
 
     The GPU waits for the count where it is first used: after the branches and addresses of a round.
     """
@@ -145,7 +145,7 @@ def store_counter(work: Work, counts: int, k: int, epoch: int) -> None:
 
 
 def untag_epoch(work: Work, epoch: int) -> int:
-    """An epoch without the signature: what tells a peer that an epoch, maybe of an earlier call, has been read."""
+    """An epoch without the signature, for the signal that it has been read: the epoch may be of an earlier call."""
     return epoch - work.signature
 
 
@@ -155,23 +155,23 @@ def buffers(work: Work) -> int:
 
 
 def buffer(work: Work, epoch: int) -> int:
-    """Offset in bytes, in inbox and outbox, of this block's buffer of an epoch."""
+    """Offset in bytes, in inbox and outbox, of this block's buffer of an epoch (the two are used in turn)."""
     return (block() * 2 + (epoch & 1)) * work.buffer_bytes
 
 
-def quarter(work: Work, epoch: int) -> int:
-    """Offset in bytes, in the inbox, of this block's quarter of an epoch: half of a buffer."""
-    return buffers(work) + (epoch & 3) * quarter_bytes(work)
+def half_buffer(work: Work, epoch: int) -> int:
+    """Offset in bytes, in the inbox, of this block's half buffer of an epoch (the four are used in turn)."""
+    return buffers(work) + (epoch & 3) * half_buffer_bytes(work)
 
 
-def quarter_bytes(work: Work) -> int:
-    """Bytes of a quarter."""
+def half_buffer_bytes(work: Work) -> int:
+    """Bytes of a half buffer."""
     return work.buffer_bytes // 2
 
 
-def quarter_slots(work: Work, epoch: int, n_slots: int) -> Slots:
-    """The slots of the inbox's quarter of an epoch."""
-    return slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), n_slots)
+def half_buffer_slots(work: Work, epoch: int, n_slots: int) -> Slots:
+    """The slots of the inbox's half buffer of an epoch."""
+    return slots_in(work.inbox + half_buffer(work, epoch), half_buffer_bytes(work), n_slots)
 
 
 def slots_in(address: int, nbytes: int, n_slots: int, unit_bytes: int = VECTOR_BYTES) -> Slots:
@@ -200,6 +200,6 @@ def block_words(work: Work, n_words: int) -> int:
 
 
 def fence_signal_all(pe: PE, words: int, epoch: int) -> None:
-    """Tell every other PE, in word ``me`` of its words (n_pes,), that what this block has put to it is there."""
+    """Fence, then set word ``me`` of ``words`` (n_pes,) on every other PE: what this block has put to it has arrived."""
     fence(pe.ctx)
     signal_all(pe.ctx, words, epoch, pe.me, pe.n_pes)

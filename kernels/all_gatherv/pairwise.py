@@ -1,7 +1,7 @@
 """Pairwise AllGatherv: every PE puts its part to each other PE, in as many messages as that part needs.
 
 Source: a loop of MPI sends, with a window of two messages for each pair of PEs.  Each PE sends its part n-1 times, in
-one hop.
+one latency step.
 """
 
 from ..algorithm import PARTIALS, Algorithm

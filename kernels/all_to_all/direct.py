@@ -19,7 +19,7 @@ def direct(pe: PE, call: Transfer, work: Work):
 
 ALGORITHM = piece_algorithm(
     name="direct",
-    sentence="every PE puts each other PE its part, straight into out where that is symmetric; one hop",
+    sentence="every PE puts each other PE its part, straight into out where that is symmetric; one latency step",
     kernel=direct,
     signals=lambda topology: SIGNALS * topology.n_pes,
     slots=lambda topology, limits: 2 * topology.n_pes,

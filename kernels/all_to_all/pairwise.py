@@ -1,7 +1,7 @@
 """Pairwise all-to-all: every PE puts each other PE its part, one PE after the other.
 
 Source: the pairwise exchange of MPI libraries.  In step k a PE sends to the k-th PE
-behind it, so that no two send to the same one.  n-1 messages a PE.
+after it, so that no two send to the same PE.  n-1 messages a PE.
 """
 
 from ..algorithm import ELEMENTS, Algorithm

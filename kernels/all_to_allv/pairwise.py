@@ -1,7 +1,7 @@
 """Pairwise all-to-allv: every PE puts each other PE its part, in as many messages as that part needs.
 
 Source: the pairwise exchange of MPI libraries, with a window of two messages for each pair of PEs.  A PE sends each
-part once, in one hop.
+part once, in one latency step.
 """
 
 from ..algorithm import PARTIALS, Algorithm

@@ -1,8 +1,8 @@
-"""Half butterfly: whole vectors among the PEs of one half, then one swap with the other half; two hops.
+"""Half butterfly: whole vectors among the PEs of one half, then one swap with the other half; two latency steps.
 
 Source: vLLM pull request 2192's third algorithm, for GPUs on PCIe, where all-to-all
 between all of them starves the links.  Its description counts log2(n) stages, but its
-code always takes two hops: it adds up inside each half and then across, which is the
+code always takes two latency steps: it adds up inside each half and then across, which is the
 same at four PEs (``recursive_doubling`` has log2(n) stages).  Here messages are pushed.
 If n is odd the lower half has one PE more, which the last PE serves.
 
@@ -72,8 +72,8 @@ def half_of(pe: PE) -> Half:
 
 
 def round_of(call: Reduction, work: Work, half: Half, epoch: int) -> Round:
-    """Whoever sends to a PE has its message of epoch e+1, or that of a mate who has it: two buffers are enough, and two
-    sets of words."""
+    """A PE that sends to another PE has the other's message of epoch e+1, or that of a partner that has it: two buffers
+    are enough, and two sets of words."""
     slots = Slots(work.inbox + buffer(work, epoch), call.piece_elems * call.acc_bytes)
     staged = work.outbox + buffer(work, epoch)
     return Round(epoch, slots, staged, staged + slots.nbytes, words(work, epoch, half.lower + 1))
@@ -155,7 +155,7 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 ALGORITHM = Algorithm(
     name="half_butterfly",
-    sentence="whole vectors inside each half of the PEs, then one swap across; two hops, a flow a link",
+    sentence="whole vectors inside each half of the PEs, then one swap across; two latency steps, a flow a link",
     kernel=half_butterfly,
     cut=slots_plan,
     signals=lambda topology: 2 * _slots(topology),

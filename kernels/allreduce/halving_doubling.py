@@ -1,8 +1,8 @@
-"""Recursive halving, then recursive doubling: 2 log2 n hops, and no more bytes than a ring.
+"""Recursive halving, then recursive doubling: 2 log2 n latency steps, and no more bytes than a ring.
 
 Source: Rabenseifner, "Optimization of collective reduction operations" (2004); the
-"butterfly" of vLLM pull request 2192.  In each of the first log2 n hops two partners split
-the part that both hold: each gives one half away and adds up the other.  The other hops go
+"butterfly" of vLLM pull request 2192.  In each of the first log2 n latency steps two partners split
+the part that both hold: each gives one half away and adds up the other.  The other latency steps go
 back through the same partners and collect the finished chunks.
 
 All PEs have the same bits: one PE finishes each chunk, and all others copy it.
@@ -28,7 +28,7 @@ class Round(NamedTuple):
 
     given:  p pieces of partials from the pair, then p pieces that come in while halving: those of distance d at piece d
     parts:  p pieces of partials, in the outbox;  result: p pieces of elements
-    words:  (2 + 2 log2 p,): fold, then one a hop, then unfold
+    words:  (2 + 2 log2 p,): fold, then one a step, then unfold
     """
 
     epoch: int
@@ -54,31 +54,31 @@ def span(call: Reduction, now: Round, rank: int, distance: int) -> ArrayView:
 
 def halve(pe: PE, call: Reduction, fold: Folded, now: Round):
     """At distance d a PE keeps the d pieces around its own, and gives the partner's d away."""
-    distance, hop = fold.p // 2, 1
+    distance, step = fold.p // 2, 1
     while distance > 0:
         partner = old_rank(fold.rank ^ distance, fold.rem)
         keep, give = span(call, now, fold.rank, distance), span(call, now, fold.rank ^ distance, distance)
         mine, given_away = now.parts + keep.start * call.acc_bytes, now.parts + give.start * call.acc_bytes
         theirs = now.given + (fold.p + distance) * call.piece_elems * call.acc_bytes
-        put_signal(pe.ctx, theirs, given_away, give.n * call.acc_bytes, word(now.words, hop), now.epoch, partner)
-        wait(pe.ctx, word(now.words, hop), now.epoch, partner)
+        put_signal(pe.ctx, theirs, given_away, give.n * call.acc_bytes, word(now.words, step), now.epoch, partner)
+        wait(pe.ctx, word(now.words, step), now.epoch, partner)
         if distance > 1:
             reduce_partials(pe.ctx, mine, mine, theirs, keep.n)
         else:
             reduce_partials_and_round(pe.ctx, now.result + keep.start * call.item_bytes, mine, theirs, keep.n)
-        distance, hop = distance // 2, hop + 1
+        distance, step = distance // 2, step + 1
 
 
 def double(pe: PE, call: Reduction, fold: Folded, now: Round):
     """The same partners in the other order, and the finished pieces stay where they belong."""
-    distance, hop = 1, 1 + log2(fold.p)
+    distance, step = 1, 1 + log2(fold.p)
     while distance < fold.p:
         partner = old_rank(fold.rank ^ distance, fold.rem)
         have = span(call, now, fold.rank, distance)
         at = now.result + have.start * call.item_bytes
-        put_signal(pe.ctx, at, at, have.n * call.item_bytes, word(now.words, hop), now.epoch, partner)
-        wait(pe.ctx, word(now.words, hop), now.epoch, partner)
-        distance, hop = 2 * distance, hop + 1
+        put_signal(pe.ctx, at, at, have.n * call.item_bytes, word(now.words, step), now.epoch, partner)
+        wait(pe.ctx, word(now.words, step), now.epoch, partner)
+        distance, step = 2 * distance, step + 1
 
 
 def halving_doubling(pe: PE, call: Reduction, work: Work):
@@ -142,7 +142,7 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 ALGORITHM = Algorithm(
     name="halving_doubling",
-    sentence="half of what is left to the PE at distance n/2, n/4, ..., and back; 2 log2 n hops, 2 (n-1)/n of the vector",
+    sentence="half of the rest to the PE at distance n/2, n/4, ..., and back; 2 log2 n steps, 2 (n-1)/n of the vector",
     kernel=halving_doubling,
     cut=slots_plan,
     signals=_signals,

@@ -2,8 +2,8 @@
 
 Source: Penny, part 3.  Every PE owns the slice of its local rank, 1/M of the vector
 on nodes of M PEs.  It adds up its node's slice, exchanges it with the PEs of its
-local rank on the other N-1 nodes (reduce-scatter, then all-gather, one hop each),
-and hands the result to its node.  That takes four hops at any number of nodes, and
+local rank on the other N-1 nodes (reduce-scatter, then all-gather, one latency step each),
+and hands the result to its node.  That takes four latency steps at any number of nodes, and
 every rail carries the same 2 (N-1)/(N M) of the vector.  n = N M PEs, b bytes:
 
     T = 2 alpha_node + 2 alpha_net + 2 (M-1)/M b beta_node + 2 (N-1)/(N M) b beta_net
@@ -47,7 +47,7 @@ class Group(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """The PEs of this node, and this PE's twins: the PEs of its local rank, one of each node."""
+    """The PEs of this node, and its rail peers: the PEs of its local rank, one of each node."""
 
     node: Group
     rail_peers: Group
@@ -57,10 +57,10 @@ class Round(NamedTuple):
     """A round of a block: (n_local slices, n_nodes chunks) from element ``start`` on, this PE's slice at ``own_start``.
 
     parts:    (n_local, slice) of elements: of this PE's slice, from each PE of the node
-    partials: (n_nodes, chunk): of this PE's chunk, from each twin
+    partials: (n_nodes, chunk): of this PE's chunk, from each rail peer
     whole:    this PE's slice, of elements;  slices: (n_local, slice), from each PE of the node
-    added:    this PE's slice, of partials, and rooms: (n_local, slice) for ``stage_for_put``, both in the outbox
-    *_words:  a part (n_local,), a partial (n_nodes,), a complete chunk (n_nodes,), a slice (n_local,) is here
+    added:    this PE's slice, of partials, and staging: (n_local, slice) for ``stage_for_put``, both in the outbox
+    *_words:  a part (n_local,), a partial (n_nodes,), a complete chunk (n_nodes,), a slice (n_local,) has arrived
     """
 
     epoch: int
@@ -85,7 +85,7 @@ def other(group: Group, k: int) -> int:
 
 
 def signal_group(pe: PE, group: Group, words: int, epoch: int):
-    """Tell the other PEs of a group, in word ``rank`` of theirs, that what this block has put to them is there."""
+    """Fence, then set word ``rank`` of ``words`` on the other PEs of a group: what this block has put has arrived."""
     fence(pe.ctx)
     for k in range(1, group.n):
         signal(pe.ctx, word(words, group.rank), epoch, read_peer(group.pes, other(group, k)))
@@ -145,7 +145,7 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
             nbytes,
             to,
         )
-    signal_group(pe, node, now.part_words, now.epoch)  # its fence gives the rooms back
+    signal_group(pe, node, now.part_words, now.epoch)  # its fence frees the staging buffers
     own = slice_of(call, now, node.rank)
     wait_group(pe, node, now.part_words, now.epoch)
     for rank in range(node.n):
@@ -157,7 +157,7 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
 
 
 def reduce_between_nodes(pe: PE, call: Reduction, rail_peers: Group, now: Round):
-    """Every twin gets its chunk of the slice from all, and adds it up in their order."""
+    """Every rail peer gets its chunk of the slice from all, and adds it up in their order."""
     added = Slots(now.added, now.partials.nbytes)  # (n_nodes,)
     for k in range(1, rail_peers.n):
         rank = other(rail_peers, k)
@@ -178,7 +178,7 @@ def reduce_between_nodes(pe: PE, call: Reduction, rail_peers: Group, now: Round)
 
 
 def gather_between_nodes(pe: PE, call: Reduction, rail_peers: Group, now: Round):
-    """Every twin hands its complete chunk to all."""
+    """Every rail peer hands its complete chunk to all."""
     chunk = now.whole + rail_peers.rank * call.piece_elems * call.item_bytes
     nbytes = piece(call, now.own_start, rail_peers.rank).n_elems * call.item_bytes
     for k in range(1, rail_peers.n):
@@ -210,7 +210,7 @@ def hierarchical(pe: PE, call: Reduction, work: Work):
             slices (n_local, slice)
     outbox  (blocks, 2 buffers): the partials of a slice, then (n_local, slice) that parts start from
     signals (blocks, 2, n_local + n_nodes + n_nodes + n_local) words: a part, partial, chunk, slice is here
-    peer_table  (4 + n_local + n_nodes,) words: n_nodes, n_local, this node, this local rank; PEs of the node; twins
+    peer_table  (4 + n_local + n_nodes,) words: n_nodes, n_local, this node, this local rank; PEs of the node; rail peers
     """
     node = Group(word(work.peer_table, 4), read_peer(work.peer_table, 1), read_peer(work.peer_table, 3))
     rail_peers = Group(word(work.peer_table, 4 + node.n), read_peer(work.peer_table, 0), read_peer(work.peer_table, 2))
@@ -226,19 +226,19 @@ def hierarchical(pe: PE, call: Reduction, work: Work):
 
 
 def why_not(topology: Topology, dtype: str, op: str) -> str:
-    """On one node two_shot does the same in fewer hops; and each slice needs its owner on every node."""
+    """On one node two_shot does the same in fewer latency steps; and each slice needs its owner on every node."""
     sizes = {len(pes) for pes in topology.nodes}
     if len(topology.nodes) == 1:
-        return "all PEs are on one node, where it would be two_shot with more hops"
+        return "all PEs are on one node, where it would be two_shot with more latency steps"
     if len(sizes) > 1:
         return f"each node must have as many PEs, and here they have {' and '.join(map(str, sorted(sizes)))}"
     if sizes == {1}:
-        return "every node has one PE, where it would be two_shot with more hops"
+        return "every node has one PE, where it would be two_shot with more latency steps"
     return ""
 
 
 def peer_table(topology: Topology, me: int) -> list[int]:
-    """n_nodes, n_local, this node, this local rank; the PEs of the node; the twins."""
+    """n_nodes, n_local, this node, this local rank; the PEs of the node; the rail peers."""
     nodes, node = topology.nodes, topology.node_of[me]
     local = nodes[node].index(me)
     return [len(nodes), len(nodes[0]), node, local, *nodes[node], *(pes[local] for pes in nodes)]
@@ -251,7 +251,7 @@ def even_plan(call: ToCut) -> Plan:
 
 
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
-    """Two hops inside a node, of a slice for each of its PEs, and two between nodes, of a slice's part for each node."""
+    """Two latency steps in a node, of a slice for each PE, and two between nodes, of a part of a slice for each node."""
     local, n_nodes = topology.largest_node, topology.n_nodes
     between = (n_nodes - 1) / (n_nodes * local)
     return machine.call_us(
@@ -268,7 +268,7 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 ALGORITHM = Algorithm(
     name="hierarchical",
-    sentence="reduce-scatter in the node, all-reduce between PEs of a local rank, all-gather in the node; four hops",
+    sentence="reduce-scatter in the node, all-reduce between PEs of a local rank, all-gather in the node; four steps",
     needs="several nodes, all with the same number of PEs (two or more)",
     kernel=hierarchical,
     cut=even_plan,

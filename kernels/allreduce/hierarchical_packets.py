@@ -1,7 +1,7 @@
-"""Hierarchical AllReduce for small vectors: packets inside the nodes, one hop of puts between them.
+"""Hierarchical AllReduce for small vectors: packets inside the nodes, one latency step of puts between them.
 
-Source: ``hierarchical`` with the two hops between nodes made one: the PEs of a local rank send each other whole slices,
-and all add them up.  Inside the nodes as ``two_shot_packets``.  n = N M PEs, b bytes, w of a partial an element:
+Source: ``hierarchical`` with one latency step between nodes in place of two: the PEs of a local rank send each other
+whole slices, and all add them up.  Inside the nodes as ``two_shot_packets``.  n = N M PEs, b bytes, w as in README:
 
     T = 2 alpha_packet + alpha_net + 2 (M-1)/M b beta_packet + w (N-1)/M b beta_net + ((M-1)/M + (N-1)/M) b gamma
 
@@ -35,7 +35,7 @@ class Round(NamedTuple):
     """A round of a block: (n_local slices) from element ``start`` on.
 
     parts:    (n_local,) packets: this PE's slice, from each PE of the node;  results: (n_local,) packets: slices
-    partials: (n_nodes,) slices of partials, from each twin;  arrived: (n_nodes,) words: a partial is here
+    partials: (n_nodes,) slices of partials, from each rail peer;  arrived: (n_nodes,) words: a partial is here
     added:    this PE's slice of partials, room: elements of one PE, whole: the result; all three in the outbox
     """
 
@@ -88,7 +88,7 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
 
 
 def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group, now: Round):
-    """Every twin gets the slice from all, and adds it up in their order."""
+    """Every rail peer gets the slice from all, and adds it up in their order."""
     n = piece(call, now.start, node.rank).n_elems
     for k in range(1, rail_peers.n):
         rank = other(rail_peers, k)
@@ -149,7 +149,7 @@ def why_not(topology: Topology, dtype: str, op: str) -> str:
 
 
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
-    """Two hops of packets inside a node, and one between nodes, of a whole slice to each."""
+    """Two latency steps of packets inside a node, and one between nodes, of a whole slice to each."""
     local, n_nodes = topology.largest_node, topology.n_nodes
     between = (n_nodes - 1) / local
     return machine.call_us(
@@ -167,7 +167,7 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 ALGORITHM = Algorithm(
     name="hierarchical_packets",
-    sentence="packets in the node, one hop of slices between PEs of a local rank, packets in the node; three hops",
+    sentence="packets in the node, slices between PEs of a local rank, packets in the node; three latency steps",
     needs="several nodes, all with the same number of PEs (two or more), and NVLink in them",
     kernel=hierarchical_packets,
     cut=packet_plan,

@@ -11,7 +11,7 @@ Each ring works as in ``ring.py``: each PE sends 2 (n-1)/n of the vector in all,
     T = 2 (n-1-N) alpha_node + 2 N alpha_net
         + 2 (n-1)/n b max(beta_node, beta_net / R) + (n-1)/n b gamma
 
-(a chunk goes round twice, n-1 hops each time, N or N-1 of them between nodes; beta_node is for
+(a chunk goes round twice, n-1 latency steps each time, N or N-1 of them between nodes; beta_node is for
 all links of a PE together).  On one node there are enough rings to use every link, and
 T = 2 (n-1) alpha_node + 2 (n-1)/n b beta_node + (n-1)/n b gamma.
 

@@ -44,7 +44,7 @@ def nvls(pe: PE, call: Reduction, work: Work):
         copy(staged, call.src + start * call.item_bytes, nbytes)
         meet_multicast(pe.ctx, entered, epoch, pe.n_pes)
         mine_bytes = max(0, min(piece_bytes, nbytes - pe.me * piece_bytes))
-        # Whole vectors: what is behind the piece is not read.
+        # Whole vectors: elements after the piece are not used.
         mine = (mine_bytes + VECTOR_BYTES - 1) // VECTOR_BYTES * VECTOR_BYTES // call.item_bytes
         reduce_multicast(pe.ctx, summed, staged + pe.me * piece_bytes, mine, summed + piece_bytes)
         store_multicast(pe.ctx, result + pe.me * piece_bytes, summed, mine * call.item_bytes)

@@ -16,11 +16,11 @@ from ..steps import (
     buffer,
     fence_signal_all,
     first_start,
+    half_buffer_bytes,
+    half_buffer_slots,
     load_count,
     peer,
     piece_inside,
-    quarter_bytes,
-    quarter_slots,
     residual_of,
     slot_at,
     slots_in,
@@ -33,9 +33,9 @@ from ..steps import (
 
 def put_piece(pe: PE, call: Reduction, work: Work, start: int, count: int):
     """To every other PE the piece that begins at element ``start``, in its slot of a round, by its count."""
-    own, at = piece_inside(call, start), slot_at(quarter_slots(work, count, pe.n_pes), pe.me)
+    own, at = piece_inside(call, start), slot_at(half_buffer_slots(work, count, pe.n_pes), pe.me)
     src, nbytes = call.src + own.offset_bytes, own.n_elems * call.item_bytes
-    staging = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
+    staging = slots_in(work.outbox + buffer(work, 1), half_buffer_bytes(work), pe.n_pes)
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         put(pe.ctx, at, stage_for_put(pe.ctx, slot_at(staging, to), src, nbytes, to), nbytes, to)
@@ -46,7 +46,7 @@ def one_shot(pe: PE, call: Reduction, work: Work):
 
     The residual is added before the result is rounded.
 
-    inbox   (blocks, 4 quarters), a quarter holds (n_pes sources,) slots of elements
+    inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots of elements
     outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots that puts start from
     signals (blocks, 2, n_pes sources) words
     """
@@ -61,7 +61,7 @@ def one_shot(pe: PE, call: Reduction, work: Work):
             put_piece(pe, call, work, following, count + 1)
         # A PE's signal of epoch e finds that of e-2 taken: two sets of words are enough.
         wait_all(pe.ctx, words(work, count, pe.n_pes), tag_epoch(work, count), pe.me, pe.n_pes)
-        own, slots = piece_inside(call, start), quarter_slots(work, count, pe.n_pes)
+        own, slots = piece_inside(call, start), half_buffer_slots(work, count, pe.n_pes)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         rest = residual_of(call, own)
         combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes, rest)
@@ -73,7 +73,7 @@ def one_shot(pe: PE, call: Reduction, work: Work):
 
 ALGORITHM = Algorithm(
     name="one_shot",
-    sentence="everything to everybody, piece by piece with a signal each; one hop",
+    sentence="everything to everybody, piece by piece with a signal each; one latency step",
     kernel=one_shot,
     cut=piece_plan,
     signals=lambda topology: 2 * topology.n_pes,

@@ -1,7 +1,7 @@
 """One-shot AllReduce by packets: every PE sends its whole vector to every other PE, without a barrier.
 
 Source: the LL128 protocol of NCCL (a flag in every 128-byte line, NVLink stores
-a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  It takes one hop:
+a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  It takes one latency step:
 the latency of a store and of the poll that sees it.
 """
 
@@ -52,7 +52,7 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
 
 ALGORITHM = packet_algorithm(
     name="one_shot_packets",
-    sentence="everything to everybody in packets that carry their epoch; one hop, no barrier",
+    sentence="everything to everybody in packets that carry their epoch; one latency step, no barrier",
     kernel=one_shot_packets,
     cost_us=partial(shots_us, shots=1, packets=True, overlaps=True),
     residual=ROUND_ONCE,

@@ -1,10 +1,10 @@
-"""Recursive doubling: PEs at distance 1, 2, 4, ... exchange whole vectors; log2 n hops.
+"""Recursive doubling: PEs at distance 1, 2, 4, ... exchange whole vectors; log2 n latency steps.
 
 Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication
-operations in MPICH" (2005).  Each PE has one partner in a hop and sends few messages:
-this is for small vectors where a hop is expensive, as between nodes.
+operations in MPICH" (2005).  Each PE has one partner in a step and sends few messages:
+this is for small vectors where a latency step is expensive, as between nodes.
 
-Every hop doubles the number of PEs whose sum a PE holds.  The two partners of a hop
+Every step doubles the number of PEs whose sum a PE holds.  The two partners of a latency step
 merge the same two partials in the same order, that of the lower one first, so that all
 PEs that hold the same sum hold the same bits.
 
@@ -26,7 +26,7 @@ from ..steps import Slots, buffer, first_start, load_epoch, piece_inside, slot_a
 def recursive_doubling(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox, outbox (blocks, 2 buffers), a buffer holds (fold, log2 p hops, unfold) slots of piece_elems partials
+    inbox, outbox (blocks, 2 buffers), a buffer holds (fold, log2 p latency steps, unfold) slots of piece_elems partials
     signals       (blocks, 2, 2 + log2 p) words, one a slot
     """
     fold = folded(pe)
@@ -54,15 +54,15 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
                 wait(pe.ctx, arrived, epoch, pe.me - 1)
                 reduce(pe.ctx, parts.address, parts.address, given.address, n)
                 result = slot_at(parts, unfold)
-            for hop in range(1, unfold):
-                distance = 1 << (hop - 1)
+            for step in range(1, unfold):
+                distance = 1 << (step - 1)
                 partner = old_rank(fold.rank ^ distance, fold.rem)
-                mine, theirs = slot_at(parts, hop - 1), slot_at(given, hop)
-                put_signal(pe.ctx, theirs, mine, n * call.acc_bytes, word(arrived, hop), epoch, partner)
-                wait(pe.ctx, word(arrived, hop), epoch, partner)
+                mine, theirs = slot_at(parts, step - 1), slot_at(given, step)
+                put_signal(pe.ctx, theirs, mine, n * call.acc_bytes, word(arrived, step), epoch, partner)
+                wait(pe.ctx, word(arrived, step), epoch, partner)
                 first, second = (theirs, mine) if fold.rank & distance else (mine, theirs)
-                if hop < unfold - 1:
-                    reduce_partials(pe.ctx, slot_at(parts, hop), first, second, n)
+                if step < unfold - 1:
+                    reduce_partials(pe.ctx, slot_at(parts, step), first, second, n)
                 else:
                     reduce_partials_and_round(pe.ctx, result, first, second, n)
             if in_pair(pe, fold):
@@ -95,7 +95,7 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 ALGORITHM = Algorithm(
     name="recursive_doubling",
-    sentence="whole vectors swapped with the PEs at distance 1, 2, 4, ...; log2 n hops",
+    sentence="whole vectors swapped with the PEs at distance 1, 2, 4, ...; log2 n latency steps",
     kernel=recursive_doubling,
     cut=slots_plan,
     signals=lambda topology: 2 * _slots(topology),

@@ -24,8 +24,8 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
     epoch = load_epoch(work)
     for start in rounds(call.n_elems, call.piece_elems):
         epoch += 1
-        # The result of round e+1 starts at the last PE once all have left round e, and nobody is in round e+2 before it
-        # has that result, or a message of one who has: two buffers are enough, and two sets of words.
+        # The result of round e+1 starts at the last PE once all have left round e, and no PE is in round e+2 before it
+        # has that result, or a message of a PE that has it: two buffers are enough, and two sets of words.
         part = buffer(work, epoch)
         result = part + call.piece_elems * call.acc_bytes
         summed = words(work, epoch, 2)  # word: the partial from pred is here

@@ -2,7 +2,7 @@
 
 Source: Sanders, Speck and Traeff (2009), NCCL 2.4; the trees are in ``trees.py``.  A PE
 that has children in one tree is a leaf in the other, so that both trees together send
-as much as one ring would, over log2 n hops each way.
+as much as one ring would, over log2 n latency steps each way.
 
 Four pieces of a tree are under way: a PE sends the next three up before it waits for
 the result of a piece.  All PEs have the same bits: the root completes a piece, and all
@@ -24,10 +24,10 @@ from ..steps import (
     Slots,
     block_words,
     first_start,
+    half_buffer,
+    half_buffer_bytes,
     load_epoch,
     piece,
-    quarter,
-    quarter_bytes,
     slot_at,
     slots_in,
     store_epoch,
@@ -36,9 +36,9 @@ from ..steps import (
 )
 from ..trees import LINKS, TREES, double_tree
 
-QUARTERS = 4  # pieces of a tree under way
-LATE = QUARTERS - 1  # rounds after which a piece's result is waited for
-SLOTS = 3  # of a quarter of a tree: what comes from the first child, the second, the parent
+HALF_BUFFERS = 4  # pieces of a tree under way
+LATE = HALF_BUFFERS - 1  # rounds after which a piece's result is waited for
+SLOTS = 3  # of a half buffer of a tree: what comes from the first child, the second, the parent
 FROM_PARENT = 2
 
 
@@ -52,10 +52,10 @@ class Messages(NamedTuple):
 
 def messages(work: Work, tree: int, epoch: int) -> Messages:
     """A PE sends piece e once it has the result of piece e-4, so its parent has read e-4, and its children, whose piece
-    e it has waited for, have read that result as well: four quarters are enough, up and down, and four sets of words."""
-    slots = slots_in(work.inbox + quarter(work, epoch), quarter_bytes(work), TREES * SLOTS)
+    e it has waited for, have read that result too: four half buffers are enough, up and down, and four sets of words."""
+    slots = slots_in(work.inbox + half_buffer(work, epoch), half_buffer_bytes(work), TREES * SLOTS)
     given = Slots(slot_at(slots, tree * SLOTS), slots.nbytes)
-    words = block_words(work, QUARTERS * TREES * SLOTS)
+    words = block_words(work, HALF_BUFFERS * TREES * SLOTS)
     return Messages(given, given.address - work.inbox + work.outbox, word(words, ((epoch & 3) * TREES + tree) * SLOTS))
 
 
@@ -106,9 +106,9 @@ def send_down(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
 def tree(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    inbox   (blocks, 4 quarters), a quarter holds (2 trees, 3 slots)
-    outbox  (blocks, 4 quarters), a quarter holds (2 trees, 3 slots) of which the first is used
-    signals (blocks, 4 quarters, 2 trees, 3 slots) words
+    inbox   (blocks, 4 half buffers), a half buffer holds (2 trees, 3 slots)
+    outbox  (blocks, 4 half buffers), a half buffer holds (2 trees, 3 slots) of which the first is used
+    signals (blocks, 4 half buffers, 2 trees, 3 slots) words
     peer_table  (2 trees, 4) words: parent, first child, second child, which child of its parent
     """
     round_elems = TREES * call.piece_elems
@@ -149,10 +149,10 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 ALGORITHM = Algorithm(
     name="tree",
-    sentence="two binary trees with half of the vector each, up and down in pieces; 2 log2 n hops, 2 of the vector",
+    sentence="two binary trees with half of the vector each, up and down in pieces; 2 log2 n steps, twice the vector",
     kernel=tree,
     cut=trees_plan,
-    signals=lambda topology: QUARTERS * TREES * SLOTS,
+    signals=lambda topology: HALF_BUFFERS * TREES * SLOTS,
     slots=lambda topology, limits: 2 * TREES * SLOTS,
     holds=PARTIALS,
     shares=lambda topology: TREES,

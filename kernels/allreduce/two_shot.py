@@ -1,8 +1,8 @@
-"""Two-shot AllReduce, pushed: reduce-scatter in one hop, then all-gather in one hop.
+"""Two-shot AllReduce, pushed: reduce-scatter in one latency step, then all-gather in one latency step.
 
 Source: vLLM pull request 2192 (two-stage) and Penny part 2, pushed instead of
 pulled: every PE reduces one chunk, and puts arrive with a signal, without a barrier.
-Every PE sends 2 (n-1)/n of the vector, as in the ring, in two hops.
+Every PE sends 2 (n-1)/n of the vector, as in the ring, in two latency steps.
 
 The links are kept busy: a round puts the pieces of the next one before it waits
 for its own, and collects the reduced chunks of the one before.  Its signals come
@@ -21,11 +21,11 @@ from ..steps import (
     buffer,
     fence_signal_all,
     first_start,
+    half_buffer_bytes,
+    half_buffer_slots,
     load_count,
     peer,
     piece,
-    quarter_bytes,
-    quarter_slots,
     slot_at,
     slots_in,
     store_count,
@@ -36,13 +36,13 @@ from ..steps import (
 )
 
 
-def put_parts(pe: PE, call: Reduction, start: int, at: int, rooms: Slots):
-    """To every other PE this PE's part of its chunk, to ``at``.  rooms (n_pes,): see ``stage_for_put``."""
+def put_parts(pe: PE, call: Reduction, start: int, at: int, staging: Slots):
+    """To every other PE this PE's part of its chunk, to ``at``.  staging (n_pes,): see ``stage_for_put``."""
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         part = piece(call, start, to)
         src, nbytes = call.src + part.offset_bytes, part.n_elems * call.item_bytes
-        put(pe.ctx, at, stage_for_put(pe.ctx, slot_at(rooms, to), src, nbytes, to), nbytes, to)
+        put(pe.ctx, at, stage_for_put(pe.ctx, slot_at(staging, to), src, nbytes, to), nbytes, to)
 
 
 def reduce_own(pe: PE, call: Reduction, start: int, slots: Slots, scratch: int):
@@ -74,32 +74,32 @@ def two_shot(pe: PE, call: Reduction, work: Work):
 
     The result is rounded before it travels, and once more when the residual is added.
 
-    inbox   (blocks, 4 quarters), a quarter holds (2 shots, n_pes sources) slots of elements
+    inbox   (blocks, 4 half buffers), a half buffer holds (2 shots, n_pes sources) slots of elements
     outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots that parts start from
     signals (blocks, 2, 2 shots, n_pes sources) words: a part of this PE's chunk is here; a reduced chunk is
     """
     scratch = work.outbox + buffer(work, 0)
-    rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), 2 * pe.n_pes)
+    staging = slots_in(work.outbox + buffer(work, 1), half_buffer_bytes(work), 2 * pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
     count, start, stride = load_count(work), first_start(round_elems), stride_of(round_elems)
     begin = start
     if start < call.n_elems:
-        put_parts(pe, call, start, slot_at(quarter_slots(work, count + 1, 2 * pe.n_pes), pe.me), rooms)
+        put_parts(pe, call, start, slot_at(half_buffer_slots(work, count + 1, 2 * pe.n_pes), pe.me), staging)
         fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), tag_epoch(work, count + 1))
     while start < call.n_elems:
-        # The signal of a part of epoch e comes when its PE is done with epoch e-1 and has collected e-2. So
-        # parts of e+1 find those of e-2 read, and a reduced chunk of e that of e-2: four quarters are enough.  A signal
-        # of e finds that of e-2 taken, for what its receiver sent in e-1, or at the end of a call, came after: two words.
+        # The signal of a part of epoch e comes when its PE is done with epoch e-1 and has collected e-2.
+        # So parts of e+1 find those of e-2 read, and a reduced chunk of e that of e-2: four half buffers are enough.  A
+        # signal of e finds that of e-2 taken: its receiver sent a signal after that, in e-1 or at the end of a call.
         count, following, before = count + 1, start + stride, start - stride
         epoch = tag_epoch(work, count)
         now, other = words(work, count, 2 * pe.n_pes), words(work, count + 1, 2 * pe.n_pes)
         if following < call.n_elems:
-            put_parts(pe, call, following, slot_at(quarter_slots(work, count + 1, 2 * pe.n_pes), pe.me), rooms)
+            put_parts(pe, call, following, slot_at(half_buffer_slots(work, count + 1, 2 * pe.n_pes), pe.me), staging)
         wait_all(pe.ctx, now, epoch, pe.me, pe.n_pes)
-        reduce_own(pe, call, start, quarter_slots(work, count, 2 * pe.n_pes), scratch)
+        reduce_own(pe, call, start, half_buffer_slots(work, count, 2 * pe.n_pes), scratch)
         if start > begin:
             wait_all(pe.ctx, word(other, pe.n_pes), epoch - 1, pe.me, pe.n_pes)
-            collect(pe, call, before, quarter_slots(work, count - 1, 2 * pe.n_pes))
+            collect(pe, call, before, half_buffer_slots(work, count - 1, 2 * pe.n_pes))
         fence(pe.ctx)
         signal_all(pe.ctx, word(now, pe.n_pes), epoch, pe.me, pe.n_pes)
         if following < call.n_elems:
@@ -107,13 +107,13 @@ def two_shot(pe: PE, call: Reduction, work: Work):
         start = following
     if start > begin:
         wait_all(pe.ctx, word(words(work, count, 2 * pe.n_pes), pe.n_pes), tag_epoch(work, count), pe.me, pe.n_pes)
-        collect(pe, call, start - stride, quarter_slots(work, count, 2 * pe.n_pes))
+        collect(pe, call, start - stride, half_buffer_slots(work, count, 2 * pe.n_pes))
     store_count(work, count)
 
 
 ALGORITHM = Algorithm(
     name="two_shot",
-    sentence="every PE reduces one chunk and puts it to all; two hops, 2 (n-1)/n of the vector",
+    sentence="every PE reduces one chunk and puts it to all; two latency steps, 2 (n-1)/n of the vector",
     kernel=two_shot,
     cut=partial(piece_plan, pieces=4, min_piece_bytes=MIN_PIECE_BYTES, max_piece_bytes=1 << 30),
     signals=lambda topology: 2 * 2 * topology.n_pes,

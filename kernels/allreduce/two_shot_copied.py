@@ -18,9 +18,9 @@ from ..steps import (
     buffer,
     fence_signal_all,
     first_start,
+    half_buffer_slots,
     load_epoch,
     peer,
-    quarter_slots,
     slot_at,
     store_epoch,
     stride_of,
@@ -52,21 +52,21 @@ def two_shot_copied(pe: PE, call: Reduction, work: Work):
 
     out may be src, and is symmetric.
 
-    inbox   (blocks, 4 quarters), a quarter holds (n_pes sources,) slots of elements
+    inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots of elements
     signals (blocks, 2 uses, n_pes sources) words: parts that came, and for ``meet``;  outbox is scratch
     """
     chunk, scratch = chunk_elems(call.n_elems, pe.n_pes), work.outbox + buffer(work, 0)
     arrived = block_words(work, 2 * pe.n_pes)
     epoch, start, stride = load_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
     if start < chunk:
-        put_pieces(pe, call, chunk, start, slot_at(quarter_slots(work, epoch + 1, pe.n_pes), pe.me))
+        put_pieces(pe, call, chunk, start, slot_at(half_buffer_slots(work, epoch + 1, pe.n_pes), pe.me))
         fence_signal_all(pe, arrived, epoch + 1)
     while start < chunk:
         epoch, following = epoch + 1, start + stride
         if following < chunk:
-            put_pieces(pe, call, chunk, following, slot_at(quarter_slots(work, epoch + 1, pe.n_pes), pe.me))
+            put_pieces(pe, call, chunk, following, slot_at(half_buffer_slots(work, epoch + 1, pe.n_pes), pe.me))
         wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
-        own, slots = piece_of(call, chunk, pe.me, start), quarter_slots(work, epoch, pe.n_pes)
+        own, slots = piece_of(call, chunk, pe.me, start), half_buffer_slots(work, epoch, pe.n_pes)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
         if following < chunk:
@@ -91,7 +91,7 @@ def chunk_plan(call: ToCut) -> Plan:
 
 ALGORITHM = piece_algorithm(
     name="two_shot_copied",
-    sentence="reduce-scatter in one hop, then all-gather by the copy engines: for plans on a symmetric out",
+    sentence="reduce-scatter in one latency step, then all-gather by the copy engines: for plans on a symmetric out",
     needs="a plan, and out symmetric",
     kernel=two_shot_copied,
     cut=chunk_plan,

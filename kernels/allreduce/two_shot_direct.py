@@ -18,10 +18,10 @@ from ..steps import (
     buffer,
     fence_signal_all,
     first_start,
+    half_buffer_bytes,
+    half_buffer_slots,
     load_count,
     piece,
-    quarter_bytes,
-    quarter_slots,
     slot_at,
     slots_in,
     store_count,
@@ -36,24 +36,24 @@ from .two_shot import put_parts
 def two_shot_direct(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of src (n_elems,); out may be src, and is symmetric.
 
-    inbox   (blocks, 4 quarters), a quarter holds (n_pes sources,) slots of elements
+    inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots of elements
     outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots that parts start from
     signals (blocks, 2, 2 shots, n_pes sources) words: a part of this PE's chunk is here; reduced chunks are in out
     """
     scratch = work.outbox + buffer(work, 0)
-    rooms = slots_in(work.outbox + buffer(work, 1), quarter_bytes(work), pe.n_pes)
+    staging = slots_in(work.outbox + buffer(work, 1), half_buffer_bytes(work), pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
     count, start, stride = load_count(work), first_start(round_elems), stride_of(round_elems)
     if start < call.n_elems:
-        put_parts(pe, call, start, slot_at(quarter_slots(work, count + 1, pe.n_pes), pe.me), rooms)
+        put_parts(pe, call, start, slot_at(half_buffer_slots(work, count + 1, pe.n_pes), pe.me), staging)
         fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), tag_epoch(work, count + 1))
     while start < call.n_elems:
         # The signal of a part of epoch e comes when its PE has reduced e-1: parts of e+1 find those of e-2 read, and
         # their signal that of e-1 taken: two words.  That of a call's end finds the last call's over everywhere.
         count, following = count + 1, start + stride
         if following < call.n_elems:
-            put_parts(pe, call, following, slot_at(quarter_slots(work, count + 1, pe.n_pes), pe.me), rooms)
-        own, slots = piece(call, start, pe.me), quarter_slots(work, count, pe.n_pes)
+            put_parts(pe, call, following, slot_at(half_buffer_slots(work, count + 1, pe.n_pes), pe.me), staging)
+        own, slots = piece(call, start, pe.me), half_buffer_slots(work, count, pe.n_pes)
         out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         wait_all(pe.ctx, words(work, count, 2 * pe.n_pes), tag_epoch(work, count), pe.me, pe.n_pes)
         combine_put(pe.ctx, out, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)

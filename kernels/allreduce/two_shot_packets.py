@@ -1,4 +1,4 @@
-"""Two-shot AllReduce by packets: the packets of both hops carry their epoch, without a barrier.
+"""Two-shot AllReduce by packets: the packets of both latency steps carry their epoch, without a barrier.
 
 Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
 in place of a sentinel value, so that it works for every dtype and every value.
@@ -80,7 +80,7 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
 
 ALGORITHM = packet_algorithm(
     name="two_shot_packets",
-    sentence="two hops of packets that carry their epoch; no barrier, 2 (n-1)/n of the vector",
+    sentence="two latency steps of packets that carry their epoch; no barrier, 2 (n-1)/n of the vector",
     kernel=two_shot_packets,
     slots=lambda topology, limits: 2 * topology.n_pes,
     shares=lambda topology: topology.n_pes,

@@ -1,6 +1,6 @@
 """Broadcast by packets: the root sends the vector to each other PE, no barrier.
 
-Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop;
+Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One latency step;
 the root sends the vector n-1 times.
 """
 
@@ -38,7 +38,7 @@ def packets(pe: PE, call: Transfer, work: Work):
 
 ALGORITHM = packet_algorithm(
     name="packets",
-    sentence="the root sends the vector to each other PE in packets that carry their epoch; one hop",
+    sentence="the root sends the vector to each other PE in packets that carry their epoch; one latency step",
     kernel=packets,
     signals=lambda topology: topology.n_pes,
     slots=lambda topology, limits: 1,

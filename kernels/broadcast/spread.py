@@ -1,7 +1,7 @@
 """Spread Broadcast: the root gives each other PE another piece, and they give it to one another.
 
 Source: scatter and all-gather, as van de Geijn's broadcast for long vectors (Barnett
-et al. 1994), in one hop each.  No PE sends or receives the vector more than once.
+et al. 1994), in one latency step each.  No PE sends or receives the vector more than once.
 """
 
 from ..block import copy, put, signal_all, wait, wait_all
@@ -46,7 +46,7 @@ def spread(pe: PE, call: Transfer, work: Work):
         epoch += 1
         arrived = word(first, (epoch & 1) * pe.n_pes)  # (n_pes,) words
         slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pieces)
-        # Nobody reads what this epoch's pieces overwrite.
+        # No PE reads any more what this epoch's pieces overwrite.
         wait_all(pe.ctx, read, untag_epoch(work, epoch - 2), pe.me, pe.n_pes)
         if pe.me == call.root:
             for j in range(pieces):
@@ -75,7 +75,7 @@ def spread(pe: PE, call: Transfer, work: Work):
 
 ALGORITHM = piece_algorithm(
     name="spread",
-    sentence="the root gives each PE another piece, and they give it to one another; two hops",
+    sentence="the root gives each PE another piece, and they give it to one another; two latency steps",
     kernel=spread,
     shares=lambda topology: topology.n_pes - 1,
     signals=lambda topology: 3 * topology.n_pes,

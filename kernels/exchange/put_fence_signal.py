@@ -1,7 +1,7 @@
 """Exchange, second form: put, fence, then a separate signal.
 
 Source: the Penny worklog, part 1.  Replaces the barrier by a signal between the
-two PEs; the fence keeps the signal behind the data.
+two PEs; the fence orders the signal after the data.
 """
 
 from ..block import block, copy, fence, put, signal, stage_for_put, wait

@@ -2,13 +2,13 @@
 
 A **message** is what one PE has for one neighbour: the points of one field at one side.  It goes one of three ways:
 
-- DIRECT: straight into the neighbour's field.  Who reads a halo may still read it when its neighbour comes to the next
-  exchange; so the receiver first says that it has come to this exchange itself: all that it read before is behind it in
-  its stream.  One more hop, and no copy: for large messages.
-- INBOX: into the neighbour's inbox, as packed lines, from where the neighbour copies them: one hop, for small messages.
+- DIRECT: straight into the neighbour's field.  A PE may still read its halo when its neighbour begins the next
+  exchange.  So the receiver first signals that its own exchange has begun: its stream has finished all earlier reads.
+  One more latency step, and no copy: for large messages.
+- INBOX: into the neighbour's inbox, as packed lines, which the neighbour copies: one latency step, for small messages.
 - PACKED: the same where no pointer reaches the neighbour: packed in the outbox, put, and unpacked.
 
-An inbox has two halves, used by the parity of the epoch.  Neighbours are neighbours both ways: a PE that is in exchange
+An inbox has two halves, used in turn.  Neighbours are neighbours both ways: a PE that is in exchange
 e+1 has ended its exchange e, so it has the message that its neighbour sent in e, after that neighbour's exchange e-1,
 which read the half of e+1.  A signal has one word: an exchange ends when what it sent has arrived, and a PE says again
 that it is ready only when the message that it allowed has come.
@@ -35,7 +35,7 @@ def exchange_halos(ctx: int, halo: Halo, work: Work):
         receive(ctx, halo, row, epoch)
         fence(ctx)
         write_epoch(halo.epochs, row.here, epoch - work.signature)
-    else:  # what comes first waits for nobody, so that a block may have any number of parts
+    else:  # what comes first waits for no PE, so that a block may have any number of parts
         halo_ready(ctx, halo, work.signature)
         halo_put(ctx, halo, work.signature)
         halo_wait(ctx, halo, work.signature)
@@ -68,13 +68,13 @@ def halo_wait(ctx: int, halo: Halo, signature: int = 0):
 
 
 def allow(ctx: int, halo: Halo, row: Row, epoch: int):
-    """Tell the sender that its part may come."""
+    """Signal to the sender that it may put its part."""
     if row.received.way == DIRECT:
         signal(ctx, ready_word(halo, row.there), epoch, row.pe)
 
 
 def send(ctx: int, halo: Halo, row: Row, epoch: int):
-    """Put a part, and say so."""
+    """Put a part and signal it."""
     message = row.sent
     if message.way == PACKED:
         room, offset = halo.outbox + message.room, offset_bytes(message.lines)

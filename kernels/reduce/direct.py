@@ -1,6 +1,6 @@
 """Direct Reduce: every PE puts the root its vector, piece by piece with a signal each.
 
-Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  One hop; the root
+Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  One latency step; the root
 receives n-1 vectors, so this is for two PEs.
 """
 
@@ -56,7 +56,7 @@ def direct(pe: PE, call: Reduction, work: Work):
 
 ALGORITHM = piece_algorithm(
     name="direct",
-    sentence="every PE puts the root its vector, piece by piece; one hop",
+    sentence="every PE puts the root its vector, piece by piece; one latency step",
     kernel=direct,
     signals=lambda topology: 3 * topology.n_pes,
 )

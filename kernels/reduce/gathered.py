@@ -1,7 +1,7 @@
 """Gathered Reduce: each PE but the root adds up another piece of all, and gives it to the root.
 
 Source: reduce-scatter and gather, Rabenseifner's reduce for long vectors (2004), in one
-hop each.  No PE sends or receives the vector more than once.
+latency step each.  No PE sends or receives the vector more than once.
 """
 
 from ..block import combine, copy, put, put_signal, signal_all, wait, wait_all
@@ -42,7 +42,7 @@ def gathered(pe: PE, call: Reduction, work: Work):
         second = word(first, pe.n_pes)  # (n_pes,) words
         slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
         own_slot, result = slot_at(slots, pe.me), work.outbox + buffer(work, epoch)
-        # Nobody reads what this epoch's messages overwrite.
+        # No PE reads any more what this epoch's messages overwrite.
         wait_all(pe.ctx, read, untag_epoch(work, epoch - 2), pe.me, pe.n_pes)
         for k in range(1, pe.n_pes):
             to = peer(pe, k)
@@ -69,7 +69,7 @@ def gathered(pe: PE, call: Reduction, work: Work):
 
 ALGORITHM = piece_algorithm(
     name="gathered",
-    sentence="each PE but the root adds up another piece and gives it to the root; two hops",
+    sentence="each PE but the root adds up another piece and gives it to the root; two latency steps",
     kernel=gathered,
     shares=lambda topology: topology.n_pes - 1,
     signals=lambda topology: 5 * topology.n_pes,

@@ -1,6 +1,6 @@
 """Reduce by packets: every PE sends the root its vector, no barrier.
 
-Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop;
+Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One latency step;
 the root receives the vector n-1 times.
 """
 
@@ -52,7 +52,7 @@ def packets(pe: PE, call: Reduction, work: Work):
 
 ALGORITHM = packet_algorithm(
     name="packets",
-    sentence="every PE sends the root its vector in packets that carry their epoch; one hop",
+    sentence="every PE sends the root its vector in packets that carry their epoch; one latency step",
     kernel=packets,
     signals=lambda topology: topology.n_pes,
 )

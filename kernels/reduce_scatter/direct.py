@@ -2,7 +2,7 @@
 
 Source: the pushed one-shot of AllReduce (one_shot.py).  One piece is under way while
 the one before it is added up; its signal comes after that, when the piece has long
-arrived.  Each PE sends n-1 chunks, in one hop.
+arrived.  Each PE sends n-1 chunks, in one latency step.
 """
 
 from ..block import combine, put, wait_all
@@ -13,10 +13,10 @@ from ..steps import (
     buffers,
     fence_signal_all,
     first_start,
+    half_buffer_slots,
     load_epoch,
     peer,
     piece_inside,
-    quarter_slots,
     slot_at,
     store_epoch,
     stride_of,
@@ -25,7 +25,7 @@ from ..steps import (
 
 def put_pieces(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
     """To every other PE the piece of its chunk that begins at element ``start``, in its slot of an epoch."""
-    part, at = piece_inside(call, start), slot_at(quarter_slots(work, epoch, pe.n_pes), pe.me)
+    part, at = piece_inside(call, start), slot_at(half_buffer_slots(work, epoch, pe.n_pes), pe.me)
     src = call.src + part.offset_bytes
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
@@ -35,7 +35,7 @@ def put_pieces(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
 def direct(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of chunk ``me`` of src (n_pes, n_elems); out may be src[me].
 
-    inbox   (blocks, 4 quarters), a quarter holds (n_pes sources,) slots;  outbox is scratch
+    inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots;  outbox is scratch
     signals (blocks, n_pes sources) words
     """
     chunk_bytes = call.n_elems * call.item_bytes
@@ -49,7 +49,7 @@ def direct(pe: PE, call: Reduction, work: Work):
         if following < call.n_elems:
             put_pieces(pe, call, work, following, epoch + 1)
         wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
-        own, slots = piece_inside(call, start), quarter_slots(work, epoch, pe.n_pes)
+        own, slots = piece_inside(call, start), half_buffer_slots(work, epoch, pe.n_pes)
         out, src = call.out + own.offset_bytes, call.src + pe.me * chunk_bytes + own.offset_bytes
         combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
         if following < call.n_elems:
@@ -60,7 +60,7 @@ def direct(pe: PE, call: Reduction, work: Work):
 
 ALGORITHM = piece_algorithm(
     name="direct",
-    sentence="every PE puts each other PE its chunk, piece by piece; one hop",
+    sentence="every PE puts each other PE its chunk, piece by piece; one latency step",
     kernel=direct,
     signals=lambda topology: topology.n_pes,
     slots=lambda topology, limits: 2 * topology.n_pes,

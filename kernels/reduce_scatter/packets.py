@@ -1,6 +1,6 @@
 """ReduceScatter by packets: every PE sends each other PE its chunk, no barrier.
 
-Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One hop:
+Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One latency step:
 the latency of a store and of the poll that sees it.
 """
 
@@ -35,6 +35,6 @@ def packets(pe: PE, call: Reduction, work: Work):
 
 ALGORITHM = packet_algorithm(
     name="packets",
-    sentence="every PE sends each other PE its chunk in packets that carry their epoch; one hop, no barrier",
+    sentence="every PE sends each other PE its chunk in packets that carry their epoch; one latency step, no barrier",
     kernel=packets,
 )

@@ -1,7 +1,7 @@
 """Pairwise ReduceScatterv: every PE puts each other PE its part, which adds up what came in the order of the PEs.
 
 Source: the pairwise exchange of MPI libraries, with a window of two messages for each pair of PEs.  Each PE sends n-1
-parts, in one hop.
+parts, in one latency step.
 """
 
 from ..algorithm import PARTIALS, Algorithm

@@ -1,7 +1,7 @@
 """One-sided operations between a peer beyond a pointer and an array that NVSHMEM does not know, such as a plain one.
 
-NVSHMEM puts from, and gets into, symmetric and registered memory only.  So the bytes go through a room of the workspace,
-piece by piece.  A launch has at most as many blocks as there are rooms.
+NVSHMEM puts from, and gets into, symmetric and registered memory only.  So the bytes go through staging buffers
+of the workspace, piece by piece.  A launch has at most as many blocks as there are staging buffers.
 """
 
 from ..block import arrive_last, block, copy, fence, get, lock, put, signal, unlock
@@ -19,7 +19,7 @@ def put_by_staging(ctx: int, message: Message, by: StagingBuffers, signal_word: 
         piece_bytes = min(by.room_bytes, low + nbytes - start)
         copy(staging, message.src + start, piece_bytes)
         put(ctx, message.dst + start, staging, piece_bytes, message.peer)
-        fence(ctx)  # the room is free again
+        fence(ctx)  # the staging buffer is free again
     unlock(own)
     if signal_word != 0:
         if arrive_last(by.counter):

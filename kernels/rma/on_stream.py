@@ -66,7 +66,7 @@ def wait_signal(ctx: int, signal_word: int, value: int, source: int):
 
 
 def barrier(pe: PE, signals: int, epochs: int):
-    """Every PE tells every other that it is in the barrier.  signals (2, n_pes) words, epochs (1,)."""
+    """Every PE signals to every other that it is in the barrier.  signals (2, n_pes) words, epochs (1,)."""
     epoch = read_epoch(epochs, 0) + 1
     arrived = word(signals, (epoch & 1) * pe.n_pes)  # all PEs' words of epoch e+1 prove that all have taken those of e
     signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
