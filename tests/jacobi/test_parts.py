@@ -3,12 +3,12 @@
 import itertools
 import math
 import resource
-from contextlib import contextmanager
 from dataclasses import replace
 
 import h5py
 import numpy as np
 import pytest
+from limits import limited
 from mpi4py import MPI
 
 import pennympi
@@ -111,24 +111,13 @@ def test_lines_of_the_sample():
     assert ended.endswith(", norm 5.000000e-01; 1666.7 us an iteration, 0.005 GLUP/s")
 
 
-@contextmanager
-def disk_of(most_bytes):
-    """Files can't grow larger, as if the disk were full."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
 def test_a_full_disk_leaves_the_file_before(alone, tmp_path):
     path, solver = tmp_path / "a.h5", make_solver(alone, Problem(600, 300))
     solver.reset(np.random.default_rng(1).random((300, 600)))
     assert storage.save(solver, Outcome(7), path) == "" and [one.name for one in tmp_path.iterdir()] == ["a.h5"]
     before = path.read_bytes()
     for most_bytes in (100, 2000, 100_000, len(before) - 2000):  # in HDF5's first records, in the rows, behind them
-        with disk_of(most_bytes):
+        with limited(resource.RLIMIT_FSIZE, most_bytes):
             error = storage.save(solver, Outcome(8), path)
         assert "file too large" in error and "\n" not in error
         assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == ["a.h5"]

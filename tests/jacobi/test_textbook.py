@@ -1,7 +1,6 @@
 """The solver in a hundred lines: the reference's field bit for bit, on any number of PEs, by public names alone."""
 
 import re
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +13,6 @@ from on_device import to_numpy
 from apps.jacobi import textbook
 from apps.jacobi.problem import Problem
 from apps.jacobi.verify import reference
-from pennympi.host.streams import Stream
 
 N_PES = MPI.COMM_WORLD.size
 CASES = [  # nx, ny, sweeps, nccheck, dtype
@@ -52,76 +50,6 @@ def test_it_stops_where_a_norm_is_small_enough(team):
     mine, norms, _ = textbook.solve(team, nx, ny, 50, nccheck=5, tol=expected[19] * 1.0001)
     assert [done for done, _ in norms] == [5, 10, 15, 20]
     assert to_numpy(mine).tobytes() == own_rows(team, reference.solve(Problem(nx, ny), 20)[0])
-
-
-class Calls:
-    """Stands where a team stands, on CPUs, and has graphs: the calls of a capture, made again with the same arguments."""
-
-    backend = "cuda"
-
-    def __init__(self, team):
-        self._team, self._captured, self.launches = team, None, 0
-
-    def __getattr__(self, name):
-        return getattr(self._team, name)
-
-    def do(self, call, *args, **more):
-        if self._captured is None:
-            call(*args, **more)
-        else:
-            self._captured.append((call, args, more))
-
-    def kernel(self, *args):
-        return partial(self.do, self._team.kernel(*args))
-
-    def put_signal(self, *args, **more):
-        self.do(self._team.put_signal, *args, **more)
-
-    def wait_signal(self, *args, **more):
-        self.do(self._team.wait_signal, *args, **more)
-
-    def signals(self, n):
-        words = self._team.signals(n).view(Words)
-        words.calls = self
-        return words
-
-    def stream(self, priority="normal"):
-        stream = Stream(priority)
-        stream.begin_capture, stream.end_capture = self._begin, self._end
-        return stream
-
-    def _begin(self):
-        self._captured = []
-
-    def _end(self):
-        captured, self._captured = self._captured, None
-        return SimpleNamespace(launch=lambda stream: self._launch(captured))
-
-    def _launch(self, captured):
-        self.launches += 1
-        for call, args, more in captured:
-            call(*args, **more)
-
-
-class Words(np.ndarray):
-    """Signals whose assignments are captured too."""
-
-    def __array_finalize__(self, whole):
-        self.calls = getattr(whole, "calls", None)
-
-    def __setitem__(self, place, value):
-        self.calls.do(super().__setitem__, place, value)
-
-
-@mpi
-def test_a_graph_repeats_its_values(team):
-    """What is captured holds the same signal values each time: nobody may take the signal of an earlier launch."""
-    if team.backend == "cuda":
-        pytest.skip("the other tests run graphs there")
-    calls, (nx, ny, niter) = Calls(team), (61, 5 * team.n_pes + 3, 77)
-    mine, _, _ = textbook.solve(calls, nx, ny, niter, nccheck=25, tol=0.0)
-    assert mine.tobytes() == own_rows(team, reference.solve(Problem(nx, ny), niter)[0])
-    assert calls.launches == 6, "sweeps 0-19, 26-45 and 50-69"
 
 
 @mpi

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 from on_device import device, to_numpy, write
+from parts import end_of, starts_of
+from reductions import in_order
 from seed import SEED
 
 from pennympi.arrays.dtypes import ALL as DTYPES
@@ -72,17 +74,6 @@ class Room:
         return to_numpy(self.whole).tobytes() == wanted.tobytes()
 
 
-def starts_of(counts, rng, packed):
-    """Where parts begin: one behind the other, or in any order and with gaps."""
-    order, starts, end = list(range(len(counts))), [0] * len(counts), 0
-    if not packed:
-        rng.shuffle(order)
-    for k in order:
-        starts[k] = end + (0 if packed else rng.randrange(4))
-        end = starts[k] + counts[k]
-    return starts, end
-
-
 def in_words(team, rng, *numbers):
     """Counts or displacements as a list, a tuple, or an array of the device."""
     kind = rng.randrange(3)
@@ -107,7 +98,8 @@ def test_all_to_allv(team, symmetric, name, kind):
     own = random.Random(f"{SEED}/{me}/{name}/{kind}")
     for packed in (True, False):
         sent, taken = counts[me], [one[me] for one in counts]
-        (sends, x_count), (takes, out_count) = starts_of(sent, own, packed), starts_of(taken, own, packed)
+        sends, takes = starts_of(sent, own, packed), starts_of(taken, own, packed)
+        x_count, out_count = end_of(sends, sent), end_of(takes, taken)
         heap = kind == "odd" and packed
         x, out = (
             Room(team, own, dtype, count, symmetric[k : k + 1] if heap else ())
@@ -137,7 +129,8 @@ def test_all_gatherv(team, name, kind):
     values = [given(name, rng, one) for one in counts][me]
     own = random.Random(f"{SEED}/{me}/{name}/{kind}")
     for packed, in_place in ((True, ""), (False, ""), (False, "IN_PLACE"), (True, "IN_PLACE"), (False, "part")):
-        takes, out_count = starts_of(counts, own, packed)
+        takes = starts_of(counts, own, packed)
+        out_count = end_of(takes, counts)
         x, out = Room(team, own, dtype, counts[me]), Room(team, own, dtype, out_count)
         part = out.x[takes[me] : takes[me] + counts[me]]
         write(part if in_place else x.x, values)
@@ -154,17 +147,6 @@ def test_all_gatherv(team, name, kind):
         assert all(team.comm.allgather(right)), (packed, in_place, counts)
 
 
-def reduced(rows, name, op):
-    """op over the rows, one after the other, in the type of partials, rounded once."""
-    dtype = DTYPES[name]
-    partial = np.float32 if dtype.acc_bytes != dtype.item_bytes else dtype.numpy.type
-    total = rows[0].astype(partial)
-    for row in rows[1:]:
-        by = {"sum": np.add, "avg": np.add, "max": np.maximum, "prod": np.multiply}[op]
-        total = by(total, row.astype(partial))
-    return (total / partial(len(rows)) if op == "avg" else total).astype(dtype.numpy)
-
-
 @pytest.mark.parametrize(("name", "op", "kind"), REDUCED_KINDS)
 def test_reduce_scatterv(team, name, op, kind):
     """The order of the PEs gives the same bits as NumPy, out of place and in place."""
@@ -172,7 +154,7 @@ def test_reduce_scatterv(team, name, op, kind):
     counts = [KINDS[kind](rng, n - 1, j, n) for j in range(n)]
     rows = [given(name, rng, sum(counts)) for _ in range(n)]
     own = random.Random(f"{SEED}/{me}/{name}/{kind}")
-    low, wanted = sum(counts[:me]), reduced(rows, name, op)
+    low, wanted = sum(counts[:me]), in_order(rows, name, op)
     wanted = wanted[low : low + counts[me]]
     x, out = Room(team, own, dtype, sum(counts)), Room(team, own, dtype, counts[me])
     write(x.x, rows[me])
@@ -190,8 +172,8 @@ def test_all_to_allv_in_place(team):
     for packed in (True, False):
         counts = [[rng.choice((0, 1, 77, 200_000 // n)) for _ in range(n)] for _ in range(n)]
         counts = [[counts[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
-        takes, size = starts_of(counts[me], rng, packed)
-        out = Room(team, rng, DTYPES["float32"], size)
+        takes = starts_of(counts[me], rng, packed)
+        out = Room(team, rng, DTYPES["float32"], end_of(takes, counts[me]))
         parts = [np.arange(counts[me][pe], dtype=np.float32) + 1000 * me + pe for pe in range(n)]
         for pe in range(n):
             write(out.x[takes[pe] : takes[pe] + counts[me][pe]], parts[pe])

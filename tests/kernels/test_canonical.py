@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from on_device import device, same, to_numpy, write
-from reductions import N_PES, some
+from reductions import N_PES, in_order, some
 
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
@@ -23,15 +23,9 @@ def pool(pe, name):
     return (rng.standard_normal(VALUES) * 10.0 ** rng.integers(-3, 3, VALUES)).astype(DTYPES[name].numpy)
 
 
-def in_order(name, op, residual=None):
-    """(VALUES,) sums of the pool's values: one PE after another, then the residual, rounded once."""
-    dtype = DTYPES[name]
-    partial = np.float32 if dtype.acc_bytes != dtype.item_bytes else dtype.numpy
-    total = pool(0, name).astype(partial)
-    for pe in range(1, N_PES):
-        total = total + pool(pe, name).astype(partial)
-    total = total / np.dtype(partial).type(N_PES) if op == "avg" else total
-    return (total if residual is None else total + residual.astype(partial)).astype(dtype.numpy)
+def summed(name, op, residual=None):
+    """(VALUES,) results: one PE after another."""
+    return in_order([pool(pe, name) for pe in range(N_PES)], name, op, residual)
 
 
 def windows(count):
@@ -51,10 +45,10 @@ def test_bits_of_an_element(team, algorithm, name):
             for op in ("sum", "avg"):
                 write(x, mine[at])
                 team.allreduce(x, None, op, algorithm, order="canonical")
-                assert same(x, in_order(name, op)[at]), (op, count, offset)
+                assert same(x, summed(name, op)[at]), (op, count, offset)
     big, at = device(team, np.zeros(300_000, dtype)), np.arange(300_000) % VALUES
     write(big, mine[at])
-    assert same(team.allreduce(big, algorithm=algorithm, order="canonical"), in_order(name, "sum")[at])
+    assert same(team.allreduce(big, algorithm=algorithm, order="canonical"), summed(name, "sum")[at])
     team.free(memory)
 
 
@@ -65,7 +59,7 @@ def test_with_a_residual(team, name):
     for count in (3, 4099, 200_000):
         at = np.arange(count) % VALUES
         x, more = device(team, mine[at]), device(team, rest[at])
-        assert same(team.allreduce(x, residual=more, order="canonical"), in_order(name, "sum", rest)[at]), count
+        assert same(team.allreduce(x, residual=more, order="canonical"), summed(name, "sum", rest)[at]), count
 
 
 @pytest.mark.parametrize("algorithm", ["auto", *(name for name, algorithm in PLANNED.items() if algorithm.canonical)])
@@ -80,7 +74,7 @@ def test_plans(team, algorithm):
             assert algorithm != "auto" and "can't run here" in str(error)
         else:
             plan()
-            assert same(out, in_order("float32", "sum")[at]), count
+            assert same(out, summed("float32", "sum")[at]), count
         team.free(x)
         team.free(out)
 
@@ -96,7 +90,7 @@ def test_the_others_are_refused(team):
         team.allreduce(x, order="fixed")
     assert same(x, pool(team.me, "float32"))
     if N_PES > 2:
-        assert to_numpy(team.allreduce(x, algorithm="ring")).tobytes() != in_order("float32", "sum").tobytes()
+        assert to_numpy(team.allreduce(x, algorithm="ring")).tobytes() != summed("float32", "sum").tobytes()
 
 
 def test_explain_stays_among_them(team):

@@ -1,3 +1,4 @@
-"""The jobs that tests look at, as fixtures."""
+"""Fixtures of support/."""
 
-from pooled_jobs import ended, started  # noqa: F401 - fixtures
+from limits import full_disk  # noqa: F401
+from pooled_jobs import ended, started  # noqa: F401

@@ -98,3 +98,12 @@ def test_a_row_is_not_kept_from_what_only_a_column_holds():
     assert SimulatedTeam([1, 2], memory).allocate(1) is None  # each has half free, and not the same half
     row.release(0)
     assert SimulatedTeam([1, 2], memory).allocate(512) == 0
+
+
+def test_what_is_not_free_cannot_be_taken():
+    memory = FreeList(8 * ALIGN_BYTES)
+    memory.take_at(256, 1)
+    memory.take_at(1024, 257)
+    for offset, nbytes in ((-256, 1), (256, 1), (768, 257), (1280, 1), (1792, 257), (2048, 1)):
+        with pytest.raises(ValueError, match="are not free"):
+            memory.take_at(offset, nbytes)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from launch import launch
+from limits import limited
 from settled import settled
 
 from pennympi.compile import cache
@@ -156,12 +157,8 @@ def test_a_compiler_that_fails_leaves_nothing(folder):
 
 def test_a_full_disk_is_a_warning(folder, recwarn):
     """The limit of a file's size stands for the disk: a part is written, and then no more."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (512, limits[1]))
-    try:
+    with limited(resource.RLIMIT_FSIZE, 512):
         assert made("a", content=bytes(1000))[1]
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not entries(folder) and "File too large" in str(recwarn[0].message)
 
 

@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 import pytest
+from init_refused import refused
 from on_device import device, same, to_numpy, write
 from random_calls import Calls
 from reductions import OPS, expected, own
@@ -99,24 +100,20 @@ def test_back_to_back(nodes):
     calls.check()
 
 
-def refused(team, match, **named):
-    """init raises one error, with the same text on every PE, and the PEs stay together."""
-    with pytest.raises(pennympi.TopologyError, match=match) as caught:
-        pennympi.init(team.comm, **named)
-    assert len(set(team.gather(str(caught.value)))) == 1
-
-
 def test_errors_are_every_pes(team, monkeypatch):
-    n = team.n_pes
-    refused(team, f"{2 * n} PEs in all, and this team has {n}: start {2 * n} ranks", topology=f"{n}-nodes-of-two")
+    n, wrong = team.n_pes, pennympi.TopologyError
+    refused(team, wrong, f"{2 * n} PEs in all, and this team has {n}: start {2 * n} ranks", topology=f"{n}-nodes-of-two")
     monkeypatch.setenv("PENNYMPI_TOPOLOGY", "no_such.toml")
-    refused(team, "'no_such.toml' is neither a known name nor a file")
+    refused(team, wrong, "'no_such.toml' is neither a known name nor a file")
     mine = f"{n}-nodes-of-one" if team.me == n - 1 else f"one-node-of-{n}"
     refused(
-        team, f"PE 0 by 'one-node-of-{n}' and PE {n - 1} by '{n}-nodes-of-one': give every rank the same", topology=mine
+        team,
+        wrong,
+        f"PE 0 by 'one-node-of-{n}' and PE {n - 1} by '{n}-nodes-of-one': give every rank the same",
+        topology=mine,
     )
     mine = "no_such" if team.me == n - 1 else f"one-node-of-{n}"
-    refused(team, f"PE {n - 1}: topology 'no_such' is neither a known name", topology=mine)
+    refused(team, wrong, f"PE {n - 1}: topology 'no_such' is neither a known name", topology=mine)
     with pytest.raises(TypeError, match="topology 3 is not a name and not a path: give auto, N-nodes-of-M"):
         pennympi.init(team.comm, topology=3)
     with pennympi.init(team.comm, topology="auto") as plain:  # whatever the variable says

@@ -106,34 +106,6 @@ def test_one_stream_costs_no_event(streams):
     assert [what for what, *_ in streams.said] == ["wait"]
 
 
-@pytest.mark.parametrize("owns", [True, False])
-def test_a_handle_that_comes_again_is_another_stream(streams, owns):
-    """X and Y on s, X on another stream, s dropped, a new stream with the handle of s: Y waits for the first Y."""
-    order, s, t = Order(streams), streams.new(owns), streams.new(owns)
-    call(order, streams, "X", s)
-    call(order, streams, "Y", s)
-    call(order, streams, "X again", t)
-    handle = s.handle
-    if not owns:
-        streams.destroy(s)
-    del s
-    new = streams.new(owns)
-    assert new.handle == handle
-    assert call(order, streams, "Y again", new) == {"X", "Y", "X again"}
-
-
-def test_the_last_calls_stream_is_kept(streams):
-    """Else its handle could come again while the event after its last call is not recorded."""
-    order, s = Order(streams), streams.new()
-    call(order, streams, "first", s)
-    handle = s.handle
-    del s
-    new = streams.new()
-    assert new.handle != handle
-    assert call(order, streams, "second", new) == {"first"}
-    assert streams.new().handle == handle, "once the event is recorded the stream may go"
-
-
 def program(seed):
     """Streams that come and go, whose handles come again, kernels of the user, captures and graphs among calls.
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from init_refused import refused
 
 import pennympi
 from pennympi import settings
@@ -81,13 +82,6 @@ def test_values_that_differ_are_named():
     assert told.startswith(
         "PENNYMPI_TIMEOUT_S is 60.0 on PE 0 and 5 on PE 3: set it to the same value on every rank (mpirun -x"
     )
-
-
-def refused(team, error, match, **arguments):
-    """init raises one error, with the same text on every PE, and the PEs stay together."""
-    with pytest.raises(error, match=match) as caught:
-        pennympi.init(team.comm, **arguments)
-    assert len(set(team.gather((type(caught.value).__name__, str(caught.value))))) == 1
 
 
 @pytest.mark.mpi(min_size=2)

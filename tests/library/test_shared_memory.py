@@ -3,10 +3,11 @@
 import errno
 import os
 import resource
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import numpy as np
 import pytest
+from limits import limited
 from mpi4py import MPI
 from on_device import same
 
@@ -43,16 +44,6 @@ def descriptors():
         with suppress(OSError):  # the watch opens other files for a moment
             found.append(os.readlink(f"/proc/self/fd/{name}"))
     return [path for path in found if "pennympi" in path.split("/")[-1]]
-
-
-@contextmanager
-def limited(which, most):
-    before = resource.getrlimit(which)
-    resource.setrlimit(which, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(which, before)
 
 
 @pytest.mark.parametrize("way", ["memfd", "file"])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 import numpy as np
+from parts import end_of, starts_of
 
 from pennympi.kernels.algorithm import Algorithm
 
@@ -12,7 +13,6 @@ from .device import DTYPES, Launch, Machine
 from .team import Team, fill
 
 BY_COUNTS = ("all_gatherv", "reduce_scatterv", "all_to_allv")
-GAP_ELEMS = 3  # at most, between parts that are not packed
 Counts = list[list[int]]  # [i][j]: elements that PE i has for PE j
 
 
@@ -31,22 +31,6 @@ def drawn(table: str, rng: Random, n: int) -> Counts:
     if table == "all_gatherv":
         return [[one[0]] * n for one in counts]
     return [counts[0]] * n if table == "reduce_scatterv" else counts
-
-
-def starts_of(counts: list[int], rng: Random, packed: bool) -> list[int]:
-    """Where each part begins: one behind the other, or in any order and with gaps."""
-    order, starts, end = list(range(len(counts))), [0] * len(counts), 0
-    if not packed:
-        rng.shuffle(order)
-    for k in order:
-        starts[k] = end + (0 if packed else rng.randint(0, GAP_ELEMS))
-        end = starts[k] + counts[k]
-    return starts
-
-
-def end_of(starts: list[int], counts: list[int]) -> int:
-    """Elements that an array of these parts has."""
-    return max(start + count for start, count in zip(starts, counts, strict=True))
 
 
 class Words:

@@ -102,3 +102,14 @@ def expected_plus(name, op, n_pes, residual, rounded_first):
             total = total.astype(dtype)
         partial = np.float32 if TABLE[name].acc_bytes != TABLE[name].item_bytes else dtype
         return (total.astype(partial) + residual.astype(partial)).astype(dtype)
+
+
+def in_order(values, name, op, residual=None):
+    """op over the values of each PE, one PE after another as partials, then plus the residual; rounded once."""
+    dtype = TABLE[name]
+    partial = np.float32 if dtype.acc_bytes != dtype.item_bytes else dtype.numpy.type
+    total = values[0].astype(partial)
+    for one in values[1:]:
+        total = _NUMPY[op](total, one.astype(partial))
+    total = total / partial(len(values)) if op == "avg" else total
+    return (total if residual is None else total + residual.astype(partial)).astype(dtype.numpy)
