@@ -1,7 +1,7 @@
-"""The kernels of an iteration, ``turn`` and ``advance``, for a CPU, where a block is one thread; pairs.py has a GPU's.
+"""``update_direction`` and ``update_solution`` on a CPU, where a block is one thread; pairs.py has them for a GPU.
 
-And for both: ``note``, which counts iterations, and two that take rows of nz points.  A product that a sum takes is one
-of ``product``, which no compiler fuses with the sum: all kernels that compute the same thing have the same bits.
+Both backends run ``note``, which counts iterations, and ``inner`` and ``residual``, which work by rows of nz points.
+Products that are added are made by ``product``, which no compiler fuses with the sum, so all kernels give the same bits.
 """
 
 from pennympi.kernels.block import (
@@ -26,14 +26,14 @@ from .records import Directions, Part, Scalars, Vectors
 MARK = WORDS - 1  # the word of a sum r * r that counts the PEs which did the iteration
 
 
-def turn_line(part: Part, d: Directions, beta, at, n):
-    """new = the new direction at n points in a halo."""
+def direction_line(part: Part, d: Directions, beta, at, n):
+    """Set the new direction at n points of the halo."""
     for i in range(at, at + n):
         store(d.new, i, direction(d, beta, i))
 
 
-def turn_row(part: Part, d: Directions, beta, at, bins: Bins):
-    """The same on a row, and at its ends: the bins with its p * A p."""
+def direction_row(part: Part, d: Directions, beta, at, bins: Bins):
+    """Set the new direction on a row and at the halo points of its ends.  Returns the bins with p * A p added."""
     for i in range(at, at + part.nz):
         here = direction(d, beta, i)
         x = direction(d, beta, i - part.plane) + direction(d, beta, i + part.plane)
@@ -41,20 +41,20 @@ def turn_row(part: Part, d: Directions, beta, at, bins: Bins):
         z = direction(d, beta, i - 1) + direction(d, beta, i + 1)
         store(d.new, i, here)
         bins = add_to_bins(bins, (1.0 * here) * (1.0 * stencil(part, here, x, y, z)))
-    turn_line(part, d, beta, at - 1, 1)
-    turn_line(part, d, beta, at + part.nz, 1)
+    direction_line(part, d, beta, at - 1, 1)
+    direction_line(part, d, beta, at + part.nz, 1)
     return bins
 
 
 def chunk_of(part: Part):
-    """Rows whose points one thread may add up before they become words."""
+    """The number of rows that one thread may add to its bins before it must turn them into words."""
     return max(1, MAX_VALUES // 4 // part.nz)
 
 
-def turn(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
+def update_direction(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
     """The first half of an iteration: the new direction, and the sum p * A p.
 
-    The neighbours' part of r has come, and that of the old direction was computed as here: so no direction travels.
+    The halo of r has arrived, and the halo of the old direction was computed in the same way: no direction is sent.
     """
     now, rows, chunk = now_of(s, ahead), part.nx * part.ny, chunk_of(part)
     d, beta = directions_of(v, now.k), ratio(now.rr, now.before)
@@ -63,19 +63,19 @@ def turn(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
         for row in range(start, min(start + chunk, rows)):
             at, x = row_at(part, row), quotient(row, part.ny)
             y = row - x * part.ny
-            bins = turn_row(part, d, beta, at, bins)
+            bins = direction_row(part, d, beta, at, bins)
             if x == 0:
-                turn_line(part, d, beta, at - part.plane, part.nz)
+                direction_line(part, d, beta, at - part.plane, part.nz)
             if x == part.nx - 1:
-                turn_line(part, d, beta, at + part.plane, part.nz)
+                direction_line(part, d, beta, at + part.plane, part.nz)
             if y == 0:
-                turn_line(part, d, beta, at - part.row, part.nz)
+                direction_line(part, d, beta, at - part.row, part.nz)
             if y == part.ny - 1:
-                turn_line(part, d, beta, at + part.row, part.nz)
+                direction_line(part, d, beta, at + part.row, part.nz)
         add_to_words(s.pap + now.k * s.stride, bins)
 
 
-def advance(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
+def update_solution(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
     """The second half: u += alpha p, r -= alpha A p, and the sum r * r."""
     now, rows, chunk = now_of(s, ahead), part.nx * part.ny, chunk_of(part)
     p, alpha = directions_of(v, now.k).new, ratio(now.rr, read_sum(s.total + now.k * s.stride))
@@ -93,15 +93,15 @@ def advance(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
 
 
 def mark(s: Scalars, k, goes_on):
-    """Say that this PE does iteration k."""
+    """Record in the sum's words that this PE does iteration k."""
     if block() == 0 and is_leader() and goes_on:
         add_shared(s.rr + k * s.stride, MARK, 1)
 
 
 def note(ctx, s: Scalars, number: int, totals, value):
-    """The end of ``number`` iterations: count those done, and keep the last r * r as the float64 ``value``.
+    """After ``number`` iterations: count those that were done, and store the last r * r as the float64 ``value``.
 
-    totals: of a PE that is not alone, address of the two sums over all PEs of its one iteration, else 0
+    totals: on several PEs, the address of the iteration's two sums over all PEs; on one PE, 0
     """
     k = read_epoch(s.runs, 0)
     done, at = k, s.history + (k + 1) * WORDS_BYTES
@@ -118,7 +118,7 @@ def note(ctx, s: Scalars, number: int, totals, value):
 
 
 def inner(ctx, part: Part, a, b, words):
-    """a * b of two fields, added to ``words``."""
+    """Add the dot product of two fields to ``words``."""
     chunk = chunk_of(part) * blocks()
     for start in range(0, part.nx * part.ny, chunk):
         bins = no_bins()

@@ -14,17 +14,17 @@ from .problem import Problem
 from .records import Part, Tiles, Vectors
 from .sums import Sums, floats
 
-MOST_BLOCKS, MOST_THREADS, WARP = 132 * 8, 256, 32  # of kernels that take rows
-TILE_THREADS = 512  # of a tile, of which a multiprocessor works at one
+MOST_BLOCKS, MOST_THREADS, WARP = 132 * 8, 256, 32  # of kernels that work by rows
+TILE_THREADS = 512  # of a tile; a multiprocessor runs one tile at a time
 ACROSS, BEYOND = 2 * WARP, 2  # points of a tile along z; planes more that a tile reads: the cost of a cut along x
-MOST_IN_TURN = 10  # iterations of a turn of the loop: a turn itself costs as much as one or two kernels
+MOST_IN_BODY = 10  # iterations in a pass of the loop: a pass itself costs as much as one or two kernels
 
 
 class Loop:
     """All methods are collective.
 
-    An iteration is two kernels: ``turn`` makes the direction p and the sum p * A p, ``advance`` changes u and r and sums
-    r * r.  The halo of r travels between them; that of p is computed from it.
+    An iteration is two kernels: ``update_direction`` sets the direction p and sums p * A p, ``update_solution`` updates
+    u and r and sums r * r.  Only the halo of r is exchanged; the halo of p is computed from it.
     """
 
     sentence = "plans of this library on a stream, in a loop that ends on the device"
@@ -55,19 +55,19 @@ class Loop:
         """Make what iterates."""
         self._loops: dict[tuple[int, float], Any] = {}
         self._tiles: tuple[Tiles, ...] = ()
-        self._blocks, steps = 1, (kernels.turn, kernels.advance)
+        self._blocks, steps = 1, (kernels.update_direction, kernels.update_solution)
         if self.team.backend == "cuda":
-            from .pairs import advance_of, turn_of  # which need what a GPU needs
+            from .pairs import update_direction_of, update_solution_of  # needs numba-cuda
 
-            steps = turn_of(self.problem.item_bytes), advance_of(self.problem.item_bytes)
+            steps = update_direction_of(self.problem.item_bytes), update_solution_of(self.problem.item_bytes)
             tiles, self._blocks = tiles_of(self.fields.part, multiprocessors(self.team), rims_of(self.grid))
             self._tiles = (tiles,)
-        self._turn, self._advance = (self.compiled(one, TILE_THREADS) for one in steps)
+        self._update_direction, self._update_solution = (self.compiled(one, TILE_THREADS) for one in steps)
         self._note = self.team.kernel(kernels.note, "float64", most_threads=WARP)
-        self.kernels += [self._turn, self._advance, self._note]
+        self.kernels += [self._update_direction, self._update_solution, self._note]
 
     def _launch(self, kernel: Any, *args: Any) -> None:
-        """Enqueue a kernel that takes rows."""
+        """Enqueue a kernel that works by rows."""
         part = self.fields.part
         blocks = min(MOST_BLOCKS, part.nx * part.ny) if self.team.backend == "cuda" else 1
         kernel(blocks, part, *args, stream=self.stream, threads=min(MOST_THREADS, -(-part.nz // WARP) * WARP))
@@ -80,7 +80,7 @@ class Loop:
         self.replace(0)
 
     def replace(self, done: int) -> None:
-        """r = f - A u, after so many iterations; the directions go on."""
+        """r = f - A u after ``done`` iterations; the direction is kept."""
         fields, sums = self.fields, self.sums
         self._exchanges["u"](stream=self.stream)
         self._launch(self._residual, fields["r"], fields["f"], fields["u"])
@@ -94,26 +94,28 @@ class Loop:
     def iterate(self, most: int, below: float) -> None:
         """Enqueue ``most`` iterations, or up to the one whose r * r is at most ``below``."""
         if (most, below) not in self._loops:
-            turn = max(n for n in range(1, MOST_IN_TURN + 1) if most % n == 0)
-            self._loops[most, below] = self.team.plan_loop(self._body(turn, below), self.sums.value, below, most // turn)
+            number = max(n for n in range(1, MOST_IN_BODY + 1) if most % n == 0)
+            self._loops[most, below] = self.team.plan_loop(
+                self._body(number, below), self.sums.value, below, most // number
+            )
         self._loops[most, below](self.stream)
 
-    def _body(self, turn: int, below: float) -> Any:
-        """A turn of the loop.  A PE that is alone counts its iterations once a turn."""
+    def _body(self, number: int, below: float) -> Any:
+        """The body of the loop: ``number`` iterations.  A PE that is alone counts them once, at the end."""
         sums, scalars, value, alone = self.sums, self.sums.scalars(below), address(self.sums.value), self.sums.alone
         totals = 0 if alone else address(sums.totals)
         given = self._blocks, self.fields.part, self.vectors, scalars
 
         def body(stream: Any) -> None:
-            for k in range(turn):
+            for k in range(number):
                 ahead = k if alone else 0
-                self._turn(*given, ahead, *self._tiles, stream=stream, threads=TILE_THREADS)
+                self._update_direction(*given, ahead, *self._tiles, stream=stream, threads=TILE_THREADS)
                 sums.add_up(0, stream)
-                self._advance(*given, ahead, *self._tiles, stream=stream, threads=TILE_THREADS)
+                self._update_solution(*given, ahead, *self._tiles, stream=stream, threads=TILE_THREADS)
                 sums.add_up(1, stream)
                 self._exchanges["r"](stream=stream)
-                if not alone or k == turn - 1:
-                    self._note(1, scalars, turn if alone else 1, totals, value, stream=stream, threads=WARP)
+                if not alone or k == number - 1:
+                    self._note(1, scalars, number if alone else 1, totals, value, stream=stream, threads=WARP)
 
         return body
 
@@ -137,7 +139,7 @@ class Loop:
         return float(floats(to_numpy(self.sums.totals[:1]))[0])
 
     def free(self) -> None:
-        """Free all symmetric memory, when everything that was enqueued has run, here and where peers write."""
+        """Free all symmetric memory, after everything enqueued has run on this PE and on its peers."""
         self.team.barrier(stream=self.stream)
         self.team.synchronize(self.stream)
         self.fields.free()
@@ -151,13 +153,13 @@ def rims_of(grid: Any) -> int:
 
 
 def tiles_of(part: Part, slots: int, rims: int) -> tuple[Tiles, int]:
-    """How a part is cut for a GPU that works at so many tiles at the same time, and the blocks of a launch."""
+    """How a part is cut for a GPU that runs ``slots`` tiles at the same time, and the blocks of a launch."""
     rows = TILE_THREADS // WARP
     across, down = -(-part.nz // ACROSS), -(-part.ny // rows)
     most = MAX_VALUES // (ACROSS * rows)  # planes whose points may be added up before they become words
 
     def cost(planes: int) -> int:
-        """Planes that a block reads in all."""
+        """The planes that a block reads."""
         return -(-across * down * -(-part.nx // planes) // slots) * (planes + BEYOND)
 
     planes = min(range(1, min(part.nx, most) + 1), key=cost)

@@ -95,7 +95,7 @@ class OnChip(Loop):
         return ""
 
     def prepare(self) -> None:
-        from .on_chip_kernel import on_chip_of  # which needs what a GPU needs
+        from .on_chip_kernel import on_chip_of  # needs numba-cuda
 
         team, grid = self.team, self.grid
         shape = shape_of(team, grid, self.problem)

@@ -45,7 +45,7 @@ from pennympi.kernels.in_kernel import (
 )
 
 from .on_chip import SIDE, SLOT_BYTES, THREADS, VALUES, Bricks, Shape
-from .points import stencil
+from .points import ratio, stencil
 from .records import Part, Scalars
 
 
@@ -309,11 +309,6 @@ def steps_of(shape: Shape) -> Any:
         return applied(v, take(ctx, number, here), here)
 
     return give, take, applied, spread
-
-
-def ratio(a, b):
-    """a / b; 0 where b is: a residual of 0 needs no more steps."""
-    return a / b if b > 0.0 else 0.0
 
 
 @cache

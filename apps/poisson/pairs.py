@@ -134,7 +134,7 @@ def set_own(at, pair: Pair, c: Column):
         store(at, 0, pair.a)
 
 
-def turned(beta, of: Pairs):
+def new_direction(beta, of: Pairs):
     """The new directions."""
     return Pair(of.r.a + product(real(beta), of.old.a), of.r.b + product(real(beta), of.old.b))
 
@@ -182,14 +182,14 @@ def directions_for(d: Directions, c: Column, at):
 
 
 @cache
-def turn_of(item):
-    """``turn`` for elements of so many bytes."""
+def update_direction_of(item):
+    """``update_direction`` for elements of so many bytes."""
 
     def step(part: Part, d: Directions, beta, rims, c: Column, at, before: Pair, here: Pair, now, bins: Bins):
         """A plane: the bins, the new direction behind it, and what the next plane needs."""
         after = directions_for(d, c, even(min(at + c.plane, c.end - c.plane), item))
         pairs, r, old = now
-        behind, below, above = turned(beta, pairs[0]), turned(beta, pairs[1]), turned(beta, pairs[2])
+        behind, below, above = new_direction(beta, pairs[0]), new_direction(beta, pairs[1]), new_direction(beta, pairs[2])
         q, left, right = applied(part, before, here, behind, below, above, r + product(real(beta), old), c)
         set_own(d.new + at, here, c)
         if rims != 0:
@@ -199,7 +199,7 @@ def turn_of(item):
 
     def march(part: Part, d: Directions, beta, rims, c: Column, bins: Bins):
         at, now = c.at, directions_for(d, c, c.at)
-        before, here = turned(beta, pairs_at(d, at - c.plane)), turned(beta, pairs_at(d, at))
+        before, here = new_direction(beta, pairs_at(d, at - c.plane)), new_direction(beta, pairs_at(d, at))
         while True:
             at = even(anew(at), item)
             bins, behind, then = step(part, d, beta, rims, c, at, before, here, now, bins)
@@ -213,7 +213,7 @@ def turn_of(item):
                 break
         return bins
 
-    def turn(ctx, part: Part, v: Vectors, s: Scalars, ahead: int, tiles: Tiles):
+    def update_direction(ctx, part: Part, v: Vectors, s: Scalars, ahead: int, tiles: Tiles):
         """The first half of an iteration: the new direction, and the sum p * A p."""
         now, first = now_of(s, ahead), part.first * item
         new, old, r = directions_of(v, now.k)
@@ -230,12 +230,12 @@ def turn_of(item):
                 k += blocks()
             add_to_words(s.pap + now.k * s.stride, bins)
 
-    return turn
+    return update_direction
 
 
 @cache
-def advance_of(item):
-    """``advance`` for elements of so many bytes."""
+def update_solution_of(item):
+    """``update_solution`` for elements of so many bytes."""
 
     def fetch(s: Solution, c: Column, at):
         """What a plane needs: p behind, below and above it, u and r, and p at the side."""
@@ -271,7 +271,7 @@ def advance_of(item):
                 break
         return bins
 
-    def advance(ctx, part: Part, v: Vectors, s: Scalars, ahead: int, tiles: Tiles):
+    def update_solution(ctx, part: Part, v: Vectors, s: Scalars, ahead: int, tiles: Tiles):
         """The second half: u += alpha p, r -= alpha A p, and the sum r * r."""
         now, first = now_of(s, ahead), part.first * item
         p, alpha = directions_of(v, now.k).new, ratio(now.rr, read_sum(s.total + now.k * s.stride))
@@ -289,4 +289,4 @@ def advance_of(item):
             add_to_words(s.rr + now.k * s.stride, bins)
         mark(s, now.k, now.goes_on)
 
-    return advance
+    return update_solution

@@ -9,9 +9,9 @@ from .records import Directions, Part, Scalars, Vectors
 
 
 def quotient(a, b):
-    """a // b, for 0 <= a < 2**50: a / b is at least 1 / (2 b) from what would round to another number.
+    """a // b for 0 <= a < 2**50, exact because (a + 0.5) / b is at least 1 / (2 b) away from an integer.
 
-    On a GPU a division of 64-bit integers is dozens of instructions, and a range with a step has one.
+    A GPU needs dozens of instructions for a division of 64-bit integers.
     """
     return int((a + 0.5) * (1.0 / b))
 
@@ -42,7 +42,7 @@ def direction(d: Directions, beta, at):
 
 
 def ratio(a, b):
-    """a / b; 0 where b is: a residual of 0 needs no more steps."""
+    """a / b, or 0 if b is 0: then the residual is 0 and no more steps are needed."""
     return a / b if b > 0.0 else 0.0
 
 

@@ -235,8 +235,8 @@ def test_jacobi(ptx, name, cc):
 
 
 CONJUGATE = [  # kernel, dtype, sums that it reads, accesses of one and of two elements
-    (poisson_pairs.turn_of(8), "float64", 2, (20, 32)),
-    (poisson_pairs.advance_of(4), "float32", 2, (7, 21)),
+    (poisson_pairs.update_direction_of(8), "float64", 2, (20, 32)),
+    (poisson_pairs.update_solution_of(4), "float32", 2, (7, 21)),
     (poisson_kernels.note, "float64", 3, None),
     (poisson_kernels.inner, "float64", 0, None),
     (poisson_kernels.residual, "float32", 0, None),
@@ -252,7 +252,7 @@ def test_poisson(ptx, kernel, name, sums, accesses):
     code = ptx(kernel, kernel.__name__, kinds=annotated_kinds(kernel), elements=DTYPES[name])
     assert ".local" not in code
     assert len(re.findall(r"\bfma\.rn\.f(32|64)", code)) == 5 * sums
-    assert ("red.global.add.u64" in code) == (kernel.__name__ in ("turn", "advance", "note", "inner"))
+    assert ("red.global.add.u64" in code) == (kernel.__name__ in ("update_direction", "update_solution", "note", "inner"))
     if accesses:
         kinds = re.findall(r"\b(?:ld|st)\.global(\.v2)?\.f", code)
         assert (kinds.count(""), kinds.count(".v2")) == accesses

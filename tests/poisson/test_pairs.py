@@ -82,7 +82,7 @@ def run(kernel, memory, args, blocks, threads):
 
 @pytest.mark.parametrize("rims", [0, 63, 0b100110])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("name", ["turn", "advance"])
+@pytest.mark.parametrize("name", ["update_direction", "update_solution"])
 def test_a_warp_computes_what_a_row_does(name, shape, rims):
     nx, ny, nz = shape
     row = -(-(LINE + nz + 1) // LINE) * LINE
