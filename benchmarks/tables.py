@@ -21,6 +21,7 @@ from pennympi.bench import result  # noqa: E402
 from pennympi.bench.baselines import BASELINES  # noqa: E402
 from pennympi.bench.columns import OURS  # noqa: E402
 from pennympi.bench.sizes import show  # noqa: E402
+from pennympi.command import predictions  # noqa: E402
 
 TITLES = {
     "allreduce": "AllReduce", "reduce_scatter": "ReduceScatter", "all_gather": "AllGather",
@@ -246,9 +247,10 @@ def methods(paths):
 
 
 def documents():
-    """{path from the root: {mark: paragraphs}} of what the results make."""
+    """{path from the root: {mark: paragraphs}} of what the results and the cost model make."""
     bench = [name for name in COMMANDS if name.startswith(tuple(TITLES))]
     return {
+        "docs/algorithms.md": {mark: [text] for mark, text in predictions.parts().items()},
         "docs/measurements.md": {
             "measured": [part for path in results(*bench) for part in collective(path)],
             "solver": [part for path in results("jacobi") for part in solver(path)],

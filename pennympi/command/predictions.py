@@ -1,6 +1,6 @@
 """The cost model, and what it predicts for nodes of 8 GPUs on NVLink, with a rail for each GPU.
 
-``python -m pennympi.command.predictions`` prints docs/predictions.md.
+``python -m pennympi.command.predictions`` prints both tables, as docs/algorithms.md has them.
 """
 
 from dataclasses import fields
@@ -12,30 +12,6 @@ from ..kernels.cost import Machine
 from ..selection.choose import Selection
 from ..selection.machine import NVLINK, PCIE, host
 
-PAGE = """# Cost model and predictions
-
-Made by `python -m pennympi.command.predictions`. `algorithm="auto"` chooses an AllReduce by its cost where there is no
-table of measured times for the machine. A call takes
-
-    launch_us + rounds * (near_hops * hop_us + net_hops * net_hop_us)
-        + rounds * (messages * message_us + signals * signal_us)
-        + sent / sent_gb_s + nic / nic_gb_s + moved / moved_gb_s + added / added_gb_s
-
-Each algorithm has its counts (`cost_us` in `kernels/allreduce/`). What they mean and the source of the model stand in
-`kernels/cost.py`, the constants in `pennympi/selection/machine.py`.
-
-## Constants
-
-{constants}
-
-## Predictions
-
-These are times of the model, not measurements. Inside a node, it is within a quarter of what two and four H200s measured.
-Where a vector crosses NVLink and then the network, it adds both times, though transfers of different pieces overlap:
-large sizes may take less.
-
-{predictions}
-"""
 GPUS, GPUS_PER_NODE = (16, 32, 64, 128, 256, 512, 1024), 8
 SIZES = "1K 16K 256K 1M 4M 16M 64M 256M 1G"
 LIMITS = Limits(max_blocks=132, buffer_bytes=256 << 10)  # of an H200
@@ -69,10 +45,10 @@ def constants() -> list[str]:
     return [*lines, "", *(f"- {one.name}: {one.source}." for one in machines[:3])]
 
 
-def page() -> str:
-    """docs/predictions.md, as Markdown."""
-    return PAGE.format(constants="\n".join(constants()), predictions="\n".join(table()))
+def parts() -> dict[str, str]:
+    """The parts of docs/algorithms.md that the cost model makes, by mark."""
+    return {"constants": "\n".join(constants()), "predictions": "\n".join(table())}
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print("\n\n".join(parts().values()))
