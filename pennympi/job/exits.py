@@ -90,7 +90,7 @@ def _leave() -> None:
         if not waiting:
             return
         job, barrier = waiting[0]
-        if deadlines[job].passed(barrier):
+        if deadlines[job].passed(barrier.absent()):
             others = "; ".join(job.control.describe(pe) for pe in barrier.absent()[:4])
             _end_at_exit(
                 f"without team.finalize(), and after {job.timeout_s:g} s (PENNYMPI_TIMEOUT_S) others have not: {others}"

@@ -12,7 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
-from typing import Any, Protocol
+from typing import Any
 
 from mpi4py import MPI
 
@@ -25,79 +25,51 @@ from .process import Process, halted, on_host
 
 LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
 DIFFERENCE_S = 1.0  # after this time a difference is told, also to PEs that have not come
-LEFT, ARRIVED = 32500, 32502  # message tags, below the 32767 that every MPI has; of meetings the first of 2 * NUMBERS
-NUMBERS = 64  # meetings that have tags of their own, by turns: the last tag is below those of beats.py and remote.py
-FIRST_BYTES, _LENGTH_BYTES = 2048, 8  # of a message's first part, and of its length there; the rest follows
+LEFT, ARRIVED = 32500, 32502  # message tags, below the 32767 that every MPI has; of meetings the first of NUMBERS
+NUMBERS = 64  # meetings that have tags of their own, in turn: the last tag is below those of beats.py and remote.py
 MOST_BYTES = (1 << 31) - (1 << 20)  # of what a PE brings: MPI counts bytes in 32 bits
 
 
 class PolledBarrier:
-    """A barrier over ``comm``, entered when it is made and then polled.  Every PE sends ``message`` to each other.
+    """A barrier over ``comm``, entered when it is made and then polled.  Every PE sends ``message`` to each other PE.
 
     Unlike MPI_Ibarrier it knows at any time which PEs have not come.
 
-    tag:      of the messages' first parts; the rest of a long one has the tag after it.  A meeting has tags of its own,
-              because messages were seen to overtake those before them (MPICH on UCX)
-    messages: of the PEs that have come, and of this one; a short one with bytes behind it that mean nothing
+    tag:      of the messages.  A meeting has a tag of its own, because messages were seen to overtake those before them
+              (MPICH on UCX)
+    messages: of the PEs that have come, and of this PE
     """
 
     def __init__(self, comm: MPI.Intracomm, tag: int = ARRIVED, message: bytes = b""):
         me, n_pes = comm.Get_rank(), comm.Get_size()
-        self.messages: dict[int, bytes | memoryview] = {me: message}
+        self.messages: dict[int, bytes | bytearray] = {me: message}
         self._comm, self._tag = comm, tag
         others = [(me + step) % n_pes for step in range(1, n_pes)]  # each PE begins with another one
-        self._receives = [self._receive(pe, bytearray(FIRST_BYTES), 0) for pe in others]
-        first = len(message).to_bytes(_LENGTH_BYTES, "little") + message[: FIRST_BYTES - _LENGTH_BYTES]
-        rest = memoryview(message)[FIRST_BYTES - _LENGTH_BYTES :]
-        self._sends = [(pe, comm.Isend((first, MPI.BYTE), pe, tag)) for pe in others]
-        if rest:
-            self._sends += [(pe, comm.Isend((rest, MPI.BYTE), pe, tag + 1)) for pe in others]
-
-    def _receive(self, pe: int, buffer: bytearray, start: int) -> tuple[int, bytearray, int, MPI.Request]:
-        """Begin to receive the bytes of a message from ``start`` on: 0, or where the rest begins."""
-        tag = self._tag + (start > 0)
-        return pe, buffer, start, self._comm.Irecv((memoryview(buffer)[start:], MPI.BYTE), pe, tag)
+        self._silent = others  # PEs whose message has not begun to arrive
+        self._receives: dict[int, tuple[bytearray, MPI.Request]] = {}
+        self._sends = {pe: comm.Isend((message, MPI.BYTE), pe, tag) for pe in others}
 
     def complete(self) -> bool:
         """True once every PE has entered, and this PE's messages are out."""
-        waiting = []
-        for receive in self._receives:
-            pe, buffer, start, request = receive
-            if not request.Test():
-                waiting.append(receive)
-                continue
-            nbytes = int.from_bytes(buffer[:_LENGTH_BYTES], "little")
-            if start == 0 and nbytes > FIRST_BYTES - _LENGTH_BYTES:
-                whole = bytearray(_LENGTH_BYTES + nbytes)
-                whole[:FIRST_BYTES] = buffer
-                waiting.append(self._receive(pe, whole, FIRST_BYTES))
-            else:
-                self.messages[pe] = memoryview(buffer)[_LENGTH_BYTES:]
-        self._receives = waiting
-        self._sends = [(pe, request) for pe, request in self._sends if not request.Test()]
-        return not waiting and not self._sends
+        status = MPI.Status()
+        for pe in self._silent:
+            if found := self._comm.Improbe(pe, self._tag, status):
+                buffer = bytearray(status.Get_count(MPI.BYTE))
+                self._receives[pe] = buffer, found.Irecv((buffer, MPI.BYTE))
+        self._silent = [pe for pe in self._silent if pe not in self._receives]
+        for pe, (buffer, request) in tuple(self._receives.items()):
+            if pe not in self.messages and request.Test():
+                self.messages[pe] = buffer
+        self._sends = {pe: request for pe, request in self._sends.items() if not request.Test()}
+        return not self.absent()
 
     def absent(self) -> list[int]:
         """The PEs that had not come, or not taken this PE's message, at the last call of ``complete``, in order."""
-        return sorted({*(receive[0] for receive in self._receives), *(pe for pe, _ in self._sends)})
-
-    def cancel(self) -> None:
-        """Stop waiting for the absent PEs."""
-        for *_, request in self._receives:
-            request.Cancel()
-            request.Free()
-        self._receives = []
-
-
-class Meeting(Protocol):
-    """Something that PEs come to."""
-
-    def absent(self) -> list[int]:
-        """The PEs that have not come, in order."""
+        return [pe for pe in range(self._comm.size) if pe not in self.messages or pe in self._sends]
 
 
 class Deadline:
-    """When to stop waiting at a PolledBarrier: after ``timeout_s`` (0: never) without a sign of life.
+    """When to stop waiting at a meeting: after ``timeout_s`` (0: never) without a sign of life.
 
     The time counts from the start, or from the last sign of life of the most silent absent PE, if that is later.
     """
@@ -106,13 +78,12 @@ class Deadline:
         self._control, self._timeout_s = control, timeout_s
         self._since_ns = self._looked_ns = time.monotonic_ns()
 
-    def passed(self, barrier: Meeting | None) -> bool:
+    def passed(self, absent: Sequence[int]) -> bool:
         """True once the time is over.  From time to time it passes the absent PEs' sign of life on as this PE's."""
         now_ns = time.monotonic_ns()
         if not self._timeout_s or now_ns - self._looked_ns < 1e9 * min(LIVENESS_INTERVAL_S, self._timeout_s / 4):
             return False
         self._looked_ns = now_ns
-        absent = barrier.absent() if barrier and self._control else []
         if self._control and absent:
             alive_ns = min(self._control.last_alive_ns(pe) for pe in absent)
             liveness.show_alive(alive_ns)
@@ -188,7 +159,7 @@ class Meetings:
             liveness.show_alive(time.monotonic_ns())
             calls = control.recent()
         message = pickle.dumps((*calls, data, refusal), pickle.HIGHEST_PROTOCOL)
-        barrier = PolledBarrier(self.comm, ARRIVED + 2 * next(self._numbers), message)
+        barrier = PolledBarrier(self.comm, ARRIVED + next(self._numbers), message)
         deadline = Deadline(control, self.timeout_s)
         came: dict[int, Recent] = {}
         brought: dict[int, tuple[bytes, str]] = {}
@@ -206,15 +177,12 @@ class Meetings:
                 shown_s = passed_s
                 for pe in barrier.absent()[:1]:
                     control.show_waiting(pe)
-            if deadline.passed(barrier):
-                absent = barrier.absent()
-                barrier.cancel()
-                self._give_up(absent, what)
+            if deadline.passed(barrier.absent()):
+                self._give_up(barrier.absent(), what)
         if control:
             control.met()
             control.set_state(COMPUTING)
         if differ_since_s < float("inf"):
-            barrier.cancel()
             raise CollectiveMismatchError(first_difference({pe: came[pe] for pe in sorted(came)}))
         return [brought[pe] for pe in range(self._n_pes)]
 
@@ -232,7 +200,7 @@ class Meetings:
                 shown_s = passed_s
                 for pe in arrivals.absent()[:1]:
                     show_waiting(pe)
-            if deadline.passed(None):
+            if deadline.passed(()):
                 self._give_up(arrivals.absent(), "init")
 
     def duplicate(self) -> MPI.Intracomm:
@@ -242,7 +210,7 @@ class Meetings:
         for _ in poll_times():
             if request.Test():
                 return comm
-            if deadline.passed(None):
+            if deadline.passed(()):
                 self._give_up([pe for pe in range(self._n_pes) if self._halted(pe)], "init")
         raise AssertionError("poll_times ends")
 

@@ -18,7 +18,6 @@ from pennympi.job.control import COMPUTING, WAITING, Control
 from pennympi.job.process import this_process
 from pennympi.job.rendezvous import (
     ARRIVED,
-    FIRST_BYTES,
     LEFT,
     NUMBERS,
     Deadline,
@@ -58,7 +57,7 @@ def seen(value):
 def take_messages(comm, pes):
     """Take the messages of PEs that waited for this one, so that the communicator can be freed."""
     for pe in pes:
-        comm.Recv(bytearray(FIRST_BYTES), pe, ARRIVED)
+        comm.Recv(bytearray(1 << 16), pe, ARRIVED)
 
 
 def give_up_without_the_last(meetings, what, timeout_s, away=lambda: None):
@@ -135,9 +134,9 @@ def test_a_deadline_counts_from_the_last_sign_of_life():
         assert all(life == last_sign_ns for life in lives[:LAST]), "those who wait show the life that they wait for"
 
 
-@pytest.mark.parametrize("nbytes", [FIRST_BYTES - 300, FIRST_BYTES, 1 << 20, 100 << 20])
+@pytest.mark.parametrize("nbytes", [1 << 10, 1 << 20, 100 << 20])
 def test_what_the_pes_bring_has_any_size(nbytes):
-    """A short message, one and its rest, and 100 MB of PE 0."""
+    """A short message, a long one, and 100 MB of PE 0."""
     with job() as (meetings, _):
         nbytes = nbytes if ME == 0 or nbytes < 100 << 20 else ME
         got = meetings.gather(bytes([ME % 256]) * nbytes, "gather")
@@ -207,7 +206,7 @@ def test_other_calls_before_a_meeting_are_told_there(of_last, words):
 
 
 def test_no_tag_has_two_meanings():
-    of_meetings = range(ARRIVED, ARRIVED + 2 * NUMBERS)
+    of_meetings = range(ARRIVED, ARRIVED + NUMBERS)
     others = [LEFT, beats.TAG, between_nodes.TAG, remote.TAG, remote.LARGE_TAG]
     assert len({*of_meetings, *others}) == len(of_meetings) + len(others) and max(*of_meetings, *others) <= 32767
 
@@ -225,13 +224,10 @@ class Clock:
     def last_alive_ns(self, pe):
         return round(1e9 * self.lives_s[pe])
 
-    def absent(self):
-        return self.missing
-
     def passed(self, deadline, now_s):
-        """At another time; a Clock stands for the table and for the meeting as well."""
+        """At another time; a Clock stands for the table as well."""
         self.now_s = now_s
-        return deadline.passed(self)
+        return deadline.passed(self.missing)
 
 
 def test_a_deadline_counts_from_the_life_of_the_most_silent(monkeypatch):
