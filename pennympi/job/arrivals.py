@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 from mpi4py import MPI
 
 from .process import Process, this_process
 
-PROCESS_BYTES = 512  # of a PE's message, which says where it runs
+PROCESS_BYTES, NODE_CHARACTERS = 2048, 450  # of a PE's message, which says where it runs
 
 
 class Arrivals:
@@ -18,7 +20,8 @@ class Arrivals:
 
     def __init__(self, comm: MPI.Intracomm):
         self._me, n_pes = comm.Get_rank(), comm.Get_size()
-        own = _bytes_of(this_process())
+        process = this_process()
+        own = pickle.dumps(process._replace(node=process.node[:NODE_CHARACTERS])).ljust(PROCESS_BYTES, b"\0")
         sent = [own * n_pes, [len(own)] * n_pes, [len(own) * pe for pe in range(n_pes)], MPI.BYTE]
         self._came = [bytearray(len(own)) for _ in range(n_pes)]
         self._scatters = {
@@ -37,13 +40,4 @@ class Arrivals:
 
     def processes(self) -> list[Process]:
         """The processes of all PEs, once every PE has come."""
-        return [_process_of(came) for came in self._came]
-
-
-def _bytes_of(process: Process) -> bytes:
-    return f"{process.pid} {process.node}".encode()[:PROCESS_BYTES].ljust(PROCESS_BYTES, b"\0")
-
-
-def _process_of(sent: bytearray) -> Process:
-    pid, _, node = sent.rstrip(b"\0").decode(errors="replace").partition(" ")
-    return Process(node, int(pid))
+        return [pickle.loads(came) for came in self._came]  # zeros after the end are not read

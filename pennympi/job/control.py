@@ -221,25 +221,17 @@ class Control:
         """What ``pe`` is doing, in words, as far as this node knows."""
         if pe not in self._part:
             return f"PE {pe} is on another node" + self.on_host(pe).replace(" on", ",")
-        if said := self.halted(pe):
+        if said := halted(self.processes, pe):
             return f"{said} after {self.call(pe)}"
         whom, left = self.waits_for(pe), "left the program after"
         doing = {WAITING: "waits in", LEAVING: left, DONE: left}.get(self.state(pe), "last entered")
         if doing == "last entered" and whom != NOBODY:
             doing = f"waits for {f'PE {whom}' if whom >= 0 else 'a signal'}; it last entered"
-        return f"{self.named(pe)} {doing} {self.call(pe)}"
-
-    def named(self, pe: int) -> str:
-        """ "PE 1 (process 17)", with its host where the team has several."""
-        return named(self.processes, pe)
+        return f"{named(self.processes, pe)} {doing} {self.call(pe)}"
 
     def on_host(self, pe: int) -> str:
         """ " on host1", or "" where the team is on one node."""
         return on_host(self.processes, pe)
-
-    def halted(self, pe: int) -> str:
-        """That ``pe`` is stopped or has ended, in words; "" if it runs or is on another node."""
-        return halted(self.processes, pe) if pe in self._part else ""
 
     def close(self) -> None:
         """Give this PE's mapping of the table back."""

@@ -18,10 +18,9 @@ from mpi4py import MPI  # imported first: our hook at exit must run before MPI's
 
 from ..once import once
 from ..settings import SettingError, setting
-from . import beats, ending
+from . import beats, ending, monitor
 from .control import DONE, LEAVING
 from .job import open_jobs
-from .monitor import Watch
 from .rendezvous import LEFT, Deadline, PolledBarrier, poll_times
 
 _VAIN_S = 0.5  # after this time another PE waits in vain for one that leaves
@@ -32,14 +31,14 @@ before_mpi_ends: list[Callable[[], None]] = []  # of what calls MPI from a threa
 def install() -> None:
     """Install the hooks and start the watch, before the process makes its first Job."""
     ending.prepare()
-    watch = Watch()
+    monitor.start()
 
     def stop(*ignored: object) -> None:
         if ending.in_process != os.getpid():  # a forked child has no place in the job
             return
         for job in open_jobs:
             job.control.set_state(DONE)
-        watch.stop()
+        monitor.stop()
         for end in (beats.stop, *before_mpi_ends):
             end()
 

@@ -1,7 +1,7 @@
-"""The watch: a thread of each process that looks ten times a second, wherever the main thread is.
+"""The watch: a thread of each process that wakes up ten times a second, wherever the main thread is.
 
-It shows that a process that compiles is alive, ends the job when a device has given up and the program does not ask, and
-ends the process when the launcher is gone.  It neither calls MPI nor takes a lock that the main thread may hold for long.
+It shows that a process that compiles is alive.  It ends the job when a device has given up and the program does not ask,
+and the process when the launcher is gone.  It neither calls MPI nor takes a lock that the main thread may hold for long.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ..compile.cache import compiling
 from . import ending, liveness
 from .job import closing
 
-_TICK_S = 0.1  # between two looks
-_LATE_S = 1.0  # a look that is later than this: the process was suspended
+_TICK_S = 0.1
+_LATE_S = 1.0  # if a tick is later than this, the process was suspended
 
 
 class DeviceMonitor:
@@ -48,41 +48,36 @@ class DeviceMonitor:
 
 
 _monitors: list[DeviceMonitor] = []
+_stopped = threading.Event()
 
 
-class Watch:
-    """The thread."""
+def start() -> None:
+    """Start the thread."""
+    threading.Thread(target=_run, args=(os.getppid(),), name="pennympi watch", daemon=True).start()
 
-    def __init__(self) -> None:
-        self._launcher = os.getppid()
-        self._stopped = False
-        threading.Thread(target=self._run, name="pennympi watch", daemon=True).start()
 
-    def stop(self) -> None:
-        """From now on it reads no table."""
-        with closing:
-            self._stopped = True
-            liveness.watch_words[liveness.TICKED_NS] = liveness.NEVER_NS
+def stop() -> None:
+    """From now on the thread reads no table."""
+    with closing:
+        _stopped.set()
+        liveness.watch_words[liveness.TICKED_NS] = liveness.NEVER_NS
 
-    def _run(self) -> None:
-        looked_s = time.monotonic()
-        while True:
-            time.sleep(_TICK_S)
-            now_s = time.monotonic()
-            with closing:
-                if self._stopped:
-                    return
-                self._poll(now_s, now_s - looked_s > _TICK_S + _LATE_S)
-            looked_s = now_s
 
-    def _poll(self, now_s: float, late: bool) -> None:
+def _run(launcher: int) -> None:
+    now_s = time.monotonic()
+    while True:
+        time.sleep(_TICK_S)
+        before_s, now_s = now_s, time.monotonic()
         now_ns = int(now_s * 1e9)
-        if late:  # the others may have been suspended, too: all time counts from now
-            liveness.watch_words[liveness.RESUMED_NS] = now_ns
-        liveness.watch_words[liveness.TICKED_NS] = now_ns
-        if compiling():
-            liveness.show_alive(now_ns)
-        if ending.n_ranks > 1 and os.getppid() != self._launcher:
-            os._exit(1)  # mpirun was killed, which Open MPI notices only inside MPI calls, and kernels make none
-        for monitor in _monitors:
-            monitor.look(now_s)
+        with closing:
+            if _stopped.is_set():
+                return
+            if now_s - before_s > _TICK_S + _LATE_S:  # the others may have been suspended, too: all time counts from now
+                liveness.watch_words[liveness.RESUMED_NS] = now_ns
+            liveness.watch_words[liveness.TICKED_NS] = now_ns
+            if compiling():
+                liveness.show_alive(now_ns)
+            if ending.n_ranks > 1 and os.getppid() != launcher:
+                os._exit(1)  # mpirun was killed, which Open MPI notices only inside MPI calls, and kernels make none
+            for monitor in _monitors:
+                monitor.look(now_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from ..settings import setting
@@ -26,8 +27,12 @@ class Process(NamedTuple):
 
 def this_process() -> Process:
     """The process that asks."""
-    host = "/".join(filter(None, (platform.node(), setting("PENNYMPI_NODE"))))
-    return Process("; ".join((host, _boot(), _pid_namespace())), os.getpid())
+    node = "/".join(filter(None, (platform.node(), setting("PENNYMPI_NODE"))))
+    with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as boot:
+        node += f"; {boot.read().strip()}"
+    with suppress(OSError):
+        node += f"; {os.readlink('/proc/self/ns/pid')}"
+    return Process(node, os.getpid())
 
 
 def on_host(processes: Sequence[Process], pe: int) -> str:
@@ -46,21 +51,6 @@ def halted(processes: Sequence[Process], pe: int) -> str:
     state = process_state(processes[pe].pid)
     word = "is stopped" if state in STOPPED else "has ended" if state in ENDED else ""
     return word and f"{named(processes, pe)} {word}"
-
-
-def _boot() -> str:
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as boot:
-            return boot.read().strip()
-    except OSError:
-        return ""
-
-
-def _pid_namespace() -> str:
-    try:
-        return os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""
 
 
 def process_state(pid: int) -> str:

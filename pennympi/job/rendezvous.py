@@ -11,6 +11,7 @@ import pickle
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -53,7 +54,8 @@ class PolledBarrier:
         """True once every PE has entered, and this PE's messages are out."""
         status = MPI.Status()
         for pe in self._silent:
-            if found := self._comm.Improbe(pe, self._tag, status):
+            probe = partial(self._comm.Improbe, pe, self._tag, status)
+            if found := probe() or probe():  # MPICH finds what the first probe has made arrive, and a pause is long
                 buffer = bytearray(status.Get_count(MPI.BYTE))
                 self._receives[pe] = buffer, found.Irecv((buffer, MPI.BYTE))
         self._silent = [pe for pe in self._silent if pe not in self._receives]
@@ -118,20 +120,13 @@ class Meetings:
         self._me, self._n_pes = comm.Get_rank(), comm.Get_size()
         self._numbers = cycle(range(NUMBERS))
 
-    def rendezvous(self, what: str) -> None:
-        """Wait until every PE has made this call.  Collective.
-
-        what: names the call, the same on every PE
-        Raises PeerTimeout, which names the absent PEs and says what those of this node were doing, and on every PE
-        CollectiveMismatchError, if one has come for something else or has made other calls.
-        """
-        self.gather(None, what)
-
     def gather(self, obj: Any, what: str) -> list[Any]:
         """Every PE's ``obj``, in order of PE.  Collective.
 
-        Raises as ``rendezvous``, and TypeError or ValueError on every PE if one brings what can't be pickled, or is
-        too large.
+        what: names the call, the same on every PE
+        Raises PeerTimeout, which names the absent PEs and says what those of this node were doing.  Raises on every PE:
+        CollectiveMismatchError, if a PE has come for something else or has made other calls; TypeError or ValueError,
+        if a PE brings an object that can't be pickled, or is too large.
         """
         data, refusal = b"", ""
         try:

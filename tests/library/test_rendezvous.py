@@ -73,7 +73,7 @@ def give_up_without_the_last(meetings, what, timeout_s, away=lambda: None):
         take_messages(meetings.comm, range(LAST))
     else:
         try:
-            meetings.rendezvous(what)
+            meetings.gather(None, what)
         except PeerTimeout as raised:
             error, end_ns = raised, time.monotonic_ns()
     WORLD.Barrier()
@@ -91,7 +91,7 @@ def test_nobody_goes_on_before_the_last_has_come():
             waiting = [control.call(pe) for pe in range(LAST)]
             time.sleep(SHORT_S)
         came_ns = time.monotonic_ns()
-        meetings.rendezvous("barrier")
+        meetings.gather(None, "barrier")
         went_ns = time.monotonic_ns()
         assert seen(waiting)[LAST] == ["barrier (call 1)"] * LAST
         assert min(seen(went_ns)) >= seen(came_ns)[LAST]
@@ -165,7 +165,7 @@ def told(meetings, *whats):
     """What each PE is told at the first meeting that raises, and the number of that meeting."""
     for number, what in enumerate(whats):
         try:
-            meetings.rendezvous(what)
+            meetings.gather(None, what)
         except CollectiveMismatchError as error:
             return seen((number, str(error)))
     return seen((len(whats), ""))
