@@ -21,7 +21,6 @@ from ..bench.this_library import Ours, algorithms
 from ..bench.timing import Effort
 from ..selection.find import file_name, topology_of, user_folder
 from ..selection.table import Series, Tuned, write
-from ..team import Team
 from .arguments import names, real, size
 from .exit_status import FAILED, WRONG_USE, Ended, check_writable, started, tell, written
 
@@ -37,15 +36,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("-b", "--minbytes", type=size(), default=1 << 10, metavar="SIZE", help="smallest size (1K)")
     add("-e", "--maxbytes", type=size(), default=0, metavar="SIZE", help="largest size (1G; 64M without a GPU)")
     add("-f", "--stepfactor", type=real(1.001, 1e6), default=4, help="factor from one size to the next (%(default)g)")
-    add(
-        "-d", "--datatype", type=names(DTYPES, "dtype"), default=["float32", "bfloat16"], help="dtypes (float32,bfloat16)"
-    )
-    add(
-        "--budget-ms",
-        type=real(0.01, 1e6),
-        default=30,
-        help="time for one number; more where it is not stable (%(default)g)",
-    )
+    dtypes = names(DTYPES, "dtype")
+    add("-d", "--datatype", type=dtypes, default=["float32", "bfloat16"], help="dtypes (float32,bfloat16)")
+    text = "time for one number; more where it is not stable (%(default)g)"
+    add("--budget-ms", type=real(0.01, 1e6), default=30, help=text)
     add("--anyway", action="store_true", help="write a table though PEs share cores, or the order is not stable")
     add("--output", type=Path, metavar="TOML", help="the file to write (in the cache folder, where later runs find it)")
 
@@ -72,9 +66,8 @@ def run(args: argparse.Namespace) -> int:
     with started(heap_bytes=setup.heap_bytes(0)) as team:
         shared = crowded(team)
         if shared and not args.anyway:
-            raise Ended(
-                f"{shared}: the times would mislead all later runs; start fewer ranks, or give --anyway", WRONG_USE
-            )
+            why = "the times would mislead all later runs; start fewer ranks, or give --anyway"
+            raise Ended(f"{shared}: {why}", WRONG_USE)
         seed = team.gather(secrets.randbits(48))[0]
         memory = plain(team, every_size[-1])
         series, unstable = [], []
@@ -90,7 +83,9 @@ def run(args: argparse.Namespace) -> int:
         doubt = _doubt(unstable, len(dtypes) * len(every_size))
         if len(unstable) > MOST_UNSTABLE * len(dtypes) * len(every_size) and not args.anyway:
             raise Ended(f"{doubt}: nothing was written; stop other work on the machine, or give --anyway", FAILED)
-        note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; {versions(team)}."
+        versions = [f"{key} {value}" for key, value in team.describe() if key in ("NVSHMEM", "CUDA driver")]
+        with_what = ", ".join(versions) or f"{team.backend} backend"
+        note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; {with_what}."
         note = " ".join([note, *(f"{one[0].upper()}{one[1:]}." for one in (shared, doubt) if one)])
         found = Tuned(team.device_name, team.n_pes, topology_of(team.pe_topology), note, tuple(series))
         file = args.output or user_folder() / file_name(team.device_name, team.pe_topology)
@@ -134,12 +129,3 @@ def _once(runner: Run, ours: list[Ours], nbytes: int) -> dict[str, float]:
     if wrong := [name for name, row in rows.items() if row.wrong]:
         raise Ended(f"{', '.join(wrong)} gave a wrong result of {nbytes} bytes: nothing was written", FAILED)
     return {name: row.median_us for name, row in rows.items()}
-
-
-def versions(team: Team) -> str:
-    """The versions of what was measured, in words."""
-    facts = dict(team.describe())
-    return (
-        ", ".join(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver") if key in facts)
-        or f"{team.backend} backend"
-    )
