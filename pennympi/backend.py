@@ -47,7 +47,7 @@ class Backend(Protocol):
     stores:       a pointer reaches every PE, and kernels put by stores
     multicast:    the multicast primitives reach all PEs
     puts_from_anywhere: no PE of the team needs to know the arrays that it puts from: those of others than symmetric and
-                        registered memory go through rooms of a workspace otherwise (kernels/rma/by_staging.py)
+                        registered memory go through staging buffers otherwise (kernels/rma/by_staging.py)
     """
 
     name: str

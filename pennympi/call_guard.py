@@ -1,4 +1,4 @@
-"""What each call of a team passes first: is the team open, and, in debug mode, do its PEs make the same call?"""
+"""The checks at the start of each call: the team is open and, in debug mode, all PEs make the same call."""
 
 from collections.abc import Callable
 
@@ -52,5 +52,5 @@ class CallGuard:
         """Raise CollectiveMismatchError where the PEs have other texts.  difference: what it says first.  Collective."""
         texts = self._job.gather(text, "comparison of calls")
         if any(one != texts[0] for one in texts):
-            said = "; ".join(f"PE {pe} {one}" for pe, one in enumerate(texts[:16]))
-            raise CollectiveMismatchError(f"{difference}: {said}")
+            calls = "; ".join(f"PE {pe} {one}" for pe, one in enumerate(texts[:16]))
+            raise CollectiveMismatchError(f"{difference}: {calls}")

@@ -128,8 +128,8 @@ def recorded_failure(
         return _refusal(record)
     if tagged and found < POISON and found != epoch and (found - epoch) & _EPOCH == 0:
         own, other = (find(pe, word >> EPOCH_BITS) for pe, word in ((me, epoch), (source, found)))
-        told = f"PE {me} is in {own or name}; PE {source} sent for {other or 'another call'}"
-        return CollectiveMismatchError(f"{told}: every PE must make the same calls in the same order")
+        calls = f"PE {me} is in {own or name}; PE {source} sent for {other or 'another call'}"
+        return CollectiveMismatchError(f"{calls}: every PE must make the same calls in the same order")
     if tagged:
         epoch = _round(epoch)
     if found >= POISON:

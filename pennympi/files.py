@@ -58,10 +58,10 @@ def toml(text: str, name: str) -> TomlFile:
     try:
         return TomlFile(name, text, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        said, _, place = str(error).rpartition(" (at ")
+        message, _, place = str(error).rpartition(" (at ")
         at = re.match(r"line (\d+)", place)
         line = int(at[1]) if at else max(1, len(text.splitlines()))
-        raise FileError(f"{name}, line {line}: this is not TOML: {said or error}") from None
+        raise FileError(f"{name}, line {line}: this is not TOML: {message or error}") from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
         raise FileError(f"{name}: this is not TOML that can be read: {error}") from None
 
@@ -161,4 +161,4 @@ def _remove(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError:
-        pass  # the error that led here is told
+        pass  # the error that led here is raised

@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 from .annotations import BackendName
 from .errors import PennympiError
-from .selection.find import named as named_table
+from .selection.find import named_table
 from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SettingError, differing, given, setting, shown
 from .topology.layout import Layout
-from .topology.topology import check_alike, layout_of
+from .topology.topology import check_layouts, layout_of
 from .units import size_text
 
 MOST_SMS = 1 << 16
@@ -91,4 +91,4 @@ def agree(asked: Sequence[InitArguments]) -> None:
                 f"{name} is {of_pes[0]!r} on PE 0 and {of_pes[other]!r} on PE {other}: "
                 f"give init the same {name} on every PE"
             )
-    check_alike([one.layout for one in asked])
+    check_layouts([one.layout for one in asked])

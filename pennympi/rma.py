@@ -118,7 +118,7 @@ class OneSided:
         """``Team.wait_signal``.  Raises TypeError, ValueError."""
         word = self._word(signal)
         if source is not None:
-            self.check_pe(source)
+            check_pe(source, self._job.n_pes)
         self._backend.order.record_pending()
         self._wait.launch(1, (word, _value(value), -1 if source is None else source), stream, WARP_THREADS)
 
@@ -129,14 +129,6 @@ class OneSided:
     def _launch_barrier(self, stream: int) -> None:
         self._backend.quiet(stream)
         self._barrier.launch(1, self._barrier_args, stream, WARP_THREADS)
-
-    def check_pe(self, pe: Any) -> int:
-        """``pe`` as an int.  Raises TypeError if it is not an int, ValueError if the team has no such PE."""
-        if not is_int(pe):
-            raise TypeError(f"pe {pe!r} is not an int")
-        if not 0 <= pe < self._job.n_pes:
-            raise ValueError(f"pe {pe} is outside this team of {self._job.n_pes} PEs (0..{self._job.n_pes - 1})")
-        return int(pe)
 
     def _blocks(self, nbytes: int) -> int:
         return max(1, min(self._backend.max_blocks, nbytes // MIN_BLOCK_BYTES))
@@ -159,7 +151,7 @@ class OneSided:
 
     def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[ArrayView, ArrayView]:
         """The checked spans of dst and src.  symmetric_dst: dst must be symmetric, else src."""
-        self.check_pe(pe)
+        check_pe(pe, self._job.n_pes)
         to, source = self._backend.array_view(dst, True), self._backend.array_view(src, False)
         held = (self._arrays.holds(to), self._arrays.holds(source))
         if not held[0 if symmetric_dst else 1]:
@@ -198,3 +190,12 @@ def _value(value: Any) -> int:
     if not 0 <= value < POISON:
         raise ValueError(f"signal value {value} is outside 0..2**62-1: values only grow, from 0")
     return int(value)
+
+
+def check_pe(pe: Any, n_pes: int, name: str = "pe") -> int:
+    """``pe`` as an int.  Raises TypeError if it is not an int, ValueError if the team has no such PE."""
+    if not is_int(pe):
+        raise TypeError(f"{name} {pe!r} is not an int")
+    if not 0 <= pe < n_pes:
+        raise ValueError(f"{name} {pe} is outside this team of {n_pes} PEs (0..{n_pes - 1})")
+    return int(pe)

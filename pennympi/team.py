@@ -24,7 +24,7 @@ from .kernels.algorithm import MAX_THREADS
 from .loop import Body, Loop, make_loop
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
-from .rma import OneSided
+from .rma import OneSided, check_pe
 from .selection.choose import agree_on_selection
 from .topology.facts import facts
 from .topology.hardware import read_hardware
@@ -69,7 +69,7 @@ class Team(Collectives):
         self._workspaces = Workspaces(backend, job, self.pe_topology)
         self._arrays = SymmetricArrays(backend, job, self._workspaces)
         self._rma = OneSided(backend, job, self._arrays)
-        self._exchange = Exchange(backend, job, guard, self._arrays, self._rma)
+        self._exchange = Exchange(backend, job, guard, self._arrays)
         context = CollectiveContext(backend, job, guard, self._arrays, self.pe_topology, self._workspaces, sms)
         self._context = context
         super().__init__(context, selection)
@@ -131,7 +131,7 @@ class Team(Collectives):
         Raises TypeError, ValueError (not symmetric, no such PE), Unsupported (no pointer reaches that PE).
         """
         self._guard.check_open()
-        return self._arrays.peer(x, self._rma.check_pe(pe))
+        return self._arrays.peer(x, check_pe(pe, self.n_pes))
 
     def register(self, x: Array) -> None:
         """Let NVSHMEM read and write an array outside the heap, until ``unregister``.  Not collective.

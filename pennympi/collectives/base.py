@@ -22,7 +22,7 @@ from ..kernels.records import Parts, Reduction, Transfer, Work
 from ..kernels.rma.on_stream import put_bytes
 from ..memory.symmetric import SymmetricArrays, keep
 from ..memory.workspace import Workspaces
-from ..selection.choose import check_runs, named
+from ..selection.choose import algorithm_named, check_runs
 from ..settings import algorithm_for
 from .persistent import Launch, plan_of
 
@@ -104,7 +104,7 @@ class Collective:
         """The algorithm to run.  Raises ValueError for an unknown name, Unsupported for one that cannot run here."""
         if name == "auto":
             name = algorithm_for(self.name)
-        chosen = named(self.auto(topology, nbytes) if name == "auto" else name, self.table)
+        chosen = algorithm_named(self.auto(topology, nbytes) if name == "auto" else name, self.table)
         check_runs(chosen, chosen.why_not(topology, dtype, op))
         return chosen
 
@@ -272,12 +272,3 @@ def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params:
         "acc_bytes": dtype.acc_bytes,
     }
     return {name: values[name] for name in CONSTANTS if name in parameters(kernel) and name not in open_params}
-
-
-def check_root(root: Any, n_pes: int) -> int:
-    """``root`` as an int.  Raises TypeError or ValueError."""
-    if not is_int(root):
-        raise TypeError(f"root {root!r} is not an int")
-    if not 0 <= root < n_pes:
-        raise ValueError(f"root {root} is outside this team of {n_pes} PEs (0..{n_pes - 1})")
-    return int(root)

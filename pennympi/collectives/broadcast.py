@@ -3,7 +3,8 @@
 from typing import Any
 
 from ..kernels.broadcast import AUTO, TABLE
-from .base import Collective, Request, check_root
+from ..rma import check_pe
+from .base import Collective, Request
 
 
 class Broadcast(Collective):
@@ -17,7 +18,7 @@ class Broadcast(Collective):
 
     def check(self, x: Any, root: Any) -> Request:
         """See ``Collective``."""
-        root = check_root(root, self.job.n_pes)
+        root = check_pe(root, self.job.n_pes, "root")
         src = self.backend.array_view(x, self.job.me != root)
         self.arrays.holds(src)
         return Request((src.address, src.address), src.count, src.dtype, "", not src.address & 15, root)

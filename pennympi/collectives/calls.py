@@ -59,13 +59,13 @@ class Collectives(VariableCounts):
             have "min" and "max", or MPI.LAND and MPI.LOR: logical and, logical or
     algorithm: a name of the tables in docs/algorithms.md, or "auto"
     stream: of the team's device; None: the current one
-    sms:    how many multiprocessors the call may hold, the same on every PE; None: as init was told, or all.  Collectives
+    sms:    how many multiprocessors the call may hold, the same on every PE; None: as given to init, or all.  Collectives
             run one after another, however few these are
     Wrong arguments are refused before anything is sent: TypeError (not an array, a stream or an int), ValueError
     (counts, dtypes, overlap, op, root, algorithm, sms), Unsupported (a dtype, or an algorithm that cannot run here).
-    The first call of a kind raises SymmetricHeapExhausted where no workspace is left.  A PE that does not come is a
-    PeerTimeout: of the call on the host, of a later call or ``synchronize`` on a GPU.  Where PEs make different calls,
-    one that waits raises CollectiveMismatchError, by the first message that it finds, or at the next meeting of all.
+    The first call of a kind raises SymmetricHeapExhausted where no workspace is left.  If a peer never
+    calls, PeerTimeout is raised: by this call on CPUs, by the next call or ``synchronize`` on GPUs.  If PEs make
+    different calls, CollectiveMismatchError is raised by a PE that waits, or at the next meeting of all PEs.
     A ``plan_`` of each collective makes a persistent call on these arrays, to be called as plan(stream).
     """
 

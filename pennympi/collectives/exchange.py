@@ -14,7 +14,7 @@ from ..kernels.exchange import TABLE
 from ..kernels.records import Message
 from ..memory.symmetric import SymmetricArrays, keep
 from ..memory.workspace import Workspace, make_workspace
-from ..rma import OneSided
+from ..rma import check_pe
 from .base import Launch
 
 PIECE_BYTES = 65536  # of one message of one block
@@ -25,8 +25,8 @@ DST, SRC = 2, 3  # places of the addresses among a kernel's parameters
 class Exchange:
     """The exchanges of one team."""
 
-    def __init__(self, backend: Backend, job: Job, guard: CallGuard, arrays: SymmetricArrays, rma: OneSided):
-        self._backend, self._job, self._arrays, self._rma, self._count = backend, job, arrays, rma, guard.count
+    def __init__(self, backend: Backend, job: Job, guard: CallGuard, arrays: SymmetricArrays):
+        self._backend, self._job, self._arrays, self._count = backend, job, arrays, guard.count
         self._blocks = min(MAX_BLOCKS, backend.max_blocks)
         n, blocks = job.n_pes, self._blocks
         # The pairwise forms may be called by two PEs alone, so nothing can be allocated later.
@@ -59,7 +59,7 @@ class Exchange:
         chosen = TABLE.get(form)
         if chosen is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
-        self._rma.check_pe(pe)
+        check_pe(pe, self._job.n_pes)
         to, source = self._backend.array_view(recv, True), self._backend.array_view(send, False)
         self._arrays.holds(to), self._arrays.holds(source)
         check_pair(to, source, "one array for both", ("recv", "send"))

@@ -4,7 +4,8 @@ from typing import Any
 
 from ..arrays.operators import reduction
 from ..kernels.reduce import AUTO, TABLE
-from .base import Collective, Request, check_root
+from ..rma import check_pe
+from .base import Collective, Request
 
 
 class Reduce(Collective):
@@ -17,7 +18,7 @@ class Reduce(Collective):
 
     def check(self, x: Any, out: Any, op: Any, root: Any) -> Request:
         """See ``Collective``.  ``out`` is checked on the root only, as in MPI."""
-        root = check_root(root, self.job.n_pes)
+        root = check_pe(root, self.job.n_pes, "root")
         src, dst, _ = self.x_and_out(x, out, writes=self.job.me == root)
         name, dtype, numbers = reduction(op, src.dtype)
         aligned = not (src.address | dst.address) & 15

@@ -31,7 +31,7 @@ class VariableCounts:
     arrays have room for the most.  One that does not fit is a CountError there, and nothing is written outside the
     arrays.  A PE that sends another number of elements than the receiver counts on: CollectiveMismatchError.  Both come
     from a kernel: as of a PeerTimeout, this PE makes no more calls.
-    Without displacements parts are packed, one behind the other in the order of the PEs.
+    Without displacements parts are packed, one after another in the order of the PEs.
     """
 
     def __init__(self, context: CollectiveContext):
@@ -83,7 +83,7 @@ class VariableCounts:
     ) -> Given:
         """out = this PE's part, of counts[me] elements, of op over all PEs of x; returns out.  Collective.
 
-        x: a part for each PE, of counts[pe] elements, one behind the other;  out: an array of the same dtype
+        x: a part for each PE, of counts[pe] elements, one after another;  out: an array of the same dtype
         counts: the same on every PE, as of MPI's Reduce_scatter
         The numbers are added up in the order of the PEs.  In place when out is this PE's part of x, and counts are on
         the host.

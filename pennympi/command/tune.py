@@ -19,7 +19,7 @@ from ..bench.run import Options, Run
 from ..bench.stable import crowded, until_stable
 from ..bench.this_library import Ours, algorithms
 from ..bench.timing import Effort
-from ..selection.find import file_name, topology_of, user_folder
+from ..selection.find import file_name, topology_word, user_folder
 from ..selection.table import Series, Tuned, write
 from .arguments import names, real, size
 from .exit_status import FAILED, WRONG_USE, Ended, check_writable, started, tell, written
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         with_what = ", ".join(versions) or f"{team.backend} backend"
         note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; {with_what}."
         note = " ".join([note, *(f"{one[0].upper()}{one[1:]}." for one in (shared, doubt) if one)])
-        found = Tuned(team.device_name, team.n_pes, topology_of(team.pe_topology), note, tuple(series))
+        found = Tuned(team.device_name, team.n_pes, topology_word(team.pe_topology), note, tuple(series))
         file = args.output or user_folder() / file_name(team.device_name, team.pe_topology)
         written(team, lambda: write(found, file))
         if team.me == 0:

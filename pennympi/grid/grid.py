@@ -9,9 +9,9 @@ import numpy as np
 from ..annotations import AnyStream, Array, DTypeLike, EngineName, NewArray, Number, Plan
 from ..arrays.array_view import ArrayView
 from ..arrays.dtypes import DEFAULT, DType, dtype_of, dtype_of_value, scalar
-from ..collectives.base import CollectiveContext, check_root
+from ..collectives.base import CollectiveContext
 from ..memory.symmetric import Storage
-from ..rma import OneSided
+from ..rma import OneSided, check_pe
 from .decomposition import Decomposition
 from .exchange import KernelHalo, halos_of, plan_exchange, text_of
 from .gather_io import Whole
@@ -188,7 +188,7 @@ class Grid:
         Raises TypeError, ValueError (u, root), MemoryError, PeerTimeout.
         """
         self._context.guard.check_open()
-        return self._whole.gather(self._field(u), check_root(root, self._context.job.n_pes))
+        return self._whole.gather(self._field(u), check_pe(root, self._context.job.n_pes, "root"))
 
     def save(self, path: str | Path, **given: Array | Number | str) -> None:
         """Write fields to an HDF5 file, a dataset of shape ``shape`` each, by their names; and numbers and texts, which

@@ -23,7 +23,7 @@ ALLREDUCE = "allreduce"
 NEEDS_SHARED_OUT = "runs in plans whose out is the same symmetric array on every PE: see team.plan_allreduce"
 
 
-def named(name: str | Algorithm, table: Mapping[str, Algorithm]) -> Algorithm:
+def algorithm_named(name: str | Algorithm, table: Mapping[str, Algorithm]) -> Algorithm:
     """The algorithm of this name, or the algorithm itself.  Raises ValueError."""
     chosen = name if isinstance(name, Algorithm) else table.get(name)
     if chosen is None:
@@ -68,7 +68,7 @@ class Selection:
             name = self._best(nbytes, dtype_of(dtype), op, residual)[0]
         if name in PLANNED:
             raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
-        chosen = named(name, TABLE)
+        chosen = algorithm_named(name, TABLE)
         check_runs(chosen, self._refusal(chosen, dtype, op, residual))
         if residual and not chosen.residual:
             able = ", ".join(other.name for other in TABLE.values() if other.residual)

@@ -18,7 +18,7 @@ from .table import REMEDY, Tuned, read
 SHIPPED = Path(__file__).parent / "measured"
 
 
-def topology_of(topology: Topology) -> str:
+def topology_word(topology: Topology) -> str:
     """The nodes of a place and what its links can do, as one word: "1x4", "2x8+puts"."""
     sizes = [len(pes) for pes in topology.nodes]
     word = f"{len(sizes)}x{sizes[0]}" if len(set(sizes)) == 1 else "+".join(map(str, sizes))
@@ -28,7 +28,7 @@ def topology_of(topology: Topology) -> str:
 def file_name(device: str, topology: Topology) -> str:
     """The file name of the table for a device and a place."""
     slug = "".join(c if c.isalnum() else "-" for c in device.lower()).strip("-")
-    return f"{slug}.{topology.n_pes}.{topology_of(topology)}.toml"
+    return f"{slug}.{topology.n_pes}.{topology_word(topology)}.toml"
 
 
 def user_folder() -> Path:
@@ -36,7 +36,7 @@ def user_folder() -> Path:
     return Path(setting("PENNYMPI_DATA_DIR")) / "tuned"
 
 
-def named() -> Tuned | None:
+def named_table() -> Tuned | None:
     """The table in the file that PENNYMPI_TUNED names, None if it names none.  Raises FileError."""
     name = setting("PENNYMPI_TUNED")
     if name.lower() in ("auto", "none"):
@@ -53,8 +53,8 @@ def find(device: str, topology: Topology) -> Tuned | None:
     Raises FileError for a file that PENNYMPI_TUNED names and that is no table or, for a team of all ranks, one of
     another machine.  One in the user's folder gives a warning, and the library's own table is used.
     """
-    name, here = file_name(device, topology), (device, topology.n_pes, topology_of(topology))
-    if table := named():
+    name, here = file_name(device, topology), (device, topology.n_pes, topology_word(topology))
+    if table := named_table():
         if (table.device, table.pes, table.topology) == here:
             return table
         if topology.n_pes != MPI.COMM_WORLD.size:

@@ -104,8 +104,8 @@ def _read(name: str) -> list[_Node]:
     try:
         file = read_toml(Path(name).expanduser())
     except (FileError, RuntimeError) as error:
-        said = f"topology {shown(name)} is neither a known name nor a file that can be read ({error}): give {FORM}"
-        raise TopologyError(said) from None
+        text = f"topology {shown(name)} is neither a known name nor a file that can be read ({error}): give {FORM}"
+        raise TopologyError(text) from None
     tables = file.data.get("node")
     unknown = next((key for key in file.data if key != "node"), "")
     if unknown or not isinstance(tables, list) or not tables:
@@ -119,8 +119,8 @@ def _node(file: TomlFile, number: int, table: Any) -> _Node:
 
     def require(right: bool, key: str, wanted: str) -> None:
         if not right:
-            said = f"{key[:60]} = {shown(table[key])}" if key in table else f"{key} is missing"
-            raise TopologyError(f"topology {file.line(key, 'node', number)}: {said}: give {wanted}")
+            found = f"{key[:60]} = {shown(table[key])}" if key in table else f"{key} is missing"
+            raise TopologyError(f"topology {file.line(key, 'node', number)}: {found}: give {wanted}")
 
     if not isinstance(table, dict):
         raise TopologyError(f"topology {file.name}: node = {shown(table)} is not a [[node]] table")

@@ -32,14 +32,14 @@ def layout_of(topology: Any, n_pes: int) -> Layout | None:
     return None if name.lower() == "auto" else lay(name, n_pes)
 
 
-def check_alike(layouts: Sequence[Layout | None]) -> None:
+def check_layouts(layouts: Sequence[Layout | None]) -> None:
     """Raise TopologyError unless the layouts of all PEs, in order of PE, lay the same nodes and rails."""
     laid = [layout and (layout.node_of, layout.rail_of, layout.nics) for layout in layouts]
     other = next((pe for pe, one in enumerate(laid) if one != laid[0]), None)
     if other is not None:
         names = [layout.name if layout else "auto" for layout in layouts]
         raise TopologyError(
-            f"the PEs lay different nodes, PE 0 by {names[0]!r} and PE {other} by {names[other]!r}: "
+            f"PEs have different topologies, PE 0 {names[0]!r} and PE {other} {names[other]!r}: "
             "give every rank the same PENNYMPI_TOPOLOGY or init(topology=...)"
         )
 
