@@ -82,7 +82,7 @@ def test_outcome():
 
 
 def test_picture(tmp_path, monkeypatch):
-    """It has no line that nobody reached, and counts sweeps from 1."""
+    """It draws the line of --tol only where the norms reach it, and counts sweeps from 1."""
     pytest.importorskip("matplotlib")
     from apps.jacobi import plot
 
@@ -116,7 +116,7 @@ def test_a_full_disk_leaves_the_file_before(alone, tmp_path):
     solver.reset(np.random.default_rng(1).random((300, 600)))
     assert storage.save(solver, Outcome(7), path) == "" and [one.name for one in tmp_path.iterdir()] == ["a.h5"]
     before = path.read_bytes()
-    for most_bytes in (100, 2000, 100_000, len(before) - 2000):  # in HDF5's first records, in the rows, behind them
+    for most_bytes in (100, 2000, 100_000, len(before) - 2000):  # in HDF5's first records, in the rows, after them
         with limited(resource.RLIMIT_FSIZE, most_bytes):
             error = storage.save(solver, Outcome(8), path)
         assert "file too large" in error and "\n" not in error

@@ -185,7 +185,7 @@ def test_all_to_allv_in_place(team):
 
 @pytest.mark.parametrize("sms", [None, 3])
 def test_a_plan_is_replayed_with_other_counts(team, sms):
-    """Which lie on the device: out has room for the most; now and then nobody has anything, or a PE comes late."""
+    """The counts lie on the device.  out has room for the largest; now and then all are 0, or a PE comes late."""
     rng, n, me, most = shared(team, "replay"), team.n_pes, team.me, 500
     x, out = (device(team, np.zeros(n * most, np.int32)) for _ in range(2))
     gathered, summed = device(team, np.zeros(n * most, np.int32)), device(team, np.zeros(most, np.int32))

@@ -36,7 +36,7 @@ def test_all_algorithms(case):
 
 
 def relayed(ctx: int, by: int, to: int, words: int, told: int):
-    """PE 0 puts words to PE ``to``, and tells it, or tells PE ``by`` that does."""
+    """PE 0 puts words to PE ``to``, and signals it, or signals PE ``by``, which signals PE ``to``."""
     if ctx == 0:
         put(ctx, words, words, 8 * SENT, to)
         fence(ctx)
@@ -50,7 +50,7 @@ def relayed(ctx: int, by: int, to: int, words: int, told: int):
 
 
 def finds_all(network, by, seed):
-    """Whether PE 2, once it is told, has what PE 0 has put."""
+    """Whether PE 2, once its signal comes, has the words that PE 0 put."""
     machine, found = Machine(network, Topology((0, 1, 2)), Random(seed)), []
     words, told = machine.memory.allocate(8 * SENT), machine.memory.allocate(8)
     own = [words_of_pe[words >> 3 : (words >> 3) + SENT] for words_of_pe in machine.memory.words]

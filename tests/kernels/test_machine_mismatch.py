@@ -1,4 +1,4 @@
-"""PEs that make different calls of an algorithm, on the machine: one is told, and no PE goes on with a wrong result."""
+"""PEs that make different calls of an algorithm, simulated: one PE notices it, and none goes on with a wrong result."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def test_a_mismatch_is_told(table, name, network, differs):
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("table", BY_COUNTS)
 def test_another_count_is_refused(table, network):
-    """By who counts on another one, or has no room; nothing is written outside the arrays, and nobody waits for ever."""
+    """By a PE that expects another count, or has no room; no PE writes outside its arrays or waits for ever."""
     found = [run_other_counts(table, network, f"{SEED}/{k}") for k in range(16)]
     assert all(why <= {TAKES, DIFFERS} for why in found)
     assert {TAKES, DIFFERS} & set().union(*found), "no PE has refused a count in any program"

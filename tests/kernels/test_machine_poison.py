@@ -1,4 +1,4 @@
-"""A PE gives up in the midst of a program: no other returns a wrong result, and nobody waits for ever."""
+"""A PE gives up in the middle of a program: no other PE returns a wrong result or waits for ever."""
 
 import pytest
 from machine.faults import Fault
@@ -12,13 +12,13 @@ CASES = [case for case in all_cases() if case.algorithms[0][0] not in OTHERS]
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_pe_gives_up(case):
-    """Its puts reach nobody, and what it signals is poison."""
+    """Its puts reach no PE, and its signals are poison."""
     for k in range(2):
         run(case, f"{SEED}/{k}", gives_up=True)
 
 
 def test_garbage_travels_without_a_quiet():
-    """By NVSHMEM a put is read later: if the text goes on at once, what it overwrites goes out behind a valid signal."""
+    """NVSHMEM reads the source of a put later: if the kernel goes on at once, it sends garbage after a valid signal."""
     case = Case((("allreduce", "simple_ring"),), IN_ORDER, SYMMETRIC)
     with pytest.raises(Fault):
         for k in range(4000):  # one in seventy shows it

@@ -2,17 +2,15 @@
 
 import numpy as np
 import pytest
-from collective_cases import CASES, Call, right
+from collective_cases import CASES, TABLES, Call, right
 from on_device import device, same
 
 import pennympi
 from pennympi.collectives.calls import ALL
 from pennympi.kernels.algorithm import Topology, requires_ll128, requires_p2p
-from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.by_size import PACKETS_MAX_BYTES
 
 pytestmark = pytest.mark.mpi
-TABLES = {"allreduce": TABLE, **{collective.name: collective.table for collective in ALL}}
 
 
 @pytest.fixture

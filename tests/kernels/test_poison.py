@@ -80,7 +80,7 @@ class Machine:
 
 
 def give_up_and_go_on(ctx, never, dst, src, nbytes, word, packets, pe):
-    """A wait that nobody ends; then all that reaches a peer."""
+    """A wait that never ends; then every primitive that reaches a peer."""
     wait(ctx, never, 1, pe)
     put(ctx, dst, src, nbytes, pe)
     put_signal(ctx, dst, src, nbytes, word, 5, pe)

@@ -193,7 +193,9 @@ def test_a_folder_that_is_not_this_users_alone_is_not_used(folder, recwarn, monk
 
 def test_a_long_compilation_is_announced_once(folder, monkeypatch, capsys):
     monkeypatch.setattr(cache, "ANNOUNCE_S", cache._compiled_s)
-    made("a"), made("b"), made("a")
+    made("a")
+    made("b")
+    made("a")
     assert capsys.readouterr().err == f"pennympi: compiling kernels, which later runs load from {folder}\n"
 
 

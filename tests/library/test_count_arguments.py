@@ -70,7 +70,7 @@ def test_parts_that_do_not_fit(team, refused):
         refused(ValueError, "set them apart", "all_gatherv", part, out, right, [1, 0, *starts[2:]])
     others = [COUNT - (pe == me) for pe in range(n)]
     refused(ValueError, "a PE sends itself what it takes", "all_to_allv", x, out, right, others)
-    team.all_to_allv(x, out, [0] * n, [0] * n, [10**9] * n, None)  # where an empty part begins nobody asks
+    team.all_to_allv(x, out, [0] * n, [0] * n, [10**9] * n, None)  # the displacement of an empty part is not checked
     words = device(team, np.array([0] * n))
     team.all_to_allv(x, out, words, words, device(team, np.array([10**9] * n)), words)
     assert same(out, before)

@@ -84,5 +84,6 @@ def test_plans_are_compared(careful):
     for call in (plans[odd], plans[0] if odd else lambda: team.allreduce(x)):
         refused(team, call, "plan 1", "sum")
     assert same(x, np.ones(12))
-    plans[0](), plans[1]()
+    plans[0]()
+    plans[1]()
     assert same(x, np.full(12, team.n_pes**2))

@@ -93,7 +93,7 @@ def test_only_dlpack(team, name):
 
 
 def test_dlpack_symmetric(team):
-    """A symmetric array behind DLPack is still symmetric."""
+    """A symmetric array that is passed by DLPack is still symmetric."""
     x, y = team.full(9, team.me, "float32"), team.full(9, -1, "float32")
     right = (team.me + 1) % team.n_pes
     team.put(Capsule(y), Capsule(x), right)

@@ -1,4 +1,4 @@
-"""Whatever happens to one rank, the job ends: in time, non-zero, with one message and nothing left behind."""
+"""Whatever happens to one rank, the job ends: in time, non-zero, with one message, and leaves nothing."""
 
 import random
 

@@ -126,7 +126,8 @@ def test_many_rounds_beside_another_plan(team):
             wrong += int((side != points[(grid.first[0] - 1) % grid.shape[0], grid.first[1] :][: side.size] + k).any())
     assert wrong == 0
     del plans, plan
-    team.free(u), team.free(v)
+    team.free(u)
+    team.free(v)
 
 
 def test_the_parts_are_the_grid(team):
@@ -278,7 +279,8 @@ def test_kernels_exchange_by_themselves(team, monkeypatch, way):
         assert (to_numpy(grid.interior(old)) == own_of(grid, points)).all()
     team.synchronize()
     del halo
-    team.free(old), team.free(new)
+    team.free(old)
+    team.free(new)
 
 
 def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
@@ -305,7 +307,8 @@ def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
     for wrong in (u[1:], packed, v, device(team, np.zeros(grid.local, "float32"))):
         with pytest.raises(ValueError):
             grid.plan_exchange(wrong)
-    team.free(packed), team.free(v)
+    team.free(packed)
+    team.free(v)
     for fields in ((), (u, u)):
         with pytest.raises(ValueError):
             grid.plan_exchange(*fields)

@@ -44,7 +44,7 @@ def test_a_message_of_another_call_is_told(ended, calls):
     ids=["count", "topology"],
 )
 def test_another_count_is_told(ended, text):
-    """By who counts on another one, or by who takes a part to a place outside its array."""
+    """A receiver that expects another count raises, or a receiver that would write outside its array."""
     assert ended.rc != 0 and re.search(text, ended.output), ended.output
 
 

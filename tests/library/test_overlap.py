@@ -100,7 +100,7 @@ def test_puts_beside_a_call(team, sizes):
 
 
 def test_a_wait_in_front_of_a_call_holds_up_its_stream_alone(team):
-    """PE 0 waits on a stream for what PE 1 puts behind a call on another, the first call of its team."""
+    """PE 0 waits on one stream for a put that PE 1 makes after a call on another stream, the first call of its team."""
     if team.n_pes < 2 or not team._backend.has_streams:
         pytest.skip("needs two PEs, and calls that return at once")
     word, flag = team.signals(1), team.zeros(1, "float32")

@@ -162,7 +162,7 @@ def test_what_cannot_be_gathered_is_an_error_on_every_pe(who, monkeypatch):
 
 
 def told(meetings, *whats):
-    """What each PE is told at the first meeting that raises, and the number of that meeting."""
+    """On every PE: (the number of the first meeting that raises, its error) of each PE."""
     for number, what in enumerate(whats):
         try:
             meetings.gather(None, what)

@@ -59,7 +59,7 @@ def test_round_the_ring(team, memory, what, dst_at, src_at):
 def test_to_every_pe_at_once(team):
     n, me = team.n_pes, team.me
     table, row = team.zeros((n, 100), "int32"), device(team, np.full(100, me, np.int32))
-    team.barrier()  # nobody's zeros come after somebody's put
+    team.barrier()  # all zeros are written before the first put
     for pe in range(n):  # itself among them
         team.put(table[me], row, pe)
     team.barrier()

@@ -123,7 +123,7 @@ def test_explain_says_what_runs(team, monkeypatch, capsys):
 
 @pytest.mark.mpi(min_size=2)
 def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, capsys):
-    """PE 0 reads it, and nobody else: the others have no such file here."""
+    """PE 0 alone reads the table: the other PEs have no such file here."""
     path = tmp_path / "tuned.toml"
     parser = argparse.ArgumentParser()
     tune.arguments(parser)

@@ -86,7 +86,7 @@ def test_values_that_differ_are_named():
 
 @pytest.mark.mpi(min_size=2)
 def test_init_compares_settings_and_arguments(team, monkeypatch):
-    """What is wrong, or differs, on the last PE only is told on every PE; and what may differ, may."""
+    """A setting that is wrong or differs on the last PE is an error on every PE, unless it may differ."""
     last, me_last = team.n_pes - 1, team.me == team.n_pes - 1
     for name, one, other in (
         ("TIMEOUT_S", "60", "5"), ("DEBUG", "", "1"), ("ALGORITHM", "", "allreduce:ring"),

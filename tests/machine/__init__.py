@@ -1,4 +1,4 @@
-"""The machine that does its worst: kernels, unchanged, in plain Python under a scheduler that is against them.
+"""The simulator: unchanged kernels in plain Python, under a scheduler that seeks their faults.
 
 A block is a greenlet and every primitive may switch, so one seed is one schedule and a deadlock is seen at once.
 tests/README.md lists the files.

@@ -62,7 +62,7 @@ def by_counts(
     told: dict[int, Callable[[Counts], Counts]] | None = None,
     lacks: dict[int, int] | None = None,
 ) -> list[list[Launch]]:
-    """One call.  told: what a PE is told in place of the right counts;  lacks: by how much a PE's out is too small"""
+    """One call.  told: a PE's wrong counts, from the right ones;  lacks: elements by which a PE's out is too small"""
     rng, arrays, n, reduces = team.rng, team.arrays, team.n, table == "reduce_scatterv"
     dtype = rng.choice([name for name in DTYPES if name != "byte"]) if reduces else "byte"
     item = DTYPES[dtype][0].itemsize

@@ -253,7 +253,7 @@ class Machine:
         self.network = Network(network, node_of, self.memory, self.scheduler)
         self.warps = 1 if network == COPIED else rng.choice((1, 1, 2, 3))  # of a block, which is a thread there
         self.together = rng.random() < 0.5  # a thread polls the packets of all PEs at once
-        self.may_differ, self.told = False, set[int]()  # whether PEs may make different calls; who was told that they did
+        self.may_differ, self.told = False, set[int]()  # whether PEs may make different calls; the PEs that noticed it
         self.told_why = set[int]()  # of counts
         self.alive: dict[Warp, None] = {}
         self.patience = Patience(n_pes)
@@ -267,7 +267,7 @@ class Machine:
             for pe in self.pes:
                 pe.start()
             self.scheduler.run()
-            while self.patience.ends and self.alive:  # those who wait give up, one after another
+            while self.patience.ends and self.alive:  # the PEs that wait give up, one after another
                 self.give_up(self.rng.choice(list(self.alive)).pe)
                 self.scheduler.run()
             if any(pe.launches for pe in self.pes):

@@ -152,7 +152,8 @@ def add_block_sums(b, base, x):
 def copy(b, dst, src, nbytes):
     if nbytes <= 0:
         return
-    b.memory.holds(dst, nbytes), b.memory.holds(src, nbytes)
+    b.memory.holds(dst, nbytes)
+    b.memory.holds(src, nbytes)
     own = b.memory.bytes[b.pe]
     for start, stop in b.scheduler.cuts(nbytes):
         own[dst + start : dst + stop] = own[src + start : src + stop]
@@ -234,7 +235,8 @@ def stage_for_put(b, ctx, room, src, nbytes, pe):
 def get(b, ctx, dst, src, nbytes, pe):
     if nbytes <= 0:
         return
-    b.memory.holds(dst, nbytes), b.memory.holds(src, nbytes)
+    b.memory.holds(dst, nbytes)
+    b.memory.holds(src, nbytes)
     if b.memory.is_plain(dst) and not b.network.by_pointer(b.pe, pe):
         raise Fault(f"a get by NVSHMEM into {dst}, which is a plain array: it must be symmetric or registered")
     there, own = b.memory.bytes[pe], b.memory.bytes[b.pe]
@@ -306,7 +308,8 @@ def reduce_multicast(b, ctx, dst, src, count, scratch):
 def store_multicast(b, ctx, dst, src, nbytes):
     if nbytes <= 0:
         return
-    b.memory.holds(dst, nbytes), b.memory.holds(src, nbytes)
+    b.memory.holds(dst, nbytes)
+    b.memory.holds(src, nbytes)
     own = b.memory.bytes[b.pe]
     for start, stop in b.scheduler.cuts(nbytes):
         for pe in (b.pe,) if b.network.gave_up[b.pe] else range(b.machine.n_pes):

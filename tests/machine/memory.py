@@ -29,7 +29,9 @@ class Memory:
         """Address of an object on every PE.  plain: outside the symmetric heap."""
         start = -(-(self._ends[-1] + GAP_BYTES) // GAP_BYTES) * GAP_BYTES
         assert start + nbytes <= self._size, "the machine's memory is too small for this program"
-        self._starts.append(start), self._ends.append(start + nbytes), self._plain.append(plain)
+        self._starts.append(start)
+        self._ends.append(start + nbytes)
+        self._plain.append(plain)
         return start
 
     def as_dtype(self, pe: int, dtype: np.dtype) -> np.ndarray:

@@ -21,7 +21,7 @@ ROOTED = ("broadcast", "reduce")
 
 
 def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, algorithm: Any = None) -> bool:
-    """Right calls, a call that some PEs make otherwise, and right calls.  Whether a PE was told.
+    """Right calls, a call that some PEs make otherwise, and right calls.  Returns whether a PE noticed it.
 
     algorithm: to run in place of that of the table
 
@@ -43,7 +43,7 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, a
     mixed = [(other if pe in others else one)[pe] for pe in range(team.n)]
     team.issue(mixed)
     roots = {argument(streams[0], algorithm, "root") for streams in mixed}
-    waited = len(roots) == 1 or table not in ROOTED  # else nobody need wait, and the next meeting of the PEs tells
+    waited = len(roots) == 1 or table not in ROOTED  # else no PE need wait, and the next rendezvous finds it
     for number in range(before + 1, before + 1 + rng.randrange(3) * waited):
         team.issue(collective(team, table, algorithm, number))
     with team.noted(f"{table}/{name} on {network}, {differs}; {others} differ; seed {seed!r}"):
@@ -55,7 +55,7 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, a
 
 
 def differing(network: str, rng: Random, runs: Callable[[Topology], bool], plain: bool) -> Team:
-    """A team whose PEs may make different calls, and give up where nobody can go on."""
+    """A team whose PEs may make different calls, and give up where no PE can go on."""
     team = Team(network, rng, runs, plain)
     team.machine.may_differ, team.machine.patience.ends, team.machine.patience.first = True, True, -1
     return team

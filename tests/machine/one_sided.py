@@ -84,7 +84,7 @@ class OneSided:
         self.round = 0
 
     def call(self, name: str, rng: Random, number: int) -> list[list[Launch]]:
-        """One call of every PE to the PE ``shift`` behind it."""
+        """One call of every PE to the PE whose number is larger by ``shift``."""
         n, network, arrays = self.machine.n_pes, self.machine.network, self.arrays
         nbytes, shift, what = 1 + int(rng.random() * MOST_BYTES), rng.randrange(n), f"call {number} ({name})"
         data = values(rng, n, nbytes, "byte")

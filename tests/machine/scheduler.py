@@ -34,12 +34,12 @@ class Scheduler:
         self._sleeping.setdefault(key, []).append(actor)
 
     def wake(self, key: Any) -> None:
-        """Those who wait for ``key`` look again."""
+        """The actors that wait for ``key`` poll again."""
         for actor in self._sleeping.pop(key, ()):
             self.ready.append(actor)
 
     def wake_all(self) -> None:
-        """Everybody looks again."""
+        """All actors poll again."""
         for key in list(self._sleeping):
             self.wake(key)
 
@@ -59,7 +59,7 @@ class Scheduler:
         return parts
 
     def run(self) -> None:
-        """Until nobody can do a step."""
+        """Run until no actor can do a step."""
         ready = self.ready
         while ready:
             self.steps += 1

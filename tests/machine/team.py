@@ -64,7 +64,7 @@ class Team:
             raise
 
     def workspace(self, algorithm: Algorithm) -> dict[str, int]:
-        """Where the calls of an algorithm go.  Made before anything runs, so that nobody meets."""
+        """Where the calls of an algorithm go.  Made before anything runs, so that no rendezvous is needed."""
         if id(algorithm) not in self._workspaces:
             blocks = self.limits.max_blocks
             nbytes = blocks * 2 * self.limits.buffer_bytes

@@ -1,4 +1,4 @@
-"""Starts a program under mpirun and tells everything about its end: what the failure tests are made of."""
+"""Starts a program under mpirun and describes its end: the base of the failure tests."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def run_program(
     limit_s: float = 60,
     act: tuple[str, Callable[[subprocess.Popen[str]], None]] | None = None,
 ) -> Ended:
-    """Runs programs/<program>.py on CPUs, and asserts what holds for every end: in time, with nothing left behind.
+    """Runs programs/<program>.py on CPUs, and asserts what holds for every end: it is in time and leaves nothing.
 
     timeout_s: PENNYMPI_TIMEOUT_S
     """

@@ -101,12 +101,14 @@ class Workspace:
         self.signal(ctx, word, value, source)
 
     def signal_all(self, ctx, signals, value, me, n_pes):
-        self.signal(ctx, signals, value, 0), self.signal(ctx, signals + 8 * (n_pes - 1), value, 0)
+        self.signal(ctx, signals, value, 0)
+        self.signal(ctx, signals + 8 * (n_pes - 1), value, 0)
 
     wait_all = meet_multicast = lambda self, ctx, signals, value, *rest: self.signal(ctx, signals, value, 0)
 
     def put_signal(self, ctx, dst, src, nbytes, word, value, pe):
-        self.put(ctx, dst, src, nbytes, pe), self.signal(ctx, word, value, pe)
+        self.put(ctx, dst, src, nbytes, pe)
+        self.signal(ctx, word, value, pe)
 
     def copy(self, dst, src, nbytes):
         self._own(dst, nbytes)
@@ -125,7 +127,8 @@ class Workspace:
     reduce_partials_and_round = reduce_and_round
 
     def combine(self, ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
-        self._own(out, count * self.item), self._own(scratch, count * self.acc)
+        self._own(out, count * self.item)
+        self._own(scratch, count * self.acc)
 
     def combine_put(self, ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
         self.combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes)
@@ -134,7 +137,8 @@ class Workspace:
                 self.put(ctx, there, out, count * self.item, pe)
 
     def reduce_multicast(self, ctx, dst, src, count, scratch):
-        self._own(dst, count * self.item), self._own(scratch, count * self.acc)
+        self._own(dst, count * self.item)
+        self._own(scratch, count * self.acc)
 
     def store_multicast(self, ctx, dst, src, nbytes):
         self.put(ctx, dst, src, nbytes, self.topology.n_pes)

@@ -1,4 +1,4 @@
-"""All PEs make a call, the last one another: ``mismatched.py <what differs>``.  Prints "done" where nobody was told."""
+"""``mismatched.py <what differs>``: all PEs make a call, and the last PE another.  Prints "done" where no PE noticed."""
 
 import os
 import sys

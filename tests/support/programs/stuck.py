@@ -1,4 +1,4 @@
-"""python stuck.py [THREAD_LEVEL]: PE 1 waits in MPI for ever, while a device (here: nobody) has long given up.
+"""python stuck.py [THREAD_LEVEL]: PE 1 waits in MPI for ever, after a device (which is pretended) has given up.
 
 With a thread level of MPI, every PE's device gives up at once.
 """
