@@ -62,9 +62,7 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
     signals (blocks, 2, n_pes) words: a source's piece is here; where a PE's out lies
     """
     arrived = block_words(work, SIGNALS * pe.n_pes)  # (n_pes,) words
-    out_offsets = word(
-        arrived, pe.n_pes
-    )  # (n_pes,) words: bytes from a PE's inbox to its out; 0: peers may not write out
+    out_offsets = word(arrived, pe.n_pes)  # (n_pes,) words: see ``Rows``
     own_src, own_out = call.src + pe.me * src_stride_bytes, call.out + pe.me * call.nbytes
     epoch, start, stride = load_epoch(work), first_start(call.piece_bytes), stride_of(call.piece_bytes)
     by_inbox = epoch + BY_INBOX

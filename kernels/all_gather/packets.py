@@ -1,7 +1,6 @@
 """AllGather by packets: every PE sends its part to each other PE, no barrier.
 
-Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One latency step:
-the latency of a store and of the poll that sees it.
+Source: the LL128 protocol of NCCL.  One latency step.
 """
 
 from ..exchange_rows import exchange_packets

@@ -8,9 +8,6 @@ If n is odd the lower half has one PE more, which the last PE serves.
 
 All PEs have the same bits: those of a half add its vectors in the PEs' order, and every
 PE merges the lower half's partial with the upper half's, in this order.
-
-Cost of P bytes, h = ceil(n/2), w = acc_bytes / item_bytes:
-2 alpha + (h - 1 + w) P beta + h P gamma.
 """
 
 from typing import NamedTuple

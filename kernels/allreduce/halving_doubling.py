@@ -6,9 +6,6 @@ the part that both hold: each gives one half away and adds up the other.  The ot
 back through the same partners and collect the finished chunks.
 
 All PEs have the same bits: one PE finishes each chunk, and all others copy it.
-
-Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
-2 log2(p) alpha + (1 + w) (p-1)/p P beta + (p-1)/p P gamma, and 2 alpha + 2 P beta + P gamma more if n is not p.
 """
 
 import math

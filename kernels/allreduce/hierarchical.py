@@ -4,12 +4,7 @@ Source: Penny, part 3.  Every PE owns the slice of its local rank, 1/M of the ve
 on nodes of M PEs.  It adds up its node's slice, exchanges it with the PEs of its
 local rank on the other N-1 nodes (reduce-scatter, then all-gather, one latency step each),
 and hands the result to its node.  That takes four latency steps at any number of nodes, and
-every rail carries the same 2 (N-1)/(N M) of the vector.  n = N M PEs, b bytes:
-
-    T = 2 alpha_node + 2 alpha_net + 2 (M-1)/M b beta_node + 2 (N-1)/(N M) b beta_net
-        + ((M-1)/M + (N-1)/(N M)) b gamma
-
-(16-bit floats cross between nodes as float32 while they are being added: 3 (N-1)/(N M) b beta_net.)
+every rail carries the same 2 (N-1)/(N M) of the vector (of 16-bit floats 3 (N-1)/(N M), for partials are float32).
 
 All PEs have the same bits: one PE completes each chunk, by adding the PEs of each node in
 order, then the nodes in order, and rounds it once; all others copy it.
@@ -138,13 +133,8 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
         rank = other(node, k)
         part, to = slice_of(call, now, rank), read_peer(node.pes, rank)
         src, nbytes = call.src + part.offset_bytes, part.n_elems * call.item_bytes
-        put(
-            pe.ctx,
-            slot_at(now.parts, node.rank),
-            stage_for_put(pe.ctx, slot_at(now.staging, rank), src, nbytes, to),
-            nbytes,
-            to,
-        )
+        source = stage_for_put(pe.ctx, slot_at(now.staging, rank), src, nbytes, to)
+        put(pe.ctx, slot_at(now.parts, node.rank), source, nbytes, to)
     signal_group(pe, node, now.part_words, now.epoch)  # its fence frees the staging buffers
     own = slice_of(call, now, node.rank)
     wait_group(pe, node, now.part_words, now.epoch)

@@ -1,9 +1,7 @@
 """Hierarchical AllReduce for small vectors: packets inside the nodes, one latency step of puts between them.
 
 Source: ``hierarchical`` with one latency step between nodes in place of two: the PEs of a local rank send each other
-whole slices, and all add them up.  Inside the nodes as ``two_shot_packets``.  n = N M PEs, b bytes, w as in README:
-
-    T = 2 alpha_packet + alpha_net + 2 (M-1)/M b beta_packet + w (N-1)/M b beta_net + ((M-1)/M + (N-1)/M) b gamma
+whole slices, and all add them up.  Inside the nodes as ``two_shot_packets``.
 
 All PEs have the same bits: the PEs of a node are added in order, then the nodes in order, by the owner of the slice on
 every node, from the same partials.

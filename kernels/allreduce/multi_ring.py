@@ -5,15 +5,8 @@ every other ring reversed).  A single ring uses one NIC of a node to receive and
 send; here every NIC sends the messages of one ring and receives those of one ring.
 ``../rings.py`` says which PE follows which.
 
-Each ring works as in ``ring.py``: each PE sends 2 (n-1)/n of the vector in all, at most
-1/R of that to other nodes.  n PEs on N nodes, R rings, b bytes:
-
-    T = 2 (n-1-N) alpha_node + 2 N alpha_net
-        + 2 (n-1)/n b max(beta_node, beta_net / R) + (n-1)/n b gamma
-
-(a chunk goes round twice, n-1 latency steps each time, N or N-1 of them between nodes; beta_node is for
-all links of a PE together).  On one node there are enough rings to use every link, and
-T = 2 (n-1) alpha_node + 2 (n-1)/n b beta_node + (n-1)/n b gamma.
+Each ring works as in ``ring.py``: each PE sends 2 (n-1)/n of the vector in all, at most 1/R of that to other nodes, for R
+rings.  On one node there are enough rings to use every link.
 
 All PEs have the same bits: one PE after the other adds to a chunk along its ring, the
 last one rounds it, and all others copy what that one sent.
@@ -23,7 +16,7 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Plan, ToCut, Topology, cut_evenly
 from ..block import block, blocks, copy, put_signal, read_peer, reduce, reduce_and_round, to_partials, wait
-from ..cost import Machine, Size, ring_us
+from ..cost import ring_us
 from ..records import PE, Reduction, Work
 from ..rings import n_rings as rings_of
 from ..rings import no_rings, rings
@@ -156,11 +149,6 @@ def rings_plan(call: ToCut) -> Plan:
     return Plan(n_blocks, cut_evenly(call.n_elems, call.shares * n_rings * per_ring, call.slot_elems()))
 
 
-def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
-    """A ring for each rail, which have equal shares."""
-    return ring_us(size, topology, machine, n_rings=topology.n_rails)
-
-
 ALGORITHM = Algorithm(
     name="multi_ring",
     sentence="one ring a rail, turning by node so that none changes rails; on one node as many as use every link",
@@ -172,6 +160,6 @@ ALGORITHM = Algorithm(
     holds=PARTIALS,
     shares=lambda topology: topology.n_pes,
     why_not=lambda topology, dtype, op: no_rings(topology),
-    cost_us=cost_us,
+    cost_us=lambda size, topology, machine: ring_us(size, topology, machine, topology.n_rails),
     peer_table=_peer_table,
 )

@@ -11,8 +11,6 @@ All PEs have the same bits, for a piece is added up once and copied.  They may d
 of other algorithms, because the switch chooses the order of the PEs and the rounding.  Refused are
 min and max, which may drop a NaN, averages of types that would be rounded before they are divided,
 and all types that the switch cannot add up.
-
-Cost of P bytes: 2 alpha (each a store, and a load through the switch) + (1 + 1/n) P beta, no gamma.
 """
 
 from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Topology

@@ -7,9 +7,6 @@ this is for small vectors where a latency step is expensive, as between nodes.
 Every step doubles the number of PEs whose sum a PE holds.  The two partners of a latency step
 merge the same two partials in the same order, that of the lower one first, so that all
 PEs that hold the same sum hold the same bits.
-
-Cost of P bytes, p the largest power of two in n, w = acc_bytes / item_bytes:
-log2(p) (alpha + w P beta + P gamma), and 2 alpha + 2 P beta + P gamma more if n is not p.
 """
 
 import math

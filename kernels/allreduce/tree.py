@@ -7,9 +7,6 @@ as much as one ring would, over log2 n latency steps each way.
 Four pieces of a tree are under way: a PE sends the next three up before it waits for
 the result of a piece.  All PEs have the same bits: the root completes a piece, and all
 others copy it.
-
-Cost of P bytes in K pieces a tree, w = acc_bytes / item_bytes, d = ceil(log2 n):
-2 d (alpha + P / (2 K) beta) + (1 + w) P beta + P gamma.
 """
 
 import math

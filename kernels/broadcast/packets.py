@@ -1,7 +1,6 @@
 """Broadcast by packets: the root sends the vector to each other PE, no barrier.
 
-Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One latency step;
-the root sends the vector n-1 times.
+Source: the LL128 protocol of NCCL.  One latency step; the root sends the vector n-1 times.
 """
 
 from ..block import receive_packets, send_packets, signal_all, wait_all

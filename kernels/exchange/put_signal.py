@@ -12,10 +12,7 @@ from ..steps import load_counter, rounds, store_counter, word
 def exchange_put_signal(pe: PE, swap: Message, work: Work, max_blocks: int):
     """dst (nbytes,) = src (nbytes,) of the peer, and the other way round; dst may be src.
 
-    A buffer holds a piece.
-    inbox   (n_pes sources, max_blocks, 2 buffers)
-    outbox  (max_blocks, 1 buffer), which a piece may start from
-    signals (n_pes sources, max_blocks, 2) words;  epochs (n_pes, max_blocks), this PE's own
+    inbox, outbox, signals, epochs: as of ``exchange_put_fence_signal``
     """
     from_me, from_peer = pe.me * max_blocks + block(), swap.peer * max_blocks + block()
     epoch = load_counter(work, work.epochs, from_peer)

@@ -1,7 +1,6 @@
 """Reduce by packets: every PE sends the root its vector, no barrier.
 
-Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One latency step;
-the root receives the vector n-1 times.
+Source: the LL128 protocol of NCCL.  One latency step; the root receives the vector n-1 times.
 """
 
 from ..algorithm import PACKET_BYTES

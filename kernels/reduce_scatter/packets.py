@@ -1,7 +1,6 @@
 """ReduceScatter by packets: every PE sends each other PE its chunk, no barrier.
 
-Source: the LL128 protocol of NCCL, as in one_shot_packets.py of AllReduce.  One latency step:
-the latency of a store and of the poll that sees it.
+Source: the LL128 protocol of NCCL.  One latency step.
 """
 
 from ..algorithm import PACKET_BYTES
