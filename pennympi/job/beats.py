@@ -101,7 +101,7 @@ def _run() -> None:
         time.sleep(BEAT_S / LOOKS)
         with _changes:
             for one in _beating:
-                with suppress(MPI.Exception):  # of a node that is gone, as the waits for its PEs will say
+                with suppress(MPI.Exception):  # the node is gone: the waits for its PEs raise PeerTimeout
                     one.hear()
                     if look % LOOKS == 0:
                         one.tell()

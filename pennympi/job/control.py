@@ -242,7 +242,7 @@ class Control:
 
 
 class _Closed:
-    """The words of a closed table: whoever enters a call of a team that is finalized is told so."""
+    """The words of a closed table: a call of a team that is finalized raises NotInitialized."""
 
     def _refuse(self, *args: Any) -> NoReturn:
         raise NotInitialized("this team is finalized: make a new one with pennympi.init()")

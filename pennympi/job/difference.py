@@ -1,4 +1,4 @@
-"""What to tell PEs that come to a meeting after different calls, or for different things."""
+"""The error message for PEs that come to a meeting after different calls, or for different things."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from .job import open_jobs
 from .rendezvous import LEFT, Deadline, PolledBarrier, poll_times
 
 _VAIN_S = 0.5  # after this time another PE waits in vain for one that leaves
-before_mpi_ends: list[Callable[[], None]] = []  # of what calls MPI from a thread
+before_mpi_ends: list[Callable[[], None]] = []  # functions that end the threads which call MPI
 
 
 @once
@@ -42,7 +42,7 @@ def install() -> None:
         for end in (beats.stop, *before_mpi_ends):
             end()
 
-    atexit.register(stop)  # which runs behind ``_leave``
+    atexit.register(stop)  # which runs after ``_leave``
     if _wanted():
         _hook()
     MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=stop), None)  # MPI_Finalize deletes it first of all

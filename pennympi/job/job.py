@@ -15,7 +15,7 @@ from .control import DONE, Control
 from .rendezvous import Meetings
 
 open_jobs: list[Job] = []  # of this process, the oldest first
-closing = threading.Lock()  # held by who frees what the watch (watch.py) may read, and by the watch
+closing = threading.Lock()  # held by the watch (monitor.py), and by a thread that frees what the watch reads
 
 
 class Job:

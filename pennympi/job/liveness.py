@@ -16,13 +16,13 @@ import threading
 
 import numpy as np
 
-WAITS_FOR, LOOKED = 1, 2  # words behind a PE's own word: the PE that it waits for, and when it looked at the clock last
+WAITS_FOR, LOOKED = 1, 2  # words after a PE's own word: the PE that it waits for, and when it looked at the clock last
 MAX_TEAMS = 4096  # open at a time in one process: more than MPI has communicators for
 # The number of words that this process owns, then their addresses.  Kernels of the host backend read it too.
 _own_words = np.zeros(1 + MAX_TEAMS, np.int64)
 own_words_address: int = _own_words.ctypes.data
-# What the watch (watch.py) tells all waits of this process: when it looked last, and
-# when this process went on after it had been suspended.  Time before that, and before the watch has looked, counts not.
+# What the watch (monitor.py) writes for all waits of this process: when it ticked last, and when this process went on
+# after a suspension.  Time before that, and before the watch's first tick, is not counted.
 TICKED_NS, RESUMED_NS = range(2)
 NEVER_NS = 1 << 62
 LATE_NS = 1_000_000_000

@@ -1,8 +1,9 @@
 """Meetings with a deadline: barriers and gathers that poll.
 
-MPI's own collectives wait for ever once they have begun, so the library calls none of them.  Whoever comes to a meeting
-sends each other PE one message: the calls that it has made, what it has come for, and what it brings.  A PE that does not
-come is named, and PEs that come from different calls, or for different things, are all told so.
+MPI's own collectives wait for ever once they have begun, so the library calls none of them.  A PE that comes to a meeting
+sends each other PE one message: the calls that it has made, what it has come for, and what it brings.  PeerTimeout names
+a PE that does not come.  CollectiveMismatchError is raised on all PEs if they made different calls before, or come for
+different things.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .difference import Recent, first_difference
 from .process import Process, halted, on_host
 
 LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
-DIFFERENCE_S = 1.0  # after this time a difference is told, also to PEs that have not come
+DIFFERENCE_S = 1.0  # after this time a difference is raised, though some PEs have not come
 LEFT, ARRIVED = 32500, 32502  # message tags, below the 32767 that every MPI has; of meetings the first of NUMBERS
 NUMBERS = 64  # meetings that have tags of their own, in turn: the last tag is below those of beats.py and remote.py
 MOST_BYTES = (1 << 31) - (1 << 20)  # of what a PE brings: MPI counts bytes in 32 bits
