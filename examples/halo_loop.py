@@ -29,7 +29,7 @@ with pennympi.init(MPI.COMM_WORLD) as team:
         from_up, from_down = arrived[k % 2 : k % 2 + 1], arrived[2 + k % 2 : 3 + k % 2]
         new[1:-1] = smoothed(old[:-2], old[1:-1], old[2:])
         # These puts overwrite what the neighbours read last in sweep k-1, before they sent its signals; this PE has
-        # waited for those. So two fields are enough, and nobody needs a barrier.
+        # waited for those. So two fields are enough, and no barrier is needed.
         team.put_signal(new[-1], new[1], from_down, k + 1, up)  # my first row is what my upper neighbour has below
         team.put_signal(new[0], new[-2], from_up, k + 1, down)
         team.wait_signal(from_up, k + 1, source=up)

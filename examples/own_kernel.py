@@ -30,9 +30,9 @@ with pennympi.init(MPI.COMM_WORLD) as team:
     y, inbox = team.zeros(COUNT, "float32"), team.zeros(COUNT, "float32")  # (COUNT,)
     words = team.signals(BLOCKS)  # (BLOCKS,), they only grow
 
-    for turn in range(ROUNDS):
-        kernel(BLOCKS, y, x, inbox, words, turn + 1, left, right)  # stream= as everywhere
-        team.barrier()  # in stream order: nobody puts again before all have read their inbox
+    for k in range(ROUNDS):
+        kernel(BLOCKS, y, x, inbox, words, k + 1, left, right)  # stream= as everywhere
+        team.barrier()  # in stream order: no PE puts again before all have read their inbox
     team.synchronize()
 
     wrong = sum(team.gather(int((y != me + left).sum())))

@@ -1,4 +1,4 @@
-"""The halves of an iteration for a GPU: a tile is rows of 64 points, a warp each, and goes along x.
+"""``update_direction`` and ``update_solution`` on a GPU: a tile has rows of 64 points, a warp each, and moves along x.
 
 A thread has two points that lie side by side in a row, a pair, which is one access of 16 bytes for float64, since a
 grid's own rows begin on multiples of 64.  What it needs for a plane is on its way from the L2 cache while it computes the
@@ -28,7 +28,7 @@ _I64 = ir.IntType(64)
 
 @intrinsic
 def anew(typing, x):
-    """The same int64, which the compiler does not know: it would keep an address for each access in registers."""
+    """The same int64, hidden from the compiler, which would otherwise keep an address for each access in a register."""
 
     def code(context, b, signature, args):
         return b.call(ir.InlineAsm(ir.FunctionType(_I64, [_I64]), "mov.u64 $0, $1;", "=l,l", side_effect=True), args)
@@ -75,7 +75,7 @@ class Column(NamedTuple):
 
     x, y, z: of the first own point;  planes: of the tile
     has, whole: whether the first point of a pair is an own one, and both;  last: whether it has the row's last own one
-    at: bytes to the first pair;  plane, row: from a pair to the next one;  end: to the pair behind the last one
+    at: bytes to the first pair;  plane, row: from a pair to the next one;  end: to the pair after the last one
     left, right: whether no lane has the number beside it there;  side: bytes to it
     """
 
@@ -116,12 +116,12 @@ def even(at, item):
 
 
 def pair_at(at):
-    """Of a field."""
+    """The pair of a field at an address."""
     return Pair(load(at, 0), load(at, 1))
 
 
 def number_at(at, c: Column):
-    """The number beside a pair, where no lane has it."""
+    """The number beside a pair, loaded if no lane has it."""
     return load(at + c.side, 0) if c.left or c.right else real(0.0)
 
 
@@ -154,7 +154,7 @@ def add_pair(bins: Bins, c: Column, p: Pair, q: Pair):
 
 
 def pairs_at(d: Directions, at):
-    """Of what a direction is made of."""
+    """The pairs of r and of the old direction at an offset."""
     return Pairs(pair_at(d.r + at), pair_at(d.old + at))
 
 
@@ -176,7 +176,7 @@ def set_rims(part: Part, rims, c: Column, at, to, around):
 
 
 def directions_for(d: Directions, c: Column, at):
-    """What a plane needs: the pairs behind, below and above, and the numbers at the side."""
+    """Load for a plane: the pairs of the next plane, below and above, and the numbers at the side."""
     pairs = pairs_at(d, at + c.plane), pairs_at(d, at - c.row), pairs_at(d, at + c.row)
     return pairs, number_at(d.r + at, c), number_at(d.old + at, c)
 
@@ -186,7 +186,7 @@ def update_direction_of(item):
     """``update_direction`` for elements of so many bytes."""
 
     def step(part: Part, d: Directions, beta, rims, c: Column, at, before: Pair, here: Pair, now, bins: Bins):
-        """A plane: the bins, the new direction behind it, and what the next plane needs."""
+        """Do a plane.  Returns the bins, the new direction of the next plane, and the values loaded for the next step."""
         after = directions_for(d, c, even(min(at + c.plane, c.end - c.plane), item))
         pairs, r, old = now
         behind, below, above = new_direction(beta, pairs[0]), new_direction(beta, pairs[1]), new_direction(beta, pairs[2])
@@ -238,12 +238,12 @@ def update_solution_of(item):
     """``update_solution`` for elements of so many bytes."""
 
     def fetch(s: Solution, c: Column, at):
-        """What a plane needs: p behind, below and above it, u and r, and p at the side."""
+        """Load for a plane: p of the next plane, below and above, u and r, and p at the side."""
         pairs = pair_at(s.p + at + c.plane), pair_at(s.p + at - c.row), pair_at(s.p + at + c.row)
         return pairs, pair_at(s.u + at), pair_at(s.r + at), number_at(s.p + at, c)
 
     def step(part: Part, s: Solution, by, c: Column, at, before: Pair, here: Pair, now, bins: Bins):
-        """A plane: the bins, p behind it, and what the next plane needs."""
+        """Do a plane.  Returns the bins, p of the next plane, and the values loaded for the next step."""
         ahead = min(at + AHEAD * c.plane, c.end)
         after = fetch(s, c, even(min(at + c.plane, c.end - c.plane), item))
         prefetch(s.p + ahead)

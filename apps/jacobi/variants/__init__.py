@@ -82,8 +82,8 @@ def make_solver(team: Any, problem: Problem, variant: str = DEFAULT, **settings:
 def too_large(problem: Problem) -> str:
     """Why the norm of this problem would not be exact, or ""."""
     points = (problem.ny - 2) * (problem.nx - 2)
-    said = f"the norm of {points} points is exact for at most {MAX_TOTAL}: use a smaller --nx or --ny"
-    return said if points > MAX_TOTAL else ""
+    message = f"the norm of {points} points is exact for at most {MAX_TOTAL}: use a smaller --nx or --ny"
+    return message if points > MAX_TOTAL else ""
 
 
 def heap_bytes(problem: Problem, n_pes: int) -> int | None:

@@ -56,10 +56,10 @@ def cuda_aware() -> bool:
     if "Open MPI" not in MPI.Get_library_version():
         return False
     try:
-        said = subprocess.run(["ompi_info", "--parsable", "--all"], capture_output=True, text=True, timeout=20).stdout
+        text = subprocess.run(["ompi_info", "--parsable", "--all"], capture_output=True, text=True, timeout=20).stdout
     except (OSError, subprocess.SubprocessError):
         return False
-    return "mpi_built_with_cuda_support:value:true" in said
+    return "mpi_built_with_cuda_support:value:true" in text
 
 
 class Mpi(HostLoop):
