@@ -16,7 +16,6 @@ import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from ..compile.options import PLAIN, KernelOptions
@@ -68,17 +67,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
     """Let the host backend compile each kernel for a GPU, too.  Raises ImportError."""
-    import numba.cuda.dispatcher
-
     from ..cuda import sweep as gpu_sweep
-    from ..cuda.compile import Target, cubin
+    from ..cuda.compile import Target, cubin, without_device
     from ..grid.sweep import passes
     from ..grid.sweep.problem import NAME
     from ..host.backend import HostBackend
 
     os.environ["PENNYMPI_BACKEND"] = "host"
-    here = SimpleNamespace(compute_capability=arch)
-    numba.cuda.dispatcher.get_current_device = lambda: here  # Numba asks it for the architecture
+    without_device(arch).start()
     on_host, pass_on_host = HostBackend.kernel, passes.pass_kernel
 
     def kernel(backend: HostBackend, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> Any:

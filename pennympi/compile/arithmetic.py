@@ -1,8 +1,7 @@
 """Element arithmetic as LLVM IR, the same for both backends.
 
-Both compilers take llvmlite IR, so one description of each dtype and op serves
-both: the same bits come out of a CPU and a GPU.  Values are LLVM vectors of
-``width`` elements (or scalars when width is 1).
+Both compilers take IR of llvmlite.  One description of each dtype and op therefore gives the same bits on a CPU and a
+GPU.  Values are LLVM vectors of ``width`` elements, or scalars if the width is 1.
 """
 
 from dataclasses import dataclass
@@ -20,23 +19,22 @@ _SCALARS: dict[tuple[str, int], ir.Type] = {
 }
 
 STEPS = ("to_partials", "reduce", "reduce_and_round", "reduce_partials", "reduce_partials_and_round")
-OF_PARTIALS = {
-    "reduce_partials": "reduce",
-    "reduce_partials_and_round": "reduce_and_round",
-}  # steps whose src is partials: the same step on elements
+# Steps whose src holds partials, and the same step on elements.
+OF_PARTIALS = {"reduce_partials": "reduce", "reduce_partials_and_round": "reduce_and_round"}
 TO_ELEMENTS = ("reduce_and_round", "reduce_partials_and_round", "plus")  # steps that round to elements
-# Two more for AllReduce with a residual, on a CPU: finish without rounding, and the sum of elements at part and src.
+# Two more steps for AllReduce with a residual on a CPU: reduce_and_round without the rounding, and the rounded sum of
+# the elements at part and src.
 CLOSE, PLUS = "close", "plus"
 
 
 def step_bytes(step: str, dtype: DType) -> tuple[int, int]:
-    """Bytes of one (element or partial of dst, of src) of a step; ``part`` holds partials, but for ``PLUS``."""
+    """Bytes of an element or partial of (dst, src) of a step.  ``part`` holds partials, except for ``PLUS``."""
     item_bytes, acc_bytes = dtype.item_bytes, dtype.acc_bytes
     return item_bytes if step in TO_ELEMENTS else acc_bytes, acc_bytes if step in OF_PARTIALS else item_bytes
 
 
 def of_width(scalar: ir.Type, width: int) -> ir.Type:
-    """The type of a vector; for a width of 1 the scalar."""
+    """The type of a vector, or the scalar type if the width is 1."""
     return scalar if width == 1 else ir.VectorType(scalar, width)
 
 
@@ -51,7 +49,7 @@ def partial_type(dtype: DType) -> ir.Type:
 
 
 def splat(b: ir.IRBuilder, scalar: ir.Value, width: int) -> ir.Value:
-    """A vector of one value; for a width of 1 the value."""
+    """A vector whose elements are all one value, or the value if the width is 1."""
     if width == 1:
         return scalar
     vector = ir.Constant(ir.VectorType(scalar.type, width), ir.Undefined)
@@ -65,34 +63,23 @@ def _constant(scalar: ir.Type, value: Any, width: int) -> ir.Constant:
     return constant if width == 1 else ir.Constant(ir.VectorType(scalar, width), [constant] * width)
 
 
-def load(b: ir.IRBuilder, address: ir.Value, scalar: ir.Type, width: int, align: int, space: int) -> ir.Value:
-    """Elements at an int64 address."""
-    pointer = b.inttoptr(address, ir.PointerType(of_width(scalar, width), space))
-    return b.load(pointer, align=align)
-
-
-def store(b: ir.IRBuilder, address: ir.Value, value: ir.Value, align: int, space: int) -> None:
-    """Elements to an int64 address."""
-    b.store(value, b.inttoptr(address, ir.PointerType(value.type, space)), align=align)
-
-
-def _lane_by_lane(b: ir.IRBuilder, convert: Any, x: ir.Value, scalar: ir.Type, width: int) -> ir.Value:
-    """``convert`` on one element after another: NVVM converts whole vectors of half wrongly."""
-    vector = ir.Constant(ir.VectorType(scalar, width), ir.Undefined)
-    for k in range(width):
+def _lane_by_lane(b: ir.IRBuilder, convert: Any, scalar: ir.Type, *values: ir.Value) -> ir.Value:
+    """``convert`` of each element of vectors in turn, or of scalars: NVVM compiles some operations on vectors wrongly."""
+    if not isinstance(values[0].type, ir.VectorType):
+        return convert(*values)
+    result = ir.Constant(ir.VectorType(scalar, values[0].type.count), ir.Undefined)
+    for k in range(values[0].type.count):
         lane = ir.Constant(ir.IntType(32), k)
-        vector = b.insert_element(vector, convert(b.extract_element(x, lane), scalar), lane)
-    return vector
+        result = b.insert_element(result, convert(*(b.extract_element(value, lane) for value in values)), lane)
+    return result
 
 
 def to_partials(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
     """Elements to partials; exact."""
     if dtype.item_bytes == dtype.acc_bytes:
         return x
-    if dtype.kind == "f" and width > 1:
-        return _lane_by_lane(b, b.fpext, x, ir.FloatType(), width)
     if dtype.kind == "f":
-        return b.fpext(x, ir.FloatType())
+        return _lane_by_lane(b, lambda half: b.fpext(half, ir.FloatType()), ir.FloatType(), x)
     word = ir.IntType(32)  # a bfloat16 is the upper half of a float32
     return b.bitcast(b.shl(b.zext(x, of_width(word, width)), _constant(word, 16, width)), of_width(ir.FloatType(), width))
 
@@ -101,10 +88,8 @@ def narrow(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
     """Partials to elements, rounded to nearest even."""
     if dtype.item_bytes == dtype.acc_bytes:
         return x
-    if dtype.kind == "f" and width > 1:
-        return _lane_by_lane(b, b.fptrunc, x, ir.HalfType(), width)
     if dtype.kind == "f":
-        return b.fptrunc(x, ir.HalfType())
+        return _lane_by_lane(b, lambda partial: b.fptrunc(partial, ir.HalfType()), ir.HalfType(), x)
     word = ir.IntType(32)
 
     def of(value: int) -> ir.Constant:
@@ -132,7 +117,7 @@ def combine(b: ir.IRBuilder, dtype: DType, op: str, x: ir.Value, y: ir.Value) ->
 
 
 def divide(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value, width: int) -> ir.Value:
-    """Partials over the int64 ``n``; integers are truncated toward zero."""
+    """Partials divided by the int64 ``n``.  Quotients of integers are truncated toward zero."""
     scalar = partial_type(dtype)
     if dtype.kind in "fb":
         return b.fdiv(x, splat(b, b.sitofp(n, scalar), width))
@@ -140,26 +125,21 @@ def divide(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value, width: int) 
     if wide != scalar:
         x = (b.sext if signed else b.zext)(x, of_width(wide, width))
     divisor = splat(b, b.trunc(n, wide) if wide.width < 64 else n, width)
-    if wide == scalar or width == 1:
-        quotient = (b.sdiv if signed else b.udiv)(x, divisor)
-        return quotient if wide == scalar else b.trunc(quotient, of_width(scalar, width))
-    # One by one: NVVM narrows the division of a vector to 8-bit shifts and loses the sign of every other element.
-    result = ir.Constant(of_width(scalar, width), ir.Undefined)
-    for k in range(width):
-        lane = ir.Constant(ir.IntType(32), k)
-        quotient = (b.sdiv if signed else b.udiv)(b.extract_element(x, lane), b.extract_element(divisor, lane))
-        result = b.insert_element(result, b.trunc(quotient, scalar), lane)
-    return result
+    quotient = b.sdiv if signed else b.udiv
+    if wide == scalar:
+        return quotient(x, divisor)
+    # NVVM narrows the division of a vector to 8-bit shifts and loses the sign of every other element.
+    return _lane_by_lane(b, lambda one, by: b.trunc(quotient(one, by), scalar), scalar, x, divisor)
 
 
 @dataclass(frozen=True)
 class Step:
     """One step of a reduction on ``width`` elements.
 
-    name:  of the primitive (``kernels/block.py``), ``CLOSE`` or ``PLUS``
-    align: what (elements, partials) are aligned to, in bytes
+    name:  name of the primitive (``kernels/block.py``), ``CLOSE`` or ``PLUS``
+    align: alignment of (elements, partials), in bytes
     space: LLVM address space of the memory
-    whole: a backend's own way to ``read`` and ``write`` a vector of elements, if it has one
+    whole: an object of the backend that can ``read`` and ``write`` vectors of elements, or None
     """
 
     name: str
@@ -171,29 +151,25 @@ class Step:
     whole: Any = None
 
 
-def _of_partials(step: Step, partials: bool) -> bool:
-    """Whether what lies in memory is wider than elements."""
-    return partials and step.dtype.acc_bytes != step.dtype.item_bytes
-
-
 def _read(b: ir.IRBuilder, step: Step, address: ir.Value, partials: bool) -> ir.Value:
-    """Partials in memory, or those of the elements there."""
-    dtype, width, (item_align, part_align) = step.dtype, step.width, step.align
-    if _of_partials(step, partials):
-        return load(b, address, partial_type(dtype), width, part_align, step.space)
-    if step.whole:
+    """Load partials, or elements converted to partials."""
+    dtype = step.dtype
+    is_wider = partials and dtype.acc_bytes != dtype.item_bytes
+    if step.whole and not is_wider:
         return step.whole.read(b, address)
-    return to_partials(b, dtype, load(b, address, element_type(dtype), width, item_align, step.space), width)
+    kind = of_width(partial_type(dtype) if is_wider else element_type(dtype), step.width)
+    x = b.load(b.inttoptr(address, ir.PointerType(kind, step.space)), align=step.align[is_wider])
+    return x if is_wider else to_partials(b, dtype, x, step.width)
 
 
 def _write(b: ir.IRBuilder, step: Step, address: ir.Value, x: ir.Value, partials: bool) -> None:
-    """Partials to memory, as they are or as elements."""
-    if _of_partials(step, partials):
-        store(b, address, x, step.align[1], step.space)
-    elif step.whole:
-        step.whole.write(b, address, x)
-    else:
-        store(b, address, narrow(b, step.dtype, x, step.width), step.align[0], step.space)
+    """Store partials, or the elements that they are rounded to."""
+    dtype = step.dtype
+    is_wider = partials and dtype.acc_bytes != dtype.item_bytes
+    if step.whole and not is_wider:
+        return step.whole.write(b, address, x)
+    x = x if is_wider else narrow(b, dtype, x, step.width)
+    b.store(x, b.inttoptr(address, ir.PointerType(x.type, step.space)), align=step.align[is_wider])
 
 
 def apply(b: ir.IRBuilder, step: Step, dst: ir.Value, part: ir.Value, src: ir.Value, n_pes: ir.Value) -> None:

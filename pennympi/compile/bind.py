@@ -1,8 +1,8 @@
 """From a kernel, a plain Python function, to a function that a backend can compile.
 
-A kernel names primitives; a backend has an implementation for each.  ``bind`` clones the kernel with its globals
-rebound: a primitive becomes the backend's compiled implementation, a plain function that the kernel calls is bound and
-compiled along with it, and numbers stay the constants they are.
+A kernel calls primitives, and a backend has an implementation of each.  ``bind`` makes a copy of the kernel with other
+globals: each primitive is replaced by the backend's compiled implementation, each plain function by a compiled copy that
+is bound in the same way.  Numbers stay as they are.
 """
 
 import dis
@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from types import CellType, FunctionType
 from typing import Any, get_type_hints
 
@@ -36,11 +37,11 @@ def bind(
     """Return ``kernel`` with every primitive replaced by ``implementations[name]``.
 
     compile_helper: makes a device function of a plain function that the kernel calls
-    constants:      globals of the kernel and of the functions that it calls, instead of their own
-    tag:            part of the clone's name: what it was bound with, since a compiled function's
-                    symbol holds its name and its argument types, which are int64 whatever the dtype
-    made:           what ``compile_helper`` has made so far: a function that several others call is compiled once
-    Raises KeyError, which names the primitive or stub that has neither an implementation nor a constant.
+    constants:      values of globals, of the kernel and of the functions that it calls, in place of their own
+    tag:            part of the copy's name.  It says what the copy was bound with, since a compiled function's symbol
+                    holds only its name and argument types, which are int64 for every dtype
+    made:           results of ``compile_helper`` so far, so that a function is compiled once for several callers
+    Raises KeyError for a primitive or stub that has neither an implementation nor a constant.
     """
     assert isinstance(kernel, FunctionType)
     constants = constants or {}
@@ -75,20 +76,23 @@ def globals_read(function: FunctionType) -> tuple[str, ...]:
     return tuple(dict.fromkeys(i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"))
 
 
-def helpers(function: Callable[..., Any]) -> list[FunctionType]:
+def helpers(function: Any) -> list[FunctionType]:
     """The plain functions that a function calls."""
-    found = [function.__globals__.get(name) for name in globals_read(function)]
-    found += [cell.cell_contents for cell in function.__closure__ or ()]
-    return [one for one in found if isinstance(one, FunctionType) and not getattr(one, "primitive", False)]
+    found = _found(function).values()
+    return [one for one in found if isinstance(one, FunctionType) and not hasattr(one, "primitive")]
 
 
 @cache
-def names_reached(function: Callable[..., Any]) -> set[str]:
-    """The names of all globals, primitives and stubs that a function and its helpers read."""
+def names_reached(function: FunctionType) -> set[str]:
+    """The names of all globals, primitives and stubs that a function and the functions it calls read."""
     reached: set[str] = set()
-    for one in _called(function, {}):
-        read = _found(one)
-        reached |= {*read, *(value.__name__ for value in read.values() if hasattr(value, "primitive"))}
+    functions = [function]
+    for one in functions:  # the list grows meanwhile
+        for name, value in _found(one).items():
+            value = getattr(value, "py_func", value)
+            reached |= {name, value.__name__} if hasattr(value, "primitive") else {name}
+            if isinstance(value, FunctionType) and not hasattr(value, "primitive") and value not in functions:
+                functions.append(value)
     return reached
 
 
@@ -169,19 +173,20 @@ def kernel_hash(kernel: Callable[..., Any]) -> str:
     """Digest of what a kernel is made from: its text, its records, all functions that it calls, and the numbers in its
     globals and closure, which the compiler takes for constants.
 
-    It depends neither on paths nor on the order in which another Python's bytecode names things, so that machine code
-    for GPUs can be made on another machine.
+    It depends neither on paths nor on the order of names in the bytecode, which differs between versions of Python, so
+    that machine code for GPUs can be made on another machine.
     """
     files: set[str] = set()
     parts = {_digest(getattr(kernel, "py_func", kernel), {}, files)}
-    parts |= {_file_digest(source) for source in files if os.path.exists(source)}
+    parts |= {hashlib.sha256(Path(one).read_bytes()).hexdigest() for one in files if os.path.exists(one)}
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:32]
 
 
 def _digest(function: Any, known: dict[Any, str], files: set[str]) -> str:
-    """Digest of a function and all that it calls, but for their files, which are added to ``files``.
+    """Digest of a function and everything that it calls, without their files, which are added to ``files``.
 
-    Of a tree, not of a set: the same closures may call each other once or twice.  known: digests so far
+    It covers the tree of calls, not the set of functions, because a closure may be called at several places.
+    known: digests so far
     """
     known[function] = function.__qualname__  # for a function that calls itself
     code, source = function.__code__, inspect.getsourcefile(function) or function.__code__.co_filename
@@ -204,30 +209,15 @@ def _digest(function: Any, known: dict[Any, str], files: set[str]) -> str:
     return known[function]
 
 
-def _file_digest(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _called(function: Any, seen: dict[Any, None]) -> dict[Any, None]:
-    """A kernel and the functions that it calls, and so on, in order; jitted ones too, but no primitives."""
-    function = getattr(function, "py_func", function)
-    if isinstance(function, FunctionType) and not hasattr(function, "primitive") and function not in seen:
-        seen[function] = None
-        for value in _found(function).values():
-            _called(value, seen)
-    return seen
-
-
 def _found(function: FunctionType) -> dict[str, Any]:
-    """What a function finds in its globals, its closure, and its parameters' annotations."""
+    """{name: value} of the globals and closure of a function, and the records among its parameters."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     read = {name: function.__globals__.get(name) for name in globals_read(function)}
     return read | {name: cell.cell_contents for name, cell in cells} | records(function)
 
 
 def _constant(value: Any) -> str:
-    """A number, a text, or a tuple or array of them, in writing; the type of anything else."""
+    """A number, a text, or a tuple or array of them, as text.  For anything else the name of its type."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_constant, value))})"
     if isinstance(value, np.ndarray):

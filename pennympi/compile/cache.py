@@ -1,9 +1,9 @@
-"""Compiled kernels on disk, made once on a node.
+"""Compiled kernels on disk.  The processes of a node compile each kernel once.
 
-Machine code that other users wrote would run as this user.  All entries lie in one folder, which must belong to this
-user and which nobody else may write to; its descriptor is kept, so that no other folder can take its place.  An entry is
-named by a digest of everything that its content depends on, and begins with a digest of that and of its content: a
-damaged entry is compiled anew.
+Machine code that another user wrote would run as this user.  Therefore all entries lie in one folder, which must belong
+to this user and must not be writable by others.  Its descriptor is kept, so that no other folder can replace it.  The
+name of an entry is a digest of everything that its content depends on.  The entry begins with a digest of that and of
+its content, so that a damaged entry is found and compiled anew.
 """
 
 import errno
@@ -23,31 +23,30 @@ from ..settings import setting
 from ..wall_time import timed
 
 LIBRARY = Path(__file__).parent.parent
-# The folders that machine code is made from; tests/library/test_cache.py compares them with the backends' imports.
+# The folders whose sources decide the machine code.  tests/library/test_cache.py compares them with the imports.
 ROOMS = ("arrays", "compile", "cuda", "host", "job", "memory", "kernels", "kernels/*")
 SOURCES = ("*.py", *(f"{room}/*.py" for room in ROOMS))
-ANNOUNCE_S = 3.0  # of compiling, after which a line says what takes so long
+ANNOUNCE_S = 3.0  # after so many seconds of compiling, a line on stderr says why the program takes long
 
 _reports = True
-_announced = False
-_compiling = 0  # calls of made_once that are under way
+_compiling = 0  # calls of made_once in progress
 _compiled_s = 0.0
 
 
 def compiling() -> bool:
-    """Whether this process compiles, or waits for a process that does: it is busy, and its peers wait with patience."""
+    """Whether this process compiles, or waits for a process that does.  It is then alive although it makes no calls."""
     return _compiling > 0
 
 
 def report_from_here(reports: bool) -> None:
-    """Set whether this process warns of a folder that can't be used and says that it compiles: one of a node does."""
+    """Set whether this process reports: that the folder can't be used, and that it compiles.  One process a node does."""
     global _reports
     _reports = reports
 
 
 @cache
 def sources_digest() -> str:
-    """Digest of all of this library that machine code is made from."""
+    """Digest of all sources of this library that decide the machine code."""
     digest = hashlib.sha256()
     for pattern in SOURCES:
         for source in sorted(LIBRARY.glob(pattern)):
@@ -56,11 +55,12 @@ def sources_digest() -> str:
 
 
 def made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes]) -> bytes:
-    """What ``make`` returns, from disk if it was made before; made by the first process of the node that asks.
+    """Return the entry from disk, or the result of ``make``, which then becomes the entry.
 
+    Of the processes of a node the first to ask calls ``make``; the others wait for its entry.
     label: the readable part of the entry's name
-    facts: everything that the result depends on, beside the library's sources
-    Where nothing can be kept, every process makes it, and one warning says why.
+    facts: everything that the result depends on, except the library's sources
+    If nothing can be written to disk, every process calls ``make``, and a warning says why.
     """
     global _compiling
     _compiling += 1
@@ -76,28 +76,28 @@ def _made_once(label: str, described: bytes, make: Callable[[], bytes]) -> bytes
     name = f"{''.join(c if c.isalnum() else '_' for c in label[:120])}_{hashlib.sha256(described).hexdigest()[:24]}"
     root = setting("PENNYMPI_CACHE_DIR")
     folder = _opened(root)
-    if folder is not None and (found := _read(folder, name, described)) is not None:
+    if (found := _read(folder, name, described)) is not None:
         return found
     begin = time.monotonic()
     with _one_at_a_time(folder, name):
-        if folder is not None and (found := _read(folder, name, described)) is not None:
+        if (found := _read(folder, name, described)) is not None:
             return found
         with timed("kernels: compiled"):
             content = make()
-        if folder is not None:
-            try:
-                _write(folder, name, _digest(described, content) + content)
-            except OSError as error:
-                _warn(root, error)
-    _compiled_s += time.monotonic() - begin
-    if _compiled_s > ANNOUNCE_S:
-        _announce(root)
+        try:
+            _write(folder, name, _digest(described, content) + content)
+        except OSError as error:
+            _warn(root, error)
+    before_s, _compiled_s = _compiled_s, _compiled_s + time.monotonic() - begin
+    if _reports and before_s <= ANNOUNCE_S < _compiled_s:
+        with suppress(OSError, ValueError):  # a closed stderr must not end the program
+            print(f"pennympi: compiling kernels, which later runs load from {root}", file=sys.stderr, flush=True)
     return content
 
 
 @cache
 def _opened(root: Path) -> int | None:
-    """A descriptor of the folder, made with mode 0700 if it is missing; None, after a warning, if it can't be used."""
+    """A descriptor of the folder, or None, after a warning, if it can't be used.  A new folder gets the mode 0700."""
     try:
         root.mkdir(0o700, parents=True, exist_ok=True)
         folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
@@ -116,8 +116,10 @@ def _digest(described: bytes, content: bytes) -> bytes:
     return hashlib.sha256(described + b"\0" + content).digest()
 
 
-def _read(folder: int, name: str, described: bytes) -> bytes | None:
+def _read(folder: int | None, name: str, described: bytes) -> bytes | None:
     """The content of an entry, or None if it is missing or damaged."""
+    if folder is None:
+        return None
     try:
         with open(name, "rb", opener=lambda path, flags: os.open(path, flags, dir_fd=folder)) as file:
             data = file.read()
@@ -126,8 +128,10 @@ def _read(folder: int, name: str, described: bytes) -> bytes | None:
     return data[32:] if data[:32] == _digest(described, data[32:]) else None
 
 
-def _write(folder: int, name: str, data: bytes) -> None:
-    """Write an entry beside its name, and rename it.  Raises OSError."""
+def _write(folder: int | None, name: str, data: bytes) -> None:
+    """Write an entry to a temporary file and rename that.  Raises OSError."""
+    if folder is None:
+        return
     beside = f"{name}.{os.getpid()}"
     try:
         with open(beside, "wb", opener=lambda path, flags: os.open(path, flags, 0o600, dir_fd=folder)) as file:
@@ -141,16 +145,16 @@ def _write(folder: int, name: str, data: bytes) -> None:
 
 @cache
 def _lock_file(folder: int) -> int:
-    """A descriptor of the file whose bytes are the locks of the entries.  Kept: to close it would drop them all."""
+    """A descriptor of the file whose bytes are the locks of the entries.  It stays open, for closing drops all locks."""
     return os.open("lock", os.O_RDWR | os.O_CREAT, 0o600, dir_fd=folder)
 
 
 @contextmanager
 def _one_at_a_time(folder: int | None, name: str) -> Iterator[None]:
-    """Hold the lock of an entry: one process of the node compiles it, and the others then load it.
+    """Hold the lock of an entry, so that one process of the node compiles it and the others load it.
 
-    The system drops the locks of a process that dies.  A lock that can't be had, or not for half of PENNYMPI_TIMEOUT_S
-    because its holder is stopped, only means that the work is done twice.
+    The system drops the locks of a process that dies.  If there are no locks, or the holder does not release this one for
+    half of PENNYMPI_TIMEOUT_S because it is suspended, the work is done twice.
     """
     byte = int(name[-8:], 16)
     file = None
@@ -168,7 +172,7 @@ def _one_at_a_time(folder: int | None, name: str) -> Iterator[None]:
 
 
 def _lock(file: int, byte: int) -> None:
-    """Take the lock of a byte, or give up after a while.  Raises OSError where the file system has no locks."""
+    """Take the lock of a byte, or give up after a while.  Raises OSError if the file system has no locks."""
     limit = time.monotonic() + (setting("PENNYMPI_TIMEOUT_S") / 2 or float("inf"))
     while time.monotonic() < limit:
         try:
@@ -180,17 +184,8 @@ def _lock(file: int, byte: int) -> None:
 
 
 def _warn(root: Path, error: OSError) -> None:
-    """Say, once in a process, why nothing is kept."""
+    """Warn that nothing is kept on disk, and why."""
     if _reports:
         why = error.strerror or error
         text = f"compiled kernels are not kept in {root}: {why}; set PENNYMPI_CACHE_DIR to a folder that is yours alone"
         warnings.warn(text, stacklevel=2)
-
-
-def _announce(root: Path) -> None:
-    """Print, once in a process, why the program takes long."""
-    global _announced
-    if _reports and not _announced:
-        _announced = True
-        with suppress(OSError, ValueError):  # a closed stderr must not end the program
-            print(f"pennympi: compiling kernels, which later runs load from {root}", file=sys.stderr, flush=True)

@@ -25,6 +25,4 @@ def instruction(function: Callable[..., Any]) -> Any:
     return Stub(function.__name__, function.__doc__ or "")
 
 
-def number(name: str, doc: str) -> Any:
-    """A stub for a constant."""
-    return Stub(name, doc)
+number: Any = Stub  # stands for a constant

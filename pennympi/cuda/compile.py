@@ -5,13 +5,14 @@ import threading
 import zlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
 
 import numba
 import numba_cuda
 from numba import cuda
+from numba.cuda import dispatcher  # private, and only used here, as nvvm
 from numba.cuda.cudadrv import nvvm
 
 from ..compile import context as ctx_words
@@ -137,6 +138,11 @@ def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
     letters = "i" + options.kinds_of(kernel)
     types = [_LETTERS[letter] for n, letter in zip(names, letters, strict=True) if n not in constants]
     return scope[function_name], numba.void(*types)
+
+
+def without_device(cc: tuple[int, int]) -> Any:
+    """A context in which Numba, which asks the device for its compute capability, gets ``cc`` and needs no device."""
+    return mock.patch.object(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
 
 
 def _least(bounds: LaunchBounds) -> int | LaunchBounds:

@@ -2,8 +2,7 @@
 
 from llvmlite import ir
 from numba import cuda
-from numba.core import cgutils
-from numba.cuda import types
+from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 
 from ..kernels.block import Words

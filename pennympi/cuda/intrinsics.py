@@ -6,8 +6,7 @@ but not carry across a flag.
 """
 
 from llvmlite import ir
-from numba.core import cgutils
-from numba.cuda import types
+from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 
 _I32, _I64, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
@@ -35,7 +34,7 @@ def statement(ptx):
     return run
 
 
-def _reading(ptx):
+def reading(ptx):
     """An intrinsic of inline PTX with an address, which returns an int64."""
 
     @intrinsic
@@ -48,7 +47,7 @@ def _reading(ptx):
     return run
 
 
-def _writing(ptx):
+def writing(ptx):
     """An intrinsic of inline PTX with an address and an int64."""
 
     @intrinsic
@@ -63,13 +62,13 @@ def _writing(ptx):
 
 
 # The int64 at an address; later reads see what its writer wrote before, on any PE.
-load_acquire = _reading("ld.acquire.sys.global.u64 $0, [$1];")
+load_acquire = reading("ld.acquire.sys.global.u64 $0, [$1];")
 # The int64 at an address, read anew each time.
-load_volatile = _reading("ld.volatile.global.u64 $0, [$1];")
+load_volatile = reading("ld.volatile.global.u64 $0, [$1];")
 # Write an int64 after all earlier writes that this thread knows of, for any PE.
-store_release = _writing("st.release.sys.global.u64 [$0], $1;")
+store_release = writing("st.release.sys.global.u64 [$0], $1;")
 # Atomic add in memory of this PE.
-add_int64 = _writing("red.global.add.u64 [$0], $1;")
+add_int64 = writing("red.global.add.u64 [$0], $1;")
 
 # Order this thread's accesses for every PE.
 fence_system = statement("fence.acq_rel.sys;")

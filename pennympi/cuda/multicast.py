@@ -1,8 +1,7 @@
 """Implementations of the multicast primitives on a GPU: the NVSwitch adds up and copies (NVLink SHARP).
 
-NVSHMEM makes the multicast mapping of its heap; ``ctx`` holds the distance from a symmetric
-address to its multicast address.  Memory written at one of the two addresses and read at the other
-needs a proxy fence between.
+NVSHMEM makes a multicast mapping of its heap.  ``ctx`` holds the difference between the multicast address and the
+symmetric address of the same memory.  Between a write at one of the two and a read at the other a proxy fence is needed.
 """
 
 from functools import cache
@@ -19,11 +18,11 @@ from ..compile import context as ctx_words
 from ..compile.context import ROUNDS
 from ..kernels.algorithm import SWITCH_ADDS
 from ..kernels.block import EPOCH_BITS, POISON
-from .intrinsics import load_acquire, load_word, statement, store_release
+from .intrinsics import assembly, load_acquire, load_word, reading, statement, store_release
 from .peers import at
-from .primitives import GAVE_UP, SPINS, give_up, look, tell
+from .primitives import GAVE_UP, SPINS, check_wait, give_up, report_wait
 from .stubs import ITEM_BYTES, add_by_switch
-from .words import PAIR, load_pair, split, store_pair
+from .words import PAIR, load_pair, split, store_pair, vector_of
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 MULTICAST, PES = 8 * ctx_words.MULTICAST, 8 * ctx_words.N_PES
@@ -41,12 +40,9 @@ def switch_steps(dtype: DType, op: str) -> dict[str, Any]:
     @intrinsic
     def add_16_bytes(typing, address, n_pes):
         def code(context, b, signature, args):
-            kind = ir.FunctionType(ir.LiteralStructType([_I32] * 4), [_I64])
             ptx = f"multimem.ld_reduce.relaxed.sys.global.{_KINDS[dtype.name]} {{$0,$1,$2,$3}}, [$4];"
-            words = b.call(ir.InlineAsm(kind, ptx, "=r,=r,=r,=r,l,~{memory}", side_effect=True), args[:1])
-            vector = ir.Constant(ir.VectorType(_I32, 4), ir.Undefined)
-            for k in range(4):
-                vector = b.insert_element(vector, b.extract_value(words, k), ir.Constant(_I32, k))
+            words = assembly(b, ir.LiteralStructType([_I32] * 4), args[:1], ptx, "=r,=r,=r,=r,l,~{memory}")
+            vector = vector_of(b, [b.extract_value(words, k) for k in range(4)])
             if op == "avg":
                 x = b.bitcast(vector, ir.VectorType(arithmetic.element_type(dtype), width))
                 vector = arithmetic.divide(b, dtype, x, args[1], width)
@@ -64,26 +60,15 @@ def store_by_switch(typing, address, pair):
     def code(context, b, signature, args):
         words = [b.extract_value(args[1], k) for k in (0, 1)]
         halves = [b.trunc(b.lshr(word, ir.Constant(_I64, shift)), _I32) for word in words for shift in (0, 32)]
-        kind = ir.FunctionType(ir.VoidType(), [_I64] + [_I32] * 4)
         ptx = "multimem.st.relaxed.sys.global.v4.f32 [$0], {$1,$2,$3,$4};"
-        b.call(ir.InlineAsm(kind, ptx, "l,r,r,r,r,~{memory}", side_effect=True), [args[0], *halves])
+        assembly(b, ir.VoidType(), [args[0], *halves], ptx, "l,r,r,r,r,~{memory}")
         return context.get_dummy_value()
 
     return types.void(types.int64, PAIR), code
 
 
-@intrinsic
-def load_least(typing, address):
-    """The least of all PEs' words (int64); later reads see what their writers wrote."""
-
-    def code(context, b, signature, args):
-        kind = ir.FunctionType(_I64, [_I64])
-        ptx = "multimem.ld_reduce.acquire.sys.global.min.s64 $0, [$1];"
-        return b.call(ir.InlineAsm(kind, ptx, "=l,l,~{memory}", side_effect=True), args)
-
-    return types.int64(types.int64), code
-
-
+# The least of all PEs' words (int64).  Later reads see what the writers of the words wrote before.
+load_least = reading("multimem.ld_reduce.acquire.sys.global.min.s64 $0, [$1];")
 # Order this thread's accesses to the two addresses of the same memory.
 fence_alias = statement("fence.proxy.alias;")
 
@@ -152,17 +137,17 @@ def poll_least(ctx, signal, value, n_pes):
     spins = 0
     since_ns = 0
     late = 0  # the first PE whose own word is poison or else behind
-    gone = False
+    failed = False
     least = load_least(all_pes)
-    while least < value and not gone:
+    while least < value and not failed:
         spins += 1
         if spins % SPINS == 0:
             late = 0
             while late < n_pes - 1 and load_acquire(at(ctx, signal, late)) >= (0 if least < 0 else value):
                 late += 1
-            since_ns, gone = look(ctx, late, since_ns)
-            tell(ctx, late)
-            gone = gone or least < 0 or least >> SIGNATURE_BITS == value >> SIGNATURE_BITS
+            since_ns, failed = check_wait(ctx, late, since_ns)
+            report_wait(ctx, late)
+            failed = failed or least < 0 or least >> SIGNATURE_BITS == value >> SIGNATURE_BITS
         least = load_least(all_pes)
     if least < value:
         give_up(ctx, POISON if least < 0 else turned_back(least), turned_back(value), late)

@@ -6,14 +6,13 @@ has come.  A counted word holds a sum in its lower COUNT_BIT bits and, above the
 
 from llvmlite import ir
 from numba import cuda
-from numba.core import cgutils
-from numba.cuda import types
+from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 
 from ..kernels.block import POISON
 from ..kernels.in_kernel.exact import BAD_WORD, BIN_BITS, BINS, HALF, NAN, TOP_BIT, WORDS
-from .intrinsics import add_int64, assembly, float_of, load_word, statement, store_word
-from .primitives import ALL, GAVE_UP, LANES, ME, SPINS, give_up, look, poisoned, sums_of_warp, tell
+from .intrinsics import add_int64, assembly, float_of, load_word, reading, statement, store_word
+from .primitives import ALL, GAVE_UP, LANES, ME, SPINS, check_wait, give_up, poisoned, report_wait, sums_of_warp
 
 MOST_WARPS, MOST_SUMS = 32, 4
 COUNT_BIT, FLOAT_BIAS = 52, 1023  # the exponent of a float64 begins at the same bit
@@ -65,14 +64,8 @@ in_order = statement("{ .reg .u64 now; .reg .pred p; mov.u64 now, %clock64; setp
 pause = statement("nanosleep.u32 100;")
 
 
-@intrinsic
-def poll_word(typing, address):
-    """The int64 at an address as it is in the cache of this GPU."""
-
-    def code(context, b, signature, args):
-        return assembly(b, _I64, args, "ld.relaxed.gpu.global.u64 $0, [$1];", "=l,l,~{memory}")
-
-    return types.int64(types.int64), code
+# The int64 at an address, as the cache of this GPU holds it now.
+poll_word = reading("ld.relaxed.gpu.global.u64 $0, [$1];")
 
 
 def all_sent():
@@ -94,9 +87,9 @@ def take_numbers(ctx, slots, number, source):
     while found != number:
         spins += 1
         if spins % SPINS == 0:
-            since_ns, gone = look(ctx, source, since_ns)
-            tell(ctx, source)
-            if gone | (found >= POISON):
+            since_ns, failed = check_wait(ctx, source, since_ns)
+            report_wait(ctx, source)
+            if failed | (found >= POISON):
                 give_up(ctx, found, number, source)
                 return values
         values, found = poll_numbers(slots, number)
@@ -119,9 +112,8 @@ def add_counted_sums(ctx, base, x):
             warp += 4
         total += cuda.shfl_xor_sync(ALL, total, 2)
         total += cuda.shfl_xor_sync(ALL, total, 1)
-        carry = (
-            total * PER_CARRY + ROUNDING
-        ) - ROUNDING  # into the part before, so that 4096 blocks fit below the counts
+        # Into the part before, so that 4096 blocks fit below the counts.
+        carry = (total * PER_CARRY + ROUNDING) - ROUNDING
         if part == 0:
             carry = 0.0
         total += cuda.shfl_down_sync(ALL, carry, 4) - carry * CARRY
@@ -146,9 +138,9 @@ def poll_counted(ctx, word, was):
         spins += 1
         if spins % SPINS == 0:
             me = load_word(ctx + ME)
-            since_ns, gone = look(ctx, me, since_ns)
-            tell(ctx, me)
-            if gone:
+            since_ns, failed = check_wait(ctx, me, since_ns)
+            report_wait(ctx, me)
+            if failed:
                 give_up(ctx, found, was, me)
                 return found
         found = poll_word(word)

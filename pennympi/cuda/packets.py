@@ -13,7 +13,7 @@ from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from ..kernels.block import POISON
 from .intrinsics import load_1, load_word, store_1, store_word
 from .peers import at
-from .primitives import GAVE_UP, SPINS, give_up, look, poisoned, tell
+from .primitives import GAVE_UP, SPINS, check_wait, give_up, poisoned, report_wait
 from .stubs import (
     ALIGNED,
     ITEM_BYTES,
@@ -100,13 +100,13 @@ def send_packets(ctx, slot, src, nbytes, epoch, pe):
         i += cuda.blockDim.x
 
 
-def lost(ctx, waiting, gone, found, epoch, source):
+def lost(ctx, waiting, failed, found, epoch, source):
     """True in all lanes once a lane that is ``waiting`` for PE ``source`` gives up: it has to go, or what it found is
     poison, or of this round and, since it is not ``epoch``, of another call.
 
     All lanes then write that this PE has given up, so that each of them sees it: it sends garbage as poison only.
     """
-    own = waiting & (gone | (found >= POISON) | (TAGGED and (found - epoch) & ROUNDS == 0))
+    own = waiting & (failed | (found >= POISON) | (TAGGED and (found - epoch) & ROUNDS == 0))
     if not cuda.any_sync(ALL, own):
         return False
     if own:
@@ -130,9 +130,9 @@ def take(ctx, slot, i, epoch, source):
             return pair
         spins += 1
         if spins % SPINS == 0:
-            since_ns, gone = look(ctx, source, since_ns)
-            tell(ctx, source)
-            if lost(ctx, (i & 7) == 7 and pair[1] != epoch, gone, pair[1], epoch, source):
+            since_ns, failed = check_wait(ctx, source, since_ns)
+            report_wait(ctx, source)
+            if lost(ctx, (i & 7) == 7 and pair[1] != epoch, failed, pair[1], epoch, source):
                 return pair
 
 
@@ -150,10 +150,10 @@ def take_all(ctx, slots, slot_bytes, i, epoch, me):
             source = -1
             if (i & 7) == 7:
                 source = missing(pairs, epoch, me)
-            since_ns, gone = look(ctx, source, since_ns)
+            since_ns, failed = check_wait(ctx, source, since_ns)
             if source >= 0:
-                tell(ctx, source)
-            if lost(ctx, source >= 0, gone, pair_of(pairs, source)[1], epoch, source):
+                report_wait(ctx, source)
+            if lost(ctx, source >= 0, failed, pair_of(pairs, source)[1], epoch, source):
                 return pairs
 
 

@@ -1,8 +1,8 @@
 """Implementations of the primitives on a GPU that stay on this PE, and its waits.
 
-Plain functions: ``compile.py`` binds them anew for each kernel, with the stubs of ``stubs.py`` replaced.  A primitive
-that writes memory ends with a barrier of the block, so that kernels need none.  Loops are ``while`` loops: a ``range``
-with a step costs a 64-bit division.
+They are plain functions.  For each kernel, ``compile.py`` binds them anew and replaces the stubs of ``stubs.py``.  A
+primitive that writes memory ends with a barrier of the block, so that kernels need none.  Loops are ``while`` loops,
+because a ``range`` with a step costs a 64-bit division.
 """
 
 import numpy as np
@@ -34,25 +34,14 @@ from .stubs import CALL, TAGGED
 WORD = 8
 ALL, LANES, SIX = 0xFFFFFFFF, 32, 6
 SUMS_OF_WARPS = 256  # eight of 32 warps: what ``add_block_sums`` has room for
-# Byte offsets of the words of ``ctx``, each a global of its own: the compiler takes those as constants.
-ABORT, RECORD, TIMEOUT_NS, SHARED = (
-    WORD * ctx_words.ABORT,
-    WORD * ctx_words.RECORD,
-    WORD * ctx_words.TIMEOUT_NS,
-    WORD * ctx_words.SHARED,
+# Byte offsets of the words of ``ctx`` and of the record.  Each is a global, which the compiler takes for a constant.
+ME, ABORT, RECORD, TIMEOUT_NS = (
+    WORD * word for word in (ctx_words.ME, ctx_words.ABORT, ctx_words.RECORD, ctx_words.TIMEOUT_NS)
 )
-GAVE_UP, ALIVE = WORD * ctx_words.GAVE_UP, WORD * ctx_words.ALIVE
-RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL = (
-    WORD * ctx_words.RECORD_TAKEN,
-    WORD * ctx_words.RECORD_SOURCE,
-    WORD * ctx_words.RECORD_CALL,
+SHARED, GAVE_UP, ALIVE = (WORD * word for word in (ctx_words.SHARED, ctx_words.GAVE_UP, ctx_words.ALIVE))
+RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND, RECORD_ME = (
+    WORD * word for word in range(ctx_words.RECORD_ME + 1)
 )
-RECORD_EPOCH, RECORD_FOUND, RECORD_ME = (
-    WORD * ctx_words.RECORD_EPOCH,
-    WORD * ctx_words.RECORD_FOUND,
-    WORD * ctx_words.RECORD_ME,
-)
-ME = WORD * ctx_words.ME
 SPINS, BEHIND, REFUSED = ctx_words.SPINS_BETWEEN_LOOKS, ctx_words.BEHIND, ctx_words.REFUSED
 
 
@@ -88,7 +77,7 @@ def arrive_last(counter):
     last = cuda.shared.array(1, "int64")
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        fence_system()  # the other blocks' puts must be behind the last block's signal
+        fence_system()  # the last block's signal must come after the other blocks' puts
         last[0] = count_up(counter, cuda.gridDim.x - 1)
     cuda.syncthreads()
     return last[0] == cuda.gridDim.x - 1
@@ -97,7 +86,7 @@ def arrive_last(counter):
 def lock(word):
     if cuda.threadIdx.x == 0:
         while not claim(word):
-            pass  # whoever holds it runs, and waits for no peer
+            pass  # the block that holds the lock is running and waits for no peer
         fence_system()
     cuda.syncthreads()
 
@@ -111,19 +100,19 @@ def unlock(word):
 def warp_sum(x):
     """The sum of a warp's values, in its first thread."""
     for offset in (16, 8, 4, 2, 1):
-        x += cuda.shfl_down_sync(0xFFFFFFFF, x, offset)
+        x += cuda.shfl_down_sync(ALL, x, offset)
     return x
 
 
 def kept(upper, x, y):
-    """What a lane keeps of two numbers, and what it gives."""
+    """(the number that a lane keeps, the number that it passes to its partner)."""
     return (y, x) if upper else (x, y)
 
 
 def sums_of_warp(x):
-    """The sums over a warp of the six numbers of a tuple: number k in lanes 4 k to 4 k + 3.
+    """The sums over a warp of the six numbers of a tuple; lanes 4 k to 4 k + 3 get sum k.
 
-    Half of the numbers go to the other half of the lanes at a time: 9 exchanges instead of 30.
+    In each step a lane passes half of its numbers to the other half of the lanes: 9 exchanges instead of 30.
     """
     lane = cuda.laneid
     a, give_a = kept(lane & 16 != 0, x[0], x[4])
@@ -147,7 +136,7 @@ def sums_of_warp(x):
 def block_sum(x):
     partial = cuda.shared.array(32, "float64")
     x = warp_sum(x)
-    cuda.syncthreads()  # the last call's partials have been read
+    cuda.syncthreads()  # all threads have read the partials of the previous call
     if cuda.threadIdx.x % 32 == 0:
         partial[cuda.threadIdx.x // 32] = x
     cuda.syncthreads()
@@ -160,7 +149,7 @@ def block_sum(x):
 def add_block_sums(base, x):
     partial = cuda.shared.array(SUMS_OF_WARPS, "float64")
     thread, warps = cuda.threadIdx.x, cuda.blockDim.x // LANES
-    cuda.syncthreads()  # the last call's partials have been read
+    cuda.syncthreads()  # all threads have read the partials of the previous call
     if len(x) == SIX:
         value = sums_of_warp(x)
         if thread & 3 == 0 and cuda.laneid < 4 * SIX:
@@ -180,7 +169,7 @@ def add_block_sums(base, x):
         lanes_of_sums = (1 << (4 * len(x))) - 1
         total += cuda.shfl_xor_sync(lanes_of_sums, total, 2)
         total += cuda.shfl_xor_sync(lanes_of_sums, total, 1)
-        if thread & 3 == 0 and total == total and total != 0.0:  # most bins hold nothing, and all blocks add to one line
+        if thread & 3 == 0 and total == total and total != 0.0:  # most bins are empty, and all blocks add to one line
             add_int64(base + WORD * k, int(total))
         elif thread == 0 and total != total:
             add_int64(base + WORD * len(x), 1)
@@ -242,77 +231,77 @@ def wait_all(ctx, signals, value, me, n_pes):
 
 
 def poll(ctx, signal, value, source):
-    """One thread's wait: data, or poison, or another call's epoch, or a deadline, or the abort word."""
+    """Wait, as one thread, for data, poison, the epoch of another call, a deadline or the abort word."""
     spins = 0
     since_ns = 0
-    gone = False
+    failed = False
     found = load_acquire(signal)
-    while early(found, value) and not gone:
+    while early(found, value) and not failed:
         spins += 1
         if spins % SPINS == 0:
-            since_ns, gone = look(ctx, source, since_ns)
-            tell(ctx, source)
-            gone = gone | (found >= POISON)
+            since_ns, failed = check_wait(ctx, source, since_ns)
+            report_wait(ctx, source)
+            failed = failed | (found >= POISON)
         found = load_acquire(signal)
-    if found != value and early(found, value + 1) | (found >= POISON):  # of this round, but not equal: of another call
+    if found != value and early(found, value + 1) | (found >= POISON):  # the round is right, but the call is another
         give_up(ctx, found, value, source)
 
 
 def early(found, value):
-    """Whether a word is not yet at ``value``: where epochs carry signatures, by the numbers of the rounds alone."""
+    """Whether a word has not reached ``value``.  Of epochs that carry signatures, only the rounds are compared."""
     return (found - value) & BEHIND != 0 if TAGGED else found < value
 
 
-def look(ctx, source, since_ns):
-    """A waiting thread's look at clock and abort word: (when this wait began, whether to give up).
+def check_wait(ctx, source, since_ns):
+    """Check the clock and the abort word for a waiting thread.  Returns (when the wait began, whether it has failed).
 
-    It gives up when it has waited, and PE ``source`` has been silent, for longer than the deadline.
+    A wait fails when it has lasted, and PE ``source`` has shown no sign of life, for longer than the deadline.
     """
     now_ns = global_timer_ns()
     if since_ns == 0:
         since_ns = now_ns
-    gone = load_volatile(load_word(ctx + ABORT)) != 0
+    failed = load_volatile(load_word(ctx + ABORT)) != 0
     limit_ns = load_word(ctx + TIMEOUT_NS)
     if limit_ns > 0 and now_ns - since_ns > limit_ns:
-        unknown = not TAGGED and source < 0  # see tell
-        gone = gone or unknown or load_volatile(load_word(ctx + ALIVE) + WORD + WORD * source) > limit_ns
-    return since_ns, gone
+        unknown = not TAGGED and source < 0  # see report_wait
+        failed = failed or unknown or load_volatile(load_word(ctx + ALIVE) + WORD + WORD * source) > limit_ns
+    return since_ns, failed
 
 
-def tell(ctx, source):
-    """Tell the watch for whom this thread waits; only kernels whose epochs carry no signature wait for an unknown PE."""
+def report_wait(ctx, source):
+    """Show the monitor the PE that this thread waits for.  It is unknown only where epochs carry no signature."""
     waits_for = load_word(ctx + ALIVE)
     if TAGGED or source >= 0 or load_volatile(waits_for) == 0:
         store_word(waits_for, source + 2)
 
 
 def missing_line(ctx, found, number, pe, since_ns):
-    """A waiting thread's look, for a line of exchange ``number`` that PE ``pe`` sends; its topology holds ``found``.
+    """Check a thread's wait for a line of exchange ``number`` from PE ``pe``, whose place still holds ``found``.
 
-    since_ns: when the wait began, as this returned it, 0 at first
-    Returns -1 once the thread has given up, which the host learns as from ``wait``.
-    A wait for a line of this PE counts from one deadline later: its sender waits for another PE, and names that first.
+    since_ns: what the previous check of this wait returned, at first 0
+    Returns when the wait began, or -1 if it has failed; the failure is recorded as that of ``wait``.
+    A wait for a line of this PE itself lasts one deadline longer: the sender waits for another PE, and should name it.
     """
     begins = since_ns == 0
-    since_ns, gone = look(ctx, pe, since_ns)
+    since_ns, failed = check_wait(ctx, pe, since_ns)
     if begins and pe == load_word(ctx + ME):
         since_ns += load_word(ctx + TIMEOUT_NS)
-    tell(ctx, pe)
+    report_wait(ctx, pe)
     poison = found >> 31  # 1: the sender has given up
-    if not gone and poison == 0:
+    if not failed and poison == 0:
         return since_ns
     give_up(ctx, found + poison * POISON, number, pe)
     return -1
 
 
 def refuse_count(ctx, why, found, wanted, pe):
-    if cuda.threadIdx.x == 0:  # without a barrier: behind a wait that gave up, threads may find different counts
+    if cuda.threadIdx.x == 0:  # without a barrier: after a wait that gave up, threads may find different counts
         give_up(ctx, found, wanted, pe, why)
 
 
 def give_up(ctx, found, value, source, why=0):
-    """Poison all that this PE sends from now on, in all its teams.  The first thread that gives up writes the record and
-    sets the abort word."""
+    """Poison everything that this PE sends from now on, in all its teams.  The first thread to give up also writes the
+    record and sets the abort word."""
     store_word(ctx + GAVE_UP, POISON)
     shared = load_word(ctx + SHARED)
     for team in range(load_word(shared + WORD)):
@@ -331,7 +320,7 @@ def give_up(ctx, found, value, source, why=0):
 
 
 def poisoned(ctx, value):
-    """What to send for ``value``: it is poisoned once this PE has given up."""
+    """``value`` as this PE sends it: with the poison bit once a wait of this PE has given up."""
     return value | load_word(ctx + GAVE_UP)
 
 

@@ -1,12 +1,11 @@
-"""Implementations of the primitives where a peer may be beyond the reach of a pointer.
+"""Implementations of the primitives for teams in which some PE can't be reached by a pointer.
 
-Such a peer is reached by NVSHMEM's device calls, through a shim of a few C
-functions that NVRTC compiles once to machine code; kernels are linked with it.
+They reach such a peer by NVSHMEM's device calls, through a shim: a few C functions, which NVRTC compiles once to machine
+code that kernels are linked with.
 """
 
 import ctypes
 from functools import cache
-from typing import Any
 
 from numba import cuda, int32
 
@@ -92,26 +91,20 @@ def nvshmem_version() -> str:
     return ".".join(str(part.value) for part in parts)
 
 
-def device_calls() -> dict[str, Any]:
-    """The shim's functions as Numba declarations; the linker adds the shim itself."""
-    return {
-        name: cuda.declare_device(f"pennympi_{name}", f"int32({', '.join(['int64'] * n)})", abi="c")
-        for name, n in (("put", 4), ("get", 4), ("put_signal", 6), ("signal", 3), ("quiet", 0))
-    }
-
-
-_calls = device_calls()
-nvshmem_put, nvshmem_get = _calls["put"], _calls["get"]
-nvshmem_put_signal, nvshmem_signal, nvshmem_quiet = _calls["put_signal"], _calls["signal"], _calls["quiet"]
+# The shim's functions, declared for Numba.  The linker adds the shim itself.
+nvshmem_put, nvshmem_get, nvshmem_put_signal, nvshmem_signal, nvshmem_quiet = (
+    cuda.declare_device(f"pennympi_{name}", f"int32({', '.join(['int64'] * n)})", abi="c")
+    for name, n in (("put", 4), ("get", 4), ("put_signal", 6), ("signal", 3), ("quiet", 0))
+)
 
 
 def peer_offset(ctx, pe):
-    """What to add to a symmetric address for PE pe, or UNREACHABLE."""
+    """The difference of addresses between PE pe's instance and this PE's, or UNREACHABLE."""
     return load_word(ctx + PEER_OFFSETS + 8 * pe)
 
 
 def number(ctx, pe):
-    """What NVSHMEM calls PE pe of the team."""
+    """NVSHMEM's number of PE pe of the team."""
     return load_word(ctx + PEER_OFFSETS + 8 * (load_word(ctx + PES) + pe))
 
 
@@ -125,7 +118,7 @@ def put(ctx, dst, src, nbytes, pe):
 
 
 def gave_up(ctx):
-    """Whether this PE has given up, the same in all threads, which NVSHMEM's calls take together; a barrier."""
+    """Whether a wait of this PE has given up.  A barrier: all threads get one answer, as NVSHMEM's calls need it."""
     return cuda.syncthreads_or(int32(load_word(ctx + GAVE_UP) != 0)) != 0
 
 
@@ -191,13 +184,13 @@ def receive_packets(ctx, dst, slot, nbytes, epoch, source):
 
 
 def fence_if_given_up(ctx):
-    """A wait that gave up proves nothing: what is under way has to leave its source before garbage gets there."""
+    """After a wait that gave up, complete all puts: garbage may overwrite their sources now."""
     if gave_up(ctx):
         fence(ctx)
 
 
 def one_signal(ctx, signal, value, pe):
-    """One thread's signal."""
+    """Send a signal from one thread."""
     value = poisoned(ctx, value)
     d = peer_offset(ctx, pe)
     if d == UNREACHABLE:
@@ -219,9 +212,3 @@ def signal_all(ctx, signals, value, me, n_pes):
         if pe != me:
             one_signal(ctx, signals + 8 * me, value, pe)
         pe += cuda.blockDim.x
-
-
-__all__ = [
-    "combine_put", "fence", "get", "put", "put_signal", "receive_packets", "shim", "signal", "signal_all",
-    "stage_for_put", "wait", "wait_all"
-]  # fmt: skip

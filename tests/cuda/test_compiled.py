@@ -1,12 +1,10 @@
 """How a kernel is compiled for a GPU, which needs none: what is shared, what is made anew, what can't be compiled."""
 
 import sys
-from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-from numba.cuda import dispatcher
 from wrong_kernels import WRONG, element
 
 from pennympi.app_kernel import cannot_compile
@@ -25,13 +23,12 @@ HOPPER, AMPERE, FACTOR = (9, 0), (8, 0), 1234567
 
 
 @pytest.fixture
-def ptx(monkeypatch):
-    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=HOPPER))
-
+def ptx():
     def compiled(kernel, name, **options):
         return backend.ptx(*backend.entry(kernel, name, KernelOptions(**options), backend.Target(HOPPER)), HOPPER)
 
-    return compiled
+    with backend.without_device(HOPPER):
+        yield compiled
 
 
 def times_factor(x):

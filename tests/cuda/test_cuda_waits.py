@@ -159,7 +159,7 @@ def test_the_watch_hears_of_a_wait_for_a_pe_that_is_not_known():
     one.scope["TAGGED"] = False
     for said, source, told in ((0, -1, 1), (2 + 2, -1, 2 + 2), (1, 2, 2 + 2)):
         one.store(ALIVE, said)
-        one.tell(HERE, source)
+        one.report_wait(HERE, source)
         assert one.load(ALIVE) == told
 
 

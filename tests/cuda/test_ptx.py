@@ -2,13 +2,11 @@
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from collective_cases import CASES
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-from numba.cuda import dispatcher
 
 from apps.jacobi import kernels as jacobi_kernels
 from apps.poisson import kernels as poisson_kernels
@@ -45,14 +43,14 @@ ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 
 
 @pytest.fixture
-def ptx(monkeypatch):
+def ptx():
     """(kernel, name, cc, options of its, beyond) -> its PTX, with what holds for every kernel asserted."""
 
     def compiled(kernel, name, cc=HOPPER, beyond=False, **options):
-        monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
         target = backend.Target(cc, beyond)
         function, signature = backend.entry(kernel, name, KernelOptions(**options), target)
-        code = backend.ptx(function, signature, cc, fused=options.get("fused", True))
+        with backend.without_device(cc):
+            code = backend.ptx(function, signature, cc, fused=options.get("fused", True))
         lines = [line.strip() for line in code.splitlines()]
         assert f".target sm_{cc[0]}{cc[1]}" in code
         assert sum(".entry" in line for line in lines) == 1
@@ -303,7 +301,8 @@ def test_a_loops_condition(ptx, cc):
     """The driver's function gets the handle, and both words are read anew."""
     target, options = backend.Target(cc), KernelOptions()
     ptx(condition.hold, "loop", cc)
-    code = backend.ptx(*backend.entry(condition.set_condition, "loop", options, target), cc)
+    with backend.without_device(cc):
+        code = backend.ptx(*backend.entry(condition.set_condition, "loop", options, target), cc)
     assert ".extern .func cudaGraphSetConditional" in code
     assert len(re.findall(r"\bcall\b", code)) == 1
     assert code.count("ld.volatile.global.u64") == 2

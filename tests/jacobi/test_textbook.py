@@ -69,21 +69,19 @@ def test_a_command_of_a_hundred_lines():
 
 
 @alone
-def test_the_kernel_on_a_gpu(monkeypatch):
+def test_the_kernel_on_a_gpu():
     """All loads of a thread's points come before the first store, and no product is fused with an addition."""
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from numba.cuda import dispatcher
-
     from pennympi.arrays.dtypes import TABLE
     from pennympi.compile.options import KernelOptions
     from pennympi.cuda import compile as backend
 
-    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=(9, 0)))
     kernel = textbook.sweep_tiles
     function, signature = backend.entry(
         kernel, "sweep_tiles", KernelOptions(elements=TABLE["float32"]), backend.Target((9, 0))
     )
-    code = backend.ptx(function, signature, (9, 0))
+    with backend.without_device((9, 0)):
+        code = backend.ptx(function, signature, (9, 0))
     accesses = re.findall(r"(ld|st)\.global\.f32", code)
     assert accesses == ["ld"] * 14 + ["st"] * textbook.ROWS
     assert "fma" not in code and ".local" not in code

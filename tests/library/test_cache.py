@@ -61,7 +61,6 @@ def folder(tmp_path, monkeypatch):
     """A cache of its own."""
     monkeypatch.setenv("PENNYMPI_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(cache, "_reports", True)
-    monkeypatch.setattr(cache, "_announced", False)
     yield tmp_path / "cache"
     cache._opened.cache_clear()  # its descriptor may be another folder's when it is closed
     cache._lock_file.cache_clear()

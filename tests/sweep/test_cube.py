@@ -2,13 +2,11 @@
 
 import re
 from random import Random
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-from numba.cuda import dispatcher
 from sweep_reference import group_values
 from test_host_pass import heat_3, mean_3, some_box, swept, whole
 from threads import Threads
@@ -16,7 +14,7 @@ from threads import Threads
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.options import KernelOptions
 from pennympi.compile.pass_kernel import Storage
-from pennympi.cuda.compile import Target, _assembled, entry, ptx
+from pennympi.cuda.compile import Target, _assembled, entry, ptx, without_device
 from pennympi.cuda.sweep.cube import pass_kernel, why_not
 from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points
@@ -110,13 +108,13 @@ def test_deepest():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_registers(depth, dtype, monkeypatch):
+def test_registers(depth, dtype):
     """The machine code keeps nearly all in registers, and rounds each product before it is added."""
-    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=(9, 0)))
     made = pass_kernel(Stencil(mean_3, 3, dtype, 0, False), depth, "none")
     options = KernelOptions(elements=TABLE[dtype], bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes)
     function, signature = entry(made.kernel, "sweep", options, Target((9, 0)))
-    code = ptx(function, signature, (9, 0), made.bounds, False)
+    with without_device((9, 0)):
+        code = ptx(function, signature, (9, 0), made.bounds, False)
     assert "fma.rn.f" not in code and ".local" not in code
     assert ("cp.async.cg" in code) == (depth > 1)
     assert frame_bytes(_assembled(code, (9, 0))) <= 16  # some compilers need none

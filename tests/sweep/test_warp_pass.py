@@ -1,20 +1,18 @@
 """A pass of a GPU's warps, executed in NumPy, against NumPy's sweeps, bit for bit."""
 
 from random import Random
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from lanes import Warp
-from numba.cuda import dispatcher
 from test_cube import frame_bytes
 from test_host_pass import CASES, some_box, swept, whole
 
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.options import KernelOptions
-from pennympi.cuda.compile import Target, _assembled, entry, ptx
+from pennympi.cuda.compile import Target, _assembled, entry, ptx, without_device
 from pennympi.cuda.sweep import pass_kernel, why_not
 from pennympi.cuda.sweep.rows import kept_columns, origin_of
 from pennympi.cuda.sweep.warp import LANE_BYTES
@@ -131,14 +129,14 @@ def test_deepest():
 @pytest.mark.parametrize(
     ("case", "depth", "norms"), [(0, 8, "every"), (2, 1, "last"), (2, 8, "every"), (2, 8, "none"), (3, 6, "none")]
 )
-def test_registers(case, depth, norms, monkeypatch):
+def test_registers(case, depth, norms):
     """The machine code keeps nearly all in registers, and rounds each product before it is added."""
-    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=(9, 0)))
     formula, n_dims, n_args = CASES[case]
     made = pass_kernel(Stencil(formula, n_dims, "float32", n_args, n_args > 0), depth, norms, 21)
     options = KernelOptions(elements=TABLE["float32"], bounds=made.bounds, fused=False)
     function, signature = entry(made.kernel, "sweep", options, Target((9, 0)))
-    code = ptx(function, signature, (9, 0), made.bounds, False)
+    with without_device((9, 0)):
+        code = ptx(function, signature, (9, 0), made.bounds, False)
     copies, levels = 4 if n_dims == 2 else 2, {"none": 0, "last": 1, "every": depth}[norms]
     assert code.count("fma.rn.f32") == copies * levels * 6 and ".local" not in code  # a group takes 6
     assert frame_bytes(_assembled(code, (9, 0))) <= 128
