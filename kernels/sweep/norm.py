@@ -247,15 +247,6 @@ def add_squares_to_words(words: Words, squares: Squares):
         add_shared(at, top + 2, multiples(squares.c))
 
 
-def scale_of_words(words: Words):
-    """The scale for the window at the first bin that is not empty in the words at an address."""
-    if read_epoch(words, 0) != 0:
-        return real(SCALE_0)
-    if read_epoch(words, 1) != 0:
-        return real(SCALE_1)
-    return real(SCALE_2) if read_epoch(words, 2) != 0 else real(SCALE_3)
-
-
 def clear_words(ctx, words: Words, levels):
     """words (levels, COPIES, WORDS) = 0: a kernel of int64 elements.  A block clears those of LEVELS_OF_BLOCK levels."""
     first_level, stop = levels_of_block(levels)

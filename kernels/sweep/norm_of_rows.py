@@ -9,10 +9,14 @@ from collections.abc import Callable
 from functools import cache
 from math import nan
 
-from ..block import Words, add_block_sums, lanes, load, multiply_add, real, single_thread
+from ..block import Words, add_block_sums, lanes, load, multiply_add, read_epoch, real, single_thread
 from .norm import (
     GROUP_BYTES,
     LIMIT,
+    SCALE_0,
+    SCALE_1,
+    SCALE_2,
+    SCALE_3,
     Squares,
     add_group,
     copy_of_words,
@@ -20,14 +24,22 @@ from .norm import (
     group_points,
     multiples,
     raised,
-    scale_of_words,
     top_bin,
 )
 
 
 def squares_before(words: Words):
-    """``no_squares`` with the window that the copy of this block has at address ``words``."""
+    """``no_squares`` with the window at the first bin that is not empty in this block's copy of the words."""
     return Squares(scale_of_words(copy_of_words(words)), 0, 0, 0)
+
+
+def scale_of_words(words: Words):
+    """The scale for the window at the first bin that is not empty in the words at an address."""
+    if read_epoch(words, 0) != 0:
+        return real(SCALE_0)
+    if read_epoch(words, 1) != 0:
+        return real(SCALE_1)
+    return real(SCALE_2) if read_epoch(words, 2) != 0 else real(SCALE_3)
 
 
 @cache

@@ -1,11 +1,10 @@
 """A pass of a sweep on a CPU against NumPy, bit for bit."""
 
 from random import Random
-from types import FunctionType
 
 import numpy as np
 import pytest
-from sweep_reference import group_values, words_of
+from sweep_reference import average, diffuse, group_values, in_numpy, laplace, words_of
 
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile import context as ctx_words
@@ -20,20 +19,8 @@ from pennympi.kernels.sweep.norm import counting
 from pennympi.kernels.sweep.records import Box
 
 
-def mean_1(here, west, east):
-    return real(0.5) * (east + west)
-
-
-def mean_2(here, south, north, west, east):
-    return real(0.25) * (((east + west) + north) + south)
-
-
 def decay_2(here, south, north, west, east, rate, limit, kappa):
     return here + rate * kappa * ((east + west) + (north + south) - real(4.0) * here) * limit
-
-
-def heat_1(here, west, east, rate, kappa):
-    return here + rate * kappa * ((east + west) - real(2.0) * here)
 
 
 def mean_3(here, down, up, south, north, west, east):
@@ -44,13 +31,13 @@ def heat_3(here, down, up, south, north, west, east, rate, kappa):
     return here + rate * kappa * (((((east + west) + north) + south) + up) + down - real(6.0) * here)
 
 
-CASES = [(mean_1, 1, 0), (heat_1, 1, 1), (mean_2, 2, 0), (decay_2, 2, 2), (mean_3, 3, 0), (heat_3, 3, 1)]
+CASES = [(average, 1, 0), (diffuse, 1, 1), (laplace, 2, 0), (decay_2, 2, 2), (mean_3, 3, 0), (heat_3, 3, 1)]
 
 
 def swept(stencil, old, coefficient, numbers, depth, live):
     """The levels 0 .. depth of old (nx, ny, nz): plain sweeps of all live points, by NumPy."""
     real_of = np.dtype(stencil.dtype).type
-    formula = FunctionType(stencil.formula.__code__, {**globals(), "real": real_of})
+    formula = in_numpy(stencil.formula, stencil.dtype)
     steps = [(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)][6 - 2 * stencil.n_dims :]
     edges = list(zip(live[::2], live[1::2], strict=True))
     inside = tuple(slice(*one) for one in edges)

@@ -1,4 +1,4 @@
-"""Sweeps on a GPU."""
+"""Passes of sweeps on a GPU."""
 
 from ...compile.pass_kernel import PassKernel
 from ...kernels.sweep.formula import Stencil
@@ -7,19 +7,19 @@ from .level_squares import level_squares
 from .rows import wall_of
 
 
-def why_not(stencil: Stencil, depth: int) -> str:
-    """Why there is no pass of ``depth`` sweeps; "": there is."""
+def why_not(stencil: Stencil, depth: int) -> str | None:
+    """Why there is no pass of ``depth`` sweeps; None if there is."""
     if stencil.n_dims == 3:
         return cube.why_not(stencil, depth)
     most = cutting.deepest(stencil)
-    return "" if depth <= most else f"a pass of this formula does at most {most} sweeps on a GPU, and depth is {depth}"
+    return None if depth <= most else f"a pass of this formula does at most {most} sweeps on a GPU, and depth is {depth}"
 
 
 def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:
     """A pass of ``depth`` sweeps.
 
     norms: "none", "last" (of the last sweep) or "every"
-    end:   elements of a row's storage before the fixed value after its last point; -1: there is a neighbour
+    end:   index, in a row's storage, of the fixed value after the last point; -1: a neighbour PE follows
     """
     if stencil.n_dims == 3:
         return cube.pass_kernel(stencil, depth, norms)

@@ -9,10 +9,10 @@ from numba import cuda
 from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil
 from ...kernels.sweep.norm import no_squares
-from .norm import ALL_LANES, warp_adder
+from .norm import warp_adder
 from .shared import PIECE_BYTES, load_number, load_vector, store_number, store_vector
 from .stepped import half_of_piece, stepped_piece
-from .warp import LANES, pick, within
+from .warp import ALL_LANES, LANES, pick, within
 
 
 def width_of(stencil: Stencil) -> int:

@@ -1,4 +1,4 @@
-"""Passes of a GPU over boxes of three dimensions."""
+"""Passes over three-dimensional boxes on a GPU."""
 
 from functools import cache
 
@@ -14,9 +14,9 @@ def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:
     return sweep_once_pass(stencil, norms) if depth == 1 else sweep_blocked_pass(stencil, depth, norms)
 
 
-def why_not(stencil: Stencil, depth: int) -> str:
-    """Why there is no such pass; "" if there is."""
+def why_not(stencil: Stencil, depth: int) -> str | None:
+    """Why there is no pass of ``depth`` sweeps; None if there is."""
     if depth == 1 or (stencil.dtype, depth) in TILES:
-        return ""
+        return None
     most = max(deepest for dtype, deepest in TILES if dtype == stencil.dtype)
     return f"a pass over three dimensions does at most {most} sweeps on a GPU, and depth is {depth}"

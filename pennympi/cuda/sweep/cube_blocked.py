@@ -23,7 +23,7 @@ from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
 from .cube_levels import Turn, levels
 from .cube_once import sector_start
-from .cube_place import RING, Tile, sizes_of, topology_of
+from .cube_place import RING, Tile, sizes_of, thread_place_of
 from .cube_rows import rows_copied, rows_in_shared
 from .pieces import end_group, wait_for_group
 from .warp import within
@@ -42,7 +42,7 @@ TILES = {
 def sweep_blocked(stencil: Stencil, depth: int, norms: str, tile: Tile) -> Callable[..., None]:
     """The kernel."""
     read_numbers, sizes = numbers_of(stencil), sizes_of(stencil, depth, norms, tile)
-    plane_bytes, place_of_thread = sizes.plane_bytes, topology_of(stencil, depth, tile, sizes)
+    plane_bytes, place_of_thread = sizes.plane_bytes, thread_place_of(stencil, depth, tile, sizes)
     copy_rows, plane_rows = rows_copied(tile, sizes), rows_in_shared(tile, sizes)
     start_state, advance, end_state = levels(stencil, depth, norms, tile, sizes)
 

@@ -38,7 +38,7 @@ def levels(stencil: Stencil, depth: int, norms: str, tile: Tile, sizes: Sizes) -
     for s in range(depth, 0, -1):
         summed = norms == "every" or norms == "last" and s == depth
         add = rows_squared(stencil, tile) if summed else _nothing
-        start = _started(start, _no_squares if summed else _nothing)
+        start = _started(start, no_squares if summed else _nothing)
         step = _stepped(stencil, s, tile, sizes, s < depth)
         if advance:
             advance = _advanced(s, step, advance, add, summed, tile, sizes)
@@ -50,10 +50,6 @@ def levels(stencil: Stencil, depth: int, norms: str, tile: Tile, sizes: Sizes) -
 
 def _nothing(*_):
     return ()
-
-
-def _no_squares():
-    return no_squares()
 
 
 def _started(inner: Callable[..., Any], none: Callable[..., Any]) -> Callable[..., Any]:

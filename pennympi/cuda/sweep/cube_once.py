@@ -21,9 +21,9 @@ from .norm import add_squares_of_warp, squares_of_warp
 from .pieces import load_number_where, load_piece, store_numbers
 from .shared import PIECE_BYTES
 from .stepped import groups_of_halves, half_of_piece, stepped_piece
-from .warp import anew, least, pick, shift_down, shift_up
+from .warp import LANES, anew, least, pick, shift_down, shift_up
 
-THREADS, LANES = 512, 32
+THREADS = 512
 SECTOR_BYTES = 32  # of memory; the lanes' pieces begin on a multiple of these
 PLANES = {"float32": 4, "float64": 6}  # of a block
 

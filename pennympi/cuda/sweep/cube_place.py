@@ -57,7 +57,7 @@ def sizes_of(stencil: Stencil, depth: int, norms: str, tile: Tile) -> Sizes:
     return Sizes(row_bytes, tile_y * row_bytes, rim, tile_y, own_y, own_z, skipped, threads)
 
 
-class Topology(NamedTuple):
+class ThreadPlace(NamedTuple):
     """Where a thread works; what is counted from a first one is given with how many there are.
 
     at, to, coefficient: addresses of its first piece in plane 0 of the old and new field and of that of coefficients
@@ -104,11 +104,11 @@ class Topology(NamedTuple):
 
 
 def most(x, y):
-    """The larger one."""
+    """The larger of x and y."""
     return max(x, y)
 
 
-def topology_of(stencil: Stencil, depth: int, tile: Tile, sizes: Sizes) -> Callable[..., Topology]:
+def thread_place_of(stencil: Stencil, depth: int, tile: Tile, sizes: Sizes) -> Callable[..., ThreadPlace]:
     """``find(fields, box, live, chunk)``: the place of a thread."""
     item_bytes, width = stencil.item_bytes, PIECE_BYTES // stencil.item_bytes
     lanes, groups, rows = tile
@@ -140,7 +140,7 @@ def topology_of(stencil: Stencil, depth: int, tile: Tile, sizes: Sizes) -> Calla
         needed_z, stop_z = most(box.z0 - depth, live.z0 - 1), least(box.z1 + depth, live.z1 + 1)
         inside_y = (first_y - depth >= live.y0) & (first_y - depth + tile_y <= live.y1)
         inside_z = (tile_z >= live.z0) & (tile_z + lanes * width <= live.z1)
-        return Topology(
+        return ThreadPlace(
             fields.old + at, fields.new + at, fields.coefficient + at, row, plane,
             ring, ring + levels, active,
             start, stop - start,

@@ -42,7 +42,7 @@ class LevelSquares(NamedTuple):
     level: Callable[..., Any]
     leave: Callable[..., Callable[..., None]]
     add: Callable[[int], Callable[..., Any]]
-    reduce_and_round: Callable[..., None]
+    finish: Callable[..., None]
 
 
 def _first(squares, *args):
@@ -107,10 +107,10 @@ def level_squares(stencil: Stencil, depth: int, norms: str) -> LevelSquares:
 
         return add_rows
 
-    def reduce_and_round(words, squares):
+    def finish(words, squares):
         add_lanes_to_words(words, squares, levels, apart)
 
-    return LevelSquares(shared_bytes, row_bytes, no_squares, clear, level, leave, add, reduce_and_round)
+    return LevelSquares(shared_bytes, row_bytes, no_squares, clear, level, leave, add, finish)
 
 
 def _value_at(item_bytes: int) -> Callable[[int], Callable[..., Any]]:

@@ -44,7 +44,7 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
     width, item_bytes, has_coefficient = columns_of(stencil), stencil.item_bytes, stencil.has_coefficient
     edge, keeps = edge_columns(stencil, depth), kept_columns(stencil, depth)
     advance_carefully, advance = (_levels(stencil, depth, norms, careful) for careful in (True, False))
-    _, _, start_squares, clear, _, _, add, reduce_and_round = level_squares(stencil, depth, norms)
+    _, _, start_squares, clear, _, _, add, finish = level_squares(stencil, depth, norms)
     add_row, lane_at, read_numbers = add(1), lane_of(stencil, depth, NO_WALL), numbers_of(stencil)
 
     def kernel(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch):
@@ -69,6 +69,6 @@ def march(stencil: Stencil, depth: int, norms: str) -> Callable[..., None]:
                 advance(c, coefficients, lane, new)
             squares = add_row(squares, shared, 0, 1)
             step += 1
-        reduce_and_round(words, squares)
+        finish(words, squares)
 
     return kernel

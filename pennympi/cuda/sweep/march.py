@@ -158,7 +158,7 @@ def march(stencil: Stencil, depth: int, norms: str, wall: int) -> Callable[..., 
     keeps = kept_columns(stencil, depth)
     start, advance_carefully = _levels(stencil, depth, norms, True, wall)
     advance = _levels(stencil, depth, norms, False, wall).advance
-    _, row_bytes, start_squares, clear, level, _, add, reduce_and_round = level_squares(stencil, depth, norms)
+    _, row_bytes, start_squares, clear, level, _, add, finish = level_squares(stencil, depth, norms)
     add_row, add_rows = add(1), add(ROWS_AT_A_TIME)
     may_be_cut = wall == NO_WALL and norms != "none"
     read = _reader(stencil, 0)
@@ -196,6 +196,6 @@ def march(stencil: Stencil, depth: int, norms: str, wall: int) -> Callable[..., 
                 state = advance_carefully(state, state[1][0], r, rows, lane, lane.leaves)
                 squares = add_row(squares, shared, r - own - level(), n_own)
                 r += 1
-        reduce_and_round(words, squares)
+        finish(words, squares)
 
     return kernel

@@ -24,8 +24,8 @@ from ...kernels.block import bits, real
 from ...kernels.in_kernel.exact import BAD_WORD, LIMIT
 from ...kernels.sweep.norm import LOW_BITS, Squares, adder, at_scale, copy_of_words, cutter, no_squares, raised, top_bin
 from ..intrinsics import add_int64, assembly, float_of
+from .warp import ALL_LANES
 
-ALL_LANES = 0xFFFFFFFF
 LOW = 26  # of the LOW_BITS of an accumulator, which are added up apart: 32 of either part are below 2**31
 LOW_PART, ABOVE = (1 << LOW) - 1, 64 - LOW_BITS
 

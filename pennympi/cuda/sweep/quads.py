@@ -10,7 +10,7 @@ from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
 from ..intrinsics import GLOBAL, assembly
-from .shared import SHARED
+from .shared import SHARED, vector_type
 
 WIDTH = 4
 _I32, _I64, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
@@ -27,25 +27,17 @@ def anew(typing, x):
     return types.int64(types.int64), code
 
 
-def _vector(context, kind):
-    """(the LLVM type of 16 bytes, numbers in it)"""
-    scalar = context.get_value_type(kind)
-    count = 16 // context.get_abi_sizeof(scalar)
-    return ir.VectorType(scalar, count), count
-
-
 def _loader(space):
     @intrinsic
     def load(typing, address, apart, like):
         """The quad at ``address``; of one of two accesses the second lies ``apart`` bytes after the first."""
 
         def code(context, b, signature, args):
-            vector, count = _vector(context, like)
-            found = []
-            for k in range(0, WIDTH, count):
+            vector, found = vector_type(context, like), []
+            for k in range(0, WIDTH, vector.count):
                 at = b.add(args[0], args[1]) if k else args[0]
                 one = b.load(b.inttoptr(at, ir.PointerType(vector, space)), align=16)
-                found += [b.extract_element(one, _I32(i)) for i in range(count)]
+                found += [b.extract_element(one, _I32(i)) for i in range(vector.count)]
             return cgutils.pack_array(b, found)
 
         return types.UniTuple(like, WIDTH)(types.int64, types.int64, like), code
@@ -59,11 +51,11 @@ def _storer(space):
         """A quad to ``address``, as it is loaded."""
 
         def code(context, b, signature, args):
-            vector, count = _vector(context, quad.dtype)
-            for k in range(0, WIDTH, count):
+            vector = vector_type(context, quad.dtype)
+            for k in range(0, WIDTH, vector.count):
                 at = b.add(args[0], args[1]) if k else args[0]
                 one = ir.Constant(vector, ir.Undefined)
-                for i in range(count):
+                for i in range(vector.count):
                     one = b.insert_element(one, b.extract_value(args[2], k + i), _I32(i))
                 b.store(one, b.inttoptr(at, ir.PointerType(vector, space)), align=16)
             return context.get_dummy_value()

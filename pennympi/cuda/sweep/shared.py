@@ -25,7 +25,8 @@ def shared_start(typing):
     return types.int64(), code
 
 
-def _vector(context, like):
+def vector_type(context, like):
+    """The LLVM type of 16 bytes of numbers of a type."""
     scalar = context.get_value_type(like)
     return ir.VectorType(scalar, PIECE_BYTES // context.get_abi_sizeof(scalar))
 
@@ -38,7 +39,7 @@ def loader(space):
         kind = types.unliteral(like)
 
         def code(context, b, signature, args):
-            vector = _vector(context, kind)
+            vector = vector_type(context, kind)
             loaded = b.load(b.inttoptr(args[0], ir.PointerType(vector, space)), align=PIECE_BYTES)
             return cgutils.pack_array(b, [b.extract_element(loaded, _I32(k)) for k in range(vector.count)])
 
@@ -55,7 +56,7 @@ def store_vector(typing, address, numbers):
     """Store a tuple of numbers, 16 bytes, at an address in shared memory."""
 
     def code(context, b, signature, args):
-        vector = _vector(context, numbers.dtype)
+        vector = vector_type(context, numbers.dtype)
         stored = ir.Constant(vector, ir.Undefined)
         for k in range(vector.count):
             stored = b.insert_element(stored, b.extract_value(args[1], k), _I32(k))

@@ -26,8 +26,8 @@ from .shared import shared_start
 from .tile_place import WORD, Lane, Memory, memory_of, place_anew, tile_of
 from .tile_rim import exchanging, rim_of
 from .tile_rows import movers, squares_of_rows, sweep_rows
-from .tile_shape import LANES, MOST_ROWS, NUMBER, TABLE_WORDS, Cut, Shape, cut_of, tables
-from .warp import lane_number, warp_number
+from .tile_shape import MOST_ROWS, NUMBER, TABLE_WORDS, Cut, Shape, cut_of, tables
+from .warp import LANES, lane_number, warp_number
 
 
 @cache
@@ -236,18 +236,18 @@ class Resident(NamedTuple):
     tables: Callable[[int, Sequence[int]], list[int]]
 
 
-def why_not(stencil: Stencil, parts: Any, depth: int, blocks: int) -> str:
-    """Why a PE can't run these sweeps; "": it can.  blocks: of each PE at most"""
+def why_not(stencil: Stencil, parts: Any, depth: int, blocks: int) -> str | None:
+    """Why a PE can't run these sweeps; None if it can.  blocks: the most blocks of a PE"""
     if stencil.n_dims != 2:
         return "tiles in registers are for grids of two dimensions"
     if _cut(stencil, parts, 0, depth, blocks) is None:
         rows, columns = parts.most
         return f"a part of {rows} x {columns} points can't be cut into tiles for {blocks} blocks at depth {depth}"
-    return ""
+    return None
 
 
 def rows_of_warp(stencil: Stencil, parts: Any, depth: int, blocks: int) -> int:
-    """Rows that a warp computes, where ``why_not`` has nothing against it."""
+    """Rows that a warp computes, if ``why_not`` returns None."""
     cut = _cut(stencil, parts, 0, depth, blocks)
     assert cut is not None
     return cut.shape.rows
@@ -259,7 +259,7 @@ def _cut(stencil: Stencil, parts: Any, me: int, depth: int, blocks: int) -> Cut 
 
 
 def resident(stencil: Stencil, parts: Any, me: int, depth: int, norms: str, blocks: int) -> Resident:
-    """The kernel of a PE, where ``why_not`` has nothing against it."""
+    """The kernel of a PE, if ``why_not`` returns None."""
     cut = _cut(stencil, parts, me, depth, blocks)
     assert cut is not None
     shape, n_blocks = cut.shape, cut.tiles[0] * cut.tiles[1]

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from ..intrinsics import load_word
 from .block_squares import WARP_BYTES
 from .quads import WIDTH, anew
-from .tile_shape import LANES, Shape
+from .tile_shape import Shape
+from .warp import LANES
 
 WORD = 8
 

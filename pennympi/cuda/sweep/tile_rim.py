@@ -13,16 +13,15 @@ from numba import cuda
 from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil
 from ..intrinsics import load_word
+from ..primitives import SPINS
 from ..stubs import missing_line
 from .columns import each
+from .inbox import NUMBERS, POISONED
 from .quads import WIDTH, get_quad, load_shared, load_words, put_quad, store_shared, store_words
 from .shared import load_number, store_number
 from .tile_place import WORD, Memory, chain, place_anew
-from .tile_shape import GIVES, LANES, SOURCES, Shape
-
-NUMBERS = (1 << 31) - 1  # of exchanges, which then begin anew; packets of a block that gave up have the next bit
-GAVE_UP = 1 << 31
-SPINS = 1024  # polls of a quad between two looks at the clock
+from .tile_shape import GIVES, SOURCES, Shape
+from .warp import LANES
 
 
 @cache
@@ -268,7 +267,7 @@ def exchanging(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any
     def give(u, number, place, tile):
         place = place_anew(place)
         sent = number & NUMBERS
-        give_rows(u, sent | GAVE_UP if dead(place) else sent, number & 1, place, tile)
+        give_rows(u, sent | POISONED if dead(place) else sent, number & 1, place, tile)
 
     def take(ctx, number, table, place, tile):
         place = place_anew(place)

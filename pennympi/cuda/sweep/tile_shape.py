@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from ...kernels.sweep.norm import MOST_GROUP_POINTS
 from .quads import WIDTH
+from .warp import LANES
 
-LANES = 32
 WARPS = 15  # that compute, at most: the registers of a multiprocessor allow 128 a thread
 MOST_ROWS = {"float32": 10, "float64": 6}  # of a warp: a thread has them in registers
 TABLE_WORDS = 32  # of a block: Tile, 8 addresses that it gives to, the 8 PEs that give to it, and its number of exchanges

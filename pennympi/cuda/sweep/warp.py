@@ -11,9 +11,10 @@ from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
 from ..intrinsics import GLOBAL, assembly, statement
+from .shared import vector_type
 
 LANES, LANE_BYTES = 32, 32
-_ALL_LANES = 0xFFFFFFFF
+ALL_LANES = 0xFFFFFFFF
 _I32, _I64, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
 
 
@@ -24,27 +25,27 @@ def lane_number():
 
 def warp_number():
     """The number of this warp in its block."""
-    return cuda.shfl_sync(_ALL_LANES, cuda.threadIdx.x >> 5, 0)  # the compiler sees that lanes agree
+    return cuda.shfl_sync(ALL_LANES, cuda.threadIdx.x >> 5, 0)  # the compiler sees that lanes agree
 
 
 def shift_down(x):
     """x of the next lane."""
-    return cuda.shfl_down_sync(_ALL_LANES, x, 1)
+    return cuda.shfl_down_sync(ALL_LANES, x, 1)
 
 
 def shift_up(x):
     """x of the lane before."""
-    return cuda.shfl_up_sync(_ALL_LANES, x, 1)
+    return cuda.shfl_up_sync(ALL_LANES, x, 1)
 
 
 def of_lane(x, lane):
     """x of a lane."""
-    return cuda.shfl_sync(_ALL_LANES, x, lane)
+    return cuda.shfl_sync(ALL_LANES, x, lane)
 
 
 def swap(x):
     """x of the other lane of a pair."""
-    return cuda.shfl_xor_sync(_ALL_LANES, x, 1)
+    return cuda.shfl_xor_sync(ALL_LANES, x, 1)
 
 
 def between(x, low, high):
@@ -103,13 +104,6 @@ def prefetch(typing, address):
     return types.void(types.int64), code
 
 
-def _vectors(context, kind):
-    """(the LLVM type of 16 bytes, the number of them that it holds) of numbers."""
-    scalar = context.get_value_type(kind)
-    count = 16 // context.get_abi_sizeof(scalar)
-    return ir.VectorType(scalar, count), count
-
-
 def _pointer(b, address, offset_bytes, vector):
     return b.inttoptr(b.add(address, ir.Constant(_I64, offset_bytes)), ir.PointerType(vector, GLOBAL))
 
@@ -120,9 +114,9 @@ def load_row(typing, address, like):
     width = LANE_BYTES // (like.bitwidth // 8)
 
     def code(context, b, signature, args):
-        vector, count = _vectors(context, like)
+        vector = vector_type(context, like)
         loaded = [b.load(_pointer(b, args[0], offset, vector), align=16) for offset in range(0, LANE_BYTES, 16)]
-        return cgutils.pack_array(b, [b.extract_element(one, _I32(k)) for one in loaded for k in range(count)])
+        return cgutils.pack_array(b, [b.extract_element(one, _I32(k)) for one in loaded for k in range(vector.count)])
 
     return types.UniTuple(like, width)(types.int64, like), code
 
@@ -132,9 +126,9 @@ def store_half(typing, condition, address, values):
     """Store half a lane's part (a tuple) at ``address``, where the condition holds."""
 
     def code(context, b, signature, args):
-        vector, count = _vectors(context, values.dtype)
+        vector = vector_type(context, values.dtype)
         stored = ir.Constant(vector, ir.Undefined)
-        for k in range(count):
+        for k in range(vector.count):
             stored = b.insert_element(stored, b.extract_value(args[2], k), _I32(k))
         with b.if_then(args[0]):
             b.store(stored, _pointer(b, args[1], 0, vector), align=16)
@@ -148,9 +142,9 @@ def store_some(typing, first, stop, address, values):
     """Store the numbers first .. stop - 1 of half a lane's part (a tuple)."""
 
     def code(context, b, signature, args):
-        vector, count = _vectors(context, values.dtype)
-        scalar, item_bytes = vector.element, 16 // count
-        for k in range(count):
+        vector = vector_type(context, values.dtype)
+        scalar, item_bytes = vector.element, 16 // vector.count
+        for k in range(vector.count):
             inside = b.and_(b.icmp_signed("<=", args[0], _I64(k)), b.icmp_signed(">", args[1], _I64(k)))
             with b.if_then(inside):
                 b.store(b.extract_value(args[3], k), _pointer(b, args[2], k * item_bytes, scalar), align=item_bytes)

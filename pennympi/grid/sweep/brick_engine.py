@@ -1,6 +1,6 @@
-"""The engine of sweeps that keeps the field in the shared memory of a GPU's multiprocessors: bricks, one a block.
+"""The engine that keeps the field in the shared memory of a GPU: each block holds a brick.
 
-One launch does all sweeps; the bricks exchange their rims meanwhile, also with the neighbours' through their pointers.
+One launch does all sweeps.  Its blocks exchange the rims of their bricks, with neighbour PEs through pointers.
 """
 
 import weakref
@@ -15,7 +15,7 @@ from .norm import SweepNorm
 from .problem import SweepProblem
 
 LINE_BYTES = 16
-BOUND_THREADS = 128  # one machine code for up to so many threads more
+BOUND_THREADS = 128  # kernels are compiled for a multiple of so many threads
 
 
 def shape(problem: SweepProblem, depth: int | None) -> Shape | None:
@@ -26,19 +26,19 @@ def shape(problem: SweepProblem, depth: int | None) -> Shape | None:
 
 
 def depth(problem: SweepProblem) -> int:
-    """Sweeps from one exchange to the next."""
+    """Sweeps between two exchanges."""
     found = shape(problem, None)
     return min(problem.sweeps, found.depth) if found else 1
 
 
-def why_not(problem: SweepProblem, depth: int) -> str:
-    """Why the engine can't run on this PE; "" if it can."""
+def why_not(problem: SweepProblem, depth: int) -> str | None:
+    """Why the engine can't run on this PE; None if it can."""
     backend = problem.context.backend
     if not all(backend.puts_by_pointer(pe) for pe in near(problem.parts, problem.me)):
-        return "no pointer reaches a neighbour"
+        return "this PE has no pointer to the memory of a neighbour"
     if not shape(problem, depth):
         return "the field does not fit into the shared memory of the multiprocessors"
-    return ""
+    return None
 
 
 def cost_us(problem: SweepProblem, depth: int) -> float:
@@ -70,7 +70,7 @@ class BrickSweeps:
         self._run = kernel.prepare(made.blocks, arguments, (0, 1), made.threads)
 
     def _memory(self, problem: SweepProblem, made: Shape) -> tuple[int, ...]:
-        """The addresses of the bricks' words, of the counts of exchanges, of the inboxes; the bytes of one and of all."""
+        """Addresses of the bricks' words, of the exchange counters and of the inboxes; bytes of one inbox and of all."""
         backend, job = problem.context.backend, problem.context.job
         bricks = Bricks(problem.parts, made.bricks, made.depth, made.storage, problem.stencil.item_bytes)
         most = max(len(bricks.lines(problem.me, block).pe) for block in range(made.blocks))

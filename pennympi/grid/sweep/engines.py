@@ -1,4 +1,4 @@
-"""The engines of sweeps, a row each, and the choice among them."""
+"""The table of engines of sweeps, and the choice of one of them."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,12 +11,12 @@ from .problem import SweepProblem, deepest
 
 
 class Engine(NamedTuple):
-    """A way to sweep.  Several rows may have one name: of those that can run here the one of the least cost is taken.
+    """A way to sweep.  Engines may share a name: of those that can run, the engine of the least cost is chosen.
 
-    backend:  the only one that has it; "": both have
-    sentence: how it moves data
-    depth:    (problem) -> sweeps from one exchange to the next, where the user names none
-    why_not:  (problem, depth) -> why it can't run on this PE; "" if it can
+    backend:  the only backend that has the engine; "": both have it
+    sentence: how the engine moves data
+    depth:    (problem) -> sweeps between two exchanges, if the user gives no depth
+    why_not:  (problem, depth) -> why the engine can't run on this PE; None if it can
     cost_us:  (problem, depth) -> predicted microseconds of all sweeps
     prepare:  (problem, depth, norm) -> a function that enqueues all sweeps in a stream.  Collective
     """
@@ -25,17 +25,17 @@ class Engine(NamedTuple):
     backend: str
     sentence: str
     depth: Callable[[SweepProblem], int]
-    why_not: Callable[[SweepProblem, int], str]
+    why_not: Callable[[SweepProblem, int], str | None]
     cost_us: Callable[[SweepProblem, int], float]
     prepare: Callable[[SweepProblem, int, SweepNorm | None], Callable[[Any], None]]
 
 
 class Choice(NamedTuple):
-    """An engine as a plan would use it.  why_not: of the first PE where it can't run; "" if it can on all"""
+    """An engine as a plan would use it.  why_not: the reason of the first PE where it can't run; None if all PEs can"""
 
     engine: Engine
     depth: int
-    why_not: str
+    why_not: str | None
     cost_us: float
 
     def __str__(self) -> str:
@@ -46,27 +46,29 @@ class Choice(NamedTuple):
 
 
 def blocked_depth(problem: SweepProblem) -> int:
-    """Sweeps of a pass at most: what the halos, the kernels and the number of sweeps allow."""
-    most = deepest(problem.parts)
-    deep = deepest_pass(problem)
+    """The most sweeps of a pass that the halos, the kernels and the number of sweeps allow."""
+    most, deep = deepest(problem.parts), deepest_pass(problem)
     return max(1, min(problem.sweeps, deep if most is None else min(most, deep)))
 
 
-def blocked_why_not(problem: SweepProblem, depth: int) -> str:
-    """Why no pass does so many sweeps."""
+def pass_why_not(problem: SweepProblem, depth: int) -> str | None:
+    """Why no pass of the backend does so many sweeps; None if a pass does."""
     most = deepest_pass(problem)
-    if depth > most:
-        return f"a pass does at most {most} sweeps"
+    return f"a pass does at most {most} sweeps, and depth is {depth}" if depth > most else None
+
+
+def blocked_why_not(problem: SweepProblem, depth: int) -> str | None:
+    """Why the blocked engine can't run; None if it can."""
     if depth == 1 and problem.sweeps > 1:
-        return "halos of one point allow one sweep a pass: make the grid with halo=4 or so"
-    return ""
+        return "halos of one point allow one sweep a pass: make the grid with halo=4, for example"
+    return pass_why_not(problem, depth)
 
 
 ENGINES = (
-    Engine("plain", "", "one sweep a pass over memory", lambda _: 1, lambda *_: "", cost.passes_us, Passes),
+    Engine("plain", "", "one sweep a pass over memory", lambda _: 1, lambda *_: None, cost.passes_us, Passes),
     Engine("blocked", "", "several sweeps a pass over memory", blocked_depth, blocked_why_not, cost.passes_us, Passes),
     Engine(
-        "resident", "host", "all sweeps in one launch, which exchanges halos", blocked_depth, resident_on_cpu.why_not,
+        "resident", "host", "all sweeps in one launch, which exchanges halos", blocked_depth, pass_why_not,
         cost.resident_on_cpu_us, resident_on_cpu.Resident,
     ),
     Engine(
@@ -81,7 +83,7 @@ ENGINES = (
 
 
 def choices(problem: SweepProblem, depth: int | None) -> list[Choice]:
-    """What each engine would do, the same on all PEs.  Collective."""
+    """What each engine would do: the same list on all PEs.  Collective."""
     backend = problem.context.backend.name
     engines = [one for one in ENGINES if one.backend in ("", backend)]
     own = []
@@ -92,16 +94,16 @@ def choices(problem: SweepProblem, depth: int | None) -> list[Choice]:
     found = []
     for k, one in enumerate(engines):
         rows = [pe[k] for pe in every]
-        why_not = next((why for _, why, _ in rows if why), "")
+        why_not = next((why for _, why, _ in rows if why), None)
         found.append(Choice(one, min(deep for deep, _, _ in rows), why_not, max(us for _, _, us in rows)))
     return found
 
 
 def chosen(found: list[Choice], engine: str) -> Choice:
-    """The choice for a named engine, or the one that is predicted to be the fastest.  Raises Unsupported."""
+    """The fastest engine, by its prediction, of a name or of all (``auto``).  Raises Unsupported if none can run."""
     named = [one for one in found if engine in ("auto", one.engine.name)]
-    able = [one for one in named if not one.why_not]
+    able = [one for one in named if one.why_not is None]
     if not able:
-        reasons = "; ".join(one.why_not for one in named)
+        reasons = "; ".join(str(one.why_not) for one in named)
         raise Unsupported(f"the {engine} engine can't run here: {reasons}; or use engine='auto'")
     return min(able, key=lambda one: one.cost_us)

@@ -1,4 +1,4 @@
-"""All sweeps in one launch on a CPU: one block, whose passes exchange the halos (``kernels/sweep/resident.py``)."""
+"""All sweeps in one launch of one block on a CPU, which exchanges the halos itself (``kernels/sweep/resident.py``)."""
 
 import weakref
 from typing import Any
@@ -7,14 +7,8 @@ from ...kernels.sweep.records import Box
 from ...kernels.sweep.resident import Passes, resident_kernel
 from ..exchange import halos_of, text_of
 from .norm import SweepNorm
-from .passes import deepest_pass, pass_kernel, pass_sizes
+from .passes import pass_kernel, pass_sizes
 from .problem import SweepProblem
-
-
-def why_not(problem: SweepProblem, depth: int) -> str:
-    """Why no pass does so many sweeps."""
-    most = deepest_pass(problem)
-    return f"a pass does at most {most} sweeps" if depth > most else ""
 
 
 class Resident:

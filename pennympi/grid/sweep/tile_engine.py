@@ -1,6 +1,6 @@
-"""The engine of sweeps that keeps a field of two dimensions in the registers of a GPU's multiprocessors: a tile a block.
+"""The engine that keeps a two-dimensional field in the registers of a GPU: each block holds a tile.
 
-One launch does all sweeps; the tiles exchange their rims meanwhile, also with the neighbours' through their pointers.
+One launch does all sweeps.  Its blocks exchange the rims of their tiles, with neighbour PEs through pointers.
 """
 
 import weakref
@@ -13,24 +13,22 @@ from .bricks import near
 from .norm import SweepNorm
 from .problem import SweepProblem
 
-DEPTHS = (4, 3, 2, 1)  # in the order in which they are tried where the user names none
-LAUNCH_US, SWEEP_US = 10, 0.4  # of a launch; of a sweep beside its rows, measured on an H200
+DEPTHS = (4, 3, 2, 1)  # tried in this order if the user gives no depth
+LAUNCH_US, SWEEP_US = 10, 0.4  # of a launch, and of a sweep without its rows, measured on an H200
 ROW_US = {("float32", False): 0.14, ("float32", True): 0.21, ("float64", False): 0.24, ("float64", True): 0.38}
 
 
-def why_not(problem: SweepProblem, depth: int) -> str:
-    """Why the engine can't run on this PE; "" if it can."""
+def why_not(problem: SweepProblem, depth: int) -> str | None:
+    """Why the engine can't run on this PE; None if it can."""
     backend, parts = problem.context.backend, problem.parts
-    if problem.stencil.n_dims != 2:
-        return "tiles are for grids of two dimensions"
     if not all(backend.puts_by_pointer(pe) for pe in near(parts, problem.me)):
-        return "no pointer reaches a neighbour"
-    found: str = problem.device_module("tile").why_not(problem.stencil, parts, depth, backend.resident_blocks)
+        return "this PE has no pointer to the memory of a neighbour"
+    found: str | None = problem.device_module("tile").why_not(problem.stencil, parts, depth, backend.resident_blocks)
     return found
 
 
 def depth(problem: SweepProblem) -> int:
-    """Sweeps from one exchange to the next."""
+    """Sweeps between two exchanges."""
     fitting = (one for one in DEPTHS if not why_not(problem, one))
     return min(problem.sweeps, next(fitting, 1))
 
@@ -59,7 +57,7 @@ class TileSweeps:
             lambda: make_workspace(backend, context.job, made.inbox_bytes, 0, 0, 0)
         )
         weakref.finalize(self, release).atexit = False
-        peer_offsets = [backend.peer_offset(pe) or 0 for pe in range(context.job.n_pes)]  # the neighbours have one
+        peer_offsets = [backend.peer_offset(pe) or 0 for pe in range(context.job.n_pes)]  # neighbours have a pointer
         tables = np.array(made.tables(memory.inbox, peer_offsets), np.int64)
         self._tables = problem.new_bytes(tables.nbytes)
         backend.copy_in(self._tables.address, tables)

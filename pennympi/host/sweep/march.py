@@ -60,15 +60,14 @@ class Tile(NamedTuple):
     plane: int
 
 
-def why_not(stencil: Stencil, depth: int) -> str:
-    """Why there is no such pass; "": there is."""
-    return ""
+def why_not(stencil: Stencil, depth: int) -> None:
+    """Why there is no pass of ``depth`` sweeps: None, since every depth is possible."""
 
 
 @cache
 def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:
     """See ``PassKernel``."""
-    del end  # for which a GPU has kernels of its own
+    del end  # only GPU kernels depend on it
     cut = Cut(depth, {"none": depth, "last": depth - 1, "every": 0}[norms])
     most_points, plane_elems = sizes_of(stencil)
     before = margin(depth, LINE_BYTES // stencil.item_bytes)
