@@ -1,1 +1,1 @@
-"""The exchange of halos of grids: one launch moves all faces of all fields."""
+"""The exchange of halos of grids: one launch moves all halos of all fields."""

@@ -1,6 +1,6 @@
-"""The rows of words that tell a kernel what its messages are; pennympi/grid/messages.py writes them.
+"""The rows of words that describe the messages of a PE to a kernel.  ``pennympi/grid/messages.py`` writes them.
 
-A row is a neighbour's at one side: what goes there, and what comes from there.
+A row describes both messages, sent and received, between this PE and its neighbour at one side of one field.
 """
 
 from typing import NamedTuple
@@ -11,30 +11,30 @@ from ..steps import WORD_BYTES
 
 DIRECT, INBOX, PACKED = 0, 1, 2  # ways of a message
 FIRST_WORDS = 3  # of a row: pe, number, other; then its two ends
-END_WORDS = 11  # way, room, address, there, lines, then the six fields of Lines before its first
+END_WORDS = 11  # way, offset, address, there, number of lines, then the six fields of Lines before ``first``
 ROW_WORDS = FIRST_WORDS + 2 * END_WORDS
 PART_WORDS = 2  # signals of a part of a row: ready, arrived
 
 
 class End(NamedTuple):
-    """What one PE does for a message.
+    """One end of a message: how its sender or its receiver handles it.
 
     way:     DIRECT, INBOX or PACKED
-    room:    bytes from the start of an inbox, or of the outbox, to the packed message
-    address: of the first line in this PE's field;  there: in the receiver's, where it is DIRECT
+    offset:  bytes from the start of an inbox buffer, or of the outbox, to the packed message
+    address: of the first line in this PE's field;  there: in the receiver's field, for DIRECT
     """
 
     way: int
-    room: int
+    offset: int
     address: int
     there: int
     lines: Lines
 
 
 class Row(NamedTuple):
-    """A part of what this PE has with one neighbour at one side.
+    """One part of the messages between this PE and a neighbour.
 
-    pe:   the neighbour;  here, there: number of the part among its own parts, and among the neighbour's
+    pe:   the neighbour;  here, there: number of the part among this PE's parts, and among the neighbour's parts
     sent, received: the lines of the part
     """
 
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 
 def row_at(halo: Halo, part: int):
-    """The row of a part, which has an equal share of its lines."""
+    """A part of a row: an equal share of the lines of both messages."""
     at, piece = part // halo.pieces * ROW_WORDS, part % halo.pieces
     return Row(
         read_peer(halo.messages, at),
@@ -80,7 +80,7 @@ def end_at(halo: Halo, at: int, piece: int):
 
 
 def offset_bytes(lines: Lines) -> int:
-    """Where the lines of a part begin in the packed message."""
+    """Bytes from the start of the packed message to the lines of a part."""
     return lines.first * lines.nbytes
 
 
@@ -90,15 +90,15 @@ def part_bytes(lines: Lines) -> int:
 
 
 def slot(halo: Halo, epoch: int) -> int:
-    """Address of the half of the inbox for an epoch."""
+    """Address of the inbox buffer of an epoch."""
     return halo.inbox + (epoch & 1) * halo.inbox_bytes
 
 
 def ready_word(halo: Halo, part: int) -> int:
-    """Address of the word by which a receiver allows its sender's part with this number."""
+    """Address of the word by which a receiver allows its sender to write a part."""
     return halo.signals + part * PART_WORDS * WORD_BYTES
 
 
 def arrived_word(halo: Halo, part: int) -> int:
-    """Address of the word that says that something has come for the receiver's part with this number."""
+    """Address of the word that signals the arrival of a part to its receiver."""
     return halo.signals + (part * PART_WORDS + 1) * WORD_BYTES

@@ -1,9 +1,9 @@
-"""Sums of float64 that are exact, hence the same bits in any order: on any number of threads, blocks and PEs.
+"""Exact sums of float64: their bits depend on no order of threads, blocks and PEs.
 
-A value is cut into BINS parts; part k is a multiple of its unit 2**(TOP_BIT - BIN_BITS * k), and is at most half of the
-unit before.  Parts of one k are added as float64: their sums are multiples of the unit below 2**53 of them, hence exact,
-for up to MAX_VALUES values.  Sums of a block become int64 words, of which MAX_TOTAL values can't overflow one.  What a
-value has below the last unit, 2**-142, is dropped.  A value that is NaN, or at least LIMIT, makes the sum NaN.
+A value is cut into BINS parts.  Part k is a multiple of unit k, 2**(TOP_BIT - BIN_BITS * k), and at most half of unit
+k - 1.  The parts of each bin are added as float64.  Up to MAX_VALUES values the sum of a bin is below 2**53 units, hence
+exact.  The sums of a block become int64 words, which up to MAX_TOTAL values can't overflow.  The part of a value below
+the last unit, 2**-142, is dropped.  A value that is NaN, or at least LIMIT in size, makes the sum NaN.
 
 Source: the indexed sums of Demmel and Nguyen, "Parallel Reproducible Summation" (2015), with bins at fixed places.
 """
@@ -16,22 +16,22 @@ BINS = 6
 BIN_BITS = 30
 TOP_BIT = 8
 WORD_BYTES = 8
-WORDS = 8  # of a sum: one for each bin, then the count of blocks with a bad sum; one is spare
+WORDS = 8  # of a sum: a word for each bin, the number of blocks whose sum was NaN, and a spare word
 WORDS_BYTES = WORD_BYTES * WORDS
-BAD_WORD = BINS  # where one bin of a block is NaN, all are
-MAX_VALUES = 1 << (54 - BIN_BITS)  # added before they become words, by a block; by a thread a quarter of it
-MAX_TOTAL = 1 << (64 - BIN_BITS)  # added to one sum
+BAD_WORD = BINS  # counts blocks whose sum was NaN: then all their bins are
+MAX_VALUES = 1 << (54 - BIN_BITS)  # that a block may add before they become words; a thread may add a quarter of them
+MAX_TOTAL = 1 << (64 - BIN_BITS)  # values that may be added to one sum
 
 LIMIT = 2.0 ** (TOP_BIT + BIN_BITS - 1)
 NAN = float("nan")
 UNIT_0, UNIT_1, UNIT_2, UNIT_3, UNIT_4, UNIT_5 = (2.0 ** (TOP_BIT - BIN_BITS * k) for k in range(BINS))
-# x + ROUND_k is a number whose last bit is UNIT_k: the sum rounds x to a multiple of it.
+# The last bit of x + ROUND_k is UNIT_k, so the addition rounds x to a multiple of UNIT_k.
 ROUND_0, ROUND_1, ROUND_2, ROUND_3, ROUND_4, ROUND_5 = (1.5 * 2.0 ** (52 + TOP_BIT - BIN_BITS * k) for k in range(BINS))
 HALF = 1 << (BIN_BITS - 1)
 
 
 class Bins(NamedTuple):
-    """What a thread has added up, by bins, each but the last beside its ROUND."""
+    """The sums of a thread, by bins.  Each bin but the last one starts at its ROUND."""
 
     a: float
     b: float
@@ -49,10 +49,10 @@ def no_bins():
 def add_to_bins(bins: Bins, x: float):
     """The bins with the float64 ``x`` added.
 
-    A bin stays between 2**52 and 2**53 units, so that adding x to it rounds x to a multiple of its unit.  Where x lies in
-    the middle of two, it depends on the bin which one is taken, and the bins that follow make up for it; the last one
-    drops what is left, and always the same.  The choice stands between x and the first addition: where x is a product,
-    no compiler fuses the two, which would add another number.
+    A bin stays between 2**52 and 2**53 units, so that adding x to it rounds x to a multiple of its unit.  If x lies in
+    the middle between two multiples, the rounding depends on the bin, and the next bins make up for it.  The last bin
+    drops the rest, always in the same way.  The first line keeps the compiler from fusing a product x with the first
+    addition, which would add another number.
     """
     x = x if abs(x) < LIMIT else NAN
     a = bins.a + x
@@ -69,22 +69,22 @@ def add_to_bins(bins: Bins, x: float):
 
 
 def add_to_words(words: int, bins: Bins):
-    """Add what the threads of a block hold to the WORDS words at address ``words``.  All threads call it.
+    """Add the bins of a block's threads to the WORDS words at address ``words``.  All threads must call it.
 
-    It, and what calls it, is for one function of a kernel: Numba defines the shared memory of a primitive once for each.
+    Call it in one function of a kernel only: Numba allocates the shared memory of a primitive once for each function.
     """
     add_block_sums(words, in_units(bins))
 
 
 def in_units(bins: Bins):
-    """What the bins hold as whole numbers."""
+    """The bins in units: whole numbers, as float64."""
     a, b = (bins.a - ROUND_0) * (1.0 / UNIT_0), (bins.b - ROUND_1) * (1.0 / UNIT_1)
     c, d = (bins.c - ROUND_2) * (1.0 / UNIT_2), (bins.d - ROUND_3) * (1.0 / UNIT_3)
     return a, b, c, d, (bins.e - ROUND_4) * (1.0 / UNIT_4), bins.f * (1.0 / UNIT_5)
 
 
 class SumWords(NamedTuple):
-    """The words of a sum: those of the bins, and how many blocks had a bad one."""
+    """The words of a sum: of its bins, and the number of blocks whose sum was NaN."""
 
     a: int
     b: int
@@ -96,7 +96,7 @@ class SumWords(NamedTuple):
 
 
 def read_sum(words: int):
-    """The float64 that the WORDS words at address ``words`` hold."""
+    """The float64 of the WORDS words at address ``words``."""
     return as_float(
         SumWords(
             read_epoch(words, 0),
@@ -111,9 +111,9 @@ def read_sum(words: int):
 
 
 def as_float(words: SumWords):
-    """The float64 of a sum, nearly always the nearest one: the same bits from the same words, in kernels and on the host.
+    """The float64 of a sum, within one unit in the last place; the same bits in kernels and on the host.
 
-    Words are carried over first, so that each but the first is at most half a unit of the one before: nothing cancels.
+    Carries come first: then each word but the first is at most half a unit of the word before it, and nothing cancels.
     """
     a, b, c, d, e, f, bad = words
     carry = (f + HALF) >> BIN_BITS

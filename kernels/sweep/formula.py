@@ -1,4 +1,4 @@
-"""The user's formula as kernels call it: with all six neighbours, of which a formula of fewer dimensions takes some."""
+"""The user's formula as kernels call it: with six neighbours, of which one- and two-dimensional formulas take some."""
 
 from collections.abc import Callable
 from functools import cache
@@ -8,12 +8,12 @@ from ..block import Elements, load, store
 
 
 class Stencil(NamedTuple):
-    """A formula and what it is compiled for.
+    """A formula, and the grid and dtype for which kernels are compiled.
 
     formula: (here, neighbours by dimension, minus before plus, n_args numbers, coefficient) -> the point's new value
-    n_dims:  of the grid;  dtype: of its fields, "float32" or "float64"
-    n_args:  numbers that it takes after the neighbours
-    has_coefficient: whether the value of a field of coefficients comes last
+    n_dims:  dimensions of the grid;  dtype: of its fields, "float32" or "float64"
+    n_args:  how many numbers the formula takes after the neighbours
+    has_coefficient: True if its last parameter is the value of a field of coefficients
     """
 
     formula: Callable[..., Any]
@@ -32,12 +32,12 @@ class Stencil(NamedTuple):
 def applied(stencil: Stencil) -> Callable[..., Any]:
     """``apply(here, x, y, z, rest)``: the new value of a point.
 
-    x, y, z: the neighbours (minus, plus) in each dimension; anything where the grid has no such dimension
-    rest:    (what ``numbers_of(stencil)`` read, the coefficient at the point, or anything where there is none)
+    x, y, z: the neighbours (minus, plus) in each dimension; ignored in dimensions that the grid lacks
+    rest:    (the numbers that ``numbers_of(stencil)`` read, the coefficient at the point; ignored if there is none)
     """
     formula, n_dims, has_coefficient = stencil.formula, stencil.n_dims, stencil.has_coefficient
 
-    # The conditions are constants of the closure, so that the compiler keeps one branch.
+    # The conditions are constants of the closure: the compiler keeps one branch.
     def apply(here, x, y, z, rest):
         numbers, coefficient = rest
         if has_coefficient:
@@ -57,10 +57,9 @@ def applied(stencil: Stencil) -> Callable[..., Any]:
 
 @cache
 def value_of(stencil: Stencil) -> Callable[..., None]:
-    """A kernel that computes the formula alone: element 0 from itself.
+    """A kernel that computes the formula once, to find its compile errors quickly.
 
-    Where it does not compile, the formula is wrong.  In a deep kernel the compiler would try each closure around the
-    formula twice, one in the other, and take hours to say so.
+    In the kernel of a deep pass Numba tries each of the nested closures around a wrong formula twice: that takes hours.
     """
     apply, read = applied(stencil), numbers_of(stencil)
 
@@ -86,6 +85,6 @@ def numbers_of(stencil: Stencil) -> Callable[[int], Any]:
 
 def _one_more(read: Callable[[int], Any], k: int) -> Callable[[int], Any]:
     def more(values):
-        return read(values) + (load(values, k),)  # Numba has no other sum of tuples
+        return read(values) + (load(values, k),)  # the only way in Numba to append to a tuple
 
     return more

@@ -1,17 +1,16 @@
-"""The norm of a sweep's changes: the same bits in any order, split among any threads, blocks and PEs.
+"""The norm of a sweep's changes.  Its bits depend on no order of threads, blocks and PEs.
 
-    squares = no_squares()                           a thread, before its points
-    squares = add_group(squares, value)              for each group, or adder(n)(squares, values) for a tuple of n
-    add_squares_to_words(words, squares)             the thread, after its points: to the words of the sweep
+    squares = no_squares()                           before a thread's points
+    squares = add_group(squares, value)              for each group, or adder(n)(squares, values) for a tuple of n values
+    add_squares_to_words(words, squares)             after a thread's points: to the words of the sweep
 
-A group is GROUP_BYTES of a row: in the whole grid it begins at a multiple of as many points.  Its value is the sum of the
-squares of its changes, in the field's dtype: each half by ``half_sum``, then their sum; a change is 0 beyond the grid.
+A group is GROUP_BYTES of a row, and begins at a multiple of its number of points in the whole grid.  Its value is the sum
+of the squares of its changes, in the field's dtype: each half by ``half_sum``, then both.  A change beyond the grid is 0.
 
-The values are added up exactly, as in ``kernels/in_kernel/exact.py``, of which only WINDOW bins count: the first that is
-not empty, and the two after it.  A value is not negative, so the first bin that is not empty is that of the largest one.
-Hence a thread needs no other bins than the three from that of its own largest value on, and moves this window up when a
-larger one comes.  It scales the values, exactly, so that the window is always bins 0 to 2, whose constants the machine
-code holds.
+The values are added up exactly, as in ``kernels/in_kernel/exact.py``, but only WINDOW bins count: the first bin that is
+not empty, and the two bins after it.  Values are not negative, so the largest value determines the first bin.  Hence a
+thread keeps three bins, a window that begins at the bin of its largest value, and moves the window up when a larger value
+comes.  It scales the values, exactly, so that the window is always bins 0 to 2, with constants in the machine code.
 """
 
 from collections.abc import Callable
@@ -36,27 +35,27 @@ from ..in_kernel.exact import (
 
 GROUP_BYTES = 32
 WINDOW = 3  # bins
-COPIES = 8  # of the words of a sweep, a power of two: blocks add to them in turn, which spreads the atomic additions
-LEVEL_BYTES = COPIES * WORDS_BYTES  # from the words of a sweep to those of the next one
-LEVELS_OF_BLOCK = 64  # whose words a block clears or reads
-MAX_GROUPS = 1 << 20  # that one thread adds before they become words
+COPIES = 8  # of the words of a sweep, a power of two; blocks add to different copies, to spread the atomic additions
+LEVEL_BYTES = COPIES * WORDS_BYTES  # of the words of one sweep
+LEVELS_OF_BLOCK = 64  # sweeps whose words one block clears or reads
+MAX_GROUPS = 1 << 20  # the most that a thread may add before ``add_squares_to_words``
 
-STEP = 2.0**BIN_BITS  # from one scale to the next: values go from one bin to the next
+STEP = 2.0**BIN_BITS  # factor between two scales, which moves values by one bin
 SCALE_0, SCALE_1, SCALE_2, SCALE_3 = (STEP**k for k in range(BINS - WINDOW + 1))
-# Up to here a value has nothing in the bins before bin 1, 2, 3: one of half a unit is rounded to 0.
+# A value up to EDGE_k has nothing in the bins before bin k: half a unit is rounded to 0.
 EDGE_1, EDGE_2, EDGE_3 = (LIMIT / SCALE for SCALE in (SCALE_1, SCALE_2, SCALE_3))
-QUICK = STEP / 4  # a scaled value below has fewer than 2**51 units of bin 1
+QUICK = STEP / 4  # a scaled value below it has fewer than 2**51 units of bin 1
 ROUND_1_2 = ROUND_1 + ROUND_2  # exactly
-# The accumulators add up the bits of floats whose last bit is a bin's unit: their low bits are the sum of the multiples.
+# Accumulators add up the bits of floats whose last bit is one unit: their low bits are the sum in units.
 LOW_BITS = 51
 HALF_LOW, LOW_MASK = 1 << (LOW_BITS - 1), (1 << LOW_BITS) - 1
 
 
 class Squares(NamedTuple):
-    """What a thread has added up.
+    """The sum of a thread's values.
 
-    scale:   of values, in the field's dtype, one of SCALE_0 to SCALE_3; 0 once a value was NaN or too large
-    a, b, c: the bins of the window: bits of floats, added up as integers
+    scale:   factor of the values, in the field's dtype: SCALE_0 to SCALE_3; 0 after a value that was NaN or too large
+    a, b, c: the bins of the window, as sums of the bits of floats
     """
 
     scale: Any
@@ -96,7 +95,7 @@ def _square(changes):
 
 
 def add_group(squares: Squares, value: Any):
-    """The squares with the value of a group, in the field's dtype, added."""
+    """Add the value of a group, in the field's dtype."""
     squares = raised(squares, value)
     return cut(squares, value * squares.scale)
 
@@ -109,12 +108,12 @@ def _same(given, *others):
 def adder(
     n: int, in_all: Callable[[bool], bool] = _same, raise_all: Callable[..., Squares] | None = None
 ) -> Callable[[Squares, tuple[Any, ...]], Squares]:
-    """``add(squares, values)``: ``add_group`` of each of n values, which look for the window together.
+    """``add(squares, values)``: ``add_group`` of each of n values, with one test of the window for all of them.
 
-    Threads may have one window together.
-    in_all: (condition) -> whether it holds in all of them;  raise_all: as ``raised``, and to the highest window of all
-    Values below QUICK of the window are cut by fewer instructions.  There are one function for each value and one
-    argument for each function, since loops over tuples are not unrolled.
+    Several threads may share one window:
+    in_all: (condition) -> True if it holds in all threads;  raise_all: ``raised`` to the highest window of all threads
+    Scaled values below QUICK take fewer instructions.  Each value has a closure, since Numba does not unroll loops over
+    tuples.
     """
     move = raise_all or raised
     total, largest, cut_all, add_quickly = _over(_sum, 0, n), _over(_larger, 0, n), cutter(n), _nothing
@@ -140,7 +139,7 @@ def _larger(x, y):
 
 
 def _over(join: Callable[..., Any], first: int, n: int) -> Callable[..., Any]:
-    """``joined(values)``: n values, two by two."""
+    """``joined(values)``: n values from ``first`` on, joined pairwise as a tree."""
 
     def value(values):
         return values[first]
@@ -157,7 +156,7 @@ def _over(join: Callable[..., Any], first: int, n: int) -> Callable[..., Any]:
 
 @cache
 def cutter(n: int) -> Callable[[Squares, tuple[Any, ...]], Squares]:
-    """``add(squares, values)``: the squares with n values added, for which their window is high enough."""
+    """``add(squares, values)``: add n values that lie in the window or below."""
     fewer, k = cutter(n - 1) if n > 1 else _same, n - 1
 
     def add(squares, values):
@@ -171,7 +170,7 @@ def _nothing(squares, values):
 
 
 def _quickly(k, fewer):
-    """The bins of values below QUICK: bin 1 has what bin 0 has, too."""
+    """The bins of values below QUICK: bin 1 also contains the part of bin 0."""
 
     def add(squares, values):
         a, b, c = fewer(squares, values)
@@ -183,10 +182,7 @@ def _quickly(k, fewer):
 
 
 def cut(squares: Squares, scaled: Any):
-    """The squares with a scaled value in the window added.
-
-    It is cut as by ``add_to_bins``; all differences are exact.
-    """
+    """Add a scaled value, cut into bins as by ``add_to_bins``.  All differences are exact."""
     wide = 1.0 * scaled  # float64
     a = wide + ROUND_0
     rest = wide - (a - ROUND_0)
@@ -196,7 +192,7 @@ def cut(squares: Squares, scaled: Any):
 
 
 def raised(squares: Squares, value: Any):
-    """The squares with the window at the bin of a value, unless it is there or higher."""
+    """The squares with the window raised to the bin of a value, if it is lower."""
     if value * squares.scale <= real(LIMIT):
         return squares
     if value <= real(EDGE_2):
@@ -211,7 +207,7 @@ def raised(squares: Squares, value: Any):
 
 
 def at_scale(squares: Squares, scale: Any):
-    """The squares with the window at ``scale``, which is not above their own; bins below the window are dropped."""
+    """The squares with the window of ``scale``, at most their own scale.  Bins below the window are dropped."""
     if scale == squares.scale:
         return squares
     if scale * real(STEP) == squares.scale:
@@ -222,7 +218,7 @@ def at_scale(squares: Squares, scale: Any):
 
 
 def multiples(accumulator):
-    """The sum of a bin in its unit, from an accumulator of ``Squares``."""
+    """The sum of a bin in units, from an accumulator of ``Squares``."""
     return ((accumulator + HALF_LOW) & LOW_MASK) - HALF_LOW
 
 
@@ -232,12 +228,12 @@ def top_bin(scale: Any):
 
 
 def copy_of_words(words):
-    """Address of the words, of the copies at ``words``, that this block adds to."""
+    """Address of the copy of the words at ``words`` that this block adds to."""
     return words + (block() & (COPIES - 1)) * WORDS_BYTES
 
 
 def add_squares_to_words(words: Words, squares: Squares):
-    """Add what this thread holds to the copies of the words at address ``words``."""
+    """Add the sum of this thread to the words at address ``words``."""
     at, top = copy_of_words(words), top_bin(squares.scale)
     if squares.scale == 0:
         add_shared(at, BAD_WORD, 1)
@@ -248,14 +244,14 @@ def add_squares_to_words(words: Words, squares: Squares):
 
 
 def clear_words(ctx, words: Words, levels):
-    """words (levels, COPIES, WORDS) = 0: a kernel of int64 elements.  A block clears those of LEVELS_OF_BLOCK levels."""
+    """words (levels, COPIES, WORDS) = 0: a kernel of int64 elements, a block for each LEVELS_OF_BLOCK levels."""
     first_level, stop = levels_of_block(levels)
     for k in lanes(first_level * COPIES * WORDS, stop * COPIES * WORDS):
         store(words, k, 0)
 
 
 def norms_of_words(ctx, norms: Elements, words: Words, levels):
-    """norms (levels,) = those of words (levels, COPIES, WORDS): a kernel of float64 elements, of blocks as above."""
+    """norms (levels,) of words (levels, COPIES, WORDS): a kernel of float64 elements, cut like ``clear_words``."""
     first_level, stop = levels_of_block(levels)
     for level in lanes(first_level, stop):
         store(norms, level, norm_at(words, level * COPIES * WORDS))
@@ -269,12 +265,12 @@ def norm_at(words: Words, at):
 
 
 def levels_of_block(levels):
-    """(first, stop) of the levels that are this block's."""
+    """(first, stop) of the levels of this block."""
     return block() * LEVELS_OF_BLOCK, min(levels, (block() + 1) * LEVELS_OF_BLOCK)
 
 
 def summed(words, index):
-    """The sum over the copies of a word, of which the first is word ``index``."""
+    """The sum of a word over its copies.  index: of the word in the first copy"""
     total = 0
     for copy in range(COPIES):
         total += read_epoch(words, index + copy * WORDS)
@@ -282,12 +278,12 @@ def summed(words, index):
 
 
 def norm_of(words: SumWords):
-    """The norm from its words: in kernels and on the host the same bits."""
+    """The norm from its words, the same bits in kernels and on the host."""
     return sqrt(as_float(counting(words)))
 
 
 def counting(words: SumWords):
-    """The words without the bins that don't count."""
+    """The words with the bins below the window set to 0."""
     a, b, c, d, e, f, bad = words
     if a != 0:
         return SumWords(a, b, c, 0, 0, 0, bad)

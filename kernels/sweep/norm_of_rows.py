@@ -1,4 +1,4 @@
-"""The norm of a kernel that sweeps rows itself: the groups of its rows, by the threads of a block.
+"""The norm of a user's sweep kernel: the threads of a block add up the groups of its rows.
 
 squares = squares_before(words)                                      before the block's rows
 squares = add(squares, (new, old), pitch, rows, points)              adder_of_rows(item_bytes): some rows at a time
@@ -44,10 +44,10 @@ def scale_of_words(words: Words):
 
 @cache
 def adder_of_rows(item_bytes: int) -> Callable[..., Squares]:
-    """``add(squares, (new, old), pitch, rows, points)``: the groups of so many rows of two fields, by a block's threads.
+    """``add(squares, (new, old), pitch, rows, points)``: add the groups of some rows of two fields.
 
     new, old: addresses of the first point, on a GPU multiples of GROUP_BYTES;  pitch: bytes from a row to the next
-    What lies after the points of a row, as far as its last group reaches, is the same in both fields.
+    The fields must be equal after the last point of a row, up to the end of its last group.
     """
     n = group_points(item_bytes)
 
@@ -62,7 +62,7 @@ def adder_of_rows(item_bytes: int) -> Callable[..., Squares]:
         return half(new, old, group * n) + half(new, old, group * n + n // 2)
 
     def add_row(squares, new, old, groups):
-        """By one thread: its loops become vector instructions."""
+        """On a CPU, by one thread.  The compiler vectorizes these loops."""
         below = True
         for k in range(groups):
             below &= value(new, old, k) * squares.scale <= real(LIMIT)
@@ -89,7 +89,7 @@ def adder_of_rows(item_bytes: int) -> Callable[..., Squares]:
 
 
 def add_squares_of_block(words: Words, squares: Squares):
-    """Add what the threads of a block hold to the words at address ``words``: each of them to three bins of six."""
+    """Add the sums of a block's threads to the words at address ``words``: each thread has three of the six bins."""
     top = top_bin(squares.scale)
     a = 1.0 * multiples(squares.a) if squares.scale > 0 else nan
     b, c = 1.0 * multiples(squares.b), 1.0 * multiples(squares.c)

@@ -1,6 +1,6 @@
-"""What the kernels of a sweep take, as records; an address is that of this PE's memory.
+"""The records that kernels of sweeps take.  Addresses are those of this PE's memory.
 
-A grid of two dimensions uses y and z of three, one of one dimension z.  z is contiguous.
+A three-dimensional grid has dimensions x, y, z, a two-dimensional one y, z, a one-dimensional one z.  z is contiguous.
 """
 
 from typing import NamedTuple
@@ -10,8 +10,8 @@ class SweepFields(NamedTuple):
     """The arrays of a sweep.
 
     new, old:    addresses of their element (0, .., 0), which lies in the halo
-    coefficient: the same of the field of coefficients, 0: none
-    plane, row:  elements from a point to the next one in x, and in y; ``row`` is that of the storage in one dimension too
+    coefficient: address of that element of the field of coefficients; 0: none
+    plane, row:  elements from a point to the next point in x, and in y; in one dimension ``row`` is the storage's length
     """
 
     new: int
@@ -22,7 +22,7 @@ class SweepFields(NamedTuple):
 
 
 class Box(NamedTuple):
-    """The points from (x0, y0, z0) up to, but without, (x1, y1, z1), as indices of an array with halo."""
+    """The points from (x0, y0, z0) to (x1 - 1, y1 - 1, z1 - 1), as indices of an array with halo."""
 
     x0: int
     x1: int
@@ -35,8 +35,8 @@ class Box(NamedTuple):
 class Cut(NamedTuple):
     """How a launch is cut into blocks.
 
-    chunk: points of the first dimension that a block or a warp goes down
-    lead:  elements of storage before the first one of a row, which may be read
+    chunk: points of the first dimension that a block or a warp computes, one after another
+    lead:  elements of storage before a row's first element, which may be read
     """
 
     chunk: int

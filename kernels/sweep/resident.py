@@ -1,10 +1,10 @@
-"""All sweeps in one launch, which exchanges the halos itself before each pass of a few sweeps.
+"""All sweeps in one launch, which exchanges the halos before each pass of a few sweeps.
 
     pass k reads    u    v    u    v     ...
     its halos come  | put, wait |        Before it a PE puts its own points to the neighbours, and waits for theirs.
-    those of k + 1  | ready     |        Pass k doesn't read the other field's halos, so the neighbours may write them.
+    those of k + 1  | ready     |        Pass k does not read the other field's halos, so the neighbours may write them.
 
-A PE has one block here: what it reads and writes is in its cache, and its passes wait for no launch.
+A PE runs one block.  It saves the launches between the passes, and its data stays in its core's cache.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,8 @@ from .records import Box, Cut, SweepFields
 class Passes(NamedTuple):
     """The passes of a call: n_large of ``large`` sweeps, then others of ``small``.
 
-    n_passes: of both kinds
-    quiet:    how many sweeps, from the first one on, have no norm
+    n_passes: number of all passes
+    quiet:    how many sweeps at the start have no norm
     """
 
     n_passes: int
@@ -32,7 +32,7 @@ class Passes(NamedTuple):
 
 
 def resident_kernel(one_pass: Callable[..., None]) -> Callable[..., None]:
-    """The kernel of passes by ``one_pass``, a kernel of a pass whose cut holds its sweeps, and those without a norm."""
+    """The kernel of all passes.  one_pass: the kernel of a pass, whose ``Cut`` is (sweeps, sweeps without a norm)"""
 
     def kernel(  # noqa: PLR0913 - of a launch
         ctx: int,
@@ -46,9 +46,9 @@ def resident_kernel(one_pass: Callable[..., None]) -> Callable[..., None]:
         of_old: Halo,
         of_new: Halo,
     ):
-        """The sweeps of all passes, from ``fields.old``, in turn.
+        """All passes.  The first one reads ``fields.old``.
 
-        sides: 1 for each bound of the box that has a neighbour beyond, else 0;  words: of the first sweep that has a norm
+        sides: 1 for each bound of the box with a neighbour beyond it, else 0;  words: of the first sweep that has a norm
         of_old, of_new: the halos of the two fields
         """
         quiet = passes.quiet
@@ -66,7 +66,7 @@ def resident_kernel(one_pass: Callable[..., None]) -> Callable[..., None]:
 
 
 def exchange(ctx: int, k: int, last: int, of_old: Halo, of_new: Halo):
-    """Before pass k: the halos that it reads, and leave to write those of the pass after it."""
+    """Before pass k: exchange the halos that it reads, and allow the neighbours to write those of pass k + 1."""
     if k % 2 == 0:
         put_and_wait(ctx, of_old)
         if k < last:
@@ -78,7 +78,7 @@ def exchange(ctx: int, k: int, last: int, of_old: Halo, of_new: Halo):
 
 
 def put_and_wait(ctx: int, halo: Halo):
-    """The halos of a field = the neighbours' points."""
+    """Exchange the halos of a field."""
     halo_put(ctx, halo)
     halo_wait(ctx, halo)
 
