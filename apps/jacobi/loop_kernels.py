@@ -12,9 +12,7 @@ from pennympi.kernels.sweep.norm import COPIES, norm_at
 
 from .tiles import ABOVE, BELOW, Near, signal_word
 
-SWEEPS = (
-    18  # of a turn of a loop, which costs some us more than its kernels: a multiple of 2 fields and of 3 sets of words
-)
+SWEEPS = 18  # of a turn of a loop, which costs some us more than its kernels: a multiple of 2 fields and 3 sets of words
 # int64 words: sweeps before this turn, and in all; those that count; those that ran; exchanges before the loop; float64:
 # 1 while there is another turn.  For each sweep of a turn whether the loop has ended before it; whether its norm is due.
 # Sets of words for norms, (3, COPIES, WORDS): of a sweep, of the one before, and one that is cleared.  For each sweep of
