@@ -50,7 +50,7 @@ WRONG = [  # (command line, what is said)
 @pytest.fixture(autouse=True)
 def on_the_host(monkeypatch):
     monkeypatch.setenv("PENNYMPI_BACKEND", "host")
-    monkeypatch.setattr(cache, "_announced", True)  # a cold cache says nothing
+    monkeypatch.setattr(cache, "ANNOUNCE_S", float("inf"))  # a cold cache says nothing
 
 
 @pytest.mark.parametrize(("line", "said"), WRONG, ids=[line for line, _ in WRONG])

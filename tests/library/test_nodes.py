@@ -109,7 +109,7 @@ def test_errors_are_every_pes(team, monkeypatch):
     refused(
         team,
         wrong,
-        f"PE 0 by 'one-node-of-{n}' and PE {n - 1} by '{n}-nodes-of-one': give every rank the same",
+        f"PE 0 'one-node-of-{n}' and PE {n - 1} '{n}-nodes-of-one': give every rank the same",
         topology=mine,
     )
     mine = "no_such" if team.me == n - 1 else f"one-node-of-{n}"
