@@ -83,7 +83,8 @@ def test_all_ranks_end_at_once_with_one_sentence(line):
     assert ended.seconds < 2 + plain.seconds, (ended.seconds, plain.seconds)
 
 
-def test_a_disk_that_is_full(tmp_path, full_disk, capsys):
+@pytest.mark.usefixtures("full_disk")
+def test_a_disk_that_is_full(tmp_path, capsys):
     """Found only when the file is written: one sentence, status 1, the old file, and what was measured is printed."""
     (tmp_path / "result.json").write_text("old")
     words = ["--sizes", "8", "-n", "1", "-w", "0", "--budget-ms", "0.1"]
