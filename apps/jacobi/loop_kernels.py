@@ -1,6 +1,6 @@
 """A loop of sweeps on the device, as its kernels see it: its words, and its end.
 
-A block that sweeps nothing looks at the norm of the sweep before, beside the blocks of a sweep.  So one sweep runs behind
+A block that sweeps nothing looks at the norm of the sweep before, beside the blocks of a sweep.  So one sweep runs after
 the one that ends the loop: it writes the other field, and its norm counts for nothing.
 """
 
@@ -62,7 +62,7 @@ def decide(turn: Turn):
 
 
 def add_others(ctx, turn: Turn, place: GridBarrier):
-    """Behind a sweep, by one block of each PE: what all PEs have added to the sweep's words."""
+    """After a sweep, by one block of each PE: replace the sweep's words by their sums over all PEs."""
     if runs(turn) and read_epoch(turn.state, DUE + turn.number) != 0:
         for word in lanes(0, SET_WORDS):
             add_shared(words_at(place, 0), word, read_epoch(turn.words, word))
@@ -72,7 +72,7 @@ def add_others(ctx, turn: Turn, place: GridBarrier):
 
 
 def end_turn(ctx, turn: Turn):
-    """Behind the sweeps of a turn, by one block: a kernel of int64 elements."""
+    """After the sweeps of a turn, by one block: end the loop or begin another turn.  A kernel of int64 elements."""
     ended, before = decide(turn), read_epoch(turn.state, BEFORE) + SWEEPS
     more = ended == 0 and before < read_epoch(turn.state, STOP)
     write_epoch(turn.state, BEFORE, before)
@@ -83,7 +83,7 @@ def end_turn(ctx, turn: Turn):
 
 
 def all_arrived(ctx, near: Near, state: Words):
-    """Behind a loop, by one block: the last exchange has ended."""
+    """After a loop, by one block: wait for the last exchange."""
     fence(ctx)
     epoch = read_epoch(state, EPOCH) + read_epoch(state, RAN)
     for column in range(near.across):

@@ -23,7 +23,7 @@ from .problem import Problem, checked
 from .tiles import HIGH, Band, Near, tiles_across
 
 OnNorm = Callable[[int, float], None]
-NOBODY = Near(0, 0, 0, 0, 0)
+NO_NEIGHBOURS = Near(0, 0, 0, 0, 0)
 BLOCKS = 1  # of a sweep on each multiprocessor, at least, as far as there are rows: a tile of a small grid has fewer
 LOOP_SWEEPS = {"cuda": 1000, "host": 100}  # of a loop on the device, whose norms are shown when it has ended
 
@@ -100,7 +100,7 @@ class SweepBySweep(Solver):
         self._sweep = team.kernel(sweep(problem.item_bytes), problem.dtype, THREADS, resident=2)
         self._blocks = BLOCKS * multiprocessors(team) if team.backend == "cuda" else 1
 
-    def launch(self, stream: Any, turn: Turn, near: Near = NOBODY, edges: bool = True, inner: bool = True) -> None:
+    def launch(self, stream: Any, turn: Turn, near: Near = NO_NEIGHBOURS, edges: bool = True, inner: bool = True) -> None:
         """Enqueue the sweep of the first and the last row, and of those between them."""
         fields, nx, high = self.fields, self.problem.nx, HIGH
         new, old, across = fields.new, fields.old, tiles_across(nx)

@@ -217,10 +217,8 @@ def update_direction_of(item):
         """The first half of an iteration: the new direction, and the sum p * A p."""
         now, first = now_of(s, ahead), part.first * item
         new, old, r = directions_of(v, now.k)
-        d, beta = (
-            Directions(even(new + first, item), even(old + first, item), even(r + first, item)),
-            ratio(now.rr, now.before),
-        )
+        d = Directions(even(new + first, item), even(old + first, item), even(r + first, item))
+        beta = ratio(now.rr, now.before)
         if now.goes_on:
             bins, k = no_bins(), block()
             while k < tiles.number:
@@ -276,11 +274,8 @@ def update_solution_of(item):
         now, first = now_of(s, ahead), part.first * item
         p, alpha = directions_of(v, now.k).new, ratio(now.rr, read_sum(s.total + now.k * s.stride))
         if now.goes_on:
-            solution, bins, k = (
-                Solution(even(v.u + first, item), even(v.r + first, item), even(p + first, item)),
-                no_bins(),
-                block(),
-            )
+            solution = Solution(even(v.u + first, item), even(v.r + first, item), even(p + first, item))
+            bins, k = no_bins(), block()
             while k < tiles.number:
                 c = column_of(part, tiles, item, k)
                 if c.y < part.ny:

@@ -148,7 +148,7 @@ def poll_counted(ctx, word, was):
 
 
 def total_of(word, part, first):
-    """``exact.as_float`` of the words in lanes ``first`` and behind it, of which this lane has number ``part``."""
+    """``exact.as_float`` of the words in the lanes from ``first`` on, of which this lane has number ``part``."""
     inner = (part > 0) & (part < BINS)
     while True:  # twice, but where a carry goes on
         carry = (word + HALF) >> BIN_BITS if inner else 0

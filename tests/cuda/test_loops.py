@@ -161,7 +161,7 @@ def note(ctx, counts: Words, k: int, runs: Words):
 
 @pytest.mark.parametrize("bodies", [1, 3])
 def test_many_lengths(team, request, bodies):
-    """Many loops of random length behind one another, and nobody asks before the last one has ended."""
+    """Many loops of random length in a row: the host waits only for the last one."""
     loops, most = 100_000 if request.config.getoption("--soak", 0) else 2_000, 15
     random, stream = np.random.default_rng([*team.comm.bcast(SEED).encode(), bodies]), team.stream()
     lengths = random.integers(-1, 20, loops)
