@@ -28,8 +28,8 @@ def job(args, tree, case, words):
     """{(case, bytes): us} of this library in one job.  Raises RuntimeError with what it printed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result.json"
-        topology = "in" if case == "broadcast" else "out"
-        words = ["-m", "pennympi", "bench", case, "--sizes", args.sizes, "--place", topology, *words, "--output", path]
+        place = "in" if case == "broadcast" else "out"
+        words = ["-m", "pennympi", "bench", case, "--sizes", args.sizes, "--place", place, *words, "--output", path]
         status, text = run(python(args.launcher, args.ranks, *words), args.limit_s, root=tree)
         if status != 0:
             raise RuntimeError(f"{case} in {tree}, status {status}: {text.strip()[-1500:]}")
@@ -40,8 +40,8 @@ def job(args, tree, case, words):
 
 def commit_of(tree):
     """The commit of a checkout, in short."""
-    said = subprocess.run(["git", "-C", tree, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    return said.stdout.strip() or "unknown"
+    answer = subprocess.run(["git", "-C", tree, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return answer.stdout.strip() or "unknown"
 
 
 def compare(args):

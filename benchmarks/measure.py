@@ -70,9 +70,9 @@ def measure(name, args, made):
         line = python("", ranks, *words, "--ranks", ranks, "--launcher", args.launcher)
     if args.nvidia and name in ("cg", "jacobi", "sweeps", "loops"):
         line += ["--nvidia", args.nvidia]
-    status, said = run(line, args.limit_s)
+    status, text = run(line, args.limit_s)
     if status != 0 or not made.exists():
-        print(f"{name} has {'no end' if status is None else f'status {status}'}:\n{said}", flush=True)
+        print(f"{name} has {'no end' if status is None else f'status {status}'}:\n{text}", flush=True)
         return False
     model = re.search(r"\b[A-Z]+\d+\b", json.loads(made.read_text())["facts"]["device"])
     to = args.folder / f"{name}-{ranks}x{model[0] if model else 'cpu'}{args.suffix}.json"

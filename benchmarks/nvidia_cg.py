@@ -3,7 +3,7 @@
     python benchmarks/nvidia_cg.py cuda-samples/.../conjugateGradientMultiBlockCG.cu DIR [nvcc]
 
 The kernel is the sample's, on the sample's managed memory, launched as it launches it.  It makes as many iterations as
-it is told, in float or in double; and main() makes another matrix, that of seven points of a cube.
+it is given, in float or in double; and main() makes another matrix, that of seven points of a cube.
 """
 
 import re

@@ -40,10 +40,10 @@ with pennympi.init(MPI.COMM_WORLD) as team:
         return (time.perf_counter() - start) / STEPS
 
     compute, push = team.stream(), team.stream(priority="high")
-    together, behind = seconds(compute, push), seconds(compute, compute)
+    together, in_turn = seconds(compute, push), seconds(compute, compute)
     error = max(team.gather(float(abs(gradients - np.tanh(weights) * ((n + 1) / 2)).max())))
     if me == 0:
-        what = f"{1e6 * together:.0f} us a step on two streams, {1e6 * behind:.0f} on one"
+        what = f"{1e6 * together:.0f} us a step on two streams, {1e6 * in_turn:.0f} on one"
         note = "" if team.backend == "cuda" else " (a CPU has no streams: both run in one order)"
         print(f"{n} PEs on {team.backend}: {what}{note}; largest error {error:.1e}")
     assert error < 1e-5 * n

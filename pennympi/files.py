@@ -125,7 +125,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def why_unwritable(path: Path) -> str:
-    """Why a file cannot be written there, or "" if it can.  It tries, because permissions alone do not tell."""
+    """Why a file cannot be written there, or "" if it can.  It tries, because permissions alone do not decide it."""
     try:
         if path.exists() and not path.is_file():
             return "it is a folder" if path.is_dir() else "it is not a regular file"

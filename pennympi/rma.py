@@ -150,7 +150,7 @@ class OneSided:
         return found
 
     def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[ArrayView, ArrayView]:
-        """The checked spans of dst and src.  symmetric_dst: dst must be symmetric, else src."""
+        """The checked array views of dst and src.  symmetric_dst: dst must be symmetric, else src."""
         check_pe(pe, self._job.n_pes)
         to, source = self._backend.array_view(dst, True), self._backend.array_view(src, False)
         held = (self._arrays.holds(to), self._arrays.holds(source))

@@ -140,7 +140,7 @@ SETTINGS = {
         Setting("PENNYMPI_TIMEOUT_S", "60", _seconds, "seconds from 0.001 to 1000000; 0 means never",
                 "How long a wait for another PE may last without a sign of life of that PE (a call on any team); then the"
                 " wait ends in PeerTimeout. A PE that keeps making calls is waited for without end, because it may be"
-                " late only. Nodes tell one another of their PEs' signs twice a second."),
+                " late only. Nodes send one another their PEs' signs twice a second."),
         Setting("PENNYMPI_SYMMETRIC_SIZE", "auto", _heap_bytes, f"auto, or at least {LEAST_HEAP_BYTES} {_BYTES_FORM}",
                 "Size of the symmetric heap of one PE. On the host backend each team has its own heap, and auto is the"
                 " smaller of 1 GiB and half of the free shared memory divided by the PEs of the node. On the cuda backend"
@@ -244,7 +244,8 @@ def _users_folder(of: Callable[[str], Path]) -> Path:
         found = of("pennympi")
     except RuntimeError:  # HOME is not set, and the system doesn't know the user; other versions return "~/..." then
         found = Path()
-    return found if found.is_absolute() else Path(os.devnull, "no home folder")  # can't be made: who writes there says so
+    # A folder that can't be made, so that the error of an attempt to write there names the reason.
+    return found if found.is_absolute() else Path(os.devnull, "no home folder")
 
 
 _warned = False

@@ -5,7 +5,7 @@
  *
  * - The functions of libgdrapi.so.2 map heap memory for the CPU, which sets signals through that mapping.  Here the
  *   mapping is the memory itself.
- * - The transport tells UCX that every buffer is a GPU's.  The flag that says so is cleared, and UCX finds out.
+ * - The transport reports to UCX that every buffer is a GPU's.  The flag that says so is cleared, and UCX finds out.
  * - The transport wants RDMA cards.  UCX uses $NVSHMEM_TLS instead, such as "tcp,cuda_copy".
  */
 #define _GNU_SOURCE

@@ -151,10 +151,10 @@ def run(name, command, env, limit_s):
     out = OUTPUT / name.replace(" ", "")
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    with tempfile.TemporaryDirectory(prefix="pennympi-tests-") as scratch, (out / "launcher.txt").open("wb") as said:
+    with tempfile.TemporaryDirectory(prefix="pennympi-tests-") as scratch, (out / "launcher.txt").open("wb") as printed:
         env = env | {"TEST_MARK": mark, "TEST_OUT": str(out), "TEST_TMP": scratch}
         shown = Shown(name, out / "rank0.txt")
-        launcher = subprocess.Popen(command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        launcher = subprocess.Popen(command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed)
         try:
             while launcher.poll() is None and not why:
                 time.sleep(0.2)

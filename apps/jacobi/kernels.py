@@ -86,7 +86,7 @@ def sweep_rows(band: Band, top, n, left, right):
 
 
 def aligned(address):
-    """The address: that VECTOR columns of a GPU begin at a multiple of VECTOR_BYTES is what this tells the compiler."""
+    """The address, of which the compiler learns here that it is a multiple of VECTOR_BYTES on a GPU."""
     return address if single_thread() else address & -VECTOR_BYTES
 
 

@@ -45,7 +45,7 @@ def in_words(error: Exception) -> str:
 
 
 def why_unwritable(path: Path) -> str:
-    """Why a file cannot be written there, or "".  It tries, because permissions alone do not tell."""
+    """Why a file cannot be written there, or "".  It tries, because permissions alone do not decide it."""
     try:
         if path.is_dir():
             return "it is a folder"

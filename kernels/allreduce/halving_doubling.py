@@ -36,17 +36,17 @@ class Round(NamedTuple):
     words: int
 
 
-class ArrayView(NamedTuple):
+class Part(NamedTuple):
     """n elements of a round, from element ``start`` on."""
 
     start: int
     n: int
 
 
-def span(call: Reduction, now: Round, rank: int, distance: int) -> ArrayView:
+def group_of(call: Reduction, now: Round, rank: int, distance: int) -> Part:
     """Of the round's pieces, in groups of ``distance``, the group that piece ``rank`` belongs to."""
     start = (rank & -distance) * call.piece_elems
-    return ArrayView(start, max(0, min(distance * call.piece_elems, now.n_elems - start)))
+    return Part(start, max(0, min(distance * call.piece_elems, now.n_elems - start)))
 
 
 def halve(pe: PE, call: Reduction, fold: Folded, now: Round):
@@ -54,7 +54,7 @@ def halve(pe: PE, call: Reduction, fold: Folded, now: Round):
     distance, step = fold.p // 2, 1
     while distance > 0:
         partner = old_rank(fold.rank ^ distance, fold.rem)
-        keep, give = span(call, now, fold.rank, distance), span(call, now, fold.rank ^ distance, distance)
+        keep, give = group_of(call, now, fold.rank, distance), group_of(call, now, fold.rank ^ distance, distance)
         mine, given_away = now.parts + keep.start * call.acc_bytes, now.parts + give.start * call.acc_bytes
         theirs = now.given + (fold.p + distance) * call.piece_elems * call.acc_bytes
         put_signal(pe.ctx, theirs, given_away, give.n * call.acc_bytes, word(now.words, step), now.epoch, partner)
@@ -71,7 +71,7 @@ def double(pe: PE, call: Reduction, fold: Folded, now: Round):
     distance, step = 1, 1 + log2(fold.p)
     while distance < fold.p:
         partner = old_rank(fold.rank ^ distance, fold.rem)
-        have = span(call, now, fold.rank, distance)
+        have = group_of(call, now, fold.rank, distance)
         at = now.result + have.start * call.item_bytes
         put_signal(pe.ctx, at, at, have.n * call.item_bytes, word(now.words, step), now.epoch, partner)
         wait(pe.ctx, word(now.words, step), now.epoch, partner)

@@ -8,7 +8,7 @@ A **message** holds the points of one field that one PE sends to one neighbour a
 - INBOX: into the neighbour's inbox, as packed lines, which the neighbour copies: one latency step, for small messages.
 - PACKED: the same without a pointer to the neighbour: the sender packs the lines in the outbox and puts them.
 
-An inbox has two buffers, used by the parity of the epoch.  Two neighbours send to each other, so a PE in exchange e+1 has
+An inbox has two buffers, used by even and odd epochs.  Two neighbours send to each other, so a PE in exchange e+1 has
 received the message of e from its neighbour, which sent it after it had read the buffer of e+1 in its exchange e-1.  One
 signal word is enough: an exchange ends when the messages that it sent have arrived, and a PE signals that it is ready
 again only after the message that it waited for has come.

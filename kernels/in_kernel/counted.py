@@ -4,7 +4,7 @@
     totals = take_sums(ctx, barrier, epoch, keep)   the sums, the same bits in all threads
 
 Several PEs use ``grid_barrier``.  On one PE the words count the blocks that have added to them, and each block polls the
-words itself: this orders no other memory accesses.  Two buffers of words are used in turn, by the parity of the epoch: a
+words itself: this orders no other memory accesses.  Two buffers of words are used in turn, by even and odd epochs: a
 block that adds to the buffer in epoch e + 2 has taken the sums of e + 1, to which every block added after it had taken
 those of e.  Four copies of what the words were are kept, and every block writes the same there: a block that writes the
 copy of e + 2 has taken the sums of e + 1, so all blocks have read the copy of e - 2.

@@ -54,7 +54,7 @@ def not_in_place() -> TypeError:
 
 
 def check_alike(**named: ArrayView) -> None:
-    """Raise ValueError unless the two spans have the same count and dtype.  The keywords name them in the message."""
+    """Raise ValueError unless the two have the same count and dtype.  The keywords name them in the message."""
     (one, a), (other, b) = named.items()
     if a.count != b.count or a.dtype is not b.dtype:
         raise ValueError(
@@ -64,12 +64,12 @@ def check_alike(**named: ArrayView) -> None:
 
 
 def overlap(a: ArrayView, b: ArrayView) -> bool:
-    """Whether two spans share memory."""
+    """Whether two array views share memory."""
     return a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
 
 
 def check_apart(remedy: str, **named: ArrayView) -> None:
-    """Raise ValueError if two spans of the same size overlap without being the same memory.  The keywords name them."""
+    """Raise ValueError if two of the same size overlap without being the same memory.  The keywords name them."""
     (one, a), (other, b) = named.items()
     if a.address != b.address and abs(a.address - b.address) < a.nbytes:
         raise ValueError(f"{one} and {other} overlap without being the same array: pass {remedy}, or a copy")

@@ -11,7 +11,7 @@ _FORM = f"{'time':>9s} {'p99':>9s} {'algbw':>7s} {'busbw':>7s} {'#wrong':>6s}"
 def head(width: int) -> str:
     """The lines above the table.  width: of the longest name, in characters"""
     left = f"#{'size (B)':>11s} {'elements':>12s} {'type':>8s} {'redop':>6s}  {'':{width}s}"
-    forms = f"{'# us and GB/s':{len(left)}s}  {'out-of-topology':^{len(_FORM)}s}  {'in-topology':^{len(_FORM)}s}"
+    forms = f"{'# us and GB/s':{len(left)}s}  {'out-of-place':^{len(_FORM)}s}  {'in-place':^{len(_FORM)}s}"
     return f"{forms}\n{left}  {_FORM}  {_FORM}"
 
 

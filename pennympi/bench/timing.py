@@ -90,7 +90,7 @@ def _burst_us(call: Call, calls: int, stream: Any = None) -> float:
 def on_device(team: Team, call: Call, stream: Any, effort: Effort, graph: bool) -> Times:
     """Times of an asynchronous call, in a CUDA graph (``graph``) or launched one by one.  Collective.
 
-    A call that cannot be captured on some PE is launched one by one instead, which ``mode`` tells.
+    A call that cannot be captured on some PE is launched one by one instead, which ``mode`` shows.
     """
     _burst_us(call, effort.warmup, stream)
     team.synchronize(stream)

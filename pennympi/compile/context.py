@@ -14,7 +14,8 @@ ABORT = 3  # address of the abort word (int64, host memory): not 0 ends every wa
 # (job/liveness.py)
 RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record
-WIDEN, REDUCE, FINISH, MERGE, FINISH_MERGE = 6, 7, 8, 9, 10  # host backend: addresses of the compiled element loops
+# Host backend: addresses of the compiled loops over elements, named as the steps of a reduction (compile/arithmetic.py).
+TO_PARTIALS, REDUCE, REDUCE_AND_ROUND, REDUCE_PARTIALS, REDUCE_PARTIALS_AND_ROUND = range(6, 11)
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
 CLOSE, LAST, PLUS = 13, 14, 15  # host backend: addresses of the loops that add a residual
 PATIENCE = 17  # host backend: polls of a signal before the PE sleeps between them

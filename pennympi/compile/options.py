@@ -25,7 +25,7 @@ class KernelOptions:
 
     kinds:     a letter for each of ``parameters`` after ``ctx``: "i" int64, "f" float64; "": all int64
     elements:  dtype of ``load``, ``store`` and ``real``
-    reduction: dtype and op of ``widen``, ``reduce``, ``finish`` and what is made of them
+    reduction: dtype and op of the steps of a reduction (``to_partials``, ``reduce``, ``reduce_and_round``, ...)
     constants: parameters whose value the machine code may hold; not to be changed
     aligned:   all arrays start at, and end on, multiples of 16 bytes
     bounds:    None: a block leaves room on its multiprocessor for other kernels

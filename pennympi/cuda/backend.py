@@ -62,7 +62,7 @@ class CudaBackend:
         self._peer_offsets = [None if self._forced and pe != job.me else d for pe, d in enumerate(self._reach)]
         self.needs_scratch = self._beyond = any(job.gather(None in self._peer_offsets, "look at the links"))
         self.stores = self.puts_from_anywhere = not self._beyond
-        # Nobody says that a line of the host's memory is written whole over PCIe.
+        # PCIe does not guarantee that 128-byte stores to host memory are delivered as a whole.
         near = None not in (self._peer_offsets[pe] for pe in job.control.pes) and segments.by_nvshmem
         near_all = all(job.gather(near, "look at the links"))
         self.ll128_in_nodes = near_all and links.ll128_in_nodes(job, self._device)
@@ -152,7 +152,7 @@ class CudaBackend:
         return self._kernels[key]
 
     def load(self, code: bytes) -> int:
-        """The function of a cubin.  NVSHMEM must be told of a module that holds its device code."""
+        """The function of a cubin.  NVSHMEM must be given a module that holds its device code."""
         return load(code, nvshmem.cumodule_init if self._beyond else None)
 
     # streams

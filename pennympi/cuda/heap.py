@@ -58,8 +58,8 @@ class Segments:
 
         heap_bytes: its size, of which the largest on any PE counts; None on all PEs: a size by the devices' memory
         """
-        said = job.gather((heap_bytes or 0, self.room_bytes()), "start of the symmetric heap")
-        request, room_bytes = max(said)[0], min(room for _, room in said)
+        sizes = job.gather((heap_bytes or 0, self.room_bytes()), "start of the symmetric heap")
+        request, room_bytes = max(sizes)[0], min(free_bytes for _, free_bytes in sizes)
         if request:
             if request > room_bytes or not self.add(request):
                 raise SymmetricHeapExhausted(

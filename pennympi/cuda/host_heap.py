@@ -37,8 +37,8 @@ class HostSegments(Segments):
         self.base = self._low = self._high = self._memory.address
         self.peer_offsets = [address - self.base for address in self._memory.addresses]
 
-    def _gather(self, said: Any) -> list[Any]:
-        return self._job.gather(said, "growth of the symmetric heap")
+    def _gather(self, value: Any) -> list[Any]:
+        return self._job.gather(value, "growth of the symmetric heap")
 
     def room_bytes(self) -> int:
         return max(0, min(self._memory.part_bytes - self._used_bytes, room_bytes() // self.n_pes))

@@ -25,7 +25,7 @@ def ll128_in_nodes(job: Job, device: int) -> bool:
 
 
 def without_peer_access(job: Job, device: int) -> bool:
-    """Whether some PE's device can't reach another's memory, as far as CUDA tells.  Collective.
+    """Whether some PE's device can't reach another's memory, as far as CUDA knows.  Collective.
 
     Of devices that this process does not see (CUDA_VISIBLE_DEVICES) nothing is known: NVSHMEM will find out.
     """

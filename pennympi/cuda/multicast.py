@@ -136,7 +136,7 @@ def poll_least(ctx, signal, value, n_pes):
     all_pes = signal + load_word(ctx + MULTICAST)
     spins = 0
     since_ns = 0
-    late = 0  # the first PE whose own word is poison or else behind
+    late = 0  # the first PE whose own word is poison, or else has not arrived
     failed = False
     least = load_least(all_pes)
     while least < value and not failed:

@@ -60,7 +60,7 @@ def poll_numbers(typing, slots, number):
 # The compiler moves nothing over it: without it the arithmetic that follows a packet would come first.
 in_order = statement("{ .reg .u64 now; .reg .pred p; mov.u64 now, %clock64; setp.eq.u64 p, now, 0; @p nanosleep.u32 0; }")
 
-# How long a block has added to a word before the others see it: whoever looks at once keeps them from it.
+# How long a block has added to a word before the others see it: a read at once would delay them.
 pause = statement("nanosleep.u32 100;")
 
 

@@ -70,7 +70,7 @@ def data_offset(i):
 
 
 def send_part(to, i, pair, epoch):
-    """Part ``i`` of a line to its topology in the slot at ``to``; the last part of a line holds the epoch."""
+    """Part ``i`` of a line to its place in the slot at ``to``; the last part of a line holds the epoch."""
     second = epoch if (i & 7) == 7 else pair[1]
     cuda.syncwarp(ALL)  # the line goes out in one instruction
     send_pair(to + i * 16, pair[0], second)

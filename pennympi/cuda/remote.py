@@ -42,7 +42,7 @@ __constant__ nvshmemi_version_t nvshmemi_device_lib_version_d = {
 #include <nvshmem.h>
 #include <nvshmemx.h>
 typedef long long word;
-static __device__ void show_host(void) // behind a barrier of the block
+static __device__ void show_host(void) // after a barrier of the block
 { if (threadIdx.x == 0) __threadfence_system(); }
 extern "C" __device__ int pennympi_put(word dst, word src, word nbytes, word pe)
 { show_host(); nvshmemx_putmem_nbi_block((void *)dst, (void *)src, nbytes, (int)pe); return 0; }

@@ -1,7 +1,8 @@
 """What the teams of a process share about a wait that has given up.
 
-A kernel of another team may be queued behind the kernel that waited, and may read what it left behind.  So the ``ctx``
-of every team says that this PE has given up, one abort word ends all waits, and the next call of every team raises.
+A kernel of another team may be queued after the kernel that waited, and may read the garbage that it left.  So the
+``ctx`` of every team says that this PE has given up, one abort word ends all waits, and the next call of every team
+raises.
 """
 
 from __future__ import annotations

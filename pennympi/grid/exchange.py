@@ -39,7 +39,7 @@ class Halos(NamedTuple):
 def halos_of(
     context: CollectiveContext, grid: Decomposition, views: Sequence[ArrayView], corners: bool, text: str
 ) -> Halos:
-    """The messages and the workspace of an exchange of fields, spans of symmetric arrays.  Collective.
+    """The messages and the workspace of an exchange of fields, views of symmetric arrays.  Collective.
 
     Raises ValueError where the PEs give different arrays, SymmetricHeapExhausted.
     """
@@ -47,13 +47,13 @@ def halos_of(
     context.guard.enter(text)
     by_pointer = [backend.puts_by_pointer(pe) for pe in range(job.n_pes)]
     places = [context.arrays.locate(view.address, 1) for view in views]
-    told = job.gather((by_pointer, places, backend.max_blocks), "halo exchange")
-    if any(theirs != places for _, theirs, _ in told):
+    facts = job.gather((by_pointer, places, backend.max_blocks), "halo exchange")
+    if any(theirs != places for _, theirs, _ in facts):
         raise ValueError("the PEs give different fields: all plan the exchange of the same arrays in the same order")
-    ways = Ways([one for one, *_ in told], DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES)
+    ways = Ways([one for one, *_ in facts], DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES)
     fields = [Field(view.address, view.dtype.item_bytes) for view in views]
     messages = messages_of(grid, job.me, fields, corners, ways)
-    most = min(blocks for *_, blocks in told) // max(1, messages.most_messages)
+    most = min(blocks for *_, blocks in facts) // max(1, messages.most_messages)
     pieces = max(1, min(most, -(-messages.largest_bytes // PART_BYTES[backend.name])))
     n_parts = messages.n_numbers * pieces
     workspace, release = context.workspaces.kept_for_plan(

@@ -220,7 +220,7 @@ class Grid:
         return u
 
     def _fields(self, fields: Sequence[Any]) -> list[ArrayView]:
-        """The spans of fields to exchange.  Raises NotInitialized, TypeError, ValueError."""
+        """The array views of fields to exchange.  Raises NotInitialized, TypeError, ValueError."""
         self._context.guard.check_open()
         views = [self._field(u) for u in fields]
         if not views:
@@ -230,7 +230,7 @@ class Grid:
         return views
 
     def _field(self, u: Any) -> ArrayView:
-        """The span of a symmetric array of this grid.  Raises TypeError, ValueError."""
+        """The array view of a symmetric array of this grid.  Raises TypeError, ValueError."""
         arrays = self._context.arrays
         view = arrays.array_view(u, True)
         self._array(u)

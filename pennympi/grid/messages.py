@@ -143,15 +143,15 @@ class Messages(NamedTuple):
 
 
 def messages_of(grid: Decomposition, me: int, fields: Sequence[Field], corners: bool, ways: Ways) -> Messages:
-    """The messages of PE ``me``.  Their numbers, rooms and sizes at most are the same on every PE."""
-    steps, words, rooms = list(steps_of(grid, corners)), [], [0]
+    """The messages of PE ``me``.  The numbers, offsets and largest sizes of messages are the same on every PE."""
+    steps, words, offsets = list(steps_of(grid, corners)), [], [0]
     largest = 0
     for field in fields:
         for step in steps:
             every = zip(grid.halo, step, grid.most, strict=True)
             most = [h if one else points + 2 * h * corners for h, one, points in every]
             most_bytes = math.prod(most) * field.item_bytes
-            rooms.append(rooms[-1] + aligned(most_bytes))
+            offsets.append(offsets[-1] + aligned(most_bytes))
             largest = max(largest, most_bytes)
     for which, field in enumerate(fields):
         for k, step in enumerate(steps):
@@ -161,26 +161,26 @@ def messages_of(grid: Decomposition, me: int, fields: Sequence[Field], corners: 
                 words += [pe, number, other]
                 back = tuple(-one for one in step)
                 ends = MessagePart(grid, me, step, corners), MessagePart(grid, pe, back, corners)
-                words += _sent(*ends, field, ways, rooms[number])
-                words += _received(*ends, field, ways, rooms[other])
+                words += _sent(*ends, field, ways, offsets[number])
+                words += _received(*ends, field, ways, offsets[other])
     pes = range(math.prod(grid.dims))
     rows = [sum(grid.neighbour(pe, step) is not None for step in steps) * len(fields) for pe in pes]
     words += [0] * (max(rows) * ROW_WORDS - len(words))
-    return Messages(words, rows[me], len(fields) * len(steps), max(rows), rooms[-1], largest)
+    return Messages(words, rows[me], len(fields) * len(steps), max(rows), offsets[-1], largest)
 
 
-def _sent(mine: MessagePart, theirs: MessagePart, field: Field, ways: Ways, room: int) -> list[int]:
+def _sent(mine: MessagePart, theirs: MessagePart, field: Field, ways: Ways, offset: int) -> list[int]:
     """What a PE sends to a neighbour."""
     box = box_of(layout_of(mine.grid, mine.pe, field.item_bytes), mine.goes)
     there = box_of(layout_of(mine.grid, theirs.pe, field.item_bytes), theirs.comes)
     way = ways.of(mine.pe, theirs.pe, box)
     goal = (there.plane_bytes, there.row_bytes) if way == DIRECT else box.packed
-    words = [way, room, field.address + box.offset, field.address + there.offset, box.planes * box.rows]
+    words = [way, offset, field.address + box.offset, field.address + there.offset, box.planes * box.rows]
     return [*words, box.rows, box.nbytes, *goal, box.plane_bytes, box.row_bytes]
 
 
-def _received(mine: MessagePart, theirs: MessagePart, field: Field, ways: Ways, room: int) -> list[int]:
+def _received(mine: MessagePart, theirs: MessagePart, field: Field, ways: Ways, offset: int) -> list[int]:
     """What comes to a PE from a neighbour."""
     box = box_of(layout_of(mine.grid, mine.pe, field.item_bytes), mine.comes)
-    words = [ways.of(theirs.pe, mine.pe, box), room, field.address + box.offset, 0, box.planes * box.rows]
+    words = [ways.of(theirs.pe, mine.pe, box), offset, field.address + box.offset, 0, box.planes * box.rows]
     return [*words, box.rows, box.nbytes, box.plane_bytes, box.row_bytes, *box.packed]

@@ -11,7 +11,7 @@ from .decomposition import Decomposition, Sizes
 class Part(NamedTuple):
     """Own points of an array with halo.
 
-    first, stop: local indices of the first point, and behind the last one, by dimension
+    first, stop: local indices of the first point, and of the one after the last, by dimension
     stream:      where they are to be computed
     """
 

@@ -175,8 +175,8 @@ class HostBackend:
         name = self.call_names.get(number, "a kernel")
         record = Record(self.comm.rank, source, name, epoch, found, bool(flags & 1), flags >> 1)
         error = recorded_failure(record, self.timeout_s, self._find_call, self._where)
-        if self._channel and (said := self._channel.failure()):
-            error.add_note(f"MPI said: {said}")
+        if self._channel and (message := self._channel.failure()):
+            error.add_note(f"MPI: {message}")
         return error
 
     # transfers: kernels make all but these

@@ -21,25 +21,26 @@ def piece_of(slots, slot_bytes, src, pe, me):
 
 @implementation
 def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
-    widen, add = load_word(ctx + 8 * ctx_words.WIDEN), load_word(ctx + 8 * ctx_words.REDUCE)
-    finish = load_word(ctx + 8 * ctx_words.FINISH)
+    to_partials = load_word(ctx + 8 * ctx_words.TO_PARTIALS)
+    reduce = load_word(ctx + 8 * ctx_words.REDUCE)
+    reduce_and_round = load_word(ctx + 8 * ctx_words.REDUCE_AND_ROUND)
     item_bytes, acc_bytes = load_word(ctx + 8 * ctx_words.ITEM_BYTES), load_word(ctx + 8 * ctx_words.ACC_BYTES)
     for low in range(0, count, STRIP_ELEMS):
         n = min(STRIP_ELEMS, count - low)
         skip = low * item_bytes
         part = piece_of(slots, slot_bytes, src, 0, me) + skip
         if item_bytes != acc_bytes:
-            call_loop(widen, ctx, scratch, 0, part, n)
+            call_loop(to_partials, ctx, scratch, 0, part, n)
             part = scratch
         for pe in range(1, n_pes - 1):
-            call_loop(add, ctx, scratch, part, piece_of(slots, slot_bytes, src, pe, me) + skip, n)
+            call_loop(reduce, ctx, scratch, part, piece_of(slots, slot_bytes, src, pe, me) + skip, n)
             part = scratch
         last = piece_of(slots, slot_bytes, src, n_pes - 1, me) + skip
         if residual != 0:
             call_loop(load_word(ctx + 8 * ctx_words.CLOSE), ctx, scratch, part, last, n)
             call_loop(load_word(ctx + 8 * ctx_words.LAST), ctx, out + skip, scratch, residual + skip, n)
         else:
-            call_loop(finish, ctx, out + skip, part, last, n)
+            call_loop(reduce_and_round, ctx, out + skip, part, last, n)
 
 
 @implementation

@@ -33,11 +33,11 @@ class Heap:
 
     def __init__(self, job: Job, heap_bytes: int | None):
         self._job = job
-        said = self._gather((heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE") or 0, self._room_bytes()))
-        request, room = max(said)[0], min(room for _, room in said)
-        if request > room:
-            raise SymmetricHeapExhausted(request, room, REMEDY)
-        part_bytes = request or min(DEFAULT_BYTES, room // 2)
+        sizes = self._gather((heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE") or 0, self._room_bytes()))
+        request, free_bytes = max(sizes)[0], min(free for _, free in sizes)
+        if request > free_bytes:
+            raise SymmetricHeapExhausted(request, free_bytes, REMEDY)
+        part_bytes = request or min(DEFAULT_BYTES, free_bytes // 2)
         self._memory = SharedMemory(self._gather, job.me, job.control.pes, part_bytes, "a symmetric heap", whole=False)
         self.size_bytes, self.base = self._memory.part_bytes, self._memory.address
         self.peer_offsets = [UNREACHABLE] * job.n_pes

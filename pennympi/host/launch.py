@@ -65,7 +65,7 @@ class HostKernel:
         first, last = min(left_open), max(left_open) + 1
         if left_open != tuple(range(first, last)):
             return self._prepare_apart(blocks, args, left_open)
-        before, behind = (blocks, self._backend.ctx_address, *args[:first]), tuple(args[last:])
+        before, after = (blocks, self._backend.ctx_address, *args[:first]), tuple(args[last:])
         ctx, to, words, compiled, begin, end = self._ctx, self._to, self._words, self._compiled, self._begin, self._end
 
         def run(*given: int) -> None:  # as ``launch``, without its calls; the last one given is the stream
@@ -74,7 +74,7 @@ class HostKernel:
             try:
                 if not ctx[GAVE_UP]:
                     to[:] = words
-                    compiled(*before, *given[:-1], *behind)
+                    compiled(*before, *given[:-1], *after)
             finally:
                 end()
             if ctx[GAVE_UP]:

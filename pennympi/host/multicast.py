@@ -10,16 +10,17 @@ from .primitives import at, implementation, put, send, wait_signed
 @implementation
 def reduce_multicast(ctx, dst, src, count, scratch):
     n_pes = load_word(ctx + 8 * ctx_words.N_PES)
-    widen, add = load_word(ctx + 8 * ctx_words.WIDEN), load_word(ctx + 8 * ctx_words.REDUCE)
-    finish = load_word(ctx + 8 * ctx_words.FINISH)
+    to_partials = load_word(ctx + 8 * ctx_words.TO_PARTIALS)
+    reduce = load_word(ctx + 8 * ctx_words.REDUCE)
+    reduce_and_round = load_word(ctx + 8 * ctx_words.REDUCE_AND_ROUND)
     item_bytes = load_word(ctx + 8 * ctx_words.ITEM_BYTES)
     for low in range(0, count, STRIP_ELEMS):
         n = min(STRIP_ELEMS, count - low)
         skip = low * item_bytes
-        call_loop(widen, ctx, scratch, 0, at(ctx, src, 0) + skip, n)
+        call_loop(to_partials, ctx, scratch, 0, at(ctx, src, 0) + skip, n)
         for pe in range(1, n_pes - 1):
-            call_loop(add, ctx, scratch, scratch, at(ctx, src, pe) + skip, n)
-        call_loop(finish, ctx, dst + skip, scratch, at(ctx, src, n_pes - 1) + skip, n)
+            call_loop(reduce, ctx, scratch, scratch, at(ctx, src, pe) + skip, n)
+        call_loop(reduce_and_round, ctx, dst + skip, scratch, at(ctx, src, n_pes - 1) + skip, n)
 
 
 @implementation

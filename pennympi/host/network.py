@@ -96,11 +96,11 @@ class Channel:
         self._process, comm, n_pes = _process(), job.comm, job.n_pes
         self._words = words = np.zeros(remote.CHANNEL_WORDS, np.int64)
         self.address = words.ctypes.data
-        told = job.gather((base, self.address + 8 * remote.GOT), "start of a channel between nodes")
+        addresses = job.gather((base, self.address + 8 * remote.GOT), "start of a channel between nodes")
         self._sources = np.array([pe for pe in range(n_pes) if pe not in job.control.pes], np.int64)
         n_far = len(self._sources)
         self._moved, self._their_got = (
-            np.array(one, np.int64) for one in ([at - base for at, _ in told], [got for _, got in told])
+            np.array(one, np.int64) for one in ([at - base for at, _ in addresses], [got for _, got in addresses])
         )
         self._asked = np.zeros((4 * n_pes, remote.ASKED_WORDS), np.int64)
         self._larges = np.zeros((n_far, remote.LARGE_WORDS), np.int64)
@@ -140,7 +140,7 @@ class Channel:
         job.rendezvous("start of a channel between nodes")  # before this, no PE sends
 
     def failure(self) -> str:
-        """What MPI said when it last refused to send or to receive, "" if it never did."""
+        """MPI's message when it last refused to send or to receive, "" if it never did."""
         code = int(self._words[remote.FAILED])
         return MPI.Get_error_string(code) if code else ""
 

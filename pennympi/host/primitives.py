@@ -134,7 +134,7 @@ def copy(dst, src, nbytes):
 
 @implementation
 def to_partials(ctx, dst, src, count):
-    call_loop(load_word(ctx + 8 * ctx_words.WIDEN), ctx, dst, 0, src, count)
+    call_loop(load_word(ctx + 8 * ctx_words.TO_PARTIALS), ctx, dst, 0, src, count)
 
 
 @implementation
@@ -144,17 +144,17 @@ def reduce(ctx, dst, part, src, count):
 
 @implementation
 def reduce_and_round(ctx, dst, part, src, count):
-    call_loop(load_word(ctx + 8 * ctx_words.FINISH), ctx, dst, part, src, count)
+    call_loop(load_word(ctx + 8 * ctx_words.REDUCE_AND_ROUND), ctx, dst, part, src, count)
 
 
 @implementation
 def reduce_partials(ctx, dst, part, other, count):
-    call_loop(load_word(ctx + 8 * ctx_words.MERGE), ctx, dst, part, other, count)
+    call_loop(load_word(ctx + 8 * ctx_words.REDUCE_PARTIALS), ctx, dst, part, other, count)
 
 
 @implementation
 def reduce_partials_and_round(ctx, dst, part, other, count):
-    call_loop(load_word(ctx + 8 * ctx_words.FINISH_MERGE), ctx, dst, part, other, count)
+    call_loop(load_word(ctx + 8 * ctx_words.REDUCE_PARTIALS_AND_ROUND), ctx, dst, part, other, count)
 
 
 @numba.njit(**OPTIONS)
@@ -263,7 +263,7 @@ def wait_signed(ctx, signal, value, source):
 
 @numba.njit(**OPTIONS)
 def pause(ctx, spins, since_ns, source):
-    """Between two polls of a signal: what the last ``look`` said."""
+    """Between two polls of a signal: what the last ``look`` found."""
     progress = load_word(ctx + 8 * ctx_words.PROGRESS)
     came = call_1(progress, ctx) if progress != 0 else 0
     patience = load_word(ctx + 8 * ctx_words.PATIENCE)

@@ -1,6 +1,6 @@
 """Puts, gets and signals to PEs of other nodes on CPUs: compiled functions that call the program's own MPI by address.
 
-A message is a header of 64 bytes with up to 32 KiB of data behind it; a put of more than 128 KiB is a header, and then a
+A message is a header of 64 bytes followed by up to 32 KiB of data; a put of more than 128 KiB is a header, and then a
 second message that MPI receives in its place.  MPI keeps the order of messages from one PE to another, so a signal comes
 after the puts before it.  Addresses in a header are those of the PE that receives it (receive.py).
 """
@@ -14,7 +14,7 @@ from .primitives import OPTIONS, give_up, pause
 # Words of a process.  POLLS: how often its waits have looked;  CHANNELS: addresses of those of its teams
 LOCK, STOP, POLLS, ISEND, IRECV, TEST, TESTANY, N_CHANNELS, CHANNELS = range(9)
 # Words of a channel: MPI's handles; a slot and a request for each PE of another node, which SOURCES names; LARGES: the
-# large put that it sends; rings of slots to send from: OUT by the kernels' thread, REPLIES by whoever holds LOCK
+# large put that it sends; rings of slots to send from: OUT by the kernels' thread, REPLIES by the thread that holds LOCK
 PROCESS, COMM, BYTE, STATUS = range(4)
 IN, IN_REQUESTS, REQUEST_BYTES, N_SOURCES, SOURCES, LARGES = range(4, 10)
 OUT, OUT_REQUESTS, OUT_NEXT, REPLIES, REPLY_REQUESTS, REPLY_NEXT, LARGE_REQUEST = range(10, 17)
@@ -62,7 +62,8 @@ def post(channel, send, buffer, nbytes, pe, tag, request):
         store_word(channel + 8 * FAILED, failed)
 
 
-OUT_STATUS, IN_STATUS = 0, 128  # a flag and an MPI_Status each, for the kernels' thread and for whoever holds LOCK
+# A flag and an MPI_Status each: for the kernels' thread, and for the thread that holds LOCK.
+OUT_STATUS, IN_STATUS = 0, 128
 
 
 @function
@@ -112,7 +113,7 @@ def out_slot(ctx, channel, pe):
 
 @function
 def send_out(channel, head, nbytes, pe):
-    """Send a slot: its header and ``nbytes`` behind it."""
+    """Send a slot: its header and then ``nbytes``."""
     post(channel, True, head, HEAD_BYTES + nbytes, pe, TAG, request_of(channel, OUT_REQUESTS, OUT_NEXT))
     store_word(channel + 8 * OUT_NEXT, load_word(channel + 8 * OUT_NEXT) + 1)
 

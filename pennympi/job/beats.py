@@ -1,4 +1,4 @@
-"""Signs of life between nodes: the first PE of each node tells those of the others how long its PEs have been silent.
+"""Signs of life between nodes: the first PE of each node sends those of the others how long its PEs have been silent.
 
 A thread does it twice a second, with MPI, while the main thread computes or compiles.  What it hears goes into the table
 of the node (control.py), so that a wait finds the signs of all PEs in one place.
@@ -43,7 +43,7 @@ class Beats:
         _thread()
 
     def hear(self) -> None:
-        """Take what the others tell."""
+        """Receive what the others send."""
         control = self._control
         for first, request in self._receives.items():
             while request.Test():
@@ -52,8 +52,8 @@ class Beats:
                     control.hear(pe, now_ns - int(silent_ns))
                 request = self._receives[first] = self._comm.Irecv(self._came[first], first, TAG)
 
-    def tell(self) -> None:
-        """Tell the others."""
+    def send(self) -> None:
+        """Send the others how long the PEs of this node have been silent."""
         control, now_ns = self._control, time.monotonic_ns()
         for first, sent in self._sends.items():
             if sent.Test():  # else that node takes nothing now
@@ -104,4 +104,4 @@ def _run() -> None:
                 with suppress(MPI.Exception):  # the node is gone: the waits for its PEs raise PeerTimeout
                     one.hear()
                     if look % LOOKS == 0:
-                        one.tell()
+                        one.send()

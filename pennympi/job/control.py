@@ -22,7 +22,7 @@ from .process import Process, halted, named, on_host
 from .shared_memory import SharedMemory
 
 COMPUTING, WAITING, LEAVING, DONE = range(4)  # the states of a PE; DONE: it may end at any time
-NOBODY, ANYBODY = -2, -1  # for whom a PE waits: for no PE, for one that is not known
+NO_PE, ANY_PE = -2, -1  # for whom a PE waits: for no PE, for one that is not known
 BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time goes on
 
 # The part of each PE, in int64 words: a header, which counts in the first PE's part alone, and a record.  A part fills
@@ -34,12 +34,12 @@ _SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and signature, and i
 _CALL = 64  # progress = calls entered * _CALL + the slot of the last call's text: one store writes both
 _FAR = _TEXTS + _SLOT_WORDS * _MOST_TEXTS  # in the first PE's part: the signs of life of the PEs of other nodes
 _RECALLED = 4096  # calls since the last meeting that are compared there
-_TOLD = 8  # of these, those that a message can name
+_SHOWN = 8  # of these, those that a message can name
 _libc = ctypes.CDLL(None)
 
 
 def signature_of(text: str) -> int:
-    """16 bits, not all zero, that tell one description of a call from another."""
+    """16 bits, not all zero, that distinguish one description of a call from another."""
     return zlib.crc32(text.encode()) & 0xFFFF or 1
 
 
@@ -129,8 +129,8 @@ class Control:
         """The calls of this PE since ``met`` was called, at least one of them."""
         calls = self._calls // _CALL
         since = "\n".join((str(self._meetings), str(calls - self._met_at), *self._recent))
-        told = tuple(islice(reversed(self._recent), _TOLD))
-        return Recent(zlib.crc32(since.encode()), calls, told[::-1])
+        newest = tuple(islice(reversed(self._recent), _SHOWN))
+        return Recent(zlib.crc32(since.encode()), calls, newest[::-1])
 
     def met(self) -> None:
         """Begin to count anew: all PEs have compared their calls."""
@@ -195,24 +195,24 @@ class Control:
         self._words[own + LOOKED] = time.monotonic_ns()
 
     def waits_for(self, pe: int) -> int:
-        """The PE that ``pe``, a PE of this node, waits for; ANYBODY, or NOBODY."""
+        """The PE that ``pe``, a PE of this node, waits for; ANY_PE, or NO_PE."""
         word = self._part[pe] + _ALIVE
         waits = time.monotonic_ns() - self._words[word + LOOKED] < BELIEVED_NS
-        return self._words[word + WAITS_FOR] if waits else NOBODY
+        return self._words[word + WAITS_FOR] if waits else NO_PE
 
     def in_vain(self) -> list[int]:
         """The PEs of this node that wait for this PE, which is leaving, directly or through other PEs."""
         waits = {pe: self.waits_for(pe) for pe in self.pes}
-        if waits.pop(self.me) != NOBODY:
+        if waits.pop(self.me) != NO_PE:
             return []  # what they wait for may still come
         gone = {self.me, *(pe for pe in self.pes if self.state(pe) >= LEAVING)}
         all_here = len(self.pes) == len(self.processes)
-        nobody_comes = all_here and all(pe in gone or whom != NOBODY for pe, whom in waits.items())
+        none_will_come = all_here and all(pe in gone or whom != NO_PE for pe, whom in waits.items())
         found: list[int] = []
         while more := [
             pe
             for pe, whom in waits.items()
-            if pe not in (*gone, *found) and (whom in (*gone, *found) or (whom == ANYBODY and nobody_comes))
+            if pe not in (*gone, *found) and (whom in (*gone, *found) or (whom == ANY_PE and none_will_come))
         ]:
             found += more
         return found
@@ -221,11 +221,11 @@ class Control:
         """What ``pe`` is doing, in words, as far as this node knows."""
         if pe not in self._part:
             return f"PE {pe} is on another node" + self.on_host(pe).replace(" on", ",")
-        if said := halted(self.processes, pe):
-            return f"{said} after {self.call(pe)}"
+        if text := halted(self.processes, pe):
+            return f"{text} after {self.call(pe)}"
         whom, left = self.waits_for(pe), "left the program after"
         doing = {WAITING: "waits in", LEAVING: left, DONE: left}.get(self.state(pe), "last entered")
-        if doing == "last entered" and whom != NOBODY:
+        if doing == "last entered" and whom != NO_PE:
             doing = f"waits for {f'PE {whom}' if whom >= 0 else 'a signal'}; it last entered"
         return f"{named(self.processes, pe)} {doing} {self.call(pe)}"
 

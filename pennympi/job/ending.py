@@ -20,7 +20,7 @@ from .job import open_jobs
 
 _FIRST_REPORT_S = 0.5  # a PE that gave up because another PE had done so lets that one report first
 _OTHERS_S = 2.0  # a process that may not say why the job ends gives the one that does this long to end it
-_READ_S = 0.05  # for the launcher to read what was said: an abort may make it drop the rest
+_READ_S = 0.05  # for the launcher to read the message: an abort may make it drop the rest
 _ABORT_S = 1.0  # an abort that takes longer hangs: MPI waits for a thread that is stuck
 rank, n_ranks = 0, 1  # in MPI.COMM_WORLD, asked once because other threads may not call MPI
 in_process = 0  # id of the process whose ranks these are; a forked child must not end the job of its parent

@@ -225,8 +225,8 @@ class Meetings:
     def _describe(self, pe: int) -> str:
         if self.control:
             return self.control.describe(pe)
-        if said := self._halted(pe):
-            return said
+        if text := self._halted(pe):
+            return text
         return f"PE {pe}{on_host(self.processes, pe)} has not come"
 
 

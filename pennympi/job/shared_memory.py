@@ -43,7 +43,7 @@ class Problem(NamedTuple):
 
 
 def room_bytes() -> int:
-    """Bytes of memory that the processes of this node may still take, as far as the system and its cgroup tell."""
+    """Bytes of memory that the processes of this node may still take, as far as the system and its cgroup report."""
     room = [_field("/proc/meminfo", "MemAvailable:") or 1 << 62]
     for folder, limit, used in (
         ("/sys/fs/cgroup", "memory.max", "memory.current"),
@@ -65,7 +65,7 @@ def _number(path: str) -> int | None:
 
 
 def _field(path: str, name: str) -> int | None:
-    """The number behind ``name`` in a file of lines "name number [kB]", in bytes."""
+    """The number after ``name`` in a file of lines "name number [kB]", in bytes."""
     try:
         with open(path) as file:
             for line in file:
@@ -123,11 +123,11 @@ class SharedMemory:
                 made = path or f"/proc/{os.getpid()}/fd/{self._fd}", _identity(self._fd)
             except OSError as error:
                 problem = problem_of(error)
-        told = gather((made, problem))
-        problems = [one for _, one in told]
+        answers = gather((made, problem))
+        problems = [one for _, one in answers]
         if not any(problems):
             try:
-                self._map(*told[creator][0])
+                self._map(*answers[creator][0])
             except OSError as error:
                 problem = problem_of(error)
             problems = gather(problem)  # by now all have opened it
@@ -177,7 +177,7 @@ class SharedMemory:
 
 
 def problem_of(error: OSError) -> Problem:
-    """What to tell of an error, with the remedy."""
+    """The message for an error, with the remedy."""
     text = error.strerror or str(error)
     if error.errno in (errno.EMFILE, errno.ENFILE):
         text += "; close some, finalize teams, or raise the limit (ulimit -n)"

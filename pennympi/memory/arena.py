@@ -1,7 +1,7 @@
 """Symmetric memory that the teams of a process share.
 
 An offset names the same memory on every PE, and each PE keeps a list of the ranges that are free on it.  To allocate, the
-PEs of a team tell one another their free ranges, and each finds the same first fit in the ranges that are free on all of
+PEs of a team send one another their free ranges, and each finds the same first fit in the ranges that are free on all of
 them.  PEs outside the team take no part, so teams may overlap in any way.
 """
 

@@ -32,7 +32,7 @@ class Hardware:
 
 
 def read_hardware(device: str, bus_id: str, root: Path = SYS) -> Hardware:
-    """What sysfs (below ``root``) and NVML tell this process; both may be missing."""
+    """What sysfs (below ``root``) and NVML report; both may be missing."""
     bus_id = sysfs_bus_id(bus_id) if bus_id else ""
     links = nvlinks(bus_id) if bus_id else None
     return Hardware(platform.node(), device, bus_id, location_of_bus_id(bus_id, root), tuple(nics(root)), links)

@@ -1,7 +1,7 @@
 """The ``Topology`` of a team: the node and the rail of each of its PEs.
 
-A layout (layout.py) decides both where there is one.  Else the processes tell their nodes (job/process.py), and NVML and
-sysfs the rails.
+A layout (layout.py) decides both if there is one.  Else the processes report their nodes (job/process.py), NVML and sysfs
+the rails.
 """
 
 import os

@@ -33,13 +33,13 @@ PLANTED = [
     ("all_to_allv", "pairwise", POINTER, Mutation("drop", "wait", 0, "put_piece")),
     ("all_gatherv", "pairwise", COPIED, Mutation("early", "wait", 0, "await_piece")),
     ("reduce_scatterv", "pairwise", POINTER, Mutation("drop", "signal", 0, "let_go")),
-    # one parity for two, two quarters for four
-    ("allreduce", "ring", POINTER, Mutation("one parity")),
-    ("allreduce", "one_shot_packets", POINTER, Mutation("one parity")),
-    ("allreduce", "two_shot", POINTER, Mutation("one parity")),
-    ("reduce_scatter", "direct", POINTER, Mutation("one parity")),
-    ("exchange", "put_fence_signal", POINTER, Mutation("one parity")),
-    ("reduce_scatterv", "pairwise", POINTER, Mutation("one parity")),
+    # one buffer for two, two half buffers for four
+    ("allreduce", "ring", POINTER, Mutation("one buffer")),
+    ("allreduce", "one_shot_packets", POINTER, Mutation("one buffer")),
+    ("allreduce", "two_shot", POINTER, Mutation("one buffer")),
+    ("reduce_scatter", "direct", POINTER, Mutation("one buffer")),
+    ("exchange", "put_fence_signal", POINTER, Mutation("one buffer")),
+    ("reduce_scatterv", "pairwise", POINTER, Mutation("one buffer")),
     # a fence that is missing
     ("allreduce", "two_shot", ANY_ORDER, Mutation("drop", "fence")),
     ("allreduce", "hierarchical", ANY_ORDER, Mutation("drop", "fence", 0, "signal_group")),
@@ -101,10 +101,10 @@ def ready_too_early(ctx, k, last, of_old, of_new):
     [
         ("exchange", POINTER, ready_too_early),
         ("exchange", COPIED, Mutation("drop", "halo_ready")),
-        ("exchange", IN_ORDER, Mutation("one parity")),
+        ("exchange", IN_ORDER, Mutation("one buffer")),
         ("put_and_wait", POINTER, Mutation("drop", "halo_wait")),
         ("put_and_wait", ANY_ORDER, Mutation("drop", "halo_put")),
-        ("in_turn", POINTER, Mutation("one parity")),
+        ("in_turn", POINTER, Mutation("one buffer")),
     ],
     ids=lambda one: getattr(one, "__name__", str(one)),
 )
@@ -125,7 +125,7 @@ def test_a_fault_planted_in_sweeps_of_one_launch_is_found(monkeypatch, helper, n
         ("receive", POINTER, Mutation("drop", "wait")),
         ("receive", COPIED, Mutation("early", "wait")),
         ("receive", IN_ORDER, Mutation("drop", "put_lines")),
-        ("slot", POINTER, Mutation("one parity")),
+        ("slot", POINTER, Mutation("one buffer")),
         ("exchange_halos", IN_ORDER, Mutation("drop", "fence")),
         ("halo_wait", IN_ORDER, Mutation("drop", "fence")),
         ("halo_wait", ANY_ORDER, Mutation("drop", "fence")),

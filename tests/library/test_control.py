@@ -22,7 +22,7 @@ from pennympi.job.process import process_state, this_process
 pytestmark = pytest.mark.mpi
 WORLD = MPI.COMM_WORLD
 ME, N_PES = WORLD.Get_rank(), WORLD.Get_size()
-NOBODY = N_PES  # no PE of the node
+NO_PE = N_PES  # no PE of the node
 
 
 @contextmanager
@@ -60,12 +60,12 @@ def test_calls_are_counted_and_named_for_all():
 
 def test_those_who_wait_in_vain_for_a_pe_that_leaves(monkeypatch):
     """PE 1 waits for PE 0, PE 2 for PE 1, and so on; the last of several does not say for whom it waits."""
-    whom = [table.NOBODY, *range(N_PES - 1)]
+    whom = [table.NO_PE, *range(N_PES - 1)]
     if N_PES > 2:
-        whom[-1] = table.ANYBODY
+        whom[-1] = table.ANY_PE
     with control_over() as control:
         monkeypatch.setattr(table, "BELIEVED_NS", 1 << 62)
-        assert all(seen(lambda: whom[ME] == table.NOBODY or control.show_waiting(whom[ME]) is None))
+        assert all(seen(lambda: whom[ME] == table.NO_PE or control.show_waiting(whom[ME]) is None))
         WORLD.Barrier()
         found = [control.waits_for(pe) for pe in range(1, N_PES)]
         assert seen(lambda: found) == [whom[1:]] * N_PES
@@ -73,7 +73,7 @@ def test_those_who_wait_in_vain_for_a_pe_that_leaves(monkeypatch):
         assert seen(lambda: ME > 0 or sorted(control.in_vain()) == list(range(1, N_PES))) == [True] * N_PES
         monkeypatch.undo()
         time.sleep(0.3)
-        assert seen(lambda: [control.waits_for(pe) for pe in range(N_PES)]) == [[table.NOBODY] * N_PES] * N_PES
+        assert seen(lambda: [control.waits_for(pe) for pe in range(N_PES)]) == [[table.NO_PE] * N_PES] * N_PES
 
 
 @pytest.mark.mpi(min_size=2)

@@ -20,7 +20,7 @@ PARITIES = {1: 0, 3: 1}  # of a mask: how many places messages take in turn
 @dataclass(frozen=True)
 class Mutation:
     """One change.  kind: see ``KINDS``;  name: of the primitive;  at: which of its calls, in the order of the source
-    helper: the plain function that is changed; "" for the kernel itself, and for "one parity" also all that it calls"""
+    helper: the plain function that is changed; "" for the kernel itself, and for "one buffer" also all that it calls"""
 
     kind: str
     name: str = ""
@@ -51,7 +51,7 @@ class Change(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
         constant = node.right.value if isinstance(node.right, ast.Constant) else None
-        if self.mutation.kind == "one parity" and (
+        if self.mutation.kind == "one buffer" and (
             (isinstance(node.op, ast.BitAnd) and constant in PARITIES) or (isinstance(node.op, ast.Mod) and constant == 2)
         ):
             self.done = True
@@ -135,7 +135,7 @@ def mutated(algorithm: Any, mutation: Mutation, part: str = "kernel") -> Any:
     """The algorithm with the mutation in its kernel, or None.  part: "meet" for the kernel that ends a call."""
     kernel = getattr(algorithm, part)
     everywhere = {mutation.helper: helpers(kernel)[mutation.helper]} if mutation.helper else {"": kernel}
-    if mutation.kind == "one parity" and not mutation.helper:
+    if mutation.kind == "one buffer" and not mutation.helper:
         everywhere |= helpers(kernel)
     clones = {name: changed(one, mutation) for name, one in everywhere.items()}
     found = {name: clone for name, clone in clones.items() if clone}

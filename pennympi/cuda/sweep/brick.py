@@ -35,7 +35,7 @@ from .warp import LANES
 BLOCK_WORDS = 3 * AXIS_WORDS + 6  # of a block: those of its axes, then those of ``Inbox`` but for the first two
 INBOX = 8 * 3 * AXIS_WORDS  # where the latter begin
 KEPT_BYTES = 32  # of a warp's part of the norm in shared memory
-NORM_BYTES = 2 * 32 * KEPT_BYTES  # by parity of the sweep
+NORM_BYTES = 2 * 32 * KEPT_BYTES  # two sets, used by even and odd sweeps
 
 
 class Bricks(NamedTuple):

@@ -54,7 +54,7 @@ class Parts(NamedTuple):
 
 @cache
 def _parts(stencil: Stencil, whole: bool) -> Parts:
-    """whole: a part is all of a piece or nothing, and tells which;  else it is (first, stop)"""
+    """whole: a part is all of a piece or nothing, a flag says which;  else it is (first, stop)"""
     width, half, store_some = width_of(stencil), half_of_piece(stencil), _nothing
     for k in range(width):
         store_some = _one_more(store_some, k, k * stencil.item_bytes)

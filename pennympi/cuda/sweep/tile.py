@@ -34,23 +34,23 @@ from .warp import LANES, lane_number, warp_number
 def edges_of(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any]:
     """(``publish``, ``beside``): the first and last rows of warps, for the warps beside them.
 
-    publish(u, parity, place), then a barrier, then beside(parity, place, zero): the rows north and south of a warp's
+    publish(u, buffer, place), then a barrier, then beside(buffer, place, zero): the rows north and south of a warp's
     """
     rows, warps, quad_bytes = shape.rows, shape.warps, WIDTH * stencil.item_bytes
     apart = LANES * 16 if stencil.item_bytes == 8 else 0  # of the halves of a quad
 
-    def row_at(place, parity, warp, last):
+    def row_at(place, buffer, warp, last):
         """Address of this lane's quad."""
-        offset = (((parity * (warps + 2) + warp + 1) * 2 + last) * LANES) * quad_bytes
+        offset = (((buffer * (warps + 2) + warp + 1) * 2 + last) * LANES) * quad_bytes
         return place.shared + memory.edges + offset + place.lane * 16
 
-    def publish(u, parity, place):
-        store_shared(row_at(place, parity, place.warp, 0), apart, u[0])
-        store_shared(row_at(place, parity, place.warp, 1), apart, u[rows - 1])
+    def publish(u, buffer, place):
+        store_shared(row_at(place, buffer, place.warp, 0), apart, u[0])
+        store_shared(row_at(place, buffer, place.warp, 1), apart, u[rows - 1])
 
-    def beside(parity, place, zero):
-        north = load_shared(row_at(place, parity, place.warp - 1, 1), apart, zero)
-        return north, load_shared(row_at(place, parity, place.warp + 1, 0), apart, zero)
+    def beside(buffer, place, zero):
+        north = load_shared(row_at(place, buffer, place.warp - 1, 1), apart, zero)
+        return north, load_shared(row_at(place, buffer, place.warp + 1, 0), apart, zero)
 
     return publish, beside
 
@@ -174,7 +174,7 @@ def sweeps_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Cal
 @cache
 def norms_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Callable[..., None]:
     """``run(words, sweeps, place)``: what the last warp does, one sweep after the others."""
-    has_coefficient, every, parity_bytes = stencil.has_coefficient, norms == "every", shape.warps * WARP_BYTES
+    has_coefficient, every, set_bytes = stencil.has_coefficient, norms == "every", shape.warps * WARP_BYTES
     add_up = summing(shape.warps)
 
     def run(words, sweeps, place):
@@ -185,10 +185,10 @@ def norms_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Call
         for k in range(sweeps):
             cuda.syncthreads()
             if every and k > 0:
-                add_up(words + (k - 1) * LEVEL_BYTES, at + ((k - 1) & 1) * parity_bytes, place.lane)
+                add_up(words + (k - 1) * LEVEL_BYTES, at + ((k - 1) & 1) * set_bytes, place.lane)
         cuda.syncthreads()
         last = sweeps - 1
-        add_up(words + last * LEVEL_BYTES if every else words, at + (last & 1) * parity_bytes, place.lane)
+        add_up(words + last * LEVEL_BYTES if every else words, at + (last & 1) * set_bytes, place.lane)
 
     return run
 

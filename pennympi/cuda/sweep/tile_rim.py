@@ -1,6 +1,6 @@
 """The exchange of the rims of tiles: a block gives, from registers, what other blocks need, and takes its own rim.
 
-An inbox holds two exchanges, by the parity of their number.  A block gives exchange n + 2 when it has taken n + 1 of all
+An inbox has two buffers, used by even and odd exchanges.  A block gives exchange n + 2 when it has taken n + 1 of all
 neighbours, which gave it when all of their threads had taken n.  Numbers go on from launch to launch.
 """
 
@@ -120,11 +120,11 @@ def rim_of(stencil: Stencil, shape: Shape) -> tuple[Any, Any, Any]:
 
 @cache
 def give_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., None]:
-    """``give(u, number, parity, place, tile)``: a warp gives what others need of its rows."""
+    """``give(u, number, buffer, place, tile)``: a warp gives what others need of its rows."""
     rows, depth, side = shape.rows, shape.depth, shape.side
     item_bytes, quad_bytes = stencil.item_bytes, WIDTH * stencil.item_bytes
     packet_bytes = 2 * quad_bytes
-    parity_bytes = shape.cells * packet_bytes
+    buffer_bytes = shape.cells * packet_bytes
     warps = shape.warps
 
     stage_sides = side_store(item_bytes, side)
@@ -151,8 +151,8 @@ def give_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
 
     give_rows = chain(row, end, rows)
 
-    def give(u, number, parity, place, tile):
-        offset = parity * parity_bytes
+    def give(u, number, buffer, place, tile):
+        offset = buffer * buffer_bytes
         above, below = load_words(place.shared + memory.targets + 16 * warps * LANES)
         above = above + offset if above != 0 else 0
         below = below + offset if below != 0 else 0
@@ -174,7 +174,7 @@ def give_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
 
 @cache
 def take_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., None]:
-    """``take(ctx, number, parity, table, place, tile)``: the threads wait for the quads of the rim."""
+    """``take(ctx, number, buffer, table, place, tile)``: the threads wait for the quads of the rim."""
     depth, side, threads, cells = shape.depth, shape.side, shape.warps * LANES, shape.cells
     quad_bytes = WIDTH * stencil.item_bytes
     packet_bytes = 2 * quad_bytes
@@ -211,18 +211,18 @@ def take_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
         return quad
 
     def cell_of(i: int, others: Any) -> Callable[..., None]:
-        def go(ctx, number, parity, table, place, tile):
+        def go(ctx, number, buffer, table, place, tile):
             cell = place.warp * LANES + place.lane + i * threads
             source = source_of(cell, tile)
             if source >= 0:
-                at = tile.inbox + (parity * cells + cell) * packet_bytes
+                at = tile.inbox + (buffer * cells + cell) * packet_bytes
                 quad = wait(ctx, at, number, source, table, place.shared + memory.dead, real(0.0))
-                store_shared(place.shared + memory.cells + (parity * cells + cell) * quad_bytes, 16, quad)
-            others(ctx, number, parity, table, place, tile)
+                store_shared(place.shared + memory.cells + (buffer * cells + cell) * quad_bytes, 16, quad)
+            others(ctx, number, buffer, table, place, tile)
 
         return go
 
-    def end(ctx, number, parity, table, place, tile):
+    def end(ctx, number, buffer, table, place, tile):
         pass
 
     return chain(cell_of, end, -(-cells // threads))

@@ -52,7 +52,7 @@ def checked(
     engine: Any,
     depth: Any,
 ) -> Wanted:
-    """The checked arguments.  spans: of u, v and the coefficients.  Raises TypeError, ValueError, Unsupported."""
+    """The checked arguments.  views: of u, v and the coefficients.  Raises TypeError, ValueError, Unsupported."""
     n_dims, names = len(parts.shape), ("u", "v", "fields[0]")
     if len(views) > len(names):
         raise ValueError(f"fields has {len(views) - 2} arrays: a sweep takes one field of coefficients")
