@@ -2,7 +2,7 @@
 
 A kernel calls primitives, and a backend has an implementation of each.  ``bind`` makes a copy of the kernel with other
 globals: each primitive is replaced by the backend's compiled implementation, each plain function by a compiled copy that
-is bound in the same way.  Numbers stay as they are.
+is bound in the same way.  Numbers stay as they are.  A kernel may name these by their module, as in ``block.wait``.
 """
 
 import dis
@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -59,9 +59,12 @@ def bind(
         return value
 
     rebound: dict[str, Any] = {**kernel.__globals__, **constants}
-    for name in globals_read(kernel):
-        if name in kernel.__globals__ and name not in constants:
-            rebound[name] = rebind(kernel.__globals__[name])
+    for name, value in _read(kernel).items():
+        module, _, attribute = name.rpartition(".")
+        if module:
+            rebound[module] = _with(rebound[module], attribute, rebind(value))
+        elif name in kernel.__globals__ and name not in constants:
+            rebound[name] = rebind(value)
     closure = kernel.__closure__ and tuple(CellType(rebind(cell.cell_contents)) for cell in kernel.__closure__)
     clone = FunctionType(kernel.__code__, rebound, kernel.__name__, kernel.__defaults__, closure)
     clone.__annotations__ = kernel.__annotations__
@@ -70,10 +73,47 @@ def bind(
     return clone
 
 
+def _with(module: ModuleType, name: str, value: Any) -> ModuleType:
+    """A copy of a module with another value of a name, or the module if it is the same value."""
+    if value is getattr(module, name):
+        return module
+    copy = ModuleType(module.__name__)
+    vars(copy).update(vars(module))
+    setattr(copy, name, value)
+    return copy
+
+
 @cache
 def globals_read(function: FunctionType) -> tuple[str, ...]:
-    """The global names that a function reads.  ``co_names`` would hold the names of attributes too."""
-    return tuple(dict.fromkeys(i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"))
+    """The global names that a function reads, and "module.name" for a function of ``kernels/`` that it names so.
+
+    ``co_names`` would hold the names of all attributes.
+    """
+    read: list[str] = []
+    before = ""
+    for one in dis.get_instructions(function):
+        if one.opname == "LOAD_GLOBAL":
+            read.append(one.argval)
+        elif one.opname in ("LOAD_ATTR", "LOAD_METHOD") and before == "LOAD_GLOBAL":
+            module = function.__globals__.get(read[-1])
+            if isinstance(module, ModuleType) and _is_kernels(getattr(module, one.argval, None)):
+                read.append(f"{read[-1]}.{one.argval}")
+        before = one.opname if one.opname != "EXTENDED_ARG" else before
+    return tuple(dict.fromkeys(read))
+
+
+def _is_kernels(value: Any) -> bool:
+    """Whether a value is a function of ``kernels/``.  Functions of NumPy and Numba that are named by a module stay."""
+    return isinstance(value, FunctionType) and value.__module__.startswith(Work.__module__.rpartition(".")[0])
+
+
+def _read(function: FunctionType) -> dict[str, Any]:
+    """{name: value} of ``globals_read``."""
+    found = {}
+    for name in globals_read(function):
+        module, _, attribute = name.rpartition(".")
+        found[name] = getattr(function.__globals__[module], attribute) if module else function.__globals__.get(name)
+    return found
 
 
 def helpers(function: Any) -> list[FunctionType]:
@@ -212,8 +252,7 @@ def _digest(function: Any, known: dict[Any, str], files: set[str]) -> str:
 def _found(function: FunctionType) -> dict[str, Any]:
     """{name: value} of the globals and closure of a function, and the records among its parameters."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    read = {name: function.__globals__.get(name) for name in globals_read(function)}
-    return read | {name: cell.cell_contents for name, cell in cells} | records(function)
+    return _read(function) | {name: cell.cell_contents for name, cell in cells} | records(function)
 
 
 def _constant(value: Any) -> str:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from on_device import device, same, to_numpy
 
+from pennympi.kernels import block as primitives
 from pennympi.kernels.block import (
     Elements,
     Words,
-    add_block_sums,
     add_shared,
     block,
     block_sum,
@@ -17,7 +17,6 @@ from pennympi.kernels.block import (
     is_leader,
     lanes,
     load,
-    product,
     real,
     store,
 )
@@ -53,11 +52,11 @@ def sum_of_squares(ctx, x: Elements, n: int, words: Words):
 
 def powers(ctx, x, n, words):
     """words (3,) += (the sums of x and of x * x, the blocks for which the sum of x is NaN)."""
-    one, two = 0.0, 0.0
-    for i in lanes(block() * n, (block() + 1) * n):
-        one += 1.0 * load(x, i)
-        two += 1.0 * product(load(x, i), load(x, i))
-    add_block_sums(words, (one, two))
+    one, two, first = 0.0, 0.0, primitives.block() * n
+    for i in primitives.lanes(first, first + n):
+        one += 1.0 * primitives.load(x, i)
+        two += 1.0 * primitives.product(load(x, i), load(x, i))
+    primitives.add_block_sums(words, (one, two))
 
 
 class Row(NamedTuple):

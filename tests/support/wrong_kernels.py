@@ -1,6 +1,5 @@
 """Kernels that can't be compiled, each for a mistake that users of CUDA and NumPy make."""
 
-from pennympi.kernels import block as primitives
 from pennympi.kernels.block import lanes, store
 
 
@@ -23,14 +22,8 @@ def misspelt(ctx, y, n):
         stor(y, i, 1.0)  # noqa: F821
 
 
-def by_module(ctx, y, n):
-    for i in lanes(0, n):
-        primitives.store(y, i, 1.0)
-
-
 WRONG = [  # (kernel, what the compiler says of it)
     (subscripts, "getitem(int64, int64)"),
     (without_a_value, "store() missing 1 required positional argument: 'value'"),
     (misspelt, "name 'stor' is not defined"),
-    (by_module, "primitives.store(y, i, 1.0)"),
 ]
