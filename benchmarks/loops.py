@@ -126,9 +126,11 @@ def main():
         found += jacobi(team, *size)
         cubes = (64, 128, 256) if gpu else (16,)
         found += [row for n in cubes for row in cg.measure(team, n)] + cg.convergence(team, cubes[0])
-    if given.nvidia:
+        me = team.me
+    if me == 0 and given.nvidia:
         found += [*nvidias(given.nvidia, *size), *nvidia.conjugate_gradients(given.nvidia, cubes)]
-    rows.write(given.output, about, found)
+    if me == 0:
+        rows.write(given.output, about, found)
 
 
 if __name__ == "__main__":

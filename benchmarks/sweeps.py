@@ -1,9 +1,10 @@
-"""Sweeps of a formula by the library's engines, a copy of as many bytes and NVIDIA's single_gpu beside them, on one PE.
+"""Sweeps of a formula by the library's engines; on one PE beside a copy of as many bytes and NVIDIA's single_gpu.
 
-    python benchmarks/sweeps.py --output sweeps.json [--nvidia DIR] [--only TEXT]       DIR: see nvidia.py
+    mpirun -np 2 python benchmarks/sweeps.py --output sweeps.json [--nvidia DIR] [--only TEXT]       DIR: see nvidia.py
 
 Every case is compared with CuPy's (or NumPy's) field, bit for bit, in the run that times it.  A time is the median of
-RUNS calls, by the difference of a long call and a short one, so that what a call costs once is not counted.
+RUNS calls on the slowest PE, by the difference of a long call and a short one, so that what a call costs once is not
+counted.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import numpy as np
 import nvidia
 import rows
 from launching import run
+from mpi4py import MPI
 
 import pennympi
 from pennympi.kernels.block import real
@@ -41,8 +43,8 @@ CASES = [
     *((heat, n, dtype, False, "blocked", 3, 12, 66) for n in (256, 512) for dtype in ("float32", "float64")),
     *((heat, 128, dtype, "every", "resident", None, 200, 1200) for dtype in ("float32", "float64")),
 ]
-SMALL = [(laplace, 96, "float32", "every", e, 2, 4, 12) for e in ("plain", "blocked", "resident")]
-SMALL += [(heat, 24, "float64", True, e, 2, 4, 12) for e in ("plain", "blocked")]
+SMALL = [(laplace, 96, "float32", "every", e, None, 4, 12) for e in ("plain", "blocked", "resident")]
+SMALL += [(heat, 24, "float64", True, e, None, 4, 12) for e in ("plain", "blocked")]
 
 
 def reference(xp, formula, u, periodic, sweeps):
@@ -65,7 +67,13 @@ def reference(xp, formula, u, periodic, sweeps):
 
 
 def seconds(team, call):
-    """Seconds of a call on the device."""
+    """Seconds of a call on the device, of the slowest PE."""
+    team.comm.Barrier()
+    return team.comm.allreduce(seconds_here(team, call), op=MPI.MAX)
+
+
+def seconds_here(team, call):
+    """Seconds of a call on this PE's device."""
     if team.backend == "host":
         begin = time.perf_counter()
         call(None)
@@ -85,17 +93,19 @@ def measured(team, xp, case):
     """The row of a case."""
     formula, n, dtype, norm, engine, depth, short, long = case
     shape, periodic = ((n, n), RING) if formula is laplace else ((n, n, n), (False,) * 3)
-    grid = team.grid(shape, periodic=periodic, halo=8 if engine == "blocked" and formula is laplace else 1)
+    ahead = engine == "blocked" and (formula is laplace or team.n_pes > 1)
+    grid = team.grid(shape, periodic=periodic, halo=(depth or 8) if ahead else 1)
     u, v = grid.zeros(dtype), grid.zeros(dtype)
     whole = xp.random.default_rng(1).random([points + 2 for points in shape], "float64").astype(dtype)
-    inner = tuple(slice(h - 1, h + points + 1) for h, points in zip(grid.halo, shape, strict=True))
-    u[inner] = whole
-    v[inner] = whole
+    inner = tuple(slice(h - 1, h + own + 1) for h, own in zip(grid.halo, grid.own, strict=True))
+    here = tuple(slice(first, first + own + 2) for first, own in zip(grid.first, grid.own, strict=True))
+    u[inner] = whole[here]
+    v[inner] = whole[here]
     plans = {k: grid.plan_sweep(formula, u, v, k, norm=norm, engine=engine, depth=depth) for k in (short, long)}
     plans[short]()
     team.synchronize()
-    right = reference(xp, formula, whole, periodic, short)[(slice(1, -1),) * len(shape)]
-    wrong = int((grid.interior(plans[short].newest) != right).sum())
+    right = reference(xp, formula, whole, periodic, short)[here][(slice(1, -1),) * len(shape)]
+    wrong = team.comm.allreduce(int((grid.interior(plans[short].newest) != right).sum()))
     del right
     times = {k: [seconds(team, plans[k]) for _ in range(RUNS + 1)][1:] for k in (short, long)}
     us = 1e6 * (float(np.median(times[long])) - float(np.median(times[short]))) / (long - short)
@@ -135,7 +145,7 @@ def main():
             us = min(1e6 * nvidia.csv_seconds(run(line, LIMIT_S)[1], n) / 2000 for _ in range(3))
             found.append({"case": name, "n": n, "dtype": "float32", "norm": "every", "us": us})
     with pennympi.init(heap_bytes=5 << 30 if pennympi_on_gpu() else None) as team:
-        xp = np
+        xp, me = np, team.me
         if team.backend == "cuda":
             import cupy as xp
         for case in SMALL if team.backend == "host" else CASES:
@@ -144,17 +154,19 @@ def main():
                     found.append(measured(team, xp, case))
                 except pennympi.Unsupported as error:
                     found.append({"case": case[0].__name__, "n": case[1], "engine": case[4], "not_run": str(error)})
-                print(found[-1], flush=True)
-        if team.backend == "cuda":
+                if me == 0:
+                    print(found[-1], flush=True)
+        if team.backend == "cuda" and team.n_pes == 1:
             found += [copied(team, xp, 3, n, dtype) for n in (256, 512) for dtype in ("float32", "float64")]
         facts = {
-            "PEs": 1,
+            "PEs": team.n_pes,
             "device": team.device_name,
             "pennympi": pennympi.__version__,
             "Python": platform.python_version(),
         }
         facts |= dict(team.describe()) | {"date": time.strftime("%Y-%m-%d")}
-    rows.write(given.output, facts, found)
+    if me == 0:
+        rows.write(given.output, facts, found)
 
 
 def pennympi_on_gpu():
