@@ -210,7 +210,7 @@ def iterations(paths):
 
 CASES = {
     "loop": "The same body in a loop of the host and in one of the device, float64, a norm in every second sweep",
-    "jacobi": "The [solver](solver.md), of which `single` and `nvshmem` are such loops, float32, a norm in every sweep",
+    "jacobi": "The [solver](../../apps/jacobi/README.md) by each variant, float32, a norm in every sweep",
 }
 
 
