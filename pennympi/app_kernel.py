@@ -82,8 +82,8 @@ class AppKernel:
         kernel = self._compiled.get(kinds)
         if kernel is None:
             kernel = self._compile(kinds)
-        self._backend.order.record_pending()  # the kernel may wait for a peer
-        kernel.launch(blocks, values, self._backend.stream_handle(stream), threads)
+        self._backend.streams.order.record_pending()  # the kernel may wait for a peer
+        kernel.launch(blocks, values, self._backend.streams.handle(stream), threads)
 
     def compile(self) -> None:
         """Compile for floats where a parameter, or a field of its record, is annotated so, else for ints and arrays."""
@@ -94,7 +94,7 @@ class AppKernel:
         """The machine code for these kinds of arguments.  Raises TypeError with the compiler's message."""
         options = KernelOptions(kinds, self._dtype, bounds=self._bounds)
         try:
-            kernel = self._compiled[kinds] = self._backend.kernel(self._kernel, self._name, options)
+            kernel = self._compiled[kinds] = self._backend.compiler.kernel(self._kernel, self._name, options)
         except (PennympiError, OSError, MemoryError):
             raise
         except Exception as error:  # of Numba, of many types

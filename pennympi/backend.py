@@ -1,19 +1,23 @@
-"""What a backend gives the library: the same for a CPU and for a GPU."""
+"""What a backend gives the library: facts about the device, and four parts, the same for a CPU and for a GPU.
+
+``host/`` and ``cuda/`` have a file of the same name for each part: heap.py, compiler.py, streams.py, peers.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .arrays.array_view import ArrayView
 from .arrays.dtypes import DType
 from .compile.options import PLAIN, KernelOptions
-from .errors import PennympiError
 
 if TYPE_CHECKING:
     from .memory.order import Order
 
 Run = Callable[..., None]  # called with the arguments left open and a stream handle
+Body = Callable[[Any], object]  # called with a stream
 
 
 class Kernel(Protocol):
@@ -31,40 +35,8 @@ class Kernel(Protocol):
         """The launch with the arguments of the indices ``left_open`` to be given at each call: the fast path."""
 
 
-class Backend(Protocol):
-    """One device's side of a team.
-
-    bus_id:       PCI address of the device, "" where it has none
-    max_blocks:   blocks at most of a launch that waits for peers: one a multiprocessor, where it leaves room
-    resident_blocks: the same of a launch whose blocks fill a multiprocessor each
-    buffer_bytes: of one of the two buffers of a block's inbox
-    threads:      of a block, where the launch does not say
-    has_streams:  launches return at once and run in streams, which can be captured in graphs
-    order:        of the launches of this process that wait for peers
-    needs_scratch: ``combine`` uses its scratch, or puts to a PE that no pointer reaches start from the outbox
-    ll128_safe:   a 128-byte line written by a warp reaches every peer at once
-    ll128_in_nodes: the same for every peer of the same node
-    stores:       a pointer reaches every PE, and kernels put by stores
-    multicast:    the multicast primitives reach all PEs
-    puts_from_anywhere: no PE of the team needs to know the arrays that it puts from: those of others than symmetric and
-                        registered memory go through staging buffers otherwise (kernels/rma/by_staging.py)
-    """
-
-    name: str
-    device_name: str
-    bus_id: str
-    max_blocks: int
-    resident_blocks: int
-    buffer_bytes: int
-    threads: int
-    has_streams: bool
-    order: Order
-    needs_scratch: bool
-    ll128_safe: bool
-    ll128_in_nodes: bool
-    stores: bool
-    multicast: bool
-    puts_from_anywhere: bool
+class Heap(Protocol):
+    """Memory of one team: symmetric memory, words of this PE, and arrays."""
 
     def allocate(self, nbytes: int) -> int:
         """Allocate symmetric memory and return its address.  Collective; waits for no stream.
@@ -75,35 +47,26 @@ class Backend(Protocol):
     def release(self, address: int) -> None:
         """Give an allocation back, as every PE does in the same order.  No peer may write there any more."""
 
-    def local_words(self, words: Sequence[int]) -> int:
+    def taken(self, address: int) -> bool | None:
+        """Whether a team of this process holds the symmetric memory at an address; None for any other memory."""
+
+    def view(self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> Any:
+        """An array over memory that this process can reach.  strides: in bytes; None: it has no gaps"""
+
+    def take_words(self, words: Sequence[int]) -> int:
         """Allocate int64 words in memory of this PE, until ``free_words`` or the end of the team; their address."""
 
     def free_words(self, address: int) -> None:
         """Give words back that nothing in flight reads."""
 
-    def zero(self, address: int, nbytes: int) -> None:
-        """Clear memory of this PE and wait until that is done, but for no stream."""
-
-    def view(self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> Any:
-        """An array over memory that this process can reach.  strides: in bytes; None: it has no gaps"""
-
     def copy_in(self, address: int, data: Any) -> None:
         """Copy a NumPy array, or an array that the current stream makes, to memory of this PE and wait."""
 
     def fill(self, view: Any, value: Any) -> None:
-        """Set every element of an array made by ``view``, and wait until that is done."""
+        """Set every element of an array made by ``view``, and wait until that is done, but for no stream."""
 
-    def in_heap(self, address: int) -> bool:
-        """Whether an address is, or was, in the symmetric heap of a team of this process."""
-
-    def taken(self, address: int) -> bool:
-        """Whether a team of this process holds the symmetric memory at an address now."""
-
-    def peer_offset(self, pe: int) -> int | None:
-        """What to add to a symmetric address to get that of PE pe's instance; None where no pointer reaches it."""
-
-    def puts_by_pointer(self, pe: int) -> bool:
-        """Whether a kernel puts to PE ``pe`` by stores; if not, by NVSHMEM."""
+    def new(self, shape: tuple[int, ...], dtype: DType, stream: int) -> Any:
+        """A plain array of this device, not set, for a result that a call in the stream (a handle) writes."""
 
     def array_view(self, x: Any, writable: bool) -> ArrayView:
         """Describe a user's array.  Raises TypeError, ValueError or Unsupported."""
@@ -111,19 +74,38 @@ class Backend(Protocol):
     def facts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """All that the check of a call with these arguments depends on; None where that takes longer than to check."""
 
-    def new(self, shape: tuple[int, ...], dtype: DType, stream: int) -> Any:
-        """A plain array of this device, not set, for a result that a call in the stream (a handle) writes."""
+    def describe(self) -> list[tuple[str, str]]:
+        """(what, value) lines for the environment report."""
+
+    def close(self, kept: Collection[int]) -> None:
+        """Give all memory back; what an array may still lie in when the last array has died.
+
+        kept: addresses of the allocations of arrays
+        """
+
+
+class Compiler(Protocol):
+    """Makes and keeps the kernels of one team."""
 
     def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> Kernel:
         """Compile a plain function over the primitives, or find it compiled.  name: what a PeerTimeout calls it"""
 
-    def stream(self, priority: str) -> Any:
+
+class Streams(Protocol):
+    """The streams of the device.
+
+    order: of the launches of this process that wait for peers
+    """
+
+    order: Order
+
+    def new(self, priority: str) -> Any:
         """A new stream of priority "normal" or "high"."""
 
-    def current_stream(self) -> Any:
+    def current(self) -> Any:
         """The stream that None stands for."""
 
-    def stream_handle(self, stream: Any) -> int:
+    def handle(self, stream: Any) -> int:
         """The handle of a stream; None is the current stream.  Raises TypeError for anything but a stream."""
 
     def capture_id(self, handle: int) -> int:
@@ -132,31 +114,47 @@ class Backend(Protocol):
     def follow(self, stream: int, other: int) -> None:
         """Make a stream wait for all that the other one holds now (handles); also in a graph capture."""
 
-    def repeat(
-        self, start: Callable[[Any], None], bodies: Sequence[Callable[[Any], None]], done: int
-    ) -> Callable[[Any], None]:
+    def repeat(self, start: Body, bodies: Sequence[Body], done: int) -> Body:
         """``run(stream)``: ``start``, then the bodies in turn, until the int64 word at address ``done`` is not 0.
 
         All are called with a stream.  Where they are captured, bodies up to the last one may run once more after that.
         """
 
+    def hold_if_given_up(self, stream: int) -> None:
+        """Stop the stream here once a wait of this PE has given up; the watch then ends the job."""
+
     def synchronize(self, stream: Any) -> None:
         """Wait until the stream (None: the whole device) has run.  Raises PeerTimeout."""
 
-    def failure(self) -> PennympiError | None:
-        """The error of the first wait on this PE that gave up, or None."""
 
-    def host_put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
+class Peers(Protocol):
+    """How this PE reaches the others.
+
+    offsets:     by PE: what to add to a symmetric address to get that PE's instance; None where no pointer reaches it
+    by_pointer:  by PE: whether a kernel puts to it by stores; if not, by NVSHMEM or MPI
+    stores:      NVSHMEM carries no put of the team: a put may start from any memory of this PE
+    needs_scratch: ``combine`` uses its scratch, or puts to a PE that no pointer reaches start from the outbox
+    ll128_safe:  a 128-byte line written by a warp reaches every peer at once
+    ll128_in_nodes: the same for every peer of the same node
+    multicast:   the multicast primitives reach all PEs
+    """
+
+    offsets: Sequence[int | None]
+    by_pointer: Sequence[bool]
+    stores: bool
+    needs_scratch: bool
+    ll128_safe: bool
+    ll128_in_nodes: bool
+    multicast: bool
+
+    def put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         """Put by the device's copy engine in stream order.  Returns False, and does nothing, where it has none."""
 
-    def host_get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
+    def get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         """Get by the device's copy engine in stream order.  Returns False, and does nothing, where it has none."""
 
-    def copy_to(self, address: int, nbytes: int, pe: int, stream: int) -> None:
+    def copy(self, address: int, nbytes: int, pe: int, stream: int) -> None:
         """Copy symmetric memory to its instance on a PE that a pointer reaches, by the copy engine, in stream order."""
-
-    def hold_if_given_up(self, stream: int) -> None:
-        """Stop the stream here once a wait of this PE has given up; the watch then ends the job."""
 
     def quiet(self, stream: int) -> None:
         """Complete all earlier puts of this PE, in stream order."""
@@ -170,8 +168,34 @@ class Backend(Protocol):
     def describe(self) -> list[tuple[str, str]]:
         """(what, value) lines for the environment report."""
 
-    def close(self, kept: Collection[int] = ()) -> None:
-        """Give all memory back; what an array may still lie in when the last array has died.
+    def close(self) -> None:
+        """Stop watching and hearing the peers, before the heap is closed."""
 
-        kept: addresses of the allocations of arrays
-        """
+
+@dataclass(frozen=True)
+class Backend:
+    """One device's side of a team.
+
+    bus_id:       PCI address of the device, "" where it has none
+    max_blocks:   blocks at most of a launch that waits for peers: one a multiprocessor, where it leaves room
+    resident_blocks: the same of a launch whose blocks fill a multiprocessor each
+    buffer_bytes: of one of the two buffers of a block's inbox
+    has_streams:  launches return at once and run in streams, which can be captured in graphs
+    """
+
+    name: str
+    device_name: str
+    bus_id: str
+    max_blocks: int
+    resident_blocks: int
+    buffer_bytes: int
+    has_streams: bool
+    heap: Heap
+    compiler: Compiler
+    streams: Streams
+    peers: Peers
+
+    def close(self, kept: Collection[int] = ()) -> None:
+        """Give everything back.  kept: see ``Heap.close``"""
+        self.peers.close()
+        self.heap.close(kept)

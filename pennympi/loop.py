@@ -6,6 +6,7 @@ from typing import Any
 from .annotations import AnyStream
 from .arrays.array_view import ArrayView
 from .arrays.dtypes import TABLE, is_int
+from .backend import Body
 from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds
 from .compile.options import KernelOptions
@@ -13,7 +14,6 @@ from .errors import Unsupported
 from .job.on_all import on_all
 from .kernels.loop import begin, decide
 
-Body = Callable[[Any], object]  # called with a stream
 THREADS = 32
 
 
@@ -36,13 +36,15 @@ class Loop:
         guard = context.guard
         self._context, self._text = context, f"loop {guard.next_plan()} of at most {most} runs"
         self._enter, self._value = guard.count, value.owner
-        backend, integers, handle_of = context.backend, TABLE["int64"], context.backend.stream_handle
-        runs, own = (backend.array_view(backend.new((1,), integers, handle_of(None)), True) for _ in range(2))
+        backend, integers, handle_of = context.backend, TABLE["int64"], context.backend.streams.handle
+        runs, own = (backend.heap.array_view(backend.heap.new((1,), integers, handle_of(None)), True) for _ in range(2))
         at, done_at = runs.address, (done or own).address
         self.runs, self.done = runs.owner, (done or own).owner
-        clear = backend.kernel(begin, "loop", KernelOptions(elements=integers)).prepare(1, (at, done_at), (0, 1), THREADS)
+        clear = backend.compiler.kernel(begin, "loop", KernelOptions(elements=integers)).prepare(
+            1, (at, done_at), (0, 1), THREADS
+        )
         options = KernelOptions(elements=value.dtype, kinds=annotated_kinds(decide))
-        end = backend.kernel(decide, "loop", options).prepare(1, (0, at, done_at, below, most), (0, 1), THREADS)
+        end = backend.compiler.kernel(decide, "loop", options).prepare(1, (0, at, done_at, below, most), (0, 1), THREADS)
 
         def start(stream: Any) -> None:
             clear(at, done_at, handle_of(stream))
@@ -55,7 +57,9 @@ class Loop:
             return run
 
         turn = [run_of(body) for body in bodies]
-        self._run = on_all(context.job, "loop", lambda: backend.repeat(start, turn, done_at), otherwise=Unsupported)
+        self._run = on_all(
+            context.job, "loop", lambda: backend.streams.repeat(start, turn, done_at), otherwise=Unsupported
+        )
         context.arrays.plans.add(self, (value.address, done_at))
 
     def __call__(self, stream: AnyStream | None = None) -> None:
@@ -71,8 +75,8 @@ class Loop:
     def _compare(self, stream: Any) -> None:
         """Raise CollectiveMismatchError unless all PEs ended alike.  A loop that is captured is not compared."""
         backend = self._context.backend
-        if not backend.capture_id(backend.stream_handle(stream)):
-            backend.synchronize(stream)
+        if not backend.streams.capture_id(backend.streams.handle(stream)):
+            backend.streams.synchronize(stream)
             value = self._value.item() if hasattr(self._value, "item") else "unknown"
             end = f"value {value!r} after {self.runs.item()} runs"
             self._context.guard.compare(end, f"the PEs end {self._text} with different values")

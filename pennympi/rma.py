@@ -45,21 +45,21 @@ class OneSided:
 
     def __init__(self, backend: Backend, job: Job, arrays: SymmetricArrays):
         self._backend, self._job, self._arrays = backend, job, arrays
-        self._counters = backend.local_words([0] * COUNTERS)
+        self._counters = backend.heap.take_words([0] * COUNTERS)
         self._next = 0
         self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # by facts: puts seen before
         self._graph_counters: list[int] = []  # not yet used by a graph
-        self._through_staging = not backend.puts_from_anywhere
+        self._through_staging = not backend.peers.stores
         wanted = kernels_of(job.n_pes, self._through_staging)
         own = len(wanted) * job.control.local // job.control.n_local  # the PEs of a node compile side by side
-        made = {one[1]: backend.kernel(*one) for one in wanted[own:] + wanted[:own]}
+        made = {one[1]: backend.compiler.kernel(*one) for one in wanted[own:] + wanted[:own]}
         self._put, self._get, self._put_signal = made["put"], made["get"], made["put_signal"]
         self._wait, self._barrier = made["wait_signal"], made["barrier"]
         n_slots = STAGING_SLOTS if self._through_staging else 0
         workspace = make_workspace(backend, job, 0, n_slots * STAGING_SLOT_BYTES, 2 * job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, workspace.signals, workspace.epochs)
         self._by_staging = [made.get(f"{what} by staging", made[what]) for what in ("put", "get")]
-        self._staging = (workspace.outbox, backend.local_words([0] * n_slots), STAGING_SLOT_BYTES) if n_slots else ()
+        self._staging = (workspace.outbox, backend.heap.take_words([0] * n_slots), STAGING_SLOT_BYTES) if n_slots else ()
 
     def put(self, dst: Any, src: Any, pe: int, stream: int) -> None:
         """``Team.put``.  Raises TypeError, ValueError."""
@@ -69,7 +69,7 @@ class OneSided:
         if through_staging:
             self._put_by_staging(to, source, nbytes, pe, stream)
             return
-        if nbytes > KERNEL_MAX_BYTES and self._backend.host_put(to, source, nbytes, pe, stream):
+        if nbytes > KERNEL_MAX_BYTES and self._put_by_engine(to, source, nbytes, pe, stream):
             return
         self._put.launch(self._blocks(nbytes), (to, source, nbytes, pe), stream)
 
@@ -82,8 +82,8 @@ class OneSided:
             args = (to.address, source.address, source.nbytes, pe, *self._staging, 0)
             self._by_staging[1].launch(min(STAGING_SLOTS, self._blocks(source.nbytes)), args, stream)
             return
-        beyond = self._backend.peer_offset(pe) is None
-        if (beyond or source.nbytes > KERNEL_MAX_BYTES) and self._backend.host_get(
+        beyond = self._backend.peers.offsets[pe] is None
+        if (beyond or source.nbytes > KERNEL_MAX_BYTES) and self._backend.peers.get(
             to.address, source.address, source.nbytes, pe, stream
         ):
             return
@@ -96,21 +96,26 @@ class OneSided:
         if nbytes and through_staging:
             self._put_by_staging(to, source, nbytes, pe, stream, word, value)
             return
-        if nbytes > KERNEL_MAX_BYTES and self._backend.host_put(to, source, nbytes, pe, stream):
-            self._backend.quiet(stream)
+        if nbytes > KERNEL_MAX_BYTES and self._put_by_engine(to, source, nbytes, pe, stream):
+            self._backend.peers.quiet(stream)
             nbytes = 0  # the kernel only signals: it knows whether an earlier wait has given up
         # NVSHMEM fuses a put with its signal only within one block.
-        blocks = self._blocks(nbytes) if self._backend.puts_by_pointer(pe) else 1
+        blocks = self._blocks(nbytes) if self._backend.peers.by_pointer[pe] else 1
         args = (to, source, nbytes, pe, word, value, self._counter(stream) if blocks > 1 else 0)
         self._put_signal.launch(blocks, args, stream)
 
+    def _put_by_engine(self, to: int, source: int, nbytes: int, pe: int, stream: int) -> bool:
+        """Put by the device's copy engine, unless this PE has given up; False where that is not how this device puts."""
+        self._backend.streams.hold_if_given_up(stream)
+        return self._backend.peers.put(to, source, nbytes, pe, stream)
+
     def _counter(self, stream: int) -> int:
         """Address of a counter of finished blocks; its own for a captured put, because a graph may run at any time."""
-        if not self._backend.capture_id(stream):
+        if not self._backend.streams.capture_id(stream):
             self._next = (self._next + 1) % COUNTERS
             return self._counters + 8 * self._next
         if not self._graph_counters:
-            first = self._backend.local_words([0] * COUNTERS)
+            first = self._backend.heap.take_words([0] * COUNTERS)
             self._graph_counters = [first + 8 * k for k in range(COUNTERS)]
         return self._graph_counters.pop()
 
@@ -119,15 +124,15 @@ class OneSided:
         word = self._word(signal)
         if source is not None:
             check_pe(source, self._job.n_pes)
-        self._backend.order.record_pending()
+        self._backend.streams.order.record_pending()
         self._wait.launch(1, (word, _value(value), -1 if source is None else source), stream, WARP_THREADS)
 
     def barrier(self, handle: int, stream: Any) -> None:
         """``Team.barrier``.  Collective."""
-        self._backend.order.enqueue(self._launch_barrier, (), handle, stream)
+        self._backend.streams.order.enqueue(self._launch_barrier, (), handle, stream)
 
     def _launch_barrier(self, stream: int) -> None:
-        self._backend.quiet(stream)
+        self._backend.peers.quiet(stream)
         self._barrier.launch(1, self._barrier_args, stream, WARP_THREADS)
 
     def _blocks(self, nbytes: int) -> int:
@@ -139,7 +144,7 @@ class OneSided:
         What was checked once is found by its facts: the check takes longer than a message to another node.
         """
         arrays = self._arrays
-        facts = None if arrays.freed else self._backend.facts((arrays.changes, dst, src, pe, *signal))
+        facts = None if arrays.freed else self._backend.heap.facts((arrays.changes, dst, src, pe, *signal))
         found = self._checked.get(facts)
         if found is None:
             to, source = self._pair(dst, src, pe, symmetric_dst=True)
@@ -152,7 +157,7 @@ class OneSided:
     def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[ArrayView, ArrayView]:
         """The checked array views of dst and src.  symmetric_dst: dst must be symmetric, else src."""
         check_pe(pe, self._job.n_pes)
-        to, source = self._backend.array_view(dst, True), self._backend.array_view(src, False)
+        to, source = self._backend.heap.array_view(dst, True), self._backend.heap.array_view(src, False)
         held = (self._arrays.holds(to), self._arrays.holds(source))
         if not held[0 if symmetric_dst else 1]:
             raise ValueError(
@@ -165,7 +170,7 @@ class OneSided:
 
     def _unknown(self, own: ArrayView, pe: int) -> bool:
         """Whether NVSHMEM carries what is put from, or got into, an array of this PE, and does not know it."""
-        return self._through_staging and not self._backend.puts_by_pointer(pe) and not self._arrays.known(own)
+        return self._through_staging and not self._backend.peers.by_pointer[pe] and not self._arrays.known(own)
 
     def _put_by_staging(
         self, to: int, source: int, nbytes: int, pe: int, stream: int, word: int = 0, value: int = 0
@@ -176,7 +181,7 @@ class OneSided:
 
     def _word(self, signal: Any) -> int:
         """The address of a signal word.  Raises ValueError."""
-        view = self._backend.array_view(signal, True)
+        view = self._backend.heap.array_view(signal, True)
         is_word = view.count == 1 and view.dtype.name in ("uint64", "int64") and view.address % 8 == 0
         if not is_word or not self._arrays.holds(view):
             raise ValueError("a signal is one element of team.signals(n): pass a view such as signals[i:i+1]")

@@ -1,5 +1,6 @@
 """init: make a team from a communicator."""
 
+import importlib
 import importlib.util
 from collections.abc import Sequence
 from typing import Any
@@ -80,7 +81,9 @@ def _backend_on_all(job: Job, name: str, heap_bytes: int | None) -> Backend:
     made: Backend | None = None
     error: Exception | None = None
     try:
-        made = _backend(job, name, heap_bytes)
+        with timed(f"import of the compiler and the {name} backend"):
+            backend = importlib.import_module(f".{name}.backend", __package__)
+        made = backend.make_backend(job, heap_bytes)
     except (PennympiError, OSError, ValueError, RuntimeError, MemoryError) as caught:
         error = caught
     errors = job.gather(None if error is None else f"{type(error).__name__}: {error}", "start of the backend")
@@ -92,18 +95,6 @@ def _backend_on_all(job: Job, name: str, heap_bytes: int | None) -> Backend:
         raise Unsupported(f"PE {pe} could not start the {name} backend: {reason}")
     assert made is not None
     return made
-
-
-def _backend(job: Job, name: str, heap_bytes: int | None) -> Backend:
-    if name == "cuda":
-        with timed("import of the compiler and the cuda backend"):
-            from .cuda.backend import CudaBackend
-
-        return CudaBackend(job, heap_bytes)
-    with timed("import of the compiler and the host backend"):
-        from .host.backend import HostBackend
-
-    return HostBackend(job, heap_bytes)
 
 
 def why_no_cuda() -> str:

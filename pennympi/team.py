@@ -10,7 +10,7 @@ import numpy as np
 from .annotations import AnyStream, Array, DTypeLike, ExchangeForm, NewArray, Number, Priority, Shape, Stream
 from .app_kernel import AppKernel
 from .arrays.dtypes import DEFAULT, MOVED, dtype_of, dtype_of_value, scalar
-from .backend import Backend
+from .backend import Backend, Body
 from .call_guard import FINALIZED, CallGuard
 from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
@@ -21,7 +21,7 @@ from .grid.arguments import agreed_decomposition
 from .grid.grid import Grid
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
-from .loop import Body, Loop, make_loop
+from .loop import Loop, make_loop
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
 from .rma import OneSided, check_pe
@@ -92,7 +92,7 @@ class Team(Collectives):
         Raises as ``empty``; on every PE TypeError or ValueError for a value that the dtype can't hold on one of them.
         """
         array = self.empty(shape, dtype_of_value(value) if dtype is None else dtype)
-        return self._arrays.set(array, lambda: self._backend.fill(array, scalar(value, array.dtype)))
+        return self._arrays.set(array, lambda: self._backend.heap.fill(array, scalar(value, array.dtype)))
 
     def zeros(self, shape: Shape, dtype: DTypeLike = DEFAULT) -> NewArray:
         """A symmetric array of zeros.  Collective.  Raises as ``empty``."""
@@ -109,8 +109,8 @@ class Team(Collectives):
         if dtype is not None:
             source = source.astype(dtype_of(dtype).numpy)
         array = self.empty(source.shape, source.dtype)
-        view = self._backend.array_view(array, True)
-        return self._arrays.set(array, lambda: self._backend.copy_in(view.address, source) if view.count else None)
+        view = self._backend.heap.array_view(array, True)
+        return self._arrays.set(array, lambda: self._backend.heap.copy_in(view.address, source) if view.count else None)
 
     def signals(self, n: int) -> NewArray:
         """n symmetric signal words: a zero array (n,) of uint64.  Collective.  Raises as ``empty``."""
@@ -158,7 +158,7 @@ class Team(Collectives):
         self._guard.check_open()
         if priority not in get_args(Priority):
             raise ValueError(f"priority {priority!r} is neither 'normal' nor 'high'")
-        return self._backend.stream(priority)
+        return self._backend.streams.new(priority)
 
     def synchronize(self, stream: AnyStream | None = None) -> None:
         """Wait until all work in the stream (None: on the device) has finished.  Not collective.
@@ -166,7 +166,7 @@ class Team(Collectives):
         Raises TypeError (not a stream), PeerTimeout for a call of this PE that has failed.
         """
         self._guard.check_open()
-        self._backend.synchronize(stream)
+        self._backend.streams.synchronize(stream)
 
     # One-sided -------------------------------------------------------------------------
     def put(self, dst: Array, src: Array, pe: int, stream: AnyStream | None = None) -> None:
@@ -178,7 +178,7 @@ class Team(Collectives):
         Raises TypeError, ValueError (dst, src, pe), Unsupported (dtype), PeerTimeout.
         """
         self._guard.check_open()
-        self._rma.put(dst, src, pe, self._backend.stream_handle(stream))
+        self._rma.put(dst, src, pe, self._backend.streams.handle(stream))
 
     def get(self, dst: Array, src: Array, pe: int, stream: AnyStream | None = None) -> None:
         """``dst`` = ``src`` on PE ``pe``, in stream order.  Not collective.
@@ -188,7 +188,7 @@ class Team(Collectives):
         Raises as ``put``.
         """
         self._guard.check_open()
-        self._rma.get(dst, src, pe, self._backend.stream_handle(stream))
+        self._rma.get(dst, src, pe, self._backend.streams.handle(stream))
 
     def put_signal(
         self, dst: Array, src: Array, signal: Array, value: int, pe: int, stream: AnyStream | None = None
@@ -202,7 +202,7 @@ class Team(Collectives):
         Raises as ``put``.
         """
         self._guard.check_open()
-        self._rma.put_signal(dst, src, signal, value, pe, self._backend.stream_handle(stream))
+        self._rma.put_signal(dst, src, signal, value, pe, self._backend.streams.handle(stream))
 
     def wait_signal(self, signal: Array, value: int, source: int | None = None, stream: AnyStream | None = None) -> None:
         """Hold the stream until ``signal`` of this PE is at least ``value``.  Not collective.
@@ -212,19 +212,19 @@ class Team(Collectives):
         Raises TypeError, ValueError (signal, value, source), PeerTimeout.
         """
         self._guard.check_open()
-        self._rma.wait_signal(signal, value, source, self._backend.stream_handle(stream))
+        self._rma.wait_signal(signal, value, source, self._backend.streams.handle(stream))
 
     def quiet(self, stream: AnyStream | None = None) -> None:
         """Complete this PE's earlier puts, in stream order.  Not collective.  Raises TypeError (not a stream)."""
         self._guard.check_open()
-        self._backend.quiet(self._backend.stream_handle(stream))
+        self._backend.peers.quiet(self._backend.streams.handle(stream))
 
     def barrier(self, stream: AnyStream | None = None) -> None:
         """Hold the stream until the streams of all PEs have come to this call, and complete earlier puts.  Collective.
 
         Raises TypeError (not a stream), PeerTimeout.
         """
-        handle = self._backend.stream_handle(stream)
+        handle = self._backend.streams.handle(stream)
         self._guard.enter("barrier")
         self._rma.barrier(handle, stream)
 
@@ -240,7 +240,7 @@ class Team(Collectives):
         Raises TypeError, ValueError (arrays, pe, form), Unsupported (dtype), PeerTimeout.
         """
         self._guard.check_open()
-        self._exchange.swap(recv, send, pe, form, self._backend.stream_handle(stream), stream)
+        self._exchange.swap(recv, send, pe, form, self._backend.streams.handle(stream), stream)
 
     # Grids -----------------------------------------------------------------------------
     def grid(
@@ -347,15 +347,24 @@ class Team(Collectives):
         sizes = " or ".join(map(str, sorted({len(pes) for pes in self.pe_topology.nodes})))
         laid = f", laid by {self.layout.name}" if self.layout else ""
         nodes = f"{len(self.pe_topology.nodes)} with {sizes} PEs{laid}"
-        workspaces = f"{size_text(self._workspaces.held_bytes)} of symmetric memory, in {self._workspaces.count}"
-        return [("device", self.device_name), *self._backend.describe(), ("nodes", nodes), ("workspaces", workspaces)]
+        backend, workspaces = (
+            self._backend,
+            f"{size_text(self._workspaces.held_bytes)} of symmetric memory, in {self._workspaces.count}",
+        )
+        return [
+            ("device", self.device_name),
+            *backend.heap.describe(),
+            *backend.peers.describe(),
+            ("nodes", nodes),
+            ("workspaces", workspaces),
+        ]
 
     # End -------------------------------------------------------------------------------
     def finalize(self) -> None:
         """Give all memory of the team back; a second call does nothing.  Collective.  Raises PeerTimeout."""
         if not self._guard.is_open:
             return
-        self._backend.synchronize(None)
+        self._backend.streams.synchronize(None)
         self._job.rendezvous("finalize")
         self._end(FINALIZED)
         self._backend.close(self._arrays.let_go())

@@ -57,15 +57,17 @@ class AllReduce(Collective):
         chunk = chosen.copied(count, n_pes)
         low_bytes, nbytes = me * chunk * item_bytes, max(0, min(chunk, count - me * chunk)) * item_bytes
         peers = [(me + k) % n_pes for k in range(1, n_pes)] if nbytes else []
-        meet = backend.kernel(chosen.meet, f"allreduce ({chosen.name})", KernelOptions(constants={"n_pes": n_pes}))
+        meet = backend.compiler.kernel(
+            chosen.meet, f"allreduce ({chosen.name})", KernelOptions(constants={"n_pes": n_pes})
+        )
         left_open = 2 + Work._fields.index("signals"), 2 + Work._fields.index("epochs")
         end = meet.prepare(1, (me, n_pes, *work), left_open, 32)
 
         def run_and_copy(dst: int, src: int, stream: int) -> None:
             run(dst, src, stream)
-            backend.hold_if_given_up(stream)  # garbage must not reach a peer that has not come yet
+            backend.streams.hold_if_given_up(stream)  # garbage must not reach a peer that has not come yet
             for pe in peers:
-                backend.copy_to(dst + low_bytes, nbytes, pe, stream)
+                backend.peers.copy(dst + low_bytes, nbytes, pe, stream)
             end(work.signals, work.epochs, stream)
 
         return run_and_copy
@@ -86,7 +88,7 @@ class AllReducePlus(AllReduce):
             x, out = out, None
         request = super().check(x, out, op)
         dst, src = request.addresses
-        given, added = self.backend.array_view(x, False), self.backend.array_view(residual, False)
+        given, added = self.backend.heap.array_view(x, False), self.backend.heap.array_view(residual, False)
         self.arrays.holds(added)
         if given.count != added.count or given.dtype is not added.dtype:
             check_alike(x=given, residual=added)
@@ -104,7 +106,9 @@ class AllReducePlus(AllReduce):
     def single_pe_run(self, request: Request) -> Run:
         """The launch of a team of one PE: out = x + residual."""
         count, dtype = request.n_elems, request.dtype
-        kernel = self.backend.kernel(add_residual, "allreduce of one PE", KernelOptions(reduction=(dtype, "sum")))
+        kernel = self.backend.compiler.kernel(
+            add_residual, "allreduce of one PE", KernelOptions(reduction=(dtype, "sum"))
+        )
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
         call = Reduction(0, 0, count, cut(count, blocks, count + 16), dtype.item_bytes, dtype.acc_bytes, 0, 0)

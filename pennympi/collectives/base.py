@@ -95,8 +95,9 @@ class Collective:
         self.backend, self.job, self.arrays = context.backend, context.job, context.arrays
         self.topology = context.topology
         self._guard, self._workspaces, self._sms = context.guard, context.workspaces, context.sms
-        self._enter, self._run_in_order = context.guard.count, context.backend.order.enqueue
-        self._facts: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] = context.backend.facts
+        self._enter, self._handle_of = context.guard.count, context.backend.streams.handle
+        self._run_in_order = context.backend.streams.order.enqueue
+        self._facts: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] = context.backend.heap.facts
         self._launches: dict[tuple[Any, ...], Launch] = {}
         self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # by facts: calls seen before
 
@@ -119,7 +120,7 @@ class Collective:
 
     def views(self, x: Any, out: Any) -> tuple[ArrayView, ArrayView, bool]:
         """Both arrays, and whether out is symmetric.  Raises as ``Backend.array_view``, ValueError."""
-        src, dst = self.backend.array_view(x, False), self.backend.array_view(out, True)
+        src, dst = self.backend.heap.array_view(x, False), self.backend.heap.array_view(out, True)
         self.arrays.holds(src)
         return src, dst, self.arrays.holds(dst)
 
@@ -131,11 +132,11 @@ class Collective:
         if x is IN_PLACE:
             x, out = out, None
         in_place = not writes or out is None or out is x
-        src = dst = self.backend.array_view(x, writes and in_place)
+        src = dst = self.backend.heap.array_view(x, writes and in_place)
         self.arrays.holds(src)
         symmetric = False  # in place, no peer may write before this PE has sent
         if not in_place:
-            dst = self.backend.array_view(out, True)
+            dst = self.backend.heap.array_view(out, True)
             symmetric = self.arrays.holds(dst) and dst.address != src.address
             check_pair(src, dst)
         return src, dst, symmetric
@@ -152,11 +153,11 @@ class Collective:
 
     def single_pe_run(self, request: Request) -> Run:
         """The launch of a team of one PE: copy src to out."""
-        kernel = self.backend.kernel(put_bytes, f"{self.name} of one PE")
+        kernel = self.backend.compiler.kernel(put_bytes, f"{self.name} of one PE")
         nbytes = request.n_elems * request.dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
         run = kernel.prepare(blocks, (0, 0, nbytes, 0), (0, 1))
-        lock = self.backend.order.lock  # which other calls hold in Order.enqueue
+        lock = self.backend.streams.order.lock  # which other calls hold in Order.enqueue
 
         def copy(dst: int, src: int, stream: int) -> None:
             if dst != src:
@@ -180,7 +181,7 @@ class Collective:
         guard = self._guard
         if not guard.is_open:
             guard.check_open()
-        handle = self.backend.stream_handle(stream)
+        handle = self._handle_of(stream)
         arrays = self.arrays
         facts = None if arrays.freed else self._facts((arrays.changes, algorithm, sms, *args))
         checked = self._checked.get(facts)
@@ -256,7 +257,7 @@ class Collective:
             return Launch(run, False, text)
         plan = chosen.plan(count, dtype.item_bytes, dtype.acc_bytes, self.topology, limits)
         options = self.options(chosen, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
-        kernel = self.backend.kernel(chosen.kernel, f"{self.name} ({chosen.name})", options)
+        kernel = self.backend.compiler.kernel(chosen.kernel, f"{self.name} ({chosen.name})", options)
         work = self._workspaces.shared(self.name, chosen).work(limits.buffer_bytes, signature_of(text) << EPOCH_BITS)
         record = self.record(request, dtype, count, plan.piece_elems)
         left_open = tuple(2 + record._fields.index(name) for name in self.address_params)

@@ -19,6 +19,6 @@ class Broadcast(Collective):
     def check(self, x: Any, root: Any) -> Request:
         """See ``Collective``."""
         root = check_pe(root, self.job.n_pes, "root")
-        src = self.backend.array_view(x, self.job.me != root)
+        src = self.backend.heap.array_view(x, self.job.me != root)
         self.arrays.holds(src)
         return Request((src.address, src.address), src.count, src.dtype, "", not src.address & 15, root)

@@ -27,7 +27,7 @@ class ByCounts(Collective):
 
     def run_eager(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
         """See ``Collective``.  What a graph has captured it reads whenever it is replayed."""
-        self._reader.begin(self.backend.capture_id(self.backend.stream_handle(stream)) != 0)
+        self._reader.begin(self.backend.streams.capture_id(self.backend.streams.handle(stream)) != 0)
         super().run_eager(algorithm, stream, sms, *args)
 
     def make_plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
@@ -45,7 +45,7 @@ class ByCounts(Collective):
                 given.append(tuple(arg))
                 arg = len(arg)
             others.append(arg)
-        facts = self.backend.facts(tuple(others))
+        facts = self.backend.heap.facts(tuple(others))
         return None if facts is None else (*facts, *given)
 
     def alike(self, x: Any, out: Any) -> tuple[ArrayView, ArrayView]:

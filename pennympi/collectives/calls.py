@@ -323,11 +323,11 @@ class Collectives(VariableCounts):
     def _new_out(self, x: Any, stream: Any, rows_of_out: Callable[[int], int]) -> Any:
         """A new array for a result of other rows than x.  Raises as ``all_gather``."""
         self._guard.check_open()
-        view, handle = self._backend.array_view(x, False), self._backend.stream_handle(stream)
+        view, handle = self._backend.heap.array_view(x, False), self._backend.streams.handle(stream)
         rows, *others = getattr(x, "shape", None) or (view.count,)  # an array of no dimensions is one row
         shape = (rows_of_out(rows), *others)
         new_empty = getattr(x, "new_empty", None)  # of a PyTorch tensor
-        return new_empty(shape) if new_empty else self._backend.new(shape, view.dtype, handle)
+        return new_empty(shape) if new_empty else self._backend.heap.new(shape, view.dtype, handle)
 
     def _rows_of_part(self, rows: int) -> int:
         """The rows of one PE's part.  Raises ValueError."""

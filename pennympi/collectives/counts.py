@@ -80,9 +80,9 @@ class CountsReader:
         self.keeps = keeps
         if len(self._held) - len(self._kept) >= MOST_HELD and not keeps:
             self._forget()
-            self._backend.synchronize(None)
+            self._backend.streams.synchronize(None)
             for numbers in [one for one in self._held if one not in self._kept]:
-                self._backend.free_words(self._held.pop(numbers))
+                self._backend.heap.free_words(self._held.pop(numbers))
 
     def read(self, counts: Any, displacements: Any, name: str = "") -> Counts:
         """Counts and displacements (None: packed).  name: what comes before these words in errors, such as "send_"
@@ -126,7 +126,7 @@ class CountsReader:
     def _on_device(self, given: Any, name: str) -> int:
         """The address of an array of the device, which the kernel reads when it runs."""
         try:
-            view = self._backend.array_view(given, False)
+            view = self._backend.heap.array_view(given, False)
         except TypeError as error:
             raise TypeError(f"{name}: give a sequence of ints, or an int64 array of the device ({error})") from None
         self._arrays.holds(view)
@@ -141,7 +141,7 @@ class CountsReader:
     def _words(self, numbers: tuple[int, ...]) -> int:
         """Address of these numbers on the device."""
         if numbers not in self._held:
-            self._held[numbers] = self._backend.local_words(numbers)
+            self._held[numbers] = self._backend.heap.take_words(numbers)
         if self.keeps:
             self._kept.add(numbers)
         return self._held[numbers]

@@ -30,12 +30,12 @@ class Exchange:
         self._blocks = min(MAX_BLOCKS, backend.max_blocks)
         n, blocks = job.n_pes, self._blocks
         # The pairwise forms may be called by two PEs alone, so nothing can be allocated later.
-        staged = blocks * PIECE_BYTES if backend.needs_scratch else 0
+        staged = blocks * PIECE_BYTES if backend.peers.needs_scratch else 0
         self._pair: Workspace = make_workspace(
             backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks
         )
         self._team: Workspace = make_workspace(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
-        self._run_in_order = backend.order.enqueue
+        self._run_in_order = backend.streams.order.enqueue
         self._kernels: dict[str, Kernel] = {}
         self._launches: dict[tuple[Any, ...], Launch] = {}
         self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # by facts: calls seen before
@@ -43,7 +43,7 @@ class Exchange:
     def swap(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
         """Swap with PE ``pe``, in stream order.  Raises TypeError or ValueError."""
         arrays = self._arrays
-        facts = None if arrays.freed else self._backend.facts((arrays.changes, form, pe, recv, send))
+        facts = None if arrays.freed else self._backend.heap.facts((arrays.changes, form, pe, recv, send))
         checked = self._checked.get(facts)
         if checked is None:
             checked = self._launch_of(recv, send, pe, form)
@@ -60,7 +60,7 @@ class Exchange:
         if chosen is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
         check_pe(pe, self._job.n_pes)
-        to, source = self._backend.array_view(recv, True), self._backend.array_view(send, False)
+        to, source = self._backend.heap.array_view(recv, True), self._backend.heap.array_view(send, False)
         self._arrays.holds(to), self._arrays.holds(source)
         check_pair(to, source, "one array for both", ("recv", "send"))
         key = to.count, to.dtype, form, int(pe)
@@ -81,6 +81,6 @@ class Exchange:
         arguments = (me, n, *Message(0, 0, nbytes, pe), *work, *(() if chosen.collective else (self._blocks,)))
         if form not in self._kernels:
             options = KernelOptions(constants={"n_pes": n})
-            self._kernels[form] = self._backend.kernel(chosen.kernel, f"exchange ({form})", options)
+            self._kernels[form] = self._backend.compiler.kernel(chosen.kernel, f"exchange ({form})", options)
         run = self._kernels[form].prepare(blocks, arguments, (DST, SRC))
         return Launch(run, True, "" if both else text)

@@ -40,7 +40,7 @@ def plan_of(
     """
     given = numbers or addresses
     run, waits, text, release = launch
-    handle_of, run_in_order = backend.stream_handle, backend.order.enqueue
+    handle_of, run_in_order = backend.streams.handle, backend.streams.order.enqueue
 
     def plan(stream: Any = None) -> None:
         """Run in stream order.  Collective."""

@@ -71,16 +71,16 @@ def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
     from ..cuda.compile import Target, cubin, without_device
     from ..grid.sweep import passes
     from ..grid.sweep.problem import NAME
-    from ..host.backend import HostBackend
+    from ..host.compiler import Compiler
 
     os.environ["PENNYMPI_BACKEND"] = "host"
     without_device(arch).start()
-    on_host, pass_on_host = HostBackend.kernel, passes.pass_kernel
+    on_host, pass_on_host = Compiler.kernel, passes.pass_kernel
 
-    def kernel(backend: HostBackend, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> Any:
+    def kernel(compiler: Compiler, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> Any:
         if name != NAME:  # which has another kernel there
             cubin(kernel, name, options, Target(arch, beyond))
-        return on_host(backend, kernel, name, options)
+        return on_host(compiler, kernel, name, options)
 
     def pass_kernel(problem: Any, size: int, norms: str) -> Any:
         if not gpu_sweep.why_not(problem.stencil, size):
@@ -88,5 +88,5 @@ def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
             cubin(made.kernel, NAME, problem.options(made.bounds, made.shared_bytes), Target(arch, beyond))
         return pass_on_host(problem, size, norms)
 
-    HostBackend.kernel = kernel  # type: ignore[assignment, method-assign]
+    Compiler.kernel = kernel  # type: ignore[assignment, method-assign]
     passes.pass_kernel = pass_kernel

@@ -5,6 +5,10 @@ a PE: what to add to a local symmetric address to get the address of that PE's i
 more word a PE follows: its number in NVSHMEM, which may run over more PEs than the team.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import Record
 from ..kernels.block import EPOCH_BITS
 
 ME = 0  # this PE
@@ -41,3 +45,12 @@ REFUSED = 1 << 33  # added as often as ``why`` of ``refuse_count`` says: epoch a
 # (one - other) & ROUNDS is 0 if both are of the same: nothing of that changes where a number wraps.
 BEHIND, ROUNDS = 1 << (EPOCH_BITS - 1), (1 << EPOCH_BITS) - 1
 SPINS_BETWEEN_LOOKS = 1024  # polls of a signal between two looks at clock and abort word
+
+
+def read_record(words: Any, call_names: Mapping[int, str]) -> Record | None:
+    """The record in these words, None if no wait has given up.  call_names: {number of a call: its name}"""
+    if not words[RECORD_TAKEN]:
+        return None
+    _, source, call, epoch, found, me = map(int, words[: RECORD_ME + 1])
+    flags, number = divmod(call, TAGGED)
+    return Record(me, source, call_names.get(number, "a kernel"), epoch, found, bool(flags & 1), flags >> 1)

@@ -20,7 +20,7 @@ from ..compile.bind import bind, call_source, helpers, is_tagged, kernel_hash, n
 from ..compile.cache import made_once
 from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
-from . import combine, lines, multicast, numbers, packets, peers, primitives, remote
+from . import combine, lines, multicast, numbers, packets, pointers, primitives, remote
 from .elements import accessors
 from .elements import implementations as element_implementations
 from .intrinsics import after_previous_kernel
@@ -96,7 +96,7 @@ def _implementations(name: str, tagged: bool, options: KernelOptions, target: Ta
     """{primitive that a kernel of these options may call: its compiled implementation}.  tagged: ``bind.is_tagged``"""
     reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
-    plain |= {primitive: getattr(peers if near else remote, primitive) for primitive in _PEER}
+    plain |= {primitive: getattr(pointers if near else remote, primitive) for primitive in _PEER}
     plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
     plain |= {primitive: getattr(numbers, primitive) for primitive in _NUMBERS}
     plain["put_lines"] = lines.put_lines

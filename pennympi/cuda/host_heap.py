@@ -11,7 +11,7 @@ import cupy
 
 from ..job.job import Job
 from ..job.shared_memory import PAGE_BYTES, SharedMemory, room_bytes
-from .heap import Segments
+from .segments import Segments
 
 _runtime = cupy.cuda.runtime
 _PORTABLE_AND_MAPPED = 1 | 2  # cudaHostRegisterPortable | cudaHostRegisterMapped

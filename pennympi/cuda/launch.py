@@ -15,6 +15,7 @@ from ..backend import Run
 from ..compile.bind import parameters
 from ..compile.options import KernelOptions
 from ..errors import PennympiError
+from ..kernels.algorithm import MAX_THREADS
 from ..once import once
 from ..wall_time import timed
 
@@ -84,9 +85,11 @@ class CudaKernel:
     The arguments lie in one ctypes array.  The driver copies them at the launch, so that the array can be used again.
     """
 
-    def __init__(self, backend: Any, code: bytes, kernel: Callable[..., Any], options: KernelOptions):
-        self._backend, self._lock = backend, backend.order.lock
-        self._function, self._shared_bytes = backend.load(code), options.shared_bytes
+    def __init__(
+        self, peers: Any, function: int, kernel: Callable[..., Any], options: KernelOptions, overlap: bool = False
+    ):
+        self._peers, self._function, self._overlap = peers, function, overlap
+        self._shared_bytes = options.shared_bytes
         if options.shared_bytes:
             attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             # The function is that of all kernels of this code, of which others may need more.
@@ -102,7 +105,7 @@ class CudaKernel:
     def _pack(self, args: Sequence[int | float]) -> tuple[Any, Any]:
         """(argument words, array of pointers to them), ``ctx`` first."""
         n = 1 + len(self._kept)
-        words = (ctypes.c_int64 * n)(self._backend.ctx_address)
+        words = (ctypes.c_int64 * n)(self._peers.ctx_address)
         pointers = (ctypes.c_void_p * n)(*(ctypes.addressof(words) + 8 * i for i in range(n)))
         self._fill(words, args)
         return words, pointers
@@ -113,17 +116,17 @@ class CudaKernel:
 
     def launch(self, blocks: Extent, args: Sequence[int | float], stream: int, threads: Extent = 0) -> None:
         """Run in stream order.  Raises PeerTimeout if an earlier wait gave up, Failed."""
-        if self._backend.abort[0]:
-            self._backend.raise_failure()
-        self._backend.launches += 1
-        key = (blocks, threads or self._backend.threads)
-        with self._lock:  # the words are one for all threads
+        if self._peers.abort[0]:
+            self._peers.raise_failure()
+        self._peers.launches += 1
+        key = (blocks, threads or MAX_THREADS)
+        with self._peers.lock:  # the words are one for all threads
             self._fill(self._words, args)
             config = self._configurations.get(key)
             if config is None:
                 if len(self._configurations) > MOST_CONFIGURATIONS:
                     self._configurations.clear()
-                config = self._configurations[key] = configuration(*key, self._backend.overlap, self._shared_bytes)
+                config = self._configurations[key] = configuration(*key, self._overlap, self._shared_bytes)
             config.stream = stream
             status = _launch(config, self._function, self._at, None)
         if status:
@@ -135,13 +138,13 @@ class CudaKernel:
         """The launch with the arguments of the indices ``left_open`` to be given at each call."""
         words, pointers = self._pack(args)
         at, function = ctypes.addressof(pointers), self._function
-        config = configuration(blocks, threads or self._backend.threads, self._backend.overlap, self._shared_bytes)
+        config = configuration(blocks, threads or MAX_THREADS, self._overlap, self._shared_bytes)
         first_word, second_word, *more_words = (self._kept.index(one) + 1 for one in left_open)
-        backend, abort, launch, reference = self._backend, self._backend.abort, _launch, ctypes.byref(config)
+        peers, abort, launch, reference = self._peers, self._peers.abort, _launch, ctypes.byref(config)
 
         def run(first: int, second: int, stream: int) -> None:
             if abort[0]:
-                backend.raise_failure()
+                peers.raise_failure()
             words[first_word] = first
             words[second_word] = second
             config.stream = stream

@@ -12,13 +12,13 @@ import cupy
 import numpy as np
 from cuda.bindings import driver
 
+from ..backend import Body
 from ..errors import Unsupported
-from . import streams
+from . import events
 from .condition import THREADS, set_condition
 from .launch import Failed, checked, library
 from .setup_stream import beside_captures
 
-Body = Callable[[Any], None]  # called with a stream
 WHILE_DRIVER = 12040  # the first driver with conditional nodes: CUDA 12.4
 _RELAXED = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
 _launch = library.cuGraphLaunch
@@ -30,12 +30,13 @@ REMEDY = (
 
 
 class Repeat:
-    """See ``pennympi.backend.Backend.repeat``.  It keeps alive what its graph uses."""
+    """See ``pennympi.backend.Streams.repeat``.  It keeps alive what its graph uses."""
 
-    def __init__(self, backend: Any, start: Body, bodies: Sequence[Body], done: int):
-        self._backend, self._start, self._bodies, self._done = backend, start, bodies, done
+    def __init__(self, parts: tuple[Any, Any, Any], start: Body, bodies: Sequence[Body], done: int):
+        self._order, compiler, self._peers = parts
+        self._start, self._bodies, self._done = start, bodies, done
         self._pool = cupy.cuda.MemoryPool()  # its memory is the loop's: no array outside gets it while the loop may run
-        self._condition = backend.kernel(set_condition, "loop").prepare(1, (done, 0), (0, 1), THREADS)
+        self._condition = compiler.kernel(set_condition, "loop").prepare(1, (done, 0), (0, 1), THREADS)
         self._is_device_driven = checked(driver.cuDriverGetVersion()) >= WHILE_DRIVER
         graph = self._captured(None, self._add if self._is_device_driven else self._turn)
         try:
@@ -49,17 +50,17 @@ class Repeat:
 
     def __call__(self, stream: Any) -> None:
         """Run in stream order; under capture, become a part of the graph."""
-        handle = self._backend.stream_handle(stream)
+        handle = events.handle(stream)
         run = self._launch if self._is_device_driven else self._ask
-        if streams.is_capturing(handle):
+        if events.is_capturing(handle):
             if not self._is_device_driven:
                 raise Unsupported("a loop can't be captured before CUDA driver 12.4: call it outside the graph")
             run = self._add
-        self._backend.order.enqueue(run, (stream,), handle, stream)
+        self._order.enqueue(run, (stream,), handle, stream)
 
     def _launch(self, stream: Any, handle: int) -> None:
-        if self._backend.abort[0]:
-            self._backend.raise_failure()
+        if self._peers.abort[0]:
+            self._peers.raise_failure()
         status = _launch(self._graph, handle)
         if status:
             checked((driver.CUresult(status),))
@@ -77,14 +78,14 @@ class Repeat:
         """The loop, after what the stream's capture holds."""
         with beside_captures():
             self._start(stream)
-            context, graph = checked(driver.cuCtxGetCurrent()), streams.captured(handle)[0]
+            context, graph = checked(driver.cuCtxGetCurrent()), events.captured(handle)[0]
             condition = checked(driver.cuGraphConditionalHandleCreate(graph, context, 0, 0))
             self._condition(self._done, int(condition), handle)
             node = driver.CUgraphNodeParams()
             node.type = driver.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
             node.conditional.handle, node.conditional.ctx, node.conditional.size = condition, context, 1
             node.conditional.type = driver.CUgraphConditionalNodeType.CU_GRAPH_COND_TYPE_WHILE
-            streams.add_node(handle, node)
+            events.add_node(handle, node)
 
             def turn(inner: Any, inner_handle: int) -> None:
                 self._turn(inner, inner_handle)
@@ -99,14 +100,14 @@ class Repeat:
     def _captured(self, graph: Any, run: Callable[[Any, int], None]) -> Any:
         """The graph (None: a new one) with what ``run`` enqueues.  Raises Unsupported, and what ``run`` raises."""
         error: Exception | None = None
-        stream = streams.make("normal")
+        stream = events.make("normal")
         with beside_captures():
             if graph is None:
                 checked(driver.cuStreamBeginCapture(stream.ptr, _RELAXED))
             else:
                 checked(driver.cuStreamBeginCaptureToGraph(stream.ptr, graph, None, None, 0, _RELAXED))
             try:
-                with self._backend.order.body(stream.ptr), stream, cupy.cuda.using_allocator(self._pool.malloc):
+                with self._order.body(stream.ptr), stream, cupy.cuda.using_allocator(self._pool.malloc):
                     run(stream, stream.ptr)
             except Exception as caught:
                 error = caught

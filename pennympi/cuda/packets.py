@@ -12,7 +12,7 @@ from ..compile.context import ROUNDS
 from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from ..kernels.block import POISON
 from .intrinsics import load_1, load_word, store_1, store_word
-from .peers import at
+from .pointers import at
 from .primitives import GAVE_UP, SPINS, check_wait, give_up, poisoned, report_wait
 from .stubs import (
     ALIGNED,

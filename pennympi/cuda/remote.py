@@ -15,7 +15,7 @@ from ..kernels.block import POISON
 from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
 from .packets import receive_packets as receive_packets_only
-from .peers import goal
+from .pointers import goal
 from .primitives import GAVE_UP, copy, poisoned
 from .primitives import wait as wait_only
 from .primitives import wait_all as wait_all_only

@@ -13,7 +13,7 @@ import numpy as np
 from cuda.bindings import driver
 
 from ..memory.freelist import FreeList
-from . import streams
+from . import events
 from .launch import checked
 
 _runtime = cupy.cuda.runtime
@@ -40,10 +40,12 @@ class SetupStream:
 
     def __init__(self) -> None:
         self._stream = cupy.cuda.Stream(non_blocking=True)
-        self._event = streams.new_event()
+        self._event = events.new_event()
         self._chunks: list[cupy.ndarray] = []
         self._words = FreeList()
         self._add_words(CHUNK_BYTES)
+
+    beside_captures = staticmethod(beside_captures)
 
     @contextmanager
     def done(self) -> Iterator[int]:
@@ -53,19 +55,14 @@ class SetupStream:
                 yield self._stream.ptr
             checked(driver.cuStreamSynchronize(self._stream.ptr))
 
-    def zero(self, address: int, nbytes: int) -> None:
-        """Clear memory."""
-        with self.done() as stream:
-            _runtime.memsetAsync(address, 0, nbytes, stream)
-
     def copy_in(self, address: int, data: Any) -> None:
         """Copy a NumPy array, or a CuPy array once the current stream has made it."""
         if isinstance(data, cupy.ndarray):
             data = cupy.ascontiguousarray(data)
-            source, current = data.data.ptr, streams.handle(None)
-            if not streams.is_capturing(current):
-                streams.record(self._event, current)
-                streams.wait(self._event, self._stream.ptr)
+            source, current = data.data.ptr, events.handle(None)
+            if not events.is_capturing(current):
+                events.record(self._event, current)
+                events.wait(self._event, self._stream.ptr)
         else:
             data = np.ascontiguousarray(data)
             source = data.ctypes.data
@@ -73,9 +70,15 @@ class SetupStream:
             _runtime.memcpyAsync(address, source, data.nbytes, _runtime.memcpyDefault, stream)
 
     def fill(self, view: cupy.ndarray, value: Any) -> None:
-        """Set every element by copies, each of all that is set so far: a kernel might have to be loaded first."""
-        seed = np.full(min(view.size, SEED_ELEMS), np.asarray(value).astype(view.dtype))
-        address, done = view.data.ptr, seed.nbytes
+        """Set every element: of equal bytes at once, else by copies, each of all that is set so far: a kernel might have
+        to be loaded first."""
+        element, address = np.asarray(value).astype(view.dtype), view.data.ptr
+        if len(set(element.tobytes())) == 1:
+            with self.done() as stream:
+                _runtime.memsetAsync(address, element.tobytes()[0], view.nbytes, stream)
+            return
+        seed = np.full(min(view.size, SEED_ELEMS), element)
+        done = seed.nbytes
         self.copy_in(address, seed)
         with self.done() as stream:
             while done < view.nbytes:

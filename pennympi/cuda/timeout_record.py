@@ -57,13 +57,3 @@ class GivenUp:
     def _write(self) -> None:
         words = np.array([len(self._ctxs), *self._ctxs], np.int64)
         _runtime.memcpy(self._shared.ptr + 8, words.ctypes.data, words.nbytes, _runtime.memcpyDefault)
-
-
-_of_process: list[GivenUp] = []
-
-
-def given_up() -> GivenUp:
-    """The state of this process; its first team makes it, on the device of that team."""
-    if not _of_process:
-        _of_process.append(GivenUp())
-    return _of_process[0]

@@ -22,11 +22,12 @@ from ..memory.order import Order
 from ..settings import setting
 from ..units import size_text
 from ..wall_time import timed
-from . import streams
-from .heap import Segments
+from . import events
 from .host_heap import HostSegments
 from .links import without_peer_access
+from .segments import Segments
 from .setup_stream import SetupStream
+from .timeout_record import GivenUp
 
 TEAM_WORLD = 0  # NVSHMEM_TEAM_WORLD
 NO = ("", "0", "false", "no")  # values of a variable that switch nothing on
@@ -41,6 +42,7 @@ class World:
     segments:  the symmetric memory
     setup:     a stream for work on this PE's memory
     order:     of the launches that wait for peers
+    given_up:  whether one of their waits has given up
     """
 
     group: MPI.Group
@@ -49,6 +51,7 @@ class World:
     segments: Segments
     setup: SetupStream
     order: Order
+    given_up: GivenUp
 
 
 _world: World | None = None
@@ -77,7 +80,7 @@ def _start(job: Job) -> World:
         warnings.warn(
             f"{n_local} PEs of this node see one GPU each: they share it, or NVLink peers are hidden from one another; "
             "give every rank all GPUs of its node (srun --gpu-bind=none)",
-            stacklevel=7,  # the line of the program that calls init
+            stacklevel=6,  # the line of the program that calls init
         )
     number = local_pe % n_devices
     with timed("CUDA context"):
@@ -86,8 +89,7 @@ def _start(job: Job) -> World:
     place = (platform.node(), cupy.cuda.runtime.deviceGetPCIBusId(number))
     n_sharing = job.gather(place, "look at the devices").count(place)
     segments = HostSegments(job, number) if _in_host_memory(job, number) else _start_nvshmem(job, number, n_sharing)
-    order = Order(streams)
-    return World(job.comm.Get_group(), number, n_sharing, segments, SetupStream(), order)
+    return World(job.comm.Get_group(), number, n_sharing, segments, SetupStream(), Order(events), GivenUp())
 
 
 def _in_host_memory(job: Job, device: int) -> bool:

@@ -45,7 +45,7 @@ def halos_of(
     """
     backend, job = context.backend, context.job
     context.guard.enter(text)
-    by_pointer = [backend.puts_by_pointer(pe) for pe in range(job.n_pes)]
+    by_pointer = [backend.peers.by_pointer[pe] for pe in range(job.n_pes)]
     places = [context.arrays.locate(view.address, 1) for view in views]
     facts = job.gather((by_pointer, places, backend.max_blocks), "halo exchange")
     if any(theirs != places for _, theirs, _ in facts):
@@ -77,7 +77,7 @@ def plan_exchange(
     try:
         run: Run = _nothing
         if blocks:
-            kernel = backend.kernel(exchange_halos, "halo exchange")
+            kernel = backend.compiler.kernel(exchange_halos, "halo exchange")
             run = kernel.prepare(blocks, (*halo, *work), (1, 2))
     except BaseException:
         release()

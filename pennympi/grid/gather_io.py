@@ -79,9 +79,9 @@ class Whole:
         me, grid = self._job.me, self._grid
         inner = sent(grid.own(me), grid.halo, (0,) * len(grid.shape))
         for (u, view), data in zip(fields.values(), found, strict=True):
-            points = self._backend.new(data.shape, view.dtype, self._backend.stream_handle(None))
+            points = self._backend.heap.new(data.shape, view.dtype, self._backend.streams.handle(None))
             if data.size:
-                self._backend.copy_in(self._backend.array_view(points, True).address, data)
+                self._backend.heap.copy_in(self._backend.heap.array_view(points, True).address, data)
             u[inner] = points
         return plain
 
@@ -104,18 +104,18 @@ class Whole:
     def _read_all(self, view: ArrayView, take: Take) -> None:
         """Read the own points of one PE after the other."""
         backend, grid = self._backend, self._grid
-        handle = backend.stream_handle(None)
+        handle = backend.streams.handle(None)
         for pe in range(self._job.n_pes):
             rows = layout_of(grid, pe, view.dtype.item_bytes).stored
             n = math.prod(rows)
-            flat = backend.new((n,), view.dtype, handle)
-            self._rma.get(flat, backend.view(view.address, (n,), view.dtype), pe, handle)
+            flat = backend.heap.new((n,), view.dtype, handle)
+            self._rma.get(flat, backend.heap.view(view.address, (n,), view.dtype), pe, handle)
             points = to_host(flat).reshape(rows)[sent(grid.own(pe), grid.halo, (0,) * len(rows))]
             take(part_of(grid, pe), points)
             liveness.show_alive(time.monotonic_ns())  # to the others, who wait
 
     def _alone(self, pe: int, what: str, work: Callable[[], None]) -> None:
         """Let one PE work while the fields of all stay as they are.  Collective.  Raises its error on every PE."""
-        self._backend.synchronize(None)
+        self._backend.streams.synchronize(None)
         self._job.rendezvous(what)  # by now all fields are computed
         on_all(self._job, f"end of {what}", work if self._job.me == pe else lambda: None, otherwise=OSError)

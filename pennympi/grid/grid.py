@@ -65,7 +65,7 @@ class Grid:
     def full(self, value: Number, dtype: DTypeLike = None) -> NewArray:
         """Such an array with every point ``value``, of the halo too.  Collective.  Raises as ``Team.full``."""
         array, arrays = self.empty(dtype_of_value(value) if dtype is None else dtype), self._context.arrays
-        return arrays.set(array, lambda: self._context.backend.fill(arrays.whole(array), scalar(value, array.dtype)))
+        return arrays.set(array, lambda: self._context.backend.heap.fill(arrays.whole(array), scalar(value, array.dtype)))
 
     def zeros(self, dtype: DTypeLike = DEFAULT) -> NewArray:
         """Such an array of zeros.  Collective.  Raises as ``Team.zeros``."""
@@ -137,12 +137,12 @@ class Grid:
         Raises RuntimeError at the end of the block if not all parts were taken.
         """
         self._context.guard.check_open()
-        stream = self._context.backend.current_stream() if stream is None else stream
+        stream = self._context.backend.streams.current() if stream is None else stream
         if not split:
             end = tuple(h + n for h, n in zip(self.halo, self.own, strict=True))
             return Overlap(self._context.backend, stream, [(self.halo, end), (end, end)], exchange, stream)
         if self._push is None:
-            self._push = self._context.backend.stream("high")
+            self._push = self._context.backend.streams.new("high")
         return Overlap(self._context.backend, self._push, self._boxes, exchange, stream)
 
     # Sweeps ----------------------------------------------------------------------------
@@ -255,6 +255,6 @@ class Grid:
     def _plain(self, data: np.ndarray[Any, Any]) -> Any:
         """A plain array of the device with the data."""
         backend = self._context.backend
-        array = backend.new(data.shape, dtype_of(data.dtype), backend.stream_handle(None))
-        backend.copy_in(backend.array_view(array, True).address, data)
+        array = backend.heap.new(data.shape, dtype_of(data.dtype), backend.streams.handle(None))
+        backend.heap.copy_in(backend.heap.array_view(array, True).address, data)
         return array

@@ -42,15 +42,15 @@ class Overlap:
 
     def _parts(self) -> Iterator[Part]:
         """The parts at the sides, then, when the exchange has been enqueued, all other points."""
-        main, push = self._backend.stream_handle(self._stream), self._backend.stream_handle(self._push)
-        self._backend.follow(push, main)
+        main, push = self._backend.streams.handle(self._stream), self._backend.streams.handle(self._push)
+        self._backend.streams.follow(push, main)
         *sides, inner = self._boxes
         for first, stop in sides:
             yield Part(first, stop, self._push)
         self._exchange(self._push)
         if all(low < high for low, high in zip(*inner, strict=True)):
             yield Part(*inner, self._stream)
-        self._backend.follow(main, push)
+        self._backend.streams.follow(main, push)
         self._taken = True
 
     def __exit__(self, kind: Any, *exc: Any) -> None:

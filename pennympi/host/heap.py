@@ -1,6 +1,7 @@
 """The symmetric heap: on each node memory that its PEs map, one part for each PE, of the same size on all nodes."""
 
-from collections.abc import Collection
+import ctypes
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,8 @@ from ..job.job import Job
 from ..job.shared_memory import SharedMemory, room_bytes
 from ..memory.freelist import FreeList, aligned
 from ..settings import setting
+from ..units import size_text
+from . import arrays
 
 DEFAULT_BYTES = 1 << 30  # of a PE, where none are asked for and the node has twice as much memory for each
 STEP_BYTES = 1 << 20  # of which pages are reserved, and a quarter of what is reserved
@@ -20,7 +23,7 @@ REMEDY = "ask for less by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE, or ru
 
 
 class Heap:
-    """Symmetric memory of one team.  Making it and ``allocate`` are collective.
+    """Memory of one team (``pennympi.backend.Heap``).  Making it and ``allocate`` are collective.
 
     size_bytes:   of each PE's part, the largest that a PE asks for
     base:         address of this PE's part
@@ -44,6 +47,7 @@ class Heap:
         for pe, address in zip(job.control.pes, self._memory.addresses, strict=True):
             self.peer_offsets[pe] = address - self.base
         self._free, self._reserved_bytes = FreeList(self.size_bytes), 0
+        self._words: dict[int, np.ndarray] = {}  # by address
         self.of_teams.append(self)
 
     def _room_bytes(self) -> int:
@@ -91,13 +95,12 @@ class Heap:
         """Give an allocation back."""
         self._free.release(address - self.base)
 
-    def holds(self, address: int) -> bool:
-        """Whether an address lies in this PE's part."""
-        return self.base <= address < self.base + self.size_bytes
-
-    def taken(self, address: int) -> bool:
-        """Whether an address lies in memory that is allocated."""
-        return self._free.taken_at(address - self.base) is not None
+    def taken(self, address: int) -> bool | None:
+        """Whether a team of this process holds the memory at an address; None for memory outside all heaps."""
+        for heap in self.of_teams:
+            if heap.base <= address < heap.base + heap.size_bytes:
+                return heap._free.taken_at(address - heap.base) is not None
+        return None
 
     def view(
         self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None
@@ -105,6 +108,33 @@ class Heap:
         """The memory at an address of this process as an array, which keeps it mapped."""
         memory: Any = self._memory.buffer
         return np.ndarray(shape, dtype.numpy, memory, address - self._memory.addresses[0], strides)
+
+    def take_words(self, words: Sequence[int]) -> int:
+        """Allocate int64 words with these values and return their address."""
+        made = np.array(words, np.int64)
+        self._words[made.ctypes.data] = made
+        return made.ctypes.data
+
+    def free_words(self, address: int) -> None:
+        """Give words back."""
+        del self._words[address]
+
+    def copy_in(self, address: int, data: Any) -> None:
+        """Copy an array to an address."""
+        data = np.ascontiguousarray(data)
+        ctypes.memmove(address, data.ctypes.data, data.nbytes)
+
+    def fill(self, view: np.ndarray, value: Any) -> None:
+        """Set every element of an array."""
+        view[...] = value
+
+    array_view = staticmethod(arrays.array_view)  # called by every call: one frame less
+    facts = staticmethod(arrays.facts)
+    new = staticmethod(arrays.new)
+
+    def describe(self) -> list[tuple[str, str]]:
+        """See ``pennympi.backend.Heap``."""
+        return [("heap", f"{size_text(self.size_bytes)} a PE in memory that the node shares")]
 
     def close(self, kept: Collection[int]) -> None:
         """Give the memory back; that of the arrays when the last of them has died.

@@ -25,22 +25,22 @@ class HostKernel:
 
     def __init__(
         self,
-        backend: Any,
+        peers: Any,
         compiled: Callable[..., None],
         name: str,
         reduction: tuple[DType, str] | None,
         residual: bool = False,
         many_blocks: bool = False,
     ):
-        self._backend, self._compiled = backend, compiled
+        self._peers, self._compiled = peers, compiled
         words = [zlib.crc32(name.encode())]
         if reduction:
             words += loop_words(*reduction, residual)
-        backend.call_names[words[0]] = name
-        self._ctx = memoryview(backend.ctx)  # read faster than an array
+        peers.call_names[words[0]] = name
+        self._ctx = memoryview(peers.ctx)  # read faster than an array
         self._words = memoryview(array("q", words)).cast("B")
         self._to = self._ctx.cast("B")[8 * ctx_words.CALL : 8 * (ctx_words.CALL + len(words))]
-        calls = _Both(backend.calls, _grid_of(compiled)) if many_blocks else backend.calls
+        calls = _Both(peers.calls, _grid_of(compiled)) if many_blocks else peers.calls
         self._begin, self._end = calls.acquire, calls.release
 
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
@@ -54,18 +54,18 @@ class HostKernel:
         try:
             if not ctx[GAVE_UP]:
                 self._to[:] = self._words
-                self._compiled(blocks, self._backend.ctx_address, *args)
+                self._compiled(blocks, self._peers.ctx_address, *args)
         finally:
             self._end()
         if ctx[GAVE_UP]:
-            raise self._backend.failure()
+            raise self._peers.failure()
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
         """The launch with the arguments of the indices ``left_open`` to be given at each call."""
         first, last = min(left_open), max(left_open) + 1
         if left_open != tuple(range(first, last)):
             return self._prepare_apart(blocks, args, left_open)
-        before, after = (blocks, self._backend.ctx_address, *args[:first]), tuple(args[last:])
+        before, after = (blocks, self._peers.ctx_address, *args[:first]), tuple(args[last:])
         ctx, to, words, compiled, begin, end = self._ctx, self._to, self._words, self._compiled, self._begin, self._end
 
         def run(*given: int) -> None:  # as ``launch``, without its calls; the last one given is the stream
@@ -78,7 +78,7 @@ class HostKernel:
             finally:
                 end()
             if ctx[GAVE_UP]:
-                raise self._backend.failure()
+                raise self._peers.failure()
 
         return run
 

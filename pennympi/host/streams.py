@@ -1,9 +1,12 @@
 """Streams of the host backend: everything runs at once and in order."""
 
-from collections.abc import Callable
+import ctypes
+from collections.abc import Callable, Sequence
+from itertools import cycle
 from threading import RLock
 from typing import Any
 
+from ..backend import Body
 from ..memory.order import Order
 
 
@@ -43,12 +46,6 @@ class Stream:
         return None
 
 
-def check(stream: Any) -> None:
-    """Raise TypeError for something that is not a stream of this backend (or None)."""
-    if stream is not None and not isinstance(stream, Stream):
-        raise TypeError(f"{type(stream).__name__} is not a stream of the host backend: use team.stream(), or None")
-
-
 class Unordered(Order):
     """The order of the host, where the work that was issued has finished: nothing waits."""
 
@@ -61,3 +58,45 @@ class Unordered(Order):
 
     def record_pending(self) -> None:
         """Do nothing."""
+
+
+class Streams:
+    """The streams of a team (``pennympi.backend.Streams``): every call has ended when it returns."""
+
+    def __init__(self) -> None:
+        self.order: Order = Unordered()
+
+    new = current = Stream
+
+    def handle(self, stream: Any) -> int:
+        """0, for any stream.  Raises TypeError."""
+        if stream is not None and not isinstance(stream, Stream):
+            raise TypeError(f"{type(stream).__name__} is not a stream of the host backend: use team.stream(), or None")
+        return 0
+
+    def synchronize(self, stream: Any) -> None:
+        """Return at once.  Raises TypeError."""
+        self.handle(stream)
+
+    def capture_id(self, handle: int) -> int:
+        """0: there are no captures."""
+        return 0
+
+    def follow(self, stream: int, other: int) -> None:
+        """Do nothing."""
+
+    def hold_if_given_up(self, stream: int) -> None:
+        """Do nothing: the launch has raised."""
+
+    def repeat(self, start: Body, bodies: Sequence[Body], done: int) -> Body:
+        """See ``pennympi.backend.Streams``."""
+        word = ctypes.c_int64.from_address(done)
+
+        def run(stream: Any) -> None:
+            start(stream)
+            for body in cycle(bodies):
+                body(stream)
+                if word.value:
+                    break
+
+        return run

@@ -10,7 +10,7 @@ stay on one stream the event is not recorded, because a record between two kerne
 while the first one ends.  It is recorded when a call goes to another stream, and before a launch that may hold the stream
 up for long (``record_pending``).  This needs the stream to be alive, and its handle to be still its own: CUDA gives the
 handle of a destroyed stream to a new one.  So the order keeps the last call's stream alive.  Where it cannot
-(``Streams.owner``) it records the event after each call, and each call waits for it.
+(``Events.owner``) it records the event after each call, and each call waits for it.
 
 A captured graph begins with a node that waits for the event and ends with a node that records it, each time the graph
 runs.  From the first capture on, all calls wait for the event and record it.  A loop is one call as a whole, and no event
@@ -28,7 +28,7 @@ from typing import Any, Protocol
 MOST_CAPTURES = 64  # under way at the same time
 
 
-class Streams(Protocol):
+class Events(Protocol):
     """What a device must be able to do.  handle: of a stream;  end: a position in a graph under capture
 
     is_capturing:  whether the stream is captured;  capture_id: a number that names the capture under way on it, or 0
@@ -59,10 +59,10 @@ class Order:
     lock: held by the thread that issues a launch; the launches of other threads come after it
     """
 
-    def __init__(self, streams: Streams):
-        self._streams, self._is_capturing = streams, streams.is_capturing
+    def __init__(self, events: Events):
+        self._events, self._is_capturing = events, events.is_capturing
         self.lock = RLock()
-        self._event = streams.new_event()  # after the last call, unless that is pending
+        self._event = events.new_event()  # after the last call, unless that is pending
         self._handle: int | None = None  # of the last call's stream, if an owner keeps that alive
         self._owner: Any = None
         self._pending = False  # whether the event has still to be recorded after the last call
@@ -85,17 +85,17 @@ class Order:
     def _call_elsewhere(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
         """A call whose stream is another than the last call's, or may be."""
         self._leave_stream()
-        self._streams.wait(self._event, handle)
-        owner = None if self._has_graphs or self._late else self._streams.owner(stream)
+        self._events.wait(self._event, handle)
+        owner = None if self._has_graphs or self._late else self._events.owner(stream)
         if owner is not None:
             self._handle, self._owner, self._pending = handle, owner, True
         run(*args, handle)
         if owner is None:
-            self._streams.record(self._event, handle)
+            self._events.record(self._event, handle)
 
     def _call_in_graph(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
         """A call under capture: it waits for the calls before it, inside and outside its graph."""
-        capture = self._streams.capture_id(handle)
+        capture = self._events.capture_id(handle)
         event = None if capture in self._bodies else self._event
         if event is not None:
             self._has_graphs = True
@@ -103,19 +103,19 @@ class Order:
         last, owner, end = self._captures.pop(capture, (0, None, None))
         if end is None:
             if event is not None:
-                self._streams.wait_external(event, handle)
+                self._events.wait_external(event, handle)
         elif owner is None or last != handle:
-            self._streams.wait_for_end(handle, end)
+            self._events.wait_for_end(handle, end)
         run(*args, handle)
-        end = self._streams.record_at_end(event, handle, end)
-        self._captures[capture] = handle, self._streams.owner(stream), end
+        end = self._events.record_at_end(event, handle, end)
+        self._captures[capture] = handle, self._events.owner(stream), end
         if len(self._captures) > MOST_CAPTURES:
             del self._captures[next(iter(self._captures))]
 
     @contextmanager
     def body(self, handle: int) -> Iterator[None]:
         """While the stream is captured as the body of a loop."""
-        capture = self._streams.capture_id(handle)
+        capture = self._events.capture_id(handle)
         self._bodies.add(capture)
         try:
             yield
@@ -125,7 +125,7 @@ class Order:
 
     def in_body(self, handle: int) -> bool:
         """Whether the stream is captured as a part of a loop's body."""
-        return bool(self._bodies) and self._streams.capture_id(handle) in self._bodies
+        return bool(self._bodies) and self._events.capture_id(handle) in self._bodies
 
     def record_pending(self) -> None:
         """Record the event now, so that later calls wait for the calls before this moment only.
@@ -136,7 +136,7 @@ class Order:
         if self._pending:
             with self.lock:
                 if self._handle is not None and not self._is_capturing(self._handle):
-                    self._streams.record(self._event, self._handle)
+                    self._events.record(self._event, self._handle)
                     self._pending = False
 
     def _leave_stream(self) -> None:
@@ -151,5 +151,5 @@ class Order:
         ended = [late for late in self._late if not self._is_capturing(late[0])]
         for late in ended:
             self._late.remove(late)
-            self._streams.wait(self._event, late[0])
-            self._streams.record(self._event, late[0])
+            self._events.wait(self._event, late[0])
+            self._events.record(self._event, late[0])

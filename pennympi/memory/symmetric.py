@@ -18,6 +18,7 @@ from .workspace import Workspaces
 
 MOST_DIMENSIONS = 32  # that CuPy's arrays have
 MOST_KINDS = 1024  # of calls of one operation that are kept ready
+OTHERS = "the array belongs to another team: pass a copy, or an array made by this team"
 FREED = "the array was freed: its memory is back in the symmetric heap"
 MOST_ELEMS = 1 << 59  # of 8 bytes, so that a number of bytes fits into 63 bits
 
@@ -70,12 +71,12 @@ class SymmetricArrays:
             raise ValueError(
                 f"a symmetric array has the same shape and dtype on every PE, but the PEs asked for: {requests}"
             )
-        address = self._workspaces.with_room(lambda: self._backend.allocate(max(nbytes, 1)))
+        address = self._workspaces.with_room(lambda: self._backend.heap.allocate(max(nbytes, 1)))
         if storage is None:
-            array = self._backend.view(address, sizes, row)
+            array = self._backend.heap.view(address, sizes, row)
         else:
             start = address + storage.first * row.item_bytes
-            array = self._backend.view(start, sizes, row, storage.strides)
+            array = self._backend.heap.view(start, sizes, row, storage.strides)
             reach = 1 + sum((n - 1) * stride for n, stride in zip(sizes, storage.strides, strict=True)) // row.item_bytes
             self._stored[id(array)] = storage, ArrayView(start, reach, row, array)
         insort(self._starts, address)
@@ -103,7 +104,7 @@ class SymmetricArrays:
                 "free() takes the array that empty(), zeros(), full(), array() or signals() returned, once; "
                 "not a view of it, and not another array"
             )
-        self._backend.synchronize(None)  # launches in flight may still write it, here or on a peer
+        self._backend.streams.synchronize(None)  # launches in flight may still write it, here or on a peer
         self._job.rendezvous(f"free of symmetric array {self._starts.index(address)}")  # the same one on every PE
         why = "an array of this plan was freed: make the plan anew with arrays that live"
         self.plans.end(ValueError, why, address, self._live[address][0])
@@ -116,7 +117,7 @@ class SymmetricArrays:
         return next((at for at, (_, array) in self._live.items() if array is x), 0)
 
     def _give_back(self, address: int) -> None:
-        self._backend.release(address)
+        self._backend.heap.release(address)
         self._starts.remove(address)
         self._stored.pop(id(self._live.pop(address)[1]), None)
         SymmetricArrays.changes += 1
@@ -126,7 +127,7 @@ class SymmetricArrays:
         if id(x) in self._stored:
             return self._stored[id(x)][1]
         try:
-            return self._backend.array_view(x, writable)
+            return self._backend.heap.array_view(x, writable)
         except ValueError:
             self._check_lives(x)
             raise
@@ -134,7 +135,9 @@ class SymmetricArrays:
     def whole(self, x: Any) -> Any:
         """All elements of the allocation of an array that was made with a storage, as an array without gaps."""
         storage, view = self._stored[id(x)]
-        return self._backend.view(view.address - storage.first * view.dtype.item_bytes, (storage.number,), view.dtype)
+        return self._backend.heap.view(
+            view.address - storage.first * view.dtype.item_bytes, (storage.number,), view.dtype
+        )
 
     def storage(self, x: Any) -> Storage | None:
         """What the array was made with."""
@@ -149,10 +152,9 @@ class SymmetricArrays:
             if self.freed:
                 self._check_lives(view.owner)
             return True
-        if self._backend.in_heap(view.address):
-            if self._backend.taken(view.address):
-                raise ValueError("the array belongs to another team: pass a copy, or an array made by this team")
-            raise ValueError(FREED)
+        taken = self._backend.heap.taken(view.address)
+        if taken is not None:
+            raise ValueError(OTHERS if taken else FREED)
         return False
 
     def _check_lives(self, array: Any) -> None:
@@ -184,10 +186,10 @@ class SymmetricArrays:
             raise ValueError(
                 "peer() takes a symmetric array (team.empty and so on): no other array has an instance on a peer"
             )
-        peer_offset = self._backend.peer_offset(pe)
+        peer_offset = self._backend.peers.offsets[pe]
         if peer_offset is None:
             raise Unsupported(f"no pointer of this PE reaches PE {pe}: use team.get or team.put")
-        return self._backend.view(
+        return self._backend.heap.view(
             view.address + peer_offset, tuple(view.owner.shape), view.dtype, storage and storage.strides
         )
 
@@ -199,20 +201,20 @@ class SymmetricArrays:
 
     def register(self, x: Any) -> None:
         """Make ``x``, an array outside the heap, a valid source of puts to any PE.  Raises ValueError if it is one."""
-        view = self._backend.array_view(x, writable=False)
+        view = self._backend.heap.array_view(x, writable=False)
         if self.holds(view) or view.address in self._registered:
             raise ValueError("register() is for an array outside the symmetric heap that is not registered yet")
-        self._backend.register(view)
+        self._backend.peers.register(view)
         self._registered[view.address] = view.nbytes
         SymmetricArrays.changes += 1
 
     def unregister(self, x: Any) -> None:
         """Undo ``register``.  Raises ValueError if ``x`` is not registered."""
-        view = self._backend.array_view(x, writable=False)
+        view = self._backend.heap.array_view(x, writable=False)
         if self._registered.pop(view.address, None) is None:
             raise ValueError("unregister() takes an array that register() has registered")
         SymmetricArrays.changes += 1
-        self._backend.unregister(view)
+        self._backend.peers.unregister(view)
 
     def known(self, view: ArrayView) -> bool:
         """True for symmetric and registered memory, which a put to a PE that no pointer reaches may start from."""

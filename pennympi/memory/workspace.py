@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from ..arrays.dtypes import TABLE
 from ..backend import Backend
 from ..errors import SymmetricHeapExhausted
 from ..job.job import Job
@@ -15,6 +16,7 @@ from .freelist import aligned
 
 FIRST_EPOCH = 0  # tests set it near 2**32; from 2**45 on the zeros of an empty slot would count as ahead
 
+BYTE = TABLE["uint8"]
 T = TypeVar("T")
 
 
@@ -55,16 +57,17 @@ def make_workspace(
     sizes = (inbox_bytes, outbox_bytes, 8 * signal_words, 8 * epoch_words, 8 * len(peer_table))
     starts = np.cumsum([0, *map(aligned, sizes)])
     nbytes = int(starts[-1])
-    base = backend.allocate(nbytes)
+    heap = backend.heap
+    base = heap.allocate(nbytes)
     inbox, outbox, signals, epochs, routes_at, _ = (base + int(start) for start in starts)
     try:
-        backend.zero(base, nbytes)  # old bytes could be taken for a packet's epoch
-        backend.copy_in(signals, np.full(signal_words, FIRST_EPOCH, np.int64))
-        backend.copy_in(epochs, np.full(epoch_words, FIRST_EPOCH, np.int64))
-        backend.copy_in(routes_at, np.array(peer_table, np.int64))
+        heap.fill(heap.view(base, (nbytes,), BYTE), 0)  # old bytes could be taken for a packet's epoch
+        heap.copy_in(signals, np.full(signal_words, FIRST_EPOCH, np.int64))
+        heap.copy_in(epochs, np.full(epoch_words, FIRST_EPOCH, np.int64))
+        heap.copy_in(routes_at, np.array(peer_table, np.int64))
         job.rendezvous("set-up of a workspace")  # no peer may write before this is cleared
     except BaseException:
-        backend.release(base)
+        heap.release(base)
         raise
     return Workspace(inbox, outbox, signals, epochs, routes_at, nbytes)
 
@@ -107,7 +110,7 @@ class Workspaces:
     def _make(self, chosen: Algorithm) -> Workspace:
         blocks = self._backend.max_blocks
         nbytes = blocks * 2 * self._backend.buffer_bytes
-        outbox_bytes = nbytes if chosen.outbox or self._backend.needs_scratch else 0
+        outbox_bytes = nbytes if chosen.outbox or self._backend.peers.needs_scratch else 0
         peer_table = chosen.peer_table(self._topology, self._job.me) if chosen.peer_table else ()
         return make_workspace(
             self._backend, self._job, nbytes, outbox_bytes, blocks * chosen.signals(self._topology), blocks, peer_table
@@ -122,10 +125,10 @@ class Workspaces:
             return False
         dead = frozenset.intersection(*self._job.gather(frozenset(self._dead), "set-up of a workspace"))
         if dead:
-            self._backend.synchronize(None)  # their last calls
+            self._backend.streams.synchronize(None)  # their last calls
             self._job.rendezvous("set-up of a workspace")
         for number in sorted(dead):
-            self._backend.release(self._own.pop(number).inbox)
+            self._backend.heap.release(self._own.pop(number).inbox)
         self._dead -= dead
         return bool(dead)
 

@@ -48,13 +48,22 @@ def topology_of(job: Job, backend: Backend, layout: Layout | None) -> Topology:
     """The nodes and rails of the team, what its links can do, and whether all PEs allow packets.  Collective."""
     packets = all(job.gather(setting("PENNYMPI_PACKETS"), "comparison of PENNYMPI_PACKETS"))
     if layout:
-        multicast = backend.multicast and not any(layout.node_of)
-        ways = (backend.ll128_safe, multicast, layout.rail_of, packets, backend.ll128_safe, backend.stores)
+        multicast = backend.peers.multicast and not any(layout.node_of)
+        ways = (
+            backend.peers.ll128_safe,
+            multicast,
+            layout.rail_of,
+            packets,
+            backend.peers.ll128_safe,
+            backend.peers.stores,
+        )
         return Topology(layout.node_of, *ways)
     nodes = list(dict.fromkeys(process.node for process in job.control.processes))
     node_of = tuple(nodes.index(process.node) for process in job.control.processes)
-    multicast = backend.multicast and len(nodes) == 1
-    topology = Topology(node_of, backend.ll128_safe, multicast, (), packets, backend.ll128_in_nodes, backend.stores)
+    multicast = backend.peers.multicast and len(nodes) == 1
+    topology = Topology(
+        node_of, backend.peers.ll128_safe, multicast, (), packets, backend.peers.ll128_in_nodes, backend.peers.stores
+    )
     if len(nodes) == 1:
         return topology  # rails connect nodes
     if backend.name != "cuda":

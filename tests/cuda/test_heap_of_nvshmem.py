@@ -3,6 +3,7 @@
 import gc
 import importlib
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,9 @@ from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.errors import SymmetricHeapExhausted
 
 GIB, START = 1 << 30, 1 << 40
-NAMES = ("cupy", "nvshmem", "nvshmem.bindings", "pennympi.cuda.heap")
+CUDA = ("pennympi.cuda.heap", "pennympi.cuda.segments", "pennympi.cuda.arrays")
+NAMES = ("cupy", "nvshmem", "nvshmem.bindings", *CUDA)
+SETUP = SimpleNamespace(beside_captures=nullcontext, copy_in=None, fill=None)
 
 
 class Memory:
@@ -42,11 +45,12 @@ def machine():
         "nvshmem": SimpleNamespace(bindings=bindings),
         "nvshmem.bindings": bindings,
     }
-    sys.modules.pop("pennympi.cuda.heap", None)
+    for name in CUDA:
+        sys.modules.pop(name, None)
     made.heap = importlib.import_module("pennympi.cuda.heap")
     yield made
     for name, module in saved.items():
-        sys.modules.pop(name)
+        sys.modules.pop(name, None)
         if module is not None:
             sys.modules[name] = module
 
@@ -98,7 +102,7 @@ def test_a_first_segment_that_was_asked_for(machine):
 
 def test_nvshmem_is_asked_only_when_there_is_no_room(machine):
     segments = started(machine)
-    world, row = (machine.heap.Heap(job(n), segments) for n in (4, 2))
+    world, row = (machine.heap.Heap(job(n), segments, SETUP) for n in (4, 2))
     machine.request.clear()
     a, b = world.allocate(GIB), row.allocate(1000)
     assert not machine.request and b - a == GIB and world.taken(b) and segments.holds(a + 5)
@@ -112,20 +116,20 @@ def test_nvshmem_is_asked_only_when_there_is_no_room(machine):
     with pytest.raises(SymmetricHeapExhausted, match="free; free arrays, or use devices with more memory") as error:
         world.allocate(1000 * GIB)
     assert machine.request == [3 * GIB] and 0 < error.value.free_bytes < 1000 * GIB
-    world.close()
-    row.close()
-    assert not row.taken(b) and segments.ranges.free_bytes == segments.nbytes
+    world.close(())
+    row.close(())
+    assert row.taken(b) is False and segments.ranges.free_bytes == segments.nbytes
 
 
 def test_arrays_that_outlive_their_team(machine):
     segments = started(machine)
-    first = machine.heap.Heap(job(2), segments)
+    first = machine.heap.Heap(job(2), segments, SETUP)
     workspace, kept, dropped = (first.allocate(1000) for _ in range(3))
     mine, peers = (first.view(at, (10,), DTYPES["int8"]) for at in (kept, kept + GIB))
     assert segments.holds(kept) and segments.holds(workspace)
     first.close([kept, dropped])
     assert not segments.holds(kept) and segments.holds(workspace)  # an array like any other, and memory that is free
-    second = machine.heap.Heap(job(2), segments)
+    second = machine.heap.Heap(job(2), segments, SETUP)
     assert second.allocate(1000) == workspace and second.allocate(1000) > dropped
     del mine
     gc.collect()
@@ -133,5 +137,5 @@ def test_arrays_that_outlive_their_team(machine):
     del peers
     gc.collect()
     assert second.allocate(1000) == kept and segments.holds(kept)
-    second.close()
+    second.close(())
     assert segments.ranges.free_bytes == segments.nbytes

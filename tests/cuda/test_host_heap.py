@@ -8,7 +8,14 @@ import pytest
 
 from pennympi.job.shared_memory import PAGE_BYTES
 
-NAMES = ("cupy", "nvshmem", "nvshmem.bindings", "pennympi.cuda.heap", "pennympi.cuda.host_heap", "pennympi.cuda.links")
+NAMES = (
+    "cupy",
+    "nvshmem",
+    "nvshmem.bindings",
+    "pennympi.cuda.segments",
+    "pennympi.cuda.host_heap",
+    "pennympi.cuda.links",
+)
 MIB = 1 << 20
 
 

@@ -2,7 +2,6 @@
 
 import ctypes
 import sys
-from threading import RLock
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -39,8 +38,8 @@ def launch(monkeypatch):
 
 @pytest.mark.parametrize("constants", [{}, {"n_pes": 4}])
 def test_packed_arguments(launch, constants):
-    backend = SimpleNamespace(load=lambda code: 0, ctx_address=77, order=SimpleNamespace(lock=RLock()))
-    made = launch.CudaKernel(backend, b"", kernel, KernelOptions("iifii", constants=constants))
+    peers = SimpleNamespace(ctx_address=77)
+    made = launch.CudaKernel(peers, 0, kernel, KernelOptions("iifii", constants=constants))
     words, pointers = made._pack((-5, np.int64(4), 2.5, True, (1 << 62) + 1))
     found = [77, -5, 4, 2.5, 1, (1 << 62) + 1] if not constants else [77, -5, 2.5, 1, (1 << 62) + 1]
     assert len(words) == len(pointers) == len(found)

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("cuda.bindings", reason="cuda-bindings is not installed")
 
-NAMES = ("cupy", "pennympi.cuda.launch", "pennympi.cuda.streams", "pennympi.cuda.setup_stream")
+NAMES = ("cupy", "pennympi.cuda.launch", "pennympi.cuda.events", "pennympi.cuda.setup_stream")
 ASIDE, CURRENT = 71, 72  # streams
 
 
@@ -65,8 +65,8 @@ def cuda(monkeypatch):
         monkeypatch.delitem(sys.modules, name, raising=False)
     for name, fake in fakes.items():
         monkeypatch.setitem(sys.modules, name, fake)
-    setup_stream, streams = (importlib.import_module(f"pennympi.cuda.{name}") for name in ("setup_stream", "streams"))
-    for module in (setup_stream, streams):
+    setup_stream, events = (importlib.import_module(f"pennympi.cuda.{name}") for name in ("setup_stream", "events"))
+    for module in (setup_stream, events):
         plain = SimpleNamespace(
             cuThreadExchangeStreamCaptureMode=lambda mode: (0, mode),
             cuStreamSynchronize=lambda stream: (0, made.said.append(("synchronize", stream))),
@@ -74,8 +74,8 @@ def cuda(monkeypatch):
             CUevent_flags=module.driver.CUevent_flags,
         )
         monkeypatch.setattr(module, "driver", plain)
-    monkeypatch.setattr(setup_stream, "streams", streams)  # the package remembers the one of the test before
-    made.setup_stream, made.streams = setup_stream.SetupStream(), streams
+    monkeypatch.setattr(setup_stream, "events", events)  # the package remembers the one of the test before
+    made.setup_stream, made.events = setup_stream.SetupStream(), events
     made.said.clear()
     yield made
     for name in NAMES:
@@ -105,5 +105,5 @@ def test_the_order_keeps_no_stream_that_its_object_does_not_keep_alive(cuda):
     own, foreign, pooled = Stream(), Stream(), type("Stream", (), {"__module__": "torch.cuda.streams"})()
     foreign._foreign_stream_ref = pooled  # as ``Stream.from_external`` of CuPy sets it
     external = type("ExternalStream", (type(pooled),), {"__module__": "torch.cuda.streams"})()
-    found = [cuda.streams.owner(stream) for stream in (own, pooled, foreign, external, None)]
+    found = [cuda.events.owner(stream) for stream in (own, pooled, foreign, external, None)]
     assert found == [own, pooled, None, None, None]

@@ -12,7 +12,8 @@ import pytest
 from pennympi.compile import context as ctx_words
 from pennympi.compile.options import KernelOptions
 from pennympi.errors import PeerGaveUp, PeerTimeout, PennympiError
-from pennympi.host.backend import HostBackend
+from pennympi.host.compiler import Compiler
+from pennympi.host.peers import Peers
 from pennympi.host.primitives import SPINS_BEFORE_SLEEP
 from pennympi.job import liveness
 from pennympi.kernels.block import POISON, get, put, put_signal, send_packets, signal, wait
@@ -36,11 +37,12 @@ class Machine:
             ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = silent.ctypes.data, liveness.own_words_address
             ctx[ctx_words.ABORT] = liveness.watch_words_address
             ctx[ctx_words.PEER_OFFSETS :] = [base - bases[me] for base in bases]
+            record[ctx_words.RECORD_ME] = me
             pe = SimpleNamespace(_channel=None, me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
             pe.calls = threading.Lock()
-            pe.call_names, pe.comm, pe.timeout_s = {}, SimpleNamespace(rank=me), timeout_s
-            pe._find_call, pe._where = lambda pe, signature: f"call {signature}", lambda pe: ""
-            pe._record, pe.failure = record, lambda pe=pe: HostBackend.failure(pe)
+            pe.call_names, pe._timeout_s = {}, timeout_s
+            pe._control = SimpleNamespace(find=lambda pe, signature: f"call {signature}", on_host=lambda pe: "")
+            pe._record, pe.failure = record, lambda pe=pe: Peers.failure(pe)
             self.pes.append(pe)
 
     def allocate(self, nbytes):
@@ -58,7 +60,7 @@ class Machine:
 
     def kernels(self, kernel, name, **options):
         """The kernel for each PE, compiled by this thread: the compiler is not made for several."""
-        return [HostBackend.kernel(pe, kernel, name, KernelOptions(**options)) for pe in self.pes]
+        return [Compiler(pe).kernel(kernel, name, KernelOptions(**options)) for pe in self.pes]
 
     def run(self, program):
         """program(me) on a thread for each PE: what each returned, or its error."""

@@ -154,14 +154,14 @@ def test_a_value_that_can_not_be_set_gives_the_array_back(team, monkeypatch, cal
             with pytest.raises((TypeError, ValueError), match="value|PE .* could not set it"):
                 team.full(1000, value, "uint8")
     else:
-        copy_in = team._backend.copy_in
+        copy_in = team._backend.heap.copy_in
 
         def fail(address, data):
             if mine:
                 raise RuntimeError("can't copy")
             copy_in(address, data)
 
-        monkeypatch.setattr(team._backend, "copy_in", fail)
+        monkeypatch.setattr(team._backend.heap, "copy_in", fail)
         for _ in range(3):
             with pytest.raises((RuntimeError, ValueError), match="can't copy"):
                 team.array(np.ones(1000))
@@ -210,12 +210,12 @@ def test_a_workspace_or_a_plan_that_fails_takes_nothing(team, monkeypatch):
             raise RuntimeError("no copy engine")
 
         def held():
-            return small._backend._heap._free.free_bytes if small.backend == "host" else 0
+            return small._backend.heap._free.free_bytes if small.backend == "host" else 0
 
         before = held()
         if team.n_pes > 1:
-            for name in ("zero", "copy_in"):
-                monkeypatch.setattr(small._backend, name, fail)
+            for name in ("fill", "copy_in"):
+                monkeypatch.setattr(small._backend.heap, name, fail)
                 with pytest.raises(RuntimeError, match="no copy engine"):
                     small.allreduce(x, algorithm="one_shot")
                 monkeypatch.undo()

@@ -132,14 +132,14 @@ def test_pages_that_one_pe_can_not_have(team, monkeypatch, odd):
     """The node runs out of memory when an array is made: an error on every PE, and what there is can be used."""
     with pennympi.init(backend="host", heap_bytes=64 * MIB) as small:
         x = small.full(100, 1, "int32")
-        held = small._backend._heap._reserved_bytes
+        held = small._backend.heap._reserved_bytes
         fallocate = os.posix_fallocate
         if odd == ME:
             monkeypatch.setattr(os, "posix_fallocate", lambda *args: why_not(errno.ENOSPC)())
         for _ in range(2):
             with pytest.raises(pennympi.SymmetricHeapExhausted, match=f"PE {odd}: No space left"):
                 small.empty(16 * MIB, "uint8")
-        assert small._backend._heap._reserved_bytes == held
+        assert small._backend.heap._reserved_bytes == held
         monkeypatch.setattr(os, "posix_fallocate", fallocate)
         small.comm.Barrier()
         y = small.full(16 * MIB, 3, "uint8")

@@ -76,7 +76,7 @@ def test_a_kernel_is_compiled_before_its_first_launch(monkeypatch):
         team.compile([kernel, again])
         assert list(kernel._compiled) == list(again._compiled) == ["iiffi"]
         x, y = team.full(4, 3, "float64"), team.zeros(4, "float64")
-        monkeypatch.setattr(type(team._backend), "kernel", None)  # nothing may be compiled from here on
+        monkeypatch.setattr(type(team._backend.compiler), "kernel", None)  # nothing may be compiled from here on
         kernel(1, Scaled(x.ctypes.data, 4, 0.5), 0.25, y)
         assert y.tolist() == [1.75] * 4
 

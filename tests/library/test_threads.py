@@ -80,7 +80,7 @@ def test_a_call_in_the_midst_of_another_is_refused(team):
 
     def second():
         deadline = time.monotonic() + 20
-        while not team._backend.calls.locked() and time.monotonic() < deadline:
+        while not team._backend.peers.calls.locked() and time.monotonic() < deadline:
             time.sleep(1e-4)
         for call in (lambda: team.put(x, x, team.me), lambda: team.allreduce(x), lambda: plan()):
             try:

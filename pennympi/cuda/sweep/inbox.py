@@ -18,7 +18,7 @@ from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
 from ..intrinsics import assembly, load_4, load_word
-from ..peers import at
+from ..pointers import at
 from ..primitives import SPINS
 from ..stubs import missing_line
 from .shared import load_number, store_number

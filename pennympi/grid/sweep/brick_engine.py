@@ -34,7 +34,7 @@ def depth(problem: SweepProblem) -> int:
 def why_not(problem: SweepProblem, depth: int) -> str | None:
     """Why the engine can't run on this PE; None if it can."""
     backend = problem.context.backend
-    if not all(backend.puts_by_pointer(pe) for pe in near(problem.parts, problem.me)):
+    if not all(backend.peers.by_pointer[pe] for pe in near(problem.parts, problem.me)):
         return "this PE has no pointer to the memory of a neighbour"
     if not shape(problem, depth):
         return "the field does not fit into the shared memory of the multiprocessors"
@@ -82,9 +82,9 @@ class BrickSweeps:
         weakref.finalize(self, release).atexit = False
         words = brick_words(bricks, problem.me, problem.parts.halo, slots)
         self._words = problem.new_bytes(words.nbytes)
-        backend.copy_in(self._words.address, at_address(words, made.blocks, self._words.address))
+        backend.heap.copy_in(self._words.address, at_address(words, made.blocks, self._words.address))
         return self._words.address, workspace.epochs, workspace.inbox, inbox_bytes, made.blocks * inbox_bytes
 
     def __call__(self, stream: Any) -> None:
         """Enqueue all sweeps."""
-        self._backend.order.enqueue(self._run, self._fields, self._backend.stream_handle(stream), stream)
+        self._backend.streams.order.enqueue(self._run, self._fields, self._backend.streams.handle(stream), stream)

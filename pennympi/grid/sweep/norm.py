@@ -21,16 +21,16 @@ class SweepNorm:
 
     def __init__(self, context: CollectiveContext, plan_allreduce: Callable[..., Any], levels: int):
         backend = context.backend
-        integers, floats, handle = TABLE["int64"], TABLE["float64"], backend.stream_handle(None)
-        self._words = backend.new((levels, COPIES, WORDS), integers, handle)
-        self.norms = backend.new((levels,), floats, handle)
-        self._handle_of, self._at = backend.stream_handle, backend.array_view(self._words, True).address
-        self._norms_at = backend.array_view(self.norms, True).address
+        integers, floats, handle = TABLE["int64"], TABLE["float64"], backend.streams.handle(None)
+        self._words = backend.heap.new((levels, COPIES, WORDS), integers, handle)
+        self.norms = backend.heap.new((levels,), floats, handle)
+        self._handle_of, self._at = backend.streams.handle, backend.heap.array_view(self._words, True).address
+        self._norms_at = backend.heap.array_view(self.norms, True).address
         self._allreduce = plan_allreduce(self._words) if context.job.n_pes > 1 else None
         blocks = -(-levels // LEVELS_OF_BLOCK)
-        clear = backend.kernel(clear_words, "norms of sweeps", KernelOptions(elements=integers))
+        clear = backend.compiler.kernel(clear_words, "norms of sweeps", KernelOptions(elements=integers))
         self._clear = clear.prepare(blocks, (0, 0), (0, 1), THREADS)
-        read = backend.kernel(norms_of_words, "norms of sweeps", KernelOptions(elements=floats))
+        read = backend.compiler.kernel(norms_of_words, "norms of sweeps", KernelOptions(elements=floats))
         self._read = read.prepare(blocks, (0, 0, levels), (0, 1), THREADS)
 
     def words(self, level: int) -> int:

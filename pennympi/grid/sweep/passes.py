@@ -58,7 +58,7 @@ class Passes:
         self._starts = [0, *accumulate(self._sizes)]
         split = problem.has_others_beside and problem.own_bytes >= SPLIT_MIN_BYTES[self._backend.name]
         self._boxes = boxes_of(problem.parts, problem.me, MOST_GROUP_POINTS) if split else []
-        self._push = self._backend.stream("high") if split else None
+        self._push = self._backend.streams.new("high") if split else None
         self._made = {
             key: pass_kernel(problem, *key) for key in {(n, self._norms_of(i)) for i, n in enumerate(self._sizes)}
         }
@@ -98,7 +98,7 @@ class Passes:
         level = self._starts[i] if self._problem.norms == "every" else 0
         words = self._norm.words(level) if self._norm else 0
         run = self._run(self._sizes[i], self._norms_of(i), box)
-        run(views[1 - i % 2].address, views[i % 2].address, words, self._backend.stream_handle(stream))
+        run(views[1 - i % 2].address, views[i % 2].address, words, self._backend.streams.handle(stream))
 
     def __call__(self, stream: Any) -> None:
         """Enqueue all sweeps."""

@@ -103,7 +103,7 @@ class SweepProblem:
     def compiled(self, kernel: Callable[..., None], options: KernelOptions) -> Kernel:
         """A kernel that calls the formula.  Raises TypeError with the compiler's message and the line."""
         try:
-            return self.context.backend.kernel(kernel, NAME, options)
+            return self.context.backend.compiler.kernel(kernel, NAME, options)
         except (PennympiError, OSError, MemoryError):
             raise
         except Exception as error:  # of Numba, of many types
@@ -112,8 +112,8 @@ class SweepProblem:
     def new_bytes(self, nbytes: int) -> ArrayView:
         """Memory of this PE, not set, on a multiple of LINE_BYTES."""
         backend = self.context.backend
-        array = backend.new((nbytes + LINE_BYTES,), TABLE["uint8"], backend.stream_handle(None))
-        whole = backend.array_view(array, True)
+        array = backend.heap.new((nbytes + LINE_BYTES,), TABLE["uint8"], backend.streams.handle(None))
+        whole = backend.heap.array_view(array, True)
         return replace(whole, address=-(-whole.address // LINE_BYTES) * LINE_BYTES)
 
     @property

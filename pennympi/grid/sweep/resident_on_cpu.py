@@ -40,4 +40,4 @@ class Resident:
         """Enqueue all sweeps."""
         if self._of_coefficient:
             self._of_coefficient(stream)
-        self._run(*self._fields, self._backend.stream_handle(stream))
+        self._run(*self._fields, self._backend.streams.handle(stream))

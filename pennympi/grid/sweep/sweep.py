@@ -38,9 +38,9 @@ class Sweep:
         self._context, self._text = context, f"{wanted.text}, plan {context.guard.next_plan()}"
         backend, arrays = context.backend, context.arrays
         numbers = np.array(wanted.numbers or (0.0,), wanted.stencil.dtype)
-        self._numbers = backend.new(numbers.shape, TABLE[wanted.stencil.dtype], backend.stream_handle(None))
-        at = backend.array_view(self._numbers, True).address
-        backend.copy_in(at, numbers)
+        self._numbers = backend.heap.new(numbers.shape, TABLE[wanted.stencil.dtype], backend.streams.handle(None))
+        at = backend.heap.array_view(self._numbers, True).address
+        backend.heap.copy_in(at, numbers)
         problem = SweepProblem(context, parts, wanted.stencil, views, at, wanted.sweeps, wanted.norms)
         problem.compiled(value_of(wanted.stencil), problem.options())
         self._choices = engines.choices(problem, wanted.depth)

@@ -21,7 +21,7 @@ ROW_US = {("float32", False): 0.14, ("float32", True): 0.21, ("float64", False):
 def why_not(problem: SweepProblem, depth: int) -> str | None:
     """Why the engine can't run on this PE; None if it can."""
     backend, parts = problem.context.backend, problem.parts
-    if not all(backend.puts_by_pointer(pe) for pe in near(parts, problem.me)):
+    if not all(backend.peers.by_pointer[pe] for pe in near(parts, problem.me)):
         return "this PE has no pointer to the memory of a neighbour"
     found: str | None = problem.device_module("tile").why_not(problem.stencil, parts, depth, backend.resident_blocks)
     return found
@@ -57,10 +57,10 @@ class TileSweeps:
             lambda: make_workspace(backend, context.job, made.inbox_bytes, 0, 0, 0)
         )
         weakref.finalize(self, release).atexit = False
-        peer_offsets = [backend.peer_offset(pe) or 0 for pe in range(context.job.n_pes)]  # neighbours have a pointer
+        peer_offsets = [backend.peers.offsets[pe] or 0 for pe in range(context.job.n_pes)]  # neighbours have a pointer
         tables = np.array(made.tables(memory.inbox, peer_offsets), np.int64)
         self._tables = problem.new_bytes(tables.nbytes)
-        backend.copy_in(self._tables.address, tables)
+        backend.heap.copy_in(self._tables.address, tables)
         words = norm.words(0) if norm else 0
         given = (*problem.fields(0, 0), self._tables.address, problem.numbers, words, problem.sweeps)
         self._run = kernel.prepare(made.blocks, given, (0, 1), made.threads)
@@ -68,4 +68,4 @@ class TileSweeps:
 
     def __call__(self, stream: Any) -> None:
         """Enqueue all sweeps."""
-        self._backend.order.enqueue(self._run, self._fields, self._backend.stream_handle(stream), stream)
+        self._backend.streams.order.enqueue(self._run, self._fields, self._backend.streams.handle(stream), stream)
