@@ -1,7 +1,9 @@
 """What a row of a table of algorithms holds, and how plans cut a call into pieces."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple
 
 
@@ -122,24 +124,31 @@ LEAST_SLOT_BYTES = {ELEMENTS: 16, PARTIALS: 32, PACKETS: 512}
 ROUND_ONCE, ROUND_TWICE = "rounded with the sum", "the sum is rounded first"  # how a residual is added
 
 
-def runs_anywhere(topology: Topology, dtype: str, op: str) -> str:
+def per_pe(k: int) -> Callable[..., int]:
+    """(topology, ...) -> k for each PE."""
+    return lambda topology, *rest: k * topology.n_pes
+
+
+def per_peer(k: int) -> Callable[..., int]:
+    """(topology, ...) -> k for each PE but one."""
+    return lambda topology, *rest: k * (topology.n_pes - 1)
+
+
+def runs_anywhere(topology: Topology, dtype: str, op: str) -> None:
     """The ``why_not`` of an algorithm that runs at any PE count, dtype and op, on any link."""
-    return ""
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One row of a table.
+    """An algorithm of a collective.  Its name is its kernel's, and its sentence the first line of its file.
 
-    name:       what users call it;  sentence: what it does, in a sentence
-    needs:      its preconditions in words; ``why_not`` checks the same
     kernel:     a plain function over the primitives of ``block.py`` (see ``records.py`` for its parameters)
-    cut:        a function that makes a Plan, below
-    signals:    topology -> signal words of one block
+    cut:        a function of ``plans.py`` that makes its plan
     slots:      (topology, limits) -> slots that one buffer of a block's inbox is cut into
     holds:      what a slot holds: ELEMENTS, PARTIALS or PACKETS
+    signals:    topology -> signal words of one block; None: two for each slot
     shares:     topology -> shares of the vector (see ToCut)
-    why_not:    (topology, dtype_name, op) -> why it can't run there, or ""
+    why_not:    (topology, dtype_name, op) -> why it can't run there, or None
     outbox:     its puts start from the outbox.  If False, the outbox is scratch and memory for ``stage_for_put``, which a
                 GPU does not need where a pointer reaches every PE
     peer_table: (topology, me) -> int64 words that the kernel reads with ``read_peer``: which PE sends to which; or None
@@ -148,20 +157,17 @@ class Algorithm:
     meet:       the kernel, of a PE and the workspace, that ends such a call
     residual:   how the kernel adds ``Reduction.residual``: ROUND_ONCE or ROUND_TWICE; "": it does not
     cost_us:    (size, topology, machine) -> us of a call, by the counts of ``cost.py``; None: it is not chosen by cost
-    canonical: an element's values are added one after another in the order of the PEs, in the type of partials, and the
+    canonical:  an element's values are added one after another in the order of the PEs, in the type of partials, and the
                 sum is rounded once: its bits depend on nothing but them
     """
 
-    name: str
-    sentence: str
     kernel: Callable[..., Any]
     cut: Callable[[ToCut], Plan]
-    signals: Callable[[Topology], int]
     slots: Callable[[Topology, Limits], int]
     holds: str
+    signals: Callable[[Topology], int] | None = None
     shares: Callable[[Topology], int] = lambda topology: 1
-    needs: str = "none"
-    why_not: Callable[[Topology, str, str], str] = runs_anywhere
+    why_not: Callable[[Topology, str, str], str | None] = runs_anywhere
     outbox: bool = True
     peer_table: Callable[[Topology, int], Sequence[int]] | None = None
     copied: Callable[[int, int], int] | None = None
@@ -170,24 +176,44 @@ class Algorithm:
     cost_us: Callable[..., float] | None = None
     canonical: bool = False
 
+    @property
+    def name(self) -> str:
+        """The name by which users choose it."""
+        return self.kernel.__name__
+
+    @property
+    def sentence(self) -> str:
+        """What it does."""
+        text = sys.modules[self.kernel.__module__].__doc__ or ""
+        return text.partition("\n")[0].partition(": ")[2].rstrip(".")
+
+    def signal_words(self, topology: Topology, limits: Limits) -> int:
+        """Signal words of one block."""
+        return self.signals(topology) if self.signals else 2 * self.slots(topology, limits)
+
     def plan(self, count: int, item_bytes: int, acc_bytes: int, topology: Topology, limits: Limits) -> Plan:
         """How a call of ``count`` elements is split, which have acc_bytes as partials."""
         slot_item_bytes = acc_bytes if self.holds == PARTIALS else item_bytes
         shares, slots = self.shares(topology), self.slots(topology, limits)
         return self.cut(ToCut(count, item_bytes, slot_item_bytes, shares, slots, topology, limits))
 
-    def too_large(self, topology: Topology, limits: Limits) -> str:
-        """Why its slots do not fit into a buffer of an inbox, or ""."""
+    def too_large(self, topology: Topology, limits: Limits) -> str | None:
+        """Why its slots do not fit into a buffer of an inbox, or None."""
         slots, least = self.slots(topology, limits), LEAST_SLOT_BYTES[self.holds]
         if slots * least <= limits.buffer_bytes:
-            return ""
+            return None
         return (
             f"at {topology.n_pes} PEs its {slots} slots of {least} bytes or more do not fit in the "
             f"{limits.buffer_bytes} bytes that a block's inbox has for an epoch"
         )
 
 
-def requires_ll128(topology: Topology, dtype: str, op: str) -> str:
+def table(folder: str, *names: str) -> dict[str, Algorithm]:
+    """The algorithms of a folder by name; each has a file of its name."""
+    return {name: import_module(f".{name}", folder).ALGORITHM for name in names}
+
+
+def requires_ll128(topology: Topology, dtype: str, op: str) -> str | None:
     """The ``why_not`` of an algorithm whose messages are packets."""
     if not topology.ll128_safe:
         return "a peer is not on NVLink (or is reached by NVSHMEM's puts), and packets need LL128-safe links"
@@ -196,21 +222,21 @@ def requires_ll128(topology: Topology, dtype: str, op: str) -> str:
     return _allowed(topology)
 
 
-def requires_ll128_in_nodes(topology: Topology) -> str:
-    """Why packets can't run inside the nodes, or ""."""
+def requires_ll128_in_nodes(topology: Topology) -> str | None:
+    """Why packets can't run inside the nodes, or None."""
     if not topology.ll128_in_nodes:
         return "a peer of the same node is not on NVLink (or is reached by NVSHMEM's puts)"
     return _allowed(topology)
 
 
-def _allowed(topology: Topology) -> str:
-    """Why no packets are sent where they could be, or ""."""
-    return "" if topology.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
+def _allowed(topology: Topology) -> str | None:
+    """Why no packets are sent where they could be, or None."""
+    return None if topology.packets else "PENNYMPI_PACKETS=0, on this or another PE, turns packets off"
 
 
-def requires_p2p(topology: Topology, dtype: str, op: str) -> str:
+def requires_p2p(topology: Topology, dtype: str, op: str) -> str | None:
     """The ``why_not`` of an algorithm that stores into its peers' memory, without NVSHMEM's puts."""
-    return "" if topology.stores else "no pointer reaches a peer, for this PE's stores: NVSHMEM's puts do"
+    return None if topology.stores else "no pointer reaches a peer, for this PE's stores: NVSHMEM's puts do"
 
 
 # The ops of each dtype for which the switch (topology.multicast) gives what this library defines.

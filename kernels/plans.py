@@ -14,6 +14,7 @@ from .algorithm import (
     cut,
     cut_evenly,
     packed_bytes,
+    per_pe,
     requires_ll128,
     requires_p2p,
 )
@@ -72,23 +73,20 @@ def piece_plan(
 
 
 # What the algorithms that send packets, and those that store pieces into their peers' memory, have in common.
-NEEDS_NVLINK = "NVLink, or one device or host"
 packet_algorithm = partial(
     Algorithm,
     cut=packet_plan,
     signals=lambda topology: 1,
-    slots=lambda topology, limits: topology.n_pes,
+    slots=per_pe(1),
     holds=PACKETS,
-    needs=NEEDS_NVLINK,
     outbox=False,
     why_not=requires_ll128,
 )
 piece_algorithm = partial(
     Algorithm,
     cut=piece_plan,
-    slots=lambda topology, limits: topology.n_pes,
+    slots=per_pe(1),
     holds=ELEMENTS,
-    needs=NEEDS_NVLINK,
     outbox=False,
     why_not=requires_p2p,
 )

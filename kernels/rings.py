@@ -39,13 +39,13 @@ def n_rings(topology: Topology) -> int:
     return len(set(topology.rails))
 
 
-def no_rings(topology: Topology) -> str:
-    """Why there are no such rings, or ""."""
+def no_rings(topology: Topology) -> str | None:
+    """Why there are no such rings, or None."""
     rail_of = topology.rails
     rails = [{rail_of[pe] for pe in pes} for pes in topology.nodes]
     if any(of != rails[0] for of in rails):
         return "its rings run on the same rails through every node, and here the rails of the nodes differ"
-    return ""
+    return None
 
 
 def _ports(topology: Topology) -> list[list[int]]:

@@ -1,10 +1,7 @@
-"""The table of AllGather algorithms: one file and one row each."""
+"""The table of AllGather algorithms: one file each."""
 
+from ..algorithm import table
 from ..by_size import packets_then_direct
-from .direct import ALGORITHM as direct
-from .naive import ALGORITHM as naive
-from .packets import ALGORITHM as packets
-from .ring import ALGORITHM as ring
 
-TABLE = {row.name: row for row in (naive, ring, packets, direct)}
+TABLE = table(__name__, "naive", "ring", "packets", "direct")
 AUTO = packets_then_direct("ring")

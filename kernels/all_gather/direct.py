@@ -1,9 +1,10 @@
-"""Direct AllGather: every PE puts its part into each other PE's inbox, then straight into its out.
+"""Direct AllGather: every PE puts its part into each other PE's inbox, then straight into its out; one latency step.
 
 Source: the pushed one-shot of AllReduce, and zero-copy AllGather over symmetric
 memory (NCCL's symmetric kernels); see ``exchange_rows`` for when out may be written.
 """
 
+from ..algorithm import per_pe
 from ..exchange_rows import SIGNALS, exchange_rows
 from ..plans import piece_algorithm
 from ..records import PE, Transfer, Work
@@ -17,10 +18,4 @@ def direct(pe: PE, call: Transfer, work: Work):
     exchange_rows(pe, call, work, 0)
 
 
-ALGORITHM = piece_algorithm(
-    name="direct",
-    sentence="every PE puts its part to each other PE, straight into out where that is symmetric; one latency step",
-    kernel=direct,
-    signals=lambda topology: SIGNALS * topology.n_pes,
-    slots=lambda topology, limits: 2 * topology.n_pes,
-)
+ALGORITHM = piece_algorithm(direct, slots=per_pe(2), signals=per_pe(SIGNALS))

@@ -1,10 +1,10 @@
-"""Naive AllGather: every PE puts its part to each other PE, one after the other.
+"""Naive AllGather: every PE puts its part to each other PE, one after the other; n-1 messages a PE.
 
 Source: a loop of MPI sends.  Each PE sends its part n-1 times, in n-1 messages, and
 receives n-1 messages.
 """
 
-from ..algorithm import ELEMENTS, Algorithm
+from ..algorithm import ELEMENTS, Algorithm, per_pe
 from ..block import copy, put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Transfer, Work
@@ -39,12 +39,4 @@ def naive(pe: PE, call: Transfer, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = Algorithm(
-    name="naive",
-    sentence="every PE puts its part to each other PE, one after the other",
-    kernel=naive,
-    cut=slots_plan,
-    signals=lambda topology: 2 * topology.n_pes,
-    slots=lambda topology, limits: topology.n_pes,
-    holds=ELEMENTS,
-)
+ALGORITHM = Algorithm(naive, slots_plan, slots=per_pe(1), holds=ELEMENTS)

@@ -1,4 +1,4 @@
-"""AllGather by packets: every PE sends its part to each other PE, no barrier.
+"""AllGather by packets: every PE sends its part to each other PE, without a barrier; one latency step.
 
 Source: the LL128 protocol of NCCL.  One latency step.
 """
@@ -16,8 +16,4 @@ def packets(pe: PE, call: Transfer, work: Work):
     exchange_packets(pe, call, work, 0)
 
 
-ALGORITHM = packet_algorithm(
-    name="packets",
-    sentence="every PE sends its part to each other PE in packets that carry their epoch; one latency step, no barrier",
-    kernel=packets,
-)
+ALGORITHM = packet_algorithm(packets)

@@ -1,10 +1,10 @@
-"""Ring AllGather: the parts go round the ring, one step at a time.
+"""Ring AllGather: the parts go round the ring; n-1 messages a PE, all to one neighbour.
 
 Source: the second half of the ring AllReduce of Patarasu and Yuan (2009).  Each PE
 sends n-1 parts, in n-1 messages, all to one neighbour.
 """
 
-from ..algorithm import ELEMENTS, Algorithm
+from ..algorithm import ELEMENTS, Algorithm, per_peer
 from ..block import copy, put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Transfer, Work
@@ -43,12 +43,4 @@ def ring(pe: PE, call: Transfer, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = Algorithm(
-    name="ring",
-    sentence="the parts go round one ring; n-1 messages a PE, all to one neighbour",
-    kernel=ring,
-    cut=slots_plan,
-    signals=lambda topology: 2 * (topology.n_pes - 1),
-    slots=lambda topology, limits: topology.n_pes - 1,
-    holds=ELEMENTS,
-)
+ALGORITHM = Algorithm(ring, slots_plan, slots=per_peer(1), holds=ELEMENTS)

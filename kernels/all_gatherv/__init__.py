@@ -1,5 +1,5 @@
-"""The table of AllGatherv algorithms: one file and one row each."""
+"""The table of AllGatherv algorithms: one file each."""
 
-from .pairwise import ALGORITHM as pairwise
+from ..algorithm import table
 
-TABLE = {row.name: row for row in (pairwise,)}
+TABLE = table(__name__, "pairwise")

@@ -1,9 +1,7 @@
-"""The table of all-to-all algorithms: one file and one row each."""
+"""The table of all-to-all algorithms: one file each."""
 
+from ..algorithm import table
 from ..by_size import packets_then_direct
-from .direct import ALGORITHM as direct
-from .packets import ALGORITHM as packets
-from .pairwise import ALGORITHM as pairwise
 
-TABLE = {row.name: row for row in (pairwise, packets, direct)}
+TABLE = table(__name__, "pairwise", "packets", "direct")
 AUTO = packets_then_direct("pairwise")

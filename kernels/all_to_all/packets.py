@@ -1,4 +1,4 @@
-"""All-to-all by packets: every PE sends each other PE its part, no barrier.
+"""All-to-all by packets: every PE sends each other PE its part, without a barrier; one latency step.
 
 Source: the LL128 protocol of NCCL.  One latency step.
 """
@@ -16,8 +16,4 @@ def packets(pe: PE, call: Transfer, work: Work):
     exchange_packets(pe, call, work, call.nbytes)
 
 
-ALGORITHM = packet_algorithm(
-    name="packets",
-    sentence="every PE sends each other PE its part in packets that carry their epoch; one latency step, no barrier",
-    kernel=packets,
-)
+ALGORITHM = packet_algorithm(packets)

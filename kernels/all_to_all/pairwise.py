@@ -1,10 +1,10 @@
-"""Pairwise all-to-all: every PE puts each other PE its part, one PE after the other.
+"""Pairwise all-to-all: every PE puts each other PE its part, one after the other; n-1 messages a PE.
 
 Source: the pairwise exchange of MPI libraries.  In step k a PE sends to the k-th PE
 after it, so that no two send to the same PE.  n-1 messages a PE.
 """
 
-from ..algorithm import ELEMENTS, Algorithm
+from ..algorithm import ELEMENTS, Algorithm, per_pe
 from ..block import copy, put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Transfer, Work
@@ -52,12 +52,4 @@ def pairwise(pe: PE, call: Transfer, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = Algorithm(
-    name="pairwise",
-    sentence="every PE puts each other PE its part, one after the other",
-    kernel=pairwise,
-    cut=slots_plan,
-    signals=lambda topology: 2 * topology.n_pes,
-    slots=lambda topology, limits: topology.n_pes,
-    holds=ELEMENTS,
-)
+ALGORITHM = Algorithm(pairwise, slots_plan, slots=per_pe(1), holds=ELEMENTS)

@@ -4,7 +4,7 @@ Source: the pairwise exchange of MPI libraries, with a window of two messages fo
 part once, in one latency step.
 """
 
-from ..algorithm import PARTIALS, Algorithm
+from ..algorithm import PARTIALS, Algorithm, per_pe
 from ..parts import EACH, WORDS, exchange_parts, parts_plan, sending, taking
 from ..records import PE, Parts, Work
 
@@ -17,12 +17,4 @@ def pairwise(pe: PE, call: Parts, work: Work):
     exchange_parts(pe, sending(pe, call, EACH), taking(pe, call, EACH), work)
 
 
-ALGORITHM = Algorithm(
-    name="pairwise",
-    sentence="every PE puts each other PE its part, in messages that each pair of PEs counts for itself",
-    kernel=pairwise,
-    cut=parts_plan,
-    signals=lambda topology: WORDS * topology.n_pes,
-    slots=lambda topology, limits: topology.n_pes,
-    holds=PARTIALS,
-)
+ALGORITHM = Algorithm(pairwise, parts_plan, slots=per_pe(1), holds=PARTIALS, signals=per_pe(WORDS))

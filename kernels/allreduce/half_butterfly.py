@@ -151,12 +151,5 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 
 ALGORITHM = Algorithm(
-    name="half_butterfly",
-    sentence="whole vectors inside each half of the PEs, then one swap across; two latency steps, a flow a link",
-    kernel=half_butterfly,
-    cut=slots_plan,
-    signals=lambda topology: 2 * _slots(topology),
-    slots=lambda topology, limits: _slots(topology),
-    holds=PARTIALS,
-    cost_us=cost_us,
+    half_butterfly, slots_plan, slots=lambda topology, limits: _slots(topology), holds=PARTIALS, cost_us=cost_us
 )

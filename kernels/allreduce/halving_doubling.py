@@ -1,4 +1,4 @@
-"""Recursive halving, then recursive doubling: 2 log2 n latency steps, and no more bytes than a ring.
+"""Halving and doubling: half of the rest to the PE at distance n/2, n/4, ..., and back; 2 log2 n latency steps.
 
 Source: Rabenseifner, "Optimization of collective reduction operations" (2004); the
 "butterfly" of vLLM pull request 2192.  In each of the first log2 n latency steps two partners split
@@ -138,13 +138,11 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 
 ALGORITHM = Algorithm(
-    name="halving_doubling",
-    sentence="half of the rest to the PE at distance n/2, n/4, ..., and back; 2 log2 n steps, 2 (n-1)/n of the vector",
-    kernel=halving_doubling,
-    cut=slots_plan,
-    signals=_signals,
+    halving_doubling,
+    slots_plan,
     slots=lambda topology, limits: 3 * pof2(topology.n_pes),
     holds=PARTIALS,
+    signals=_signals,
     shares=lambda topology: pof2(topology.n_pes),
     cost_us=cost_us,
 )

@@ -1,4 +1,4 @@
-"""Hierarchical AllReduce: reduce-scatter in the node, all-reduce between nodes, all-gather in the node.
+"""Hierarchical AllReduce: reduce-scatter in the node, all-reduce between nodes, all-gather in the node; four steps.
 
 Source: Penny, part 3.  Every PE owns the slice of its local rank, 1/M of the vector
 on nodes of M PEs.  It adds up its node's slice, exchanges it with the PEs of its
@@ -12,7 +12,7 @@ order, then the nodes in order, and rounds it once; all others copy it.
 
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, cut_evenly
+from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, cut_evenly, per_pe
 from ..block import (
     copy,
     fence,
@@ -215,7 +215,7 @@ def hierarchical(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def why_not(topology: Topology, dtype: str, op: str) -> str:
+def why_not(topology: Topology, dtype: str, op: str) -> str | None:
     """On one node two_shot does the same in fewer latency steps; and each slice needs its owner on every node."""
     sizes = {len(pes) for pes in topology.nodes}
     if len(topology.nodes) == 1:
@@ -224,7 +224,7 @@ def why_not(topology: Topology, dtype: str, op: str) -> str:
         return f"each node must have as many PEs, and here they have {' and '.join(map(str, sorted(sizes)))}"
     if sizes == {1}:
         return "every node has one PE, where it would be two_shot with more latency steps"
-    return ""
+    return None
 
 
 def peer_table(topology: Topology, me: int) -> list[int]:
@@ -257,15 +257,12 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 
 ALGORITHM = Algorithm(
-    name="hierarchical",
-    sentence="reduce-scatter in the node, all-reduce between PEs of a local rank, all-gather in the node; four steps",
-    needs="several nodes, all with the same number of PEs (two or more)",
-    kernel=hierarchical,
-    cut=even_plan,
-    signals=lambda topology: 2 * 2 * (len(topology.nodes[0]) + len(topology.nodes)),
+    hierarchical,
+    even_plan,
     slots=lambda topology, limits: 2 * (topology.n_pes + len(topology.nodes)),
     holds=PARTIALS,
-    shares=lambda topology: topology.n_pes,
+    signals=lambda topology: 2 * 2 * (len(topology.nodes[0]) + len(topology.nodes)),
+    shares=per_pe(1),
     why_not=why_not,
     cost_us=cost_us,
     peer_table=peer_table,

@@ -1,4 +1,4 @@
-"""Hierarchical AllReduce for small vectors: packets inside the nodes, one latency step of puts between them.
+"""Hierarchical AllReduce by packets: packets in the nodes, slices between them; three latency steps.
 
 Source: ``hierarchical`` with one latency step between nodes in place of two: the PEs of a local rank send each other
 whole slices, and all add them up.  Inside the nodes as ``two_shot_packets``.
@@ -141,7 +141,7 @@ def hierarchical_packets(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def why_not(topology: Topology, dtype: str, op: str) -> str:
+def why_not(topology: Topology, dtype: str, op: str) -> str | None:
     """As ``hierarchical``, and where packets can't run inside the nodes."""
     return refuse_shape(topology, dtype, op) or requires_ll128_in_nodes(topology)
 
@@ -164,14 +164,11 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 
 ALGORITHM = Algorithm(
-    name="hierarchical_packets",
-    sentence="packets in the node, slices between PEs of a local rank, packets in the node; three latency steps",
-    needs="several nodes, all with the same number of PEs (two or more), and NVLink in them",
-    kernel=hierarchical_packets,
-    cut=packet_plan,
-    signals=lambda topology: 2 * len(topology.nodes),
+    hierarchical_packets,
+    packet_plan,
     slots=lambda topology, limits: 2 * (len(topology.nodes[0]) + len(topology.nodes)),
     holds=PACKETS,
+    signals=lambda topology: 2 * len(topology.nodes),
     shares=lambda topology: topology.largest_node,
     why_not=why_not,
     cost_us=cost_us,

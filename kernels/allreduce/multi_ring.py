@@ -14,7 +14,7 @@ last one rounds it, and all others copy what that one sent.
 
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Plan, ToCut, Topology, cut_evenly
+from ..algorithm import PARTIALS, Algorithm, Limits, Plan, ToCut, Topology, cut_evenly, per_pe
 from ..block import block, blocks, copy, put_signal, read_peer, reduce, reduce_and_round, to_partials, wait
 from ..cost import ring_us
 from ..records import PE, Reduction, Work
@@ -150,15 +150,12 @@ def rings_plan(call: ToCut) -> Plan:
 
 
 ALGORITHM = Algorithm(
-    name="multi_ring",
-    sentence="one ring a rail, turning by node so that none changes rails; on one node as many as use every link",
-    needs="the same rails on every node",
-    kernel=multi_ring,
-    cut=rings_plan,
-    signals=lambda topology: 2 * rings_of(topology) * 2 * (topology.n_pes - 1),
+    multi_ring,
+    rings_plan,
     slots=lambda topology, limits: _turns(topology, limits) * 2 * (topology.n_pes - 1),
     holds=PARTIALS,
-    shares=lambda topology: topology.n_pes,
+    signals=lambda topology: 2 * rings_of(topology) * 2 * (topology.n_pes - 1),
+    shares=per_pe(1),
     why_not=lambda topology, dtype, op: no_rings(topology),
     cost_us=lambda size, topology, machine: ring_us(size, topology, machine, topology.n_rails),
     peer_table=_peer_table,

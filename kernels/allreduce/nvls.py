@@ -1,4 +1,4 @@
-"""AllReduce by the switch: every PE has the NVSwitch add up 1/n of the vector and copy it to all.
+"""AllReduce by the switch: every PE has the NVSwitch add up 1/n of the vector and copy it to all; two barriers.
 
 Source: NVLink SHARP as NCCL uses it (NVLS).  Each PE stages its vector in symmetric memory.
 It reads its piece with one multimem.ld_reduce per 16 bytes, which the switch answers with
@@ -13,7 +13,7 @@ min and max, which may drop a NaN, averages of types that would be rounded befor
 and all types that the switch cannot add up.
 """
 
-from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Topology
+from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Topology, per_pe
 from ..block import copy, meet_multicast, reduce_multicast, store_multicast
 from ..cost import Machine, Size
 from ..plans import slots_plan
@@ -52,8 +52,8 @@ def nvls(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def why_not(topology: Topology, dtype: str, op: str) -> str:
-    """Why the switch can't do it, or ""."""
+def why_not(topology: Topology, dtype: str, op: str) -> str | None:
+    """Why the switch can't do it, or None."""
     if not topology.multicast:
         return (
             "no switch under all PEs adds up and copies (NVLink SHARP, by NVSHMEM, with PENNYMPI_MULTICAST=auto, "
@@ -64,7 +64,7 @@ def why_not(topology: Topology, dtype: str, op: str) -> str:
     if op not in SWITCH_ADDS[dtype]:
         given = " and ".join(SWITCH_ADDS[dtype])
         return f"the switch gives {given} of {dtype}, and {op} not with the NaN and the rounding of the other algorithms"
-    return ""
+    return None
 
 
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
@@ -82,15 +82,12 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 
 ALGORITHM = Algorithm(
-    name="nvls",
-    sentence="every PE has the NVSwitch add up 1/n of the vector and copy it to all; two barriers",
-    needs="NVLink SHARP; float32 sum and avg, float16 and bfloat16 sum",
-    kernel=nvls,
-    cut=slots_plan,
-    signals=lambda topology: 2,
-    slots=lambda topology, limits: 2 * topology.n_pes,
+    nvls,
+    slots_plan,
+    slots=per_pe(2),
     holds=PARTIALS,
-    shares=lambda topology: topology.n_pes,
+    signals=lambda topology: 2,
+    shares=per_pe(1),
     why_not=why_not,
     cost_us=cost_us,
 )

@@ -1,4 +1,4 @@
-"""One-shot AllReduce: every PE puts its whole vector to every other PE, piece by piece with a signal each.
+"""One-shot AllReduce: every PE puts its vector to every other PE, piece by piece with a signal each; one latency step.
 
 Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
 (pull request 2192), pushed instead of pulled.  One piece is under way while the
@@ -7,7 +7,7 @@ one before it is added up; its signal comes after that, when the piece has long 
 
 from functools import partial
 
-from ..algorithm import ELEMENTS, ROUND_ONCE, Algorithm
+from ..algorithm import ELEMENTS, ROUND_ONCE, Algorithm, per_pe
 from ..block import combine, put, stage_for_put, wait_all
 from ..cost import shots_us
 from ..plans import piece_plan
@@ -72,13 +72,11 @@ def one_shot(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = Algorithm(
-    name="one_shot",
-    sentence="everything to everybody, piece by piece with a signal each; one latency step",
-    kernel=one_shot,
-    cut=piece_plan,
-    signals=lambda topology: 2 * topology.n_pes,
-    slots=lambda topology, limits: 2 * topology.n_pes,
+    one_shot,
+    piece_plan,
+    slots=per_pe(2),
     holds=ELEMENTS,
+    signals=per_pe(2),
     outbox=False,
     cost_us=partial(shots_us, shots=1, packets=False, overlaps=True),
     residual=ROUND_ONCE,

@@ -1,4 +1,4 @@
-"""One-shot AllReduce by packets: every PE sends its whole vector to every other PE, without a barrier.
+"""One-shot AllReduce by packets: every PE sends its vector to every other PE, without a barrier; one latency step.
 
 Source: the LL128 protocol of NCCL (a flag in every 128-byte line, NVLink stores
 a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  It takes one latency step:
@@ -51,10 +51,5 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = packet_algorithm(
-    name="one_shot_packets",
-    sentence="everything to everybody in packets that carry their epoch; one latency step, no barrier",
-    kernel=one_shot_packets,
-    cost_us=partial(shots_us, shots=1, packets=True, overlaps=True),
-    residual=ROUND_ONCE,
-    canonical=True,
+    one_shot_packets, cost_us=partial(shots_us, shots=1, packets=True, overlaps=True), residual=ROUND_ONCE, canonical=True
 )

@@ -91,12 +91,5 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 
 ALGORITHM = Algorithm(
-    name="recursive_doubling",
-    sentence="whole vectors swapped with the PEs at distance 1, 2, 4, ...; log2 n latency steps",
-    kernel=recursive_doubling,
-    cut=slots_plan,
-    signals=lambda topology: 2 * _slots(topology),
-    slots=lambda topology, limits: _slots(topology),
-    holds=PARTIALS,
-    cost_us=cost_us,
+    recursive_doubling, slots_plan, slots=lambda topology, limits: _slots(topology), holds=PARTIALS, cost_us=cost_us
 )

@@ -1,4 +1,4 @@
-"""Ring AllReduce: reduce-scatter around the ring, then all-gather around the ring.
+"""Ring AllReduce: reduce-scatter and all-gather round one ring; every PE sends 2 (n-1)/n of the vector.
 
 Source: Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for clusters
 of workstations" (2009); the put-with-signal form follows the Penny worklog.
@@ -8,7 +8,7 @@ Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 
 from functools import partial
 
-from ..algorithm import PARTIALS, Algorithm
+from ..algorithm import PARTIALS, Algorithm, per_pe, per_peer
 from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
 from ..cost import ring_us
 from ..plans import slots_plan
@@ -57,13 +57,5 @@ def ring(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = Algorithm(
-    name="ring",
-    sentence="reduce-scatter and all-gather round one ring; every PE sends 2 (n-1)/n of the vector",
-    kernel=ring,
-    cut=slots_plan,
-    signals=lambda topology: 2 * 2 * (topology.n_pes - 1),
-    slots=lambda topology, limits: 2 * (topology.n_pes - 1),
-    holds=PARTIALS,
-    shares=lambda topology: topology.n_pes,
-    cost_us=partial(ring_us, n_rings=1),
+    ring, slots_plan, slots=per_peer(2), holds=PARTIALS, shares=per_pe(1), cost_us=partial(ring_us, n_rings=1)
 )

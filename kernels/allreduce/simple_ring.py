@@ -1,4 +1,4 @@
-"""Simple-ring AllReduce: partials go round the ring once, and the sum goes round once more.
+"""Simple-ring AllReduce: the whole vector once down the ring and its sum once round again; two messages a PE.
 
 Source: the Penny worklog, part 1 ("Simple ring kernel").  PE 0 starts, every PE
 adds its own part and passes the partial on, the last PE completes it, and the
@@ -73,13 +73,4 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     )
 
 
-ALGORITHM = Algorithm(
-    name="simple_ring",
-    sentence="the whole vector once down the ring and once round again; two messages a PE",
-    kernel=simple_ring,
-    cut=slots_plan,
-    signals=lambda topology: 2 * 2,
-    slots=lambda topology, limits: 2,
-    holds=PARTIALS,
-    cost_us=cost_us,
-)
+ALGORITHM = Algorithm(simple_ring, slots_plan, slots=lambda topology, limits: 2, holds=PARTIALS, cost_us=cost_us)

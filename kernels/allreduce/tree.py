@@ -1,4 +1,4 @@
-"""Double binary tree: half of the vector goes up and down one tree, half in the other, piece after piece.
+"""Double binary tree: half of the vector up and down each of two trees, in pieces; 2 log2 n latency steps.
 
 Source: Sanders, Speck and Traeff (2009), NCCL 2.4; the trees are in ``trees.py``.  A PE
 that has children in one tree is a leaf in the other, so that both trees together send
@@ -145,13 +145,11 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
 
 
 ALGORITHM = Algorithm(
-    name="tree",
-    sentence="two binary trees with half of the vector each, up and down in pieces; 2 log2 n steps, twice the vector",
-    kernel=tree,
-    cut=trees_plan,
-    signals=lambda topology: HALF_BUFFERS * TREES * SLOTS,
+    tree,
+    trees_plan,
     slots=lambda topology, limits: 2 * TREES * SLOTS,
     holds=PARTIALS,
+    signals=lambda topology: HALF_BUFFERS * TREES * SLOTS,
     shares=lambda topology: TREES,
     cost_us=cost_us,
     peer_table=double_tree,

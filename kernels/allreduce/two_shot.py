@@ -1,4 +1,4 @@
-"""Two-shot AllReduce, pushed: reduce-scatter in one latency step, then all-gather in one latency step.
+"""Two-shot AllReduce: every PE reduces one chunk and puts it to all; two latency steps, 2 (n-1)/n of the vector.
 
 Source: vLLM pull request 2192 (two-stage) and Penny part 2, pushed instead of
 pulled: every PE reduces one chunk, and puts arrive with a signal, without a barrier.
@@ -11,7 +11,7 @@ at its end, when the puts in front of them have long arrived.
 
 from functools import partial
 
-from ..algorithm import ELEMENTS, ROUND_TWICE, Algorithm
+from ..algorithm import ELEMENTS, ROUND_TWICE, Algorithm, per_pe
 from ..block import combine_put, copy, fence, plus, put, signal_all, stage_for_put, wait_all
 from ..cost import shots_us
 from ..plans import MIN_PIECE_BYTES, piece_plan
@@ -112,14 +112,12 @@ def two_shot(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = Algorithm(
-    name="two_shot",
-    sentence="every PE reduces one chunk and puts it to all; two latency steps, 2 (n-1)/n of the vector",
-    kernel=two_shot,
-    cut=partial(piece_plan, pieces=4, min_piece_bytes=MIN_PIECE_BYTES, max_piece_bytes=1 << 30),
-    signals=lambda topology: 2 * 2 * topology.n_pes,
-    slots=lambda topology, limits: 4 * topology.n_pes,
+    two_shot,
+    partial(piece_plan, pieces=4, min_piece_bytes=MIN_PIECE_BYTES, max_piece_bytes=1 << 30),
+    slots=per_pe(4),
     holds=ELEMENTS,
-    shares=lambda topology: topology.n_pes,
+    signals=per_pe(4),
+    shares=per_pe(1),
     outbox=False,
     cost_us=partial(shots_us, shots=2, packets=False, overlaps=True),
     residual=ROUND_TWICE,

@@ -1,4 +1,4 @@
-"""Two-shot AllReduce: reduce-scatter by this kernel, all-gather by the device's copy engines.
+"""Two-shot AllReduce by copy engines: one latency step, then copies; for plans on a symmetric out.
 
 Source: NVIDIA's copy engine collectives (NCCL 2.28).  The engines move 388 GB/s
 over NVLink where a kernel's stores move 356 to 365 (H200), and need no
@@ -8,7 +8,7 @@ PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the
 stream until all PEs' copies have arrived.  A chunk is contiguous: one copy for each PE.
 """
 
-from ..algorithm import VECTOR_ELEMS, Plan, ToCut, cut
+from ..algorithm import VECTOR_ELEMS, Plan, ToCut, cut, per_pe
 from ..block import combine, put, signal_all, wait_all
 from ..plans import MAX_PIECE_BYTES, MIN_BLOCK_BYTES, MIN_PIECE_BYTES, piece_algorithm
 from ..records import PE, Reduction, Work
@@ -90,14 +90,5 @@ def chunk_plan(call: ToCut) -> Plan:
 
 
 ALGORITHM = piece_algorithm(
-    name="two_shot_copied",
-    sentence="reduce-scatter in one latency step, then all-gather by the copy engines: for plans on a symmetric out",
-    needs="a plan, and out symmetric",
-    kernel=two_shot_copied,
-    cut=chunk_plan,
-    signals=lambda topology: 2 * topology.n_pes,
-    slots=lambda topology, limits: 2 * topology.n_pes,
-    copied=chunk_elems,
-    meet=meet,
-    canonical=True,
+    two_shot_copied, cut=chunk_plan, slots=per_pe(2), signals=per_pe(2), copied=chunk_elems, meet=meet, canonical=True
 )

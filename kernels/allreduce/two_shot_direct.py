@@ -1,4 +1,4 @@
-"""Two-shot AllReduce whose second shot goes straight into the peers' ``out``.
+"""Direct two-shot AllReduce: the reduced chunks go straight into the peers' out; for plans on a symmetric out.
 
 Source: the zero-copy all-gather of NCCL's symmetric windows, on top of this
 library's pushed two-shot.  ``out`` is the same symmetric object on every PE, so that
@@ -10,7 +10,7 @@ kernel runs, what was before it in its stream is done, and it has read the chunk
 
 from functools import partial
 
-from ..algorithm import ELEMENTS, Algorithm
+from ..algorithm import ELEMENTS, Algorithm, per_pe
 from ..block import combine_put, fence, signal_all, wait_all
 from ..plans import MIN_PIECE_BYTES, piece_plan
 from ..records import PE, Reduction, Work
@@ -69,15 +69,11 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = Algorithm(
-    name="two_shot_direct",
-    sentence="two_shot, the reduced chunks straight into the peers' out: for plans on a symmetric out",
-    needs="a plan, and out symmetric",
-    kernel=two_shot_direct,
-    cut=partial(piece_plan, pieces=2, min_piece_bytes=MIN_PIECE_BYTES),
-    signals=lambda topology: 2 * 2 * topology.n_pes,
-    slots=lambda topology, limits: 2 * topology.n_pes,
+    two_shot_direct,
+    partial(piece_plan, pieces=2, min_piece_bytes=MIN_PIECE_BYTES),
+    slots=per_pe(2),
     holds=ELEMENTS,
-    shares=lambda topology: topology.n_pes,
+    shares=per_pe(1),
     outbox=False,
     canonical=True,
 )

@@ -6,7 +6,7 @@ in place of a sentinel value, so that it works for every dtype and every value.
 
 from functools import partial
 
-from ..algorithm import PACKET_BYTES, ROUND_TWICE
+from ..algorithm import PACKET_BYTES, ROUND_TWICE, per_pe
 from ..block import receive_packets, receive_plus, reduce_forward_packets, send_packets
 from ..cost import shots_us
 from ..plans import packet_algorithm
@@ -79,11 +79,9 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = packet_algorithm(
-    name="two_shot_packets",
-    sentence="two latency steps of packets that carry their epoch; no barrier, 2 (n-1)/n of the vector",
-    kernel=two_shot_packets,
-    slots=lambda topology, limits: 2 * topology.n_pes,
-    shares=lambda topology: topology.n_pes,
+    two_shot_packets,
+    slots=per_pe(2),
+    shares=per_pe(1),
     cost_us=partial(shots_us, shots=2, packets=True, overlaps=False),
     residual=ROUND_TWICE,
     canonical=True,

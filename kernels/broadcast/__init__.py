@@ -1,9 +1,7 @@
-"""The table of Broadcast algorithms: one file and one row each."""
+"""The table of Broadcast algorithms: one file each."""
 
+from ..algorithm import table
 from ..by_size import packets_then_large
-from .packets import ALGORITHM as packets
-from .ring import ALGORITHM as ring
-from .spread import ALGORITHM as spread
 
-TABLE = {row.name: row for row in (ring, packets, spread)}
+TABLE = table(__name__, "ring", "packets", "spread")
 AUTO = packets_then_large({2: "spread"}, "ring")

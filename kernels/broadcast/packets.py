@@ -1,8 +1,9 @@
-"""Broadcast by packets: the root sends the vector to each other PE, no barrier.
+"""Broadcast by packets: the root sends the vector to each other PE, without a barrier; one latency step.
 
 Source: the LL128 protocol of NCCL.  One latency step; the root sends the vector n-1 times.
 """
 
+from ..algorithm import per_pe
 from ..block import receive_packets, send_packets, signal_all, wait_all
 from ..plans import packet_algorithm
 from ..records import PE, Transfer, Work
@@ -35,10 +36,4 @@ def packets(pe: PE, call: Transfer, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = packet_algorithm(
-    name="packets",
-    sentence="the root sends the vector to each other PE in packets that carry their epoch; one latency step",
-    kernel=packets,
-    signals=lambda topology: topology.n_pes,
-    slots=lambda topology, limits: 1,
-)
+ALGORITHM = packet_algorithm(packets, slots=lambda topology, limits: 1, signals=per_pe(1))

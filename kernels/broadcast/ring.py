@@ -1,4 +1,4 @@
-"""Ring Broadcast: the pieces go down the ring from the root, each PE passes them on.
+"""Ring Broadcast: the pieces go down the ring from the root; each PE sends the vector once, to one neighbour.
 
 Source: the chain, or pipeline, of MPI libraries and NCCL's ring Broadcast.  Each PE
 but the last sends the vector once, to one neighbour.
@@ -49,11 +49,5 @@ def ring(pe: PE, call: Transfer, work: Work):
 
 
 ALGORITHM = Algorithm(
-    name="ring",
-    sentence="pieces go down the ring from the root; each PE sends the vector once, to one neighbour",
-    kernel=ring,
-    cut=pipeline_plan,
-    signals=lambda topology: WORDS,
-    slots=lambda topology, limits: 1,
-    holds=ELEMENTS,
+    ring, pipeline_plan, slots=lambda topology, limits: 1, holds=ELEMENTS, signals=lambda topology: WORDS
 )

@@ -1,9 +1,10 @@
-"""Spread Broadcast: the root gives each other PE another piece, and they give it to one another.
+"""Spread Broadcast: the root gives each other PE another piece, and they give it to one another; two latency steps.
 
 Source: scatter and all-gather, as van de Geijn's broadcast for long vectors (Barnett
 et al. 1994), in one latency step each.  No PE sends or receives the vector more than once.
 """
 
+from ..algorithm import per_pe, per_peer
 from ..block import copy, put, signal_all, wait, wait_all
 from ..plans import piece_algorithm
 from ..records import PE, Transfer, Work
@@ -73,11 +74,4 @@ def spread(pe: PE, call: Transfer, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = piece_algorithm(
-    name="spread",
-    sentence="the root gives each PE another piece, and they give it to one another; two latency steps",
-    kernel=spread,
-    shares=lambda topology: topology.n_pes - 1,
-    signals=lambda topology: 3 * topology.n_pes,
-    slots=lambda topology, limits: topology.n_pes - 1,
-)
+ALGORITHM = piece_algorithm(spread, slots=per_peer(1), signals=per_pe(3), shares=per_peer(1))

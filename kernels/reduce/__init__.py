@@ -1,10 +1,7 @@
-"""The table of Reduce algorithms: one file and one row each."""
+"""The table of Reduce algorithms: one file each."""
 
+from ..algorithm import table
 from ..by_size import packets_then_large
-from .direct import ALGORITHM as direct
-from .gathered import ALGORITHM as gathered
-from .packets import ALGORITHM as packets
-from .ring import ALGORITHM as ring
 
-TABLE = {row.name: row for row in (ring, packets, direct, gathered)}
+TABLE = table(__name__, "ring", "packets", "direct", "gathered")
 AUTO = packets_then_large({2: "direct", 3: "gathered"}, "ring")

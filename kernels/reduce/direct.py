@@ -1,9 +1,10 @@
-"""Direct Reduce: every PE puts the root its vector, piece by piece with a signal each.
+"""Direct Reduce: every PE puts the root its vector, piece by piece with a signal each; one latency step.
 
 Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  One latency step; the root
 receives n-1 vectors, so this is for two PEs.
 """
 
+from ..algorithm import per_pe
 from ..block import combine, put_signal, signal_all, wait, wait_all
 from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
@@ -54,9 +55,4 @@ def direct(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = piece_algorithm(
-    name="direct",
-    sentence="every PE puts the root its vector, piece by piece; one latency step",
-    kernel=direct,
-    signals=lambda topology: 3 * topology.n_pes,
-)
+ALGORITHM = piece_algorithm(direct, signals=per_pe(3))

@@ -1,9 +1,10 @@
-"""Gathered Reduce: each PE but the root adds up another piece of all, and gives it to the root.
+"""Gathered Reduce: each PE but the root adds up another piece and gives it to the root; two latency steps.
 
 Source: reduce-scatter and gather, Rabenseifner's reduce for long vectors (2004), in one
 latency step each.  No PE sends or receives the vector more than once.
 """
 
+from ..algorithm import per_pe, per_peer
 from ..block import combine, copy, put, put_signal, signal_all, wait, wait_all
 from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
@@ -67,11 +68,4 @@ def gathered(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = piece_algorithm(
-    name="gathered",
-    sentence="each PE but the root adds up another piece and gives it to the root; two latency steps",
-    kernel=gathered,
-    shares=lambda topology: topology.n_pes - 1,
-    signals=lambda topology: 5 * topology.n_pes,
-    outbox=True,
-)
+ALGORITHM = piece_algorithm(gathered, signals=per_pe(5), shares=per_peer(1), outbox=True)

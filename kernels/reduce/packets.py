@@ -1,9 +1,9 @@
-"""Reduce by packets: every PE sends the root its vector, no barrier.
+"""Reduce by packets: every PE sends the root its vector, without a barrier; one latency step.
 
 Source: the LL128 protocol of NCCL.  One latency step; the root receives the vector n-1 times.
 """
 
-from ..algorithm import PACKET_BYTES
+from ..algorithm import PACKET_BYTES, per_pe
 from ..block import combine_packets, send_packets, signal_all, wait
 from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
@@ -49,9 +49,4 @@ def packets(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = packet_algorithm(
-    name="packets",
-    sentence="every PE sends the root its vector in packets that carry their epoch; one latency step",
-    kernel=packets,
-    signals=lambda topology: topology.n_pes,
-)
+ALGORITHM = packet_algorithm(packets, signals=per_pe(1))

@@ -1,4 +1,4 @@
-"""Ring Reduce: partial results go down the ring to the root, each PE adds its own part.
+"""Ring Reduce: partials go down the ring to the root; each PE sends the vector once, to one neighbour.
 
 Source: the chain, or pipeline, of MPI libraries and NCCL's ring Reduce.  Each PE but
 the root sends the vector once, as partials, to one neighbour.
@@ -53,11 +53,5 @@ def ring(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = Algorithm(
-    name="ring",
-    sentence="partial results go down the ring to the root; each PE sends the vector once, to one neighbour",
-    kernel=ring,
-    cut=pipeline_plan,
-    signals=lambda topology: WORDS,
-    slots=lambda topology, limits: 1,
-    holds=PARTIALS,
+    ring, pipeline_plan, slots=lambda topology, limits: 1, holds=PARTIALS, signals=lambda topology: WORDS
 )

@@ -1,9 +1,7 @@
-"""The table of ReduceScatter algorithms: one file and one row each."""
+"""The table of ReduceScatter algorithms: one file each."""
 
+from ..algorithm import table
 from ..by_size import packets_then_direct
-from .direct import ALGORITHM as direct
-from .packets import ALGORITHM as packets
-from .ring import ALGORITHM as ring
 
-TABLE = {row.name: row for row in (ring, packets, direct)}
+TABLE = table(__name__, "ring", "packets", "direct")
 AUTO = packets_then_direct("ring")

@@ -1,10 +1,11 @@
-"""Direct ReduceScatter: every PE puts each other PE its chunk, piece by piece, with one signal to all.
+"""Direct ReduceScatter: every PE puts each other PE its chunk, piece by piece; one latency step.
 
 Source: the pushed one-shot of AllReduce (one_shot.py).  One piece is under way while
 the one before it is added up; its signal comes after that, when the piece has long
 arrived.  Each PE sends n-1 chunks, in one latency step.
 """
 
+from ..algorithm import per_pe
 from ..block import combine, put, wait_all
 from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
@@ -58,10 +59,4 @@ def direct(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = piece_algorithm(
-    name="direct",
-    sentence="every PE puts each other PE its chunk, piece by piece; one latency step",
-    kernel=direct,
-    signals=lambda topology: topology.n_pes,
-    slots=lambda topology, limits: 2 * topology.n_pes,
-)
+ALGORITHM = piece_algorithm(direct, slots=per_pe(2), signals=per_pe(1))

@@ -1,4 +1,4 @@
-"""ReduceScatter by packets: every PE sends each other PE its chunk, no barrier.
+"""ReduceScatter by packets: every PE sends each other PE its chunk, without a barrier; one latency step.
 
 Source: the LL128 protocol of NCCL.  One latency step.
 """
@@ -32,8 +32,4 @@ def packets(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = packet_algorithm(
-    name="packets",
-    sentence="every PE sends each other PE its chunk in packets that carry their epoch; one latency step, no barrier",
-    kernel=packets,
-)
+ALGORITHM = packet_algorithm(packets)

@@ -1,10 +1,10 @@
-"""Ring ReduceScatter: partial results go round the ring, one step at a time.
+"""Ring ReduceScatter: partials go round the ring; n-1 messages a PE, all to one neighbour.
 
 Source: the first half of the ring AllReduce of Patarasu and Yuan (2009).  Each PE
 sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 """
 
-from ..algorithm import PARTIALS, Algorithm
+from ..algorithm import PARTIALS, Algorithm, per_peer
 from ..block import put_signal, reduce, reduce_and_round, to_partials, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
@@ -45,12 +45,4 @@ def ring(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-ALGORITHM = Algorithm(
-    name="ring",
-    sentence="partial results go round one ring; n-1 messages a PE, all to one neighbour",
-    kernel=ring,
-    cut=slots_plan,
-    signals=lambda topology: 2 * (topology.n_pes - 1),
-    slots=lambda topology, limits: topology.n_pes - 1,
-    holds=PARTIALS,
-)
+ALGORITHM = Algorithm(ring, slots_plan, slots=per_peer(1), holds=PARTIALS)

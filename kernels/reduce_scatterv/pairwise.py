@@ -4,7 +4,7 @@ Source: the pairwise exchange of MPI libraries, with a window of two messages fo
 parts, in one latency step.
 """
 
-from ..algorithm import PARTIALS, Algorithm
+from ..algorithm import PARTIALS, Algorithm, per_pe
 from ..block import combine, sync
 from ..parts import (
     ALONE,
@@ -71,12 +71,4 @@ def pairwise(pe: PE, call: Parts, work: Work):
         sync()  # the counts of this round are there
 
 
-ALGORITHM = Algorithm(
-    name="pairwise",
-    sentence="every PE puts each other PE its part, which adds up what came in the order of the PEs",
-    kernel=pairwise,
-    cut=parts_plan,
-    signals=lambda topology: WORDS * topology.n_pes,
-    slots=lambda topology, limits: topology.n_pes,
-    holds=PARTIALS,
-)
+ALGORITHM = Algorithm(pairwise, parts_plan, slots=per_pe(1), holds=PARTIALS, signals=per_pe(WORDS))

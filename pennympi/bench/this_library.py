@@ -42,7 +42,9 @@ class Ours(Implementation):
     def why_not(self, case: Case, dtype: DType, op: str) -> str:
         if "algorithm" not in self._options:
             return ""
-        return algorithms(case.name, planned=True)[self.name].why_not(self._team.pe_topology, dtype.name, op or "sum")
+        return (
+            algorithms(case.name, planned=True)[self.name].why_not(self._team.pe_topology, dtype.name, op or "sum") or ""
+        )
 
     def has(self, case: Case, in_place: bool) -> bool:
         return in_place or case.name != "broadcast"

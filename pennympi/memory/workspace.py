@@ -10,7 +10,7 @@ from ..arrays.dtypes import TABLE
 from ..backend import Backend
 from ..errors import SymmetricHeapExhausted
 from ..job.job import Job
-from ..kernels.algorithm import Algorithm, Topology
+from ..kernels.algorithm import Algorithm, Limits, Topology
 from ..kernels.records import Work
 from .freelist import aligned
 
@@ -108,13 +108,13 @@ class Workspaces:
             return allocate()
 
     def _make(self, chosen: Algorithm) -> Workspace:
-        blocks = self._backend.max_blocks
-        nbytes = blocks * 2 * self._backend.buffer_bytes
-        outbox_bytes = nbytes if chosen.outbox or self._backend.peers.needs_scratch else 0
-        peer_table = chosen.peer_table(self._topology, self._job.me) if chosen.peer_table else ()
-        return make_workspace(
-            self._backend, self._job, nbytes, outbox_bytes, blocks * chosen.signals(self._topology), blocks, peer_table
-        )
+        backend, topology = self._backend, self._topology
+        limits = Limits(backend.max_blocks, backend.buffer_bytes)
+        nbytes = limits.max_blocks * 2 * limits.buffer_bytes
+        outbox_bytes = nbytes if chosen.outbox or backend.peers.needs_scratch else 0
+        signal_words = limits.max_blocks * chosen.signal_words(topology, limits)
+        peer_table = chosen.peer_table(topology, self._job.me) if chosen.peer_table else ()
+        return make_workspace(backend, self._job, nbytes, outbox_bytes, signal_words, limits.max_blocks, peer_table)
 
     def _release_dead(self) -> bool:
         """Free the workspaces of plans that have died on every PE; True if there were any.  Collective.

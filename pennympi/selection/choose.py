@@ -31,7 +31,7 @@ def algorithm_named(name: str | Algorithm, table: Mapping[str, Algorithm]) -> Al
     return chosen
 
 
-def check_runs(chosen: Algorithm, reason: str) -> None:
+def check_runs(chosen: Algorithm, reason: str | None) -> None:
     """Raise Unsupported if there is a reason why the algorithm cannot run."""
     if reason:
         raise Unsupported(f"{chosen.name} can't run here: {reason}; use algorithm='auto'")
@@ -119,8 +119,8 @@ class Selection:
             {one.name: reason for one in TABLE.values() if (reason := self._refusal(one, dtype.name, op))},
         )
 
-    def _refusal(self, chosen: Algorithm, dtype: str, op: str, residual: bool = False) -> str:
-        """Why an algorithm cannot run here, or "" if it can."""
+    def _refusal(self, chosen: Algorithm, dtype: str, op: str, residual: bool = False) -> str | None:
+        """Why an algorithm cannot run here, or None."""
         if self._canonical and not chosen.canonical:
             return "order='canonical' needs sums in the order of the PEs"
         kind = dtype_of(dtype)

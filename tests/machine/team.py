@@ -68,7 +68,9 @@ class Team:
         if id(algorithm) not in self._workspaces:
             blocks = self.limits.max_blocks
             nbytes = blocks * 2 * self.limits.buffer_bytes
-            at = allocated(self.machine, nbytes, nbytes, blocks * algorithm.signals(self.topology), blocks)
+            at = allocated(
+                self.machine, nbytes, nbytes, blocks * algorithm.signal_words(self.topology, self.limits), blocks
+            )
             if algorithm.peer_table:
                 peer_table = [algorithm.peer_table(self.topology, pe) for pe in range(self.n)]
                 at["peer_table"] = words(self.machine, max(1, len(peer_table[0])), 0)

@@ -28,7 +28,7 @@ class Workspace:
             "src_elems": 1 << 40, "out_elems": 1 << 40, "elem_bytes": item_bytes,
         }  # fmt: skip
         self.count = count
-        self.item, self.acc, self.n_words = item_bytes, acc_bytes, algorithm.signals(topology)
+        self.item, self.acc, self.n_words = item_bytes, acc_bytes, algorithm.signal_words(topology, limits)
         self.sent: Counter[tuple[int, int]] = Counter()
         self.inbox = defaultdict(dict)  # of each PE: address -> the most bytes that are written there
         implementations = {
