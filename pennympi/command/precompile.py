@@ -83,7 +83,7 @@ def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
         return on_host(compiler, kernel, name, options)
 
     def pass_kernel(problem: Any, size: int, norms: str) -> Any:
-        if not gpu_sweep.why_not(problem.stencil, size):
+        if size <= gpu_sweep.deepest(problem.stencil):
             made = gpu_sweep.pass_kernel(problem.stencil, size, norms, problem.end)
             cubin(made.kernel, NAME, problem.options(made.bounds, made.shared_bytes), Target(arch, beyond))
         return pass_on_host(problem, size, norms)

@@ -11,9 +11,11 @@ import numpy as np
 from greenlet import getcurrent, greenlet
 from sweep_reference import fused
 
+from pennympi.compile import context as ctx_words
 from pennympi.compile.bind import bind
 
 SHARED, LANES = 1024, 32
+PE_BYTES = 1 << 21
 
 
 class Single(np.float32):
@@ -35,6 +37,33 @@ for name in ("add", "sub", "mul"):
         setattr(Single, f"{side}{name}__", _single(f"{side}{name}__"))
 
 
+def wrapped(x):
+    """An int as int64 arithmetic would have it."""
+    return (x + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+class Memory:
+    """What one PE has, at addresses from its own first one on."""
+
+    def __init__(self, memory, pe, n_pes):
+        self.memory, self.end = memory, pe * PE_BYTES + 4096
+        peer_offsets = [(other - pe) * PE_BYTES for other in range(n_pes)]
+        self.ctx = self.keep(np.array([0] * ctx_words.PEER_OFFSETS + peer_offsets))
+
+    def room(self, nbytes):
+        self.end += -(-nbytes // 64) * 64
+        return self.end - -(-nbytes // 64) * 64
+
+    def view(self, address, shape, dtype):
+        nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        return self.memory[address : address + nbytes].view(dtype).reshape(shape)
+
+    def keep(self, array):
+        address = self.room(array.nbytes)
+        self.view(address, array.shape, array.dtype)[...] = array
+        return address
+
+
 class Barrier:
     def __init__(self, blocks, n):
         self._blocks, self._n, self._waiting, self._given = blocks, n, [], [None] * n
@@ -53,11 +82,10 @@ class Barrier:
 
 
 class Blocks:
-    """The functions that a kernel calls.  lines: cells of a line"""
+    """The functions that a kernel calls."""
 
     def __init__(self, memory, dtype):
         self.memory, self.dtype, self.ready, self.hub = memory, np.dtype(dtype), deque(), None
-        self.width = 16 // self.dtype.itemsize
 
     def run(self, launches):
         """Run launches (kernel, blocks, threads, shared_bytes, args), of several PEs, side by side."""
@@ -96,9 +124,6 @@ class Blocks:
 
     def syncwarp(self):
         self.here.warp.meet()
-
-    def syncthreads_or(self, x):
-        return int(any(self.here.every.meet(self.here.thread, x)))
 
     def _lanes(self, x):
         return self.here.warp.meet(self.laneid, x)
@@ -170,17 +195,8 @@ class Blocks:
     def add_int64(self, address, x):
         self.at(address, np.int64)[0] += x
 
-    def load_4(self, address):
-        return int(self.at(address, np.uint32)[0])
-
     def shared_start(self):
         return SHARED
-
-    def load_vector(self, address, like):
-        return tuple(map(self.real, self.shared_at(address, self.dtype, self.width)))
-
-    def store_vector(self, address, numbers):
-        self.shared_at(address, self.dtype, self.width)[:] = numbers
 
     def load_number(self, address, like):
         if isinstance(like, int):
@@ -188,19 +204,60 @@ class Blocks:
         return self.real(self.shared_at(address, self.dtype)[0])
 
     def store_number(self, address, x):
-        self.shared_at(address, np.int64 if isinstance(x, int) else self.dtype)[0] = x
+        if isinstance(x, int):
+            self.shared_at(address, np.int64)[0] = wrapped(x)
+        else:
+            self.shared_at(address, self.dtype)[0] = x
 
-    # lines
-    def send_line(self, address, number, cells):
-        for k, word in enumerate(np.array(cells, self.dtype).view(np.uint32).tolist()):
-            self.at(address + 8 * k, np.uint64)[0] = word | number << 32
+    # quads
+    def anew(self, x):
+        return x
 
-    def poll_line(self, address, like):
+    def _four(self, place, address, apart):
+        half = 16 // self.dtype.itemsize
+        if half == 4:
+            return [place(address, 4)]
+        return [place(address, 2), place(address + apart, 2)]
+
+    def _global(self, address, n):
+        assert address % 16 == 0
+        return self.memory[address : address + 16].view(self.dtype)
+
+    def _shared(self, address, n):
+        return self.shared_at(address, self.dtype, n)
+
+    def load_global(self, address, apart, like):
+        return tuple(map(self.real, np.concatenate(self._four(self._global, address, apart))))
+
+    def load_shared(self, address, apart, like):
+        return tuple(map(self.real, np.concatenate(self._four(self._shared, address, apart))))
+
+    def store_global(self, address, apart, quad):
+        for k, part in enumerate(self._four(self._global, address, apart)):
+            part[:] = quad[k * len(part) : (k + 1) * len(part)]
+
+    def store_shared(self, address, apart, quad):
+        for k, part in enumerate(self._four(self._shared, address, apart)):
+            part[:] = quad[k * len(part) : (k + 1) * len(part)]
+
+    def load_words(self, address):
+        return tuple(map(int, self.shared_at(address, np.int64, 2)))
+
+    def store_words(self, address, first, second):
+        self.shared_at(address, np.int64, 2)[:] = wrapped(first), wrapped(second)
+
+    def put_quad(self, address, number, quad):
+        words = np.array(quad, self.dtype).view(np.uint32)
+        self.memory[address : address + 8 * len(words)].view(np.uint32)[:] = np.stack(
+            [words, [number] * len(words)], 1
+        ).ravel()
+
+    def get_quad(self, address, number, like):
         self.ready.append(getcurrent())
         self.hub.switch()
-        words = [int(self.at(address + 8 * k, np.uint64)[0]) for k in (0, 1)]
-        cells = np.array([word & 0xFFFFFFFF for word in words], np.uint32).view(self.dtype)
-        return words[0] >> 32, words[1] >> 32, tuple(cells)
+        words = self.memory[address : address + 8 * self.dtype.itemsize].view(np.uint32).reshape(-1, 2)
+        others = [int(one) for one in words[:, 1] if one != number]
+        return tuple(map(self.real, words[:, 0].copy().view(self.dtype))), others[0] if others else number
 
     def missing_line(self, ctx, found, number, pe, since_ns):
         return since_ns

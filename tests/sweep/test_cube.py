@@ -15,7 +15,7 @@ from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.options import KernelOptions
 from pennympi.compile.pass_kernel import Storage
 from pennympi.cuda.compile import Target, _assembled, entry, ptx, without_device
-from pennympi.cuda.sweep.cube import pass_kernel, why_not
+from pennympi.cuda.sweep.cube import pass_kernel
 from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points
 from pennympi.kernels.sweep.records import SweepFields
@@ -98,12 +98,6 @@ def test_pass(formula, n_args, depth, dtype):
             found = np.concatenate([np.ravel(one) for one in values[k * LEVEL_BYTES]])
             wanted = group_values((levels[s] - levels[s - 1])[inside]).ravel()
             np.testing.assert_array_equal(np.sort(found[found != 0]), np.sort(wanted[wanted != 0]))
-
-
-def test_deepest():
-    stencil = Stencil(mean_3, 3, "float32", 0, False)
-    assert [depth for depth in range(1, 9) if not why_not(stencil, depth)] == [1, 2, 3]
-    assert "at most 3 sweeps" in why_not(stencil, 4)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sweep_reference import diffuse_2d, laplace, swept
-from test_brick_kernel import PE_BYTES, Memory, greenlets
 
 from pennympi.cuda.sweep import tile_shape
 from pennympi.cuda.sweep.tile import resident
@@ -12,6 +11,9 @@ from pennympi.kernels.in_kernel.exact import WORDS, SumWords
 from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import COPIES, LEVEL_BYTES, norm_of
 from pennympi.kernels.sweep.records import SweepFields
+
+pytest.importorskip("greenlet")
+from greenlets import PE_BYTES, Blocks, Memory
 
 LINE_BYTES, RATE = 64, 0.1
 CASES = [  # points, PEs, periodic, depth, blocks of a PE, warps of a block, sweeps of each launch, dtype, norms
@@ -25,67 +27,6 @@ CASES = [  # points, PEs, periodic, depth, blocks of a PE, warps of a block, swe
     ((11, 26), (1, 1), (False, False), 5, 1, 7, (6,), "float32", "every"),
     ((11, 26), (2, 1), (True, True), 1, 2, 3, (2, 2), "float64", "last"),
 ]
-
-
-def wrapped(x):
-    """An int as int64 arithmetic would have it."""
-    return (x + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-class Tiles(greenlets.Blocks):
-    """The functions that the kernel calls, beside those of bricks: numbers by fours."""
-
-    def anew(self, x):
-        return x
-
-    def _four(self, place, address, apart):
-        half = 16 // self.dtype.itemsize
-        if half == 4:
-            return [place(address, 4)]
-        return [place(address, 2), place(address + apart, 2)]
-
-    def _global(self, address, n):
-        assert address % 16 == 0
-        return self.memory[address : address + 16].view(self.dtype)
-
-    def _shared(self, address, n):
-        return self.shared_at(address, self.dtype, n)
-
-    def load_global(self, address, apart, like):
-        return tuple(map(self.real, np.concatenate(self._four(self._global, address, apart))))
-
-    def load_shared(self, address, apart, like):
-        return tuple(map(self.real, np.concatenate(self._four(self._shared, address, apart))))
-
-    def store_global(self, address, apart, quad):
-        for k, part in enumerate(self._four(self._global, address, apart)):
-            part[:] = quad[k * len(part) : (k + 1) * len(part)]
-
-    def store_shared(self, address, apart, quad):
-        for k, part in enumerate(self._four(self._shared, address, apart)):
-            part[:] = quad[k * len(part) : (k + 1) * len(part)]
-
-    def store_number(self, address, x):
-        super().store_number(address, wrapped(x) if isinstance(x, int) else x)
-
-    def load_words(self, address):
-        return tuple(map(int, self.shared_at(address, np.int64, 2)))
-
-    def store_words(self, address, first, second):
-        self.shared_at(address, np.int64, 2)[:] = wrapped(first), wrapped(second)
-
-    def put_quad(self, address, number, quad):
-        words = np.array(quad, self.dtype).view(np.uint32)
-        self.memory[address : address + 8 * len(words)].view(np.uint32)[:] = np.stack(
-            [words, [number] * len(words)], 1
-        ).ravel()
-
-    def get_quad(self, address, number, like):
-        self.ready.append(greenlets.getcurrent())
-        self.hub.switch()
-        words = self.memory[address : address + 8 * self.dtype.itemsize].view(np.uint32).reshape(-1, 2)
-        others = [int(one) for one in words[:, 1] if one != number]
-        return tuple(map(self.real, words[:, 0].copy().view(self.dtype))), others[0] if others else number
 
 
 @pytest.mark.parametrize("points, pes, periodic, depth, blocks, warps, counts, dtype, norms", CASES)
@@ -123,7 +64,7 @@ def test_tile_kernel(monkeypatch, points, pes, periodic, depth, blocks, warps, c
             records = SweepFields(at[1], at[0], at[2], 0, pitch)
             args = one.ctx, records, one.table, one.values, one.norms, sweeps
             launches.append((one.made.kernel, one.made.blocks, one.made.threads, one.made.shared_bytes, args))
-        Tiles(memory, dtype).run(launches)
+        Blocks(memory, dtype).run(launches)
         inner = (slice(1, -1),) * 2
         whole[inner], wanted = swept(stencil.formula, whole, periodic, sweeps, (RATE,) * has_coefficient, rates)
         for pe, one in enumerate(every):

@@ -13,7 +13,7 @@ from test_host_pass import CASES, some_box, swept, whole
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda.compile import Target, _assembled, entry, ptx, without_device
-from pennympi.cuda.sweep import pass_kernel, why_not
+from pennympi.cuda.sweep import pass_kernel
 from pennympi.cuda.sweep.rows import kept_columns, origin_of
 from pennympi.cuda.sweep.warp import LANE_BYTES
 from pennympi.kernels.sweep.formula import Stencil
@@ -117,13 +117,6 @@ def test_pass(formula, n_dims, n_args, dtype):
                 values_of((is_now - was)[inside][0]),
             )
             assert np.array_equal(*(np.sort(x[x != 0]) for x in (found, right)))
-
-
-def test_deepest():
-    for formula, n_dims, n_args, most in ((CASES[0][0], 1, 0, 8), (CASES[2][0], 2, 0, 8), (CASES[3][0], 2, 2, 6)):
-        stencil = Stencil(formula, n_dims, "float32", n_args, n_args > 0)
-        assert [depth for depth in range(1, 10) if not why_not(stencil, depth)] == list(range(1, most + 1))
-    assert "at most 6 sweeps" in why_not(stencil, 7)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,9 @@ from .level_squares import level_squares
 from .rows import wall_of
 
 
-def why_not(stencil: Stencil, depth: int) -> str | None:
-    """Why there is no pass of ``depth`` sweeps; None if there is."""
-    if stencil.n_dims == 3:
-        return cube.why_not(stencil, depth)
-    most = cutting.deepest(stencil)
-    return None if depth <= most else f"a pass of this formula does at most {most} sweeps on a GPU, and depth is {depth}"
+def deepest(stencil: Stencil) -> int:
+    """Sweeps of a pass at most."""
+    return cube.deepest(stencil) if stencil.n_dims == 3 else cutting.deepest(stencil)
 
 
 def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:

@@ -14,9 +14,6 @@ def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:
     return sweep_once_pass(stencil, norms) if depth == 1 else sweep_blocked_pass(stencil, depth, norms)
 
 
-def why_not(stencil: Stencil, depth: int) -> str | None:
-    """Why there is no pass of ``depth`` sweeps; None if there is."""
-    if depth == 1 or (stencil.dtype, depth) in TILES:
-        return None
-    most = max(deepest for dtype, deepest in TILES if dtype == stencil.dtype)
-    return f"a pass over three dimensions does at most {most} sweeps on a GPU, and depth is {depth}"
+def deepest(stencil: Stencil) -> int:
+    """Sweeps of a pass at most."""
+    return max(depth for dtype, depth in TILES if dtype == stencil.dtype)

@@ -1,14 +1,10 @@
 """The values of groups on a GPU, added up over the lanes of a warp without a barrier of the block.
 
     add_squares_of_warp(words, squares)    all 32 lanes: to the words of the sweep in global memory
-    squares = warp_squares(squares)        all 32 lanes: what they hold together, in each of them
 
 ``squares_of_warp`` makes the squares of a few values of each lane, all that a warp has of a sweep.  ``warp_adder`` adds
 to squares, and moves the window of all lanes together: where each lane has its own, it moves at another point in each,
 and the warp goes all ways in turn.
-
-A block's warps may leave the four numbers of their ``warp_squares`` in shared memory, where one warp takes them, a lane
-those of one warp (``Squares(scale, a, b, c)``; ``no_squares()`` where there is none), and calls ``add_squares_of_warp``.
 """
 
 from collections.abc import Callable
@@ -110,17 +106,11 @@ def total_of_warp(accumulator):
     return (sum_of_warp(high) << LOW) + sum_of_warp(accumulator & LOW_PART)
 
 
-def warp_squares(squares: Squares):
-    """What the lanes of a warp hold together, in each of them; the accumulators are multiples of their units."""
-    scale = _least_scale(squares.scale)
-    squares = at_scale(squares, scale)
-    return Squares(scale, total_of_warp(squares.a), total_of_warp(squares.b), total_of_warp(squares.c))
-
-
 def add_squares_of_warp(words, squares: Squares):
     """Add what the lanes of a warp hold to the copies of the words at address ``words``."""
-    scale, a, b, c = warp_squares(squares)
-    lane = cuda.laneid
+    scale, lane = _least_scale(squares.scale), cuda.laneid
+    squares = at_scale(squares, scale)
+    a, b, c = total_of_warp(squares.a), total_of_warp(squares.b), total_of_warp(squares.c)
     value = a if lane == 0 else b if lane == 1 else c
     at = copy_of_words(words)
     if scale == 0:

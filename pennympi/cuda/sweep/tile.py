@@ -236,31 +236,15 @@ class Resident(NamedTuple):
     tables: Callable[[int, Sequence[int]], list[int]]
 
 
-def why_not(stencil: Stencil, parts: Any, depth: int, blocks: int) -> str | None:
-    """Why a PE can't run these sweeps; None if it can.  blocks: the most blocks of a PE"""
-    if stencil.n_dims != 2:
-        return "tiles in registers are for grids of two dimensions"
-    if _cut(stencil, parts, 0, depth, blocks) is None:
-        rows, columns = parts.most
-        return f"a part of {rows} x {columns} points can't be cut into tiles for {blocks} blocks at depth {depth}"
-    return None
-
-
-def rows_of_warp(stencil: Stencil, parts: Any, depth: int, blocks: int) -> int:
-    """Rows that a warp computes, if ``why_not`` returns None."""
-    cut = _cut(stencil, parts, 0, depth, blocks)
-    assert cut is not None
-    return cut.shape.rows
-
-
-def _cut(stencil: Stencil, parts: Any, me: int, depth: int, blocks: int) -> Cut | None:
+def tiles_of(stencil: Stencil, parts: Any, me: int, depth: int, blocks: int) -> Cut | None:
+    """The tiles of a PE; None where the grid has not two dimensions, or no tiles fit.  blocks: of a PE at most"""
     most = MOST_ROWS[stencil.dtype] // (1 + stencil.has_coefficient)
-    return cut_of(parts, me, depth, blocks, most)
+    return cut_of(parts, me, depth, blocks, most) if stencil.n_dims == 2 else None
 
 
 def resident(stencil: Stencil, parts: Any, me: int, depth: int, norms: str, blocks: int) -> Resident:
-    """The kernel of a PE, if ``why_not`` returns None."""
-    cut = _cut(stencil, parts, me, depth, blocks)
+    """The kernel of a PE for which ``tiles_of`` finds tiles."""
+    cut = tiles_of(stencil, parts, me, depth, blocks)
     assert cut is not None
     shape, n_blocks = cut.shape, cut.tiles[0] * cut.tiles[1]
     packet_bytes = 2 * WIDTH * stencil.item_bytes

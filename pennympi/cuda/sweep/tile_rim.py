@@ -1,7 +1,8 @@
 """The exchange of the rims of tiles: a block gives, from registers, what other blocks need, and takes its own rim.
 
-An inbox has two buffers, used by even and odd exchanges.  A block gives exchange n + 2 when it has taken n + 1 of all
-neighbours, which gave it when all of their threads had taken n.  Numbers go on from launch to launch.
+An inbox has two buffers: exchange n uses buffer ``n & 1``.  A block gives exchange n + 2 when it has taken n + 1 of all
+neighbours, which gave it when all of their threads had taken n.  Numbers have 31 bits.  They go on from launch to launch,
+so that nothing is ever cleared.  A block that has given up adds POISONED, so that a block that waits for it gives up too.
 """
 
 from collections.abc import Callable
@@ -16,12 +17,13 @@ from ..intrinsics import load_word
 from ..primitives import SPINS
 from ..stubs import missing_line
 from .columns import each
-from .inbox import NUMBERS, POISONED
 from .quads import WIDTH, get_quad, load_shared, load_words, put_quad, store_shared, store_words
 from .shared import load_number, store_number
 from .tile_place import WORD, Memory, chain, place_anew
 from .tile_shape import GIVES, SOURCES, Shape
 from .warp import LANES
+
+NUMBERS, POISONED = (1 << 31) - 1, 1 << 31
 
 
 @cache

@@ -4,19 +4,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...errors import Unsupported
-from . import brick_engine, cost, resident_on_cpu, tile_engine
+from . import cost, resident_on_cpu, tile_engine
 from .norm import SweepNorm
 from .passes import Passes, deepest_pass
 from .problem import SweepProblem, deepest
 
 
 class Engine(NamedTuple):
-    """A way to sweep.  Engines may share a name: of those that can run, the engine of the least cost is chosen.
+    """A way to sweep.
 
     backend:  the only backend that has the engine; "": both have it
     sentence: how the engine moves data
     depth:    (problem) -> sweeps between two exchanges, if the user gives no depth
-    why_not:  (problem, depth) -> why the engine can't run on this PE; None if it can
+    why_not:  (problem, depth) -> why the engine can't run on this PE, or ""
     cost_us:  (problem, depth) -> predicted microseconds of all sweeps
     prepare:  (problem, depth, norm) -> a function that enqueues all sweeps in a stream.  Collective
     """
@@ -25,17 +25,17 @@ class Engine(NamedTuple):
     backend: str
     sentence: str
     depth: Callable[[SweepProblem], int]
-    why_not: Callable[[SweepProblem, int], str | None]
+    why_not: Callable[[SweepProblem, int], str]
     cost_us: Callable[[SweepProblem, int], float]
     prepare: Callable[[SweepProblem, int, SweepNorm | None], Callable[[Any], None]]
 
 
 class Choice(NamedTuple):
-    """An engine as a plan would use it.  why_not: the reason of the first PE where it can't run; None if all PEs can"""
+    """An engine as a plan would use it.  why_not: the reason of the first PE where it can't run, or \"\""""
 
     engine: Engine
     depth: int
-    why_not: str | None
+    why_not: str
     cost_us: float
 
     def __str__(self) -> str:
@@ -51,21 +51,21 @@ def blocked_depth(problem: SweepProblem) -> int:
     return max(1, min(problem.sweeps, deep if most is None else min(most, deep)))
 
 
-def pass_why_not(problem: SweepProblem, depth: int) -> str | None:
-    """Why no pass of the backend does so many sweeps; None if a pass does."""
+def pass_why_not(problem: SweepProblem, depth: int) -> str:
+    """Why no pass of the backend does so many sweeps, or ""."""
     most = deepest_pass(problem)
-    return f"a pass does at most {most} sweeps, and depth is {depth}" if depth > most else None
+    return f"a pass does at most {most} sweeps, and depth is {depth}" if depth > most else ""
 
 
-def blocked_why_not(problem: SweepProblem, depth: int) -> str | None:
-    """Why the blocked engine can't run; None if it can."""
+def blocked_why_not(problem: SweepProblem, depth: int) -> str:
+    """Why the blocked engine can't run, or ""."""
     if depth == 1 and problem.sweeps > 1:
         return "halos of one point allow one sweep a pass: make the grid with halo=4, for example"
     return pass_why_not(problem, depth)
 
 
 ENGINES = (
-    Engine("plain", "", "one sweep a pass over memory", lambda _: 1, lambda *_: None, cost.passes_us, Passes),
+    Engine("plain", "", "one sweep a pass over memory", lambda _: 1, lambda *_: "", cost.passes_us, Passes),
     Engine("blocked", "", "several sweeps a pass over memory", blocked_depth, blocked_why_not, cost.passes_us, Passes),
     Engine(
         "resident", "host", "all sweeps in one launch, which exchanges halos", blocked_depth, pass_why_not,
@@ -74,10 +74,6 @@ ENGINES = (
     Engine(
         "resident", "cuda", "all sweeps in one launch, the field in registers", tile_engine.depth, tile_engine.why_not,
         tile_engine.cost_us, tile_engine.TileSweeps,
-    ),
-    Engine(
-        "resident", "cuda", "all sweeps in one launch, the field in shared memory", brick_engine.depth,
-        brick_engine.why_not, brick_engine.cost_us, brick_engine.BrickSweeps,
     ),
 )  # fmt: skip
 
@@ -94,7 +90,7 @@ def choices(problem: SweepProblem, depth: int | None) -> list[Choice]:
     found = []
     for k, one in enumerate(engines):
         rows = [pe[k] for pe in every]
-        why_not = next((why for _, why, _ in rows if why), None)
+        why_not = next((why for _, why, _ in rows if why), "")
         found.append(Choice(one, min(deep for deep, _, _ in rows), why_not, max(us for _, _, us in rows)))
     return found
 
@@ -102,8 +98,8 @@ def choices(problem: SweepProblem, depth: int | None) -> list[Choice]:
 def chosen(found: list[Choice], engine: str) -> Choice:
     """The fastest engine, by its prediction, of a name or of all (``auto``).  Raises Unsupported if none can run."""
     named = [one for one in found if engine in ("auto", one.engine.name)]
-    able = [one for one in named if one.why_not is None]
+    able = [one for one in named if not one.why_not]
     if not able:
-        reasons = "; ".join(str(one.why_not) for one in named)
+        reasons = "; ".join(one.why_not for one in named)
         raise Unsupported(f"the {engine} engine can't run here: {reasons}; or use engine='auto'")
     return min(able, key=lambda one: one.cost_us)

@@ -17,7 +17,6 @@ from ..overlap import Overlap, boxes_of
 from .norm import SweepNorm
 from .problem import SweepProblem, box_between
 
-MOST_SWEEPS = 8  # of a pass
 # Of a PE's points, for its sides to be swept first: to hide the exchange of fewer takes longer than the exchange.
 SPLIT_MIN_BYTES = {"host": 1 << 62, "cuda": 64 << 20}
 
@@ -38,8 +37,8 @@ def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
 
 def deepest_pass(problem: SweepProblem) -> int:
     """How many sweeps a pass of the backend does at most."""
-    why_not = problem.device_module().why_not
-    return next(depth for depth in range(MOST_SWEEPS, 0, -1) if not why_not(problem.stencil, depth))
+    most: int = problem.device_module().deepest(problem.stencil)
+    return most
 
 
 def pass_kernel(problem: SweepProblem, size: int, norms: str) -> PassKernel:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...memory.workspace import make_workspace
-from .bricks import near
+from ..messages import steps_of
 from .norm import SweepNorm
 from .problem import SweepProblem
 
@@ -18,30 +18,38 @@ LAUNCH_US, SWEEP_US = 10, 0.4  # of a launch, and of a sweep without its rows, m
 ROW_US = {("float32", False): 0.14, ("float32", True): 0.21, ("float64", False): 0.24, ("float64", True): 0.38}
 
 
-def why_not(problem: SweepProblem, depth: int) -> str | None:
-    """Why the engine can't run on this PE; None if it can."""
-    backend, parts = problem.context.backend, problem.parts
-    if not all(backend.peers.by_pointer[pe] for pe in near(parts, problem.me)):
+def tiles(problem: SweepProblem, depth: int) -> Any:
+    """How this PE's part is cut into tiles; None where it can't be."""
+    blocks = problem.context.backend.resident_blocks
+    return problem.device_module("tile").tiles_of(problem.stencil, problem.parts, problem.me, depth, blocks)
+
+
+def why_not(problem: SweepProblem, depth: int) -> str:
+    """Why the engine can't run on this PE, or ""."""
+    backend, parts, me = problem.context.backend, problem.parts, problem.me
+    if problem.stencil.n_dims != 2:
+        return "its tiles have two dimensions, use engine='blocked'"
+    near = (parts.neighbour(me, step) for step in steps_of(parts, True))
+    if not all(pe is None or backend.peers.by_pointer[pe] for pe in near):
         return "this PE has no pointer to the memory of a neighbour"
-    found: str | None = problem.device_module("tile").why_not(problem.stencil, parts, depth, backend.resident_blocks)
-    return found
+    if not tiles(problem, depth):
+        rows, columns = parts.most
+        return f"{backend.resident_blocks} blocks can't hold a part of {rows} x {columns} points at depth {depth}"
+    return ""
 
 
 def depth(problem: SweepProblem) -> int:
     """Sweeps between two exchanges."""
-    fitting = (one for one in DEPTHS if not why_not(problem, one))
-    return min(problem.sweeps, next(fitting, 1))
+    return min(problem.sweeps, next((one for one in DEPTHS if tiles(problem, one)), 1))
 
 
 def cost_us(problem: SweepProblem, depth: int) -> float:
     """Predicted microseconds of all sweeps."""
-    if why_not(problem, depth):
+    found = tiles(problem, depth)
+    if not found:
         return float("inf")
-    rows = problem.device_module("tile").rows_of_warp(
-        problem.stencil, problem.parts, depth, problem.context.backend.resident_blocks
-    )
     row_us = ROW_US[problem.stencil.dtype, problem.norms == "every"]
-    return LAUNCH_US + problem.sweeps * (SWEEP_US + rows * row_us)
+    return LAUNCH_US + problem.sweeps * (SWEEP_US + found.shape.rows * row_us)
 
 
 class TileSweeps:

@@ -1,5 +1,5 @@
 """A pass of a sweep on a CPU."""
 
-from .march import pass_kernel, why_not
+from .march import deepest, pass_kernel
 
-__all__ = ["pass_kernel", "why_not"]
+__all__ = ["deepest", "pass_kernel"]
