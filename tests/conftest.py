@@ -80,3 +80,14 @@ def team(request):
     yield team
     if not request.session.testsfailed:
         team.finalize()
+
+
+@pytest.fixture(autouse=True)
+def no_array_is_left(request):
+    """Free the symmetric arrays that a test made in the session's team, in the order in which it made them."""
+    team = request.getfixturevalue("team") if "team" in request.fixturenames else None
+    before = team and {id(x) for _, x in team._arrays._live.values()}
+    yield
+    if team and not request.session.testsfailed:
+        for x in [x for _, x in team._arrays._live.values() if id(x) not in before]:
+            team.free(x)

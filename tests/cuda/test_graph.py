@@ -57,8 +57,6 @@ class Counting:
         n, rounds = self.team.n_pes, self.rounds
         total = n * rounds * (rounds + 1) // 2 + rounds * n * (n - 1) // 2
         assert np.array_equal(to_numpy(self.total), np.full(COUNT, total)), (to_numpy(self.total)[:4], total)
-        for array in (self.x, self.out, self.total):
-            self.team.free(array)
 
 
 def replay(counting, graph, times):
@@ -176,9 +174,6 @@ def test_collectives(team, collective, algorithm):
     step = (n if case.reduces else 1) * rounds * (rounds + 1) // 2
     wanted = case.out(call)
     assert np.array_equal(to_numpy(total), 0 * to_numpy(total) if wanted is None else rounds * wanted + step)
-    team.free(x)
-    if not case.one_array:
-        team.free(out)
 
 
 def test_a_graph_is_replayed_with_other_counts(team):

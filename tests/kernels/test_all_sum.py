@@ -140,9 +140,6 @@ def test_over_all_pes_again_and_again(team):
         team.synchronize()
     every = team.gather(to_numpy(out).tobytes())
     assert set(every) == {np.full(20, alone).tobytes()}
-    team.barrier()
-    team.synchronize()
-    team.free(memory)
 
 
 @pytest.mark.mpi
@@ -155,9 +152,6 @@ def test_several_values_at_one_barrier(team):
     every = np.concatenate([np.arange(10.0) + pe for pe in range(N_PES)])
     found = team.gather(to_numpy(out).tolist())
     assert found == [[every.sum(), np.square(every).sum()]] * N_PES
-    team.barrier()
-    team.synchronize()
-    team.free(memory)
 
 
 def test_the_sizes_fit():

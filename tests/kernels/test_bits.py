@@ -94,4 +94,3 @@ def test_rounding_of_16_bits(team, name):
 def test_float32_subnormals_are_kept(team):
     x = team.full(33, np.float32(1e-45), "float32")
     assert same(team.allreduce(x), np.full(33, team.n_pes * 1.401298464324817e-45, np.float32))
-    team.free(x)

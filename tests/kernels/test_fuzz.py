@@ -62,8 +62,6 @@ def test_among_puts_exchanges_and_barriers(team):
     for k, (writer, partner) in enumerate(wanted):
         assert same(mail[k], np.full(5, 100 * k + writer))
         assert same(halo[k], np.full(700, 100 * k + partner))
-    team.free(mail)
-    team.free(halo)
 
 
 def test_two_teams_over_the_same_pes(team):

@@ -61,9 +61,6 @@ def test_bad_arguments(team, collective):
     else:
         case.run(team, call, x, out)
     assert right(case, call, out, before)
-    team.free(x)
-    if not case.one_array:
-        team.free(out)
 
 
 def bad_out(team, case, refused, x, out, long):

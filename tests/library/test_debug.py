@@ -60,7 +60,6 @@ def test_values_of_a_loop(careful):
             team.plan_loop(lambda stream: None, value, below, 1 if below == 0 else 10)()
     write(value, [0.5])
     team.plan_loop(lambda stream: None, value, 1.0)()
-    team.free(value)
 
 
 def test_another_collective(careful):

@@ -100,8 +100,6 @@ def test_dlpack_symmetric(team):
     team.barrier()
     team.synchronize()
     assert (to_numpy(y) == (team.me - 1) % team.n_pes).all()
-    team.free(x)
-    team.free(y)
 
 
 def test_dlpack_refused(team):
@@ -176,5 +174,8 @@ def test_torch(team, name):
     team.synchronize()
     assert (out == team.n_pes).all() and (x == team.me + 1).all()
     check(team, x, lambda: x.double().cpu().numpy(), 17, np.float64)
+    everyone = team.all_gather(torch.full((2,), team.me, device=where))
+    team.synchronize()
+    assert isinstance(everyone, torch.Tensor) and everyone.tolist() == [pe for pe in range(team.n_pes) for _ in range(2)]
     with pytest.raises(ValueError, match=r"x.contiguous\(\)"):
         team.allreduce(torch.ones((4, 4), device=where).t()[1:])

@@ -126,8 +126,6 @@ def test_many_rounds_beside_another_plan(team):
             wrong += int((side != points[(grid.first[0] - 1) % grid.shape[0], grid.first[1] :][: side.size] + k).any())
     assert wrong == 0
     del plans, plan
-    team.free(u)
-    team.free(v)
 
 
 def test_the_parts_are_the_grid(team):
@@ -147,7 +145,6 @@ def test_the_parts_are_the_grid(team):
     assert (sides["y-"], sides["y+"]) == (None, None)
     assert (sides["x-"] is None) is (topology == 0) and (sides["x+"] is None) is (topology == team.n_pes - 1)
     assert grid.boundary(u, "x+").shape == (1, 7) and grid.halo_of(u, "y-").shape == (grid.own[0], 1)
-    team.free(u)
 
 
 def doubled(ctx, u: Elements, at, n, pitch):
@@ -194,9 +191,6 @@ def test_kernels_and_peers_take_padded_fields(team):
     team.barrier()
     if reaches(team, u, other):
         assert (to_numpy(team.peer(u, other))[1:3] == [other + 1, *[2 * other + 2] * 5, other + 1]).all()
-    team.barrier()
-    team.synchronize()
-    team.free(u)
 
 
 def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
@@ -219,8 +213,6 @@ def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
         other.load(path.with_name("none.h5"), v=w)
     with pytest.raises(OSError):
         grid.save(path / "no folder" / "x.h5", u=u)
-    for one in (u, v, w):
-        team.free(one)
 
 
 @pytest.mark.parametrize("split", [True, False])
@@ -245,7 +237,6 @@ def test_overlap_gives_every_point_once_and_exchanges(team, split):
     assert (to_numpy(u) == right).all()
     with pytest.raises(RuntimeError, match="the field has gaps"), grid.overlap(exchange, split=split) as parts:
         next(parts)
-    team.free(u)
 
 
 def add_neighbours(ctx, halo: Halo, new, old, own, rounds):
@@ -279,8 +270,6 @@ def test_kernels_exchange_by_themselves(team, monkeypatch, way):
         assert (to_numpy(grid.interior(old)) == own_of(grid, points)).all()
     team.synchronize()
     del halo
-    team.free(old)
-    team.free(new)
 
 
 def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
@@ -328,7 +317,6 @@ def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
     for call in (plan, lambda: grid.gather(u), lambda: team.kernel(doubled)(1, u, 1, 1, 1)):
         with pytest.raises(ValueError, match="was freed"):
             call()
-    team.free(other)
 
 
 def test_pes_of_a_node_have_a_compact_part():

@@ -95,7 +95,6 @@ def test_block_sum_and_add_shared(team, n_blocks):
         kernel(n_blocks, x, 777, words)
         team.synchronize()
         assert same(words, times * np.array([(np.arange(777) ** 2).sum(), n_blocks, SCALE * n_blocks]))
-    team.free(words)
 
 
 def test_several_sums_of_a_block(team):
@@ -107,7 +106,6 @@ def test_several_sums_of_a_block(team):
         kernel(3, x, 300, words)
     team.synchronize()
     assert same(words, 2 * np.array([np.arange(600).sum(), (np.arange(600) ** 2).sum(), 1]))
-    team.free(words)
 
 
 def test_both_floats_of_one_text(team):

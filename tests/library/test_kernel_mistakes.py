@@ -61,7 +61,6 @@ def test_arguments_that_do_not_fit_their_annotations(team):
     kernel(1, y, x, np.float32(0.5), words)
     team.synchronize()
     assert same(y.address, [3.5] * 4) and same(words, [2]) and list(kernel._compiled) == ["iiifi"]
-    team.free(words)
 
 
 def test_without_annotations_a_kernel_takes_whatever_it_is_given(team):

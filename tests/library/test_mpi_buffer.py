@@ -24,7 +24,6 @@ def test_calls(team):
     team.synchronize()
     assert same(there, x if team.backend == "host" else x.get())
     assert team.peer([there, MPI.DOUBLE], team.me).shape == (6,)
-    team.free(there)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,6 @@ def test_the_result_is_new(team):
     assert (to_numpy(second) >= 0).all() and same(x, np.full(4, team.me, float))
     with pytest.raises(ValueError, match="symmetric"):
         team.peer(first, 0)
-    team.free(x)
 
 
 def test_parts_that_are_not_equal(team):
@@ -50,19 +49,3 @@ def test_parts_that_are_not_equal(team):
         team.reduce_scatter(x)
     out = device(team, np.zeros(team.n_pes + 1, np.float32))
     assert same(team.reduce_scatter(x, out), np.full(team.n_pes + 1, team.n_pes))
-
-
-def test_torch(team):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    where = "cpu" if team.backend == "host" else f"cuda:{__import__('cupy').cuda.Device().id}"
-    out = team.all_gather(torch.full((2,), team.me, device=where))
-    team.synchronize()
-    assert isinstance(out, torch.Tensor) and out.tolist() == [pe for pe in range(team.n_pes) for _ in range(2)]
-
-
-def test_what_is_no_array(team):
-    for call in (team.all_gather, team.reduce_scatter):
-        with pytest.raises(TypeError, match="is not a"):
-            call("x")
-        with pytest.raises(TypeError, match="team.stream()"):
-            call(device(team, np.ones(team.n_pes)), stream=7)

@@ -69,7 +69,6 @@ def test_movement(team, name):
     team.exchange(back, x, partner)
     team.synchronize()
     assert same(back, every[partner])
-    team.free(there)
 
 
 def test_new_arrays_of_complex_numbers_and_bools(team):

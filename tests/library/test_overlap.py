@@ -36,8 +36,6 @@ class Sum:
         n = self.team.n_pes
         wanted = n * (n - 1) // 2 + n * self.rounds
         assert np.all(to_numpy(self.out) == wanted), (to_numpy(self.out)[:4], wanted)
-        self.team.free(self.x)
-        self.team.free(self.out)
 
 
 def eager(one):
@@ -95,8 +93,6 @@ def test_puts_beside_a_call(team, sizes):
         one.check()
         team.barrier()
         team.synchronize()
-    team.free(inbox)
-    team.free(word)
 
 
 def test_a_wait_in_front_of_a_call_holds_up_its_stream_alone(team):
@@ -117,8 +113,6 @@ def test_a_wait_in_front_of_a_call_holds_up_its_stream_alone(team):
             team.put_signal(flag, flag, word, 1, 0, stream=one.stream)
         team.synchronize(waiting)
         one.check()
-    team.free(word)
-    team.free(flag)
 
 
 @pytest.fixture
@@ -172,5 +166,3 @@ def test_branches_of_one_graph(team, graphs):
     assert np.all(to_numpy(got) == partner)
     left.check()
     right.check()
-    team.free(got)
-    team.free(sent)

@@ -53,7 +53,6 @@ def test_round_the_ring(team, memory, what, dst_at, src_at):
         assert same(near[: nbytes + 2 * GUARD], expected), nbytes
         team.barrier()
     assert to_numpy(signal).tolist() == ([0, len(sizes)] if what == "put_signal" else [0, 0])
-    team.free(signal)
 
 
 def test_to_every_pe_at_once(team):
@@ -64,7 +63,6 @@ def test_to_every_pe_at_once(team):
         team.put(table[me], row, pe)
     team.barrier()
     assert same(table, np.repeat(np.arange(n), 100).reshape(n, 100))
-    team.free(table)
 
 
 def test_values_that_a_signal_cannot_have(team):
@@ -74,8 +72,6 @@ def test_values_that_a_signal_cannot_have(team):
             team.put_signal(x, x, signal, value, team.me)
         with pytest.raises(ValueError, match="is outside"):
             team.wait_signal(signal, value)
-    team.free(x)
-    team.free(signal)
 
 
 def test_a_put_to_oneself(team):
@@ -84,7 +80,6 @@ def test_a_put_to_oneself(team):
     assert same(x, np.tile(np.arange(500), 2))
     team.get(x[1:400], x[601:], team.me)
     assert same(x[1:400], np.arange(101, 500))
-    team.free(x)
 
 
 def test_signals_grow(team):
@@ -97,8 +92,6 @@ def test_signals_grow(team):
         team.wait_signal(signal[2:3], 1)
         assert to_numpy(signal).tolist() == [0, 0, value]
         team.barrier()
-    team.free(x)
-    team.free(signal)
 
 
 def test_who_sees_the_signal_sees_the_data(team):
@@ -116,8 +109,6 @@ def test_who_sees_the_signal_sees_the_data(team):
             assert same(x[:n], np.full(n, 1000 * k + partner))
             team.put_signal(echo[:0], echo[:0], echo, k, partner)  # x is free again
             team.wait_signal(echo, k, partner)
-    for one in (x, signal, echo):
-        team.free(one)
 
 
 def test_peer_views(team):
@@ -136,7 +127,6 @@ def test_peer_views(team):
     team.synchronize()
     team.barrier()
     assert same(x[2], np.full(20, left))
-    team.free(x)
 
 
 def test_registered_arrays(team):
@@ -153,7 +143,6 @@ def test_registered_arrays(team):
         team.unregister(source)
     team.register(source)
     team.unregister(source)
-    team.free(x)
 
 
 def test_a_barrier_holds_everyone(team):
@@ -170,7 +159,6 @@ def test_a_barrier_holds_everyone(team):
         seen = to_numpy(counts)
         team.barrier()
         assert seen[team.me] == k and seen[(team.me - k) % team.n_pes] == k
-    team.free(counts)
 
 
 def test_streams_and_events(team):
@@ -192,8 +180,6 @@ def test_streams_and_events(team):
     team.synchronize(first)
     team.synchronize()
     assert first.record(event) is not None
-    for one in (x, y):
-        team.free(one)
 
 
 def test_a_receive_of_the_program_takes_nothing_of_the_library(team):
@@ -209,7 +195,6 @@ def test_a_receive_of_the_program_takes_nothing_of_the_library(team):
     team.comm.Send(np.array([100 + me]), (me + 1) % n)
     pending.Wait()
     assert team.gather(int(got[0]) - 100) == [(pe - 1) % n for pe in range(n)]
-    team.free(words)
 
 
 def test_a_put_made_before_is_checked_again_once_an_array_is_freed(team):
@@ -226,5 +211,3 @@ def test_a_put_made_before_is_checked_again_once_an_array_is_freed(team):
     with pytest.raises(TypeError, match="is not an int"):
         team.put_signal(y, y, words, 4, True)
     team.wait_signal(words, 3)
-    for array in (y, words):
-        team.free(array)

@@ -41,7 +41,6 @@ def test_while_a_stream_waits_for_a_peer(team):
         team.put_signal(nothing, nothing, signal, 1, 0)
     team.synchronize()
     check_and_free(team, [*made, (nothing, np.zeros(0))])
-    team.free(signal)
 
 
 def test_while_a_stream_is_captured(team):

@@ -38,7 +38,6 @@ def test_split(team, split):
     comm.Free()
     x = team.allreduce(team.full(9, 1, "int8"))  # the team of all is as good as before
     assert same(x, np.full(9, team.n_pes))
-    team.free(x)
 
 
 def test_comm_self(team):

@@ -49,8 +49,6 @@ def test_one_after_another(team):
             turn[0] += 1
 
     assert not together(lambda: program(0), lambda: program(1))
-    team.free(x)
-    team.free(out)
 
 
 def test_one_team_on_two_threads(team):
@@ -94,5 +92,3 @@ def test_a_call_in_the_midst_of_another_is_refused(team):
     assert not together(lambda: team.wait_signal(signals, 1), second)
     assert len(found) == (3 if team.n_pes > 1 else len(found)) and found
     assert same(team.allreduce(team.full(10, 1, "int32")), np.full(10, team.n_pes))
-    for array in (x, signals):
-        team.free(array)

@@ -80,9 +80,9 @@ class Case:
         """The call."""
         return getattr(team, self.name)(*self.arrays(x, out), **self.more(call), **named)
 
-    def plan(self, team, call, x, out):
+    def plan(self, team, call, x, out, **named):
         """A plan of the call."""
-        return getattr(team, f"plan_{self.name}")(*self.arrays(x, out), **self.more(call))
+        return getattr(team, f"plan_{self.name}")(*self.arrays(x, out), **self.more(call), **named)
 
     def fresh(self, make, call):
         """x, set, and out, zero, made by ``make``(values); they are one array where there is one only."""
