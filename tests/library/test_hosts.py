@@ -123,3 +123,10 @@ def test_a_link_that_is_gone_ends_the_job(compiled):
 
 def test_a_host_that_is_gone_ends_the_job(compiled):
     ends_without_open_mpi("vanish")  # MPICH's mpirun ends the ranks before one can say so
+
+
+def test_a_pe_that_compiles_is_alive_for_other_hosts():
+    ended = launch_on_hosts(
+        2, "mpirun", "-np", 4, sys.executable, PROGRAMS / "small.py", "compiling", PENNYMPI_TIMEOUT_S="3"
+    )
+    assert ended.rc == 0 and "done" in ended.output, ended.output

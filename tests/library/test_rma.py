@@ -7,6 +7,7 @@ import pytest
 from on_device import device, reaches, same, to_numpy, write
 
 from pennympi.job.beats import BEAT_S
+from pennympi.job.rendezvous import NUMBERS
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 SIZES = (0, 1, 3, 15, 16, 17, 255, 4097, 65_536, 262_144, 262_145, 1 << 20)  # bytes; around the copy engine's limit too
@@ -65,15 +66,6 @@ def test_to_every_pe_at_once(team):
     assert same(table, np.repeat(np.arange(n), 100).reshape(n, 100))
 
 
-def test_values_that_a_signal_cannot_have(team):
-    x, signal = team.zeros(4, "float32"), team.signals(1)
-    for value in (-1, 2**62, 2**63):
-        with pytest.raises(ValueError, match=r"signal value -?\d+ is outside 0..2\*\*62-1"):
-            team.put_signal(x, x, signal, value, team.me)
-        with pytest.raises(ValueError, match="is outside"):
-            team.wait_signal(signal, value)
-
-
 def test_a_put_to_oneself(team):
     x = team.array(np.arange(1000), "int16")
     team.put(x[500:], x[:500], team.me)
@@ -109,6 +101,54 @@ def test_who_sees_the_signal_sees_the_data(team):
             assert same(x[:n], np.full(n, 1000 * k + partner))
             team.put_signal(echo[:0], echo[:0], echo, k, partner)  # x is free again
             team.wait_signal(echo, k, partner)
+
+
+def test_a_put_and_a_get_reach_a_pe_that_computes(team):
+    """Which makes no call meanwhile, as PEs of other nodes must see, too."""
+    count, far = 3 << 16, team.n_pes - 1
+    array, signal = team.full(count, team.me, "int64"), team.signals(1)
+    team.barrier()
+    if team.me == 0:
+        found = device(team, np.zeros(count, np.int64))
+        team.put(array, device(team, np.full(count, 77)), far)
+        team.get(found, array, far)
+        assert same(found, np.full(count, 77))
+        team.put_signal(array, device(team, np.full(count, 78)), signal, 1, far)
+    end_s = time.monotonic() + 10
+    while team.me == far and not to_numpy(signal)[0]:
+        assert time.monotonic() < end_s, "nothing came"
+    assert team.me != far or same(array, np.full(count, 78))
+
+
+def test_puts_of_one_pe_arrive_in_order(team):
+    """Whatever their size; a source is free again when its put has returned to the host, or in the stream's order."""
+    far, rng = team.n_pes - 1, np.random.default_rng(1)
+    sizes = rng.choice([1, 8, 32768, 32769, 1 << 17, (1 << 17) + 1, 1 << 20], 400, p=[0.4, 0.3, *(0.07,) * 4, 0.02])
+    array, signal, source = team.zeros(1 << 20, "uint8"), team.signals(1), device(team, np.zeros(1 << 20, np.uint8))
+    expected = np.zeros(1 << 20, np.uint8)
+    for k, n in enumerate(sizes.tolist()):
+        expected[:n] = k % 251
+        if team.me == 0:
+            write(source[:n], np.full(n, k % 251))
+            team.put_signal(array[:n], source[:n], signal, k + 1, far)
+    if team.me == far:
+        team.wait_signal(signal, len(sizes), 0)
+        assert same(array, expected)
+
+
+def test_all_pes_send_much_to_all_others_at_once(team):
+    """16 MiB in all, before any PE receives; and meetings beside it, more than have tags of their own."""
+    n, me, count = team.n_pes, team.me, (1 << 21) // team.n_pes
+    inbox, signals = team.zeros((n, count), "int64"), team.signals(n)
+    team.barrier()
+    for pe in (*range(me + 1, n), *range(me)):
+        team.put_signal(inbox[me], device(team, np.full(count, 1000 * me + pe)), signals[me : me + 1], 1, pe)
+    for k in range(3 * NUMBERS):
+        brought = bytes([me]) * (k % 3 * 4000)
+        assert team.gather(brought) == [bytes([pe]) * len(brought) for pe in range(n)]
+    for pe in (*range(me + 1, n), *range(me)):
+        team.wait_signal(signals[pe : pe + 1], 1, pe)
+        assert same(inbox[pe], np.full(count, 1000 * pe + me))
 
 
 def test_peer_views(team):
