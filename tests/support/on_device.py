@@ -46,14 +46,6 @@ def _bits(x):
     return f"uint{8 * x.dtype.itemsize}" if x.dtype.itemsize <= 8 else x.dtype  # complex128 has no ints of its size
 
 
-def first_taken(team, algorithm, *names):
-    """The first of these dtypes that the algorithm adds up here.  Skips the test where there is none."""
-    taken = [name for name in names if not TABLE[algorithm].why_not(team.pe_topology, name, "sum")]
-    if not taken:
-        skip_if_refused(team, algorithm, names[-1])
-    return taken[0]
-
-
 def skip_if_refused(team, algorithm, name="float32", op="sum"):
     """Skip a test of an algorithm that says itself that it can't run on this team."""
     reason = (TABLE | PLANNED)[algorithm].why_not(team.pe_topology, name, op)
