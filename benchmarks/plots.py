@@ -7,7 +7,7 @@ from rows import RESULTS, best, read
 
 from pennympi.bench import result
 from pennympi.bench.plot import ratios, save
-from pennympi.bench.sizes import show
+from pennympi.units import size_text
 
 HEAD_PT = 10.5
 COLOURS = ("#1f5fbf", "#d97706", "#6b7280", "#a3b18a")  # of lines and bars; apart in grey too
@@ -52,7 +52,7 @@ def lines(title, series):
         axes.semilogx(list(points), list(points.values()), color=colour, linewidth=2.2, label=label, base=2)
     sizes = sorted({size for points in series.values() for size in points})
     ticks = [1 << bits for bits in range(0, 40, 5) if sizes[0] <= 1 << bits <= sizes[-1]]  # 1 KiB, 32 KiB, 1 MiB, ...
-    axes.set_xticks(ticks, [show(size) for size in ticks])
+    axes.set_xticks(ticks, [size_text(size) for size in ticks])
     most = max(ratio for points in series.values() for ratio in points.values())
     axes.set_yticks([half / 2 for half in range(int(2 * most) + 1)])
     axes.set_ylim(0, 1.1 * most)

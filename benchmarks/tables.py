@@ -20,8 +20,8 @@ from rows import RESULTS, best, read  # noqa: E402
 from pennympi.bench import result  # noqa: E402
 from pennympi.bench.baselines import BASELINES  # noqa: E402
 from pennympi.bench.columns import OURS  # noqa: E402
-from pennympi.bench.sizes import show  # noqa: E402
 from pennympi.command import predictions  # noqa: E402
+from pennympi.units import size_text  # noqa: E402
 
 TITLES = {
     "allreduce": "AllReduce", "reduce_scatter": "ReduceScatter", "all_gather": "AllGather",
@@ -81,7 +81,7 @@ def collective(path):
     for size in columns[next(iter(columns))]:
         cells = [f"{rows[size].median_us:.2f}" if size in rows else "" for rows in columns.values()]
         ratio = [f"{faster[size]:.2f}" if size in faster else ""] if faster else []
-        lines.append([show(size), *cells, *ratio])
+        lines.append([size_text(size), *cells, *ratio])
     head += ["times faster than the best of the others"] if faster else []
     versions = dict.fromkeys(facts[name] for name in names if name in BASELINES)
     on = ", ".join([*versions, *(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver") if key in facts)])
@@ -104,7 +104,7 @@ def between_hosts(path):
         }
         fastest = min(all_us, key=all_us.get)
         cells = [f"{theirs[size].median_us:.0f}", f"{row.median_us:.0f}", f"{theirs[size].median_us / row.median_us:.2f}"]
-        lines.append([show(size), *cells, f"{fastest} {all_us[fastest]:.0f}"])
+        lines.append([size_text(size), *cells, f"{fastest} {all_us[fastest]:.0f}"])
     where = f"{found.facts['nodes']}, {found.facts['mpi']}"
     head = ["AllReduce", "MPI, us", "as chosen, us", "times faster", "fastest algorithm, us"]
     return [f"Plans, median, slowest PE, {where} ({source(path, '../..')}):", table(head, lines)]

@@ -19,9 +19,9 @@ from typing import Any
 import platformdirs
 
 from .errors import PennympiError
+from .units import bytes_of
 
 PREFIX = "PENNYMPI_"
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 LEAST_HEAP_BYTES, MOST_BYTES = 4096, 1 << 46  # of a heap; 64 TiB is more than a machine has
 LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 1e-3, 1e6  # a kernel counts it in ns
 COLLECTIVES = (
@@ -53,14 +53,6 @@ def _switch(text: str) -> bool:
     return {"0": False, "1": True}[text]
 
 
-def _bytes(text: str) -> int:
-    unit = text[-1:].lower() if text[-1:].lower() in "kmg" else ""
-    value = int(_matching(r"\d{1,20}", text[: len(text) - len(unit)])) * _UNITS[unit]
-    if value > MOST_BYTES:
-        raise ValueError
-    return value
-
-
 def _auto_or_never(text: str) -> bool:
     return {"auto": True, "0": False}[text.lower()]
 
@@ -68,7 +60,7 @@ def _auto_or_never(text: str) -> bool:
 def _heap_bytes(text: str) -> int | None:
     if text.lower() == "auto":
         return None
-    if (value := _bytes(text)) < LEAST_HEAP_BYTES:
+    if not LEAST_HEAP_BYTES <= (value := bytes_of(text)) <= MOST_BYTES:
         raise ValueError
     return value
 

@@ -1,4 +1,4 @@
-"""What can be measured: one row for each collective, with nccl-tests' conventions.
+"""What can be measured: one ``Case`` for each collective, with nccl-tests' conventions.
 
 The size S is that of the larger buffer.  A block is the part of a vector that belongs to one PE, or the whole vector of a
 collective that does not divide it.  algbw = S / time, and busbw = algbw * bus(n_pes).
@@ -15,15 +15,15 @@ Part = tuple[int, int, int]  # (row of the pattern, first element in it, number 
 
 @dataclass(frozen=True)
 class Case:
-    """One row.
+    """One collective.
 
     bus:      n_pes -> busbw / algbw
     expected: (me, n_pes, block_elems, root) -> the parts that the target holds in the end
     source_cut, target_cut: the buffer holds a block for each PE; else it holds one block
     in_place: how source and target overlap: "same", "source in target" or "target in source" (at this PE's block), or
               "" if there is no in-place form
-    counts:   (me, n_pes, block_elems) -> elements that are sent to each PE, and elements that are taken from each, of a
-              collective by counts; they are uneven, and a block is their mean
+    counts:   (me, n_pes, block_elems) -> elements sent to each PE and elements received from each PE, of a collective
+              by counts; the counts are uneven, and a block is their mean
     """
 
     name: str
@@ -56,7 +56,7 @@ def uneven(n_pes: int, block_elems: int) -> list[int]:
 
 
 def turned(me: int, n_pes: int, block_elems: int) -> list[int]:
-    """The same for an all-to-all: what PEs i and j send to one another has one length."""
+    """Uneven counts of an all-to-all: PEs i and j send each other parts of the same length."""
     return [uneven(n_pes, block_elems)[(me + pe) % n_pes] for pe in range(n_pes)]
 
 

@@ -1,8 +1,8 @@
 """The table of a run: nccl-tests' columns, with the implementation's name and the 99th percentile."""
 
+from ..units import size_text
 from .baselines import BASELINES
 from .result import Result, Row
-from .sizes import show
 
 OURS = "pennympi"
 _FORM = f"{'time':>9s} {'p99':>9s} {'algbw':>7s} {'busbw':>7s} {'#wrong':>6s}"
@@ -16,16 +16,18 @@ def head(width: int) -> str:
 
 
 def line(out_of_place: Row | None, in_place: Row | None, width: int) -> str:
-    """The line for one implementation and one size."""
-    cells = []
-    for row in (out_of_place, in_place):
-        if row:
-            kind = f"{row.dtype:>8s} {row.op or 'none':>6s}  {row.implementation:{width}s}"
-            what = f"{row.size_bytes:12d} {row.count:12d} {kind}"
-            note = "" if row.mode in ("graph", "host") else f"  {row.mode}"
-            numbers = f"{row.median_us:9.2f} {row.p99_us:9.2f} {row.algbw:7.2f} {row.busbw:7.2f} {row.wrong:6d}"
-        cells.append(numbers if row else f"{'-':>9s} {'-':>9s} {'-':>7s} {'-':>7s} {'-':>6s}")
-    return f"{what}  {'  '.join(cells)}{note}"
+    """The line for one implementation and one size, of which at least one form was measured."""
+    row = out_of_place or in_place
+    assert row
+    what = f"{row.size_bytes:12d} {row.count:12d} {row.dtype:>8s} {row.op or 'none':>6s}  {row.implementation:{width}s}"
+    note = "" if row.mode in ("graph", "host") else f"  {row.mode}"
+    return f"{what}  {_numbers(out_of_place)}  {_numbers(in_place)}{note}"
+
+
+def _numbers(row: Row | None) -> str:
+    if not row:
+        return f"{'-':>9s} {'-':>9s} {'-':>7s} {'-':>7s} {'-':>6s}"
+    return f"{row.median_us:9.2f} {row.p99_us:9.2f} {row.algbw:7.2f} {row.busbw:7.2f} {row.wrong:6d}"
 
 
 def tail(result: Result) -> list[str]:
@@ -40,28 +42,32 @@ def tail(result: Result) -> list[str]:
 
 
 def comparison(result: Result) -> list[str]:
-    """The times of all implementations side by side, in us of a call, where there are several.
+    """The times of all implementations side by side, in us of a call; [] for one implementation.
 
     A line ends with the ratio of the best baseline's time to the library's, and that of its best algorithm named.
     """
-    names = result.implementations()
+    names, groups = result.implementations(), result.groups()
+    if len(names) < 2:
+        return []
     lines = ["#", f"#{'size':>10s}  " + "  ".join(f"{name:>16s}" for name in names)]
-    for group in result.groups() if len(names) > 1 else []:
-        lines += [f"# {group.rows[0].dtype} {group.rows[0].op}"] * (len(result.groups()) > 1)
+    for group in groups:
+        if len(groups) > 1:
+            lines.append(f"# {group.rows[0].dtype} {group.rows[0].op}")
         series = {name: group.series(name) for name in names}
-        for size in sorted({size for one in series.values() for size in one}):
+        for size in sorted({row.size_bytes for row in group.rows}):
             us = {name: series[name][size].median_us for name in names if size in series[name]}
             cells = [f"{us[name]:16.2f}" if name in us else f"{'-':>16s}" for name in names]
-            lines.append(f" {show(size):>10s}  {'  '.join(cells)}{_ratios(us)}")
-    return lines if len(names) > 1 else []
+            lines.append(f" {size_text(size):>10s}  {'  '.join(cells)}{_ratios(us)}")
+    return lines
 
 
 def _ratios(us: dict[str, float]) -> str:
     """The ratios for one size.  us: {implementation: time of a call}"""
-    words, own = "", [name for name in us if name not in BASELINES]
-    ours_us = us.get(OURS, min((us[name] for name in own), default=0.0))
-    for others in ([name for name in us if name in BASELINES], [name for name in own if name != OURS]):
+    baselines, own = [name for name in us if name in BASELINES], [name for name in us if name not in BASELINES]
+    ours_us = us[OURS] if OURS in us else min((us[name] for name in own), default=0.0)
+    text = ""
+    for others in (baselines, [name for name in own if name != OURS]):
         if others and ours_us:
             best = min(others, key=lambda name: us[name])
-            words += f"  {best} / {OURS}: {us[best] / ours_us:.2f}"
-    return words
+            text += f"  {best} / {OURS}: {us[best] / ours_us:.2f}"
+    return text

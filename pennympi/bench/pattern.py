@@ -1,7 +1,7 @@
 """Random data whose exact reduction is known, whatever the order of the operations.
 
 The values are small whole numbers, so that every dtype holds each partial result exactly.  They repeat with a prime
-period, which no piece of a message has, so that a piece in a wrong place is detected.  Every PE can compute the values
+period, which no piece of a message has, so that a piece at a wrong position is found.  Every PE can compute the values
 of all PEs.
 """
 

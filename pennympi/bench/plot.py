@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ..files import write_whole
+from ..units import size_text
 from .baselines import BASELINES
 from .columns import OURS
 from .result import Result
-from .sizes import show
 
 MOST_TICKS = 6
 MISSING = "" if find_spec("matplotlib") else "matplotlib is not installed: pip install matplotlib, or leave --plot out"
@@ -44,7 +44,7 @@ def draw(result: Result, path: Path) -> None:
     shown = sizes[:: -(-len(sizes) // MOST_TICKS)]
     for axes in (time, ratio):
         axes.set_xscale("log", base=2)
-        axes.set_xticks(shown, [show(size) for size in shown])
+        axes.set_xticks(shown, [size_text(size) for size in shown])
         axes.minorticks_off()
         axes.grid(True, alpha=0.3)
     figure.legend(*time.get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)

@@ -1,7 +1,7 @@
 """Measurements of one case: every implementation, size, dtype and op, out of place and in place."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ class Options(NamedTuple):
     """What a run measures.
 
     root:  of rooted collectives;  graph: calls run in a CUDA graph, else they are launched one by one
-    check: compare the result of one call with the exact result;  forms: whether in place, of those to measure
+    check: compare the result of one call with the exact result;  forms: out of place (False), in place (True)
     """
 
     root: int = 0
@@ -32,40 +32,50 @@ class Options(NamedTuple):
     forms: Sequence[bool] = (False, True)
 
 
+class Prepared(NamedTuple):
+    """A call of an implementation, and the parts of its memory that the call reads and writes."""
+
+    call: Call
+    source: Any
+    target: Any
+
+
 class Run:
     """A case, a dtype and an op on one team.  seed: of the data, the same on every PE"""
 
     def __init__(self, team: Team, case: Case, dtype: DType, op: str, options: Options, seed: int):
         self._team, self._case, self.dtype, self._op, self._options = team, case, dtype, op, options
         self._stream = team.stream() if team.backend == "cuda" else None
-        modules = {array_module(team), np}
-        self._patterns = {xp: Pattern(xp, dtype, op or "sum", team.n_pes, seed) for xp in modules}
+        self._on_host = Pattern(np, dtype, op or "sum", team.n_pes, seed)
+        xp = array_module(team)
+        self._on_device = self._on_host if xp is np else Pattern(xp, dtype, op or "sum", team.n_pes, seed)
 
     def measure(self, implementations: Sequence[Implementation], nbytes: int, in_place: bool) -> dict[str, Row]:
-        """{implementation: row}, without those that lack this form, and {} if the size has no element.  Collective."""
+        """{implementation: row} of those that have this form; {} if the size holds no element.  Collective."""
         options, case, team = self._options, self._case, self._team
         block_elems = case.block_elems(nbytes, self.dtype.item_bytes, team.n_pes)
-        there = block_elems and (case.in_place or not in_place)
-        able = [one for one in implementations if there and one.has(case, in_place)]
-        ready = {one.name: self._ready(one, block_elems, in_place) for one in able}
+        if not block_elems or (in_place and not case.in_place):
+            return {}
+        able = [one for one in implementations if one.has(case, in_place)]
+        prepared = {one.name: self._prepare(one, block_elems, in_place) for one in able}
         blocking = [one.name for one in able if not one.on_device]
-        times = dict(zip(blocking, on_host(team, [ready[name][0] for name in blocking], options.effort), strict=True))
+        times = dict(zip(blocking, on_host(team, [prepared[k].call for k in blocking], options.effort), strict=True))
         rows = {}
         for one in able:
-            call, source, target = ready[one.name]
+            call = prepared[one.name].call
             took = times.get(one.name) or on_device(team, call, self._stream, options.effort, options.graph)
-            wrong = self._count_wrong(one, call, source, target, block_elems) if options.check else 0
+            wrong = self._count_wrong(one, prepared[one.name], block_elems) if options.check else 0
             rows[one.name] = self._row(one, block_elems, in_place, took, wrong)
         return rows
 
     def host_cost_us(self, one: Implementation, nbytes: int) -> float:
         """Host time of an asynchronous call that is not in a graph, in us.  Collective."""
         block_elems = max(1, self._case.block_elems(nbytes, self.dtype.item_bytes, self._team.n_pes))
-        call, _, _ = self._ready(one, block_elems, not one.has(self._case, False))
-        return host_cost_us(self._team, call, self._stream)
+        prepared = self._prepare(one, block_elems, not one.has(self._case, False))
+        return host_cost_us(self._team, prepared.call, self._stream)
 
-    def _ready(self, one: Implementation, block_elems: int, in_place: bool) -> tuple[Call, Any, Any]:
-        """(call, source, target), with the source filled.  source, target: parts of the implementation's memory"""
+    def _prepare(self, one: Implementation, block_elems: int, in_place: bool) -> Prepared:
+        """The call on a source that is filled.  Collective."""
         case, team, item_bytes = self._case, self._team, self.dtype.item_bytes
         elems = case.buffer_elems(block_elems, team.n_pes)
         source, target = (x[: n * item_bytes].view(self.dtype.numpy) for x, n in zip(one.memory, elems, strict=True))
@@ -77,27 +87,29 @@ class Run:
                 "target in source": (source, source[own]),
             }[case.in_place]
         self._fill(one, source)
-        return one.call(case, source, target, self._op, self._options.root), source, target
+        return Prepared(one.call(case, source, target, self._op, self._options.root), source, target)
+
+    def _pattern(self, one: Implementation) -> Pattern:
+        return self._on_device if one.on_device else self._on_host
 
     def _fill(self, one: Implementation, source: Any) -> None:
         """Fill a source, and wait until all work on every PE is done.  Collective."""
-        self._patterns[array_module(self._team) if one.on_device else np].fill(source, self._team.me)
+        self._pattern(one).fill(source, self._team.me)
         self._team.synchronize()
         self._team.comm.Barrier()
 
-    def _count_wrong(self, one: Implementation, call: Call, source: Any, target: Any, block_elems: int) -> int:
+    def _count_wrong(self, one: Implementation, prepared: Prepared, block_elems: int) -> int:
         """The number of wrong elements, on all PEs, after one call on fresh data.  Collective."""
-        team, pattern = self._team, self._patterns[array_module(self._team) if one.on_device else np]
-        target.view("uint8").fill(FILL_BYTE)
-        self._fill(one, source)
-        stream = self._stream if one.on_device else None
-        call(stream)
+        team, stream = self._team, self._stream if one.on_device else None
+        prepared.target.view("uint8").fill(FILL_BYTE)
+        self._fill(one, prepared.source)
+        prepared.call(stream)
         team.quiet(stream)
         team.synchronize()
         team.comm.Barrier()
         wrong, at = 0, 0
         for row, first, count in self._case.expected(team.me, team.n_pes, block_elems, self._options.root):
-            wrong += pattern.count_wrong(target[at : at + count], row, first)
+            wrong += self._pattern(one).count_wrong(prepared.target[at : at + count], row, first)
             at += count
         return int(team.comm.allreduce(wrong))
 
@@ -112,16 +124,16 @@ class Run:
 
 def measure_all(
     team: Team, case: Case, implementations: Sequence[Implementation], sizes: Sequence[int],
-    kinds: Sequence[tuple[DType, str]], options: Options, result: Result, tell: Callable[[str], None],
-) -> None:  # fmt: skip
-    """Fill ``result``, and ``tell`` a line for every implementation and size when it is measured.  Collective.
+    kinds: Sequence[tuple[DType, str]], options: Options, result: Result,
+) -> Iterator[str]:  # fmt: skip
+    """Fill ``result``; yields a line for every implementation and size as soon as it is measured.  Collective.
 
     sizes: in bytes;  kinds: dtypes and ops, "" for a case without an op
     """
     seed = result.facts["seed"] = team.gather(secrets.randbits(48))[0]
     width = max(len(one.name) for one in implementations)
-    tell("\n".join([f"# {name}: {value}" for name, value in result.facts.items()]))
-    tell(columns.head(width))
+    yield "\n".join([f"# {name}: {value}" for name, value in result.facts.items()])
+    yield columns.head(width)
     for dtype, op in kinds:
         run = Run(team, case, dtype, op, options, seed)
         reasons = {one.name: one.why_not(case, dtype, op) for one in implementations}
@@ -132,6 +144,6 @@ def measure_all(
             for name in found[0] | found[1]:
                 rows = found[0].get(name), found[1].get(name)
                 result.rows += filter(None, rows)
-                tell(columns.line(*rows, width))
+                yield columns.line(*rows, width)
         if not result.host_us and team.backend == "cuda":
             result.host_us = {one.name: run.host_cost_us(one, sizes[0]) for one in able if one.on_device}

@@ -9,10 +9,10 @@ from ..job.shared_memory import room_bytes
 from ..settings import setting
 from ..start import why_no_cuda
 from ..team import Team
+from ..units import size_text
 from .baselines import make
 from .cases import CASES
 from .implementation import Implementation, plain, symmetric
-from .sizes import show
 from .this_library import Ours, algorithms
 
 WORKSPACES_BYTES = 256 << 20  # of the symmetric heap, for the library's workspaces
@@ -32,8 +32,10 @@ def too_large(max_bytes: int) -> str:
     """Why a source and a target of ``max_bytes`` on each rank are too large for this machine, or "" if they are not."""
     n_pes, free = MPI.COMM_WORLD.size, room_bytes()
     needed = 2 * max_bytes * n_pes
-    what = f"buffers of {show(max_bytes)} on {n_pes} ranks need {show(needed)} of memory, and {show(free)} are free"
-    return f"{what}: give smaller sizes, or fewer ranks" if on_host() and needed > free else ""
+    if not on_host() or needed <= free:
+        return ""
+    what = f"buffers of {size_text(max_bytes)} on {n_pes} ranks need {size_text(needed)} of memory"
+    return f"{what}, and {size_text(free)} are free: give smaller sizes, or fewer ranks"
 
 
 def check(args: Namespace) -> None:
@@ -70,9 +72,9 @@ def implementations(team: Team, args: Namespace, nbytes: int) -> tuple[list[Impl
             one = make(name, team, nbytes)
         except (Unsupported, ImportError) as error:
             why = str(error)
-        reasons = [reason for reason in team.gather(why) if reason]
-        if one is None or reasons:
+        reasons = list(filter(None, team.gather(why)))
+        if reasons:
             refused[name] = reasons[0]
-        else:
+        elif one:
             found.append(one)
     return found, refused

@@ -72,9 +72,9 @@ def on_host(team: Team, calls: list[Call], effort: Effort) -> list[Times]:
         team.comm.Barrier()
         counts.append(effort.series(_slowest_us(team, _burst_us(call, ESTIMATE_CALLS))[0]))
     took_us: list[list[float]] = [[] for _ in calls]
-    for turn in range(DISCARDED_BURSTS + MAX_BURSTS):
+    for number in range(DISCARDED_BURSTS + MAX_BURSTS):
         for call, (n, bursts), us in zip(calls, counts, took_us, strict=True):
-            if turn < DISCARDED_BURSTS + bursts:
+            if number < DISCARDED_BURSTS + bursts:
                 us.append(_burst_us(call, n))
     return [_summary(team, us, "host") for us in took_us]
 

@@ -1,18 +1,19 @@
-"""Types of arguments, which check ranges and say what is allowed."""
+"""Types of arguments, which check ranges and name what is allowed; the options that give a range of sizes."""
 
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..bench import sizes
 from ..settings import shown
+from ..units import bytes_of, size_text
 
 MOST_BYTES = 1 << 46
+MOST_SIZES = 1000  # of a range
 Type = Callable[[str], Any]
 
 
-def _number(least: float, most: float, what: str, read: Type) -> Type:
-    """What ``read`` makes of a text, in this range.  what: it is, in the message"""
+def _number(least: float, most: float, kind: str, read: Type) -> Type:
+    """The number that ``read`` makes of a text, from ``least`` to ``most``.  kind: of number, for the message"""
 
     def parse(text: str) -> Any:
         try:
@@ -20,16 +21,16 @@ def _number(least: float, most: float, what: str, read: Type) -> Type:
         except ValueError:
             value = None
         if value is None or not least <= value <= most:
-            raise ArgumentTypeError(f"{shown(text)} is not {what}")
+            raise ArgumentTypeError(f"{shown(text)} is not {kind}")
         return value
 
     return parse
 
 
-def size(least: int = 1, most: int = MOST_BYTES) -> Type:
-    """The bytes of a size such as 64K, in this range."""
-    what = f"a size from {least} to {most >> 30}G, with an optional K, M or G (64K)"
-    return _number(least, most, what, sizes.parse)
+def size(least: int = 1) -> Type:
+    """The bytes of a size such as 64K, at least ``least``."""
+    kind = f"a size from {least} to {MOST_BYTES >> 30}G, with an optional K, M or G (64K)"
+    return _number(least, MOST_BYTES, kind, bytes_of)
 
 
 def whole(least: int, most: int) -> Type:
@@ -42,10 +43,10 @@ def real(least: float, most: float) -> Type:
     return _number(least, most, f"a number from {least:g} to {most:g}", float)
 
 
-def names(known: Iterable[str], what: str, other_names: Mapping[str, str] | None = None, also_all: bool = True) -> Type:
+def names(known: Iterable[str], kind: str, other_names: Mapping[str, str] | None = None, also_all: bool = True) -> Type:
     """The names in a list such as nccl,mpi: some of ``known``, or "all" of them.
 
-    what: a name's kind, for the message;  other_names: {another name: the name in ``known``}
+    kind: of name, for the message;  other_names: {another name: the name in ``known``}
     """
     known, other_names = list(known), other_names or {}
 
@@ -56,7 +57,7 @@ def names(known: Iterable[str], what: str, other_names: Mapping[str, str] | None
         for name in found:
             if name not in known:
                 some = f"use {'all, or ' if also_all else ''}some of {', '.join(known)}, with commas between"
-                raise ArgumentTypeError(f"{what} {shown(name)} is unknown: {some}")
+                raise ArgumentTypeError(f"{kind} {shown(name)} is unknown: {some}")
         return found
 
     return parse
@@ -65,3 +66,29 @@ def names(known: Iterable[str], what: str, other_names: Mapping[str, str] | None
 def listed(one: Type) -> Type:
     """A list such as 16,32K, each of which ``one`` parses."""
     return lambda text: [one(part) for part in text.split(",")]
+
+
+def add_sizes(add: Callable[..., Any], end: str) -> None:
+    """Add the options of a range of sizes.  end: its default, in words"""
+    add("-b", "--minbytes", type=size(), default=1 << 10, metavar="SIZE", help="smallest size (1K)")
+    add("-e", "--maxbytes", type=size(), default=0, metavar="SIZE", help=f"largest size ({end})")
+    add("-f", "--stepfactor", type=real(1.001, 1e6), default=4, help="factor from one size to the next (%(default)g)")
+
+
+def sizes_of(args: Namespace, end_bytes: int, step: int = 0) -> list[int]:
+    """The sizes of a range, in bytes, each ``step`` or a factor larger than the one before.  Raises ValueError.
+
+    end_bytes: the largest size if the arguments give none
+    """
+    begin, factor = args.minbytes, args.stepfactor
+    end = args.maxbytes or max(begin, end_bytes)
+    how = f"adding {size_text(step)}" if step else f"a factor of {factor:g}"
+    text = f"sizes from {size_text(begin)} to {size_text(end)} by {how}"
+    if end < begin:
+        raise ValueError(f"{text}: the largest must not be smaller than the smallest")
+    sizes = [begin]
+    while (following := sizes[-1] + step if step else max(sizes[-1] + 1, int(sizes[-1] * factor))) <= end:
+        if len(sizes) == MOST_SIZES:
+            raise ValueError(f"{text} are more than {MOST_SIZES}: step by more, or end earlier")
+        sizes.append(following)
+    return sizes

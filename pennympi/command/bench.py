@@ -11,7 +11,7 @@ from typing import Any
 from .. import __version__
 from ..arrays.dtypes import TABLE as DTYPES
 from ..arrays.operators import NAMES as OPS
-from ..bench import columns, plot, setup, sizes
+from ..bench import columns, plot, setup
 from ..bench.baselines import BASELINES
 from ..bench.cases import CASES
 from ..bench.implementation import Implementation
@@ -19,8 +19,8 @@ from ..bench.result import Result
 from ..bench.run import Options, measure_all
 from ..bench.timing import Effort
 from ..team import Team
-from .arguments import listed, names, real, size, whole
-from .exit_status import WRONG_USE, Ended, check_writable, started, tell, written
+from .arguments import add_sizes, listed, names, real, size, sizes_of, whole
+from .exit_status import WRONG_USE, Ended, check_writable, show, started, written
 
 HELP = "measure a collective beside other libraries"
 NCCL_NAMES = {"float": "float32", "half": "float16", "double": "float64"}
@@ -31,16 +31,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options; -b -e -f -i -n -w -d -o -r -c mean the same as in nccl-tests."""
     add = parser.add_argument
     add("case", choices=CASES, help="a collective")
-    add("-b", "--minbytes", type=size(), default=1 << 10, metavar="SIZE", help="smallest size (1K)")
-    add("-e", "--maxbytes", type=size(), default=0, metavar="SIZE", help="largest size (64M; 1M without a GPU)")
-    add("-f", "--stepfactor", type=real(1.001, 1e6), default=4, help="factor from one size to the next (%(default)g)")
+    add_sizes(add, "64M; 1M without a GPU")
     add("-i", "--stepbytes", type=size(), default=0, metavar="SIZE", help="step, instead of a factor")
     add("--sizes", type=listed(size()), default=[], metavar="LIST", help="these sizes instead, such as 7,1023,64K")
     add("-n", "--iters", type=whole(1, 10**6), default=0, help=f"calls of one measurement ({CALLS}, fewer for long ones)")
     add("-w", "--warmup_iters", type=whole(0, 10**6), default=WARMUP_CALLS, help="calls before it (%(default)d)")
     add("--budget-ms", type=real(0.01, 1e6), default=100, help="time for one number; more: more repeats (%(default)g)")
-    text = "dtypes, or nccl-tests' names, or all (float32)"
-    add("-d", "--datatype", type=names(DTYPES, "dtype", NCCL_NAMES), default=["float32"], help=text)
+    dtypes = names(DTYPES, "dtype", NCCL_NAMES)
+    add("-d", "--datatype", type=dtypes, default=["float32"], help="dtypes, or nccl-tests' names, or all (float32)")
     add("-o", "--op", type=names(OPS, "op"), default=["sum"], help="some of sum, prod, min, max and avg, or all (sum)")
     add("-r", "--root", type=whole(0, 1 << 20), default=0, help="the root of broadcast and reduce (%(default)d)")
     text = "1 compares every element with the exact result (1)"
@@ -70,8 +68,7 @@ def problem(args: argparse.Namespace) -> str:
 
 def swept(args: argparse.Namespace) -> list[int]:
     """The sizes, in bytes.  Raises ValueError."""
-    end_bytes = args.maxbytes or max(args.minbytes, 1 << 20 if setup.on_host() else 64 << 20)
-    return sorted(set(args.sizes)) or sizes.sweep(args.minbytes, end_bytes, args.stepfactor, args.stepbytes)
+    return sorted(set(args.sizes)) or sizes_of(args, 1 << 20 if setup.on_host() else 64 << 20, args.stepbytes)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -89,9 +86,9 @@ def run(args: argparse.Namespace) -> int:
         graph = team.backend == "cuda" and not args.eager
         forms = {"both": (False, True), "out": (False,), "in": (True,)}[args.place]
         options = Options(args.root, effort, graph, bool(args.check), forms)
-        say = tell if team.me == 0 else lambda text: None
-        measure_all(team, case, implementations, every_size, kinds, options, result, say)
-        say("\n".join([*columns.comparison(result), *columns.tail(result)]))
+        for line in measure_all(team, case, implementations, every_size, kinds, options, result):
+            show(line)
+        show("\n".join([*columns.comparison(result), *columns.tail(result)]))
         for path, write in ((args.output, result.write), (args.plot, lambda path: plot.draw(result, path))):
             if path:
                 written(team, lambda: write(path))  # noqa: B023 (called at once)

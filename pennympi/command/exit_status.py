@@ -61,13 +61,15 @@ def written(team: Team, write: Callable[[], None]) -> None:
         raise Ended(problem, FAILED)
 
 
-def tell(text: str) -> None:
-    """Print to stdout, on the rank that calls.  If that fails, this process and its job end with one sentence."""
+def show(text: str) -> None:
+    """Print to stdout, on rank 0.  If that fails, this process and its job end with one sentence."""
+    if MPI.COMM_WORLD.rank != 0:
+        return
     try:
         print(text, flush=True)
     except OSError as error:
         sentence = f"python -m pennympi: stdout cannot be written: {why(error)}"
-        sys.stdout = open(os.devnull, "w")  # or Python, which writes what is left at its end, would fail again
+        sys.stdout = open(os.devnull, "w")  # else Python would fail again at its end, where it flushes stdout
         if MPI.COMM_WORLD.size == 1:
             ending.say(sentence)
             raise SystemExit(FAILED) from None

@@ -6,11 +6,11 @@
 from dataclasses import fields
 
 from ..arrays.dtypes import TABLE as DTYPES
-from ..bench.sizes import parse, show
 from ..kernels.algorithm import Limits, Topology
 from ..kernels.cost import Machine
 from ..selection.choose import Selection
 from ..selection.machine import NVLINK, PCIE, host
+from ..units import bytes_of, size_text
 
 GPUS, GPUS_PER_NODE = (16, 32, 64, 128, 256, 512, 1024), 8
 SIZES = "1K 16K 256K 1M 4M 16M 64M 256M 1G"
@@ -26,10 +26,10 @@ def table() -> list[str]:
         "| size | " + " | ".join(f"{n} GPUs" for n in GPUS) + " |",
         "|---" * (len(GPUS) + 1) + "|",
     ]
-    places = [Topology(tuple(pe // GPUS_PER_NODE for pe in range(n)), ll128_safe=False) for n in GPUS]
-    for nbytes in map(parse, SIZES.split()):
-        cells = [show(nbytes)]
-        for topology in places:
+    topologies = [Topology(tuple(pe // GPUS_PER_NODE for pe in range(n)), ll128_safe=False) for n in GPUS]
+    for nbytes in map(bytes_of, SIZES.split()):
+        cells = [size_text(nbytes)]
+        for topology in topologies:
             found = Selection(topology, LIMITS, NVLINK, None, "GPUs").explain(nbytes, DTYPES["float32"], "sum")
             cells.append(f"{found.modelled[found.algorithm]:.4g} {found.algorithm}")
         lines.append(f"| {' | '.join(cells)} |")

@@ -14,7 +14,7 @@ from ..collectives.calls import ALL
 from ..kernels.exchange import TABLE as FORMS
 from ..start import why_no_cuda
 from ..team import Team
-from .exit_status import started, tell
+from .exit_status import show, started
 
 HELP = "report the versions, devices and algorithms (the default command)"
 
@@ -55,7 +55,5 @@ def report(team: Team, hosts: list[tuple[str, str]]) -> str:
 def run(args: argparse.Namespace) -> int:
     """Print the report on PE 0.  Collective."""
     with started() as team:
-        hosts = team.gather((platform.node(), team.device_name))
-        if team.me == 0:
-            tell(report(team, hosts))
+        show(report(team, team.gather((platform.node(), team.device_name))))
     return 0

@@ -4,7 +4,7 @@ import argparse
 import json
 
 from ..topology.facts import table
-from .exit_status import started, tell
+from .exit_status import show, started
 
 HELP = "a table of nodes, devices, links, NICs and rails"
 
@@ -21,6 +21,5 @@ def run(args: argparse.Namespace) -> int:
     """Print on PE 0.  Collective.  Raises Ended for a topology that does not fit."""
     with started(topology=args.topology) as team:
         facts = team.topology()
-        if team.me == 0:
-            tell(json.dumps(facts, indent=1) if args.json else table(facts))
+        show(json.dumps(facts, indent=1) if args.json else table(facts))
     return 0

@@ -1,47 +1,51 @@
 """Measure every AllReduce algorithm that can run here, and write the times: later runs choose the fastest.
 
-Every size is measured until two measurements agree on the order of the algorithms.  Where the PEs share their cores or
-GPUs, or where the order does not settle, nothing is written, for all later runs would obey the table.
+A size is measured until two measurements agree on the order of the algorithms, and left out of the table if they never
+do.  If PEs share cores or a GPU, nothing is measured: the table would mislead all later runs.
 """
 
 import argparse
 import math
+import os
+import platform
 import secrets
 import time
-from collections.abc import Callable
+from collections import Counter
+from itertools import permutations
 from pathlib import Path
+from statistics import median
 
 from ..arrays.dtypes import TABLE as DTYPES
-from ..bench import setup, sizes
+from ..bench import setup
 from ..bench.cases import CASES
 from ..bench.implementation import plain
 from ..bench.run import Options, Run
-from ..bench.stable import crowded, until_stable
 from ..bench.this_library import Ours, algorithms
 from ..bench.timing import Effort
 from ..selection.find import file_name, topology_word, user_folder
 from ..selection.table import Series, Tuned, write
-from .arguments import names, real, size
-from .exit_status import FAILED, WRONG_USE, Ended, check_writable, started, tell, written
+from ..team import Team
+from ..units import size_text
+from .arguments import add_sizes, names, real, sizes_of
+from .exit_status import FAILED, WRONG_USE, Ended, check_writable, show, started, written
 
 HELP = "measure all AllReduce algorithms, so that later runs choose the fastest"
 # From this size on, an algorithm that is this many times slower than the best is not measured at larger sizes.
 DROP_MIN_BYTES, DROP_RATIO = 4 << 20, 4
-MOST_UNSTABLE = 0.25  # the share of sizes whose order may not settle
+CLEARLY = 1.15  # two algorithms whose times differ by less than this factor have no order
+MOST_ROUNDS = 6  # of measurements of one size
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("-b", "--minbytes", type=size(), default=1 << 10, metavar="SIZE", help="smallest size (1K)")
-    add("-e", "--maxbytes", type=size(), default=0, metavar="SIZE", help="largest size (1G; 64M without a GPU)")
-    add("-f", "--stepfactor", type=real(1.001, 1e6), default=4, help="factor from one size to the next (%(default)g)")
+    add_sizes(add, "1G; 64M without a GPU")
     dtypes = names(DTYPES, "dtype")
     add("-d", "--datatype", type=dtypes, default=["float32", "bfloat16"], help="dtypes (float32,bfloat16)")
     text = "time for one number; more where it is not stable (%(default)g)"
     add("--budget-ms", type=real(0.01, 1e6), default=30, help=text)
-    add("--anyway", action="store_true", help="write a table though PEs share cores, or the order is not stable")
-    add("--output", type=Path, metavar="TOML", help="the file to write (in the cache folder, where later runs find it)")
+    add("--anyway", action="store_true", help="measure though PEs share cores, and keep sizes whose order is not stable")
+    add("--output", type=Path, metavar="TOML", help="the file to write (in the data folder, where later runs find it)")
 
 
 def problem(args: argparse.Namespace) -> str:
@@ -50,77 +54,92 @@ def problem(args: argparse.Namespace) -> str:
         max_bytes = swept(args)[-1]
     except ValueError as error:
         return str(error)
-    file = args.output or user_folder() / "table.toml"
-    return setup.too_large(max_bytes) or check_writable(file)
+    return setup.too_large(max_bytes) or check_writable(args.output or user_folder() / "table.toml")
 
 
 def swept(args: argparse.Namespace) -> list[int]:
     """The sizes, in bytes.  Raises ValueError."""
-    max_bytes = args.maxbytes or max(args.minbytes, 64 << 20 if setup.on_host() else 1 << 30)
-    return sizes.sweep(args.minbytes, max_bytes, args.stepfactor, 0)
+    return sizes_of(args, 64 << 20 if setup.on_host() else 1 << 30)
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure, write the table and print the fastest algorithms.  Collective.  Raises Ended."""
-    dtypes, every_size = [DTYPES[name] for name in args.datatype], swept(args)
+    every_size, case = swept(args), CASES["allreduce"]
     with started(heap_bytes=setup.heap_bytes(0)) as team:
         shared = crowded(team)
         if shared and not args.anyway:
-            why = "the times would mislead all later runs; start fewer ranks, or give --anyway"
-            raise Ended(f"{shared}: {why}", WRONG_USE)
-        seed = team.gather(secrets.randbits(48))[0]
-        memory = plain(team, every_size[-1])
-        series, unstable = [], []
-        for dtype in dtypes:
-            effort = Effort(warmup=2, budget_ms=args.budget_ms / 2)  # it is measured twice or more
-            options = Options(effort=effort, graph=team.backend == "cuda")
-            runner = Run(team, CASES["allreduce"], dtype, "sum", options, seed)
-            every = [Ours(team, memory, name) for name in algorithms("allreduce")]
-            ours = [one for one in every if not one.why_not(CASES["allreduce"], dtype, "sum")]
-            found_here, unsettled = measured(runner, ours, every_size, tell if team.me == 0 else lambda text: None)
-            series.append(found_here)
-            unstable += [f"{sizes.show(nbytes)} {dtype.name}" for nbytes in unsettled]
-        doubt = _doubt(unstable, len(dtypes) * len(every_size))
-        if len(unstable) > MOST_UNSTABLE * len(dtypes) * len(every_size) and not args.anyway:
-            raise Ended(f"{doubt}: nothing was written; stop other work on the machine, or give --anyway", FAILED)
+            remedy = "the times would mislead all later runs; start fewer ranks, or give --anyway"
+            raise Ended(f"{shared}: {remedy}", WRONG_USE)
+        seed, memory = team.gather(secrets.randbits(48))[0], plain(team, every_size[-1])
+        effort = Effort(warmup=2, budget_ms=args.budget_ms / 2)  # each size is measured twice or more
+        series = []
+        for name in args.datatype:
+            dtype = DTYPES[name]
+            runner = Run(team, case, dtype, "sum", Options(effort=effort, graph=team.backend == "cuda"), seed)
+            every = (Ours(team, memory, algorithm) for algorithm in algorithms("allreduce"))
+            ours = [one for one in every if not one.why_not(case, dtype, "sum")]
+            series.append(measured(runner, ours, every_size, args.anyway))
+        series = [one for one in series if one.sizes_bytes]
+        if not series:
+            remedy = "nothing was written; stop other work on the machine, or give --anyway"
+            raise Ended(f"the order of the algorithms was not stable at any size: {remedy}", FAILED)
         versions = [f"{key} {value}" for key, value in team.describe() if key in ("NVSHMEM", "CUDA driver")]
-        with_what = ", ".join(versions) or f"{team.backend} backend"
-        note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; {with_what}."
-        note = " ".join([note, *(f"{one[0].upper()}{one[1:]}." for one in (shared, doubt) if one)])
+        note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; "
+        note += f"{', '.join(versions) or f'{team.backend} backend'}.{f' {shared}.' if shared else ''}"
         found = Tuned(team.device_name, team.n_pes, topology_word(team.pe_topology), note, tuple(series))
         file = args.output or user_folder() / file_name(team.device_name, team.pe_topology)
         written(team, lambda: write(found, file))
-        if team.me == 0:
-            used = "every later run on this machine uses it" if not args.output else f"PENNYMPI_TUNED={file} uses it"
-            tell(f"written to {file}: {used}" + (f"; {doubt}" if doubt else ""))
+        used = "every later run on this machine uses it" if not args.output else f"PENNYMPI_TUNED={file} uses it"
+        show(f"written to {file}: {used}")
     return 0
 
 
-def _doubt(unstable: list[str], n_sizes: int) -> str:
-    """Where the order of the algorithms did not settle, in words, or "" ."""
-    some = ", ".join(unstable[:4]) + (" and others" if len(unstable) > 4 else "")
-    where = f"at {len(unstable)} of {n_sizes} sizes ({some})"
-    return f"the order of the algorithms changed from one measurement to the next {where}" if unstable else ""
+def crowded(team: Team) -> str:
+    """The cores or the GPU that several PEs share, in words, or "" if each has its own.  Collective."""
+    device, most = "cores", len(os.sched_getaffinity(0))
+    if team.backend == "cuda":
+        import cupy
+
+        device, most = f"GPU {cupy.cuda.runtime.deviceGetPCIBusId(cupy.cuda.runtime.getDevice())}", 1
+    for (host, shared, at_most), pes in Counter(team.gather((platform.node(), device, most))).items():
+        if pes > at_most:
+            return f"{pes} PEs share the {f'{at_most} ' if shared == 'cores' else ''}{shared} of {host}"
+    return ""
 
 
-def measured(runner: Run, ours: list[Ours], swept: list[int], tell: Callable[[str], None]) -> tuple[Series, list[int]]:
-    """(times of the algorithms at all sizes, the sizes in bytes where their order did not settle).  Collective.
+def measured(runner: Run, ours: list[Ours], sizes: list[int], anyway: bool) -> Series:
+    """The times of the algorithms at the sizes where their order is stable (anyway: at all sizes).  Collective.
 
-    The fastest algorithm of each size is printed by ``tell``.  Raises Ended for a wrong result.
+    Prints the fastest algorithm of each size.  Raises Ended for a wrong result.
     """
     us: dict[str, list[float]] = {one.name: [] for one in ours}
-    left, unstable = list(ours), list[int]()
-    for nbytes in swept:
-        took_us, stable = until_stable(lambda: _once(runner, left, nbytes))  # noqa: B023 (called at once)
-        unstable += [] if stable else [nbytes]
+    left, kept = list(ours), []
+    for nbytes in sizes:
+        rounds = [_once(runner, left, nbytes), _once(runner, left, nbytes)]
+        while not same_order(*rounds[-2:]) and len(rounds) < MOST_ROUNDS:
+            rounds.append(_once(runner, left, nbytes))
+        took_us = {name: median(one[name] for one in rounds) for name in rounds[0]}
         best = min(took_us, key=lambda name: took_us[name])
-        tell(f"  allreduce {runner.dtype.name:9s} {sizes.show(nbytes):>8s}  {best:18s} {took_us[best]:10.2f} us")
-        for name, times in us.items():
-            times.append(took_us.get(name, math.nan))
+        line = f"  allreduce {runner.dtype.name:9s} {size_text(nbytes):>8s}  {best:18s} {took_us[best]:10.2f} us"
+        if same_order(*rounds[-2:]) or anyway:
+            kept.append(nbytes)
+            for name, times in us.items():
+                times.append(took_us.get(name, math.nan))
+        else:
+            line += "  left out: the order of the algorithms is not stable"
+        show(line)
         if nbytes >= DROP_MIN_BYTES:
-            left = [one for one in left if took_us[one.name] <= DROP_RATIO * min(took_us.values())]
-    by_name = {name: tuple(times) for name, times in us.items()}
-    return Series(runner.dtype.name, tuple(swept), by_name), unstable
+            left = [one for one in left if took_us[one.name] <= DROP_RATIO * took_us[best]]
+    return Series(runner.dtype.name, tuple(kept), {name: tuple(times) for name, times in us.items()})
+
+
+def same_order(before: dict[str, float], after: dict[str, float]) -> bool:
+    """Whether no name that was clearly faster than another one in a measurement was clearly slower in the next.
+
+    before, after: times by name, in any unit
+    """
+    pairs = permutations(before, 2)
+    return not any(before[a] * CLEARLY < before[b] and after[b] * CLEARLY < after[a] for a, b in pairs)
 
 
 def _once(runner: Run, ours: list[Ours], nbytes: int) -> dict[str, float]:

@@ -3,20 +3,22 @@
 import argparse
 import itertools
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.bench import plot, result, sizes
+from pennympi.bench import plot, result
 from pennympi.bench.cases import CASES
 from pennympi.bench.implementation import plain
 from pennympi.bench.run import Options, Run
-from pennympi.bench.stable import MOST_ROUNDS, crowded, reversed_pair, until_stable
 from pennympi.bench.this_library import Ours
 from pennympi.bench.timing import Effort
 from pennympi.command import bench, tune
+from pennympi.command.arguments import sizes_of
 from pennympi.command.exit_status import FAILED, WRONG_USE, Ended
 from pennympi.selection.table import read as read_table
+from pennympi.units import bytes_of, size_text
 
 QUICK = Effort(calls=1, warmup=0, budget_ms=0.1)
 
@@ -69,9 +71,11 @@ def test_a_wrong_element_is_found(team):
 
 
 def test_sizes():
-    assert [sizes.parse(text) for text in ("8", "64K", "1G", "3m")] == [8, 1 << 16, 1 << 30, 3 << 20]
-    assert sizes.sweep(1 << 10, 1 << 30, 4, 0) == [1 << k for k in range(10, 31, 2)]
-    assert sizes.sweep(5, 20, 2, 5) == [5, 10, 15, 20] and sizes.show(1536) == "1.5 KiB"
+    assert [bytes_of(text) for text in ("8", "64K", "1G", "3m")] == [8, 1 << 16, 1 << 30, 3 << 20]
+    assert size_text(1536) == "1.5 KiB"
+    given = arguments(bench, "allreduce", "-b", "5", "-e", "20")
+    assert sizes_of(given, 1 << 20, 5) == [5, 10, 15, 20]
+    assert bench.swept(arguments(bench, "allreduce", "-e", "1G")) == [1 << k for k in range(10, 31, 2)]
 
 
 def test_long_calls_get_fewer_repeats():
@@ -103,22 +107,26 @@ def test_pictures(tmp_path):
 
 
 def test_an_order_that_changed():
-    assert reversed_pair({"ring": 1.0, "tree": 2.0}, {"ring": 3.0, "tree": 2.0}) == ("ring", "tree")
-    assert reversed_pair({"ring": 1.0, "tree": 2.0}, {"ring": 10.0, "tree": 20.0}) is None, "slower, in the same order"
-    assert reversed_pair({"ring": 1.0, "tree": 1.1}, {"ring": 1.1, "tree": 1.0}) is None, "too close to call"
+    assert not tune.same_order({"ring": 1.0, "tree": 2.0}, {"ring": 3.0, "tree": 2.0})
+    assert tune.same_order({"ring": 1.0, "tree": 2.0}, {"ring": 10.0, "tree": 20.0}), "slower, in the same order"
+    assert tune.same_order({"ring": 1.0, "tree": 1.1}, {"ring": 1.1, "tree": 1.0}), "too close to call"
 
 
 @pytest.mark.parametrize(
-    ("times", "median", "rounds"),
+    ("times", "medians", "rounds"),
     [
-        ([(1.0, 2.0), (3.0, 4.0)], ({"ring": 2.0, "tree": 3.0}, True), 2),
-        ([(9.0, 2.0), (1.0, 2.0), (1.2, 2.0)], ({"ring": 1.2, "tree": 2.0}, True), 3),
-        ([(1.0, 2.0), (2.0, 1.0)] * 25, ({"ring": 1.5, "tree": 1.5}, False), MOST_ROUNDS),
+        ([(1.0, 2.0), (3.0, 4.0)], (2.0, 3.0), 2),
+        ([(9.0, 2.0), (1.0, 2.0), (1.2, 2.0)], (1.2, 2.0), 3),
+        ([(1.0, 2.0), (2.0, 1.0)] * 25, None, tune.MOST_ROUNDS),
     ],
 )
-def test_a_size_is_measured_until_two_rounds_agree(times, median, rounds):
+def test_a_size_is_measured_until_two_rounds_agree(times, medians, rounds, monkeypatch):
     left = iter(times)
-    assert until_stable(lambda: dict(zip(("ring", "tree"), next(left), strict=True))) == median
+    monkeypatch.setattr(tune, "_once", lambda *args: dict(zip(("ring", "tree"), next(left), strict=True)))
+    runner, ours = SimpleNamespace(dtype=DTYPES["float32"]), [SimpleNamespace(name=name) for name in ("ring", "tree")]
+    found = tune.measured(runner, ours, [1024], anyway=False)
+    assert found.sizes_bytes == ((1024,) if medians else ()), "a size without an order is left out"
+    assert [us[0] for us in found.us.values() if us] == list(medians or ())
     assert len(list(left)) == len(times) - rounds
 
 
@@ -128,9 +136,9 @@ def test_tune_refuses_pes_that_share_cores(team, monkeypatch, tmp_path):
         pytest.skip("on GPUs it is the devices that may be shared")
     path = tmp_path / "tuned.toml"
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(team.n_pes)))
-    assert crowded(team) == ""
+    assert tune.crowded(team) == ""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(team.n_pes - 1)))
-    assert crowded(team).startswith(f"{team.n_pes} PEs share the {team.n_pes - 1} cores of ")
+    assert tune.crowded(team).startswith(f"{team.n_pes} PEs share the {team.n_pes - 1} cores of ")
     with pytest.raises(Ended, match="start fewer ranks, or give --anyway") as end:
         tune.run(arguments(tune, "-e", "4K", "-d", "float32", "--output", str(path)))
     assert end.value.status == WRONG_USE and not path.exists()
@@ -147,11 +155,11 @@ def test_tune_writes_no_order_that_does_not_settle(team, monkeypatch, tmp_path, 
     monkeypatch.setattr(tune, "_once", disturbed)
     monkeypatch.setattr(tune, "crowded", lambda team: "")
     args = arguments(tune, "-e", "4K", "-d", "float32", "--output", str(path))
-    with pytest.raises(Ended, match=r"changed from one measurement to the next at 2 of 2 sizes \(1 KiB float32") as end:
+    with pytest.raises(Ended, match="the order of the algorithms was not stable at any size: nothing was written") as end:
         tune.run(args)
     assert end.value.status == FAILED and not path.exists()
     args.anyway = True
     assert tune.run(args) == 0
     if team.me == 0:
-        assert "changed from one measurement to the next" in read_table(path).note
-        assert "changed from one measurement to the next" in capsys.readouterr().out
+        assert read_table(path).series[0].sizes_bytes == (1024, 4096)
+        assert "left out" in capsys.readouterr().out, "of the first command"
