@@ -1,7 +1,7 @@
-"""The primitives that every kernel is written over.
+"""The primitives: the functions of the device that kernels call.
 
-A kernel is a plain Python function.  For what needs a device it calls only the functions below.  Called
-from plain Python they raise; a backend that compiles a kernel puts its implementation in place of each
+A kernel is a plain Python function.  It may use numbers, ``if``, loops, other plain functions, and the functions below.
+Called from plain Python these raise; a backend that compiles a kernel puts its implementation in place of each
 (``pennympi/compile/bind.py``).
 
 All addresses, byte counts and element counts are int64.  An address is one of *this* PE's memory: a primitive that
@@ -13,8 +13,8 @@ All threads of a block call a primitive together, except ``lanes``, ``single_thr
 right on both devices:
 
 1. A block waits only for the block of the same index on a peer, so that a CPU PE may run its blocks one after another.
-2. Every wait ends in data or in ``PeerTimeout``.  A PE whose wait gave up runs the rest of its kernel, but its puts reach
-   no peer, and its signals and packets are marked as worthless, so that a PE that waits for them gives up too.
+2. Every wait ends in data or in ``PeerTimeout``.  A PE whose wait gave up runs the rest of its kernel, but its puts are
+   dropped, and its signals and packets carry POISON, so that a PE that waits for them gives up too.
 3. Every line about an array states its shape and unit.
 4. No kernel knows its backend.
 """
@@ -29,11 +29,11 @@ Elements: TypeAlias = Annotated[int, "Elements"]
 """Annotates a parameter of a kernel, or a field of its record, that takes an array of the kernel's dtype: for ``load``,
 ``store`` and puts.  In the kernel it is the address of the first element."""
 Words: TypeAlias = Annotated[int, "Words"]
-"""Annotates one that takes an array of int64 or uint64: signals, or words to add to.  In the kernel it is an address."""
+"""Annotates a parameter or field that takes an array of int64 or uint64, such as signals: in the kernel an address."""
 _Primitive = TypeVar("_Primitive", bound=Callable[..., Any])
 POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
 EPOCH_BITS = 46  # of the number of a round; the signature of the call lies above it, below POISON
-SENDS, TAKES, DIFFERS = 1, 2, 3  # why ``refuse_count``: a part that is not in x; or out; a PE sends another count
+SENDS, TAKES, DIFFERS = 1, 2, 3  # reasons of ``refuse_count``: a part is outside x; outside out; a PE sends another count
 
 
 def _primitive(function: _Primitive) -> _Primitive:
@@ -146,9 +146,9 @@ def block_sum(x: float) -> float:
 
 @_primitive
 def add_block_sums(base: int, x: Any) -> None:
-    """For each of a few float64 in a tuple, whole numbers: ``add_shared`` of their sum over the block's threads to the
-    word of that index at ``base``.  A sum that is NaN is left out; if the first sum is NaN, the word after the last
-    gets 1."""
+    """x: a tuple of float64 that are whole numbers.  The sum of each over the block's threads is added to the word of
+    its index at ``base``, as by ``add_shared``.  A sum that is NaN is left out; if the first sum is NaN, 1 is added to
+    the word after the last."""
 
 
 @_primitive
@@ -180,7 +180,7 @@ def reduce_and_round(ctx: int, dst: int, part: int, src: int, count: int) -> Non
 @_primitive
 def reduce_partials(ctx: int, dst: int, part: int, other: int, count: int) -> None:
     """dst (count,) partials = op(part (count,) partials, other (count,) partials), in this
-    order: PEs that merge the same two in the same order get the same bits."""
+    order: PEs that add the same two in the same order get the same bits."""
 
 
 @_primitive
@@ -342,38 +342,38 @@ def combine_packets(
 
 @_primitive
 def marked(ctx: int, number: int) -> int:
-    """The number to send packets of an exchange with: poisoned once this PE has given up."""
+    """The number that packets of exchange ``number`` carry: with POISON if this PE has given up."""
 
 
 @_primitive
 def send_number(slot: int, x: float, number: int) -> None:
-    """Write the float64 ``x`` and the number of the exchange, as ``marked``, to a slot, of this PE or at a pointer to
-    another.  A slot is written anew when what it held is known to have been taken."""
+    """Write the float64 ``x`` and the number of the exchange, as ``marked``, to a slot of this PE, or of
+    another by pointer.  Write a slot again only when its last value is known to have been taken."""
 
 
 @_primitive
 def all_sent() -> None:
-    """What this thread has sent goes out before it does anything else, which a compiler might put first."""
+    """Keep the order: what this thread has sent leaves before its later instructions, which a compiler might move up."""
 
 
 @_primitive
 def take_numbers(ctx: int, slots: tuple[int, ...], number: int, source: int) -> tuple[float, ...]:
-    """The float64 of each of a tuple of slots (0: none, 0.0), once all are of this exchange.  source: as in ``wait``"""
+    """Wait until all slots carry ``number``; the float64 in each, 0.0 for an address of 0.  source: as in ``wait``"""
 
 
 @_primitive
 def add_counted_sums(ctx: int, base: int, x: tuple[float, ...]) -> None:
-    """``add_block_sums`` of the parts of one sum (``in_kernel/exact.py``), where each word also counts the blocks that
-    have added to it, once each."""
+    """``add_block_sums`` of the parts of one sum (``in_kernel/exact.py``).  Each word also counts the blocks that have
+    added to it; a block adds once."""
 
 
 @_primitive
 def counted_sums(ctx: int, base: int, before: int, now: int, keep: int, n: int) -> tuple[float, float, float, float]:
-    """What the first ``n`` of four sums at ``base`` have grown by since their words were those at ``before``, once all
-    blocks of this PE have added to them; the same in all threads.
+    """Wait until all blocks of this PE have added to the first ``n`` of four sums at ``base``; return what each sum has
+    grown by since ``before``, an address of its earlier words.  The result is the same in all threads.
 
-    Their words are left at ``now``; where keep is not 0, what the first sum's have grown by there.  It orders nothing
-    else: a thread that returns may not see what other blocks wrote.
+    The words are copied to ``now``; if keep is not 0, the growth of the first sum's words is written there.  This orders
+    no other memory access: a thread that returns may not see what other blocks wrote.
     """
 
 
@@ -394,7 +394,7 @@ def store_multicast(ctx: int, dst: int, src: int, nbytes: int) -> None:
 
 @_primitive
 def meet_multicast(ctx: int, signal: int, value: int, n_pes: int) -> None:
-    """Set the local word ``signal`` to ``value`` and wait until that word is at least ``value`` on every PE:
+    """Set the local word ``signal`` to ``value``, and wait until this word is at least ``value`` on every PE:
     a barrier, which also orders multicast and plain accesses to the same memory."""
 
 
@@ -403,7 +403,7 @@ def meet_multicast(ctx: int, signal: int, value: int, n_pes: int) -> None:
 
 @_primitive
 def read_peer(peer_table: int, index: int) -> int:
-    """Word ``index`` of the int64 words that the row's ``peer_table`` function gave for this PE."""
+    """Word ``index`` of the int64 words that the algorithm's ``peer_table`` function gave for this PE."""
 
 
 @_primitive

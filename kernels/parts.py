@@ -1,14 +1,14 @@
 """Parts of any length from every PE to every other one: what AllGatherv, ReduceScatterv and all-to-allv share.
 
-From each block of a PE to the block of the same index of each other PE goes a chain of messages, which counts for
-itself: a chain with nothing to send costs the others nothing.  Every message begins with the length of the whole part,
-which the receiver compares with its own count, and block 0 sends one even for an empty part: so a count that differs is
-found at once, and no PE writes beyond its own counts.
+Each block of a PE sends a chain of messages to the block of the same index of each other PE.  A chain counts its own
+messages, so a chain with nothing to send costs the others nothing.  Every message begins with the length of the whole
+part, which the receiver compares with its own count.  Block 0 sends a message even for an empty part.  So counts that
+differ are found at once, and no PE writes beyond its own counts.
 
-In a round a block puts one piece to every PE that has one to come, and then takes one from every PE that sends one.
-One thread keeps the counts of the messages, and all threads read them in the next round: ``sync`` lies between.  No
-counts can make the PEs wait for one another in a circle: to put in round r a PE waits for what the receiver does in its
-round r-2, or did in the call before; and to take, for what the sender does at the beginning of its round r.
+In a round a block puts one piece to every PE for which it has one, and then takes one from every PE that sends one.
+One thread writes the counts of the messages, and all threads read them in the next round, after a ``sync``.  PEs can't
+deadlock, whatever the counts: to put in round r a PE waits for what the receiver does in its round r-2, or did in the
+call before; to take, for what the sender does at the beginning of its round r.
 """
 
 from typing import NamedTuple
@@ -52,8 +52,8 @@ HEAD_BYTES = VECTOR_BYTES  # of a message: the bytes of the whole part; its data
 WORDS = 6  # of a block for each PE
 ARRIVED, READ, SENT, TAKEN = 0, 2, 4, 5  # the first of each kind: signals, one for each buffer; counts that this PE keeps
 LEAST_SHARE = 8  # a piece is not smaller than this share of the largest
-SMALL_SHARE = 64  # one below this share of a slot goes in one message with its head
-EACH, OWN, ALONE = 0, 1, 2
+SMALL_SHARE = 64  # a piece smaller than this share of a slot is sent in one message with its head
+EACH, OWN, ALONE = 0, 1, 2  # see ``Side``
 
 
 class Side(NamedTuple):
@@ -132,7 +132,7 @@ def own_part(pe: PE, side: Side) -> Part:
 
 
 def size_of_pieces(side: Side, nbytes: int) -> int:
-    """Bytes of the pieces of a part: the blocks share it.  Sender and receiver know nothing but its length."""
+    """Bytes of the pieces of a part.  Both sides compute it from the part's length alone."""
     most = side.piece_bytes
     least = max(VECTOR_BYTES, most // LEAST_SHARE // VECTOR_BYTES * VECTOR_BYTES)
     return min(most, max(least, share_of(nbytes)))
@@ -156,7 +156,7 @@ def has_more(part: Part, size: int, r: int) -> bool:
 
 
 def is_sent(piece: Part, r: int) -> bool:
-    """Whether a piece travels: block 0's first one does even if it is empty."""
+    """Whether a piece is sent: block 0's first piece is even if it is empty."""
     return piece.nbytes > 0 or (r == 0 and block() == 0)
 
 
@@ -180,18 +180,18 @@ def put_piece(pe: PE, work: Work, to: int, part: Part, piece: Part) -> None:
     sent = load_counter(work, chain_word(work, pe, SENT, to), 0) + 1
     # Once the message before the last is read, the slots of this one are free, on both PEs, and so are its two words.
     wait(pe.ctx, chain_word(work, pe, READ + (sent & 1), to), untag_epoch(work, sent - 2), to)
-    room = slot_at(outbox_slots(pe, work, sent), to)
+    message = slot_at(outbox_slots(pe, work, sent), to)
     slots, arrived = inbox_slots(pe, work, sent), chain_word(work, pe, ARRIVED + (sent & 1), pe.me)
-    slot, data, source = slot_at(slots, pe.me), room + HEAD_BYTES, part.start + piece.start
+    slot, data, source = slot_at(slots, pe.me), message + HEAD_BYTES, part.start + piece.start
     nbytes = HEAD_BYTES + piece.nbytes
-    write_epoch(room, 0, part.nbytes)
+    write_epoch(message, 0, part.nbytes)
     if piece.nbytes < slots.nbytes // SMALL_SHARE or source & 3:
-        copy(data, source, piece.nbytes)  # to travel with its head; and, from any byte on, in whole vectors
+        copy(data, source, piece.nbytes)  # into one message with the head, or to an address of whole vectors
     elif stage_for_put(pe.ctx, data, source, piece.nbytes, to) == source:
         put(pe.ctx, slot + HEAD_BYTES, source, piece.nbytes, to)
         fence(pe.ctx)
         nbytes = HEAD_BYTES
-    put_signal(pe.ctx, slot, room, nbytes, arrived, sent, to)
+    put_signal(pe.ctx, slot, message, nbytes, arrived, sent, to)
     store_counter(work, chain_word(work, pe, SENT, to), 0, sent)
 
 
@@ -201,7 +201,7 @@ def arrival(pe: PE, work: Work, source: int) -> int:
 
 
 def await_piece(pe: PE, work: Work, source: int, side: Side, part: Part) -> int:
-    """Wait for the next message of a PE, compare its head; the address of its data."""
+    """Wait for the next message of a PE, and compare its head; returns the address of its data."""
     taken = arrival(pe, work, source)
     wait(pe.ctx, chain_word(work, pe, ARRIVED + (taken & 1), source), taken, source)
     slot = slot_at(inbox_slots(pe, work, taken), source)
@@ -219,7 +219,7 @@ def let_go(pe: PE, work: Work, source: int) -> None:
 
 
 def put_round(pe: PE, send: Side, work: Work, r: int) -> bool:
-    """Put a piece to every PE that has one to come; whether there are more."""
+    """Put a piece to every PE for which there is one; returns whether there are more."""
     more = False
     before = packed_bytes_before(send, pe.me + (send.whose == EACH))
     for k in range(1, pe.n_pes):
@@ -239,7 +239,7 @@ def put_round(pe: PE, send: Side, work: Work, r: int) -> bool:
 
 
 def take_round(pe: PE, receive: Side, work: Work, r: int) -> bool:
-    """Take a piece from every PE that sends one; whether there are more."""
+    """Take a piece from every PE that sends one; returns whether there are more."""
     more = False
     before = packed_bytes_before(receive, pe.me + 1)
     for k in range(1, pe.n_pes):
@@ -270,12 +270,12 @@ def copy_own(pe: PE, send: Side, receive: Side) -> None:
 
 
 def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
-    """The part of out for each PE = its part of src for this one; out may be src, where lengths and starts are alike.
+    """out's part of each PE = that PE's part of src for this PE; out may be src if lengths and starts are the same.
 
     inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
     outbox  (blocks, 2 buffers), a buffer holds (n_pes destinations,) slots
-    signals (blocks, 6, n_pes) words: a source's message is here (2), a destination has read one (2), and what this PE
-            alone counts: messages sent to a PE, and taken from it
+    signals (blocks, 6, n_pes) words: a source's message is here (2); a destination has read one (2); this PE's own counts
+            of messages sent to a PE, and taken from it
     """
     r, more = 0, True
     while more:
@@ -285,7 +285,7 @@ def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
         later = take_round(pe, receive, work, r)  # in place this piece of src has been sent, or copied to the outbox
         more = more or later
         r += 1
-        sync()  # the counts of this round are there
+        sync()  # now all threads see the counts of this round
 
 
 def parts_plan(call: ToCut) -> Plan:

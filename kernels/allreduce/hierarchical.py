@@ -4,7 +4,7 @@ Source: Penny, part 3.  Every PE owns the slice of its local rank, 1/M of the ve
 on nodes of M PEs.  It adds up its node's slice, exchanges it with the PEs of its
 local rank on the other N-1 nodes (reduce-scatter, then all-gather, one latency step each),
 and hands the result to its node.  That takes four latency steps at any number of nodes, and
-every rail carries the same 2 (N-1)/(N M) of the vector (of 16-bit floats 3 (N-1)/(N M), for partials are float32).
+every rail carries 2 (N-1)/(N M) of the vector (3 (N-1)/(N M) for 16-bit floats, whose partials are float32).
 
 All PEs have the same bits: one PE completes each chunk, by adding the PEs of each node in
 order, then the nodes in order, and rounds it once; all others copy it.
@@ -55,7 +55,7 @@ class Round(NamedTuple):
     partials: (n_nodes, chunk): of this PE's chunk, from each rail peer
     whole:    this PE's slice, of elements;  slices: (n_local, slice), from each PE of the node
     added:    this PE's slice, of partials, and staging: (n_local, slice) for ``stage_for_put``, both in the outbox
-    *_words:  a part (n_local,), a partial (n_nodes,), a complete chunk (n_nodes,), a slice (n_local,) has arrived
+    part_words (n_local,), partial_words (n_nodes,), chunk_words (n_nodes,), slice_words (n_local,): signals of arrival
     """
 
     epoch: int
@@ -80,7 +80,7 @@ def other(group: Group, k: int) -> int:
 
 
 def signal_group(pe: PE, group: Group, words: int, epoch: int):
-    """Fence, then set word ``rank`` of ``words`` on the other PEs of a group: what this block has put has arrived."""
+    """Fence, then set word ``rank`` of ``words`` on the other PEs of a group: this block's puts have arrived."""
     fence(pe.ctx)
     for k in range(1, group.n):
         signal(pe.ctx, word(words, group.rank), epoch, read_peer(group.pes, other(group, k)))
@@ -94,8 +94,8 @@ def wait_group(pe: PE, group: Group, words: int, epoch: int):
 
 
 def round_of(call: Reduction, work: Work, groups: Groups, start: int, epoch: int) -> Round:
-    """Slices of round e+1 come from PEs that heard of every PE in round e+1: all have read round e, two buffers do, and
-    two sets of words."""
+    """Two buffers and two sets of words are enough: a slice of round e+1 comes from a PE that has heard from every PE in
+    round e+1, so all PEs have read round e."""
     node, rail_peers = groups.node, groups.rail_peers
     chunk_bytes = call.piece_elems * call.acc_bytes
     slice_elems, slice_bytes = rail_peers.n * call.piece_elems, rail_peers.n * chunk_bytes

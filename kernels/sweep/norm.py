@@ -54,7 +54,7 @@ HALF_LOW, LOW_MASK = 1 << (LOW_BITS - 1), (1 << LOW_BITS) - 1
 class Squares(NamedTuple):
     """The sum of a thread's values.
 
-    scale:   factor of the values, in the field's dtype: SCALE_0 to SCALE_3; 0 after a value that was NaN or too large
+    scale:   factor of the values, in the field's dtype: SCALE_0 to SCALE_3; 0 once a value was NaN or too large
     a, b, c: the bins of the window, as sums of the bits of floats
     """
 
@@ -65,7 +65,7 @@ class Squares(NamedTuple):
 
 
 def no_squares():
-    """The sum of nothing."""
+    """The sum of no values."""
     return Squares(real(SCALE_3), 0, 0, 0)
 
 
