@@ -1,10 +1,10 @@
-"""How a grid is cut into parts: PEs by dimension, the points of each, and who lies beside whom."""
+"""How a grid is cut into parts: PEs by dimension, the points of each, and which PE lies beside which."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 
 from ..kernels.sweep.norm import MOST_GROUP_POINTS
 
@@ -27,8 +27,12 @@ class Decomposition:
     pes: Sizes
 
     @cached_property
+    def _pe_at(self) -> dict[Sizes, int]:
+        return dict(zip(product(*map(range, self.dims)), self.pes, strict=True))
+
+    @cached_property
     def _places(self) -> dict[int, Sizes]:
-        return {pe: unravel(k, self.dims) for k, pe in enumerate(self.pes)}
+        return {pe: place for place, pe in self._pe_at.items()}
 
     @cached_property
     def edges(self) -> tuple[Sizes, ...]:
@@ -47,9 +51,13 @@ class Decomposition:
         """The points of a PE."""
         return tuple(edges[at + 1] - edges[at] for edges, at in zip(self.edges, self.place(pe), strict=True))
 
+    def part(self, pe: int) -> tuple[slice, ...]:
+        """Where the points of a PE lie in the whole grid."""
+        return tuple(slice(edges[at], edges[at + 1]) for edges, at in zip(self.edges, self.place(pe), strict=True))
+
     @property
     def most(self) -> Sizes:
-        """The most points that a PE has."""
+        """The points of the largest part."""
         return most_of(self.edges)
 
     @property
@@ -64,18 +72,20 @@ class Decomposition:
     def neighbour(self, pe: int, step: Sizes) -> int | None:
         """The PE that lies ``step`` places away, None where the grid ends before."""
         place = [at + one for at, one in zip(self.place(pe), step, strict=True)]
-        for d, at in enumerate(place):
-            if not 0 <= at < self.dims[d] and not self.periodic[d]:
-                return None
-            place[d] = at % self.dims[d]
-        return self.pes[ravel(place, self.dims)]
+        wrapped = [at % p if wraps else at for at, p, wraps in zip(place, self.dims, self.periodic, strict=True)]
+        return self._pe_at.get(tuple(wrapped))
+
+    def neighbours_along(self, pe: int, d: int) -> tuple[int | None, int | None]:
+        """The PEs before and after a PE in dimension d."""
+        before, after = (tuple(sign * (one == d) for one in range(len(self.dims))) for sign in (-1, 1))
+        return self.neighbour(pe, before), self.neighbour(pe, after)
 
 
 def edges_of(shape: Sizes, dims: Sizes, halo: Sizes) -> tuple[Sizes, ...]:
     """Where the parts of each dimension begin, and the last one ends.
 
     Along the last dimension parts begin at multiples of MOST_GROUP_POINTS, so that the norms of sweeps find groups of
-    points whole, unless one would then have fewer points than a group or than its neighbours keep of it.
+    points whole, unless a part would then have fewer points than a group, or than its neighbours keep of it.
     """
     last = part_edges(shape[-1], dims[-1], MOST_GROUP_POINTS)
     if min(counts(last)) < max(MOST_GROUP_POINTS, halo[-1]):
@@ -84,8 +94,9 @@ def edges_of(shape: Sizes, dims: Sizes, halo: Sizes) -> tuple[Sizes, ...]:
 
 
 def part_edges(n: int, parts: int, unit: int = 1) -> Sizes:
-    """Where the parts of n points begin, and the last one ends: the first ones have one unit more where the units don't
-    divide, and the last one has the points that are no whole unit, too.
+    """Where the parts of n points begin, and the last one ends.
+
+    Parts begin at multiples of ``unit``.  Where the units don't divide, the first parts have one unit more.
     """
     few, more = divmod(n // unit, parts)
     return *((k * few + min(k, more)) * unit for k in range(parts)), n
@@ -111,23 +122,6 @@ def with_halo(sizes: Sizes, halo: Sizes) -> Sizes:
     return tuple(n + 2 * h for n, h in zip(sizes, halo, strict=True))
 
 
-def ravel(place: Sequence[int], dims: Sizes) -> int:
-    """The number of a place in C order."""
-    number = 0
-    for at, p in zip(place, dims, strict=True):
-        number = number * p + at
-    return number
-
-
-def unravel(number: int, dims: Sizes) -> Sizes:
-    """The place with a number in C order."""
-    place = []
-    for p in reversed(dims):
-        number, at = divmod(number, p)
-        place.append(at)
-    return tuple(reversed(place))
-
-
 def factorings(n: int, dims: Sequence[int]) -> Iterator[Sizes]:
     """All ways to write n as a product with a factor for each dimension.  dims: a factor that is given, 0: any"""
     if not dims:
@@ -141,10 +135,10 @@ def factorings(n: int, dims: Sequence[int]) -> Iterator[Sizes]:
 
 
 def chosen_dims(n_pes: int, shape: Sizes, dims: Sizes, periodic: Sequence[bool], halo: Sizes) -> Sizes | None:
-    """PEs by dimension: those that cut no group of points, where there are such; of them those whose busiest PE sends the
-    fewest points; of equals, those that cut the first dimensions, whose faces are contiguous.  None where no way leaves
-    each PE with as many points as its neighbours keep of it.
+    """PEs by dimension; None if each PE can't have as many points as its neighbours keep of it.
 
+    The first criterion is that no group of points is cut; then the busiest PE sends the fewest points; then the first
+    dimensions are cut, whose faces are contiguous.
     dims: numbers that are given, 0: any
     """
 
@@ -152,19 +146,17 @@ def chosen_dims(n_pes: int, shape: Sizes, dims: Sizes, periodic: Sequence[bool],
         every = zip(shape, one, periodic, halo, strict=True)
         return all(n // p >= max(1, h if p > 1 or wraps else 0) for n, p, wraps, h in every)
 
-    def sent(one: Sizes) -> tuple[int, ...]:
+    def cost(one: Sizes) -> tuple[int, ...]:
         edges = edges_of(shape, one, halo)
-        own = most_of(edges)
-        every = zip(own, one, periodic, halo, strict=True)
-        points = sum(sides(p, wraps) * h * math.prod(own) // n for n, p, wraps, h in every)
-        return cuts_groups(edges[-1]), points, *(-p for p in one)
+        return cuts_groups(edges[-1]), surface(most_of(edges), one, periodic, halo), *(-p for p in one)
 
-    return min(filter(fits, factorings(n_pes, dims)), key=sent, default=None)
+    return min(filter(fits, factorings(n_pes, dims)), key=cost, default=None)
 
 
-def sides(p: int, wraps: bool) -> int:
-    """On how many sides of a dimension of p parts the busiest part has a neighbour."""
-    return 2 * (p > 1) if wraps else min(2, p - 1)
+def surface(own: Sizes, dims: Sizes, periodic: Sequence[bool], halo: Sizes) -> int:
+    """The points that the busiest of parts of ``own`` points sends.  dims: parts by dimension"""
+    sides = (2 * (p > 1) if wraps else min(2, p - 1) for p, wraps in zip(dims, periodic, strict=True))
+    return sum(n_sides * h * math.prod(own) // n for n_sides, h, n in zip(sides, halo, own, strict=True))
 
 
 def compact_places(nodes: Sequence[Sequence[int]], dims: Sizes, own: Sizes, periodic: Sequence[bool]) -> Sizes:
@@ -173,25 +165,22 @@ def compact_places(nodes: Sequence[Sequence[int]], dims: Sizes, own: Sizes, peri
     nodes: the PEs of each node, which are the same on all PEs;  own: points of a PE
     Where the nodes have different numbers of PEs, or no block of theirs fits, the PEs lie in their order.
     """
-    n_local, in_order = len(nodes[0]), tuple(range(math.prod(dims)))
-    if len(nodes) == 1 or any(len(pes) != n_local for pes in nodes):
-        return in_order
-    blocks = [
-        one for one in factorings(n_local, [0] * len(dims)) if all(p % b == 0 for p, b in zip(dims, one, strict=True))
-    ]
-    if not blocks:
-        return in_order
 
-    def surface(block: Sizes) -> int:
-        points = [b * n for b, n in zip(block, own, strict=True)]
-        every = zip(points, dims, block, periodic, strict=True)
-        return sum(sides(p // b, wraps) * math.prod(points) // n for n, p, b, wraps in every)
+    def outer_of(block: Sizes) -> Sizes:
+        return tuple(p // b for p, b in zip(dims, block, strict=True))
 
-    block = min(blocks, key=surface)
-    outer = tuple(p // b for p, b in zip(dims, block, strict=True))
-    pes = []
-    for k in in_order:
-        place = unravel(k, dims)
-        node = ravel([at // b for at, b in zip(place, block, strict=True)], outer)
-        pes.append(nodes[node][ravel([at % b for at, b in zip(place, block, strict=True)], block)])
-    return tuple(pes)
+    def sent(block: Sizes) -> int:
+        points = tuple(b * n for b, n in zip(block, own, strict=True))
+        return surface(points, outer_of(block), periodic, (1,) * len(dims))
+
+    n_local = len(nodes[0])
+    blocks = factorings(n_local, [0] * len(dims))
+    fitting = [one for one in blocks if all(p % b == 0 for p, b in zip(dims, one, strict=True))]
+    if len(nodes) == 1 or any(len(pes) != n_local for pes in nodes) or not fitting:
+        return tuple(range(math.prod(dims)))
+    block = min(fitting, key=sent)
+    pe_at = {}
+    for node, outer in zip(nodes, product(*map(range, outer_of(block))), strict=True):
+        for pe, inner in zip(node, product(*map(range, block)), strict=True):
+            pe_at[tuple(o * b + i for o, b, i in zip(outer, block, inner, strict=True))] = pe
+    return tuple(pe_at[place] for place in product(*map(range, dims)))

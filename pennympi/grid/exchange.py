@@ -58,11 +58,11 @@ def halos_of(
     n_parts = messages.n_numbers * pieces
     workspace, release = context.workspaces.kept_for_plan(
         lambda: make_workspace(
-            backend, job, 2 * messages.room_bytes, messages.room_bytes, n_parts * PART_WORDS, n_parts, messages.words
+            backend, job, 2 * messages.packed_bytes, messages.packed_bytes, n_parts * PART_WORDS, n_parts, messages.words
         )
     )
     memory = (workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
-    halo = Halo(job.me, workspace.peer_table, messages.n_messages, pieces, *memory, messages.room_bytes)
+    halo = Halo(job.me, workspace.peer_table, messages.n_messages, pieces, *memory, messages.packed_bytes)
     return Halos(halo, min(messages.n_messages * pieces, backend.max_blocks), release)
 
 

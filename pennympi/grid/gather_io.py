@@ -3,52 +3,51 @@
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..arrays.array_view import ArrayView
+from ..arrays.dtypes import DType
+from ..backend import Backend
 from ..collectives.base import CollectiveContext
 from ..errors import Unsupported
 from ..files import replacing
 from ..job import liveness
-from ..job.on_all import on_all
+from ..job.on_all import Made, on_all
 from ..rma import OneSided
 from .decomposition import Decomposition
 from .layout import layout_of
-from .messages import sent
+from .messages import points_of
 
-Take = Callable[[tuple[slice, ...], np.ndarray[Any, Any]], None]  # a part of the whole grid, and its points
-
-
-def to_host(x: Any) -> np.ndarray[Any, Any]:
-    """A NumPy array of an array's values."""
-    return np.asarray(x.get() if hasattr(x, "get") else x)
+Data = np.ndarray[Any, Any]
 
 
-def part_of(grid: Decomposition, pe: int) -> tuple[slice, ...]:
-    """Where a PE's own points lie in the whole grid."""
-    return tuple(slice(low, low + n) for low, n in zip(grid.first(pe), grid.own(pe), strict=True))
+def device_array(backend: Backend, data: Data, dtype: DType) -> Any:
+    """A plain array of the device with the data."""
+    array = backend.heap.new(data.shape, dtype, backend.streams.handle(None))
+    backend.heap.copy_in(backend.heap.array_view(array, True).address, data)
+    return array
 
 
 class Whole:
-    """Whole fields of a grid."""
+    """Whole fields of a grid.  All methods are collective."""
 
     def __init__(self, context: CollectiveContext, rma: OneSided, grid: Decomposition):
         self._backend, self._job, self._rma, self._grid = context.backend, context.job, rma, grid
 
-    def gather(self, view: ArrayView, root: int) -> np.ndarray[Any, Any] | None:
+    def gather(self, view: ArrayView, root: int) -> Data | None:
         """``Grid.gather``."""
-        found: list[np.ndarray[Any, Any]] = []
 
-        def read() -> None:
-            found.append(np.empty(self._grid.shape, view.dtype.numpy))
-            self._read_all(view, lambda part, points: found[0].__setitem__(part, points))
+        def read() -> Data:
+            whole = np.empty(self._grid.shape, view.dtype.numpy)
+            for part, points in self._parts(view):
+                whole[part] = points
+            return whole
 
-        self._alone(root, "gather of a field", read)
-        return found[0] if found else None
+        return self._on_one(root, "gather of a field", read)
 
     def save(self, path: Path, views: Mapping[str, ArrayView], plain: Mapping[str, Any]) -> None:
         """``Grid.save``."""
@@ -64,28 +63,24 @@ class Whole:
                 with h5py.File(raw, "w") as file:
                     for name, view in views.items():
                         data = file.create_dataset(name, self._grid.shape, view.dtype.numpy)
-                        self._read_all(view, data.__setitem__)
+                        for where, points in self._parts(view):
+                            data[where] = points
                     file.attrs.update(plain)
                 raw.flush()
                 os.fsync(raw.fileno())  # before it takes the older file's name
 
-        self._alone(0, f"save of {', '.join(views)}", write)
+        self._on_one(0, f"save of {', '.join(views)}", write)
 
     def load(self, path: Path, fields: Mapping[str, tuple[Any, ArrayView]]) -> dict[str, Any]:
         """``Grid.load``."""
         views = {name: view for name, (_, view) in fields.items()}
         what = f"load of {', '.join(fields)}"
         found, plain = on_all(self._job, what, lambda: self._read(path, views), otherwise=OSError)
-        me, grid = self._job.me, self._grid
-        inner = sent(grid.own(me), grid.halo, (0,) * len(grid.shape))
         for (u, view), data in zip(fields.values(), found, strict=True):
-            points = self._backend.heap.new(data.shape, view.dtype, self._backend.streams.handle(None))
-            if data.size:
-                self._backend.heap.copy_in(self._backend.heap.array_view(points, True).address, data)
-            u[inner] = points
+            u[self._own(self._job.me)] = device_array(self._backend, data, view.dtype)
         return plain
 
-    def _read(self, path: Path, views: Mapping[str, ArrayView]) -> tuple[list[np.ndarray[Any, Any]], dict[str, Any]]:
+    def _read(self, path: Path, views: Mapping[str, ArrayView]) -> tuple[list[Data], dict[str, Any]]:
         """This PE's own points of datasets, and the numbers and texts of the file.  Raises OSError, ValueError."""
         import h5py
 
@@ -98,24 +93,28 @@ class Whole:
                 if data.shape != self._grid.shape or data.dtype != view.dtype.numpy:
                     wanted = f"{self._grid.shape} {view.dtype.name}"
                     raise ValueError(f"{path} has {name} of {data.shape} {data.dtype}, and the field is of {wanted}")
-                found.append(np.asarray(data[part_of(self._grid, self._job.me)]))
+                found.append(np.asarray(data[self._grid.part(self._job.me)]))
             return found, {name: one.item() if isinstance(one, np.generic) else one for name, one in file.attrs.items()}
 
-    def _read_all(self, view: ArrayView, take: Take) -> None:
-        """Read the own points of one PE after the other."""
-        backend, grid = self._backend, self._grid
-        handle = backend.streams.handle(None)
+    def _own(self, pe: int) -> tuple[slice, ...]:
+        """Where a PE's own points lie in its array."""
+        return points_of(self._grid, pe, (0,) * len(self._grid.shape))
+
+    def _parts(self, view: ArrayView) -> Iterator[tuple[tuple[slice, ...], Data]]:
+        """(where they lie in the whole grid, own points) of one PE after the other."""
+        heap, handle = self._backend.heap, self._backend.streams.handle(None)
         for pe in range(self._job.n_pes):
-            rows = layout_of(grid, pe, view.dtype.item_bytes).stored
+            rows = layout_of(self._grid, pe, view.dtype.item_bytes).stored
             n = math.prod(rows)
-            flat = backend.heap.new((n,), view.dtype, handle)
-            self._rma.get(flat, backend.heap.view(view.address, (n,), view.dtype), pe, handle)
-            points = to_host(flat).reshape(rows)[sent(grid.own(pe), grid.halo, (0,) * len(rows))]
-            take(part_of(grid, pe), points)
+            flat = heap.new((n,), view.dtype, handle)
+            self._rma.get(flat, heap.view(view.address, (n,), view.dtype), pe, handle)
+            points = np.asarray(flat.get() if hasattr(flat, "get") else flat).reshape(rows)
+            yield self._grid.part(pe), points[self._own(pe)]
             liveness.show_alive(time.monotonic_ns())  # to the others, who wait
 
-    def _alone(self, pe: int, what: str, work: Callable[[], None]) -> None:
-        """Let one PE work while the fields of all stay as they are.  Collective.  Raises its error on every PE."""
+    def _on_one(self, pe: int, what: str, work: Callable[[], Made]) -> Made | None:
+        """What ``work`` returns, on one PE, while the fields of all stay as they are.  Raises its error on every PE."""
         self._backend.streams.synchronize(None)
         self._job.rendezvous(what)  # by now all fields are computed
-        on_all(self._job, f"end of {what}", work if self._job.me == pe else lambda: None, otherwise=OSError)
+        own: Callable[[], Made | None] = work if self._job.me == pe else lambda: None
+        return on_all(self._job, f"end of {what}", own, otherwise=OSError)

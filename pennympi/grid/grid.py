@@ -8,16 +8,16 @@ import numpy as np
 
 from ..annotations import AnyStream, Array, DTypeLike, EngineName, NewArray, Number, Plan
 from ..arrays.array_view import ArrayView
-from ..arrays.dtypes import DEFAULT, DType, dtype_of, dtype_of_value, scalar
+from ..arrays.dtypes import DEFAULT, TABLE, DType, dtype_of, dtype_of_value, scalar
 from ..collectives.base import CollectiveContext
 from ..memory.symmetric import Storage
 from ..rma import OneSided, check_pe
-from .decomposition import Decomposition
+from .decomposition import Decomposition, Sizes
 from .exchange import KernelHalo, halos_of, plan_exchange, text_of
-from .gather_io import Whole
+from .gather_io import Whole, device_array
 from .layout import storage_of
-from .messages import received, sent
-from .overlap import Overlap, boxes_of
+from .messages import points_of
+from .overlap import Overlap, boxes_of, overlapped
 from .sweep.arguments import Wanted, checked
 from .sweep.sweep import Sweep, plan
 
@@ -73,18 +73,18 @@ class Grid:
 
     def interior(self, u: Any) -> Any:
         """The own points of an array of this grid: a view of shape ``own``.  Raises ValueError (shape)."""
-        return self._array(u)[sent(self.own, self.halo, (0,) * len(self.own))]
+        return self._array(u)[self._points((0,) * len(self.own))]
 
     def boundary(self, u: Any, side: Side) -> Any:
         """The own points that the neighbour at a side keeps in its halo: a view.  Raises ValueError (shape, side)."""
-        return self._array(u)[sent(self.own, self.halo, self._step(side))]
+        return self._array(u)[self._points(self._step(side))]
 
     def halo_of(self, u: Any, side: Side) -> Any:
         """The points beyond a side: a view.  Raises ValueError (shape, side).
 
         Where the grid ends there, no exchange changes them: they hold the boundary's values.
         """
-        return self._array(u)[received(self.own, self.halo, self._step(side))]
+        return self._array(u)[self._points(self._step(side), in_halo=True)]
 
     def neighbour(self, side: Side) -> int | None:
         """The PE beyond a side; None where the grid ends.  Raises ValueError (side)."""
@@ -92,11 +92,8 @@ class Grid:
 
     def coordinates(self) -> tuple[NewArray, ...]:
         """The global indices of the own points, an array of int64 for each dimension, as numpy.ogrid gives them."""
-        n, made = len(self.own), []
-        for d, (start, points) in enumerate(zip(self.first, self.own, strict=True)):
-            sizes = tuple(points if one == d else 1 for one in range(n))
-            made.append(self._plain(np.arange(start, start + points, dtype=np.int64).reshape(sizes)))
-        return tuple(made)
+        every = np.ogrid[self._parts.part(self._context.job.me)]
+        return tuple(device_array(self._context.backend, one, TABLE["int64"]) for one in every)
 
     # Exchange --------------------------------------------------------------------------
     def plan_exchange(self, *fields: Array, corners: bool = False) -> Plan:
@@ -140,10 +137,10 @@ class Grid:
         stream = self._context.backend.streams.current() if stream is None else stream
         if not split:
             end = tuple(h + n for h, n in zip(self.halo, self.own, strict=True))
-            return Overlap(self._context.backend, stream, [(self.halo, end), (end, end)], exchange, stream)
+            return overlapped(self._context.backend, stream, [(self.halo, end), (end, end)], exchange, stream)
         if self._push is None:
             self._push = self._context.backend.streams.new("high")
-        return Overlap(self._context.backend, self._push, self._boxes, exchange, stream)
+        return overlapped(self._context.backend, self._push, self._boxes, exchange, stream)
 
     # Sweeps ----------------------------------------------------------------------------
     def plan_sweep(
@@ -244,17 +241,13 @@ class Grid:
         """How this PE's fields of a dtype lie in memory."""
         return storage_of(self._parts, self._context.job.me, dtype.item_bytes)
 
-    def _step(self, side: Side) -> tuple[int, ...]:
+    def _points(self, step: Sizes, in_halo: bool = False) -> tuple[slice, ...]:
+        return points_of(self._parts, self._context.job.me, step, in_halo)
+
+    def _step(self, side: Side) -> Sizes:
         """Where the neighbour at a side lies.  Raises ValueError."""
         n = len(self.shape)
         known = [axis + sign for axis in AXES[:n] for sign in "-+"]
         if side not in known:
             raise ValueError(f"side {side!r} is none of {', '.join(known)}")
         return tuple((1 if side[1] == "+" else -1) if AXES[d] == side[0] else 0 for d in range(n))
-
-    def _plain(self, data: np.ndarray[Any, Any]) -> Any:
-        """A plain array of the device with the data."""
-        backend = self._context.backend
-        array = backend.heap.new(data.shape, dtype_of(data.dtype), backend.streams.handle(None))
-        backend.heap.copy_in(backend.heap.array_view(array, True).address, data)
-        return array

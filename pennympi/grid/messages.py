@@ -1,8 +1,8 @@
 """The messages of a halo exchange as the words that its kernel reads (kernels/halo/message.py)."""
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, product
 from typing import NamedTuple
 
 from ..kernels.halo.message import DIRECT, INBOX, PACKED, ROW_WORDS
@@ -18,19 +18,37 @@ class Field(NamedTuple):
     item_bytes: int
 
 
+class Box(NamedTuple):
+    """Some points of an array of up to three dimensions, as lines of bytes.
+
+    offset: bytes from the start of the array to the first line;  planes, rows: of lines;  nbytes: of a line
+    strides: bytes from plane to plane, and from line to line
+    """
+
+    offset: int
+    planes: int
+    rows: int
+    nbytes: int
+    strides: tuple[int, int]
+
+    @property
+    def packed(self) -> tuple[int, int]:
+        """The strides where the lines follow one another."""
+        return self.rows * self.nbytes, self.nbytes
+
+
 class Ways(NamedTuple):
     """How messages go.
 
     by_pointer: whether PE p stores into the memory of PE q, [p][q]
-    direct_min_bytes, direct_min_line_bytes: from which size on, of a message and of its lines, it goes straight into the
-                field
+    direct_min_bytes, direct_min_line_bytes: a message of this size, in lines of this size, goes straight into the field
     """
 
     by_pointer: Sequence[Sequence[bool]]
     direct_min_bytes: int
     direct_min_line_bytes: int
 
-    def of(self, sender: int, receiver: int, box: "Box") -> int:
+    def of(self, sender: int, receiver: int, box: Box) -> int:
         """The way of a message.  box: its lines, at either end"""
         if not self.by_pointer[sender][receiver]:
             return PACKED
@@ -40,90 +58,42 @@ class Ways(NamedTuple):
 
 def steps_of(grid: Decomposition, corners: bool) -> Iterator[Sizes]:
     """Where the neighbours lie that points are sent to: at the faces; with ``corners`` also at edges and corners."""
-    for step in itertools.product((-1, 0, 1), repeat=len(grid.shape)):
+    for step in product((-1, 0, 1), repeat=len(grid.shape)):
         beside = sum(map(abs, step))
         if beside and (corners or beside == 1) and all(h or not one for h, one in zip(grid.halo, step, strict=True)):
             yield step
 
 
-class MessagePart(NamedTuple):
-    """The points of PE ``pe`` that go to its neighbour at ``step``, or that come from there.  corners: see ``at_ends``"""
+def points_of(
+    grid: Decomposition, pe: int, step: Sizes, in_halo: bool = False, to_ends: bool = False
+) -> tuple[slice, ...]:
+    """The own points of a PE that its neighbour at ``step`` keeps, or (``in_halo``) the halo beyond them.
 
-    grid: Decomposition
-    pe: int
-    step: Sizes
-    corners: bool
-
-    @property
-    def goes(self) -> tuple[slice, ...]:
-        """Own points."""
-        part = sent(self.grid.own(self.pe), self.grid.halo, self.step)
-        return at_ends(self.grid, self.pe, self.step, part) if self.corners else part
-
-    @property
-    def comes(self) -> tuple[slice, ...]:
-        """Points of the halo."""
-        part = received(self.grid.own(self.pe), self.grid.halo, self.step)
-        return at_ends(self.grid, self.pe, self.step, part) if self.corners else part
-
-
-def at_ends(grid: Decomposition, pe: int, step: Sizes, part: tuple[slice, ...]) -> tuple[slice, ...]:
-    """A part, and the halo beside it where the grid ends.
-
-    Both PEs lie at the same ends of the grid, in each dimension in which the step does not go.
+    step:    where 0, all own points of this dimension
+    to_ends: in these dimensions also the halo at the ends of the grid.  A neighbour at ``step`` lies at the same ends
     """
-    wider = []
-    for d, one in enumerate(part):
-        low, high = (grid.neighbour(pe, tuple(sign * (d == at) for at in range(len(step)))) is None for sign in (-1, 1))
-        h = grid.halo[d] * (step[d] == 0)
-        wider.append(slice(one.start - h * low, one.stop + h * high))
-    return tuple(wider)
+    found = []
+    for d, (n, h, one) in enumerate(zip(grid.own(pe), grid.halo, step, strict=True)):
+        first, stop = h, h + n
+        if one:
+            first = n + h * in_halo if one > 0 else h - h * in_halo
+            stop = first + h
+        elif to_ends:
+            before, after = grid.neighbours_along(pe, d)
+            first, stop = first - h * (before is None), stop + h * (after is None)
+        found.append(slice(first, stop))
+    return tuple(found)
 
 
-def sent(own: Sizes, halo: Sizes, step: Sizes) -> tuple[slice, ...]:
-    """The own points that go to the neighbour at ``step``, in an array with halo."""
-    return tuple(
-        slice(h, h + n) if one == 0 else slice(n, n + h) if one > 0 else slice(h, 2 * h)
-        for n, h, one in zip(own, halo, step, strict=True)
-    )
-
-
-def received(own: Sizes, halo: Sizes, step: Sizes) -> tuple[slice, ...]:
-    """The halo points that come from the neighbour at ``step``."""
-    return tuple(
-        slice(h, h + n) if one == 0 else slice(h + n, h + n + h) if one > 0 else slice(0, h)
-        for n, h, one in zip(own, halo, step, strict=True)
-    )
-
-
-class Box(NamedTuple):
-    """MessagePart of an array of up to three dimensions, as lines of bytes.
-
-    offset: bytes from the start of the array to the first line;  planes, rows: of lines;  nbytes: of a line
-    """
-
-    offset: int
-    planes: int
-    rows: int
-    nbytes: int
-    plane_bytes: int
-    row_bytes: int
-
-    @property
-    def packed(self) -> tuple[int, int]:
-        """Bytes from plane to plane, and from line to line, where the lines follow one another."""
-        return self.rows * self.nbytes, self.nbytes
-
-
-def box_of(layout: Layout, part: tuple[slice, ...]) -> Box:
-    """A part of an array."""
-    lacking, item_bytes = 3 - len(layout.shape), layout.item_bytes
-    full = (1,) * lacking + layout.stored
-    starts = (0,) * lacking + tuple(one.start for one in part)
-    planes, rows, columns = (1,) * lacking + tuple(one.stop - one.start for one in part)
-    row_bytes = full[2] * item_bytes
-    offset = ((starts[0] * full[1] + starts[1]) * full[2] + starts[2]) * item_bytes
-    return Box(offset, planes, rows, columns * item_bytes, full[1] * row_bytes, row_bytes)
+def box_of(layout: Layout, points: tuple[slice, ...]) -> Box:
+    """Points of an array."""
+    more, item_bytes = (1,) * (3 - len(layout.shape)), layout.item_bytes
+    _, height, width = more + layout.stored
+    x, y, z = (0,) * len(more) + tuple(one.start for one in points)
+    planes, rows, columns = more + tuple(one.stop - one.start for one in points)
+    row_bytes = width * item_bytes
+    offset = (x * height + y) * row_bytes + z * item_bytes
+    return Box(offset, planes, rows, columns * item_bytes, (height * row_bytes, row_bytes))
 
 
 class Messages(NamedTuple):
@@ -131,56 +101,49 @@ class Messages(NamedTuple):
 
     words: rows of words, one for each neighbour at a side, as many words on each PE;  n_messages: rows
     n_numbers: sides of all fields on any PE;  most_messages: rows of the PE that has most
-    room_bytes: of all packed messages;  largest_bytes: of a message
+    packed_bytes: of all packed messages;  largest_bytes: of a message
     """
 
     words: list[int]
     n_messages: int
     n_numbers: int
     most_messages: int
-    room_bytes: int
+    packed_bytes: int
     largest_bytes: int
 
 
 def messages_of(grid: Decomposition, me: int, fields: Sequence[Field], corners: bool, ways: Ways) -> Messages:
     """The messages of PE ``me``.  The numbers, offsets and largest sizes of messages are the same on every PE."""
-    steps, words, offsets = list(steps_of(grid, corners)), [], [0]
-    largest = 0
-    for field in fields:
-        for step in steps:
-            every = zip(grid.halo, step, grid.most, strict=True)
-            most = [h if one else points + 2 * h * corners for h, one, points in every]
-            most_bytes = math.prod(most) * field.item_bytes
-            offsets.append(offsets[-1] + aligned(most_bytes))
-            largest = max(largest, most_bytes)
-    for which, field in enumerate(fields):
-        for k, step in enumerate(steps):
-            pe = grid.neighbour(me, step)
-            if pe is not None:
-                number, other = which * len(steps) + k, which * len(steps) + len(steps) - 1 - k  # which goes to -step
-                words += [pe, number, other]
-                back = tuple(-one for one in step)
-                ends = MessagePart(grid, me, step, corners), MessagePart(grid, pe, back, corners)
-                words += _sent(*ends, field, ways, offsets[number])
-                words += _received(*ends, field, ways, offsets[other])
-    pes = range(math.prod(grid.dims))
-    rows = [sum(grid.neighbour(pe, step) is not None for step in steps) * len(fields) for pe in pes]
+    steps, words, most_bytes = list(steps_of(grid, corners)), [], []
+    for field, step in product(fields, steps):
+        every = zip(grid.halo, step, grid.most, strict=True)
+        most_bytes.append(field.item_bytes * math.prod(h if one else n + 2 * h * corners for h, one, n in every))
+    offsets = [0, *accumulate(map(aligned, most_bytes))]
+
+    def box(field: Field, pe: int, step: Sizes, in_halo: bool) -> Box:
+        return box_of(layout_of(grid, pe, field.item_bytes), points_of(grid, pe, step, in_halo, corners))
+
+    for number, (field, step) in enumerate(product(fields, steps)):
+        pe, k = grid.neighbour(me, step), number % len(steps)
+        if pe is None:
+            continue
+        other = number + len(steps) - 1 - 2 * k  # goes to -step
+        sent, comes = box(field, me, step, False), box(field, me, step, True)
+        there = box(field, pe, tuple(-one for one in step), True)
+        way, address = ways.of(me, pe, sent), field.address
+        to = there.strides if way == DIRECT else sent.packed
+        words += [pe, number, other]
+        words += _end(way, offsets[number], address + sent.offset, address + there.offset, sent, to, sent.strides)
+        way = ways.of(pe, me, comes)
+        words += _end(way, offsets[other], address + comes.offset, 0, comes, comes.strides, comes.packed)
+    rows = [sum(grid.neighbour(pe, step) is not None for step in steps) * len(fields) for pe in grid.pes]
+    n_messages = len(words) // ROW_WORDS
     words += [0] * (max(rows) * ROW_WORDS - len(words))
-    return Messages(words, rows[me], len(fields) * len(steps), max(rows), offsets[-1], largest)
+    return Messages(words, n_messages, len(most_bytes), max(rows), offsets[-1], max(most_bytes, default=0))
 
 
-def _sent(mine: MessagePart, theirs: MessagePart, field: Field, ways: Ways, offset: int) -> list[int]:
-    """What a PE sends to a neighbour."""
-    box = box_of(layout_of(mine.grid, mine.pe, field.item_bytes), mine.goes)
-    there = box_of(layout_of(mine.grid, theirs.pe, field.item_bytes), theirs.comes)
-    way = ways.of(mine.pe, theirs.pe, box)
-    goal = (there.plane_bytes, there.row_bytes) if way == DIRECT else box.packed
-    words = [way, offset, field.address + box.offset, field.address + there.offset, box.planes * box.rows]
-    return [*words, box.rows, box.nbytes, *goal, box.plane_bytes, box.row_bytes]
-
-
-def _received(mine: MessagePart, theirs: MessagePart, field: Field, ways: Ways, offset: int) -> list[int]:
-    """What comes to a PE from a neighbour."""
-    box = box_of(layout_of(mine.grid, mine.pe, field.item_bytes), mine.comes)
-    words = [ways.of(theirs.pe, mine.pe, box), offset, field.address + box.offset, 0, box.planes * box.rows]
-    return [*words, box.rows, box.nbytes, box.plane_bytes, box.row_bytes, *box.packed]
+def _end(
+    way: int, offset: int, address: int, there: int, box: Box, to: tuple[int, int], source: tuple[int, int]
+) -> list[int]:
+    """The words of one end of a message.  to, source: the strides where its lines go, and where they come from"""
+    return [way, offset, address, there, box.planes * box.rows, box.rows, box.nbytes, *to, *source]

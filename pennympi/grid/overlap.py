@@ -1,11 +1,14 @@
 """Computing a field in parts, so that its exchange runs beside the computation."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 from ..annotations import Plan
 from ..backend import Backend
 from .decomposition import Decomposition, Sizes
+
+Corners = tuple[Sizes, Sizes]  # the first point of a box, and the first one after its last, by dimension
 
 
 class Part(NamedTuple):
@@ -22,7 +25,7 @@ class Part(NamedTuple):
     @property
     def slices(self) -> tuple[slice, ...]:
         """The part of an array: u[part.slices]."""
-        return tuple(slice(low, high) for low, high in zip(self.first, self.stop, strict=True))
+        return tuple(map(slice, self.first, self.stop))
 
     @property
     def points(self) -> Sizes:
@@ -30,52 +33,49 @@ class Part(NamedTuple):
         return tuple(high - low for low, high in zip(self.first, self.stop, strict=True))
 
 
-class Overlap:
-    """What ``Grid.overlap`` returns."""
+Overlap = AbstractContextManager[Iterator[Part]]
 
-    def __init__(self, backend: Backend, push: Any, boxes: list[tuple[Sizes, Sizes]], exchange: Plan, stream: Any):
-        self._backend, self._push, self._boxes, self._exchange, self._stream = backend, push, boxes, exchange, stream
-        self._taken = False
 
-    def __enter__(self) -> Iterator[Part]:
-        return self._parts()
+@contextmanager
+def overlapped(
+    backend: Backend, push: Any, boxes: list[Corners], exchange: Plan, stream: Any
+) -> Iterator[Iterator[Part]]:
+    """What ``Grid.overlap`` returns.  push: the stream of the exchange, and of all boxes but the last"""
+    ended = False
 
-    def _parts(self) -> Iterator[Part]:
-        """The parts at the sides, then, when the exchange has been enqueued, all other points."""
-        main, push = self._backend.streams.handle(self._stream), self._backend.streams.handle(self._push)
-        self._backend.streams.follow(push, main)
-        *sides, inner = self._boxes
+    def parts() -> Iterator[Part]:
+        nonlocal ended
+        main, side = backend.streams.handle(stream), backend.streams.handle(push)
+        backend.streams.follow(side, main)
+        *sides, inner = boxes
         for first, stop in sides:
-            yield Part(first, stop, self._push)
-        self._exchange(self._push)
+            yield Part(first, stop, push)
+        exchange(push)
         if all(low < high for low, high in zip(*inner, strict=True)):
-            yield Part(*inner, self._stream)
-        self._backend.streams.follow(main, push)
-        self._taken = True
+            yield Part(*inner, stream)
+        backend.streams.follow(main, side)
+        ended = True
 
-    def __exit__(self, kind: Any, *exc: Any) -> None:
-        if kind is None and not self._taken:
-            raise RuntimeError("grid.overlap: the loop over the parts ended before the last one, so the field has gaps")
+    yield parts()
+    if not ended:
+        raise RuntimeError("grid.overlap: the loop over the parts ended before the last one, so the field has gaps")
 
 
-def boxes_of(grid: Decomposition, me: int, unit: int = 1) -> list[tuple[Sizes, Sizes]]:
-    """(first, stop) of the own points that neighbours keep, disjoint, then of all others, which may be none.
+def boxes_of(grid: Decomposition, me: int, unit: int = 1) -> list[Corners]:
+    """The own points that neighbours keep, in disjoint boxes, then the box of all others, which may be empty.
 
     unit: along the last dimension a box begins at a multiple of as many own points
     """
-    low = list(grid.halo)
-    high = [h + n for h, n in zip(grid.halo, grid.own(me), strict=True)]
-    boxes = []
-    for d, h in enumerate(grid.halo):
-        unit_here = unit if d == len(low) - 1 else 1
-        for sign in (-1, 1):
-            step = tuple(sign * (one == d) for one in range(len(low)))
-            if h == 0 or grid.neighbour(me, step) is None or low[d] == high[d]:
-                continue
-            first, stop = low.copy(), high.copy()
-            if sign < 0:
-                low[d] = stop[d] = min(low[d] - -h // unit_here * unit_here, high[d])
-            else:
-                high[d] = first[d] = max(h + (grid.own(me)[d] - h) // unit_here * unit_here, low[d])
-            boxes.append((tuple(first), tuple(stop)))
+    low, high, boxes = list(grid.halo), [h + n for h, n in zip(grid.halo, grid.own(me), strict=True)], []
+    for d, (h, n) in enumerate(zip(grid.halo, grid.own(me), strict=True)):
+        step = unit if d == len(low) - 1 else 1
+        before, after = grid.neighbours_along(me, d)
+        if h and before is not None and low[d] < high[d]:
+            edge = min(low[d] + -(-h // step) * step, high[d])
+            boxes.append((tuple(low), (*high[:d], edge, *high[d + 1 :])))
+            low[d] = edge
+        if h and after is not None and low[d] < high[d]:
+            edge = max(h + (n - h) // step * step, low[d])
+            boxes.append(((*low[:d], edge, *low[d + 1 :]), tuple(high)))
+            high[d] = edge
     return [*boxes, (tuple(low), tuple(high))]

@@ -50,9 +50,9 @@ class Halos:
         by_pointer = [[machine.network.by_pointer(p, q) for q in range(machine.n_pes)] for p in range(machine.n_pes)]
         ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
         self.of = [messages_of(self.grid, pe, self.fields, self.corners, ways) for pe in range(machine.n_pes)]
-        self.pieces, room_bytes = rng.randint(1, 3), self.of[0].room_bytes
+        self.pieces, packed_bytes = rng.randint(1, 3), self.of[0].packed_bytes
         n_parts = self.of[0].n_numbers * self.pieces
-        self.at = allocated(machine, 2 * room_bytes, room_bytes, PART_WORDS * n_parts, n_parts)
+        self.at = allocated(machine, 2 * packed_bytes, packed_bytes, PART_WORDS * n_parts, n_parts)
         self.at["messages"] = words(machine, len(self.of[0].words), 0)
         for pe, one in enumerate(self.of):
             fill(machine, pe, self.at["messages"], one.words)
@@ -94,9 +94,9 @@ class Halos:
         """The exchange of round k, once the own points are set."""
         of: Messages = self.of[pe]
         known = {
-            **{"ctx": pe, "me": pe, "n_messages": of.n_messages, "pieces": self.pieces, "inbox_bytes": of.room_bytes},
+            **{"ctx": pe, "me": pe, "n_messages": of.n_messages, "pieces": self.pieces, "inbox_bytes": of.packed_bytes},
             **{f"{record}_{name}": at for name, at in self.at.items() for record in ("halo", "work")},
-            **{"messages": self.at["messages"], "peer_table": 0, "buffer_bytes": of.room_bytes},
+            **{"messages": self.at["messages"], "peer_table": 0, "buffer_bytes": of.packed_bytes},
             "signature": tagged(f"halos of {self.grid}"),
         }
         kernel = exchange.exchange_halos

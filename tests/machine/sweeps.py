@@ -9,7 +9,7 @@ import numpy as np
 
 from pennympi.grid.decomposition import Decomposition, factorings, with_halo
 from pennympi.grid.layout import layout_of
-from pennympi.grid.messages import Field, Ways, at_ends, messages_of
+from pennympi.grid.messages import Field, Ways, messages_of, points_of
 from pennympi.kernels.halo.message import PART_WORDS
 from pennympi.kernels.records import Halo
 from pennympi.kernels.sweep import resident
@@ -123,13 +123,13 @@ class Sweeps:
         """The exchange of a field, on each PE."""
         machine, field_of = self.machine, [Field(field, ITEM_BYTES)]
         of = [messages_of(self.grid, pe, field_of, True, ways) for pe in range(machine.n_pes)]
-        room_bytes, n_parts = of[0].room_bytes, of[0].n_numbers * pieces
-        at = allocated(machine, 2 * room_bytes, room_bytes, PART_WORDS * n_parts, n_parts)
+        packed_bytes, n_parts = of[0].packed_bytes, of[0].n_numbers * pieces
+        at = allocated(machine, 2 * packed_bytes, packed_bytes, PART_WORDS * n_parts, n_parts)
         messages = words(machine, len(of[0].words), 0)
         for pe, one in enumerate(of):
             fill(machine, pe, messages, one.words)
         memory = (at["inbox"], at["outbox"], at["signals"], at["epochs"])
-        return [Halo(pe, messages, one.n_messages, pieces, *memory, room_bytes) for pe, one in enumerate(of)]
+        return [Halo(pe, messages, one.n_messages, pieces, *memory, packed_bytes) for pe, one in enumerate(of)]
 
     def array(self, pe: int, which: int) -> np.ndarray:
         """A PE's part of a field, with its halo."""
@@ -161,8 +161,7 @@ class Sweeps:
 
     def with_ends(self, pe: int) -> tuple[slice, ...]:
         """Where they lie, and the halo beside them where the grid ends."""
-        step = (0,) * len(self.grid.shape)
-        return at_ends(self.grid, pe, step, self.own(pe))
+        return points_of(self.grid, pe, (0,) * len(self.grid.shape), to_ends=True)
 
     def write(self, pe: int, call: int) -> None:
         """Set a PE's points of the first field, as a user does between two calls."""

@@ -3,7 +3,7 @@
     stream | T sweeps of the sides | T sweeps of all other points ... | next pass
     push   |                       | exchange of the new field ...... |
 
-That is for large fields (``Overlap``).  A small one is swept by one launch, which the exchange follows.
+That is for large fields (``overlapped``).  A small one is swept by one launch, which the exchange follows.
 """
 
 from itertools import accumulate
@@ -13,7 +13,7 @@ from ...backend import Run
 from ...compile.pass_kernel import PassKernel
 from ...kernels.sweep.norm import MOST_GROUP_POINTS
 from ...kernels.sweep.records import Box
-from ..overlap import Overlap, boxes_of
+from ..overlap import boxes_of, overlapped
 from .norm import SweepNorm
 from .problem import SweepProblem, box_between
 
@@ -108,7 +108,7 @@ class Passes:
             if i == len(self._sizes) - 1:
                 self._launch(i, self._whole, stream)
             elif self._boxes:
-                with Overlap(self._backend, self._push, self._boxes, self._exchanges[1 - i % 2], stream) as parts:
+                with overlapped(self._backend, self._push, self._boxes, self._exchanges[1 - i % 2], stream) as parts:
                     for part in parts:
                         self._launch(i, box_between(part.first, part.stop), part.stream)
             else:
