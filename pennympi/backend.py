@@ -121,7 +121,7 @@ class Streams(Protocol):
         """
 
     def hold_if_given_up(self, stream: int) -> None:
-        """Stop the stream here once a wait of this PE has given up; the watch then ends the job."""
+        """Stop the stream here once a wait of this PE has given up; the monitor then ends the job."""
 
     def synchronize(self, stream: Any) -> None:
         """Wait until the stream (None: the whole device) has run.  Raises PeerTimeout."""

@@ -1,4 +1,4 @@
-"""The other PEs of a team: pointers and NVSHMEM, the words of ``ctx`` about them, and the watch over waits for them."""
+"""The other PEs of a team: pointers and NVSHMEM, the words of ``ctx`` about them, and the monitor over waits for them."""
 
 import time
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from nvshmem import bindings as nvshmem
 from ..arrays.array_view import ArrayView
 from ..compile import context as ctx_words
 from ..errors import PennympiError, recorded_failure
-from ..job.device_liveness import DeviceLiveness
 from ..job.job import Job, open_jobs
+from ..job.liveness import DeviceLiveness
 from ..job.monitor import DeviceMonitor
 from ..settings import setting
 from . import links, world
@@ -76,7 +76,7 @@ class Peers:
         return record and recorded_failure(record, self._timeout_s, _find_call, self._job.control.on_host)
 
     def raise_failure(self) -> NoReturn:
-        """Raise the error that a kernel recorded; the watch then does not."""
+        """Raise the error that a kernel recorded; the monitor then does not."""
         failure = self._failure()
         assert failure is not None
         self._monitor.delivered = True

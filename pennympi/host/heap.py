@@ -88,7 +88,7 @@ class Heap:
         if any(problems):
             self._memory.discard(start, goal - start)
             pe, problem = next((pe, problem) for pe, problem in enumerate(problems) if problem)
-            raise SymmetricHeapExhausted(nbytes, 0, f"PE {pe}: {problem.text}")
+            raise SymmetricHeapExhausted(nbytes, 0, f"PE {pe}: {problem}")
         self._reserved_bytes = goal
 
     def release(self, address: int) -> None:

@@ -20,7 +20,7 @@ from ..once import once
 from .control import Control
 
 BEAT_S = 0.5
-LOOKS = 10  # at what comes, in that time: a sign that lies unread looks younger than it is, in a circle again and again
+LOOKS = 10  # at what comes, in that time: a sign that lies unread looks younger than it is
 TAG = 32700  # beside those of rendezvous.py
 _beating: list[Beats] = []
 _changes = threading.Lock()  # of ``_beating``; held while the thread calls MPI
@@ -44,13 +44,12 @@ class Beats:
 
     def hear(self) -> None:
         """Receive what the others send."""
-        control = self._control
-        for first, request in self._receives.items():
-            while request.Test():
+        for first, came in self._came.items():
+            while self._receives[first].Test():
                 now_ns = time.monotonic_ns()
-                for pe, silent_ns in zip(self._pes_of[first], self._came[first], strict=True):
-                    control.hear(pe, now_ns - int(silent_ns))
-                request = self._receives[first] = self._comm.Irecv(self._came[first], first, TAG)
+                for pe, silent_ns in zip(self._pes_of[first], came, strict=True):
+                    self._control.hear(pe, now_ns - int(silent_ns))
+                self._receives[first] = self._comm.Irecv(came, first, TAG)
 
     def send(self) -> None:
         """Send the others how long the PEs of this node have been silent."""
@@ -71,8 +70,8 @@ class Beats:
 
 def stop() -> None:
     """End all of them, before MPI ends."""
-    for one in tuple(_beating):
-        one.close()
+    for beats in tuple(_beating):
+        beats.close()
 
 
 @cache
@@ -100,8 +99,8 @@ def _run() -> None:
     for look in count(1):
         time.sleep(BEAT_S / LOOKS)
         with _changes:
-            for one in _beating:
+            for beats in _beating:
                 with suppress(MPI.Exception):  # the node is gone: the waits for its PEs raise PeerTimeout
-                    one.hear()
+                    beats.hear()
                     if look % LOOKS == 0:
-                        one.send()
+                        beats.send()

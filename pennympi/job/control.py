@@ -1,22 +1,20 @@
 """What the PEs of one node know of one another: a small table of int64 words in shared memory.
 
-The table is read when something goes wrong.  It decides which process prints the one message, and it says what every
-other PE was doing.  Both backends use it in the same way.
+The table is read when something goes wrong: it says what every other PE was doing.  Both backends use it in the same way.
 """
 
 from __future__ import annotations
 
-import ctypes
+import secrets
 import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ..errors import NotInitialized
 from . import liveness
-from .difference import Recent
 from .liveness import LOOKED, WAITS_FOR
 from .process import Process, halted, named, on_host
 from .shared_memory import SharedMemory
@@ -25,26 +23,30 @@ COMPUTING, WAITING, LEAVING, DONE = range(4)  # the states of a PE; DONE: it may
 NO_PE, ANY_PE = -2, -1  # for whom a PE waits: for no PE, for one that is not known
 BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time goes on
 
-# The part of each PE, in int64 words: a header, which counts in the first PE's part alone, and a record.  A part fills
-# whole pages, so that a PE that counts its calls never slows another.  At _CLAIMED is a semaphore (sem_t).
-_CLAIMED = 4
-_PROGRESS, _STATE, _ALIVE, _TEXTS = 8, 9, 11, 16  # _ALIVE has three words (liveness.py)
+# The part of each PE, in int64 words.  A part fills whole pages, so that a PE that counts its calls slows no other one.
+_PROGRESS, _STATE, _ALIVE, _TEXTS = 0, 1, 3, 8  # _ALIVE has three words (liveness.py)
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
 _SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and signature, and its bytes
 _CALL = 64  # progress = calls entered * _CALL + the slot of the last call's text: one store writes both
 _FAR = _TEXTS + _SLOT_WORDS * _MOST_TEXTS  # in the first PE's part: the signs of life of the PEs of other nodes
-_RECALLED = 4096  # calls since the last meeting that are compared there
-_SHOWN = 8  # of these, those that a message can name
-_libc = ctypes.CDLL(None)
+_COMPARED, _NAMED = 4096, 8  # calls since the last meeting that are compared there; of these, those that a message names
+
+
+class Recent(NamedTuple):
+    """The calls of a PE since its last meeting.
+
+    digest: equal for equal calls;  number: of the last call, which is the meeting that it has come to
+    texts:  that describe the last few calls, in order
+    """
+
+    digest: int
+    number: int
+    texts: tuple[str, ...]
 
 
 def signature_of(text: str) -> int:
     """16 bits, not all zero, that distinguish one description of a call from another."""
     return zlib.crc32(text.encode()) & 0xFFFF or 1
-
-
-def _cut(text: str) -> bytes:
-    return text.encode()[:_TEXT_BYTES]
 
 
 class Control:
@@ -54,6 +56,7 @@ class Control:
     processes: of the team, in order of PE
     gather:    over the team: gives what every PE passes
     pes:       the PEs of this node, in order;  local, n_local: this PE's place among them, and their number
+    name:      the same for the PEs of this node, and for no other table
     """
 
     def __init__(self, me: int, processes: Sequence[Process], gather: Callable[[Any], list[Any]]):
@@ -64,61 +67,45 @@ class Control:
         self._bytes = memoryview(self._memory.buffer).cast("B")
         self._words: Any = self._bytes.cast("q")
         self._part = dict(zip(self.pes, range(0, len(self._words), self._memory.part_bytes // 8), strict=True))
-        self._semaphore = ctypes.c_void_p(self._memory.addresses[0] + 8 * _CLAIMED)
-        if self.local == 0:
-            _libc.sem_init(self._semaphore, 1, 1)  # for all processes that map it; one may take it
+        self._alive = [self._part[pe] + _ALIVE if pe in self._part else _FAR + pe for pe in range(len(processes))]
         self._slots: dict[str, int] = {}  # the slot of each text that is written down, the oldest first
         self._calls = 0  # calls entered * _CALL
         self._met_at = self._meetings = self._written = 0  # calls up to the last meeting; meetings; texts written
-        self._recent: deque[str] = deque(maxlen=_RECALLED)
+        self._recent: deque[str] = deque(maxlen=_COMPARED)
         self._recall = self._recent.append
         self._progress = self._part[me] + _PROGRESS
         liveness.add_word(self.last_alive_address(me))
         liveness.show_alive(time.monotonic_ns())
-        gather(None)  # from here on the others may use the table, too
+        self.name = gather(secrets.token_hex(8))[self.pes[0]]  # from here on the others may use the table, too
 
     def enter(self, text: str) -> None:
         """Write down that this PE enters a call that every PE makes.  Costs about 0.15 us.  text: describes the call"""
         try:
             slot = self._slots[text]
         except KeyError:
-            slot = self._learn(text)
+            slot = self.write_down(text)
         self._calls = calls = self._calls + _CALL
         self._words[self._progress] = calls + slot
         self._recall(text)
 
-    def _learn(self, text: str) -> int:
-        """The slot of a new text, written where the others can read it in place of the oldest one."""
+    def write_down(self, text: str) -> int:
+        """Let the others find the text of a call, in place of the oldest one.  Returns its slot."""
+        if text in self._slots:
+            return self._slots[text]
         slot = len(self._slots)
         if slot == _MOST_TEXTS:
-            oldest = iter(self._slots)
-            out = next(oldest)
-            if self._slots[out] == self._words[self._progress] % _CALL:  # that the others may be reading
-                out = next(oldest)
-            slot = self._slots.pop(out)
+            slot = self._slots.pop(next(iter(self._slots)))
         self._slots[text] = slot
         at = self._part[self.me] + _TEXTS + _SLOT_WORDS * slot
         self._words[at] = 0  # while the bytes are of neither text
-        self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES] = _cut(text).ljust(_TEXT_BYTES, b"\0")
+        self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES] = text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0")
         self._written += 1
         self._words[at] = self._written << 16 | signature_of(text)
         return slot
 
-    def write_down(self, text: str) -> None:
-        """Let the others find a call that not every PE makes."""
-        if text not in self._slots:
-            self._learn(text)
-
     def set_state(self, state: int) -> None:
         """Write what this PE is doing: COMPUTING, WAITING (inside a wait of the library) or LEAVING (the program)."""
         self._words[self._part[self.me] + _STATE] = state
-
-    def claim(self) -> bool:
-        """True for exactly one thread of all processes of the node: the one that may print why the job ends.
-
-        The semaphore is never released.  MPI is not called, because not every thread may call it.
-        """
-        return bool(_libc.sem_trywait(self._semaphore) == 0)
 
     @property
     def entered(self) -> int:
@@ -129,8 +116,8 @@ class Control:
         """The calls of this PE since ``met`` was called, at least one of them."""
         calls = self._calls // _CALL
         since = "\n".join((str(self._meetings), str(calls - self._met_at), *self._recent))
-        newest = tuple(islice(reversed(self._recent), _SHOWN))
-        return Recent(zlib.crc32(since.encode()), calls, newest[::-1])
+        last = tuple(islice(reversed(self._recent), _NAMED))
+        return Recent(zlib.crc32(since.encode()), calls, last[::-1])
 
     def met(self) -> None:
         """Begin to count anew: all PEs have compared their calls."""
@@ -139,18 +126,15 @@ class Control:
 
     def last_alive_address(self, pe: int) -> int:
         """Address, in this process, of the word that ``last_alive_ns`` reads."""
-        return self._memory.addresses[0] + 8 * self._alive_word(pe)
+        return self._memory.addresses[0] + 8 * self._alive[pe]
 
     def last_alive_ns(self, pe: int) -> int:
         """When ``pe`` last showed a sign of life, in ns of this node's CLOCK_MONOTONIC; 0 where none has been heard."""
-        return self._words[self._alive_word(pe)]
+        return self._words[self._alive[pe]]
 
     def hear(self, pe: int, time_ns: int) -> None:
         """Write down when ``pe``, a PE of another node, showed a sign of life (beats.py)."""
-        self._words[self._alive_word(pe)] = time_ns
-
-    def _alive_word(self, pe: int) -> int:
-        return self._part[pe] + _ALIVE if pe in self._part else _FAR + pe
+        self._words[self._alive[pe]] = time_ns
 
     def state(self, pe: int) -> int:
         """COMPUTING, WAITING or LEAVING, for a PE of this node."""
@@ -158,7 +142,7 @@ class Control:
 
     def call(self, pe: int) -> str:
         """The last call that ``pe``, a PE of this node, entered: "allreduce of 8 float32, sum (call 7)"."""
-        text: str | None = "..."
+        text: str | None = None
         for _ in range(20):  # a PE may go on while it is looked at
             progress = self._words[self._part[pe] + _PROGRESS]
             if progress < _CALL:
@@ -174,9 +158,7 @@ class Control:
             first = self._part[pe] + _TEXTS
             for slot in range(_MOST_TEXTS):
                 if self._words[first + _SLOT_WORDS * slot] & 0xFFFF == signature:
-                    text = self._text(pe, slot)
-                    if text is not None:
-                        return text
+                    return self._text(pe, slot)
         return None
 
     def _text(self, pe: int, slot: int) -> str | None:
@@ -190,42 +172,37 @@ class Control:
 
     def show_waiting(self, pe: int) -> None:
         """Write that this PE waits for ``pe`` now.  The waits of host kernels do so themselves."""
-        own = self._part[self.me] + _ALIVE
+        own = self._alive[self.me]
         self._words[own + WAITS_FOR] = pe
         self._words[own + LOOKED] = time.monotonic_ns()
 
     def waits_for(self, pe: int) -> int:
         """The PE that ``pe``, a PE of this node, waits for; ANY_PE, or NO_PE."""
-        word = self._part[pe] + _ALIVE
+        word = self._alive[pe]
         waits = time.monotonic_ns() - self._words[word + LOOKED] < BELIEVED_NS
         return self._words[word + WAITS_FOR] if waits else NO_PE
 
     def in_vain(self) -> list[int]:
-        """The PEs of this node that wait for this PE, which is leaving, directly or through other PEs."""
-        waits = {pe: self.waits_for(pe) for pe in self.pes}
-        if waits.pop(self.me) != NO_PE:
+        """The PEs of this node that wait for this PE, which is leaving, or for any PE where none can come."""
+        if self.waits_for(self.me) != NO_PE:
             return []  # what they wait for may still come
-        gone = {self.me, *(pe for pe in self.pes if self.state(pe) >= LEAVING)}
-        all_here = len(self.pes) == len(self.processes)
-        none_will_come = all_here and all(pe in gone or whom != NO_PE for pe, whom in waits.items())
-        found: list[int] = []
-        while more := [
-            pe
-            for pe, whom in waits.items()
-            if pe not in (*gone, *found) and (whom in (*gone, *found) or (whom == ANY_PE and none_will_come))
-        ]:
-            found += more
-        return found
+        waits = {pe: self.waits_for(pe) for pe in self.pes if pe != self.me and self.state(pe) < LEAVING}
+        none_comes = len(self.pes) == len(self.processes) and NO_PE not in waits.values()
+        return [pe for pe, whom in waits.items() if whom == self.me or (whom == ANY_PE and none_comes)]
 
     def describe(self, pe: int) -> str:
         """What ``pe`` is doing, in words, as far as this node knows."""
         if pe not in self._part:
             return f"PE {pe} is on another node" + self.on_host(pe).replace(" on", ",")
-        if text := halted(self.processes, pe):
-            return f"{text} after {self.call(pe)}"
-        whom, left = self.waits_for(pe), "left the program after"
-        doing = {WAITING: "waits in", LEAVING: left, DONE: left}.get(self.state(pe), "last entered")
-        if doing == "last entered" and whom != NO_PE:
+        if words := halted(self.processes, pe):
+            return f"{words} after {self.call(pe)}"
+        state, whom = self.state(pe), self.waits_for(pe)
+        doing = "last entered"
+        if state >= LEAVING:
+            doing = "left the program after"
+        elif state == WAITING:
+            doing = "waits in"
+        elif whom != NO_PE:
             doing = f"waits for {f'PE {whom}' if whom >= 0 else 'a signal'}; it last entered"
         return f"{named(self.processes, pe)} {doing} {self.call(pe)}"
 

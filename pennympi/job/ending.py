@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import faulthandler
 import os
 import socket
@@ -25,7 +24,7 @@ _ABORT_S = 1.0  # an abort that takes longer hangs: MPI waits for a thread that 
 rank, n_ranks = 0, 1  # in MPI.COMM_WORLD, asked once because other threads may not call MPI
 in_process = 0  # id of the process whose ranks these are; a forked child must not end the job of its parent
 _nowhere = open(os.devnull, "w")  # as long as the process lives
-_name = socket.socket(socket.AF_UNIX)  # its address can be taken by one process of the node
+_names: list[socket.socket] = []  # that this process has taken: an address belongs to one socket of the node
 
 
 def prepare() -> None:
@@ -36,9 +35,7 @@ def prepare() -> None:
 
 def alone() -> bool:
     """True if no other rank depends on this process."""
-    if in_process != os.getpid() or not MPI.Is_initialized() or MPI.Is_finalized():
-        return True
-    return n_ranks == 1
+    return in_process != os.getpid() or not MPI.Is_initialized() or MPI.Is_finalized() or n_ranks == 1
 
 
 def say(text: str) -> None:
@@ -57,19 +54,21 @@ def end_by(kind: type[BaseException], show: Callable[[], Any]) -> NoReturn:
 
     def report() -> None:
         show()
-        say(f"pennympi: {_who()} ended the job")
+        job = open_jobs[0] if open_jobs else None
+        who = f"PE {job.me} of {job.n_pes}{job.control.on_host(job.me)}" if job else f"PE {rank} of {n_ranks}"
+        say(f"pennympi: {who} ended the job")
         if issubclass(kind, PeerTimeout):
             for control in [job.control for job in open_jobs]:
                 for pe in control.pes[:16]:
                     say(f"pennympi: {control.describe(pe)}")
 
-    if issubclass(kind, PeerGaveUp):
-        time.sleep(_FIRST_REPORT_S)
+    if issubclass(kind, PeerGaveUp) or (rank > 0 and not open_jobs):
+        time.sleep(_FIRST_REPORT_S)  # before the first init rank 0, if it fails too, prints first
     end(report)
 
 
-def end(report: Callable[[], Any], status: int = 1) -> NoReturn:
-    """End all ranks of the job with ``status``.  One process of each node calls ``report``, which prints why."""
+def end(report: Callable[[], Any]) -> NoReturn:
+    """End all ranks of the job.  One process of each node calls ``report``, which prints why."""
     _limit(_OTHERS_S + _ABORT_S)
     if claim():
         try:
@@ -77,9 +76,9 @@ def end(report: Callable[[], Any], status: int = 1) -> NoReturn:
             sys.stdout.flush()
         finally:
             time.sleep(_READ_S)
-            _abort(status)
+            _abort()
     time.sleep(_OTHERS_S)
-    _abort(status)
+    _abort()
 
 
 def fail(exc: BaseException) -> NoReturn:
@@ -88,42 +87,35 @@ def fail(exc: BaseException) -> NoReturn:
     def show() -> None:
         main_frame = sys._current_frames().get(threading.main_thread().ident or 0)
         say("Traceback (most recent call last):")
-        say("".join(traceback.format_stack(main_frame)).rstrip("\n"))
-        say("".join(traceback.format_exception_only(type(exc), exc)).rstrip("\n"))
+        say("".join([*traceback.format_stack(main_frame), *traceback.format_exception_only(exc)]).rstrip("\n"))
 
     end_by(type(exc), show)
 
 
 def claim() -> bool:
-    """True for the one process of the node that may print why the job ends."""
-    if not open_jobs:
-        if rank > 0:  # rank 0, if it fails too, prints first
-            time.sleep(_FIRST_REPORT_S)
-        return _take_name()
-    return all([job.control.claim() for job in open_jobs])  # of all: another process may have others open
+    """True for the one thread of the node's processes that may print why the job ends.  It does not call MPI.
+
+    Processes without a table, before the first job and after the last, have the launcher in common.
+    """
+    launched = f"{os.getppid()} {os.readlink('/proc/self/ns/pid')}"
+    names = [job.control.name for job in open_jobs] or [launched]  # of all: another process may have others open
+    return all([_take(f"\0pennympi ends {name}") for name in names])
 
 
-def _take_name() -> bool:
-    """True for one process of those that the launcher started here; they have no table yet, or no more."""
+def _take(name: str) -> bool:
+    _names.append(socket.socket(socket.AF_UNIX))
     try:
-        _name.bind(f"\0pennympi ends {os.getppid()} {os.readlink('/proc/self/ns/pid')}")
-    except OSError as error:  # EINVAL: this process has taken it
-        return error.errno not in (errno.EADDRINUSE, errno.EINVAL)
+        _names[-1].bind(name)
+    except OSError:
+        return False
     return True
 
 
-def _who() -> str:
-    if not open_jobs:
-        return f"PE {rank} of {n_ranks}"
-    job = open_jobs[0]
-    return f"PE {job.me} of {job.n_pes}{job.control.on_host(job.me)}"
-
-
-def _abort(status: int) -> NoReturn:
+def _abort() -> NoReturn:
     _limit(_ABORT_S)
     if MPI.Query_thread() == MPI.THREAD_MULTIPLE or threading.current_thread() is threading.main_thread():
-        MPI.COMM_WORLD.Abort(status)
-    os._exit(status)  # the launcher ends the others when a rank ends without MPI_Finalize
+        MPI.COMM_WORLD.Abort(1)
+    os._exit(1)  # the launcher ends the others when a rank ends without MPI_Finalize
 
 
 def _limit(limit_s: float) -> None:

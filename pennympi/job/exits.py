@@ -1,8 +1,8 @@
-"""The ends of a program: hooks on uncaught exceptions and on the normal end; the watch starts.
+"""The ends of a program: hooks on uncaught exceptions and on the normal end; the monitor starts.
 
 MPI alone hangs when a rank raises or leaves early, because the others wait in a collective that this rank never enters.
 The hooks end all ranks instead, and one message says why.  They serve all Jobs of a process.  A job of one rank, or an
-interactive session, ends as Python always does, and with PENNYMPI_EXIT_HOOKS=0 there is only the watch.
+interactive session, ends as Python always does, and with PENNYMPI_EXIT_HOOKS=0 there is only the monitor.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any
 
 from mpi4py import MPI  # imported first: our hook at exit must run before MPI's, which waits for every rank
 
@@ -20,7 +21,7 @@ from ..once import once
 from ..settings import SettingError, setting
 from . import beats, ending, monitor
 from .control import DONE, LEAVING
-from .job import open_jobs
+from .job import Job, open_jobs
 from .rendezvous import LEFT, Deadline, PolledBarrier, poll_times
 
 _VAIN_S = 0.5  # after this time another PE waits in vain for one that leaves
@@ -29,30 +30,27 @@ before_mpi_ends: list[Callable[[], None]] = []  # functions that end the threads
 
 @once
 def install() -> None:
-    """Install the hooks and start the watch, before the process makes its first Job."""
+    """Install the hooks and start the monitor, before the process makes its first Job."""
     ending.prepare()
     monitor.start()
-
-    def stop(*ignored: object) -> None:
-        if ending.in_process != os.getpid():  # a forked child has no place in the job
-            return
-        for job in open_jobs:
-            job.control.set_state(DONE)
-        monitor.stop()
-        for end in (beats.stop, *before_mpi_ends):
-            end()
-
-    atexit.register(stop)  # which runs after ``_leave``
-    if _wanted():
-        _hook()
-    MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=stop), None)  # MPI_Finalize deletes it first of all
-
-
-def _wanted() -> bool:
+    atexit.register(_stop)  # which runs after ``_leave``
     try:
-        return bool(setting("PENNYMPI_EXIT_HOOKS"))
+        if setting("PENNYMPI_EXIT_HOOKS"):
+            _hook()
     except SettingError:  # init raises it on every PE
-        return True
+        _hook()
+    MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=_stop), None)  # MPI_Finalize deletes it first of all
+
+
+def _stop(*ignored: object) -> None:
+    """End the threads, before MPI ends."""
+    if ending.in_process != os.getpid():  # a forked child has no place in the job
+        return
+    for job in open_jobs:
+        job.control.set_state(DONE)
+    monitor.stop()
+    for end in (beats.stop, *before_mpi_ends):
+        end()
 
 
 def _hook() -> None:
@@ -81,31 +79,28 @@ def _leave() -> None:
         return
     for job in open_jobs:
         job.control.set_state(LEAVING)
-    barriers = [(job, PolledBarrier(job.comm, LEFT)) for job in open_jobs]
-    deadlines = {job: Deadline(job.control, job.timeout_s) for job in open_jobs}
-    looked_s, in_vain_since_s = 0.0, float("inf")
+    for job, barrier in [(job, PolledBarrier(job.comm, LEFT)) for job in open_jobs]:
+        if reason := _why_not_together(job, barrier):
+            who = f"PE {open_jobs[0].me}{open_jobs[0].control.on_host(open_jobs[0].me)}"
+            ending.end(partial(ending.say, f"pennympi: {who} left the program {reason}; the job ends"))
+
+
+def _why_not_together(job: Job, barrier: PolledBarrier) -> str:
+    """Wait for the other PEs of a job.  Returns what they do instead of leaving, "" once they leave too."""
+    deadline, looked_s, in_vain_since_s = Deadline(job.control, job.timeout_s), 0.0, float("inf")
     for passed_s in poll_times():
-        waiting = [(job, barrier) for job, barrier in barriers if not barrier.complete()]
-        if not waiting:
-            return
-        job, barrier = waiting[0]
-        if deadlines[job].passed(barrier.absent()):
+        if barrier.complete():
+            break
+        if deadline.passed(barrier.absent()):
             others = "; ".join(job.control.describe(pe) for pe in barrier.absent()[:4])
-            _end_at_exit(
+            return (
                 f"without team.finalize(), and after {job.timeout_s:g} s (PENNYMPI_TIMEOUT_S) others have not: {others}"
             )
         if passed_s - looked_s < _VAIN_S / 10:
             continue
         looked_s = passed_s
-        in_vain = [(job, pe) for job, _ in waiting for pe in job.control.in_vain()]
+        in_vain = [one.control.describe(pe) for one in open_jobs for pe in one.control.in_vain()]
         in_vain_since_s = min(in_vain_since_s, passed_s) if in_vain else float("inf")
         if passed_s - in_vain_since_s > _VAIN_S:
-            job, pe = in_vain[0]
-            _end_at_exit(f"while others wait for it: {job.control.describe(pe)}")
-
-
-def _end_at_exit(reason: str) -> NoReturn:
-    """End the job; ``reason`` completes the sentence "PE 0 left the program ..."."""
-    job = open_jobs[0]
-    text = f"pennympi: PE {job.me}{job.control.on_host(job.me)} left the program {reason}; the job ends"
-    ending.end(lambda: ending.say(text))
+            return f"while others wait for it: {in_vain[0]}"
+    return ""

@@ -15,7 +15,7 @@ from .control import DONE, Control
 from .rendezvous import Meetings
 
 open_jobs: list[Job] = []  # of this process, the oldest first
-closing = threading.Lock()  # held by the watch (monitor.py), and by a thread that frees what the watch reads
+closing = threading.Lock()  # held by the monitor (monitor.py), and by a thread that frees what the monitor reads
 
 
 class Job:
@@ -33,20 +33,23 @@ class Job:
         self.me, self.n_pes = comm.Get_rank(), comm.Get_size()
         if self.me == 0:
             warn_unknown()
-        first = Meetings(comm, self.timeout_s)
+        first = Meetings(comm, self.timeout_s, lambda pe: _show_waiting(comm, pe))
         with timed(WAITING):
-            first.arrive(lambda pe: _show_waiting(comm, pe))
+            first.arrive()
+        self.comm = self.own_comm = MPI.Intracomm()
         try:
-            self.comm, self.own_comm = _two(first)
+            self.comm = first.duplicate()
+            self.own_comm = first.duplicate()
         except MPI.Exception:
+            self._free()
             raise Unsupported(
                 f"MPI gives no communicator for one more team: this process has {len(open_jobs)} teams open, and each "
                 "has two; finalize those that are no longer needed"
             ) from None
-        self._meetings = Meetings(self.comm, self.timeout_s)
-        processes = self._meetings.processes = first.processes
+        self._meetings = Meetings(self.comm, self.timeout_s, lambda pe: _show_waiting(self.comm, pe))
+        self._meetings.processes = first.processes
         try:
-            self.control = Control(self.me, processes, lambda obj: self._meetings.gather(obj, "init"))
+            self.control = Control(self.me, first.processes, lambda obj: self._meetings.gather(obj, "init"))
         except Unsupported:
             self._free()
             raise
@@ -86,19 +89,9 @@ class Job:
         self._free()
 
     def _free(self) -> None:
-        self.comm.Free()
-        if self.own_comm != MPI.COMM_NULL:  # the program may have freed its own
-            self.own_comm.Free()
-
-
-def _two(meetings: Meetings) -> tuple[MPI.Intracomm, MPI.Intracomm]:
-    """Two duplicates, or none.  Collective."""
-    one = meetings.duplicate()
-    try:
-        return one, meetings.duplicate()
-    except MPI.Exception:
-        one.Free()
-        raise
+        for comm in (self.comm, self.own_comm):
+            if comm != MPI.COMM_NULL:  # the program may have freed its own
+                comm.Free()
 
 
 def _show_waiting(comm: MPI.Intracomm, pe: int) -> None:

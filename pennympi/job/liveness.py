@@ -13,43 +13,82 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from .control import Control
+
 WAITS_FOR, LOOKED = 1, 2  # words after a PE's own word: the PE that it waits for, and when it looked at the clock last
 MAX_TEAMS = 4096  # open at a time in one process: more than MPI has communicators for
-# The number of words that this process owns, then their addresses.  Kernels of the host backend read it too.
-_own_words = np.zeros(1 + MAX_TEAMS, np.int64)
+_addresses: list[int] = []  # of the words that this process owns
+_own_words = np.zeros(1 + MAX_TEAMS, np.int64)  # their number and the same addresses, for kernels of the host backend
 own_words_address: int = _own_words.ctypes.data
-# What the watch (monitor.py) writes for all waits of this process: when it ticked last, and when this process went on
-# after a suspension.  Time before that, and before the watch's first tick, is not counted.
+# What the monitor (monitor.py) writes for all waits of this process: when it ticked last, and when this process went on
+# after a suspension.  Time before that, and before the monitor's first tick, is not counted.
 TICKED_NS, RESUMED_NS = range(2)
 NEVER_NS = 1 << 62
 LATE_NS = 1_000_000_000
 watch_words = np.array([NEVER_NS, 0], np.int64)
 watch_words_address: int = watch_words.ctypes.data
-_lock = threading.Lock()  # the watch must not write into a table that has been freed
+_lock = threading.Lock()  # the monitor must not write into a table that has been freed
 
 
 def add_word(address: int) -> None:
     """From now on the int64 word at ``address`` shows this process's signs of life."""
     with _lock:
-        _own_words[1 + _own_words[0]] = address
-        _own_words[0] += 1
+        _addresses.append(address)
+        _share()
 
 
 def remove_word(address: int) -> None:
     """Undo ``add_word``."""
     with _lock:
-        n = int(_own_words[0])
-        at = 1 + int(np.flatnonzero(_own_words[1 : 1 + n] == address)[0])
-        _own_words[at] = _own_words[n]
-        _own_words[0] = n - 1
+        _addresses.remove(address)
+        _share()
+
+
+def _share() -> None:
+    _own_words[1 : 1 + len(_addresses)] = _addresses
+    _own_words[0] = len(_addresses)
 
 
 def show_alive(time_ns: int) -> None:
     """Write that this process was alive at ``time_ns``, unless its words show a later time."""
     with _lock:
-        for address in _own_words[1 : 1 + int(_own_words[0])]:
-            word = ctypes.c_int64.from_address(int(address))
+        for address in _addresses:
+            word = ctypes.c_int64.from_address(address)
             word.value = max(word.value, time_ns)
+
+
+FOREVER_NS = 1 << 62
+
+
+class DeviceLiveness:
+    """Copies signs of life between the node's table and words that the kernels of a device read.
+
+    words: (1 + n_pes,) int64.  Word 0 is 2 + the PE that a kernel waits for (1: one that is not known), or 0.  Word
+           1 + pe says how long ``pe`` has been silent, in ns (FOREVER_NS where nothing has been heard).
+    """
+
+    def __init__(self, control: Control, words: Any):
+        self._control, self._words, self._calls = control, words, -1
+        words[:] = FOREVER_NS
+        words[0] = words[[1 + pe for pe in control.pes]] = 0
+
+    def update(self, calls: int, now_ns: int) -> None:
+        """Called every 0.1 s.  calls: a number that grows with every call of this PE."""
+        if calls != self._calls:
+            self._calls = calls
+            show_alive(now_ns)
+        waits = int(self._words[0])
+        if waits:
+            self._words[0] = 0  # a kernel that still waits writes it again
+            self._control.show_waiting(waits - 2)
+        if waits > 1:
+            show_alive(self._control.last_alive_ns(waits - 2))
+        resumed_ns = int(watch_words[RESUMED_NS])
+        for pe in range(len(self._control.processes)):
+            if alive_ns := self._control.last_alive_ns(pe):
+                self._words[1 + pe] = now_ns - max(resumed_ns, alive_ns)

@@ -1,4 +1,4 @@
-"""The watch: a thread of each process that wakes up ten times a second, wherever the main thread is.
+"""The monitor: a thread of each process that wakes up ten times a second, wherever the main thread is.
 
 It shows that a process that compiles is alive.  It ends the job when a device has given up and the program does not ask,
 and the process when the launcher is gone.  It neither calls MPI nor takes a lock that the main thread may hold for long.
@@ -22,7 +22,7 @@ _LATE_S = 1.0  # if a tick is later than this, the process was suspended
 class DeviceMonitor:
     """Asks a device whether one of its waits gave up, and ends the job when the main thread does not notice.
 
-    poll:      returns the exception to raise, or None; called at each look of the watch
+    poll:      returns the exception to raise, or None; called ten times a second
     grace_s:   how long the main thread then has to raise the exception itself
     delivered: set it to True when the main thread has raised the exception
     """
@@ -33,7 +33,7 @@ class DeviceMonitor:
         with closing:
             _monitors.append(self)
 
-    def look(self, now_s: float) -> None:
+    def poll(self, now_s: float) -> None:
         """Poll; end the job if the time of the main thread is over."""
         exc = self._poll()
         if exc is not None:
@@ -53,7 +53,7 @@ _stopped = threading.Event()
 
 def start() -> None:
     """Start the thread."""
-    threading.Thread(target=_run, args=(os.getppid(),), name="pennympi watch", daemon=True).start()
+    threading.Thread(target=_run, args=(os.getppid(),), name="pennympi monitor", daemon=True).start()
 
 
 def stop() -> None:
@@ -80,4 +80,4 @@ def _run(launcher: int) -> None:
             if ending.n_ranks > 1 and os.getppid() != launcher:
                 os._exit(1)  # mpirun was killed, which Open MPI notices only inside MPI calls, and kernels make none
             for monitor in _monitors:
-                monitor.look(now_s)
+                monitor.poll(now_s)

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from ..settings import setting
 
-STOPPED, ENDED = "Tt", "ZX"  # letters of process states
-
 
 class Process(NamedTuple):
     """A process of the job.  node: the same text for processes that share memory and see one another in /proc"""
@@ -36,7 +34,7 @@ def this_process() -> Process:
 
 
 def on_host(processes: Sequence[Process], pe: int) -> str:
-    """ " on host1", or "" where the processes, in order of PE, all share a node or the PE is none of theirs."""
+    """ " on host1", or "" where all processes share a node, or the PE is not among them."""
     several = any(process.node != processes[0].node for process in processes)
     return f" on {processes[pe].host}" if several and 0 <= pe < len(processes) else ""
 
@@ -49,16 +47,16 @@ def named(processes: Sequence[Process], pe: int) -> str:
 def halted(processes: Sequence[Process], pe: int) -> str:
     """Such as "PE 1 (process 17) is stopped", of a process of this node; "" if it runs."""
     state = process_state(processes[pe].pid)
-    word = "is stopped" if state in STOPPED else "has ended" if state in ENDED else ""
+    word = "is stopped" if state in "Tt" else "has ended" if state in "ZX" else ""
     return word and f"{named(processes, pe)} {word}"
 
 
 def process_state(pid: int) -> str:
-    """The state letter of a process in /proc: T stopped, Z ended, X gone; "?" if it is not known, as without /proc."""
+    """The state letter of a process in /proc: T stopped, Z ended, X gone; "?" if it is not known."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rpartition(") ")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return "X" if os.path.exists("/proc/self/stat") else "?"
-    except OSError:  # this process has no descriptor or no memory left, which says nothing of the other
+        return "X"
+    except OSError:  # this process has no descriptor or no memory left
         return "?"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import cycle
 from typing import Any
@@ -20,16 +20,47 @@ from mpi4py import MPI
 
 from ..errors import CollectiveMismatchError, PeerTimeout
 from . import liveness
-from .arrivals import Arrivals
-from .control import COMPUTING, WAITING, Control
-from .difference import Recent, first_difference
-from .process import Process, halted, on_host
+from .control import COMPUTING, WAITING, Control, Recent
+from .process import Process, halted, on_host, this_process
 
 LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
-DIFFERENCE_S = 1.0  # after this time a difference is raised, though some PEs have not come
 LEFT, ARRIVED = 32500, 32502  # message tags, below the 32767 that every MPI has; of meetings the first of NUMBERS
 NUMBERS = 64  # meetings that have tags of their own, in turn: the last tag is below those of beats.py and remote.py
 MOST_BYTES = (1 << 31) - (1 << 20)  # of what a PE brings: MPI counts bytes in 32 bits
+PROCESS_BYTES, NODE_CHARACTERS = 2048, 450  # of a PE's message in ``Arrivals``
+_MOST_NAMED = 16  # PEs that are named together
+
+
+class Arrivals:
+    """A barrier over the program's ``comm``, entered when it is made and then polled.  It tells the PEs' processes.
+
+    The program may listen to any message, so these are MPI's collectives alone.  The root of MPI_Iscatterv sends to every
+    PE itself, so a scatter that ended shows that its root has come.
+    """
+
+    def __init__(self, comm: MPI.Intracomm):
+        self._me, n_pes = comm.Get_rank(), comm.Get_size()
+        process = this_process()
+        own = pickle.dumps(process._replace(node=process.node[:NODE_CHARACTERS])).ljust(PROCESS_BYTES, b"\0")
+        sent = [own * n_pes, [len(own)] * n_pes, [len(own) * pe for pe in range(n_pes)], MPI.BYTE]
+        self._came = [bytearray(len(own)) for _ in range(n_pes)]
+        self._scatters = {
+            pe: comm.Iscatterv(sent if pe == self._me else None, [came, MPI.BYTE], root=pe)
+            for pe, came in enumerate(self._came)
+        }
+
+    def complete(self) -> bool:
+        """True once every PE has come."""
+        self._scatters = {pe: request for pe, request in self._scatters.items() if not request.Test()}
+        return not self._scatters
+
+    def absent(self) -> list[int]:
+        """The PEs that had not come at the last call of ``complete``, in order."""
+        return [pe for pe in self._scatters if pe != self._me]
+
+    def processes(self) -> list[Process]:
+        """The processes of all PEs, once every PE has come."""
+        return [pickle.loads(came) for came in self._came]  # zeros after the end are not read
 
 
 class PolledBarrier:
@@ -112,13 +143,15 @@ class Meetings:
     """The meetings of the PEs of one communicator.
 
     timeout_s: how long to wait for a PE without a sign of life; 0 waits for ever
+    show:      called again and again with the first PE that has not come
     processes: of all PEs, once they are known;  control: the table of the node, once there is one
     """
 
-    def __init__(self, comm: MPI.Intracomm, timeout_s: float, processes: Sequence[Process] = ()):
-        self.comm, self.timeout_s, self.processes = comm, timeout_s, processes
+    def __init__(self, comm: MPI.Intracomm, timeout_s: float, show: Callable[[int], None] = lambda pe: None):
+        self.comm, self.timeout_s = comm, timeout_s
+        self.processes: Sequence[Process] = ()
         self.control: Control | None = None
-        self._me, self._n_pes = comm.Get_rank(), comm.Get_size()
+        self._show, self._me, self._n_pes = show, comm.Get_rank(), comm.Get_size()
         self._numbers = cycle(range(NUMBERS))
 
     def gather(self, obj: Any, what: str) -> list[Any]:
@@ -136,86 +169,63 @@ class Meetings:
             refusal = f"can't be pickled: {type(error).__name__}: {error}"
         if len(data) > MOST_BYTES:
             data, refusal = b"", f"has {len(data)} bytes, and {MOST_BYTES} are the most: bring it in parts"
-        if self._n_pes == 1:
-            brought = [(data, refusal)]
-        else:
-            brought = self._meet(what, data, refusal)
-        refused = [f"what PE {pe} brings to {what} {why}" for pe, (_, why) in enumerate(brought) if why]
+        gathered = [(data, refusal)] if self._n_pes == 1 else self._meet(what, data, refusal)
+        refused = [f"what PE {pe} brings to {what} {why}" for pe, (_, why) in enumerate(gathered) if why]
         if refused:
             raise (TypeError if "pickled" in refused[0] else ValueError)("; ".join(refused[:4]))
-        return [pickle.loads(data) for data, _ in brought]
+        return [pickle.loads(data) for data, _ in gathered]
 
     def _meet(self, what: str, data: bytes, refusal: str) -> list[tuple[bytes, str]]:
         """Every PE's (pickled object, why it brings none), in order of PE."""
-        control = self.control
-        calls = Recent(zlib.crc32(what.encode()), 1, (what,))
+        control, calls = self.control, Recent(zlib.crc32(what.encode()), 1, (what,))
         if control:
             control.enter(what)
             control.set_state(WAITING)
             liveness.show_alive(time.monotonic_ns())
             calls = control.recent()
-        message = pickle.dumps((*calls, data, refusal), pickle.HIGHEST_PROTOCOL)
+        message = pickle.dumps((calls, data, refusal), pickle.HIGHEST_PROTOCOL)
         barrier = PolledBarrier(self.comm, ARRIVED + next(self._numbers), message)
-        deadline = Deadline(control, self.timeout_s)
-        came: dict[int, Recent] = {}
-        brought: dict[int, tuple[bytes, str]] = {}
-        shown_s, differ_since_s = 0.0, float("inf")
-        for passed_s in poll_times():
-            complete = barrier.complete()
-            for pe in barrier.messages.keys() - came.keys():
-                digest, number, texts, *brought[pe] = pickle.loads(barrier.messages[pe])
-                came[pe] = Recent(digest, number, texts)
-                if digest != calls.digest:
-                    differ_since_s = min(differ_since_s, passed_s)
-            if complete or passed_s - differ_since_s > DIFFERENCE_S:
-                break
-            if control and passed_s - shown_s > LIVENESS_INTERVAL_S:
-                shown_s = passed_s
-                for pe in barrier.absent()[:1]:
-                    control.show_waiting(pe)
-            if deadline.passed(barrier.absent()):
-                self._give_up(barrier.absent(), what)
+        self._wait(barrier.complete, barrier.absent, what)
         if control:
             control.met()
             control.set_state(COMPUTING)
-        if differ_since_s < float("inf"):
-            raise CollectiveMismatchError(first_difference({pe: came[pe] for pe in sorted(came)}))
-        return [brought[pe] for pe in range(self._n_pes)]
+        messages = [pickle.loads(barrier.messages[pe]) for pe in range(self._n_pes)]
+        if any(theirs.digest != calls.digest for theirs, _, _ in messages):
+            raise CollectiveMismatchError(_difference([theirs for theirs, _, _ in messages]))
+        return [(data, refusal) for _, data, refusal in messages]
 
-    def arrive(self, show_waiting: Callable[[int], None]) -> None:
-        """Wait for every PE without sending a message.  Collective.  Raises PeerTimeout.
-
-        show_waiting: is called again and again with a PE that has not come
-        """
-        arrivals, deadline, shown_s = Arrivals(self.comm), Deadline(None, self.timeout_s), 0.0
+    def _wait(self, complete: Callable[[], Any], absent: Callable[[], list[int]], what: str) -> None:
+        """Poll until ``complete()``.  Raises PeerTimeout.  absent: the PEs that have not come"""
+        deadline, shown_s = Deadline(self.control, self.timeout_s), 0.0
         for passed_s in poll_times():
-            if arrivals.complete():
-                self.processes = arrivals.processes()
+            if complete():
                 return
             if passed_s - shown_s > LIVENESS_INTERVAL_S:
                 shown_s = passed_s
-                for pe in arrivals.absent()[:1]:
-                    show_waiting(pe)
-            if deadline.passed(()):
-                self._give_up(arrivals.absent(), "init")
+                for pe in absent()[:1]:
+                    self._show(pe)
+            if deadline.passed(absent()):
+                self._give_up(absent(), what)
+
+    def arrive(self) -> None:
+        """Wait for every PE without sending a message.  Collective.  Raises PeerTimeout."""
+        arrivals = Arrivals(self.comm)
+        self._wait(arrivals.complete, arrivals.absent, "init")
+        self.processes = arrivals.processes()
 
     def duplicate(self) -> MPI.Intracomm:
         """A duplicate of the communicator, after ``arrive``.  Collective.  Raises PeerTimeout."""
         comm, request = self.comm.Idup()
-        deadline = Deadline(None, self.timeout_s)
-        for _ in poll_times():
-            if request.Test():
-                return comm
-            if deadline.passed(()):
-                self._give_up([pe for pe in range(self._n_pes) if self._halted(pe)], "init")
-        raise AssertionError("poll_times ends")
+        self._wait(request.Test, lambda: list(filter(self._halted, range(self._n_pes))), "init")
+        return comm
 
     def _give_up(self, absent: list[int], what: str) -> None:
         """Raise PeerTimeout.  The message begins with those that are stopped or have ended: others may wait for them."""
         absent = sorted(absent, key=lambda pe: not self._halted(pe))
-        detail = f": {_in_short([self._describe(pe) for pe in absent])}." if absent else ""
+        detail = "; ".join(map(self._describe, absent[:4]))
+        more = f"; {len(absent)} PEs in all are missing" if len(absent) > 4 else ""
         peer = absent[0] if absent else -1
-        raise PeerTimeout(self._me, peer, what, timeout_s=self.timeout_s, detail=detail)
+        raise PeerTimeout(self._me, peer, what, timeout_s=self.timeout_s, detail=detail and f": {detail}{more}.")
 
     def _halted(self, pe: int) -> str:
         """That ``pe`` is stopped or has ended, in words; "" if it runs, as far as this PE knows."""
@@ -225,11 +235,31 @@ class Meetings:
     def _describe(self, pe: int) -> str:
         if self.control:
             return self.control.describe(pe)
-        if text := self._halted(pe):
-            return text
-        return f"PE {pe}{on_host(self.processes, pe)} has not come"
+        return self._halted(pe) or f"PE {pe}{on_host(self.processes, pe)} has not come"
 
 
-def _in_short(words: Sequence[str]) -> str:
-    """The first four, and how many there are."""
-    return "; ".join(words[:4]) + (f"; {len(words)} PEs in all are missing" if len(words) > 4 else "")
+def _difference(calls: Sequence[Recent]) -> str:
+    """Where the PEs are, and the first call that differs, as far as it is known.  calls: of each PE"""
+    now = {pe: f"in {one.texts[-1]} (call {one.number})" for pe, one in enumerate(calls)}
+    text = f"the PEs of a team make the same calls in the same order, but now {_together(now)}"
+    made = [dict(zip(range(one.number, 0, -1), reversed(one.texts), strict=False)) for one in calls]
+    first, last = max(map(min, made)), min(one.number for one in calls)
+    for number in range(first, last):
+        these = {pe: texts[number] for pe, texts in enumerate(made)}
+        if len(set(these.values())) > 1:
+            text += f"; call {number} differs: {_together(these)}"
+            break
+    else:
+        if len(set(now.values())) == 1:
+            text += f"; a call before call {first} differs"
+    return text + ". PENNYMPI_DEBUG=1 compares each call before anything is sent"
+
+
+def _together(texts: Mapping[int, str]) -> str:
+    """Such as "PE 0, PE 2 in gather; PE 1 in finalize"."""
+    parts = []
+    for text in dict.fromkeys(texts.values()):
+        pes = [f"PE {pe}" for pe, theirs in texts.items() if theirs == text]
+        more = f" and {len(pes) - _MOST_NAMED} more" if len(pes) > _MOST_NAMED else ""
+        parts.append(f"{', '.join(pes[:_MOST_NAMED])}{more} {text}")
+    return "; ".join(parts[:_MOST_NAMED])

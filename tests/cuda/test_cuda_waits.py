@@ -10,7 +10,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from pennympi.compile import context as ctx_words
 from pennympi.cuda import multicast, packets, pointers, primitives, remote
 from pennympi.errors import CollectiveMismatchError, CountError, PeerGaveUp, Record, recorded_failure
-from pennympi.job.device_liveness import FOREVER_NS
+from pennympi.job.liveness import FOREVER_NS
 from pennympi.kernels.block import DIFFERS, EPOCH_BITS, POISON, SENDS, TAKES
 
 HERE, RECORD, ABORT, ALIVE, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000

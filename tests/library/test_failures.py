@@ -152,8 +152,8 @@ def test_a_status_that_all_ranks_agree_on_is_kept(ended):
 @pytest.mark.parametrize(
     "level", [pytest.param(n, marks=job(n, words, LONG_S)) for n, words in ((2, "stuck"), (4, "stuck serialized"))]
 )
-def test_a_wait_that_the_main_thread_cannot_end_is_ended_by_the_watch(ended, level):
-    """With one message, also where MPI may not be called from the watch's thread."""
+def test_a_wait_that_the_main_thread_cannot_end_is_ended_by_the_monitor(ended, level):
+    """With one message, also where MPI may not be called from the monitor's thread."""
     assert_fails(ended, 5, "in main", "PeerTimeout: PE ")
     assert ended.output.count("ended the job") == 1, ended.output
 

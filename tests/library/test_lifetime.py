@@ -268,6 +268,6 @@ def test_teams_that_come_and_go_leave_nothing(team):
         if step == 10:
             before = held()
     after = held()
-    assert after[1] <= before[1] + 3  # descriptors: the watch opens files for a moment
+    assert after[1] <= before[1] + 3  # descriptors: the monitor opens files for a moment
     assert after[2] == before[2]  # threads
     assert after[3] <= before[3] + 10 and (after[0] - before[0]) * 4096 < 4 << 20

@@ -16,13 +16,7 @@ from pennympi.host import remote
 from pennympi.job import beats, liveness, rendezvous
 from pennympi.job.control import COMPUTING, WAITING, Control
 from pennympi.job.process import this_process
-from pennympi.job.rendezvous import (
-    ARRIVED,
-    LEFT,
-    NUMBERS,
-    Deadline,
-    Meetings,
-)
+from pennympi.job.rendezvous import ARRIVED, LEFT, NUMBERS, Deadline, Meetings
 from pennympi.topology import between_nodes
 
 pytestmark = pytest.mark.mpi
@@ -246,11 +240,11 @@ def test_a_deadline_counts_from_the_life_of_the_most_silent(monkeypatch):
 
 
 def test_the_time_in_which_this_process_was_suspended_does_not_count(monkeypatch):
-    """The watch knows when it ticked last, and when it went on."""
+    """The monitor knows when it ticked last, and when it went on."""
     clock = Clock(monkeypatch)
     deadline = Deadline(None, 10)
     clock.watch_words[liveness.TICKED_NS] = 0
-    assert not clock.passed(deadline, 100), "the watch has not ticked for a hundred seconds"
+    assert not clock.passed(deadline, 100), "the monitor has not ticked for a hundred seconds"
     clock.watch_words[liveness.TICKED_NS], clock.watch_words[liveness.RESUMED_NS] = 100 * 10**9, 95 * 10**9
     assert [clock.passed(deadline, now_s) for now_s in (100.1,)] == [False]
     clock.watch_words[liveness.TICKED_NS] = 106 * 10**9
