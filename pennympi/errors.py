@@ -139,7 +139,7 @@ def recorded_failure(
 
 
 def _round(word: int) -> int:
-    """The number of the round in a signed word; a negative one is before the first round."""
+    """The number of the round in a tagged word; negative before the first round."""
     number = word & _EPOCH
     return number - (_EPOCH + 1) if number >> (EPOCH_BITS - 1) else number
 

@@ -72,7 +72,7 @@ def data_offset(i):
 def send_part(to, i, pair, epoch):
     """Part ``i`` of a line to its place in the slot at ``to``; the last part of a line holds the epoch."""
     second = epoch if (i & 7) == 7 else pair[1]
-    cuda.syncwarp(ALL)  # the line goes out in one instruction
+    cuda.syncwarp(ALL)  # all lanes store the line in one instruction
     send_pair(to + i * 16, pair[0], second)
 
 
@@ -101,10 +101,10 @@ def send_packets(ctx, slot, src, nbytes, epoch, pe):
 
 
 def lost(ctx, waiting, failed, found, epoch, source):
-    """True in all lanes once a lane that is ``waiting`` for PE ``source`` gives up: it has to go, or what it found is
-    poison, or of this round and, since it is not ``epoch``, of another call.
+    """True in all lanes if a lane that is ``waiting`` for PE ``source`` gives up: because its wait has ``failed``, or it
+    found poison, or the epoch of another call in this round.
 
-    All lanes then write that this PE has given up, so that each of them sees it: it sends garbage as poison only.
+    Then all lanes store GAVE_UP, so that each of them sees it, and marks the garbage that it sends as poison.
     """
     own = waiting & (failed | (found >= POISON) | (TAGGED and (found - epoch) & ROUNDS == 0))
     if not cuda.any_sync(ALL, own):
@@ -118,13 +118,13 @@ def lost(ctx, waiting, failed, found, epoch, source):
 def take(ctx, slot, i, epoch, source):
     """Part ``i`` of the lines in ``slot``, once its line is of this epoch.
 
-    It compares for equality: the other buffer holds the lines of the epoch before, no PE sends the next epoch but one
-    before this one is read, and poison and other calls' epochs are unequal, so that only the slow path looks for them.
+    A test for equality is enough: the other buffer holds the lines of the epoch before, and no PE sends epoch + 2 before
+    this epoch has been read.  Poison and epochs of other calls are unequal, too: the slow path looks for them.
     """
     spins = 0
     since_ns = 0
     while True:
-        cuda.syncwarp(ALL)  # and is looked at in one: a lane that read early would keep old data
+        cuda.syncwarp(ALL)  # all lanes read the line in one instruction: a lane that read early would keep old data
         pair = poll_pair(slot + i * 16)
         if cuda.all_sync(ALL, (i & 7) != 7 or pair[1] == epoch):
             return pair

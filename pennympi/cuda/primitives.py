@@ -1,4 +1,4 @@
-"""Implementations of the primitives on a GPU that stay on this PE, and its waits.
+"""Implementations on a GPU of the primitives that use this PE's memory alone, and of the waits.
 
 They are plain functions.  For each kernel, ``compile.py`` binds them anew and replaces the stubs of ``stubs.py``.  A
 primitive that writes memory ends with a barrier of the block, so that kernels need none.  Loops are ``while`` loops,
@@ -32,8 +32,9 @@ from .intrinsics import (
 from .stubs import CALL, TAGGED
 
 WORD = 8
-ALL, LANES, SIX = 0xFFFFFFFF, 32, 6
-SUMS_OF_WARPS = 256  # eight of 32 warps: what ``add_block_sums`` has room for
+ALL, LANES = 0xFFFFFFFF, 32  # all lanes of a warp, as a mask; their number
+SIX = 6  # parts of an exact sum (kernels/in_kernel/exact.py)
+SUMS_OF_WARPS = 256  # at most: 8 sums of each of 32 warps
 # Byte offsets of the words of ``ctx`` and of the record.  Each is a global, which the compiler takes for a constant.
 ME, ABORT, RECORD, TIMEOUT_NS = (
     WORD * word for word in (ctx_words.ME, ctx_words.ABORT, ctx_words.RECORD, ctx_words.TIMEOUT_NS)
@@ -276,11 +277,12 @@ def report_wait(ctx, source):
 
 
 def missing_line(ctx, found, number, pe, since_ns):
-    """Check a thread's wait for a line of exchange ``number`` from PE ``pe``, whose place still holds ``found``.
+    """Check a thread's wait for a line of exchange ``number`` from PE ``pe``, where ``found`` still is.
 
     since_ns: what the previous check of this wait returned, at first 0
     Returns when the wait began, or -1 if it has failed; the failure is recorded as that of ``wait``.
-    A wait for a line of this PE itself lasts one deadline longer: the sender waits for another PE, and should name it.
+    A wait for a line of this PE itself lasts one deadline longer, so that its sender, which waits for another PE, names
+    that.
     """
     begins = since_ns == 0
     since_ns, failed = check_wait(ctx, pe, since_ns)

@@ -1,4 +1,4 @@
-"""Reductions in registers: 16 bytes of elements against their partials, on a GPU.
+"""Reductions in the registers of a GPU: 16 bytes of elements, and the partials of these elements.
 
 A thread's elements are a pair of int64 (16 bytes, as they were loaded); their
 partials are the same, or two such pairs for the 16-bit floats.
@@ -45,7 +45,7 @@ class Vectors:
         return self.widened(b, _read_pair(b, address))
 
     def write(self, b: ir.IRBuilder, address: ir.Value, x: ir.Value) -> None:
-        """What the op has made of partials to 16 aligned bytes of elements."""
+        """Store a result of the op, partials, as 16 aligned bytes of elements."""
         _write_pair(b, address, self.ended(b, x))
 
     def joined(self, b: ir.IRBuilder, words: ir.Value) -> ir.Value:
@@ -77,12 +77,12 @@ class Vectors:
         return arithmetic.combine(b, self._dtype, self._op, x, y)
 
     def divided(self, b: ir.IRBuilder, x: ir.Value, n_pes: ir.Value) -> ir.Value:
-        """A vector of partials over n_pes where the op is ``avg``."""
+        """A vector of partials, divided by n_pes if the op is ``avg``."""
         return arithmetic.divide(b, self._dtype, x, n_pes, self.width) if self._op == "avg" else x
 
     def rounded(self, b: ir.IRBuilder, x: ir.Value) -> ir.Value:
-        """A vector of partials as a pair of elements.  The 16-bit floats two at a time by one instruction: it rounds as
-        ``arithmetic.narrow`` does, and makes every NaN the one that all arithmetic of a GPU makes."""
+        """A vector of partials as a pair of elements.  16-bit floats are rounded two at a time by one instruction, which
+        rounds as ``arithmetic.narrow`` does, and turns every NaN into the NaN of GPU arithmetic."""
         if not self._halves:
             pair = split(b, arithmetic.narrow(b, self._dtype, x, self.width), 2)
             return _hidden(b, pair) if self._narrow else pair
@@ -91,8 +91,8 @@ class Vectors:
         return split(b, vector_of(b, [b.call(asm, [_lane(b, x, k), _lane(b, x, k + 1)]) for k in range(0, 8, 2)]), 2)
 
     def ended(self, b: ir.IRBuilder, x: ir.Value) -> ir.Value:
-        """``rounded`` of what the op makes.  The least or the greatest bfloat16 is one, and a NaN among them keeps its
-        bits, made quiet."""
+        """``rounded`` of a result of the op.  The minimum or maximum of bfloat16 is one of them, so its upper bits are
+        taken; a NaN keeps its bits, made quiet."""
         if self._dtype.kind != "b" or self._op not in ("min", "max"):
             return self.rounded(b, x)
         bits = b.bitcast(x, ir.VectorType(_I32, self.width))
@@ -123,7 +123,7 @@ def vector_of(b: ir.IRBuilder, lanes: list[ir.Value]) -> ir.Value:
 
 
 def _hidden(b: ir.IRBuilder, pair: ir.Value) -> ir.Value:
-    """A pair whose elements the compiler does not see: it would load and store small integers by 4 or 8 bytes."""
+    """A pair that the compiler can't take apart: else it would load and store small integers by 4 or 8 bytes."""
     asm = ir.InlineAsm(ir.FunctionType(_I64, [_I64]), "mov.b64 $0, $1;", "=l,l")
     return cgutils.pack_array(b, [b.call(asm, [word]) for word in cgutils.unpack_tuple(b, pair)])
 

@@ -7,7 +7,7 @@ import numba
 
 from ..compile import context as ctx_words
 from .intrinsics import call_loop, copy_bytes, load_word
-from .primitives import OPTIONS, implementation, put, put_signal, wait_signed
+from .primitives import OPTIONS, implementation, put, put_signal, wait_tagged
 
 HEAD_BYTES = 16  # of a slot: the epoch, and alignment
 STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache
@@ -62,13 +62,13 @@ def send_packets(ctx, slot, src, nbytes, epoch, pe):
 
 @implementation
 def receive_packets(ctx, dst, slot, nbytes, epoch, source):
-    wait_signed(ctx, slot, epoch, source)
+    wait_tagged(ctx, slot, epoch, source)
     copy_bytes(dst, slot + HEAD_BYTES, nbytes)
 
 
 @implementation
 def receive_plus(ctx, dst, slot, residual, count, epoch, source):
-    wait_signed(ctx, slot, epoch, source)
+    wait_tagged(ctx, slot, epoch, source)
     plus(ctx, dst, slot + HEAD_BYTES, residual, count)
 
 
@@ -76,7 +76,7 @@ def receive_plus(ctx, dst, slot, residual, count, epoch, source):
 def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
-        wait_signed(ctx, slots + pe * slot_bytes, epoch, pe)
+        wait_tagged(ctx, slots + pe * slot_bytes, epoch, pe)
     combine(ctx, out, slots + HEAD_BYTES, slot_bytes, src, count, scratch, me, n_pes, residual)
 
 

@@ -4,7 +4,7 @@ from ..compile import context as ctx_words
 from .combine import STRIP_ELEMS
 from .intrinsics import call_loop, copy_bytes, load_word
 from .lines import IMPLEMENTATIONS
-from .primitives import at, implementation, put, send, wait_signed
+from .primitives import at, implementation, put, send, wait_tagged
 
 
 @implementation
@@ -37,7 +37,7 @@ def store_multicast(ctx, dst, src, nbytes):
 def meet_multicast(ctx, signal, value, n_pes):
     send(ctx, signal, value, load_word(ctx + 8 * ctx_words.ME))
     for pe in range(n_pes):
-        wait_signed(ctx, at(ctx, signal, pe), value, pe)
+        wait_tagged(ctx, at(ctx, signal, pe), value, pe)
 
 
 __all__ = ["IMPLEMENTATIONS"]

@@ -29,10 +29,10 @@ from .intrinsics import (
     store_word,
 )
 
-# A sleep takes 50 us, but Linux may give the core straight back to a process that yields it.  With more PEs than cores
-# only sleep makes way for another PE; with a core for each PE yielding is enough.
+# Linux may give the core straight back to a process that yields it.  So with more PEs than cores a waiting PE sleeps,
+# which takes 50 us; with a core for each PE it yields.
 NAPS_BETWEEN_LOOKS = 64
-DEADLINE = -1  # instead of a time
+DEADLINE = -1  # in place of a time: it has passed
 SPINS_BEFORE_YIELD, SPINS_BEFORE_SLEEP, SPINS_WHERE_CORES_ARE_SHARED = 64, 8192, 400
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 sum_of_words = numba.njit(as_float, **OPTIONS)
@@ -96,7 +96,7 @@ def add_block_sums(base, x):
 
 @implementation
 def add_counted_sums(ctx, base, x):
-    add_block_sums(base, x)  # of which there is one
+    add_block_sums(base, x)  # without a count: the PE's only block has added when it goes on
 
 
 @implementation
@@ -177,7 +177,7 @@ def send_message(ctx, dst, src, nbytes, signal, value, pe):
 
 @implementation
 def put(ctx, dst, src, nbytes, pe):
-    if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:  # a peer may still read what garbage would overwrite
+    if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:  # else it is garbage, and a peer may still read what is there
         if remote(ctx, pe):
             send_message(ctx, dst, src, nbytes, 0, 0, pe)
         else:
@@ -185,8 +185,8 @@ def put(ctx, dst, src, nbytes, pe):
 
 
 @implementation
-def stage_for_put(ctx, room, src, nbytes, pe):
-    return src  # which is free again when a put returns
+def stage_for_put(ctx, staging, src, nbytes, pe):
+    return src  # a put has read its source when it returns
 
 
 @implementation
@@ -218,7 +218,7 @@ def put_signal(ctx, dst, src, nbytes, signal, value, pe):
 
 @implementation
 def fence(ctx):
-    pass  # a signal is a release store, or a message that comes after those before it
+    pass  # a signal is a release store, or a message, and messages of a PE arrive in order
 
 
 @implementation
@@ -244,8 +244,8 @@ def wait(ctx, signal, value, source):
 
 
 @numba.njit(**OPTIONS)
-def wait_signed(ctx, signal, value, source):
-    """``wait`` for an epoch that carries the signature of its call: the loop compares the numbers of the rounds only."""
+def wait_tagged(ctx, signal, value, source):
+    """``wait`` for an epoch with the tag of its call: the loop compares the numbers of the rounds only."""
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
         return
     spins = since_ns = 0
@@ -263,7 +263,7 @@ def wait_signed(ctx, signal, value, source):
 
 @numba.njit(**OPTIONS)
 def pause(ctx, spins, since_ns, source):
-    """Between two polls of a signal: what the last ``look`` found."""
+    """Wait a little between two polls of a signal; returns what the last ``look`` returned."""
     progress = load_word(ctx + 8 * ctx_words.PROGRESS)
     came = call_1(progress, ctx) if progress != 0 else 0
     patience = load_word(ctx + 8 * ctx_words.PATIENCE)
@@ -282,7 +282,7 @@ def pause(ctx, spins, since_ns, source):
 
 @numba.njit(**OPTIONS)
 def look(ctx, since_ns, source):
-    """A wait's look at the clock: since when the deadline counts (0: not yet), or DEADLINE."""
+    """Check a wait's deadline.  Returns the time from which it counts (0: not yet), or DEADLINE if it has passed."""
     now_ns = monotonic_ns()
     own = load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * load_word(ctx + 8 * ctx_words.ME))
     if own != 0:
@@ -310,7 +310,7 @@ def last_alive_ns(ctx, source):
 
 @numba.njit(**OPTIONS)
 def show_alive(ctx, time_ns):
-    """``liveness.show_alive`` for a kernel: tell the PEs of the node that this PE lives."""
+    """``liveness.show_alive`` for a kernel: show the PEs of the node that this PE is alive."""
     own = load_word(ctx + 8 * ctx_words.OWN_ALIVE)
     for k in range(load_word(own)):
         word = load_word(own + 8 + 8 * k)
@@ -320,7 +320,7 @@ def show_alive(ctx, time_ns):
 
 @numba.njit(**OPTIONS)
 def give_up(ctx, found, value, source, tagged):
-    """Write the record of the first wait of this PE that gives up; after that no other waits."""
+    """Write the record of the first wait of this PE that gives up.  Later waits return at once."""
     record = load_word(ctx + 8 * ctx_words.RECORD)
     store_word(record + 8 * ctx_words.RECORD_SOURCE, source)
     store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL) + tagged)
@@ -350,14 +350,14 @@ def wait_all(ctx, signals, value, me, n_pes):
 
 
 @numba.njit(**OPTIONS)
-def wait_all_signed(ctx, signals, value, me, n_pes):
-    """``wait_all`` for epochs that carry the signature of their call."""
+def wait_all_tagged(ctx, signals, value, me, n_pes):
+    """``wait_all`` for epochs with the tag of their call."""
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
-        wait_signed(ctx, signals + 8 * pe, value, pe)
+        wait_tagged(ctx, signals + 8 * pe, value, pe)
 
 
-TAGGED_IMPLEMENTATIONS = {"wait": wait_signed, "wait_all": wait_all_signed}
+TAGGED_IMPLEMENTATIONS = {"wait": wait_tagged, "wait_all": wait_all_tagged}
 
 
 @implementation

@@ -1,6 +1,6 @@
-"""Taking what PEs of other nodes send: whichever thread looks, the one that waits in a kernel or the receiving thread.
+"""Receives messages from PEs of other nodes: in a thread that waits in a kernel, else in the receiving thread.
 
-A thread that looks holds LOCK.
+A thread holds LOCK while it receives.
 """
 
 from ..compile import context as ctx_words
@@ -62,7 +62,7 @@ from .remote import (
     write_head,
 )
 
-SHORT_NAPS, MORE_NAPS = 40, 200  # looks of the receiving thread in vain before it sleeps longer
+SHORT_NAPS, MORE_NAPS = 40, 200  # looks without a message, after which the receiving thread sleeps longer
 MOST_TAKEN = 64  # messages at a look
 
 
@@ -80,7 +80,7 @@ def large(channel, k):
 
 @function
 def post_receive(channel, k, buffer, nbytes, tag):
-    """Begin to receive from the PE of slot k.  Receives from any PE would be fewer, but MPICH then loses the order."""
+    """Begin to receive from the PE of slot k.  With MPI_ANY_SOURCE, which needs fewer receives, MPICH loses the order."""
     source = load_word(load_word(channel + 8 * SOURCES) + 8 * k)
     request = load_word(channel + 8 * IN_REQUESTS) + k * load_word(channel + 8 * REQUEST_BYTES)
     post(channel, False, buffer, nbytes, source, tag, request)
@@ -88,7 +88,7 @@ def post_receive(channel, k, buffer, nbytes, tag):
 
 @function
 def post_next(channel, k):
-    """Begin to receive what comes next: a message, or a part of a large put in its place."""
+    """Begin to receive the next message, or the next part of a large put, at its destination."""
     put = large(channel, k)
     if load_word(put + LEFT) > 0:
         post_receive(channel, k, load_word(put + AT), min(load_word(put + LEFT), MOST_BYTES), LARGE_TAG)
@@ -112,11 +112,11 @@ def arrived(channel):
 
 @function
 def ask(channel, at, nbytes, dst, value, pe):
-    """Keep a get of a peer until there is a slot to answer from."""
+    """Keep a peer's get until a slot is free to answer from."""
     following = load_word(channel + 8 * ASKED_NEXT)
     most = load_word(channel + 8 * MOST_ASKED)
     if following - load_word(channel + 8 * ASKED_FIRST) == most:
-        return  # gets that have been given up
+        return  # only if PEs have given up their gets
     entry = load_word(channel + 8 * ASKED) + following % most * (8 * ASKED_WORDS)
     store_word(entry + ASKED_AT, at)
     store_word(entry + ASKED_NBYTES, nbytes)
@@ -128,7 +128,7 @@ def ask(channel, at, nbytes, dst, value, pe):
 
 @function
 def take_message(channel, k):
-    """Do what the message in slot k says."""
+    """Handle the message in slot k: data, the head of a large put, or a get."""
     head, put = slot(channel, k), large(channel, k)
     kind, dst, nbytes = load_word(head + KIND), load_word(head + DST), load_word(head + NBYTES)
     signal, value = load_word(head + SIGNAL), load_word(head + VALUE)
@@ -148,7 +148,7 @@ def take_message(channel, k):
 
 @function
 def take_part(put):
-    """A part of a large put is there; with the last one set the signal."""
+    """Count a part of a large put that has arrived; after the last part set the signal."""
     part = min(load_word(put + LEFT), MOST_BYTES)
     store_word(put + LEFT, load_word(put + LEFT) - part)
     store_word(put + AT, load_word(put + AT) + part)
@@ -173,7 +173,7 @@ def receive(channel, most):
 
 @function
 def answer(channel):
-    """Send what peers have asked for, as far as slots are free."""
+    """Answer the gets of peers while slots are free."""
     while load_word(channel + 8 * ASKED_FIRST) < load_word(channel + 8 * ASKED_NEXT):
         request = request_of(channel, REPLY_REQUESTS, REPLY_NEXT)
         if not test(channel, request, IN_STATUS):
@@ -197,7 +197,7 @@ def answer(channel):
 
 @function
 def look(process, most):
-    """Take what has arrived, at most ``most`` of a channel, unless another thread does.  Returns how many messages."""
+    """Receive at most ``most`` messages of each channel, unless another thread does it.  Returns their number."""
     taken = 0
     if take(process + 8 * LOCK):
         for k in range(load_word(process + 8 * N_CHANNELS)):
@@ -209,26 +209,26 @@ def look(process, most):
 
 
 def progress(ctx):
-    """What a wait does between two polls of its signal, which one message may set.  Returns how many messages came."""
+    """Receive one message, between two polls of a signal that it may set.  Returns the number of messages."""
     process = load_word(load_word(ctx + 8 * ctx_words.NETWORK) + 8 * PROCESS)
     store_word(process + 8 * POLLS, load_word(process + 8 * POLLS) + 1)
     return look(process, 1)
 
 
 def serve(process):
-    """The receiving thread: it sleeps while a kernel waits, which looks by itself, and long while nothing comes."""
-    polls = in_vain = 0
+    """The receiving thread.  It sleeps while a kernel waits, which receives by itself, and longer while nothing comes."""
+    polls = empty_looks = 0
     while load_acquire(process + 8 * STOP) == 0:
         if load_word(process + 8 * POLLS) != polls:
             polls = load_word(process + 8 * POLLS)
             nap(1000)
             continue
-        in_vain = 0 if look(process, MOST_TAKEN) > 0 else in_vain + 1
-        if in_vain > MORE_NAPS:
+        empty_looks = 0 if look(process, MOST_TAKEN) > 0 else empty_looks + 1
+        if empty_looks > MORE_NAPS:
             nap(1000)
-        elif in_vain > SHORT_NAPS:
+        elif empty_looks > SHORT_NAPS:
             nap(200)
-        elif in_vain > 0:
+        elif empty_looks > 0:
             nap(1)
 
 
@@ -245,7 +245,7 @@ def begin(process, channel):
 
 
 def end(process, channel):
-    """From now on no thread looks at a channel."""
+    """End a channel: afterwards no thread receives on it."""
     while not take(process + 8 * LOCK):
         nap(1)
     n = load_word(process + 8 * N_CHANNELS) - 1

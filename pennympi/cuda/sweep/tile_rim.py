@@ -1,8 +1,9 @@
-"""The exchange of the rims of tiles: a block gives, from registers, what other blocks need, and takes its own rim.
+"""The exchange of the rims of tiles: a block gives other blocks, from registers, what they need, and takes its own rim.
 
-An inbox has two buffers: exchange n uses buffer ``n & 1``.  A block gives exchange n + 2 when it has taken n + 1 of all
-neighbours, which gave it when all of their threads had taken n.  Numbers have 31 bits.  They go on from launch to launch,
-so that nothing is ever cleared.  A block that has given up adds POISONED, so that a block that waits for it gives up too.
+An inbox has two buffers: exchange n uses buffer ``n & 1``.  A block gives exchange n + 2 after it has taken n + 1 of
+all neighbours, which gave n + 1 after all of their threads had taken n: so the buffer is free.  Numbers have 31 bits.
+They go on from launch to launch, so that nothing is ever cleared.  A block that has given up adds POISONED, so that a
+block that waits for it gives up too.
 """
 
 from collections.abc import Callable
