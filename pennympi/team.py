@@ -36,21 +36,21 @@ from .units import size_text
 class Team(Collectives):
     """A group of PEs with a symmetric heap; made by ``pennympi.init``.
 
-    me, n_pes:   this PE and the number of PEs, the rank and size of ``comm``; also by these names
-    comm:        an MPI communicator of these PEs for the program; what the library sends goes by another one
+    me, n_pes:   this PE's number and the number of PEs; ``rank`` and ``size`` are other names of them
+    comm:        an MPI communicator of these PEs for the program; the library's own messages use another one
     backend:     "host" or "cuda"
     pe_topology: the node of each PE and what the links can do, which decides what algorithms may run
     layout:      the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of the system and the hardware
     local_pe, n_local: this PE among the PEs of its host, and their number
 
-    A collective method must be called by every PE, in the same order.  It raises PeerTimeout where another PE does
-    not come, and CollectiveMismatchError where another PE makes another call: on a PE that waits for it, or at the next
-    call that only the host makes (gather, empty, free, plan_*, finalize and the like); with PENNYMPI_DEBUG=1 on all
-    PEs, before anything is sent.
+    A collective method must be called by every PE, in the same order.  It raises PeerTimeout if another PE does
+    not come, and CollectiveMismatchError if another PE makes another call: on a PE that waits for that PE, or on all PEs
+    at the next call that the host alone makes (gather, empty, free, plan_*, finalize and others).  With
+    PENNYMPI_DEBUG=1 all PEs raise it before anything is sent.
     Any thread may call a team, one at a time (as with MPI_THREAD_SERIALIZED), so that the order is the same on every PE:
     a thread that calls while another is inside gets TwoThreads on the host, and waits for its turn on a GPU.
     Once the team is finalized every method but ``finalize``, every plan and every kernel of it raise NotInitialized.
-    Its symmetric arrays and views of peers may still be read; they keep their memory until the last of them dies.
+    Its symmetric arrays and views of peers may still be read; their memory lives until the last of them is dropped.
     Elements are integers of 8 to 64 bits, bfloat16, floats of 16 to 64 bits, complex64, complex128 or bool.
     An array is a contiguous array of the team's device: NumPy or a buffer on the host, CuPy, PyTorch or
     __cuda_array_interface__ on a GPU, DLPack on both.  Anything else is a TypeError, an array that is not
@@ -173,8 +173,8 @@ class Team(Collectives):
         """``dst`` on PE ``pe`` = ``src``, in stream order.  Not collective.
 
         dst: a symmetric array or a view of one; its local instance names the remote one
-        src: any array of the same count and dtype.  Where no pointer reaches the PE it is copied on the way, unless it
-             is symmetric or registered
+        src: any array of the same count and dtype.  If no pointer reaches the PE, src is copied first, unless it is
+             symmetric or registered
         Raises TypeError, ValueError (dst, src, pe), Unsupported (dtype), PeerTimeout.
         """
         self._guard.check_open()
@@ -193,7 +193,8 @@ class Team(Collectives):
     def put_signal(
         self, dst: Array, src: Array, signal: Array, value: int, pe: int, stream: AnyStream | None = None
     ) -> None:
-        """``put``, then set ``signal`` on PE ``pe`` to ``value``: who sees the value sees the data.  Not collective.
+        """``put``, then set ``signal`` on PE ``pe`` to ``value``: a PE that sees the value sees the data.  Not
+        collective.
 
         signal: one element of ``signals(n)``, such as words[3:4]
         value:  int from 0 to 2**62 - 1, larger than any that this word had before
@@ -253,8 +254,9 @@ class Team(Collectives):
         """A Cartesian grid of one to three dimensions, cut into a part for each PE.  Collective.
 
         shape:    points of the whole grid, by dimension; the last dimension is contiguous
-        dims:     PEs by dimension, a 0 leaves one open, as MPI.Compute_dims; None: those that send the fewest points
-        periodic: whether the last point lies beside the first; for all dimensions, or by dimension, as is
+        dims:     PEs by dimension, 0 if the library may choose, as in MPI.Compute_dims; None: it chooses all of them, so
+                  that the busiest PE sends the fewest points
+        periodic: whether the last point lies beside the first: for all dimensions, or by dimension
         halo:     points that a PE keeps of each neighbour's
         Along the last dimension parts begin at multiples of 8 points, and the last one has the rest too, unless a part
         would then have fewer than 8 points or than ``halo``; in all others parts differ by one point at most.
@@ -385,7 +387,7 @@ class Team(Collectives):
 
     def __exit__(self, kind: Any, exc: Any, trace: Any) -> None:
         if kind is None:
-            self.finalize()  # after an exception the others may be anywhere: the job's hooks end it
+            self.finalize()  # after an exception the job's hooks end it, because the other PEs may be in any call
 
 
 def _end_in_child() -> None:

@@ -79,10 +79,10 @@ class Collective:
     name:           of the call
     table:          its algorithms by name
     address_params: the kernel parameters that take the addresses of a call's arrays
-    number_params:  those of ``root`` and ``out_is_symmetric`` that a call sets; in the kernels the others are 0
+    number_params:  which of ``root`` and ``out_is_symmetric`` a call sets; the others are 0 in the kernels
     moves_bytes:    its kernels know no dtype, and count bytes
     in_parts:       an array has a part for each PE
-    runs_alone:     its kernel runs on a team of one PE, and whatever the count is
+    runs_alone:     its kernel runs on a team of one PE, too, and for a count of 0
     """
 
     name = ""
@@ -119,7 +119,7 @@ class Collective:
         raise NotImplementedError
 
     def views(self, x: Any, out: Any) -> tuple[ArrayView, ArrayView, bool]:
-        """Both arrays, and whether out is symmetric.  Raises as ``Backend.array_view``, ValueError."""
+        """Both arrays, and whether out is symmetric.  Raises as ``Heap.array_view``, ValueError."""
         src, dst = self.backend.heap.array_view(x, False), self.backend.heap.array_view(out, True)
         self.arrays.holds(src)
         return src, dst, self.arrays.holds(dst)
@@ -127,7 +127,7 @@ class Collective:
     def x_and_out(self, x: Any, out: Any, writes: bool = True) -> tuple[ArrayView, ArrayView, bool]:
         """Both arrays, alike, or one array in place of both; and whether they are two, and out is symmetric.
 
-        writes: this PE has the result.  Raises as ``Backend.view``, ValueError.
+        writes: this PE has the result.  Raises as ``Heap.array_view``, ValueError.
         """
         if x is IN_PLACE:
             x, out = out, None
@@ -246,13 +246,13 @@ class Collective:
         count, dtype = (nbytes, BYTE) if self.moves_bytes else (request.n_elems, request.dtype)
         limits = self.limits(sms)
         chosen = self.choose(algorithm, self.topology, nbytes, dtype.name, op)
-        meets = self.runs_alone or (count > 0 and n_pes > 1)
-        if meets:
+        has_kernel = self.runs_alone or (count > 0 and n_pes > 1)
+        if has_kernel:
             check_runs(chosen, chosen.too_large(self.topology, limits))
         text = self._describe(request, chosen, self._sms if sms is None else sms, plan_number)
         if not plan_number:
             self._enter(text)
-        if not meets:
+        if not has_kernel:
             run = self.single_pe_run(request) if count else lambda *addresses_and_stream: None
             return Launch(run, False, text)
         plan = chosen.plan(count, dtype.item_bytes, dtype.acc_bytes, self.topology, limits)

@@ -60,8 +60,8 @@ class Collectives(VariableCounts):
     algorithm: a name of the tables in docs/algorithms.md, or "auto"
     stream: of the team's device; None: the current one
     sms:    how many multiprocessors the call may hold, the same on every PE; None: as given to init, or all.  Collectives
-            run one after another, however few these are
-    Wrong arguments are refused before anything is sent: TypeError (not an array, a stream or an int), ValueError
+            run one after another in any case
+    Wrong arguments raise an error before anything is sent: TypeError (not an array, a stream or an int), ValueError
     (counts, dtypes, overlap, op, root, algorithm, sms), Unsupported (a dtype, or an algorithm that cannot run here).
     The first call of a kind raises SymmetricHeapExhausted where no workspace is left.  If a peer never
     calls, PeerTimeout is raised: by this call on CPUs, by the next call or ``synchronize`` on GPUs.  If PEs make
@@ -94,11 +94,11 @@ class Collectives(VariableCounts):
         """out = op over all PEs of x, plus residual; returns out (x when out is None: in place).  Collective.
 
         x, out, residual: arrays of the same count and dtype; for a number call ``team.comm.allreduce``
-        Every PE gets the same bits, but for its own residual, which the same kernel adds before the 16-bit floats
+        Every PE gets the same bits, apart from its own residual.  The same kernel adds the residual: before 16-bit floats
         are rounded (one_shot, one_shot_packets), or in float32 with a second rounding (two_shot, two_shot_packets).
         residual may be out.
-        order: "canonical": an element's bits depend only on the PEs' values of it, which are added in the PEs' order and
-           rounded once: not on the count, its place, the algorithm, or what else the call holds.  Not by every algorithm
+        order: "canonical": the PEs' values of an element are added in the order of the PEs and rounded once, so its bits
+           depend on nothing else, such as the count or the algorithm.  Not every algorithm can do this
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
         plain, plus = self._sums.get(order) or _unknown(order)
@@ -225,8 +225,8 @@ class Collectives(VariableCounts):
         """out = this PE's part of op over all PEs of x; returns out.  Collective.
 
         x: n_pes * n elements, a part for each PE in the order of the PEs
-        out: n elements of the same dtype.  None: a new array, as ``all_gather`` makes one: the rows of this PE's part,
-             where the rows of x are a multiple of n_pes
+        out: n elements of the same dtype.  None: a new array, as ``all_gather`` makes one, with the rows of this PE's
+             part; the rows of x must be a multiple of n_pes
         In place when out is this PE's part of x, x[me * n : (me + 1) * n].
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
@@ -275,7 +275,7 @@ class Collectives(VariableCounts):
     ) -> Given | None:
         """On PE root, out = op over all PEs of x; returns out there, None elsewhere.  Collective.
 
-        x: n elements, which only the root changes, where out is None: in place
+        x: n elements; if out is None, the root gets the result in x, and the x of the other PEs do not change
         out: n elements of the same dtype on the root; ignored on the other PEs
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """

@@ -15,7 +15,7 @@ Sizes = tuple[int, ...]  # a number for each dimension
 class Decomposition:
     """A grid over PEs, cut at ``edges_of``.
 
-    shape: points of the whole grid, by dimension, as are the next three
+    shape: points of the whole grid, by dimension, as the next three
     dims:  PEs;  periodic: whether the last point lies beside the first;  halo: points kept of each neighbour's
     pes:   the PE at each place, in C order of the places
     """
@@ -135,10 +135,10 @@ def factorings(n: int, dims: Sequence[int]) -> Iterator[Sizes]:
 
 
 def chosen_dims(n_pes: int, shape: Sizes, dims: Sizes, periodic: Sequence[bool], halo: Sizes) -> Sizes | None:
-    """PEs by dimension; None if each PE can't have as many points as its neighbours keep of it.
+    """PEs by dimension; None if a PE would have fewer points than its neighbours keep of it.
 
-    The first criterion is that no group of points is cut; then the busiest PE sends the fewest points; then the first
-    dimensions are cut, whose faces are contiguous.
+    The best choice cuts no group of points; then, lets the busiest PE send the fewest points; then, cuts the first
+    dimensions, whose faces are contiguous.
     dims: numbers that are given, 0: any
     """
 
@@ -160,10 +160,10 @@ def surface(own: Sizes, dims: Sizes, periodic: Sequence[bool], halo: Sizes) -> i
 
 
 def compact_places(nodes: Sequence[Sequence[int]], dims: Sizes, own: Sizes, periodic: Sequence[bool]) -> Sizes:
-    """The PE at each place: those of a node together in a block of the grid that exchanges the fewest points.
+    """The PE at each place.  The PEs of a node get a block of the grid: the block that exchanges the fewest points.
 
     nodes: the PEs of each node, which are the same on all PEs;  own: points of a PE
-    Where the nodes have different numbers of PEs, or no block of theirs fits, the PEs lie in their order.
+    If the nodes have different numbers of PEs, or no block fits, the PEs take the places in their order.
     """
 
     def outer_of(block: Sizes) -> Sizes:

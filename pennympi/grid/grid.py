@@ -29,7 +29,7 @@ Side = str  # "x-", "x+", "y-", "y+", "z-", "z+": an axis and a direction
 class Grid:
     """A grid of one to three dimensions over the PEs of a team; made by ``team.grid``.
 
-    shape:    points of the whole grid, by dimension, as are the next six
+    shape:    points of the whole grid, by dimension, as all the following
     dims:     PEs;  coords: where this PE is among them
     periodic: whether the last point lies beside the first
     halo:     points that this PE keeps of each neighbour's, on both sides
@@ -63,12 +63,13 @@ class Grid:
         return self._context.arrays.empty(self.local, dtype, self._storage(dtype_of(dtype)))
 
     def full(self, value: Number, dtype: DTypeLike = None) -> NewArray:
-        """Such an array with every point ``value``, of the halo too.  Collective.  Raises as ``Team.full``."""
+        """An array as ``empty`` makes, each point of which, halo included, is ``value``.  Collective.  Raises as
+        ``Team.full``."""
         array, arrays = self.empty(dtype_of_value(value) if dtype is None else dtype), self._context.arrays
         return arrays.set(array, lambda: self._context.backend.heap.fill(arrays.whole(array), scalar(value, array.dtype)))
 
     def zeros(self, dtype: DTypeLike = DEFAULT) -> NewArray:
-        """Such an array of zeros.  Collective.  Raises as ``Team.zeros``."""
+        """An array as ``empty`` makes, of zeros.  Collective.  Raises as ``Team.zeros``."""
         return self.full(0, dtype)
 
     def interior(self, u: Any) -> Any:
@@ -166,8 +167,8 @@ class Grid:
                  must begin at multiples of 8 points along the last dimension, as ``Team.grid`` cuts them if it can
         fields:  one field of coefficients, which is read only
         engine:  "plain", "blocked", "resident", or "auto": the one that is predicted to be the fastest
-        depth:   sweeps from one exchange of halos to the next; None: the engine chooses.  A halo of as many points allows
-                 it, but for the resident engine, which has halos of its own
+        depth:   sweeps from one exchange of halos to the next; None: the engine chooses.  It needs a halo of as many
+                 points, except for the resident engine, which has halos of its own
         Raises on every PE TypeError, ValueError, Unsupported (dtype; an engine that can't run here),
         SymmetricHeapExhausted, and when it is called PeerTimeout.
         """

@@ -1,6 +1,6 @@
 """What the PEs of one node know of one another: a small table of int64 words in shared memory.
 
-The table is read when something goes wrong: it says what every other PE was doing.  Both backends use it in the same way.
+It is read when something goes wrong, for the message that says what every PE was doing.  Both backends use it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .shared_memory import SharedMemory
 
 COMPUTING, WAITING, LEAVING, DONE = range(4)  # the states of a PE; DONE: it may end at any time
 NO_PE, ANY_PE = -2, -1  # for whom a PE waits: for no PE, for one that is not known
-BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time goes on
+BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time is taken to go on
 
-# The part of each PE, in int64 words.  A part fills whole pages, so that a PE that counts its calls slows no other one.
+# The part of each PE, in int64 words.  A part fills whole pages, so that a PE's stores do not slow the other PEs.
 _PROGRESS, _STATE, _ALIVE, _TEXTS = 0, 1, 3, 8  # _ALIVE has three words (liveness.py)
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
 _SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and signature, and its bytes

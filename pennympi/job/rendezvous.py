@@ -32,7 +32,8 @@ _MOST_NAMED = 16  # PEs that are named together
 
 
 class Arrivals:
-    """A barrier over the program's ``comm``, entered when it is made and then polled.  It tells the PEs' processes.
+    """A barrier over the program's ``comm``, entered when it is made and then polled.  It also gathers the PEs'
+    ``Process``.
 
     The program may listen to any message, so these are MPI's collectives alone.  The root of MPI_Iscatterv sends to every
     PE itself, so a scatter that ended shows that its root has come.
@@ -60,7 +61,7 @@ class Arrivals:
 
     def processes(self) -> list[Process]:
         """The processes of all PEs, once every PE has come."""
-        return [pickle.loads(came) for came in self._came]  # zeros after the end are not read
+        return [pickle.loads(came) for came in self._came]  # the zeros at the end are not read
 
 
 class PolledBarrier:
@@ -87,7 +88,7 @@ class PolledBarrier:
         status = MPI.Status()
         for pe in self._silent:
             probe = partial(self._comm.Improbe, pe, self._tag, status)
-            if found := probe() or probe():  # MPICH finds what the first probe has made arrive, and a pause is long
+            if found := probe() or probe():  # MPICH's first probe may make a message arrive, which the second one finds
                 buffer = bytearray(status.Get_count(MPI.BYTE))
                 self._receives[pe] = buffer, found.Irecv((buffer, MPI.BYTE))
         self._silent = [pe for pe in self._silent if pe not in self._receives]
@@ -113,7 +114,7 @@ class Deadline:
         self._since_ns = self._looked_ns = time.monotonic_ns()
 
     def passed(self, absent: Sequence[int]) -> bool:
-        """True once the time is over.  From time to time it passes the absent PEs' sign of life on as this PE's."""
+        """True once the time is over.  From time to time it shows the absent PEs' last sign of life as this PE's own."""
         now_ns = time.monotonic_ns()
         if not self._timeout_s or now_ns - self._looked_ns < 1e9 * min(LIVENESS_INTERVAL_S, self._timeout_s / 4):
             return False

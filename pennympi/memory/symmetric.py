@@ -17,7 +17,7 @@ from .plans import Plans
 from .workspace import Workspaces
 
 MOST_DIMENSIONS = 32  # that CuPy's arrays have
-MOST_KINDS = 1024  # of calls of one operation that are kept ready
+MOST_KINDS = 1024  # of calls of one operation, whose launches are kept
 OTHERS = "the array belongs to another team: pass a copy, or an array made by this team"
 FREED = "the array was freed: its memory is back in the symmetric heap"
 MOST_ELEMS = 1 << 59  # of 8 bytes, so that a number of bytes fits into 63 bits
@@ -41,7 +41,7 @@ class Storage(NamedTuple):
 class SymmetricArrays:
     """The arrays of one team that are allocated in its symmetric heap, and the ``plans`` that end with them."""
 
-    changes: ClassVar[int] = 0  # of the memory that any team holds or knows: what was checked before one is checked again
+    changes: ClassVar[int] = 0  # of the memory of any team; after a change, calls check their arrays anew
     freed: ClassVar[dict[int, "ref[Any]"]] = {}  # arrays of all teams that were freed and still live, by id
 
     def __init__(self, backend: Backend, job: Job, workspaces: Workspaces):
@@ -61,10 +61,10 @@ class SymmetricArrays:
         Raises ValueError if the PEs ask for different arrays, TypeError or ValueError for a wrong shape, Unsupported
         for another dtype, SymmetricHeapExhausted.
         """
-        row, sizes = dtype_of(dtype), _shape(shape)
+        element, sizes = dtype_of(dtype), _shape(shape)
         largest = sizes if storage is None else storage.largest
-        nbytes = (math.prod(sizes) if storage is None else storage.number) * row.item_bytes
-        request = self._job.gather((largest, row.name, nbytes), "empty")
+        nbytes = (math.prod(sizes) if storage is None else storage.number) * element.item_bytes
+        request = self._job.gather((largest, element.name, nbytes), "empty")
         if any(other != request[0] for other in request):
             every = enumerate(request[:8])
             requests = ", ".join(f"PE {pe} {shape} {name} in {nbytes} bytes" for pe, (shape, name, nbytes) in every)
@@ -73,12 +73,14 @@ class SymmetricArrays:
             )
         address = self._workspaces.with_room(lambda: self._backend.heap.allocate(max(nbytes, 1)))
         if storage is None:
-            array = self._backend.heap.view(address, sizes, row)
+            array = self._backend.heap.view(address, sizes, element)
         else:
-            start = address + storage.first * row.item_bytes
-            array = self._backend.heap.view(start, sizes, row, storage.strides)
-            reach = 1 + sum((n - 1) * stride for n, stride in zip(sizes, storage.strides, strict=True)) // row.item_bytes
-            self._stored[id(array)] = storage, ArrayView(start, reach, row, array)
+            start = address + storage.first * element.item_bytes
+            array = self._backend.heap.view(start, sizes, element, storage.strides)
+            count = (
+                1 + sum((n - 1) * stride for n, stride in zip(sizes, storage.strides, strict=True)) // element.item_bytes
+            )
+            self._stored[id(array)] = storage, ArrayView(start, count, element, array)
         insort(self._starts, address)
         self._live[address] = max(nbytes, 1), array
         SymmetricArrays.changes += 1
@@ -123,7 +125,7 @@ class SymmetricArrays:
         SymmetricArrays.changes += 1
 
     def array_view(self, x: Any, writable: bool) -> ArrayView:
-        """``Backend.view``; also of an array made with a storage: from its first element to its last.  Raises as that."""
+        """``Heap.array_view``, also of an array with a storage: from its first element to its last.  Raises as that."""
         if id(x) in self._stored:
             return self._stored[id(x)][1]
         try:

@@ -40,7 +40,7 @@ def check_runs(chosen: Algorithm, reason: str | None) -> None:
 class Selection:
     """The choice of AllReduce algorithms for one team.
 
-    topology:   of the team;  limits: of its launches
+    topology: of the team;  limits: of its launches
     machine: the constants of the costs;  tuned: the table of measured times, or None
     device:  name of the device of its PEs
     """
@@ -50,7 +50,7 @@ class Selection:
         self._canonical = False
 
     def canonical(self) -> "Selection":
-        """The same, but only of algorithms that add in the order of the PEs and round once."""
+        """A selection among the algorithms that add in the order of the PEs and round once."""
         other = copy.copy(self)
         other._canonical = True
         return other
@@ -85,8 +85,8 @@ class Selection:
             return None
         if name == "auto":
             name = algorithm_for(ALLREDUCE)
-        together = self._topology.n_pes > 1 and self._topology.ll128_safe and self._topology.n_nodes == 1
-        if name == "auto" and shared and together:
+        one_node = self._topology.n_pes > 1 and self._topology.ll128_safe and self._topology.n_nodes == 1
+        if name == "auto" and shared and one_node:
             name = next((chosen for chosen, least in self.machine.shared_out.items() if nbytes >= least), name)
         chosen = PLANNED.get(str(name))
         if chosen is None:
@@ -140,9 +140,9 @@ class Selection:
         return min(costs, key=lambda name: costs[name]), f"the fastest by the cost model of {self.machine.name}"
 
     def _able(self, dtype: DType, op: str, residual: bool = False) -> dict[str, Algorithm]:
-        """{name: row} of the algorithms that can run, and add a residual if they have to."""
-        rows = (chosen for chosen in TABLE.values() if chosen.residual or not residual)
-        return {chosen.name: chosen for chosen in rows if not self._refusal(chosen, dtype.name, op, residual)}
+        """{name: algorithm} of those that can run, and add a residual if they have to."""
+        candidates = (chosen for chosen in TABLE.values() if chosen.residual or not residual)
+        return {chosen.name: chosen for chosen in candidates if not self._refusal(chosen, dtype.name, op, residual)}
 
     def _measured(self, nbytes: int, dtype: DType, able: Mapping[str, Algorithm]) -> dict[str, float]:
         """{algorithm of these: us of a call} from the tuned table."""
