@@ -36,10 +36,16 @@ EPOCH_BITS = 46  # of the number of a round; the signature of the call lies abov
 SENDS, TAKES, DIFFERS = 1, 2, 3  # reasons of ``refuse_count``: a part is outside x; outside out; a PE sends another count
 
 
+plain_python: dict[str, Callable[..., Any]] = {}
+"""Implementations, by the primitives' names, for kernels that plain Python runs: empty but for simulators in tests/."""
+
+
 def _primitive(function: _Primitive) -> _Primitive:
     """Mark a stub so that ``bind`` replaces it, and make a direct call an error."""
 
     def stub(*args: Any) -> Any:
+        if function.__name__ in plain_python:
+            return plain_python[function.__name__](*args)
         raise NotImplementedError(
             f"{function.__name__}() is a kernel primitive: it runs inside a kernel "
             "compiled by a team (team.kernel, team.allreduce, ...), not in plain Python"

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 from machine.device import Launch, Machine
-from machine.implementations import bound
 from machine.network import COPIED, NETWORKS
 from machine.program import all_cases, mixtures, run
 from seed import SEED
@@ -56,7 +55,7 @@ def finds_all(network, by, seed):
     own = [words_of_pe[words >> 3 : (words >> 3) + SENT] for words_of_pe in machine.memory.words]
     own[0][:] = memoryview(bytearray(b"\1" * 8 * SENT)).cast("q")
     for pe in machine.pes:
-        launch = Launch("relayed", bound(relayed), (pe.me, by, 2, words, told))
+        launch = Launch.of("relayed", relayed, (pe.me, by, 2, words, told))
         if pe.me == 2:
             launch.end = lambda: found.extend(own[2])
         pe.issue([launch])

@@ -1,19 +1,16 @@
 """PEs that make different calls of an algorithm, simulated: one PE notices it, and none goes on with a wrong result."""
 
-from dataclasses import replace
-
 import pytest
 from greenlet import getcurrent
 from machine.by_counts import BY_COUNTS
 from machine.faults import Fault
-from machine.implementations import IMPLEMENTATIONS
 from machine.mismatch import ALL, WORDS, mismatch_cases, run_mismatch, run_other_counts
-from machine.mutations import planted
+from machine.mutations import helpers, replaced
 from machine.network import NETWORKS, POINTER
 from machine.program import PLAIN, TABLES, Case, all_cases, run
 from seed import SEED
 
-from pennympi.kernels.block import DIFFERS, TAKES
+from pennympi.kernels.block import DIFFERS, TAKES, write_epoch
 
 PROGRAMS = 2  # of each case
 
@@ -34,7 +31,7 @@ def test_another_count_is_refused(table, network):
     assert {TAKES, DIFFERS} & set().union(*found), "no PE has refused a count in any program"
 
 
-def unsigned_everywhere(work, counts, k):
+def without_signature(work, counts, k):
     """``steps.load_counter`` without the signature."""
     return getcurrent().memory.words[getcurrent().pe][(counts >> 3) + k]
 
@@ -46,29 +43,28 @@ def as_it_is(work, epoch):
 
 def kept_whole(work, counts, k, epoch):
     """``steps.store_counter`` as it is, which calls ``steps.untag_epoch`` no more."""
-    IMPLEMENTATIONS["write_epoch"](counts, k, epoch - work.signature)
+    write_epoch(counts, k, epoch - work.signature)
+
+
+def replace_in(patch, kernel, **others):
+    for name in others.keys() & helpers(kernel).keys():
+        replaced(patch, kernel, name, others[name])
 
 
 @pytest.mark.parametrize("table, name", [("allreduce", "ring"), ("allreduce", "two_shot_packets"), ("reduce", "direct")])
-def test_without_a_signature_a_mismatch_is_found(table, name):
+def test_without_a_signature_a_mismatch_is_found(monkeypatch, table, name):
     """The programs are such that epochs alone are not enough."""
-    algorithm = TABLES[table][name]
-    plain = replace(
-        algorithm,
-        kernel=planted(
-            algorithm.kernel, {"load_counter": unsigned_everywhere, "tag_epoch": as_it_is, "untag_epoch": as_it_is}
-        ),
-    )
+    kernel = TABLES[table][name].kernel
+    replace_in(monkeypatch, kernel, load_counter=without_signature, tag_epoch=as_it_is, untag_epoch=as_it_is)
     with pytest.raises(Fault):
         for k in range(1000):
-            run_mismatch(table, name, POINTER, ALL, f"{SEED}/{k}", plain)
+            run_mismatch(table, name, POINTER, ALL, f"{SEED}/{k}")
 
 
 @pytest.mark.parametrize("table, name", [("broadcast", "ring"), ("broadcast", "packets"), ("reduce", "direct")])
-def test_an_answer_with_a_signature_is_found(table, name):
+def test_an_answer_with_a_signature_is_found(monkeypatch, table, name):
     """What says that an epoch has been read may be of an earlier call: such a word has no signature."""
-    algorithm = TABLES[table][name]
-    wrong = replace(algorithm, kernel=planted(algorithm.kernel, {"untag_epoch": as_it_is, "store_counter": kept_whole}))
+    replace_in(monkeypatch, TABLES[table][name].kernel, store_counter=kept_whole, untag_epoch=as_it_is)
     with pytest.raises(Fault, match="another call's message|wrong bytes|wait"):
         for k in range(1000):
-            run(Case(((table, name),), POINTER, PLAIN), f"{SEED}/{k}", algorithms={name: wrong})
+            run(Case(((table, name),), POINTER, PLAIN), f"{SEED}/{k}")

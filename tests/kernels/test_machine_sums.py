@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from machine.device import Launch, Machine
 from machine.faults import Fault
-from machine.implementations import bound
 from machine.network import ANY_ORDER, NETWORKS
 from machine.team import place_for, topology_of
 from seed import SEED
@@ -67,8 +66,7 @@ def run(network, seed, kernel=summed, alone=False):
     for pe in machine.pes:
         pe.slots = n_blocks[pe.me]
         place = GridBarrier(pe.me, n_pes, 1, memory)
-        numbers = [(pe.me, *place, out) for out in outs]
-        pe.issue([Launch(f"launch {k}", bound(kernel), some, pe.slots) for k, some in enumerate(numbers)])
+        pe.issue([Launch.of(f"launch {k}", kernel, (pe.me, place, out), pe.slots) for k, out in enumerate(outs)])
     machine.run()
     for k, out in enumerate(outs):
         barriers = range(k * BARRIERS, (k + 1) * BARRIERS)

@@ -3,7 +3,6 @@
 import numpy as np
 from greenlet import getcurrent
 
-from pennympi.compile.bind import parameters
 from pennympi.kernels.algorithm import Algorithm
 
 from .arrays import Held, values
@@ -83,7 +82,6 @@ def copies(team: Team, algorithm: Algorithm, first: Launch, out: int, count: int
     if algorithm.copied is None or algorithm.meet is None:
         return []
     n, chunk = team.n, algorithm.copied(count, team.n)
-    signature = first.args[parameters(algorithm.kernel).index("signature")]
     low, nbytes = out + me * chunk * item, max(0, min(chunk, count - me * chunk)) * item
 
     def copy_to(pe: int) -> None:
@@ -91,5 +89,5 @@ def copies(team: Team, algorithm: Algorithm, first: Launch, out: int, count: int
         block.network.put(block, low, low, nbytes, pe)
 
     engine = [Launch(f"{first.what}, copy", copy_to, ((me + k) % n,)) for k in range(1, n) if nbytes]
-    known = {"ctx": me, "me": me, "n_pes": n, **team.workspace(algorithm), "buffer_bytes": 0, "signature": signature}
+    known = first.known | {"buffer_bytes": 0}
     return [*engine, prepared(f"{first.what}, meet", algorithm.meet, 1, "int64", known)]

@@ -3,16 +3,20 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 import numpy as np
 from greenlet import getcurrent, greenlet
 
+from pennympi.compile.bind import is_tagged
 from pennympi.kernels.algorithm import Topology
+from pennympi.kernels.block import plain_python
 
+from . import packets, peers  # noqa: F401 - whose implementations are entered
 from .faults import Deadlock, Fault
+from .implementations import IMPLEMENTATIONS
 from .memory import POISON, Memory, is_of_another_call, rounds_after
 from .network import COPIED, POINTER, Network, Stores
 from .scheduler import Scheduler
@@ -30,9 +34,9 @@ DTYPES = {
 class Launch:
     """One entry of a stream.
 
-    what:  for messages
-    kernel: bound to the machine's implementations;  args: its arguments, ``ctx`` (the PE's number) first
-    begin: called when its turn comes;  end: when all its blocks are done
+    what:   for messages;  kernel: a kernel, or a function of the host's or a copy engine's, and its arguments
+    tagged: of a kernel, whether its epochs carry the call's signature;  known: the numbers of its call, by name
+    begin:  called when its turn comes;  end: when all its blocks are done
     """
 
     what: str
@@ -42,6 +46,13 @@ class Launch:
     dtype: str = "int64"
     begin: Callable[[], None] | None = None
     end: Callable[[], None] | None = None
+    tagged: bool | None = None
+    known: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, what: str, kernel: Callable[..., Any], args: Sequence[Any], *more: Any, **named: Any) -> "Launch":
+        """The launch of a kernel with these arguments, ``ctx`` (the PE's number) first."""
+        return cls(what, kernel, args, *more, **named, tagged=is_tagged(kernel))
 
 
 class Patience:
@@ -78,7 +89,7 @@ class Block:
     def __init__(self, machine: "Machine", pe: int, launch: Launch, index: int):
         self.machine, self.pe, self.launch, self.index = machine, pe, launch, index
         self.stores, self.under_way = Stores(machine.network, pe), 0
-        n_warps = machine.warps if hasattr(launch.kernel, "tagged") else 1  # a copy engine has one
+        n_warps = 1 if launch.tagged is None else machine.warps  # a copy engine has one
         self.warps = [Warp(self, k) for k in range(n_warps)]
         self.left, self.at, self.worker = n_warps, "", 0
         self._arrived, self._barriers, self._results, self._addends = 0, 0, [None, None], [None] * n_warps
@@ -168,7 +179,7 @@ class Warp(greenlet):
     def wait(self, pe: int, address: int, value: int) -> None:
         """Until a word of a PE is at least ``value``, or this PE gives up: by itself, or since the word is poison."""
         words, at, patience = self.memory.words[pe], address >> 3, self.machine.patience
-        tagged = getattr(self.launch.kernel, "tagged", False)
+        tagged = bool(self.launch.tagged)
         while self._is_early(words[at], value, tagged) and not patience.is_over(self.pe):
             self.sleep((pe, address))
         if tagged and is_of_another_call(words[at], value):
@@ -263,6 +274,7 @@ class Machine:
 
     def run(self) -> None:
         """All launches of all streams.  Raises Fault."""
+        plain_python.update(IMPLEMENTATIONS)
         try:
             for pe in self.pes:
                 pe.start()
@@ -276,6 +288,7 @@ class Machine:
         finally:
             for warp in list(self.alive):
                 warp.throw()
+            plain_python.clear()
 
     def give_up(self, pe: int) -> None:
         """A PE takes no more part: what waits there goes on, and what it sends is poison."""

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from random import Random
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ from halo_reference import own_part, with_halos
 
 from pennympi.grid.decomposition import Decomposition, factorings
 from pennympi.grid.layout import layout_of
-from pennympi.grid.messages import Field, Messages, Ways, messages_of
+from pennympi.grid.messages import Field, Ways, messages_of
 from pennympi.kernels.halo import exchange
 from pennympi.kernels.halo.message import PART_WORDS
+from pennympi.kernels.records import Halo, Work
 
 from .arrays import must_be
 from .device import Launch, Machine
-from .team import allocated, fill, prepared, tagged, words
+from .team import allocated, fill, tagged, words
 
 UNTOUCHED = 77
 DIRECT_FROM_BYTES = (0, 40, 1 << 30)
@@ -35,51 +36,59 @@ def decomposition(rng: Random, n_pes: int) -> Decomposition:
     return Decomposition(shape, dims, tuple(rng.random() < 0.5 for _ in dims), halo, pes)
 
 
+def array_of(machine: Machine, grid: Decomposition, pe: int, address: int, dtype: np.dtype) -> np.ndarray:
+    """PE ``pe``'s part of the field whose first element lies at an address, with its halo."""
+    layout = layout_of(grid, pe, dtype.itemsize)
+    rows = machine.memory.elements(pe, address, math.prod(layout.stored), dtype).reshape(layout.stored)
+    return rows[..., : layout.shape[-1]]
+
+
+def new_field(machine: Machine, grid: Decomposition, item_bytes: int) -> Field:
+    """A field on every PE."""
+    layout = layout_of(grid, 0, item_bytes)
+    return Field(machine.memory.allocate(layout.number * item_bytes) + layout.first * item_bytes, item_bytes)
+
+
+def halos_of(machine: Machine, rng: Random, grid: Decomposition, fields: list[Field], corners: bool) -> list[Halo]:
+    """An exchange of fields, on each PE."""
+    n = machine.n_pes
+    by_pointer = [[machine.network.by_pointer(p, q) for q in range(n)] for p in range(n)]
+    ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
+    of = [messages_of(grid, pe, fields, corners, ways) for pe in range(n)]
+    pieces, packed_bytes = rng.randint(1, 3), of[0].packed_bytes
+    n_parts, messages = of[0].n_numbers * pieces, words(machine, len(of[0].words), 0)
+    at = allocated(machine, 2 * packed_bytes, packed_bytes, PART_WORDS * n_parts, n_parts)
+    for pe, one in enumerate(of):
+        fill(machine, pe, messages, one.words)
+    work = (at["inbox"], at["outbox"], at["signals"], at["epochs"], packed_bytes)
+    return [Halo(pe, messages, one.n_messages, pieces, *work) for pe, one in enumerate(of)]
+
+
 class Halos:
     """Fields over all PEs, and the launches of one plan."""
 
     def __init__(self, machine: Machine, rng: Random):
-        self.machine, self.grid, memory = machine, decomposition(rng, machine.n_pes), machine.memory
-        self.corners = rng.random() < 0.5
+        self.machine, self.grid, self.corners = machine, decomposition(rng, machine.n_pes), rng.random() < 0.5
         self.dtypes = [np.dtype(rng.choice(("uint8", "int64", "float32"))) for _ in range(rng.randint(1, 2))]
-        self.fields = []
-        for dtype in self.dtypes:
-            layout = layout_of(self.grid, 0, dtype.itemsize)
-            start = memory.allocate(layout.number * dtype.itemsize) + layout.first * dtype.itemsize
-            self.fields.append(Field(start, dtype.itemsize))
-        by_pointer = [[machine.network.by_pointer(p, q) for q in range(machine.n_pes)] for p in range(machine.n_pes)]
-        ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
-        self.of = [messages_of(self.grid, pe, self.fields, self.corners, ways) for pe in range(machine.n_pes)]
-        self.pieces, packed_bytes = rng.randint(1, 3), self.of[0].packed_bytes
-        n_parts = self.of[0].n_numbers * self.pieces
-        self.at = allocated(machine, 2 * packed_bytes, packed_bytes, PART_WORDS * n_parts, n_parts)
-        self.at["messages"] = words(machine, len(self.of[0].words), 0)
-        for pe, one in enumerate(self.of):
-            fill(machine, pe, self.at["messages"], one.words)
+        self.fields = [new_field(machine, self.grid, dtype.itemsize) for dtype in self.dtypes]
+        self.of = halos_of(machine, rng, self.grid, self.fields, self.corners)
+        for pe in range(machine.n_pes):
             for which in range(len(self.fields)):
                 self.array(pe, which)[...] = UNTOUCHED
 
     def array(self, pe: int, which: int) -> np.ndarray:
         """A PE's part of a field, with its halo."""
-        address, item_bytes = self.fields[which]
-        layout = layout_of(self.grid, pe, item_bytes)
-        n = math.prod(layout.stored)
-        rows = self.machine.memory.elements(pe, address, n, self.dtypes[which]).reshape(layout.stored)
-        return rows[..., : layout.shape[-1]]
+        return array_of(self.machine, self.grid, pe, self.fields[which].address, self.dtypes[which])
 
     def points(self, which: int, k: int) -> np.ndarray:
         """The whole grid in round k."""
         return np.random.default_rng(1000 * which + k).integers(0, 70, self.grid.shape).astype(self.dtypes[which])
 
-    def write(self, pe: int, k: int) -> Callable[[], None]:
-        """What sets the own points of a PE."""
-
-        def at_once() -> None:
-            whole, inner = own_part(self.grid, pe)
-            for which in range(len(self.fields)):
-                self.array(pe, which)[inner] = self.points(which, k)[whole]
-
-        return at_once
+    def write(self, pe: int, k: int) -> None:
+        """Set the own points of a PE."""
+        whole, inner = own_part(self.grid, pe)
+        for which in range(len(self.fields)):
+            self.array(pe, which)[inner] = self.points(which, k)[whole]
 
     def read(self, pe: int, k: int) -> None:
         """A kernel of the user's, which reads the fields for some time."""
@@ -90,32 +99,20 @@ class Halos:
                 must_be(self.array(pe, which).reshape(-1), right.reshape(-1))
             block.pause()
 
-    def launch(self, pe: int, k: int, blocks: int) -> Launch:
-        """The exchange of round k, once the own points are set."""
-        of: Messages = self.of[pe]
-        known = {
-            **{"ctx": pe, "me": pe, "n_messages": of.n_messages, "pieces": self.pieces, "inbox_bytes": of.packed_bytes},
-            **{f"{record}_{name}": at for name, at in self.at.items() for record in ("halo", "work")},
-            **{"messages": self.at["messages"], "peer_table": 0, "buffer_bytes": of.packed_bytes},
-            "signature": tagged(f"halos of {self.grid}"),
-        }
-        kernel = exchange.exchange_halos
-        clone = FunctionType(kernel.__code__, kernel.__globals__, kernel.__name__)  # bound anew, with planted faults
-        clone.__annotations__ = kernel.__annotations__
-        launch = prepared(f"exchange {k}", clone, blocks, "byte", known)
-        launch.begin = self.write(pe, k)
-        return launch
-
 
 def exchanged(machine: Machine, rng: Random) -> list[Callable[[], None]]:
     """Rounds of: set the own points, exchange, read."""
     halos, rounds = Halos(machine, rng), rng.randint(3, 8)
+    signature = tagged(f"halos of {halos.grid}")
     for k in range(rounds):
         for pe in machine.pes:
-            parts = min(halos.of[pe.me].n_messages * halos.pieces, pe.slots)  # all blocks of an exchange run at once
-            exchange = [halos.launch(pe.me, k, rng.choice((parts, rng.randint(1, parts))))] if parts else []
-            begin = None if parts else halos.write(pe.me, k)
-            pe.issue([*exchange, Launch(f"read {k}", halos.read, (pe.me, k), begin=begin)])
+            halo, write = halos.of[pe.me], partial(halos.write, pe.me, k)
+            work = Work(halo.inbox, halo.outbox, halo.signals, halo.epochs, 0, halo.inbox_bytes, signature)
+            parts = min(halo.n_messages * halo.pieces, pe.slots)  # all blocks of an exchange run at once
+            if parts:
+                blocks = rng.choice((parts, rng.randint(1, parts)))
+                pe.issue([Launch.of(f"exchange {k}", exchange.exchange_halos, (pe.me, halo, work), blocks, begin=write)])
+            pe.issue([Launch(f"read {k}", halos.read, (pe.me, k), begin=None if parts else write)])
     return []
 
 

@@ -2,14 +2,11 @@
 
 from collections.abc import Callable
 from random import Random
-from typing import Any
 
-from pennympi.compile.bind import parameters
 from pennympi.kernels.algorithm import Topology
 
 from .by_counts import Counts, by_counts
 from .calls import collective
-from .device import Launch
 from .faults import Fault
 from .memory import EPOCHS
 from .network import COPIED, POINTER
@@ -20,15 +17,13 @@ WORDS, ALL = "words", "all"  # the other call differs in its description only, a
 ROOTED = ("broadcast", "reduce")
 
 
-def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, algorithm: Any = None) -> bool:
+def run_mismatch(table: str, name: str, network: str, differs: str, seed: str) -> bool:
     """Right calls, a call that some PEs make otherwise, and right calls.  Returns whether a PE noticed it.
-
-    algorithm: to run in place of that of the table
 
     Raises Fault for a wrong result of a PE that has not given up, for an access outside an object, and where nobody is
     told though somebody had to wait.
     """
-    rng, algorithm = Random(seed), algorithm or TABLES[table][name]
+    rng, algorithm = Random(seed), TABLES[table][name]
     plain = network in (POINTER, COPIED) and "planned" not in table
     team = differing(network, rng, lambda topology: runs_on(algorithm, topology), plain)
     others = rng.sample(range(team.n), rng.randrange(1, team.n))
@@ -42,13 +37,13 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str, a
     other = collective(team, table, algorithm, before, plan_number=1)
     mixed = [(other if pe in others else one)[pe] for pe in range(team.n)]
     team.issue(mixed)
-    roots = {argument(streams[0], algorithm, "root") for streams in mixed}
+    roots = {streams[0].known["root"] for streams in mixed}
     waited = len(roots) == 1 or table not in ROOTED  # else no PE need wait, and the next rendezvous finds it
     for number in range(before + 1, before + 1 + rng.randrange(3) * waited):
         team.issue(collective(team, table, algorithm, number))
     with team.noted(f"{table}/{name} on {network}, {differs}; {others} differ; seed {seed!r}"):
         team.machine.run()
-        signatures = {argument(streams[0], algorithm, "signature") // EPOCHS for streams in mixed}
+        signatures = {streams[0].known["signature"] // EPOCHS for streams in mixed}
         if not any(team.machine.patience.gave_up) and len(signatures) > 1 and waited:
             raise Fault("nobody was told of another call")
     return bool(team.machine.told)
@@ -86,12 +81,6 @@ def run_other_counts(table: str, network: str, seed: str) -> set[int]:
     with team.noted(f"{table} on {network}, {errors}, {i} to {j}, {more} more; seed {seed!r}"):
         team.machine.run()
     return team.machine.told_why
-
-
-def argument(launch: Launch, algorithm: Any, name: str) -> int:
-    """A number of a launch; 0 if its kernel does not take it."""
-    names = parameters(algorithm.kernel)
-    return launch.args[names.index(name)] if name in names else 0
 
 
 def mismatch_cases(cases: list[Case]) -> list[tuple[str, str, str, str]]:

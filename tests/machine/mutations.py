@@ -1,18 +1,19 @@
 """Faults that are planted in a kernel: its syntax tree with one thing changed.
 
-``mutated`` applies a mutation to the kernel of an algorithm, or to a plain function that the kernel calls, directly or
-through another function.
+``plant`` applies a mutation to a kernel, or to a plain function that it calls, directly or through another function.
 """
 
 import ast
 import inspect
+import sys
 import textwrap
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 from pennympi.compile.bind import globals_read
+from pennympi.kernels import block
 
 PARITIES = {1: 0, 3: 1}  # of a mask: how many places messages take in turn
 
@@ -99,17 +100,14 @@ KINDS: dict[str, Callable[[ast.Expr, ast.Call], Any]] = {
 
 
 def changed(function: FunctionType, mutation: Mutation) -> FunctionType | None:
-    """A clone of a plain function with the mutation, or None if it has nothing to change."""
-    from pennympi.kernels import block
-
+    """The function with the mutation, among the same globals, or None if it has nothing to change."""
     change = Change(mutation)
     tree = change.visit(ast.parse(textwrap.dedent(inspect.getsource(function))))
-    if not change.done:
-        return None
-    names = {**function.__globals__, "put": block.put, "signal": block.signal}
     made: dict[str, Any] = {}
-    exec(compile(ast.fix_missing_locations(tree), f"<{function.__name__}: {mutation}>", "exec"), names, made)
-    return made[function.__name__]
+    exec(
+        compile(ast.fix_missing_locations(tree), f"<{function.__name__}: {mutation}>", "exec"), function.__globals__, made
+    )
+    return made[function.__name__] if change.done else None
 
 
 def helpers(function: FunctionType) -> dict[str, FunctionType]:
@@ -122,21 +120,24 @@ def helpers(function: FunctionType) -> dict[str, FunctionType]:
     return found
 
 
-def planted(function: FunctionType, clones: Mapping[str, FunctionType]) -> FunctionType:
-    """A clone of a function that calls ``clones``, by their names, wherever it or a helper of it calls these names."""
-    below = {name: planted(clones.get(name, one), clones) for name, one in helpers(function).items()}
-    names = {**function.__globals__, **below}
-    clone = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
-    clone.__annotations__ = function.__annotations__
-    return clone
+def replaced(patch: Any, kernel: FunctionType, name: str, other: Any) -> None:
+    """Let the kernel and its helpers call another function in place of a helper.  patch: pytest's monkeypatch"""
+    function = helpers(kernel)[name]
+    for module in [one for name, one in sys.modules.items() if name.startswith("pennympi.kernels")]:
+        for key, value in list(vars(module).items()):
+            if value is function:
+                patch.setattr(module, key, other)
 
 
-def mutated(algorithm: Any, mutation: Mutation, part: str = "kernel") -> Any:
-    """The algorithm with the mutation in its kernel, or None.  part: "meet" for the kernel that ends a call."""
-    kernel = getattr(algorithm, part)
-    everywhere = {mutation.helper: helpers(kernel)[mutation.helper]} if mutation.helper else {"": kernel}
-    if mutation.kind == "one buffer" and not mutation.helper:
-        everywhere |= helpers(kernel)
-    clones = {name: changed(one, mutation) for name, one in everywhere.items()}
-    found = {name: clone for name, clone in clones.items() if clone}
-    return replace(algorithm, **{part: planted(found.get("", kernel), found)}) if found else None
+def plant(patch: Any, kernel: FunctionType, mutation: Mutation) -> FunctionType:
+    """Change the helpers that the mutation names, and return the kernel, which may be changed itself."""
+    every = {"": kernel} | helpers(kernel)
+    names = [*every] if mutation.kind == "one buffer" and not mutation.helper else [mutation.helper]
+    found = {name: clone for name in names if (clone := changed(every[name], mutation))}
+    assert found, f"{kernel.__name__} has nothing to change: {mutation}"
+    for name, clone in found.items():
+        patch.setitem(clone.__globals__, "put", block.put)
+        patch.setitem(clone.__globals__, "signal", block.signal)
+        if name:
+            replaced(patch, kernel, name, clone)
+    return found.get("", kernel)

@@ -4,7 +4,6 @@ A warp writes and takes groups of four lines.
 """
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -12,27 +11,22 @@ from greenlet import getcurrent
 
 from pennympi.kernels.algorithm import GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES, PACKETS_TOGETHER
 
+from .implementations import entered
 from .memory import POISON, is_of_another_call
 
 GROUP_BYTES = PACKETS_TOGETHER * PACKET_BYTES
-PACKET_BODIES: dict[str, Any] = {}
 
 
-def implementation(ends: bool) -> Callable[..., Any]:
-    """A primitive that each warp does for the groups that are its own.  ends: with a barrier"""
+def by_groups(work: Callable[..., None]) -> Callable[..., None]:
+    """A primitive that each warp does for the groups that are its own.  A barrier ends it, but for ``send_packets``."""
 
-    def enter(work: Callable[..., None]) -> Callable[..., None]:
-        @wraps(work)
-        def primitive(ctx: int, *args: Any) -> None:
-            b = getcurrent()
-            work(b, *args)
-            if ends:
-                b.block.barrier(b, work.__name__)
+    def primitive(ctx: int, *args: Any) -> None:
+        b = getcurrent()
+        work(b, *args)
+        if work.__name__ != "send_packets":
+            b.block.barrier(b, work.__name__)
 
-        PACKET_BODIES[work.__name__] = primitive
-        return work
-
-    return enter
+    return entered(work, primitive)
 
 
 def groups(b: Any, nbytes: int) -> range:
@@ -130,21 +124,21 @@ def send_rows(b, slots, slot_bytes, src, src_stride, group, nbytes, epoch, me, n
         send(b, slots + me * slot_bytes, group, read(b, src + pe * src_stride, group, nbytes), epoch, pe)
 
 
-@implementation(ends=False)
+@by_groups
 def send_packets(b, slot, src, nbytes, epoch, pe):
     for group in groups(b, nbytes):
         b.pause()
         send(b, slot, group, read(b, src, group, nbytes), epoch, pe)
 
 
-@implementation(ends=True)
+@by_groups
 def receive_packets(b, dst, slot, nbytes, epoch, source):
     for group in groups(b, nbytes):
         write(b, dst, group, nbytes, take(b, slot, group, epoch))
         b.pause()
 
 
-@implementation(ends=True)
+@by_groups
 def receive_plus(b, dst, slot, residual, count, epoch, source):
     nbytes = count * b.item.itemsize
     for group in groups(b, nbytes):
@@ -154,7 +148,7 @@ def receive_plus(b, dst, slot, residual, count, epoch, source):
         b.pause()
 
 
-@implementation(ends=True)
+@by_groups
 def combine_packets(b, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
     nbytes = count * b.item.itemsize
     for group in groups(b, nbytes):
@@ -164,7 +158,7 @@ def combine_packets(b, out, slots, slot_bytes, src, count, epoch, scratch, me, n
         b.pause()
 
 
-@implementation(ends=True)
+@by_groups
 def reduce_forward_packets(b, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
     nbytes = count * b.item.itemsize
     for group in groups(b, nbytes):
@@ -180,7 +174,7 @@ def reduce_forward_packets(b, out, slots, reduced, slot_bytes, src, count, epoch
         b.pause()
 
 
-@implementation(ends=True)
+@by_groups
 def all_to_all_packets(b, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
     own_src, own_out = src + me * src_stride, out + me * out_stride
     mine, sent = groups(b, nbytes), 0
@@ -197,7 +191,7 @@ def all_to_all_packets(b, out, out_stride, src, src_stride, slots, slot_bytes, n
         b.pause()
 
 
-@implementation(ends=True)
+@by_groups
 def exchange_reduce_packets(
     b, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0
 ):  # fmt: skip

@@ -105,18 +105,16 @@ def run(
     case: Case,
     seed: str,
     calls: int = 6,
-    algorithms: Mapping[str, Any] | None = None,
     gives_up: bool = False,
     quiet: bool = True,
 ) -> None:
     """One machine, one program.  Raises Fault.
 
-    algorithms: algorithms to run in place of those of the tables
     gives_up: some wait ends before its time, and what PEs return after that must still be right, or nothing
     quiet: a wait that gives up ends when what its PE has sent is there
     """
     rng = Random(seed)
-    tried = [(table, (algorithms or {}).get(name) or TABLES[table][name]) for table, name in case.algorithms]
+    tried = [(table, TABLES[table][name]) for table, name in case.algorithms]
     team = Team(
         case.network,
         rng,

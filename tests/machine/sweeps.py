@@ -1,6 +1,5 @@
 """Sweeps in one launch (``kernels/sweep/resident.py``), with passes over integers in the place of the backends' ones."""
 
-import math
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -8,22 +7,17 @@ from typing import Any
 import numpy as np
 
 from pennympi.grid.decomposition import Decomposition, factorings, with_halo
-from pennympi.grid.layout import layout_of
-from pennympi.grid.messages import Field, Ways, messages_of, points_of
-from pennympi.kernels.halo.message import PART_WORDS
-from pennympi.kernels.records import Halo
+from pennympi.grid.messages import points_of
 from pennympi.kernels.sweep import resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
 from pennympi.kernels.sweep.records import Box, SweepFields
 
 from .arrays import must_be
 from .device import Launch, Machine
-from .halos import DIRECT_FROM_BYTES
-from .implementations import bound, by_one
-from .memory import Memory
-from .team import allocated, fill, words
+from .halos import array_of, halos_of, new_field
+from .implementations import by_one
 
-WORD, ITEM_BYTES = np.dtype("int64"), 8
+WORD = np.dtype("int64")
 WEIGHTS = (13, 3, 5, 7, 11, 17, 19)  # of a point and its neighbours
 LARGEST, CALLS = 1_000_003, 2
 
@@ -47,7 +41,7 @@ def pass_over(grid: Decomposition) -> Callable[..., None]:
         bounds, inside = (tuple(zip(one[::2], one[1::2], strict=True))[3 - n_dims :] for one in (box, live))
 
         def array(address: int) -> np.ndarray:
-            return array_at(b.memory, grid, b.pe, address)
+            return array_of(b.machine, grid, b.pe, address, WORD)
 
         old = np.empty(shape, WORD)
         for index in np.ndindex(shape[:-1]):
@@ -70,19 +64,6 @@ def pass_over(grid: Decomposition) -> Callable[..., None]:
     return by_one(sweeps)
 
 
-def _new_field(machine: Machine, grid: Decomposition) -> int:
-    """Address of the first element of a field, on every PE."""
-    layout = layout_of(grid, 0, ITEM_BYTES)
-    return machine.memory.allocate(layout.number * ITEM_BYTES) + layout.first * ITEM_BYTES
-
-
-def array_at(memory: Memory, grid: Decomposition, pe: int, address: int) -> np.ndarray:
-    """A PE's part of a field, with its halo."""
-    layout = layout_of(grid, pe, ITEM_BYTES)
-    rows = memory.elements(pe, address, math.prod(layout.stored), WORD).reshape(layout.stored)
-    return rows[..., : layout.shape[-1]]
-
-
 class Sweeps:
     """Two fields over all PEs, and a launch of each that sweeps them."""
 
@@ -96,12 +77,9 @@ class Sweeps:
         shape = tuple(p * self.depth + rng.randint(0, 3) for p in dims)
         periodic, pes = tuple(rng.random() < 0.5 for _ in dims), tuple(rng.sample(range(n_pes), n_pes))
         self.grid = Decomposition(shape, dims, periodic, (self.depth,) * n_dims, pes)
-        self.fields = [_new_field(machine, self.grid) for _ in range(2)]
+        self.fields = [new_field(machine, self.grid, WORD.itemsize) for _ in range(2)]
         self.words = machine.memory.allocate(LEVEL_BYTES * (1 + len(self.levels)))
-        by_pointer = [[machine.network.by_pointer(p, q) for q in range(n_pes)] for p in range(n_pes)]
-        ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), 0)
-        pieces = rng.randint(1, 2)
-        self.halos = [self._halos(field, ways, pieces) for field in self.fields]
+        self.halos = [halos_of(machine, rng, self.grid, [field], True) for field in self.fields]
         self.inner = tuple(slice(self.depth, self.depth + n) for n in shape)
         whole = np.random.default_rng(rng.getrandbits(32)).integers(0, LARGEST, with_halo(shape, self.grid.halo))
         self.starts = []
@@ -119,21 +97,9 @@ class Sweeps:
         """One for each sweep that has a norm."""
         return range(sum(self.sizes) - self.passes.quiet)
 
-    def _halos(self, field: int, ways: Ways, pieces: int) -> list[Halo]:
-        """The exchange of a field, on each PE."""
-        machine, field_of = self.machine, [Field(field, ITEM_BYTES)]
-        of = [messages_of(self.grid, pe, field_of, True, ways) for pe in range(machine.n_pes)]
-        packed_bytes, n_parts = of[0].packed_bytes, of[0].n_numbers * pieces
-        at = allocated(machine, 2 * packed_bytes, packed_bytes, PART_WORDS * n_parts, n_parts)
-        messages = words(machine, len(of[0].words), 0)
-        for pe, one in enumerate(of):
-            fill(machine, pe, messages, one.words)
-        memory = (at["inbox"], at["outbox"], at["signals"], at["epochs"])
-        return [Halo(pe, messages, one.n_messages, pieces, *memory, packed_bytes) for pe, one in enumerate(of)]
-
     def array(self, pe: int, which: int) -> np.ndarray:
         """A PE's part of a field, with its halo."""
-        return array_at(self.machine.memory, self.grid, pe, self.fields[which])
+        return array_of(self.machine, self.grid, pe, self.fields[which].address, WORD)
 
     def part(self, pe: int, whole: np.ndarray) -> np.ndarray:
         """The same of the whole grid."""
@@ -148,12 +114,12 @@ class Sweeps:
             for step in (-1, 1):
                 along = tuple(step * (one == d) for one in range(n_dims))
                 sides.append(int(self.grid.neighbour(pe, along) is not None))
-        pitch = (0, 0)  # which this pass knows from the grid
-        fields = SweepFields(self.fields[1], self.fields[0], 0, *pitch)
-        kernel = resident.resident_kernel(pass_over(self.grid))
-        halos = (*self.halos[0][pe], *self.halos[1][pe])
-        numbers = (pe, *fields, *Box(*box), *Box(*sides), *self.passes, 0, self.words, 0, *halos)
-        return Launch("sweeps", bound(kernel), numbers, 1, begin=lambda: self.write(pe, call))
+        fields = SweepFields(self.fields[1].address, self.fields[0].address, 0, 0, 0)  # the pass knows the grid's pitch
+        halos = [one[pe] for one in self.halos]
+        args = (pe, fields, Box(*box), Box(*sides), self.passes, 0, self.words, 0, *halos)
+        return Launch.of(
+            "sweeps", resident.resident_kernel(pass_over(self.grid)), args, begin=lambda: self.write(pe, call)
+        )
 
     def own(self, pe: int) -> tuple[slice, ...]:
         """Where a PE's points lie in its arrays."""

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from pennympi.compile.bind import parameters
+from pennympi.compile.bind import records
 from pennympi.job.control import signature_of
 from pennympi.kernels.algorithm import VECTOR_ELEMS, Algorithm, Limits, Plan, Topology
 from pennympi.kernels.block import EPOCH_BITS
 
 from .arrays import Arrays
 from .device import DTYPES, Launch, Machine
-from .implementations import bound
 from .network import COPIED, POINTER
 
 FIRST_EPOCHS = (0, 7)
@@ -126,8 +125,12 @@ def fill(machine: Machine, pe: int, address: int, values: Any) -> None:
 
 
 def prepared(what: str, kernel: Any, blocks: int, dtype: str, known: dict[str, int]) -> Launch:
-    """A launch with its arguments by name."""
-    return Launch(what, bound(kernel), [known[name] for name in parameters(kernel)], blocks, dtype)
+    """A launch with its arguments, and the fields of its records, by name."""
+    args = [
+        record(*(known[field] for field in record._fields)) if record else known[name]
+        for name, record in records(kernel).items()
+    ]
+    return Launch.of(what, kernel, args, blocks, dtype, known=known)
 
 
 def tagged(described: str) -> int:

@@ -1,0 +1,135 @@
+"""Implementations of the primitives that reach peers, but for packets; and of multicast."""
+
+from pennympi.kernels import block
+
+from .faults import Fault
+from .implementations import IMPLEMENTATIONS, after_barrier, between_barriers, combine, copy, each, leader, one, parts
+
+
+@one
+def combine_put(b, ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+    beyond = any(b.network.reads_later(me, pe) for pe in range(n_pes))
+    result = scratch if beyond else out
+    combine(b, ctx, result, slots, slot_bytes, src, count, scratch, me, n_pes)
+    for k in range(1, n_pes):
+        b.network.put(b, there, result, count * b.item.itemsize, (me + k) % n_pes)
+    if beyond:
+        copy(b, out, result, count * b.item.itemsize)
+
+
+@one
+def put(b, ctx, dst, src, nbytes, pe):
+    b.network.put(b, dst, src, nbytes, pe)
+
+
+@one
+def put_lines(b, ctx, dst, src, lines, pe):
+    if not b.network.by_pointer(b.pe, pe):
+        raise Fault(f"lines go to PE {pe}, which no pointer of PE {b.pe} reaches")
+    order = list(range(lines.first, lines.stop))
+    b.scheduler.rng.shuffle(order)
+    for line in order:
+        plane, row = divmod(line, lines.rows)
+        to = dst + plane * lines.dst_plane_bytes + row * lines.dst_row_bytes
+        b.network.put(b, to, src + plane * lines.src_plane_bytes + row * lines.src_row_bytes, lines.nbytes, pe)
+
+
+@each
+def stage_for_put(b, ctx, room, src, nbytes, pe):
+    if not b.network.reads_later(b.pe, pe):
+        return src
+    block.copy(room, src, nbytes)
+    return room
+
+
+@one
+def get(b, ctx, dst, src, nbytes, pe):
+    if b.memory.is_plain(dst) and not b.network.by_pointer(b.pe, pe):
+        raise Fault(f"a get by NVSHMEM into {dst}, which is a plain array: it must be symmetric or registered")
+    there, own = b.memory.bytes[pe], b.memory.bytes[b.pe]
+    for start, stop in parts(b, dst, src, nbytes):
+        b.pause()
+        own[dst + start : dst + stop] = there[src + start : src + stop]
+
+
+@one
+def message(b, ctx, dst, src, nbytes, word, value, pe):
+    b.network.put_signal(b, dst, src, nbytes, word, value, pe)
+    b.pause()
+
+
+@each
+def put_signal(b, ctx, dst, src, nbytes, word, value, pe):
+    if not b.network.by_pointer(b.pe, pe):
+        IMPLEMENTATIONS["message"](ctx, dst, src, nbytes, word, value, pe)
+        return
+    block.put(ctx, dst, src, nbytes, pe)
+    if b.number == 0:
+        signal(b, ctx, word, value, pe)
+
+
+@between_barriers
+def fence(b, ctx):
+    b.network.fence(b)
+
+
+@after_barrier
+def signal(b, ctx, word, value, pe):
+    b.network.signal(b, word, value, pe)
+    b.pause()
+
+
+@after_barrier
+def signal_all(b, ctx, signals, value, me, n_pes):
+    others = [pe for pe in range(n_pes) if pe != me]
+    b.scheduler.rng.shuffle(others)  # each by a thread of its own
+    for pe in others:
+        signal(b, ctx, signals + 8 * me, value, pe)
+
+
+@leader
+def wait(b, ctx, word, value, source):
+    b.memory.holds(word, 8)
+    b.wait(b.pe, word, value)
+
+
+@leader
+def wait_all(b, ctx, signals, value, me, n_pes):
+    for pe in range(n_pes):
+        if pe != me:
+            wait(b, ctx, signals + 8 * pe, value, pe)
+
+
+@each
+def refuse_count(b, ctx, why, found, wanted, pe):
+    if b.number == 0 and not b.machine.patience.gave_up[b.pe]:
+        b.machine.told_why.add(why)
+        b.machine.mismatch(b.pe)
+
+
+@one
+def reduce_multicast(b, ctx, dst, src, count, scratch):
+    if count <= 0:
+        return
+    views = [b.memory.elements(pe, src, count, b.item) for pe in range(b.machine.n_pes)]
+    out = b.memory.elements(b.pe, dst, count, b.item)
+    for start, stop in b.scheduler.cuts(count):
+        out[start:stop] = sum(view[start:stop].astype(b.partial) for view in views)
+        b.pause()
+
+
+@one
+def store_multicast(b, ctx, dst, src, nbytes):
+    own = b.memory.bytes[b.pe]
+    for start, stop in parts(b, dst, src, nbytes):
+        for pe in (b.pe,) if b.network.gave_up[b.pe] else range(b.machine.n_pes):
+            b.network.store(b, pe, dst + start, own[src + start : src + stop].copy())
+        b.pause()
+
+
+@between_barriers
+def meet_multicast(b, ctx, word, value, n_pes):
+    b.block.stores.release()
+    b.network.set_word(b.pe, word, b.network.poisoned(b, value))
+    for pe in range(n_pes):
+        b.wait(pe, word, value)
