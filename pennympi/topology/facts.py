@@ -28,33 +28,32 @@ def facts(topology: Topology, layout: Layout | None, hardware: Sequence[Hardware
     return {
         "n_pes": topology.n_pes,
         "laid_by": layout.name if layout else None,
-        "nodes": [_node(node, pes, rails, layout, hardware) for node, pes in enumerate(topology.nodes)],
+        "nodes": [
+            {
+                "node": node,
+                "pes": [_pe(pe, rails[pe], [hardware[other] for other in pes], hardware[pe], layout) for pe in pes],
+                "nics": [
+                    {"name": n.name, "kind": n.kind, "gbit_s": n.gbit_s, "up": n.up, "numa": n.location.numa}
+                    for n in hardware[pes[0]].nics
+                ],
+                "links": [[link(hardware[pe], hardware[other], pe == other) for other in pes] for pe in pes],
+            }
+            for node, pes in enumerate(topology.nodes)
+        ],
         "rings": [] if no_rings(topology) else [list(ring) for ring in rings(topology)],
         "no_rings": no_rings(topology),
     }
 
 
-def _node(
-    node: int, pes: Sequence[int], rails: Sequence[int], layout: Layout | None, hardware: Sequence[Hardware]
-) -> dict[str, Any]:
-    nics = hardware[pes[0]].nics
-    serving = inter_node_nics(nics) if all(hardware[pe].bus_id for pe in pes) else []
-    named = layout.nics[node] if layout and layout.nics else ()
-    shown: list[dict[str, Any]] = []
-    for pe in pes:
-        own, rail = hardware[pe], rails[pe]
-        fact = {"pe": pe, "host": own.host, "device": own.device, "bus_id": own.bus_id, "numa": own.location.numa}
-        nic: dict[str, Any] = {"nic": named[rail] if named else "", "gbit_s": 0, "distance": ""}
-        if not layout and serving:
-            one = serving[rail]
-            nic = {"nic": one.name, "gbit_s": one.gbit_s, "distance": distance(own.location, one.location)}
-        shown.append(fact | {"rail": rail} | nic)
-    return {
-        "node": node,
-        "pes": shown,
-        "nics": [{"name": n.name, "kind": n.kind, "gbit_s": n.gbit_s, "up": n.up, "numa": n.location.numa} for n in nics],
-        "links": [[link(hardware[pe], hardware[other], pe == other) for other in pes] for pe in pes],
-    }
+def _pe(pe: int, rail: int, node: Sequence[Hardware], own: Hardware, layout: Layout | None) -> dict[str, Any]:
+    """The facts of one PE.  node: the hardware of the PEs of its node"""
+    fact = {"pe": pe, "host": own.host, "device": own.device, "bus_id": own.bus_id, "numa": own.location.numa}
+    fact |= {"rail": rail, "nic": "", "gbit_s": 0, "distance": ""}
+    on_gpus = all(one.bus_id for one in node)
+    if not layout and on_gpus and (serving := inter_node_nics(node[0].nics)):
+        nic = serving[rail]
+        fact |= {"nic": nic.name, "gbit_s": nic.gbit_s, "distance": distance(own.location, nic.location)}
+    return fact
 
 
 def link(one: Hardware, other: Hardware, same_pe: bool) -> str:
@@ -85,19 +84,14 @@ def table(found: dict[str, Any]) -> str:
         for one, links in zip(node["pes"], node["links"], strict=True):
             others = set(links) - {"X"}
             numa, link_words = "" if one["numa"] < 0 else one["numa"], " ".join(links if len(others) > 1 else others)
-            rows.append(
-                (node["node"], one["host"], one["pe"], one["device"], one["bus_id"], numa, link_words, one["rail"])
-                + (one["nic"], one["gbit_s"] or "", one["distance"])
-            )
+            where = (node["node"], one["host"], one["pe"], one["device"], one["bus_id"], numa)
+            rows.append((*where, link_words, one["rail"], one["nic"], one["gbit_s"] or "", one["distance"]))
     cells = [[f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
     kept = [i for i in range(len(COLUMNS)) if any(row[i] for row in cells[1:])]
-    widths = [max(len(row[i]) for row in cells) for i in kept]
+    widths = {i: max(len(row[i]) for row in cells) for i in kept}
     laid = f", laid by {found['laid_by']}" if found["laid_by"] else ""
+    lines = [f"{found['n_pes']} PEs on {len(found['nodes'])} nodes{laid}"]
+    lines += ["  ".join(row[i].ljust(widths[i]) for i in kept).rstrip() for row in cells]
     count = len(found["rings"])
-    return "\n".join(
-        [
-            f"{found['n_pes']} PEs on {len(found['nodes'])} nodes{laid}",
-            *("  ".join(row[i].ljust(width) for i, width in zip(kept, widths, strict=True)).rstrip() for row in cells),
-            f"multi_ring: {count} rings" if count else f"multi_ring can't run: {found['no_rings']}",
-        ]
-    )
+    lines.append(f"multi_ring: {count} rings" if count else f"multi_ring can't run: {found['no_rings']}")
+    return "\n".join(lines)

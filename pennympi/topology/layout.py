@@ -6,15 +6,13 @@ A name such as ``two-nodes-of-eight`` or ``3-nodes-of-4`` gives the numbers of n
     count = 2                        # how many such nodes there are (default 1)
     pes = 8                          # PEs of each node, taken in order; or a list of PEs: [0, 2, 4, 6]
     rails = [0, 0, 1, 1, 2, 2, 3, 3] # the NIC of each PE of the node, in order (default: one NIC for each PE)
-    nics = ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"]   # names of the NICs (default: none)
 
 The layout decides which PE an algorithm sends to.  How the memory of a PE is reached does not change.
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import TopologyError
 from ..files import FileError, TomlFile, read_toml
@@ -23,36 +21,28 @@ from ..settings import shown
 NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
 FORM = "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file"
 _NAME = re.compile(r"(\w+)-nodes?-of-(\w+)")
-_KEYS = ("count", "pes", "rails", "nics")
+_KEYS = ("count", "pes", "rails")
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Nodes laid over PEs.
 
     name:    the name or file that was given
     node_of, rail_of: for each PE, the number of its node, and of its NIC in that node
-    nics:    for each node, the names of its NICs; () if no node names any
     """
 
     name: str
     node_of: tuple[int, ...]
     rail_of: tuple[int, ...]
-    nics: tuple[tuple[str, ...], ...] = ()
 
 
-@dataclass(frozen=True)
-class _Node:
-    """One [[node]] table; rails is None where it gives none."""
+class _Nodes(NamedTuple):
+    """One [[node]] table.  listed: the PEs that it lists, [] if it gives their number;  rails: None if it gives none"""
 
-    count: int
-    pes: int | list[int]
-    rails: list[int] | None = None
-    nics: tuple[str, ...] = ()
-
-    @property
-    def size(self) -> int:
-        return self.pes if isinstance(self.pes, int) else len(self.pes)
+    n_nodes: int
+    size: int
+    listed: list[int]
+    rails: list[int] | None
 
 
 def lay(name: str, n_pes: int) -> Layout:
@@ -62,16 +52,16 @@ def lay(name: str, n_pes: int) -> Layout:
     number of PEs.
     """
     named = _NAME.fullmatch(name.lower())
-    nodes = [_Node(_number(named[1], name), _number(named[2], name))] if named else _read(name)
-    total = sum(node.count * node.size for node in nodes)
+    tables = [_Nodes(_number(named[1], name), _number(named[2], name), [], None)] if named else _read(name)
+    total = sum(one.n_nodes * one.size for one in tables)
     if total != n_pes:
-        found = " and ".join(f"{node.count} node{'s' * (node.count > 1)} of {node.size}" for node in nodes[:4])
-        more = " and others" if len(nodes) > 4 else ""
+        found = " and ".join(f"{one.n_nodes} node{'s' * (one.n_nodes > 1)} of {one.size}" for one in tables[:4])
+        more = " and others" if len(tables) > 4 else ""
         raise TopologyError(
             f"topology {name} lays {found}{more}, {total} PEs in all, and this team has {n_pes}: "
             f"start {total} ranks, or choose another one by PENNYMPI_TOPOLOGY or init(topology=...)"
         )
-    listed = [pe for node in nodes if isinstance(node.pes, list) for pe in node.pes]
+    listed = [pe for one in tables for pe in one.listed]
     wrong = next((pe for i, pe in enumerate(listed) if pe >= n_pes or pe in listed[:i]), None)
     if wrong is not None:
         how = "twice" if wrong < n_pes else "and there is no such PE"
@@ -81,14 +71,12 @@ def lay(name: str, n_pes: int) -> Layout:
         )
     free = iter(sorted(set(range(n_pes)) - set(listed)))
     node_of, rail_of = [0] * n_pes, [0] * n_pes
-    names: list[tuple[str, ...]] = []
-    for node in nodes:
-        for _ in range(node.count):
-            mine = node.pes if isinstance(node.pes, list) else [next(free) for _ in range(node.pes)]
-            for pe, rail in zip(sorted(mine), node.rails or range(node.size), strict=True):
-                node_of[pe], rail_of[pe] = len(names), rail
-            names.append(node.nics)
-    return Layout(name, tuple(node_of), tuple(rail_of), tuple(names) if any(names) else ())
+    every = [one for one in tables for _ in range(one.n_nodes)]
+    for node, one in enumerate(every):
+        pes = sorted(one.listed) or [next(free) for _ in range(one.size)]
+        for pe, rail in zip(pes, one.rails or range(one.size), strict=True):
+            node_of[pe], rail_of[pe] = node, rail
+    return Layout(name, tuple(node_of), tuple(rail_of))
 
 
 def _number(word: str, name: str) -> int:
@@ -99,7 +87,7 @@ def _number(word: str, name: str) -> int:
     return value
 
 
-def _read(name: str) -> list[_Node]:
+def _read(name: str) -> list[_Nodes]:
     """The [[node]] tables of a file."""
     try:
         file = read_toml(Path(name).expanduser())
@@ -111,10 +99,10 @@ def _read(name: str) -> list[_Node]:
     if unknown or not isinstance(tables, list) or not tables:
         found = f"{unknown[:60]} ({file.line(unknown)})" if unknown else "no such table"
         raise TopologyError(f"topology file {file.name} must hold [[node]] tables and nothing else, but it holds {found}")
-    return [_node(file, number, table) for number, table in enumerate(tables)]
+    return [_nodes(file, number, table) for number, table in enumerate(tables)]
 
 
-def _node(file: TomlFile, number: int, table: Any) -> _Node:
+def _nodes(file: TomlFile, number: int, table: Any) -> _Nodes:
     """The ``number``-th [[node]] table.  Raises TopologyError, which names the line."""
 
     def require(right: bool, key: str, wanted: str) -> None:
@@ -126,19 +114,17 @@ def _node(file: TomlFile, number: int, table: Any) -> _Node:
         raise TopologyError(f"topology {file.name}: node = {shown(table)} is not a [[node]] table")
     for key in table:
         require(key in _KEYS, key, f"no other keys than {', '.join(_KEYS)}")
-    values: tuple[Any, ...] = table.get("count", 1), table.get("pes"), table.get("nics", [])
-    count, pes, nics = values
+    count: Any = table.get("count", 1)
+    pes: Any = table.get("pes")
+    rails: Any = table.get("rails")
     require(_whole(count, 1), "count", "a number of nodes from 1")
-    listed = isinstance(pes, list) and bool(pes) and all(_whole(pe, 0) for pe in pes)
-    require(listed or _whole(pes, 1), "pes", "a number of PEs from 1, or a list of PEs")
+    listed = pes if isinstance(pes, list) and all(_whole(pe, 0) for pe in pes) else []
+    require(bool(listed) or _whole(pes, 1), "pes", "a number of PEs from 1, or a list of PEs")
     require(count == 1 or not listed, "count", "1, or the number of PEs: several nodes can't have the same PEs")
-    require(isinstance(nics, list) and all(isinstance(nic, str) for nic in nics), "nics", "a list of names")
-    size = len(pes) if listed else pes
-    n_nics = len(nics) or size
-    rails: Any = table.get("rails", list(range(size)) if size <= 1 << 20 else None)
-    each = isinstance(rails, list) and len(rails) == size and all(_whole(rail, 0) and rail < n_nics for rail in rails)
-    require(each or rails is None, "rails", f"{size} numbers of NICs from 0 to {n_nics - 1}, one for each PE of the node")
-    return _Node(count, pes, rails, tuple(nics))
+    size = len(listed) or pes
+    each = isinstance(rails, list) and len(rails) == size and all(_whole(rail, 0) and rail < size for rail in rails)
+    require(each or rails is None, "rails", f"{size} numbers of NICs from 0 to {size - 1}, one for each PE of the node")
+    return _Nodes(count, size, listed, rails)
 
 
 def _whole(value: Any, least: int) -> bool:

@@ -34,7 +34,7 @@ def layout_of(topology: Any, n_pes: int) -> Layout | None:
 
 def check_layouts(layouts: Sequence[Layout | None]) -> None:
     """Raise TopologyError unless the layouts of all PEs, in order of PE, lay the same nodes and rails."""
-    laid = [layout and (layout.node_of, layout.rail_of, layout.nics) for layout in layouts]
+    laid = [layout and layout[1:] for layout in layouts]
     other = next((pe for pe, one in enumerate(laid) if one != laid[0]), None)
     if other is not None:
         names = [layout.name if layout else "auto" for layout in layouts]

@@ -29,7 +29,7 @@ def nodes_of(n_nodes, each, rails=()):
 
 def test_names():
     two = lay("two-nodes-of-eight", 16)
-    assert two.node_of == (0,) * 8 + (1,) * 8 and two.rail_of == (*range(8), *range(8)) and not two.nics
+    assert two.node_of == (0,) * 8 + (1,) * 8 and two.rail_of == (*range(8), *range(8))
     assert lay("4-nodes-of-4", 16).node_of == lay("Four-Nodes-of-four", 16).node_of == nodes_of(4, 4).node_of
     assert lay("one-node-of-3", 3).node_of == (0, 0, 0)
     topology = Topology(two.node_of, rail_of=two.rail_of)
@@ -38,14 +38,10 @@ def test_names():
 
 def test_a_file(tmp_path):
     file = tmp_path / "nodes.toml"
-    file.write_text(
-        '[[node]]\ncount = 2\npes = 2\nrails = [1, 0]\nnics = ["a", "b"]\n'
-        '[[node]]\npes = [6, 1, 3]\nrails = [0, 1, 0]\nnics = ["c", "d"]\n'
-    )
+    file.write_text("[[node]]\ncount = 2\npes = 2\nrails = [1, 0]\n[[node]]\npes = [6, 1, 3]\nrails = [0, 1, 0]\n")
     layout = lay(str(file), 7)
     assert layout.node_of == (0, 2, 0, 2, 1, 1, 2)  # numbers go to the PEs that no list names
     assert layout.rail_of == (1, 0, 0, 1, 1, 0, 0)  # in order of PE, whatever the order of the list
-    assert layout.nics == (("a", "b"), ("a", "b"), ("c", "d"))
 
 
 WRONG_FILES = [  # (text, the line that is named, what is said)
@@ -57,14 +53,12 @@ WRONG_FILES = [  # (text, the line that is named, what is said)
     ("[[node]]\ncount = 999_999_999_999\npes = 1", 0, "999999999999 PEs in all, and this team has 4"),
     ("[[node]]\npes = 2\n[[node]]\npes = [0, 0]", 0, "PE 0 twice, but each of the PEs 0..3 must be on one node"),
     ("[[node]]\npes = 2\n[[node]]\npes = [3, 4]", 0, "PE 4 and there is no such PE, but each of the PEs 0..3"),
-    ("[[node]]\npes = 4\nspeed = 3", 3, "speed = 3: give no other keys than count, pes, rails, nics"),
+    ("[[node]]\npes = 4\nspeed = 3", 3, "speed = 3: give no other keys than count, pes, rails"),
     ("[[node]]\ncount = 2", 1, "pes is missing: give a number of PEs from 1, or a list of PEs"),
     ("[[node]]\npes = [0, -1]", 2, r"pes = \[0, -1\]: give"),
     ("[[node]]\npes = 2\n[[node]]\npes = 2\ncount = -1", 5, "count = -1: give a number of nodes from 1"),
     ("[[node]]\npes = [0, 1]\ncount = 2", 3, "several nodes can't have the same PEs"),
     ("[[node]]\npes = 4\nrails = [0, 1, 2]", 3, "give 4 numbers of NICs from 0 to 3, one for each PE of the node"),
-    ('[[node]]\npes = 4\nnics = ["a"]', 1, "rails is missing: give 4 numbers of NICs from 0 to 0"),
-    ("[[node]]\npes = 4\nnics = 2", 3, "nics = 2: give a list of names"),
 ]
 
 
@@ -243,12 +237,12 @@ def test_the_table():
 
 def test_the_command(tmp_path):
     file = tmp_path / "uneven.toml"
-    file.write_text('[[node]]\npes = 2\nnics = ["left", "right"]\n[[node]]\npes = 1\nnics = ["only"]\n')
+    file.write_text("[[node]]\npes = 2\nrails = [1, 0]\n[[node]]\npes = 1\n")
     ended = launch(3, "-m", "pennympi", "topology", env=settled(3, PENNYMPI_TOPOLOGY=str(file)), limit_s=100)
     assert ended.rc == 0, ended.output
     assert f"3 PEs on 2 nodes, laid by {file}" in ended.output
     assert "multi_ring can't run: its rings run on the same rails" in ended.output
-    assert [line.split()[-1] for line in ended.output.splitlines() if line[:1] in ("0", "1")] == ["left", "right", "only"]
+    assert [line.split()[-1] for line in ended.output.splitlines() if line[:1] in ("0", "1")] == ["1", "0", "0"], "rails"
 
 
 def test_json(capsys):
