@@ -2,22 +2,18 @@
 
 from typing import NamedTuple
 
-from .algorithm import PACKET_BYTES
 from .block import POISON, all_to_all_packets, copy, put, read_epoch, signal_all, wait_all
 from .records import PE, Transfer, Work
 from .steps import (
     block_words,
-    buffer,
     fence_signal_all,
-    first_start,
+    first_round,
     half_buffer_slots,
-    load_epoch,
+    packet_slots,
     peer,
     piece_nbytes,
     slot_at,
-    slots_in,
     store_epoch,
-    stride_of,
     word,
 )
 
@@ -64,7 +60,7 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
     arrived = block_words(work, SIGNALS * pe.n_pes)  # (n_pes,) words
     out_offsets = word(arrived, pe.n_pes)  # (n_pes,) words: see ``Rows``
     own_src, own_out = call.src + pe.me * src_stride_bytes, call.out + pe.me * call.nbytes
-    epoch, start, stride = load_epoch(work), first_start(call.piece_bytes), stride_of(call.piece_bytes)
+    epoch, start, stride = first_round(work, call.piece_bytes)
     by_inbox = epoch + BY_INBOX
     if start + BY_INBOX * stride < call.nbytes:
         # A PE reads such a word of the call before until it sends its last piece, and no PE is in this call without that.
@@ -101,14 +97,14 @@ def exchange_packets(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) 
     src_stride_bytes: from one row of src to the next; 0: one row for all PEs
     inbox (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
     """
-    epoch, start = load_epoch(work), first_start(call.piece_bytes)
+    epoch, start, stride = first_round(work, call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
-        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
+        slots = packet_slots(work, epoch, pe.n_pes)
         all_to_all_packets(
             pe.ctx, call.out + start, call.nbytes, call.src + start, src_stride_bytes, slots.address, slots.nbytes,
             piece_nbytes(call, start), epoch, pe.me, pe.n_pes,
         )  # fmt: skip
-        start += stride_of(call.piece_bytes)
+        start += stride
     store_epoch(work, epoch)

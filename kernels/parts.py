@@ -36,13 +36,12 @@ from .plans import MIN_BLOCK_BYTES
 from .records import PE, Parts, Work
 from .steps import (
     VECTOR_BYTES,
-    Slots,
     block_words,
-    buffer,
+    inbox_slots,
     load_counter,
+    outbox_slots,
     peer,
     slot_at,
-    slots_in,
     store_counter,
     untag_epoch,
     word,
@@ -165,24 +164,14 @@ def chain_word(work: Work, pe: PE, kind: int, other: int) -> int:
     return word(block_words(work, WORDS * pe.n_pes), kind * pe.n_pes + other)
 
 
-def inbox_slots(pe: PE, work: Work, number: int) -> Slots:
-    """Slots (n_pes sources,) of the inbox for messages of this number."""
-    return slots_in(work.inbox + buffer(work, number), work.buffer_bytes, pe.n_pes)
-
-
-def outbox_slots(pe: PE, work: Work, number: int) -> Slots:
-    """Slots (n_pes destinations,) of the outbox; that of this PE is scratch."""
-    return slots_in(work.outbox + buffer(work, number), work.buffer_bytes, pe.n_pes)
-
-
 def put_piece(pe: PE, work: Work, to: int, part: Part, piece: Part) -> None:
     """Send the head of a message and a piece of a part."""
     sent = load_counter(work, chain_word(work, pe, SENT, to), 0) + 1
     # Once the message before the last is read, the slots of this one are free, on both PEs, and so are its two words.
     wait(pe.ctx, chain_word(work, pe, READ + (sent & 1), to), untag_epoch(work, sent - 2), to)
-    message = slot_at(outbox_slots(pe, work, sent), to)
-    slots, arrived = inbox_slots(pe, work, sent), chain_word(work, pe, ARRIVED + (sent & 1), pe.me)
-    slot, data, source = slot_at(slots, pe.me), message + HEAD_BYTES, part.start + piece.start
+    room = slot_at(outbox_slots(work, sent, pe.n_pes), to)
+    slots, arrived = inbox_slots(work, sent, pe.n_pes), chain_word(work, pe, ARRIVED + (sent & 1), pe.me)
+    slot, data, source = slot_at(slots, pe.me), room + HEAD_BYTES, part.start + piece.start
     nbytes = HEAD_BYTES + piece.nbytes
     write_epoch(message, 0, part.nbytes)
     if piece.nbytes < slots.nbytes // SMALL_SHARE or source & 3:
@@ -204,7 +193,7 @@ def await_piece(pe: PE, work: Work, source: int, side: Side, part: Part) -> int:
     """Wait for the next message of a PE, and compare its head; returns the address of its data."""
     taken = arrival(pe, work, source)
     wait(pe.ctx, chain_word(work, pe, ARRIVED + (taken & 1), source), taken, source)
-    slot = slot_at(inbox_slots(pe, work, taken), source)
+    slot = slot_at(inbox_slots(work, taken, pe.n_pes), source)
     nbytes = read_epoch(slot, 0)
     if nbytes != part.nbytes:
         refuse_count(pe.ctx, DIFFERS, nbytes // side.elem_bytes, part.nbytes // side.elem_bytes, source)

@@ -9,5 +9,4 @@ def add_residual(ctx, call: Reduction):
     """out (n_elems,) = src (n_elems,) + residual (n_elems,); out may be either."""
     for start in rounds(call.n_elems, call.piece_elems):
         own = piece_inside(call, start)
-        at = own.offset_bytes
-        plus(ctx, call.out + at, call.src + at, call.residual + at, own.n_elems)
+        plus(ctx, own.out, own.src, own.residual, own.n_elems)

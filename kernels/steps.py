@@ -6,7 +6,7 @@ words are doubled in the same way; each kernel says why two are enough.
 
 Some kernels overlap rounds: the pieces of the next round are under way while those of this one are read:
 
-    epoch, start, stride = load_epoch(work), first_start(round_size), stride_of(round_size)
+    epoch, start, stride = first_round(work, round_size)
     if start < size:
         put the pieces of the first round, into the half buffer of epoch + 1
         fence_signal_all(pe, words, epoch + 1)
@@ -25,6 +25,7 @@ The inbox of such a block is four **half buffers**, used in turn: see "Why a buf
 
 from typing import NamedTuple
 
+from .algorithm import PACKET_BYTES
 from .block import block, blocks, fence, read_epoch, signal_all, write_epoch
 from .records import PE, Reduction, Transfer, Work
 
@@ -32,10 +33,16 @@ WORD_BYTES, VECTOR_BYTES = 8, 16
 
 
 class Piece(NamedTuple):
-    """n_elems elements, ``offset_bytes`` after the start of an array."""
+    """n_elems elements of a call, ``nbytes`` bytes.
 
-    offset_bytes: int
+    out, src, residual: addresses of the first one in the arrays of the call; residual is 0 if the call has none
+    """
+
+    out: int
+    src: int
+    residual: int
     n_elems: int
+    nbytes: int
 
 
 class Slots(NamedTuple):
@@ -53,30 +60,32 @@ def rounds(size: int, round_size: int):
     return range(block() * round_size, size, blocks() * round_size)
 
 
-def first_start(round_size: int) -> int:
-    """Where the first round of this block starts."""
-    return block() * round_size
+def first_round(work: Work, round_size: int) -> tuple[int, int, int]:
+    """(``load_epoch``, start of this block's first round, from the start of a round to that of the next)."""
+    return load_epoch(work), block() * round_size, blocks() * round_size
 
 
-def stride_of(round_size: int) -> int:
-    """From the start of one round of this block to that of its next."""
-    return blocks() * round_size
+def first_count(work: Work, round_size: int) -> tuple[int, int, int]:
+    """``first_round`` with ``load_count``."""
+    return load_count(work), block() * round_size, blocks() * round_size
 
 
 def piece(call: Reduction, start: int, k: int = 0) -> Piece:
     """Piece k of a round that starts at element ``start``; it ends where the array ends, and may be empty."""
     begin = start + k * call.piece_elems
-    return Piece(begin * call.item_bytes, max(0, min(call.piece_elems, call.n_elems - begin)))
+    return piece_from(call, begin, max(0, min(call.piece_elems, call.n_elems - begin)))
 
 
 def piece_inside(call: Reduction, start: int) -> Piece:
     """The piece that begins at element ``start``, which the array has: it is not empty."""
-    return Piece(start * call.item_bytes, min(call.piece_elems, call.n_elems - start))
+    return piece_from(call, start, min(call.piece_elems, call.n_elems - start))
 
 
-def residual_of(call: Reduction, own: Piece) -> int:
-    """Address of a piece's residual, 0 where the call has none."""
-    return call.residual + own.offset_bytes if call.residual else 0
+def piece_from(call: Reduction, start: int, n_elems: int) -> Piece:
+    """n_elems elements of a call from element ``start`` on."""
+    offset = start * call.item_bytes
+    residual = call.residual + offset if call.residual else 0
+    return Piece(call.out + offset, call.src + offset, residual, n_elems, n_elems * call.item_bytes)
 
 
 def piece_nbytes(call: Transfer, start: int) -> int:
@@ -147,19 +156,24 @@ def untag_epoch(work: Work, epoch: int) -> int:
     return epoch - work.signature
 
 
-def buffers(work: Work) -> int:
-    """Offset in bytes, in inbox and outbox, of this block's two buffers."""
-    return block() * 2 * work.buffer_bytes
-
-
 def buffer(work: Work, epoch: int) -> int:
     """Offset in bytes, in inbox and outbox, of this block's buffer of an epoch (the two are used in turn)."""
     return (block() * 2 + (epoch & 1)) * work.buffer_bytes
 
 
+def inbox_of(work: Work, epoch: int) -> int:
+    """Address of this block's buffer of an epoch in the inbox."""
+    return work.inbox + buffer(work, epoch)
+
+
+def outbox_of(work: Work, epoch: int) -> int:
+    """Address of this block's buffer of an epoch in the outbox."""
+    return work.outbox + buffer(work, epoch)
+
+
 def half_buffer(work: Work, epoch: int) -> int:
     """Offset in bytes, in the inbox, of this block's half buffer of an epoch (the four are used in turn)."""
-    return buffers(work) + (epoch & 3) * half_buffer_bytes(work)
+    return block() * 2 * work.buffer_bytes + (epoch & 3) * half_buffer_bytes(work)
 
 
 def half_buffer_bytes(work: Work) -> int:
@@ -167,14 +181,34 @@ def half_buffer_bytes(work: Work) -> int:
     return work.buffer_bytes // 2
 
 
+def slots_in(address: int, nbytes: int, n_slots: int, unit_bytes: int = VECTOR_BYTES) -> Slots:
+    """The ``nbytes`` at an address, cut into slots that are multiples of ``unit_bytes``."""
+    return Slots(address, nbytes // n_slots // unit_bytes * unit_bytes)
+
+
+def inbox_slots(work: Work, epoch: int, n_slots: int) -> Slots:
+    """The slots of the inbox's buffer of an epoch."""
+    return slots_in(inbox_of(work, epoch), work.buffer_bytes, n_slots)
+
+
+def outbox_slots(work: Work, epoch: int, n_slots: int) -> Slots:
+    """The slots of the outbox's buffer of an epoch."""
+    return slots_in(outbox_of(work, epoch), work.buffer_bytes, n_slots)
+
+
+def packet_slots(work: Work, epoch: int, n_slots: int) -> Slots:
+    """The slots of the inbox's buffer of an epoch, for packets."""
+    return slots_in(inbox_of(work, epoch), work.buffer_bytes, n_slots, PACKET_BYTES)
+
+
 def half_buffer_slots(work: Work, epoch: int, n_slots: int) -> Slots:
     """The slots of the inbox's half buffer of an epoch."""
     return slots_in(work.inbox + half_buffer(work, epoch), half_buffer_bytes(work), n_slots)
 
 
-def slots_in(address: int, nbytes: int, n_slots: int, unit_bytes: int = VECTOR_BYTES) -> Slots:
-    """The ``nbytes`` at an address, cut into slots that are multiples of ``unit_bytes``."""
-    return Slots(address, nbytes // n_slots // unit_bytes * unit_bytes)
+def staging_slots(work: Work, n_slots: int) -> Slots:
+    """Slots in the second buffer of the outbox, as large as those of a half buffer, for ``stage_for_put``."""
+    return slots_in(outbox_of(work, 1), half_buffer_bytes(work), n_slots)
 
 
 def slot_at(slots: Slots, k: int) -> int:

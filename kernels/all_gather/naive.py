@@ -8,7 +8,7 @@ from ..algorithm import ELEMENTS, Algorithm, per_pe
 from ..block import copy, put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Transfer, Work
-from ..steps import buffer, load_epoch, peer, piece_nbytes, rounds, slot_at, slots_in, store_epoch, word, words
+from ..steps import inbox_slots, load_epoch, outbox_of, peer, piece_nbytes, rounds, slot_at, store_epoch, word, words
 
 
 def naive(pe: PE, call: Transfer, work: Work):
@@ -23,8 +23,8 @@ def naive(pe: PE, call: Transfer, work: Work):
     for start in rounds(call.nbytes, call.piece_bytes):
         epoch += 1
         # A PE's piece of epoch e+1 proves that it has read all of epoch e: two buffers are enough, and two sets of words.
-        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
-        outbox = work.outbox + buffer(work, epoch)
+        slots = inbox_slots(work, epoch, pe.n_pes)
+        outbox = outbox_of(work, epoch)
         arrived = words(work, epoch, pe.n_pes)
         nbytes = piece_nbytes(call, start)
         copy(outbox, call.src + start, nbytes)

@@ -8,7 +8,7 @@ from ..algorithm import ELEMENTS, Algorithm, per_peer
 from ..block import copy, put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Transfer, Work
-from ..steps import buffer, load_epoch, neighbours, piece_nbytes, rounds, store_epoch, word, words
+from ..steps import inbox_of, load_epoch, neighbours, outbox_of, piece_nbytes, rounds, store_epoch, word, words
 
 
 def ring(pe: PE, call: Transfer, work: Work):
@@ -25,7 +25,7 @@ def ring(pe: PE, call: Transfer, work: Work):
         epoch += 1
         # A PE that has all pieces of epoch e+1 knows that all PEs finished epoch e: two buffers are enough, and two
         # sets of words.
-        inbox, outbox = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        inbox, outbox = inbox_of(work, epoch), outbox_of(work, epoch)
         arrived = words(work, epoch, pe.n_pes - 1)
         nbytes = piece_nbytes(call, start)
         copy(outbox, call.src + start, nbytes)

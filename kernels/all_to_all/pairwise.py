@@ -8,19 +8,7 @@ from ..algorithm import ELEMENTS, Algorithm, per_pe
 from ..block import copy, put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Transfer, Work
-from ..steps import (
-    buffer,
-    first_start,
-    load_epoch,
-    peer,
-    piece_nbytes,
-    slot_at,
-    slots_in,
-    store_epoch,
-    stride_of,
-    word,
-    words,
-)
+from ..steps import first_round, inbox_slots, outbox_slots, peer, piece_nbytes, slot_at, store_epoch, word, words
 
 
 def pairwise(pe: PE, call: Transfer, work: Work):
@@ -30,12 +18,12 @@ def pairwise(pe: PE, call: Transfer, work: Work):
     outbox  (blocks, 2 buffers), a buffer holds (n_pes destinations,) slots
     signals (blocks, 2, n_pes sources) words
     """
-    epoch, start = load_epoch(work), first_start(call.piece_bytes)
+    epoch, start, stride = first_round(work, call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
         # A PE's piece of epoch e+1 proves that it has read all of epoch e: two buffers are enough, and two sets of words.
-        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
-        parts = slots_in(work.outbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
+        slots = inbox_slots(work, epoch, pe.n_pes)
+        parts = outbox_slots(work, epoch, pe.n_pes)
         arrived = words(work, epoch, pe.n_pes)
         nbytes = piece_nbytes(call, start)
         for k in range(1, pe.n_pes):
@@ -48,7 +36,7 @@ def pairwise(pe: PE, call: Transfer, work: Work):
             source = peer(pe, pe.n_pes - k)
             wait(pe.ctx, word(arrived, source), epoch, source)
             copy(call.out + source * call.nbytes + start, slot_at(slots, source), nbytes)
-        start += stride_of(call.piece_bytes)
+        start += stride
     store_epoch(work, epoch)
 
 

@@ -17,20 +17,7 @@ from ..block import copy, put_signal, reduce, reduce_partials_and_round, to_part
 from ..cost import Machine, Size
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import (
-    Piece,
-    Slots,
-    after,
-    buffer,
-    first_start,
-    load_epoch,
-    piece_inside,
-    slot_at,
-    store_epoch,
-    stride_of,
-    word,
-    words,
-)
+from ..steps import Piece, Slots, after, first_round, inbox_of, outbox_of, piece_inside, slot_at, store_epoch, word, words
 
 
 class Half(NamedTuple):
@@ -71,23 +58,21 @@ def half_of(pe: PE) -> Half:
 def round_of(call: Reduction, work: Work, half: Half, epoch: int) -> Round:
     """A PE that sends to another PE has the other's message of epoch e+1, or that of a partner that has it: two buffers
     are enough, and two sets of words."""
-    slots = Slots(work.inbox + buffer(work, epoch), call.piece_elems * call.acc_bytes)
-    staged = work.outbox + buffer(work, epoch)
+    slots = Slots(inbox_of(work, epoch), call.piece_elems * call.acc_bytes)
+    staged = outbox_of(work, epoch)
     return Round(epoch, slots, staged, staged + slots.nbytes, words(work, epoch, half.lower + 1))
 
 
 def add_half(pe: PE, call: Reduction, half: Half, own: Piece, now: Round):
     """Elements to every PE of the half, and those of all added up in the PEs' order."""
-    src, nbytes = call.src + own.offset_bytes, own.n_elems * call.item_bytes
     if half.n > 1:
-        copy(now.staged, src, nbytes)
+        copy(now.staged, own.src, own.nbytes)
     for k in range(1, half.n):
         partner = half.start + after(half.rank, k, half.n)
-        put_signal(
-            pe.ctx, slot_at(now.slots, half.rank), now.staged, nbytes, word(now.words, half.rank), now.epoch, partner
-        )
+        there, arrived = slot_at(now.slots, half.rank), word(now.words, half.rank)
+        put_signal(pe.ctx, there, now.staged, own.nbytes, arrived, now.epoch, partner)
     for rank in range(half.n):
-        elements = src
+        elements = own.src
         if rank != half.rank:
             wait(pe.ctx, word(now.words, rank), now.epoch, half.start + rank)
             elements = slot_at(now.slots, rank)
@@ -109,7 +94,7 @@ def cross(pe: PE, call: Reduction, half: Half, own: Piece, now: Round):
         put_signal(pe.ctx, theirs, now.part, own.n_elems * call.acc_bytes, crossed, now.epoch, to)
     wait(pe.ctx, crossed, now.epoch, partner)
     one, other = (theirs, now.part) if upper else (now.part, theirs)
-    reduce_partials_and_round(pe.ctx, call.out + own.offset_bytes, one, other, own.n_elems)
+    reduce_partials_and_round(pe.ctx, own.out, one, other, own.n_elems)
 
 
 def half_butterfly(pe: PE, call: Reduction, work: Work):
@@ -120,7 +105,7 @@ def half_butterfly(pe: PE, call: Reduction, work: Work):
     signals (blocks, 2, h + 1) words, one a slot
     """
     half = half_of(pe)
-    epoch, start, stride = load_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    epoch, start, stride = first_round(work, call.piece_elems)
     while start < call.n_elems:
         epoch += 1
         now, own = round_of(call, work, half, epoch), piece_inside(call, start)

@@ -17,7 +17,7 @@ from ..cost import Machine, Size
 from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import buffer, first_start, load_epoch, store_epoch, stride_of, word, words
+from ..steps import first_round, inbox_of, outbox_of, store_epoch, word, words
 
 
 class Round(NamedTuple):
@@ -88,12 +88,12 @@ def halving_doubling(pe: PE, call: Reduction, work: Work):
     fold = folded(pe)
     unfold = 1 + 2 * log2(fold.p)
     round_elems = fold.p * call.piece_elems
-    epoch, start, stride = load_epoch(work), first_start(round_elems), stride_of(round_elems)
+    epoch, start, stride = first_round(work, round_elems)
     while start < call.n_elems:
         epoch += 1
         # A partner's message of epoch e+1 proves that it has read mine of epoch e: two buffers are enough, and two sets
         # of words.
-        given, parts = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        given, parts = inbox_of(work, epoch), outbox_of(work, epoch)
         result, arrived = given + 2 * round_elems * call.acc_bytes, words(work, epoch, unfold + 1)
         n = min(round_elems, call.n_elems - start)
         now = Round(epoch, n, given, parts, result, arrived)

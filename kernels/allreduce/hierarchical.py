@@ -30,7 +30,21 @@ from ..block import (
 from ..cost import Machine, Size
 from ..plans import MIN_BLOCK_BYTES
 from ..records import PE, Reduction, Work
-from ..steps import Piece, Slots, after, buffer, load_epoch, piece, rounds, slot_at, store_epoch, word, words
+from ..steps import (
+    Piece,
+    Slots,
+    after,
+    inbox_of,
+    load_epoch,
+    outbox_of,
+    piece,
+    piece_from,
+    rounds,
+    slot_at,
+    store_epoch,
+    word,
+    words,
+)
 
 
 class Group(NamedTuple):
@@ -99,7 +113,7 @@ def round_of(call: Reduction, work: Work, groups: Groups, start: int, epoch: int
     node, rail_peers = groups.node, groups.rail_peers
     chunk_bytes = call.piece_elems * call.acc_bytes
     slice_elems, slice_bytes = rail_peers.n * call.piece_elems, rail_peers.n * chunk_bytes
-    parts, added = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+    parts, added = inbox_of(work, epoch), outbox_of(work, epoch)
     partials = parts + node.n * slice_bytes
     whole = partials + slice_bytes
     part_words = words(work, epoch, 2 * (node.n + rail_peers.n))
@@ -124,7 +138,7 @@ def round_of(call: Reduction, work: Work, groups: Groups, start: int, epoch: int
 def slice_of(call: Reduction, now: Round, k: int) -> Piece:
     """Slice k of a round."""
     begin = now.start + k * now.slice_elems
-    return Piece(begin * call.item_bytes, max(0, min(now.slice_elems, call.n_elems - begin)))
+    return piece_from(call, begin, max(0, min(now.slice_elems, call.n_elems - begin)))
 
 
 def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
@@ -132,14 +146,13 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     for k in range(1, node.n):
         rank = other(node, k)
         part, to = slice_of(call, now, rank), read_peer(node.pes, rank)
-        src, nbytes = call.src + part.offset_bytes, part.n_elems * call.item_bytes
-        source = stage_for_put(pe.ctx, slot_at(now.staging, rank), src, nbytes, to)
-        put(pe.ctx, slot_at(now.parts, node.rank), source, nbytes, to)
+        source = stage_for_put(pe.ctx, slot_at(now.staging, rank), part.src, part.nbytes, to)
+        put(pe.ctx, slot_at(now.parts, node.rank), source, part.nbytes, to)
     signal_group(pe, node, now.part_words, now.epoch)  # its fence frees the staging buffers
     own = slice_of(call, now, node.rank)
     wait_group(pe, node, now.part_words, now.epoch)
     for rank in range(node.n):
-        elements = call.src + own.offset_bytes if rank == node.rank else slot_at(now.parts, rank)
+        elements = own.src if rank == node.rank else slot_at(now.parts, rank)
         if rank == 0:
             to_partials(pe.ctx, now.added, elements, own.n_elems)
         else:
@@ -180,16 +193,16 @@ def gather_between_nodes(pe: PE, call: Reduction, rail_peers: Group, now: Round)
 def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     """Every PE hands its whole slice to all PEs of its node."""
     own = slice_of(call, now, node.rank)
-    nbytes = own.n_elems * call.item_bytes
+    nbytes = own.nbytes
     for k in range(1, node.n):
         put(pe.ctx, slot_at(now.slices, node.rank), now.whole, nbytes, read_peer(node.pes, other(node, k)))
     signal_group(pe, node, now.slice_words, now.epoch)
-    copy(call.out + own.offset_bytes, now.whole, nbytes)
+    copy(own.out, now.whole, nbytes)
     wait_group(pe, node, now.slice_words, now.epoch)
     for k in range(1, node.n):
         rank = other(node, k)
         theirs = slice_of(call, now, rank)
-        copy(call.out + theirs.offset_bytes, slot_at(now.slices, rank), theirs.n_elems * call.item_bytes)
+        copy(theirs.out, slot_at(now.slices, rank), theirs.nbytes)
 
 
 def hierarchical(pe: PE, call: Reduction, work: Work):

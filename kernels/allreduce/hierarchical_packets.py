@@ -9,7 +9,7 @@ every node, from the same partials.
 
 from typing import NamedTuple
 
-from ..algorithm import PACKET_BYTES, PACKETS, Algorithm, Topology, requires_ll128_in_nodes
+from ..algorithm import PACKETS, Algorithm, Topology, requires_ll128_in_nodes
 from ..block import (
     copy,
     put_signal,
@@ -24,7 +24,7 @@ from ..block import (
 from ..cost import Machine, Size
 from ..plans import packet_plan
 from ..records import PE, Reduction, Work
-from ..steps import Slots, buffer, load_epoch, piece, rounds, slot_at, slots_in, store_epoch, word, words
+from ..steps import Slots, load_epoch, outbox_of, packet_slots, piece, rounds, slot_at, store_epoch, word, words
 from .hierarchical import Group, other, peer_table, wait_group
 from .hierarchical import why_not as refuse_shape
 
@@ -50,8 +50,8 @@ class Round(NamedTuple):
 
 def round_of(work: Work, node: Group, rail_peers: Group, start: int, epoch: int) -> Round:
     """A message of round e+1 comes from a PE that has read all of round e: two buffers do, and two sets of words."""
-    slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, 2 * (node.n + rail_peers.n), PACKET_BYTES)
-    outbox = Slots(work.outbox + buffer(work, epoch), slots.nbytes)
+    slots = packet_slots(work, epoch, 2 * (node.n + rail_peers.n))
+    outbox = Slots(outbox_of(work, epoch), slots.nbytes)
     return Round(
         epoch,
         start,
@@ -71,13 +71,13 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
         rank = other(node, k)
         part, to = piece(call, now.start, rank), read_peer(node.pes, rank)
         at = slot_at(now.parts, node.rank)
-        send_packets(pe.ctx, at, call.src + part.offset_bytes, part.n_elems * call.item_bytes, now.epoch, to)
+        send_packets(pe.ctx, at, part.src, part.nbytes, now.epoch, to)
     own = piece(call, now.start, node.rank)
     for rank in range(node.n):
-        elements = call.src + own.offset_bytes
+        elements = own.src
         if rank != node.rank:
             elements, source = now.room, read_peer(node.pes, rank)
-            nbytes = own.n_elems * call.item_bytes
+            nbytes = own.nbytes
             receive_packets(pe.ctx, elements, slot_at(now.parts, rank), nbytes, now.epoch, source)
         if rank == 0:
             to_partials(pe.ctx, now.added, elements, own.n_elems)
@@ -107,15 +107,15 @@ def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
 def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     """Every PE hands its slice to all PEs of its node."""
     own = piece(call, now.start, node.rank)
-    nbytes = own.n_elems * call.item_bytes
+    nbytes = own.nbytes
     for k in range(1, node.n):
         to = read_peer(node.pes, other(node, k))
         send_packets(pe.ctx, slot_at(now.results, node.rank), now.whole, nbytes, now.epoch, to)
-    copy(call.out + own.offset_bytes, now.whole, nbytes)
+    copy(own.out, now.whole, nbytes)
     for k in range(1, node.n):
         rank = other(node, k)
         theirs, source = piece(call, now.start, rank), read_peer(node.pes, rank)
-        out, nbytes = call.out + theirs.offset_bytes, theirs.n_elems * call.item_bytes
+        out, nbytes = theirs.out, theirs.nbytes
         receive_packets(pe.ctx, out, slot_at(now.results, rank), nbytes, now.epoch, source)
 
 

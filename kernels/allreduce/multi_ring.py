@@ -77,7 +77,7 @@ def piece_at(pe: PE, call: Reduction, now: Share, step: int) -> Piece:
 def send_step(pe: PE, call: Reduction, now: Share, step: int):
     """n-1 steps pass on the partial of a chunk, and add to it; one completes it; n-2 more pass on the complete ones."""
     own = piece_at(pe, call, now, step)
-    src, n, nbytes = call.src + own.offset_bytes, own.n_elems, own.n_elems * call.acc_bytes
+    src, n, nbytes = own.src, own.n_elems, own.n_elems * call.acc_bytes
     given, ready = slot_at(now.inbox, step - 1), slot_at(now.outbox, step)
     if step == 0:
         to_partials(pe.ctx, ready, src, n)
@@ -87,7 +87,7 @@ def send_step(pe: PE, call: Reduction, now: Share, step: int):
         nbytes = n * call.item_bytes
         if step == pe.n_pes - 1:
             reduce_and_round(pe.ctx, ready, given, src, n)
-            copy(call.out + own.offset_bytes, ready, nbytes)
+            copy(own.out, ready, nbytes)
         else:
             ready = given
     put_signal(pe.ctx, slot_at(now.inbox, step), ready, nbytes, word(now.words, step), now.epoch, now.succ)
@@ -98,7 +98,7 @@ def receive_step(pe: PE, call: Reduction, now: Share, step: int):
     wait(pe.ctx, word(now.words, step), now.epoch, now.pred)
     if step >= pe.n_pes - 1:
         own = piece_at(pe, call, now, step + 1)
-        copy(call.out + own.offset_bytes, slot_at(now.inbox, step), own.n_elems * call.item_bytes)
+        copy(own.out, slot_at(now.inbox, step), own.nbytes)
 
 
 def multi_ring(pe: PE, call: Reduction, work: Work):

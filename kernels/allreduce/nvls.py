@@ -18,7 +18,7 @@ from ..block import copy, meet_multicast, reduce_multicast, store_multicast
 from ..cost import Machine, Size
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import VECTOR_BYTES, block_words, buffer, first_start, load_epoch, store_epoch, stride_of, word
+from ..steps import VECTOR_BYTES, block_words, first_round, inbox_of, outbox_of, store_epoch, word
 
 
 def nvls(pe: PE, call: Reduction, work: Work):
@@ -31,12 +31,12 @@ def nvls(pe: PE, call: Reduction, work: Work):
     round_elems = pe.n_pes * call.piece_elems
     piece_bytes = call.piece_elems * call.item_bytes
     entered = block_words(work, 2)
-    epoch, start, stride = load_epoch(work), first_start(round_elems), stride_of(round_elems)
+    epoch, start, stride = first_round(work, round_elems)
     while start < call.n_elems:
         epoch += 1
         # No PE enters epoch e+1 before it has read the result of e, and none leaves it before all have read what was
         # staged: one buffer would be enough, and two let a PE stage while others still read.
-        staged, summed = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)
+        staged, summed = inbox_of(work, epoch), outbox_of(work, epoch)
         result = staged + pe.n_pes * piece_bytes
         nbytes = min(round_elems, call.n_elems - start) * call.item_bytes
         copy(staged, call.src + start * call.item_bytes, nbytes)

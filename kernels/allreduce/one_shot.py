@@ -13,19 +13,15 @@ from ..cost import shots_us
 from ..plans import piece_plan
 from ..records import PE, Reduction, Work
 from ..steps import (
-    buffer,
     fence_signal_all,
-    first_start,
-    half_buffer_bytes,
+    first_count,
     half_buffer_slots,
-    load_count,
+    outbox_of,
     peer,
     piece_inside,
-    residual_of,
     slot_at,
-    slots_in,
+    staging_slots,
     store_count,
-    stride_of,
     tag_epoch,
     words,
 )
@@ -34,11 +30,10 @@ from ..steps import (
 def put_piece(pe: PE, call: Reduction, work: Work, start: int, count: int):
     """To every other PE the piece that begins at element ``start``, in its slot of a round, by its count."""
     own, at = piece_inside(call, start), slot_at(half_buffer_slots(work, count, pe.n_pes), pe.me)
-    src, nbytes = call.src + own.offset_bytes, own.n_elems * call.item_bytes
-    staging = slots_in(work.outbox + buffer(work, 1), half_buffer_bytes(work), pe.n_pes)
+    staging = staging_slots(work, pe.n_pes)
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
-        put(pe.ctx, at, stage_for_put(pe.ctx, slot_at(staging, to), src, nbytes, to), nbytes, to)
+        put(pe.ctx, at, stage_for_put(pe.ctx, slot_at(staging, to), own.src, own.nbytes, to), own.nbytes, to)
 
 
 def one_shot(pe: PE, call: Reduction, work: Work):
@@ -50,8 +45,8 @@ def one_shot(pe: PE, call: Reduction, work: Work):
     outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots that puts start from
     signals (blocks, 2, n_pes sources) words
     """
-    scratch = work.outbox + buffer(work, 0)
-    count, start, stride = load_count(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    scratch = outbox_of(work, 0)
+    count, start, stride = first_count(work, call.piece_elems)
     if start < call.n_elems:
         put_piece(pe, call, work, start, count + 1)
         fence_signal_all(pe, words(work, count + 1, pe.n_pes), tag_epoch(work, count + 1))
@@ -62,9 +57,9 @@ def one_shot(pe: PE, call: Reduction, work: Work):
         # A PE's signal of epoch e finds that of e-2 taken: two sets of words are enough.
         wait_all(pe.ctx, words(work, count, pe.n_pes), tag_epoch(work, count), pe.me, pe.n_pes)
         own, slots = piece_inside(call, start), half_buffer_slots(work, count, pe.n_pes)
-        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-        rest = residual_of(call, own)
-        combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes, rest)
+        combine(
+            pe.ctx, own.out, slots.address, slots.nbytes, own.src, own.n_elems, scratch, pe.me, pe.n_pes, own.residual
+        )
         if following < call.n_elems:
             fence_signal_all(pe, words(work, count + 1, pe.n_pes), tag_epoch(work, count + 1))
         start = following

@@ -7,22 +7,12 @@ the latency of a store and of the poll that sees it.
 
 from functools import partial
 
-from ..algorithm import PACKET_BYTES, ROUND_ONCE
+from ..algorithm import ROUND_ONCE
 from ..block import exchange_reduce_packets
 from ..cost import shots_us
 from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
-from ..steps import (
-    buffer,
-    first_start,
-    load_count,
-    piece_inside,
-    residual_of,
-    slots_in,
-    store_count,
-    stride_of,
-    tag_epoch,
-)
+from ..steps import first_count, outbox_of, packet_slots, piece_inside, store_count, tag_epoch
 
 
 def one_shot_packets(pe: PE, call: Reduction, work: Work):
@@ -33,19 +23,18 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
     inbox  (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
     outbox (blocks, 2 buffers) is scratch
     """
-    count, start, stride = load_count(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    count, start, stride = first_count(work, call.piece_elems)
     while start < call.n_elems:
         count += 1
         epoch = tag_epoch(work, count)
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
-        slots = slots_in(work.inbox + buffer(work, count), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
-        scratch = work.outbox + buffer(work, count)
+        slots = packet_slots(work, count, pe.n_pes)
+        scratch = outbox_of(work, count)
         own = piece_inside(call, start)
-        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-        rest = residual_of(call, own)
         exchange_reduce_packets(
-            pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes, 0, rest
-        )
+            pe.ctx, own.out, slots.address, slots.nbytes, own.src, own.n_elems, epoch, scratch, pe.me, pe.n_pes, 0,
+            own.residual,
+        )  # fmt: skip
         start += stride
     store_count(work, count)
 

@@ -17,7 +17,7 @@ from ..cost import Machine, Size
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import Slots, buffer, first_start, load_epoch, piece_inside, slot_at, store_epoch, stride_of, word, words
+from ..steps import Slots, first_round, inbox_of, outbox_of, piece_inside, slot_at, store_epoch, word, words
 
 
 def recursive_doubling(pe: PE, call: Reduction, work: Work):
@@ -28,17 +28,16 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
     """
     fold = folded(pe)
     unfold = 1 + log2(fold.p)
-    epoch, start, stride = load_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    epoch, start, stride = first_round(work, call.piece_elems)
     while start < call.n_elems:
         epoch += 1
         # A partner's message of epoch e+1 proves that it has read mine of epoch e: two buffers are enough, and two sets
         # of words.
-        given = Slots(work.inbox + buffer(work, epoch), call.piece_elems * call.acc_bytes)
-        parts = Slots(work.outbox + buffer(work, epoch), given.nbytes)
+        given = Slots(inbox_of(work, epoch), call.piece_elems * call.acc_bytes)
+        parts = Slots(outbox_of(work, epoch), given.nbytes)
         arrived = words(work, epoch, unfold + 1)
         own = piece_inside(call, start)
-        out, src, n = call.out + own.offset_bytes, call.src + own.offset_bytes, own.n_elems
-        nbytes = n * call.item_bytes
+        out, src, n, nbytes = own.out, own.src, own.n_elems, own.nbytes
         if sits_out(pe, fold):
             copy(parts.address, src, nbytes)
             put_signal(pe.ctx, given.address, parts.address, nbytes, arrived, epoch, pe.me + 1)

@@ -13,7 +13,7 @@ from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wai
 from ..cost import ring_us
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import after, buffer, load_epoch, neighbours, piece, rounds, store_epoch, word, words
+from ..steps import after, inbox_of, load_epoch, neighbours, outbox_of, piece, rounds, store_epoch, word, words
 
 
 def ring(pe: PE, call: Reduction, work: Work):
@@ -29,12 +29,12 @@ def ring(pe: PE, call: Reduction, work: Work):
     for start in rounds(call.n_elems, pe.n_pes * call.piece_elems):
         epoch += 1
         # A PE that finished round e+1 proves that all finished round e: two buffers are enough, and two sets of words.
-        inbox, outbox = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)  # (steps,) slots
+        inbox, outbox = inbox_of(work, epoch), outbox_of(work, epoch)  # (steps,) slots
         arrived = words(work, epoch, steps)
         chunk = pe.me
         for step in range(steps + 1):
             own = piece(call, start, chunk)
-            src, n, nbytes = call.src + own.offset_bytes, own.n_elems, own.n_elems * call.acc_bytes
+            src, n, nbytes = own.src, own.n_elems, own.n_elems * call.acc_bytes
             slot = step * slot_bytes
             given, ready = inbox + slot - slot_bytes, outbox + slot
             # n-1 steps pass on the partial of a chunk, and add to it; one completes it; the others pass on complete ones
@@ -48,7 +48,7 @@ def ring(pe: PE, call: Reduction, work: Work):
                     reduce_and_round(pe.ctx, ready, given, src, n)
                 else:
                     ready = given
-                copy(call.out + own.offset_bytes, ready, nbytes)
+                copy(own.out, ready, nbytes)
             if step < steps:
                 put_signal(pe.ctx, inbox + slot, ready, nbytes, word(arrived, step), epoch, succ)
                 wait(pe.ctx, word(arrived, step), epoch, pred)

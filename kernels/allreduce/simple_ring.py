@@ -31,7 +31,7 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
         summed = words(work, epoch, 2)  # word: the partial from pred is here
         spread = word(summed, 1)  # word: the result from pred is here
         own = piece_inside(call, start)
-        out, src, n = call.out + own.offset_bytes, call.src + own.offset_bytes, own.n_elems
+        out, src, n = own.out, own.src, own.n_elems
 
         # down the ring: PE 0 starts, the last PE completes
         if pe.me == 0:

@@ -20,15 +20,13 @@ from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
     block_words,
-    first_start,
+    first_round,
     half_buffer,
     half_buffer_bytes,
-    load_epoch,
     piece,
     slot_at,
     slots_in,
     store_epoch,
-    stride_of,
     word,
 )
 from ..trees import LINKS, TREES, double_tree
@@ -63,14 +61,14 @@ def send_up(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
         parent, child = read_peer(links, 0), read_peer(links, 1)
         other, which = read_peer(links, 2), read_peer(links, 3)
         now, own = messages(work, tree, epoch), piece(call, start, tree)
-        src, n, given = call.src + own.offset_bytes, own.n_elems, now.given.address
+        src, n, given = own.src, own.n_elems, now.given.address
         if child >= 0:
             wait(pe.ctx, now.words, epoch, child)
         if parent < 0:
             reduce_and_round(pe.ctx, now.part, given, src, n)
             down, arrived = slot_at(now.given, FROM_PARENT), word(now.words, FROM_PARENT)
             put_signal(pe.ctx, down, now.part, n * call.item_bytes, arrived, epoch, child)
-            copy(call.out + own.offset_bytes, now.part, n * call.item_bytes)
+            copy(own.out, now.part, n * call.item_bytes)
         else:
             if child >= 0:
                 reduce(pe.ctx, now.part, given, src, n)
@@ -91,13 +89,13 @@ def send_down(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
         if parent >= 0:
             now, own = messages(work, tree, epoch), piece(call, start, tree)
             result, arrived = slot_at(now.given, FROM_PARENT), word(now.words, FROM_PARENT)
-            nbytes = own.n_elems * call.item_bytes
+            nbytes = own.nbytes
             wait(pe.ctx, arrived, epoch, parent)
             for k in range(1, 3):
                 child = read_peer(links, k)
                 if child >= 0:
                     put_signal(pe.ctx, result, result, nbytes, arrived, epoch, child)
-            copy(call.out + own.offset_bytes, result, nbytes)
+            copy(own.out, result, nbytes)
 
 
 def tree(pe: PE, call: Reduction, work: Work):
@@ -109,7 +107,7 @@ def tree(pe: PE, call: Reduction, work: Work):
     peer_table  (2 trees, 4) words: parent, first child, second child, which child of its parent
     """
     round_elems = TREES * call.piece_elems
-    epoch, start, stride = load_epoch(work), first_start(round_elems), stride_of(round_elems)
+    epoch, start, stride = first_round(work, round_elems)
     while start < call.n_elems + LATE * stride:
         epoch, late = epoch + 1, start - LATE * stride
         if start < call.n_elems:

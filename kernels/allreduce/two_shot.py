@@ -18,18 +18,15 @@ from ..plans import MIN_PIECE_BYTES, piece_plan
 from ..records import PE, Reduction, Work
 from ..steps import (
     Slots,
-    buffer,
     fence_signal_all,
-    first_start,
-    half_buffer_bytes,
+    first_count,
     half_buffer_slots,
-    load_count,
+    outbox_of,
     peer,
     piece,
     slot_at,
-    slots_in,
+    staging_slots,
     store_count,
-    stride_of,
     tag_epoch,
     word,
     words,
@@ -41,20 +38,19 @@ def put_parts(pe: PE, call: Reduction, start: int, at: int, staging: Slots):
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         part = piece(call, start, to)
-        src, nbytes = call.src + part.offset_bytes, part.n_elems * call.item_bytes
-        put(pe.ctx, at, stage_for_put(pe.ctx, slot_at(staging, to), src, nbytes, to), nbytes, to)
+        source = stage_for_put(pe.ctx, slot_at(staging, to), part.src, part.nbytes, to)
+        put(pe.ctx, at, source, part.nbytes, to)
 
 
 def reduce_own(pe: PE, call: Reduction, start: int, slots: Slots, scratch: int):
     """Add this PE's chunk up, and put it to all others.  slots (2 shots, n_pes sources): parts, then reduced chunks."""
     own = piece(call, start, pe.me)
-    out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
     # In out, or if that may be the residual, in the one slot that no peer writes.
-    result = slot_at(slots, pe.me) if call.residual else out
+    result = slot_at(slots, pe.me) if call.residual else own.out
     there = slot_at(slots, pe.n_pes + pe.me)
-    combine_put(pe.ctx, result, there, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+    combine_put(pe.ctx, result, there, slots.address, slots.nbytes, own.src, own.n_elems, scratch, pe.me, pe.n_pes)
     if call.residual:
-        plus(pe.ctx, out, result, call.residual + own.offset_bytes, own.n_elems)
+        plus(pe.ctx, own.out, result, own.residual, own.n_elems)
 
 
 def collect(pe: PE, call: Reduction, start: int, slots: Slots):
@@ -62,11 +58,11 @@ def collect(pe: PE, call: Reduction, start: int, slots: Slots):
     for k in range(1, pe.n_pes):
         source = peer(pe, k)
         chunk = piece(call, start, source)
-        out, reduced = call.out + chunk.offset_bytes, slot_at(slots, pe.n_pes + source)
+        reduced = slot_at(slots, pe.n_pes + source)
         if call.residual:
-            plus(pe.ctx, out, reduced, call.residual + chunk.offset_bytes, chunk.n_elems)
+            plus(pe.ctx, chunk.out, reduced, chunk.residual, chunk.n_elems)
         else:
-            copy(out, reduced, chunk.n_elems * call.item_bytes)
+            copy(chunk.out, reduced, chunk.nbytes)
 
 
 def two_shot(pe: PE, call: Reduction, work: Work):
@@ -78,10 +74,10 @@ def two_shot(pe: PE, call: Reduction, work: Work):
     outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots that parts start from
     signals (blocks, 2, 2 shots, n_pes sources) words: a part of this PE's chunk is here; a reduced chunk is
     """
-    scratch = work.outbox + buffer(work, 0)
-    staging = slots_in(work.outbox + buffer(work, 1), half_buffer_bytes(work), 2 * pe.n_pes)
+    scratch = outbox_of(work, 0)
+    staging = staging_slots(work, 2 * pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
-    count, start, stride = load_count(work), first_start(round_elems), stride_of(round_elems)
+    count, start, stride = first_count(work, round_elems)
     begin = start
     if start < call.n_elems:
         put_parts(pe, call, start, slot_at(half_buffer_slots(work, count + 1, 2 * pe.n_pes), pe.me), staging)

@@ -15,15 +15,15 @@ from ..records import PE, Reduction, Work
 from ..steps import (
     Piece,
     block_words,
-    buffer,
     fence_signal_all,
-    first_start,
+    first_round,
     half_buffer_slots,
     load_epoch,
+    outbox_of,
     peer,
+    piece_from,
     slot_at,
     store_epoch,
-    stride_of,
     word,
 )
 
@@ -36,7 +36,7 @@ def chunk_elems(count, n_pes):
 def piece_of(call: Reduction, chunk: int, k: int, start: int) -> Piece:
     """The piece that begins at element ``start`` of the k-th PE's chunk of ``chunk`` elements."""
     n = max(0, min(call.piece_elems, min(chunk, call.n_elems - k * chunk) - start))
-    return Piece((k * chunk + start) * call.item_bytes, n)
+    return piece_from(call, k * chunk + start, n)
 
 
 def put_pieces(pe: PE, call: Reduction, chunk: int, start: int, at: int):
@@ -44,7 +44,7 @@ def put_pieces(pe: PE, call: Reduction, chunk: int, start: int, at: int):
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         part = piece_of(call, chunk, to, start)
-        put(pe.ctx, at, call.src + part.offset_bytes, part.n_elems * call.item_bytes, to)
+        put(pe.ctx, at, part.src, part.nbytes, to)
 
 
 def two_shot_copied(pe: PE, call: Reduction, work: Work):
@@ -55,9 +55,9 @@ def two_shot_copied(pe: PE, call: Reduction, work: Work):
     inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots of elements
     signals (blocks, 2 uses, n_pes sources) words: parts that came, and for ``meet``;  outbox is scratch
     """
-    chunk, scratch = chunk_elems(call.n_elems, pe.n_pes), work.outbox + buffer(work, 0)
+    chunk, scratch = chunk_elems(call.n_elems, pe.n_pes), outbox_of(work, 0)
     arrived = block_words(work, 2 * pe.n_pes)
-    epoch, start, stride = load_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    epoch, start, stride = first_round(work, call.piece_elems)
     if start < chunk:
         put_pieces(pe, call, chunk, start, slot_at(half_buffer_slots(work, epoch + 1, pe.n_pes), pe.me))
         fence_signal_all(pe, arrived, epoch + 1)
@@ -67,8 +67,7 @@ def two_shot_copied(pe: PE, call: Reduction, work: Work):
             put_pieces(pe, call, chunk, following, slot_at(half_buffer_slots(work, epoch + 1, pe.n_pes), pe.me))
         wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
         own, slots = piece_of(call, chunk, pe.me, start), half_buffer_slots(work, epoch, pe.n_pes)
-        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-        combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+        combine(pe.ctx, own.out, slots.address, slots.nbytes, own.src, own.n_elems, scratch, pe.me, pe.n_pes)
         if following < chunk:
             fence_signal_all(pe, arrived, epoch + 1)
         start = following

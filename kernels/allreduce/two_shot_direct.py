@@ -11,21 +11,18 @@ kernel runs, what was before it in its stream is done, and it has read the chunk
 from functools import partial
 
 from ..algorithm import ELEMENTS, Algorithm, per_pe
-from ..block import combine_put, fence, signal_all, wait_all
+from ..block import block, combine_put, fence, signal_all, wait_all
 from ..plans import MIN_PIECE_BYTES, piece_plan
 from ..records import PE, Reduction, Work
 from ..steps import (
-    buffer,
     fence_signal_all,
-    first_start,
-    half_buffer_bytes,
+    first_count,
     half_buffer_slots,
-    load_count,
+    outbox_of,
     piece,
     slot_at,
-    slots_in,
+    staging_slots,
     store_count,
-    stride_of,
     tag_epoch,
     word,
     words,
@@ -40,10 +37,10 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
     outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots that parts start from
     signals (blocks, 2, 2 shots, n_pes sources) words: a part of this PE's chunk is here; reduced chunks are in out
     """
-    scratch = work.outbox + buffer(work, 0)
-    staging = slots_in(work.outbox + buffer(work, 1), half_buffer_bytes(work), pe.n_pes)
+    scratch = outbox_of(work, 0)
+    staging = staging_slots(work, pe.n_pes)
     round_elems = pe.n_pes * call.piece_elems
-    count, start, stride = load_count(work), first_start(round_elems), stride_of(round_elems)
+    count, start, stride = first_count(work, round_elems)
     if start < call.n_elems:
         put_parts(pe, call, start, slot_at(half_buffer_slots(work, count + 1, pe.n_pes), pe.me), staging)
         fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), tag_epoch(work, count + 1))
@@ -54,14 +51,13 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
         if following < call.n_elems:
             put_parts(pe, call, following, slot_at(half_buffer_slots(work, count + 1, pe.n_pes), pe.me), staging)
         own, slots = piece(call, start, pe.me), half_buffer_slots(work, count, pe.n_pes)
-        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         wait_all(pe.ctx, words(work, count, 2 * pe.n_pes), tag_epoch(work, count), pe.me, pe.n_pes)
-        combine_put(pe.ctx, out, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+        combine_put(pe.ctx, own.out, own.out, slots.address, slots.nbytes, own.src, own.n_elems, scratch, pe.me, pe.n_pes)
         fence(pe.ctx)
         if following < call.n_elems:
             signal_all(pe.ctx, words(work, count + 1, 2 * pe.n_pes), tag_epoch(work, count + 1), pe.me, pe.n_pes)
         start = following
-    if first_start(round_elems) < call.n_elems:
+    if block() * round_elems < call.n_elems:
         reduced = word(words(work, count, 2 * pe.n_pes), pe.n_pes)
         signal_all(pe.ctx, reduced, tag_epoch(work, count), pe.me, pe.n_pes)
         wait_all(pe.ctx, reduced, tag_epoch(work, count), pe.me, pe.n_pes)

@@ -6,25 +6,12 @@ in place of a sentinel value, so that it works for every dtype and every value.
 
 from functools import partial
 
-from ..algorithm import PACKET_BYTES, ROUND_TWICE, per_pe
+from ..algorithm import ROUND_TWICE, per_pe
 from ..block import receive_packets, receive_plus, reduce_forward_packets, send_packets
 from ..cost import shots_us
 from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
-from ..steps import (
-    Slots,
-    buffer,
-    first_start,
-    load_count,
-    peer,
-    piece,
-    residual_of,
-    slot_at,
-    slots_in,
-    store_count,
-    stride_of,
-    tag_epoch,
-)
+from ..steps import Slots, first_count, outbox_of, packet_slots, peer, piece, slot_at, store_count, tag_epoch
 
 
 def send_parts(pe: PE, call: Reduction, start: int, at: int, epoch: int):
@@ -32,7 +19,7 @@ def send_parts(pe: PE, call: Reduction, start: int, at: int, epoch: int):
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         part = piece(call, start, to)
-        send_packets(pe.ctx, at, call.src + part.offset_bytes, part.n_elems * call.item_bytes, epoch, to)
+        send_packets(pe.ctx, at, part.src, part.nbytes, epoch, to)
 
 
 def receive_reduced(pe: PE, call: Reduction, start: int, reduced: Slots, epoch: int):
@@ -40,11 +27,11 @@ def receive_reduced(pe: PE, call: Reduction, start: int, reduced: Slots, epoch: 
     for k in range(1, pe.n_pes):
         source = peer(pe, k)
         chunk = piece(call, start, source)
-        out, at = call.out + chunk.offset_bytes, slot_at(reduced, source)
+        at = slot_at(reduced, source)
         if call.residual:
-            receive_plus(pe.ctx, out, at, call.residual + chunk.offset_bytes, chunk.n_elems, epoch, source)
+            receive_plus(pe.ctx, chunk.out, at, chunk.residual, chunk.n_elems, epoch, source)
         else:
-            receive_packets(pe.ctx, out, at, chunk.n_elems * call.item_bytes, epoch, source)
+            receive_packets(pe.ctx, chunk.out, at, chunk.nbytes, epoch, source)
 
 
 def two_shot_packets(pe: PE, call: Reduction, work: Work):
@@ -56,22 +43,20 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
     outbox (blocks, 2 buffers) is scratch
     """
     round_elems = pe.n_pes * call.piece_elems
-    count, start, stride = load_count(work), first_start(round_elems), stride_of(round_elems)
+    count, start, stride = first_count(work, round_elems)
     while start < call.n_elems:
         count += 1
         epoch = tag_epoch(work, count)
         # A PE's second packets of epoch e+1 prove that it has read all of epoch e: two buffers are enough.
-        parts = slots_in(work.inbox + buffer(work, count), work.buffer_bytes, 2 * pe.n_pes, PACKET_BYTES)
+        parts = packet_slots(work, count, 2 * pe.n_pes)
         reduced = Slots(slot_at(parts, pe.n_pes), parts.nbytes)  # (n_pes,)
         send_parts(pe, call, start, slot_at(parts, pe.me), epoch)
 
         own = piece(call, start, pe.me)
-        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
-        rest = residual_of(call, own)
-        scratch = work.outbox + buffer(work, count)
+        scratch = outbox_of(work, count)
         reduce_forward_packets(
-            pe.ctx, out, parts.address, reduced.address, parts.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes,
-            rest,
+            pe.ctx, own.out, parts.address, reduced.address, parts.nbytes, own.src, own.n_elems, epoch, scratch, pe.me,
+            pe.n_pes, own.residual,
         )  # fmt: skip
         receive_reduced(pe, call, start, reduced, epoch)
         start += stride

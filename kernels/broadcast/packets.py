@@ -7,7 +7,7 @@ from ..algorithm import per_pe
 from ..block import receive_packets, send_packets, signal_all, wait_all
 from ..plans import packet_algorithm
 from ..records import PE, Transfer, Work
-from ..steps import block_words, buffer, first_start, load_epoch, peer, piece_nbytes, store_epoch, stride_of, untag_epoch
+from ..steps import block_words, first_round, inbox_of, peer, piece_nbytes, store_epoch, untag_epoch
 
 
 def packets(pe: PE, call: Transfer, work: Work):
@@ -17,10 +17,10 @@ def packets(pe: PE, call: Transfer, work: Work):
     signals (blocks, n_pes) words: the epoch that a PE has read, or needs no more
     """
     read = block_words(work, pe.n_pes)
-    epoch, start = load_epoch(work), first_start(call.piece_bytes)
+    epoch, start, stride = first_round(work, call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
-        slot = work.inbox + buffer(work, epoch)
+        slot = inbox_of(work, epoch)
         nbytes = piece_nbytes(call, start)
         if pe.me == call.root:
             wait_all(pe.ctx, read, untag_epoch(work, epoch - 2), pe.me, pe.n_pes)  # the packets that these overwrite
@@ -30,7 +30,7 @@ def packets(pe: PE, call: Transfer, work: Work):
             receive_packets(pe.ctx, call.out + start, slot, nbytes, epoch, call.root)
             # To all, for another may be the root next time.
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
-        start += stride_of(call.piece_bytes)
+        start += stride
     if pe.me == call.root:
         signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
     store_epoch(work, epoch)

@@ -8,7 +8,18 @@ from ..algorithm import ELEMENTS, Algorithm
 from ..block import copy, put_signal, signal, wait
 from ..plans import pipeline_plan
 from ..records import PE, Transfer, Work
-from ..steps import block_words, buffer, load_counter, neighbours, piece_nbytes, rounds, store_counter, untag_epoch, word
+from ..steps import (
+    block_words,
+    inbox_of,
+    load_counter,
+    neighbours,
+    outbox_of,
+    piece_nbytes,
+    rounds,
+    store_counter,
+    untag_epoch,
+    word,
+)
 
 WORDS = 6  # of a block
 
@@ -33,11 +44,11 @@ def ring(pe: PE, call: Transfer, work: Work):
             # pred sends this piece once it knows that the one before the last is read, and has taken the word that
             # says so: two buffers are enough, and two words.
             taken += 1
-            source = work.inbox + buffer(work, taken)
+            source = inbox_of(work, taken)
             wait(pe.ctx, word(arrived, taken & 1), taken, pred)
         if succ != call.root:
             sent += 1
-            inbox, outbox = work.inbox + buffer(work, sent), work.outbox + buffer(work, sent)
+            inbox, outbox = inbox_of(work, sent), outbox_of(work, sent)
             wait(pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ)  # then this outbox is free as well
             copy(outbox, source, nbytes)
             put_signal(pe.ctx, inbox, outbox, nbytes, word(arrived, sent & 1), sent, succ)

@@ -10,16 +10,13 @@ from ..plans import piece_algorithm
 from ..records import PE, Transfer, Work
 from ..steps import (
     block_words,
-    buffer,
     distance,
-    first_start,
-    load_epoch,
+    first_round,
+    inbox_slots,
     peer,
     piece_nbytes,
     slot_at,
-    slots_in,
     store_epoch,
-    stride_of,
     untag_epoch,
     word,
 )
@@ -42,11 +39,11 @@ def spread(pe: PE, call: Transfer, work: Work):
     pieces = pe.n_pes - 1  # of a round: piece j goes by the (j+1)-th PE after the root
     first = block_words(work, 3 * pe.n_pes)
     read = word(first, 2 * pe.n_pes)  # (n_pes,) words
-    epoch, start = load_epoch(work), first_start(pieces * call.piece_bytes)
+    epoch, start, stride = first_round(work, pieces * call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
         arrived = word(first, (epoch & 1) * pe.n_pes)  # (n_pes,) words
-        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pieces)
+        slots = inbox_slots(work, epoch, pieces)
         # No PE reads any more what this epoch's pieces overwrite.
         wait_all(pe.ctx, read, untag_epoch(work, epoch - 2), pe.me, pe.n_pes)
         if pe.me == call.root:
@@ -70,7 +67,7 @@ def spread(pe: PE, call: Transfer, work: Work):
                         wait(pe.ctx, word(arrived, source), epoch, source)
                     copy(call.out + low, slot, nbytes)
         signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
-        start += stride_of(pieces * call.piece_bytes)
+        start += stride
     store_epoch(work, epoch)
 
 

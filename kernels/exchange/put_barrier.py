@@ -7,7 +7,7 @@ partner (itself, when it has none).
 
 from ..block import block, copy, put, stage_for_put, wait_all
 from ..records import PE, Message, Work
-from ..steps import buffer, fence_signal_all, load_epoch, rounds, store_epoch, words
+from ..steps import fence_signal_all, inbox_of, load_epoch, rounds, store_epoch, words
 
 
 def exchange_put_barrier(pe: PE, swap: Message, work: Work):
@@ -22,7 +22,7 @@ def exchange_put_barrier(pe: PE, swap: Message, work: Work):
     for start in rounds(swap.nbytes, work.buffer_bytes):
         epoch += 1
         # All PEs' signals of epoch e+1 prove that all have read epoch e: two buffers are enough, and two sets of words.
-        slot, arrived = work.inbox + buffer(work, epoch), words(work, epoch, pe.n_pes)
+        slot, arrived = inbox_of(work, epoch), words(work, epoch, pe.n_pes)
         nbytes = min(work.buffer_bytes, swap.nbytes - start)
         piece = stage_for_put(pe.ctx, work.outbox + block() * work.buffer_bytes, swap.src + start, nbytes, swap.peer)
         put(pe.ctx, slot, piece, nbytes, swap.peer)

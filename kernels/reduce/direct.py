@@ -10,14 +10,12 @@ from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
 from ..steps import (
     block_words,
-    buffer,
-    first_start,
-    load_epoch,
+    first_round,
+    inbox_slots,
+    outbox_of,
     piece_inside,
     slot_at,
-    slots_in,
     store_epoch,
-    stride_of,
     untag_epoch,
     word,
 )
@@ -33,23 +31,21 @@ def direct(pe: PE, call: Reduction, work: Work):
     """
     first = block_words(work, 3 * pe.n_pes)
     read = word(first, 2 * pe.n_pes)  # (n_pes,) words
-    epoch, start = load_epoch(work), first_start(call.piece_elems)
+    epoch, start, stride = first_round(work, call.piece_elems)
     while start < call.n_elems:
         epoch += 1
         arrived = word(first, (epoch & 1) * pe.n_pes)  # (n_pes,) words
-        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
-        scratch = work.outbox + buffer(work, epoch)
+        slots = inbox_slots(work, epoch, pe.n_pes)
+        scratch = outbox_of(work, epoch)
         own = piece_inside(call, start)
-        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         if pe.me == call.root:
             wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
-            combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+            combine(pe.ctx, own.out, slots.address, slots.nbytes, own.src, own.n_elems, scratch, pe.me, pe.n_pes)
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         else:
-            slot, nbytes = slot_at(slots, pe.me), own.n_elems * call.item_bytes
             wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)  # what this one overwrites
-            put_signal(pe.ctx, slot, src, nbytes, word(arrived, pe.me), epoch, call.root)
-        start += stride_of(call.piece_elems)
+            put_signal(pe.ctx, slot_at(slots, pe.me), own.src, own.nbytes, word(arrived, pe.me), epoch, call.root)
+        start += stride
     if pe.me != call.root:
         signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # for this PE may be the root next time
     store_epoch(work, epoch)

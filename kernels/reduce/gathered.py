@@ -10,16 +10,14 @@ from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
 from ..steps import (
     block_words,
-    buffer,
     distance,
-    first_start,
-    load_epoch,
+    first_round,
+    inbox_slots,
+    outbox_of,
     peer,
     piece,
     slot_at,
-    slots_in,
     store_epoch,
-    stride_of,
     untag_epoch,
     word,
 )
@@ -36,35 +34,35 @@ def gathered(pe: PE, call: Reduction, work: Work):
     pieces = pe.n_pes - 1  # of a round: piece j is for the (j+1)-th PE after the root
     arrived = block_words(work, 5 * pe.n_pes)
     read = word(arrived, 4 * pe.n_pes)  # (n_pes,) words
-    epoch, start = load_epoch(work), first_start(pieces * call.piece_elems)
+    epoch, start, stride = first_round(work, pieces * call.piece_elems)
     while start < call.n_elems:
         epoch += 1
         first = word(arrived, (epoch & 1) * 2 * pe.n_pes)  # (n_pes,) words
         second = word(first, pe.n_pes)  # (n_pes,) words
-        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes)
-        own_slot, result = slot_at(slots, pe.me), work.outbox + buffer(work, epoch)
+        slots = inbox_slots(work, epoch, pe.n_pes)
+        own_slot, result = slot_at(slots, pe.me), outbox_of(work, epoch)
         # No PE reads any more what this epoch's messages overwrite.
         wait_all(pe.ctx, read, untag_epoch(work, epoch - 2), pe.me, pe.n_pes)
         for k in range(1, pe.n_pes):
             to = peer(pe, k)
             if to != call.root:
                 part = piece(call, start, distance(pe, call.root, to) - 1)
-                put(pe.ctx, own_slot, call.src + part.offset_bytes, part.n_elems * call.item_bytes, to)
+                put(pe.ctx, own_slot, part.src, part.nbytes, to)
         signal_all(pe.ctx, first, epoch, pe.me, pe.n_pes)
         if pe.me == call.root:
             for j in range(pieces):
                 source, part = peer(pe, j + 1), piece(call, start, j)
                 wait(pe.ctx, word(second, source), epoch, source)
-                copy(call.out + part.offset_bytes, slot_at(slots, source), part.n_elems * call.item_bytes)
+                copy(part.out, slot_at(slots, source), part.nbytes)
         else:
             own = piece(call, start, distance(pe, call.root, pe.me) - 1)
-            src, scratch = call.src + own.offset_bytes, result + slots.nbytes
+            src, scratch = own.src, result + slots.nbytes
             wait_all(pe.ctx, first, epoch, pe.me, pe.n_pes)
             combine(pe.ctx, result, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
-            nbytes = own.n_elems * call.item_bytes
+            nbytes = own.nbytes
             put_signal(pe.ctx, own_slot, result, nbytes, word(second, pe.me), epoch, call.root)
         signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
-        start += stride_of(pieces * call.piece_elems)
+        start += stride
     store_epoch(work, epoch)
 
 

@@ -3,23 +3,11 @@
 Source: the LL128 protocol of NCCL.  One latency step; the root receives the vector n-1 times.
 """
 
-from ..algorithm import PACKET_BYTES, per_pe
+from ..algorithm import per_pe
 from ..block import combine_packets, send_packets, signal_all, wait
 from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
-from ..steps import (
-    block_words,
-    buffer,
-    first_start,
-    load_epoch,
-    piece,
-    slot_at,
-    slots_in,
-    store_epoch,
-    stride_of,
-    untag_epoch,
-    word,
-)
+from ..steps import block_words, first_round, outbox_of, packet_slots, piece, slot_at, store_epoch, untag_epoch, word
 
 
 def packets(pe: PE, call: Reduction, work: Work):
@@ -30,20 +18,21 @@ def packets(pe: PE, call: Reduction, work: Work):
     signals (blocks, n_pes) words: the epoch that a PE has read, or needs no more
     """
     read = block_words(work, pe.n_pes)
-    epoch, start = load_epoch(work), first_start(call.piece_elems)
+    epoch, start, stride = first_round(work, call.piece_elems)
     while start < call.n_elems:
         epoch += 1
-        slots = slots_in(work.inbox + buffer(work, epoch), work.buffer_bytes, pe.n_pes, PACKET_BYTES)
-        scratch = work.outbox + buffer(work, epoch)
+        slots = packet_slots(work, epoch, pe.n_pes)
+        scratch = outbox_of(work, epoch)
         own = piece(call, start)
-        out, src = call.out + own.offset_bytes, call.src + own.offset_bytes
         if pe.me == call.root:
-            combine_packets(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, epoch, scratch, pe.me, pe.n_pes)
+            combine_packets(
+                pe.ctx, own.out, slots.address, slots.nbytes, own.src, own.n_elems, epoch, scratch, pe.me, pe.n_pes
+            )
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         else:
             wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)  # what these overwrite is read
-            send_packets(pe.ctx, slot_at(slots, pe.me), src, own.n_elems * call.item_bytes, epoch, call.root)
-        start += stride_of(call.piece_elems)
+            send_packets(pe.ctx, slot_at(slots, pe.me), own.src, own.nbytes, epoch, call.root)
+        start += stride
     if pe.me != call.root:
         signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # for this PE may be the root next time
     store_epoch(work, epoch)

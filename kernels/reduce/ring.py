@@ -8,7 +8,18 @@ from ..algorithm import PARTIALS, Algorithm
 from ..block import put_signal, reduce, reduce_and_round, signal, to_partials, wait
 from ..plans import pipeline_plan
 from ..records import PE, Reduction, Work
-from ..steps import block_words, buffer, load_counter, neighbours, piece, rounds, store_counter, untag_epoch, word
+from ..steps import (
+    block_words,
+    inbox_of,
+    load_counter,
+    neighbours,
+    outbox_of,
+    piece,
+    rounds,
+    store_counter,
+    untag_epoch,
+    word,
+)
 
 WORDS = 6  # of a block
 
@@ -28,18 +39,18 @@ def ring(pe: PE, call: Reduction, work: Work):
     sent, taken = load_counter(work, counts, 0), load_counter(work, counts, 1)
     for start in rounds(call.n_elems, call.piece_elems):
         own = piece(call, start)
-        src, partial = call.src + own.offset_bytes, work.inbox
+        src, partial = own.src, work.inbox
         if pred != call.root:
             # pred sends this piece once it knows that the one before the last is read, and has taken the word that
             # says so: two buffers are enough, and two words.
             taken += 1
-            partial = work.inbox + buffer(work, taken)
+            partial = inbox_of(work, taken)
             wait(pe.ctx, word(arrived, taken & 1), taken, pred)
         if pe.me == call.root:
-            reduce_and_round(pe.ctx, call.out + own.offset_bytes, partial, src, own.n_elems)
+            reduce_and_round(pe.ctx, own.out, partial, src, own.n_elems)
         else:
             sent += 1
-            inbox, outbox = work.inbox + buffer(work, sent), work.outbox + buffer(work, sent)
+            inbox, outbox = inbox_of(work, sent), outbox_of(work, sent)
             wait(pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ)  # then this outbox is free as well
             if pred == call.root:
                 to_partials(pe.ctx, outbox, src, own.n_elems)

@@ -11,26 +11,23 @@ from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
 from ..steps import (
     block_words,
-    buffers,
     fence_signal_all,
-    first_start,
+    first_round,
     half_buffer_slots,
-    load_epoch,
+    outbox_of,
     peer,
     piece_inside,
     slot_at,
     store_epoch,
-    stride_of,
 )
 
 
 def put_pieces(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
     """To every other PE the piece of its chunk that begins at element ``start``, in its slot of an epoch."""
     part, at = piece_inside(call, start), slot_at(half_buffer_slots(work, epoch, pe.n_pes), pe.me)
-    src = call.src + part.offset_bytes
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
-        put(pe.ctx, at, src + to * call.n_elems * call.item_bytes, part.n_elems * call.item_bytes, to)
+        put(pe.ctx, at, part.src + to * call.n_elems * call.item_bytes, part.nbytes, to)
 
 
 def direct(pe: PE, call: Reduction, work: Work):
@@ -40,8 +37,8 @@ def direct(pe: PE, call: Reduction, work: Work):
     signals (blocks, n_pes sources) words
     """
     chunk_bytes = call.n_elems * call.item_bytes
-    arrived, scratch = block_words(work, pe.n_pes), work.outbox + buffers(work)
-    epoch, start, stride = load_epoch(work), first_start(call.piece_elems), stride_of(call.piece_elems)
+    arrived, scratch = block_words(work, pe.n_pes), outbox_of(work, 0)
+    epoch, start, stride = first_round(work, call.piece_elems)
     if start < call.n_elems:
         put_pieces(pe, call, work, start, epoch + 1)
         fence_signal_all(pe, arrived, epoch + 1)
@@ -51,8 +48,8 @@ def direct(pe: PE, call: Reduction, work: Work):
             put_pieces(pe, call, work, following, epoch + 1)
         wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
         own, slots = piece_inside(call, start), half_buffer_slots(work, epoch, pe.n_pes)
-        out, src = call.out + own.offset_bytes, call.src + pe.me * chunk_bytes + own.offset_bytes
-        combine(pe.ctx, out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+        src = own.src + pe.me * chunk_bytes
+        combine(pe.ctx, own.out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
         if following < call.n_elems:
             fence_signal_all(pe, arrived, epoch + 1)
         start = following

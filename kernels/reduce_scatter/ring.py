@@ -8,7 +8,7 @@ from ..algorithm import PARTIALS, Algorithm, per_peer
 from ..block import put_signal, reduce, reduce_and_round, to_partials, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import buffer, load_epoch, neighbours, piece_inside, rounds, store_epoch, word, words
+from ..steps import inbox_of, load_epoch, neighbours, outbox_of, piece_inside, rounds, store_epoch, word, words
 
 
 def ring(pe: PE, call: Reduction, work: Work):
@@ -25,10 +25,10 @@ def ring(pe: PE, call: Reduction, work: Work):
         epoch += 1
         # The last partial of epoch e+1 has passed through all PEs after they finished epoch e: two buffers are enough,
         # and two sets of words.
-        inbox, outbox = work.inbox + buffer(work, epoch), work.outbox + buffer(work, epoch)  # (n_pes-1 steps,) slots
+        inbox, outbox = inbox_of(work, epoch), outbox_of(work, epoch)  # (n_pes-1 steps,) slots
         arrived = words(work, epoch, pe.n_pes - 1)
         own = piece_inside(call, start)
-        src = call.src + own.offset_bytes
+        src = own.src
         chunk = pred
         for step in range(pe.n_pes - 1):
             slot = step * slot_bytes
@@ -41,7 +41,7 @@ def ring(pe: PE, call: Reduction, work: Work):
             wait(pe.ctx, word(arrived, step), epoch, pred)
             chunk = (chunk + pe.n_pes - 1) % pe.n_pes
         last = inbox + (pe.n_pes - 2) * slot_bytes
-        reduce_and_round(pe.ctx, call.out + own.offset_bytes, last, src + pe.me * chunk_bytes, own.n_elems)
+        reduce_and_round(pe.ctx, own.out, last, src + pe.me * chunk_bytes, own.n_elems)
     store_epoch(work, epoch)
 
 

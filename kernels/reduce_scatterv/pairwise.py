@@ -16,10 +16,8 @@ from ..parts import (
     await_piece,
     copy_own,
     has_more,
-    inbox_slots,
     is_sent,
     let_go,
-    outbox_slots,
     own_part,
     parts_plan,
     piece_of,
@@ -29,7 +27,7 @@ from ..parts import (
     taking,
 )
 from ..records import PE, Parts, Work
-from ..steps import peer, slot_at
+from ..steps import inbox_slots, outbox_slots, peer, slot_at
 
 
 def reduce_round(pe: PE, src: Side, out: Side, work: Work, r: int) -> bool:
@@ -42,7 +40,7 @@ def reduce_round(pe: PE, src: Side, out: Side, work: Work, r: int) -> bool:
             await_piece(pe, work, peer(pe, k), out, result)
         # All PEs have sent this one the same number of messages: their pieces are in slots of one buffer.
         number = arrival(pe, work, peer(pe, 1))
-        slots, scratch = inbox_slots(pe, work, number), slot_at(outbox_slots(pe, work, number), pe.me)
+        slots, scratch = inbox_slots(work, number, pe.n_pes), slot_at(outbox_slots(work, number, pe.n_pes), pe.me)
         n_items = max(0, min(piece.nbytes, own.nbytes - piece.start)) // out.item_bytes
         combine(
             pe.ctx, result.start + piece.start, slots.address + HEAD_BYTES, slots.nbytes, own.start + piece.start,
