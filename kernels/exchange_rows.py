@@ -2,20 +2,13 @@
 
 from typing import NamedTuple
 
-from .block import POISON, all_to_all_packets, copy, put, read_epoch, signal_all, wait_all
+from .block import copy
+from .messages import put, read_epoch, signal_all, wait_all
+from .packets import all_to_all_packets
+from .primitive import POISON
 from .records import PE, Transfer, Work
-from .steps import (
-    block_words,
-    fence_signal_all,
-    first_round,
-    half_buffer_slots,
-    packet_slots,
-    peer,
-    piece_nbytes,
-    slot_at,
-    store_epoch,
-    word,
-)
+from .slots import block_words, half_buffer_slots, packet_slots, slot_at, word
+from .steps import fence_signal_all, first_round, peer, piece_nbytes, store_epoch
 
 BY_INBOX = 2  # pieces of a block that go through the inbox before others go straight to out
 SIGNALS = 2  # words of a block for each PE

@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
-from .block import Elements, Words, add_shared, lanes, load, read_epoch, store
+from .block import add_shared, lanes, load, store
+from .messages import read_epoch
+from .primitive import Elements, Words
 
 
 class Last(NamedTuple):

@@ -14,38 +14,13 @@ call before; to take, for what the sender does at the beginning of its round r.
 from typing import NamedTuple
 
 from .algorithm import Plan, ToCut, cut
-from .block import (
-    DIFFERS,
-    SENDS,
-    TAKES,
-    block,
-    blocks,
-    copy,
-    fence,
-    put,
-    put_signal,
-    read_epoch,
-    refuse_count,
-    signal,
-    stage_for_put,
-    sync,
-    wait,
-    write_epoch,
-)
+from .block import block, blocks, copy, sync
+from .messages import fence, put, put_signal, read_epoch, refuse_count, signal, stage_for_put, wait, write_epoch
 from .plans import MIN_BLOCK_BYTES
+from .primitive import DIFFERS, SENDS, TAKES
 from .records import PE, Parts, Work
-from .steps import (
-    VECTOR_BYTES,
-    block_words,
-    inbox_slots,
-    load_counter,
-    outbox_slots,
-    peer,
-    slot_at,
-    store_counter,
-    untag_epoch,
-    word,
-)
+from .slots import VECTOR_BYTES, block_words, inbox_slots, outbox_slots, slot_at, word
+from .steps import load_counter, peer, store_counter, untag_epoch
 
 HEAD_BYTES = VECTOR_BYTES  # of a message: the bytes of the whole part; its data follow
 WORDS = 6  # of a block for each PE

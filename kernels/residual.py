@@ -1,6 +1,6 @@
 """A residual without any communication: what is left of an AllReduce of one PE."""
 
-from .block import plus
+from .elements import plus
 from .records import Reduction
 from .steps import piece_inside, rounds
 

@@ -25,11 +25,9 @@ The inbox of such a block is four **half buffers**, used in turn: see "Why a buf
 
 from typing import NamedTuple
 
-from .algorithm import PACKET_BYTES
-from .block import block, blocks, fence, read_epoch, signal_all, write_epoch
+from .block import block, blocks
+from .messages import fence, read_epoch, signal_all, write_epoch
 from .records import PE, Reduction, Transfer, Work
-
-WORD_BYTES, VECTOR_BYTES = 8, 16
 
 
 class Piece(NamedTuple):
@@ -42,13 +40,6 @@ class Piece(NamedTuple):
     src: int
     residual: int
     n_elems: int
-    nbytes: int
-
-
-class Slots(NamedTuple):
-    """Consecutive slots of ``nbytes`` each, from ``address`` on."""
-
-    address: int
     nbytes: int
 
 
@@ -154,81 +145,6 @@ def store_counter(work: Work, counts: int, k: int, epoch: int) -> None:
 def untag_epoch(work: Work, epoch: int) -> int:
     """An epoch without the signature, for the signal that it has been read: the epoch may be of an earlier call."""
     return epoch - work.signature
-
-
-def buffer(work: Work, epoch: int) -> int:
-    """Offset in bytes, in inbox and outbox, of this block's buffer of an epoch (the two are used in turn)."""
-    return (block() * 2 + (epoch & 1)) * work.buffer_bytes
-
-
-def inbox_of(work: Work, epoch: int) -> int:
-    """Address of this block's buffer of an epoch in the inbox."""
-    return work.inbox + buffer(work, epoch)
-
-
-def outbox_of(work: Work, epoch: int) -> int:
-    """Address of this block's buffer of an epoch in the outbox."""
-    return work.outbox + buffer(work, epoch)
-
-
-def half_buffer(work: Work, epoch: int) -> int:
-    """Offset in bytes, in the inbox, of this block's half buffer of an epoch (the four are used in turn)."""
-    return block() * 2 * work.buffer_bytes + (epoch & 3) * half_buffer_bytes(work)
-
-
-def half_buffer_bytes(work: Work) -> int:
-    """Bytes of a half buffer."""
-    return work.buffer_bytes // 2
-
-
-def slots_in(address: int, nbytes: int, n_slots: int, unit_bytes: int = VECTOR_BYTES) -> Slots:
-    """The ``nbytes`` at an address, cut into slots that are multiples of ``unit_bytes``."""
-    return Slots(address, nbytes // n_slots // unit_bytes * unit_bytes)
-
-
-def inbox_slots(work: Work, epoch: int, n_slots: int) -> Slots:
-    """The slots of the inbox's buffer of an epoch."""
-    return slots_in(inbox_of(work, epoch), work.buffer_bytes, n_slots)
-
-
-def outbox_slots(work: Work, epoch: int, n_slots: int) -> Slots:
-    """The slots of the outbox's buffer of an epoch."""
-    return slots_in(outbox_of(work, epoch), work.buffer_bytes, n_slots)
-
-
-def packet_slots(work: Work, epoch: int, n_slots: int) -> Slots:
-    """The slots of the inbox's buffer of an epoch, for packets."""
-    return slots_in(inbox_of(work, epoch), work.buffer_bytes, n_slots, PACKET_BYTES)
-
-
-def half_buffer_slots(work: Work, epoch: int, n_slots: int) -> Slots:
-    """The slots of the inbox's half buffer of an epoch."""
-    return slots_in(work.inbox + half_buffer(work, epoch), half_buffer_bytes(work), n_slots)
-
-
-def staging_slots(work: Work, n_slots: int) -> Slots:
-    """Slots in the second buffer of the outbox, as large as those of a half buffer, for ``stage_for_put``."""
-    return slots_in(outbox_of(work, 1), half_buffer_bytes(work), n_slots)
-
-
-def slot_at(slots: Slots, k: int) -> int:
-    """Address of slot k."""
-    return slots.address + k * slots.nbytes
-
-
-def word(words: int, k: int) -> int:
-    """Address of word k."""
-    return words + k * WORD_BYTES
-
-
-def words(work: Work, epoch: int, n_words: int) -> int:
-    """Address of this block's (n_words,) signal words of an epoch, where it has two sets of them."""
-    return work.signals + (block() * 2 + (epoch & 1)) * n_words * WORD_BYTES
-
-
-def block_words(work: Work, n_words: int) -> int:
-    """Address of this block's (n_words,) signal words, where it has one set of them."""
-    return work.signals + block() * n_words * WORD_BYTES
 
 
 def fence_signal_all(pe: PE, words: int, epoch: int) -> None:

@@ -5,10 +5,12 @@ receives n-1 messages.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, per_pe
-from ..block import copy, put_signal, wait
+from ..block import copy
+from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Transfer, Work
-from ..steps import inbox_slots, load_epoch, outbox_of, peer, piece_nbytes, rounds, slot_at, store_epoch, word, words
+from ..slots import inbox_slots, outbox_of, slot_at, word, words
+from ..steps import load_epoch, peer, piece_nbytes, rounds, store_epoch
 
 
 def naive(pe: PE, call: Transfer, work: Work):

@@ -5,10 +5,12 @@ sends n-1 parts, in n-1 messages, all to one neighbour.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, per_peer
-from ..block import copy, put_signal, wait
+from ..block import copy
+from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Transfer, Work
-from ..steps import inbox_of, load_epoch, neighbours, outbox_of, piece_nbytes, rounds, store_epoch, word, words
+from ..slots import inbox_of, outbox_of, word, words
+from ..steps import load_epoch, neighbours, piece_nbytes, rounds, store_epoch
 
 
 def ring(pe: PE, call: Transfer, work: Work):

@@ -13,11 +13,14 @@ PE merges the lower half's partial with the upper half's, in this order.
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Topology
-from ..block import copy, put_signal, reduce, reduce_partials_and_round, to_partials, wait
+from ..block import copy
 from ..cost import Machine, Size
+from ..elements import reduce, reduce_partials_and_round, to_partials
+from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import Piece, Slots, after, first_round, inbox_of, outbox_of, piece_inside, slot_at, store_epoch, word, words
+from ..slots import Slots, inbox_of, outbox_of, slot_at, word, words
+from ..steps import Piece, after, first_round, piece_inside, store_epoch
 
 
 class Half(NamedTuple):

@@ -12,12 +12,15 @@ import math
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Topology
-from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
+from ..block import copy
 from ..cost import Machine, Size
+from ..elements import reduce, reduce_partials, reduce_partials_and_round, to_partials
 from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
+from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import first_round, inbox_of, outbox_of, store_epoch, word, words
+from ..slots import inbox_of, outbox_of, word, words
+from ..steps import first_round, store_epoch
 
 
 class Round(NamedTuple):

@@ -13,38 +13,14 @@ order, then the nodes in order, and rounds it once; all others copy it.
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, cut_evenly, per_pe
-from ..block import (
-    copy,
-    fence,
-    put,
-    put_signal,
-    read_peer,
-    reduce,
-    reduce_partials,
-    reduce_partials_and_round,
-    signal,
-    stage_for_put,
-    to_partials,
-    wait,
-)
+from ..block import copy
 from ..cost import Machine, Size
+from ..elements import reduce, reduce_partials, reduce_partials_and_round, to_partials
+from ..messages import fence, put, put_signal, read_peer, signal, stage_for_put, wait
 from ..plans import MIN_BLOCK_BYTES
 from ..records import PE, Reduction, Work
-from ..steps import (
-    Piece,
-    Slots,
-    after,
-    inbox_of,
-    load_epoch,
-    outbox_of,
-    piece,
-    piece_from,
-    rounds,
-    slot_at,
-    store_epoch,
-    word,
-    words,
-)
+from ..slots import Slots, inbox_of, outbox_of, slot_at, word, words
+from ..steps import Piece, after, load_epoch, piece, piece_from, rounds, store_epoch
 
 
 class Group(NamedTuple):

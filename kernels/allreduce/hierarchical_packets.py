@@ -10,21 +10,15 @@ every node, from the same partials.
 from typing import NamedTuple
 
 from ..algorithm import PACKETS, Algorithm, Topology, requires_ll128_in_nodes
-from ..block import (
-    copy,
-    put_signal,
-    read_peer,
-    receive_packets,
-    reduce,
-    reduce_partials,
-    reduce_partials_and_round,
-    send_packets,
-    to_partials,
-)
+from ..block import copy
 from ..cost import Machine, Size
+from ..elements import reduce, reduce_partials, reduce_partials_and_round, to_partials
+from ..messages import put_signal, read_peer
+from ..packets import receive_packets, send_packets
 from ..plans import packet_plan
 from ..records import PE, Reduction, Work
-from ..steps import Slots, load_epoch, outbox_of, packet_slots, piece, rounds, slot_at, store_epoch, word, words
+from ..slots import Slots, outbox_of, packet_slots, slot_at, word, words
+from ..steps import load_epoch, piece, rounds, store_epoch
 from .hierarchical import Group, other, peer_table, wait_group
 from .hierarchical import why_not as refuse_shape
 

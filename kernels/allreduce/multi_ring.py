@@ -15,12 +15,15 @@ last one rounds it, and all others copy what that one sent.
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Plan, ToCut, Topology, cut_evenly, per_pe
-from ..block import block, blocks, copy, put_signal, read_peer, reduce, reduce_and_round, to_partials, wait
+from ..block import block, blocks, copy
 from ..cost import ring_us
+from ..elements import reduce, reduce_and_round, to_partials
+from ..messages import put_signal, read_peer, wait
 from ..records import PE, Reduction, Work
 from ..rings import n_rings as rings_of
 from ..rings import no_rings, rings
-from ..steps import Piece, Slots, buffer, load_epoch, piece, slot_at, store_epoch, word, words
+from ..slots import Slots, buffer, slot_at, word, words
+from ..steps import Piece, load_epoch, piece, store_epoch
 
 
 class Round(NamedTuple):

@@ -14,11 +14,13 @@ and all types that the switch cannot add up.
 """
 
 from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Topology, per_pe
-from ..block import copy, meet_multicast, reduce_multicast, store_multicast
+from ..block import copy
 from ..cost import Machine, Size
+from ..packets import meet_multicast, reduce_multicast, store_multicast
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import VECTOR_BYTES, block_words, first_round, inbox_of, outbox_of, store_epoch, word
+from ..slots import VECTOR_BYTES, block_words, inbox_of, outbox_of, word
+from ..steps import first_round, store_epoch
 
 
 def nvls(pe: PE, call: Reduction, work: Work):

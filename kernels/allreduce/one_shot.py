@@ -8,23 +8,13 @@ one before it is added up; its signal comes after that, when the piece has long 
 from functools import partial
 
 from ..algorithm import ELEMENTS, ROUND_ONCE, Algorithm, per_pe
-from ..block import combine, put, stage_for_put, wait_all
 from ..cost import shots_us
+from ..elements import combine
+from ..messages import put, stage_for_put, wait_all
 from ..plans import piece_plan
 from ..records import PE, Reduction, Work
-from ..steps import (
-    fence_signal_all,
-    first_count,
-    half_buffer_slots,
-    outbox_of,
-    peer,
-    piece_inside,
-    slot_at,
-    staging_slots,
-    store_count,
-    tag_epoch,
-    words,
-)
+from ..slots import half_buffer_slots, outbox_of, slot_at, staging_slots, words
+from ..steps import fence_signal_all, first_count, peer, piece_inside, store_count, tag_epoch
 
 
 def put_piece(pe: PE, call: Reduction, work: Work, start: int, count: int):

@@ -8,11 +8,12 @@ the latency of a store and of the poll that sees it.
 from functools import partial
 
 from ..algorithm import ROUND_ONCE
-from ..block import exchange_reduce_packets
 from ..cost import shots_us
+from ..packets import exchange_reduce_packets
 from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
-from ..steps import first_count, outbox_of, packet_slots, piece_inside, store_count, tag_epoch
+from ..slots import outbox_of, packet_slots
+from ..steps import first_count, piece_inside, store_count, tag_epoch
 
 
 def one_shot_packets(pe: PE, call: Reduction, work: Work):

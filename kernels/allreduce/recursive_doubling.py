@@ -12,12 +12,15 @@ PEs that hold the same sum hold the same bits.
 import math
 
 from ..algorithm import PARTIALS, Algorithm, Topology
-from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
+from ..block import copy
 from ..cost import Machine, Size
+from ..elements import reduce, reduce_partials, reduce_partials_and_round, to_partials
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
+from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import Slots, first_round, inbox_of, outbox_of, piece_inside, slot_at, store_epoch, word, words
+from ..slots import Slots, inbox_of, outbox_of, slot_at, word, words
+from ..steps import first_round, piece_inside, store_epoch
 
 
 def recursive_doubling(pe: PE, call: Reduction, work: Work):

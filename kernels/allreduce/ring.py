@@ -9,11 +9,14 @@ Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
 from functools import partial
 
 from ..algorithm import PARTIALS, Algorithm, per_pe, per_peer
-from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
+from ..block import copy
 from ..cost import ring_us
+from ..elements import reduce, reduce_and_round, to_partials
+from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import after, inbox_of, load_epoch, neighbours, outbox_of, piece, rounds, store_epoch, word, words
+from ..slots import inbox_of, outbox_of, word, words
+from ..steps import after, load_epoch, neighbours, piece, rounds, store_epoch
 
 
 def ring(pe: PE, call: Reduction, work: Work):

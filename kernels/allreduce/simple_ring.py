@@ -7,11 +7,14 @@ every link, one after the other.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Topology
-from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
+from ..block import copy
 from ..cost import Machine, Size
+from ..elements import reduce, reduce_and_round, to_partials
+from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import buffer, load_epoch, neighbours, piece_inside, rounds, store_epoch, word, words
+from ..slots import buffer, word, words
+from ..steps import load_epoch, neighbours, piece_inside, rounds, store_epoch
 
 
 def simple_ring(pe: PE, call: Reduction, work: Work):

@@ -13,22 +13,14 @@ import math
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, cut
-from ..block import copy, put_signal, read_peer, reduce, reduce_and_round, reduce_partials, to_partials, wait
+from ..block import copy
 from ..cost import Machine, Size
+from ..elements import reduce, reduce_and_round, reduce_partials, to_partials
+from ..messages import put_signal, read_peer, wait
 from ..plans import MIN_PIECE_BYTES
 from ..records import PE, Reduction, Work
-from ..steps import (
-    Slots,
-    block_words,
-    first_round,
-    half_buffer,
-    half_buffer_bytes,
-    piece,
-    slot_at,
-    slots_in,
-    store_epoch,
-    word,
-)
+from ..slots import Slots, block_words, half_buffer, half_buffer_bytes, slot_at, slots_in, word
+from ..steps import first_round, piece, store_epoch
 from ..trees import LINKS, TREES, double_tree
 
 HALF_BUFFERS = 4  # pieces of a tree under way

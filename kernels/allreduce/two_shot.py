@@ -12,25 +12,14 @@ at its end, when the puts in front of them have long arrived.
 from functools import partial
 
 from ..algorithm import ELEMENTS, ROUND_TWICE, Algorithm, per_pe
-from ..block import combine_put, copy, fence, plus, put, signal_all, stage_for_put, wait_all
+from ..block import copy
 from ..cost import shots_us
+from ..elements import combine_put, plus
+from ..messages import fence, put, signal_all, stage_for_put, wait_all
 from ..plans import MIN_PIECE_BYTES, piece_plan
 from ..records import PE, Reduction, Work
-from ..steps import (
-    Slots,
-    fence_signal_all,
-    first_count,
-    half_buffer_slots,
-    outbox_of,
-    peer,
-    piece,
-    slot_at,
-    staging_slots,
-    store_count,
-    tag_epoch,
-    word,
-    words,
-)
+from ..slots import Slots, half_buffer_slots, outbox_of, slot_at, staging_slots, word, words
+from ..steps import fence_signal_all, first_count, peer, piece, store_count, tag_epoch
 
 
 def put_parts(pe: PE, call: Reduction, start: int, at: int, staging: Slots):

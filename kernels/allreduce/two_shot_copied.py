@@ -9,23 +9,12 @@ stream until all PEs' copies have arrived.  A chunk is contiguous: one copy for 
 """
 
 from ..algorithm import VECTOR_ELEMS, Plan, ToCut, cut, per_pe
-from ..block import combine, put, signal_all, wait_all
+from ..elements import combine
+from ..messages import put, signal_all, wait_all
 from ..plans import MAX_PIECE_BYTES, MIN_BLOCK_BYTES, MIN_PIECE_BYTES, piece_algorithm
 from ..records import PE, Reduction, Work
-from ..steps import (
-    Piece,
-    block_words,
-    fence_signal_all,
-    first_round,
-    half_buffer_slots,
-    load_epoch,
-    outbox_of,
-    peer,
-    piece_from,
-    slot_at,
-    store_epoch,
-    word,
-)
+from ..slots import block_words, half_buffer_slots, outbox_of, slot_at, word
+from ..steps import Piece, fence_signal_all, first_round, load_epoch, peer, piece_from, store_epoch
 
 
 def chunk_elems(count, n_pes):

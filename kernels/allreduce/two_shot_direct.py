@@ -11,22 +11,13 @@ kernel runs, what was before it in its stream is done, and it has read the chunk
 from functools import partial
 
 from ..algorithm import ELEMENTS, Algorithm, per_pe
-from ..block import block, combine_put, fence, signal_all, wait_all
+from ..block import block
+from ..elements import combine_put
+from ..messages import fence, signal_all, wait_all
 from ..plans import MIN_PIECE_BYTES, piece_plan
 from ..records import PE, Reduction, Work
-from ..steps import (
-    fence_signal_all,
-    first_count,
-    half_buffer_slots,
-    outbox_of,
-    piece,
-    slot_at,
-    staging_slots,
-    store_count,
-    tag_epoch,
-    word,
-    words,
-)
+from ..slots import half_buffer_slots, outbox_of, slot_at, staging_slots, word, words
+from ..steps import fence_signal_all, first_count, piece, store_count, tag_epoch
 from .two_shot import put_parts
 
 

@@ -7,11 +7,12 @@ in place of a sentinel value, so that it works for every dtype and every value.
 from functools import partial
 
 from ..algorithm import ROUND_TWICE, per_pe
-from ..block import receive_packets, receive_plus, reduce_forward_packets, send_packets
 from ..cost import shots_us
+from ..packets import receive_packets, receive_plus, reduce_forward_packets, send_packets
 from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
-from ..steps import Slots, first_count, outbox_of, packet_slots, peer, piece, slot_at, store_count, tag_epoch
+from ..slots import Slots, outbox_of, packet_slots, slot_at
+from ..steps import first_count, peer, piece, store_count, tag_epoch
 
 
 def send_parts(pe: PE, call: Reduction, start: int, at: int, epoch: int):

@@ -4,10 +4,12 @@ Source: the LL128 protocol of NCCL.  One latency step; the root sends the vector
 """
 
 from ..algorithm import per_pe
-from ..block import receive_packets, send_packets, signal_all, wait_all
+from ..messages import signal_all, wait_all
+from ..packets import receive_packets, send_packets
 from ..plans import packet_algorithm
 from ..records import PE, Transfer, Work
-from ..steps import block_words, first_round, inbox_of, peer, piece_nbytes, store_epoch, untag_epoch
+from ..slots import block_words, inbox_of
+from ..steps import first_round, peer, piece_nbytes, store_epoch, untag_epoch
 
 
 def packets(pe: PE, call: Transfer, work: Work):

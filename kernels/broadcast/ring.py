@@ -5,21 +5,12 @@ but the last sends the vector once, to one neighbour.
 """
 
 from ..algorithm import ELEMENTS, Algorithm
-from ..block import copy, put_signal, signal, wait
+from ..block import copy
+from ..messages import put_signal, signal, wait
 from ..plans import pipeline_plan
 from ..records import PE, Transfer, Work
-from ..steps import (
-    block_words,
-    inbox_of,
-    load_counter,
-    neighbours,
-    outbox_of,
-    piece_nbytes,
-    rounds,
-    store_counter,
-    untag_epoch,
-    word,
-)
+from ..slots import block_words, inbox_of, outbox_of, word
+from ..steps import load_counter, neighbours, piece_nbytes, rounds, store_counter, untag_epoch
 
 WORDS = 6  # of a block
 

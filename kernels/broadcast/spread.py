@@ -5,21 +5,12 @@ et al. 1994), in one latency step each.  No PE sends or receives the vector more
 """
 
 from ..algorithm import per_pe, per_peer
-from ..block import copy, put, signal_all, wait, wait_all
+from ..block import copy
+from ..messages import put, signal_all, wait, wait_all
 from ..plans import piece_algorithm
 from ..records import PE, Transfer, Work
-from ..steps import (
-    block_words,
-    distance,
-    first_round,
-    inbox_slots,
-    peer,
-    piece_nbytes,
-    slot_at,
-    store_epoch,
-    untag_epoch,
-    word,
-)
+from ..slots import block_words, inbox_slots, slot_at, word
+from ..steps import distance, first_round, peer, piece_nbytes, store_epoch, untag_epoch
 
 
 def pass_on(pe: PE, slot: int, nbytes: int, root: int) -> None:

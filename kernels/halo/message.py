@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..block import read_peer
 from ..records import Halo, Lines
-from ..steps import WORD_BYTES
+from ..slots import WORD_BYTES
 
 DIRECT, INBOX, PACKED = 0, 1, 2  # ways of a message
 FIRST_WORDS = 3  # of a row: pe, number, other; then its two ends

@@ -5,20 +5,12 @@ receives n-1 vectors, so this is for two PEs.
 """
 
 from ..algorithm import per_pe
-from ..block import combine, put_signal, signal_all, wait, wait_all
+from ..elements import combine
+from ..messages import put_signal, signal_all, wait, wait_all
 from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
-from ..steps import (
-    block_words,
-    first_round,
-    inbox_slots,
-    outbox_of,
-    piece_inside,
-    slot_at,
-    store_epoch,
-    untag_epoch,
-    word,
-)
+from ..slots import block_words, inbox_slots, outbox_of, slot_at, word
+from ..steps import first_round, piece_inside, store_epoch, untag_epoch
 
 
 def direct(pe: PE, call: Reduction, work: Work):

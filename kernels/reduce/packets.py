@@ -4,10 +4,12 @@ Source: the LL128 protocol of NCCL.  One latency step; the root receives the vec
 """
 
 from ..algorithm import per_pe
-from ..block import combine_packets, send_packets, signal_all, wait
+from ..messages import signal_all, wait
+from ..packets import combine_packets, send_packets
 from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
-from ..steps import block_words, first_round, outbox_of, packet_slots, piece, slot_at, store_epoch, untag_epoch, word
+from ..slots import block_words, outbox_of, packet_slots, slot_at, word
+from ..steps import first_round, piece, store_epoch, untag_epoch
 
 
 def packets(pe: PE, call: Reduction, work: Work):

@@ -5,21 +5,12 @@ the root sends the vector once, as partials, to one neighbour.
 """
 
 from ..algorithm import PARTIALS, Algorithm
-from ..block import put_signal, reduce, reduce_and_round, signal, to_partials, wait
+from ..elements import reduce, reduce_and_round, to_partials
+from ..messages import put_signal, signal, wait
 from ..plans import pipeline_plan
 from ..records import PE, Reduction, Work
-from ..steps import (
-    block_words,
-    inbox_of,
-    load_counter,
-    neighbours,
-    outbox_of,
-    piece,
-    rounds,
-    store_counter,
-    untag_epoch,
-    word,
-)
+from ..slots import block_words, inbox_of, outbox_of, word
+from ..steps import load_counter, neighbours, piece, rounds, store_counter, untag_epoch
 
 WORDS = 6  # of a block
 

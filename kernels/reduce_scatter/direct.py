@@ -6,20 +6,12 @@ arrived.  Each PE sends n-1 chunks, in one latency step.
 """
 
 from ..algorithm import per_pe
-from ..block import combine, put, wait_all
+from ..elements import combine
+from ..messages import put, wait_all
 from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
-from ..steps import (
-    block_words,
-    fence_signal_all,
-    first_round,
-    half_buffer_slots,
-    outbox_of,
-    peer,
-    piece_inside,
-    slot_at,
-    store_epoch,
-)
+from ..slots import block_words, half_buffer_slots, outbox_of, slot_at
+from ..steps import fence_signal_all, first_round, peer, piece_inside, store_epoch
 
 
 def put_pieces(pe: PE, call: Reduction, work: Work, start: int, epoch: int):

@@ -3,10 +3,11 @@
 Source: the LL128 protocol of NCCL.  One latency step.
 """
 
-from ..block import exchange_reduce_packets
+from ..packets import exchange_reduce_packets
 from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
-from ..steps import first_round, outbox_of, packet_slots, piece, store_epoch
+from ..slots import outbox_of, packet_slots
+from ..steps import first_round, piece, store_epoch
 
 
 def packets(pe: PE, call: Reduction, work: Work):

@@ -5,10 +5,12 @@ sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 """
 
 from ..algorithm import PARTIALS, Algorithm, per_peer
-from ..block import put_signal, reduce, reduce_and_round, to_partials, wait
+from ..elements import reduce, reduce_and_round, to_partials
+from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
-from ..steps import inbox_of, load_epoch, neighbours, outbox_of, piece_inside, rounds, store_epoch, word, words
+from ..slots import inbox_of, outbox_of, word, words
+from ..steps import load_epoch, neighbours, piece_inside, rounds, store_epoch
 
 
 def ring(pe: PE, call: Reduction, work: Work):

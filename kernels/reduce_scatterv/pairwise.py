@@ -5,7 +5,8 @@ parts, in one latency step.
 """
 
 from ..algorithm import PARTIALS, Algorithm, per_pe
-from ..block import combine, sync
+from ..block import sync
+from ..elements import combine
 from ..parts import (
     ALONE,
     EACH,
@@ -27,7 +28,8 @@ from ..parts import (
     taking,
 )
 from ..records import PE, Parts, Work
-from ..steps import inbox_slots, outbox_slots, peer, slot_at
+from ..slots import inbox_slots, outbox_slots, slot_at
+from ..steps import peer
 
 
 def reduce_round(pe: PE, src: Side, out: Side, work: Work, r: int) -> bool:

@@ -4,9 +4,10 @@ NVSHMEM puts from, and gets into, symmetric and registered memory only.  So the 
 of the workspace, piece by piece.  A launch has at most as many blocks as there are staging buffers.
 """
 
-from ..block import arrive_last, block, copy, fence, get, lock, put, signal, unlock
+from ..block import arrive_last, block, copy, lock, unlock
+from ..messages import fence, get, put, signal
 from ..records import Message, StagingBuffers
-from ..steps import word
+from ..slots import word
 from .on_stream import share
 
 

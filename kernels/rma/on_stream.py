@@ -5,23 +5,10 @@ share of the bytes.  They cost one launch, where a host call of the copy engine
 costs several times as much host time.
 """
 
-from ..block import (
-    arrive_last,
-    block,
-    blocks,
-    fence,
-    get,
-    put,
-    put_signal,
-    read_epoch,
-    signal,
-    signal_all,
-    wait,
-    wait_all,
-    write_epoch,
-)
+from ..block import arrive_last, block, blocks
+from ..messages import fence, get, put, put_signal, read_epoch, signal, signal_all, wait, wait_all, write_epoch
 from ..records import PE, Message
-from ..steps import word
+from ..slots import word
 
 SHARE_BYTES = 16  # shares are cut at multiples of this, so that aligned puts stay aligned
 

@@ -1,0 +1,73 @@
+"""Primitives that reach peers: puts, signals and waits, epochs and the peer table, as part of ``block.py``."""
+# mypy: disable-error-code="empty-body"
+
+from .primitive import primitives
+from .records import Lines
+
+
+def put(ctx: int, dst: int, src: int, nbytes: int, pe: int) -> None:
+    """Write ``nbytes`` from local ``src`` to the instance of ``dst`` on ``pe``.  Where no pointer reaches ``pe``,
+    src is read later: until the next ``fence``, or until ``pe`` is known to have the data, it stays as it is."""
+
+
+def put_lines(ctx: int, dst: int, src: int, lines: Lines, pe: int) -> None:
+    """Write lines of a box at local ``src`` to the box at ``dst`` on ``pe``: this PE, or one that a pointer reaches."""
+
+
+def stage_for_put(ctx: int, staging: int, src: int, nbytes: int, pe: int) -> int:
+    """The address from which src (nbytes,), a user's memory, can be put to ``pe``: src itself, or, where no pointer
+    reaches ``pe``, a copy of it in ``staging`` (nbytes,), in the workspace.  After a fence ``staging`` is free again."""
+
+
+def get(ctx: int, dst: int, src: int, nbytes: int, pe: int) -> None:
+    """Read ``nbytes`` from the instance of ``src`` on ``pe`` to local ``dst``."""
+
+
+def put_signal(ctx: int, dst: int, src: int, nbytes: int, signal: int, value: int, pe: int) -> None:
+    """``put``, then set ``signal`` on ``pe`` (value < POISON): a thread that sees the value sees the data.  Two
+    messages from one PE to another may arrive in either order, so that a word has only one under way."""
+
+
+def fence(ctx: int) -> None:
+    """A PE that sees a later signal of this block sees its earlier puts to that PE.  Their sources are free again.
+    A third PE may learn of these puts before they arrive: messages between hosts are in order only for a pair of PEs."""
+
+
+def signal(ctx: int, signal: int, value: int, pe: int) -> None:
+    """Set the 64-bit word ``signal`` on ``pe`` (release: after the block's writes)."""
+
+
+def wait(ctx: int, signal: int, value: int, source: int) -> None:
+    """Wait until the local word ``signal`` is at least ``value`` (acquire).  One thread polls.
+    source: the PE that an error names (-1: unknown)"""
+
+
+def refuse_count(ctx: int, why: int, found: int, wanted: int, pe: int) -> None:
+    """Give up, as a wait does, because of a count.
+
+    SENDS, TAKES: part ``pe`` has ``found`` elements from element ``wanted`` on, which are not all in x or out;
+    DIFFERS: PE ``pe`` sends ``found`` elements, and this PE expects ``wanted``
+    """
+
+
+def signal_all(ctx: int, signals: int, value: int, me: int, n_pes: int) -> None:
+    """Set word ``me`` of ``signals`` (n_pes,) on every PE but this one."""
+
+
+def wait_all(ctx: int, signals: int, value: int, me: int, n_pes: int) -> None:
+    """Wait until every word but ``me`` of ``signals`` (n_pes,) is at least ``value``."""
+
+
+def read_peer(peer_table: int, index: int) -> int:
+    """Word ``index`` of the int64 words that the row's ``peer_table`` function gave for this PE."""
+
+
+def read_epoch(epochs: int, index: int) -> int:
+    """Last finished epoch: word ``index`` of this PE's ``epochs`` (int64)."""
+
+
+def write_epoch(epochs: int, index: int, epoch: int) -> None:
+    """Record a finished epoch, once every thread of the block is done."""
+
+
+primitives(globals())

@@ -1,0 +1,43 @@
+"""What makes a function a primitive, for which ``bind`` puts a backend's implementation; and words that they share."""
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Annotated, Any, TypeAlias
+
+Elements: TypeAlias = Annotated[int, "Elements"]
+"""Annotates a parameter of a kernel, or a field of its record, that takes an array of the kernel's dtype: for ``load``,
+``store`` and puts.  In the kernel it is the address of the first element."""
+Words: TypeAlias = Annotated[int, "Words"]
+"""Annotates one that takes an array of int64 or uint64: signals, or words to add to.  In the kernel it is an address."""
+POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
+EPOCH_BITS = 46  # of the number of a round; the tag of the call lies above it, below POISON
+SENDS, TAKES, DIFFERS = 1, 2, 3  # why ``refuse_count``: a part that is not in x; or out; a PE sends another count
+
+
+plain_python: dict[str, Callable[..., Any]] = {}
+"""Implementations, by the primitives' names, for kernels that plain Python runs: empty but for simulators in tests/."""
+
+
+def primitives(module: dict[str, Any]) -> None:
+    """Make the functions of a module primitives.  module: its globals"""
+    for name, value in list(module.items()):
+        if isinstance(value, FunctionType) and value.__module__ == module["__name__"]:
+            module[name] = _primitive(value)
+
+
+def _primitive(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A stub that ``bind`` replaces; to call it is an error."""
+
+    def stub(*args: Any) -> Any:
+        if function.__name__ in plain_python:
+            return plain_python[function.__name__](*args)
+        raise NotImplementedError(
+            f"{function.__name__}() is a kernel primitive: it runs inside a kernel "
+            "compiled by a team (team.kernel, team.allreduce, ...), not in plain Python"
+        )
+
+    stub.__name__, stub.__qualname__, stub.__doc__ = function.__name__, function.__name__, function.__doc__
+    stub.__module__ = function.__module__
+    stub.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature help() shows
+    stub.primitive = True  # type: ignore[attr-defined]
+    return stub

@@ -1,0 +1,95 @@
+"""Where a block's messages are: its buffers in inbox and outbox, their slots, and its signal words.
+
+An inbox and an outbox have two buffers for each block, which epochs use in turn.  Kernels that overlap rounds cut the
+inbox's two into four half buffers.
+"""
+
+from typing import NamedTuple
+
+from .algorithm import PACKET_BYTES
+from .block import block
+from .records import Work
+
+WORD_BYTES, VECTOR_BYTES = 8, 16
+
+
+class Slots(NamedTuple):
+    """Consecutive slots of ``nbytes`` each, from ``address`` on."""
+
+    address: int
+    nbytes: int
+
+
+def buffer(work: Work, epoch: int) -> int:
+    """Offset in bytes, in inbox and outbox, of this block's buffer of an epoch (the two are used in turn)."""
+    return (block() * 2 + (epoch & 1)) * work.buffer_bytes
+
+
+def inbox_of(work: Work, epoch: int) -> int:
+    """Address of this block's buffer of an epoch in the inbox."""
+    return work.inbox + buffer(work, epoch)
+
+
+def outbox_of(work: Work, epoch: int) -> int:
+    """Address of this block's buffer of an epoch in the outbox."""
+    return work.outbox + buffer(work, epoch)
+
+
+def half_buffer(work: Work, epoch: int) -> int:
+    """Offset in bytes, in the inbox, of this block's half buffer of an epoch (the four are used in turn)."""
+    return block() * 2 * work.buffer_bytes + (epoch & 3) * half_buffer_bytes(work)
+
+
+def half_buffer_bytes(work: Work) -> int:
+    """Bytes of a half buffer."""
+    return work.buffer_bytes // 2
+
+
+def slots_in(address: int, nbytes: int, n_slots: int, unit_bytes: int = VECTOR_BYTES) -> Slots:
+    """The ``nbytes`` at an address, cut into slots that are multiples of ``unit_bytes``."""
+    return Slots(address, nbytes // n_slots // unit_bytes * unit_bytes)
+
+
+def inbox_slots(work: Work, epoch: int, n_slots: int) -> Slots:
+    """The slots of the inbox's buffer of an epoch."""
+    return slots_in(inbox_of(work, epoch), work.buffer_bytes, n_slots)
+
+
+def outbox_slots(work: Work, epoch: int, n_slots: int) -> Slots:
+    """The slots of the outbox's buffer of an epoch."""
+    return slots_in(outbox_of(work, epoch), work.buffer_bytes, n_slots)
+
+
+def packet_slots(work: Work, epoch: int, n_slots: int) -> Slots:
+    """The slots of the inbox's buffer of an epoch, for packets."""
+    return slots_in(inbox_of(work, epoch), work.buffer_bytes, n_slots, PACKET_BYTES)
+
+
+def half_buffer_slots(work: Work, epoch: int, n_slots: int) -> Slots:
+    """The slots of the inbox's half buffer of an epoch."""
+    return slots_in(work.inbox + half_buffer(work, epoch), half_buffer_bytes(work), n_slots)
+
+
+def staging_slots(work: Work, n_slots: int) -> Slots:
+    """Slots in the second buffer of the outbox, as large as those of a half buffer, for ``stage_for_put``."""
+    return slots_in(outbox_of(work, 1), half_buffer_bytes(work), n_slots)
+
+
+def slot_at(slots: Slots, k: int) -> int:
+    """Address of slot k."""
+    return slots.address + k * slots.nbytes
+
+
+def word(words: int, k: int) -> int:
+    """Address of word k."""
+    return words + k * WORD_BYTES
+
+
+def words(work: Work, epoch: int, n_words: int) -> int:
+    """Address of this block's (n_words,) signal words of an epoch, where it has two sets of them."""
+    return work.signals + (block() * 2 + (epoch & 1)) * n_words * WORD_BYTES
+
+
+def block_words(work: Work, n_words: int) -> int:
+    """Address of this block's (n_words,) signal words, where it has one set of them."""
+    return work.signals + block() * n_words * WORD_BYTES
