@@ -242,36 +242,8 @@ def requires_p2p(topology: Topology, dtype: str, op: str) -> str | None:
 # The ops of each dtype for which the switch (topology.multicast) gives what this library defines.
 SWITCH_ADDS = {"float32": ("sum", "avg"), "float16": ("sum",), "bfloat16": ("sum",)}
 
-VECTOR_ELEMS = 16  # a piece's elements are a multiple of this, so that it is whole 16-byte vectors in 1-byte types too
-
-
-def cut(count: int, shares: int, max_elems: int) -> int:
-    """Elements of one of ``shares`` equal shares of ``count``, at least one vector and at most ``max_elems``.
-
-    It is a multiple of ``VECTOR_ELEMS``, or of the largest power of two that fits into ``max_elems`` if that is smaller:
-    a slot that ``too_large`` accepts holds 16 bytes of any dtype.
-    """
-    if max_elems < 1:
-        raise ValueError("a slot holds no element: the row should have been refused (Algorithm.too_large)")
-    vector = min(VECTOR_ELEMS, 1 << (max_elems.bit_length() - 1))
-    share = -(-count // shares)
-    share = -(-share // vector) * vector
-    return max(vector, min(share, max_elems // vector * vector))
-
-
-def cut_evenly(count: int, shares: int, max_elems: int) -> int:
-    """``cut`` into rounds of equal size; otherwise the first shares would get all of a short last round."""
-    rounds = -(-count // (shares * cut(count, shares, max_elems)))
-    return cut(-(-count // max(1, rounds)), shares, max_elems)
-
-
 PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
 MOST_PACKET_PES = 256  # two_shot_packets has two slots of four packets for each in 256 KiB, a backend's least buffer
 PACKETS_TOGETHER = 4  # packets that a warp writes at once
 WARP_THREADS, MAX_THREADS = 32, 512  # MAX_THREADS: of a block; registers are allocated for that
 GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
-
-
-def packed_bytes(slot_bytes: int) -> int:
-    """Bytes of data that a slot of packets can hold, a multiple of 16."""
-    return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * PACKETS_TOGETHER * PACKET_DATA_BYTES // 16 * 16

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from .algorithm import MOST_PACKET_PES, Topology
 
 PACKETS_MAX_BYTES = 16 << 20  # that a PE sends, as measured for AllReduce between two H200s
-TWO_HOPS_BYTES = 2 << 20  # that a link carries in the time of a second latency step and its signals
+TWO_STEPS_BYTES = 2 << 20  # that a link carries in the time of a second latency step and its signals
 Rule = Callable[[Topology, int], str]  # (topology, bytes) -> name of the algorithm
 
 
@@ -42,7 +42,7 @@ def packets_then_large(large: Mapping[int, str], fallback: str) -> Rule:
         if not topology.ll128_safe:
             return fallback
         n_pes = max(2, topology.n_pes)
-        max_bytes = PACKETS_MAX_BYTES if n_pes == 2 else TWO_HOPS_BYTES // (n_pes - 2)
+        max_bytes = PACKETS_MAX_BYTES if n_pes == 2 else TWO_STEPS_BYTES // (n_pes - 2)
         if nbytes <= max_bytes and _sends_packets(topology):
             return "packets"
         return large[max(n for n in large if n <= n_pes)]

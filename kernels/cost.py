@@ -44,10 +44,10 @@ class Machine:
 
     launch_us:   cost of every call;  message_us: cost of every message that a PE sends
     signal_us:   cost of a signal that is a message of its own
-    hop_us, packet_hop_us: time from a put until the peer has seen its signal, and from a packet's store to its load
+    step_us, packet_step_us: time from a put until the peer has seen its signal, and from a packet's store to its load
     sent_gb_s, packet_gb_s: rate at which a PE sends inside its node, in one direction: by puts, and as packets' data
     moved_gb_s, added_gb_s: rate at which a PE copies and reduces in its own memory, where no link hides it
-    net_hop_us, nic_gb_s:   time of a put to another node, and rate of one NIC in one direction
+    net_step_us, nic_gb_s:   time of a put to another node, and rate of one NIC in one direction
     source:      where the numbers come from
     shared_out:  {algorithm: the least bytes from which it is the fastest for a plan on a shared out}, the largest first
     """
@@ -55,13 +55,13 @@ class Machine:
     name: str
     launch_us: float
     message_us: float
-    hop_us: float
-    packet_hop_us: float
+    step_us: float
+    packet_step_us: float
     sent_gb_s: float
     packet_gb_s: float
     moved_gb_s: float
     added_gb_s: float
-    net_hop_us: float
+    net_step_us: float
     nic_gb_s: float
     source: str
     signal_us: float = 0
@@ -71,8 +71,8 @@ class Machine:
         self,
         *,
         rounds: int,
-        near_hops: float,
-        net_hops: float,
+        near_steps: float,
+        net_steps: float,
         messages: float,
         sent: float,
         nic: float,
@@ -85,16 +85,16 @@ class Machine:
         """Microseconds of a call.
 
         rounds:   of a block
-        near_hops, net_hops: messages of a round that wait for one another, inside nodes and between nodes
+        near_steps, net_steps: messages of a round that wait for one another, inside nodes and between nodes
         messages: that a PE sends in a round;  signals: those that are messages of their own
         sent:     bytes that a PE sends inside its node;  nic: bytes that the busiest NIC sends
         moved, added: bytes that a PE copies, and that it reduces, in its own memory
         packets:  the messages are packets;  overlaps: a round begins before the one before it has ended
         """
-        hop_us, gb_s = (self.packet_hop_us, self.packet_gb_s) if packets else (self.hop_us, self.sent_gb_s)
+        step_us, gb_s = (self.packet_step_us, self.packet_gb_s) if packets else (self.step_us, self.sent_gb_s)
         return (
             self.launch_us
-            + (1 if overlaps else rounds) * (near_hops * hop_us + net_hops * self.net_hop_us)
+            + (1 if overlaps else rounds) * (near_steps * step_us + net_steps * self.net_step_us)
             + rounds * (messages * self.message_us + signals * self.signal_us)
             + (sent / gb_s + nic / self.nic_gb_s) / 1e3
             + (moved / self.moved_gb_s + added / self.added_gb_s) / 1e3
@@ -108,8 +108,8 @@ def shots_us(size: Size, topology: Topology, machine: Machine, shots: int, packe
     chunks = (n - 1) / n * size.nbytes
     return machine.call_us(
         rounds=size.rounds(1 if shots == 1 else n),
-        near_hops=shots * one_node,
-        net_hops=shots * (not one_node),
+        near_steps=shots * one_node,
+        net_steps=shots * (not one_node),
         messages=shots * (n - 1),
         sent=(largest - 1) * to_each,
         nic=(n - largest) * to_each * largest / topology.n_rails,
@@ -128,8 +128,8 @@ def ring_us(size: Size, topology: Topology, machine: Machine, n_rings: int) -> f
     carried = (1 + size.widening) * (n - 1) / n * size.nbytes
     return machine.call_us(
         rounds=size.rounds(n),
-        near_hops=2 * (n - 1) * (n - crossings) / n,
-        net_hops=2 * (n - 1) * crossings / n,
+        near_steps=2 * (n - 1) * (n - crossings) / n,
+        net_steps=2 * (n - 1) * crossings / n,
         messages=2 * (n - 1),
         sent=carried,
         nic=carried / n_rings if n_nodes > 1 else 0,

@@ -13,10 +13,10 @@ call before; to take, for what the sender does at the beginning of its round r.
 
 from typing import NamedTuple
 
-from .algorithm import Plan, ToCut, cut
+from .algorithm import Plan, ToCut
 from .block import block, blocks, copy, sync
 from .messages import fence, put, put_signal, read_epoch, refuse_count, signal, stage_for_put, wait, write_epoch
-from .plans import MIN_BLOCK_BYTES
+from .plans import MIN_BLOCK_BYTES, cut
 from .primitive import DIFFERS, SENDS, TAKES
 from .records import PE, Parts, Work
 from .slots import VECTOR_BYTES, block_words, inbox_slots, outbox_slots, slot_at, word

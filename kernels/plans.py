@@ -6,18 +6,45 @@ from .algorithm import (
     ELEMENTS,
     GROUP_DATA_BYTES,
     PACKET_BYTES,
+    PACKET_DATA_BYTES,
     PACKETS,
+    PACKETS_TOGETHER,
     WARP_THREADS,
     Algorithm,
     Plan,
     ToCut,
-    cut,
-    cut_evenly,
-    packed_bytes,
     per_pe,
     requires_ll128,
     requires_p2p,
 )
+
+VECTOR_ELEMS = 16  # a piece's elements are a multiple of this, so that it is whole 16-byte vectors in 1-byte types too
+
+
+def cut(count: int, shares: int, max_elems: int) -> int:
+    """Elements of one of ``shares`` equal shares of ``count``, at least one vector and at most ``max_elems``.
+
+    It is a multiple of ``VECTOR_ELEMS``, or of the largest power of two that fits into ``max_elems`` if that is smaller:
+    a slot that ``too_large`` accepts holds 16 bytes of any dtype.
+    """
+    if max_elems < 1:
+        raise ValueError("a slot holds no element: the row should have been refused (Algorithm.too_large)")
+    vector = min(VECTOR_ELEMS, 1 << (max_elems.bit_length() - 1))
+    share = -(-count // shares)
+    share = -(-share // vector) * vector
+    return max(vector, min(share, max_elems // vector * vector))
+
+
+def cut_evenly(count: int, shares: int, max_elems: int) -> int:
+    """``cut`` into rounds of equal size; otherwise the first shares would get all of a short last round."""
+    rounds = -(-count // (shares * cut(count, shares, max_elems)))
+    return cut(-(-count // max(1, rounds)), shares, max_elems)
+
+
+def packed_bytes(slot_bytes: int) -> int:
+    """Bytes of data that a slot of packets can hold, a multiple of 16."""
+    return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * PACKETS_TOGETHER * PACKET_DATA_BYTES // 16 * 16
+
 
 # Warps of a block that sends packets, as measured on an H200: few while there are enough blocks, then at most so many
 # that each has a part in every round.

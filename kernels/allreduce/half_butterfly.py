@@ -128,8 +128,8 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     half = (n + 1) // 2
     return machine.call_us(
         rounds=size.rounds(1),
-        near_hops=2 - several - (half > largest),
-        net_hops=several + (half > largest),
+        near_steps=2 - several - (half > largest),
+        net_steps=several + (half > largest),
         messages=half,
         sent=(min(half, largest) - 1 + size.widening * (not several)) * size.nbytes,
         nic=(max(half - largest, 0) + size.widening) * several * size.nbytes * largest / topology.n_rails,

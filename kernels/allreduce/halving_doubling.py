@@ -130,8 +130,8 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
     return machine.call_us(
         rounds=size.rounds(power),
-        near_hops=2 * near + 2 * folds,
-        net_hops=2 * far,
+        near_steps=2 * near + 2 * folds,
+        net_steps=2 * far,
         messages=2 * math.log2(power) + folds,
         sent=(1 + size.widening) * max(0, 1 / n_nodes - 1 / power) * size.nbytes + 2 * size.nbytes * folds,
         nic=(1 + size.widening) * (1 - 1 / n_nodes) * size.nbytes * topology.largest_node / topology.n_rails,

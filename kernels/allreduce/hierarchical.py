@@ -12,12 +12,12 @@ order, then the nodes in order, and rounds it once; all others copy it.
 
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, cut_evenly, per_pe
+from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, per_pe
 from ..block import copy
 from ..cost import Machine, Size
 from ..elements import reduce, reduce_partials, reduce_partials_and_round, to_partials
 from ..messages import fence, put, put_signal, read_peer, signal, stage_for_put, wait
-from ..plans import MIN_BLOCK_BYTES
+from ..plans import MIN_BLOCK_BYTES, cut_evenly
 from ..records import PE, Reduction, Work
 from ..slots import Slots, inbox_of, outbox_of, slot_at, word, words
 from ..steps import Piece, after, load_epoch, piece, piece_from, rounds, store_epoch
@@ -235,8 +235,8 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     between = (n_nodes - 1) / (n_nodes * local)
     return machine.call_us(
         rounds=size.rounds(topology.n_pes),
-        near_hops=2,
-        net_hops=2,
+        near_steps=2,
+        net_steps=2,
         messages=2 * (local - 1) + 2 * (n_nodes - 1),
         sent=2 * (local - 1) / local * size.nbytes,
         nic=(1 + size.widening) * between * size.nbytes * local / topology.n_rails,

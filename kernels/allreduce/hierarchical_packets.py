@@ -146,8 +146,8 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     between = (n_nodes - 1) / local
     return machine.call_us(
         rounds=size.rounds(local),
-        near_hops=2,
-        net_hops=1,
+        near_steps=2,
+        net_steps=1,
         messages=2 * (local - 1) + n_nodes - 1,
         sent=2 * (local - 1) / local * size.nbytes,
         nic=size.widening * between * size.nbytes * local / topology.n_rails,

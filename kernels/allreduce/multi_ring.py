@@ -14,11 +14,12 @@ last one rounds it, and all others copy what that one sent.
 
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Limits, Plan, ToCut, Topology, cut_evenly, per_pe
+from ..algorithm import PARTIALS, Algorithm, Limits, Plan, ToCut, Topology, per_pe
 from ..block import block, blocks, copy
 from ..cost import ring_us
 from ..elements import reduce, reduce_and_round, to_partials
 from ..messages import put_signal, read_peer, wait
+from ..plans import cut_evenly
 from ..records import PE, Reduction, Work
 from ..rings import n_rings as rings_of
 from ..rings import no_rings, rings

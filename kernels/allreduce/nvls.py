@@ -73,8 +73,8 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """The switch adds up and copies; on a CPU the PE does it, which counts as added."""
     return machine.call_us(
         rounds=size.rounds(topology.n_pes),
-        near_hops=2,
-        net_hops=0,
+        near_steps=2,
+        net_steps=0,
         messages=2,
         sent=(1 + 1 / topology.n_pes) * size.nbytes,
         nic=0,

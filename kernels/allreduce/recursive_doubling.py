@@ -82,8 +82,8 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
     return machine.call_us(
         rounds=size.rounds(1),
-        near_hops=near + 2 * folds,
-        net_hops=far,
+        near_steps=near + 2 * folds,
+        net_steps=far,
         messages=math.log2(power) + folds,
         sent=size.widening * near * size.nbytes + 2 * size.nbytes * folds,
         nic=size.widening * far * size.nbytes * topology.largest_node / topology.n_rails,

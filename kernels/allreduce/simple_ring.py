@@ -66,8 +66,8 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     both_ways = (1 + size.widening) * size.nbytes
     return machine.call_us(
         rounds=size.rounds(1),
-        near_hops=2 * (n - 1) * (n - crossings) / n,
-        net_hops=2 * (n - 1) * crossings / n,
+        near_steps=2 * (n - 1) * (n - crossings) / n,
+        net_steps=2 * (n - 1) * crossings / n,
         messages=2,
         sent=both_ways * (n - 1) * (n - crossings) / n,
         nic=both_ways * (n_nodes - (1 + (topology.largest_node == 1)) / 2) if n_nodes > 1 else 0,

@@ -12,12 +12,12 @@ others copy it.
 import math
 from typing import NamedTuple
 
-from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, cut
+from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology
 from ..block import copy
 from ..cost import Machine, Size
 from ..elements import reduce, reduce_and_round, reduce_partials, to_partials
 from ..messages import put_signal, read_peer, wait
-from ..plans import MIN_PIECE_BYTES
+from ..plans import MIN_PIECE_BYTES, cut
 from ..records import PE, Reduction, Work
 from ..slots import Slots, block_words, half_buffer, half_buffer_bytes, slot_at, slots_in, word
 from ..steps import first_round, piece, store_epoch
@@ -123,8 +123,8 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     links = min(n_nodes, 3) / (2 + 2 * (topology.n_rails == local)) * (n_nodes > 1)
     return machine.call_us(
         rounds=size.rounds(2),
-        near_hops=2 * math.ceil(math.log2(local)),
-        net_hops=2 * math.ceil(math.log2(n_nodes)),
+        near_steps=2 * math.ceil(math.log2(local)),
+        net_steps=2 * math.ceil(math.log2(n_nodes)),
         messages=4,
         sent=(1 + size.widening) * size.nbytes,
         nic=(1 + size.widening) * links * size.nbytes,

@@ -8,10 +8,10 @@ PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the
 stream until all PEs' copies have arrived.  A chunk is contiguous: one copy for each PE.
 """
 
-from ..algorithm import VECTOR_ELEMS, Plan, ToCut, cut, per_pe
+from ..algorithm import Plan, ToCut, per_pe
 from ..elements import combine
 from ..messages import put, signal_all, wait_all
-from ..plans import MAX_PIECE_BYTES, MIN_BLOCK_BYTES, MIN_PIECE_BYTES, piece_algorithm
+from ..plans import MAX_PIECE_BYTES, MIN_BLOCK_BYTES, MIN_PIECE_BYTES, VECTOR_ELEMS, cut, piece_algorithm
 from ..records import PE, Reduction, Work
 from ..slots import block_words, half_buffer_slots, outbox_of, slot_at, word
 from ..steps import Piece, fence_signal_all, first_round, load_epoch, peer, piece_from, store_epoch

@@ -8,8 +8,9 @@ from ..arrays.array_view import ArrayView, check_alike, check_apart
 from ..arrays.operators import reduction
 from ..backend import Run
 from ..compile.options import KernelOptions
-from ..kernels.algorithm import Algorithm, Topology, cut
+from ..kernels.algorithm import Algorithm, Topology
 from ..kernels.allreduce import TABLE
+from ..kernels.plans import cut
 from ..kernels.records import Reduction, Work
 from ..kernels.residual import add_residual
 from ..selection.choose import Selection

@@ -21,7 +21,7 @@ def table() -> list[str]:
     """A Markdown table: the fastest algorithm and its time for each size and number of GPUs."""
     lines = [
         f"Predicted AllReduce, float32 sum, us a call: nodes of {GPUS_PER_NODE} GPUs, {NVLINK.name} inside, "
-        f"{GPUS_PER_NODE} rails of {NVLINK.nic_gb_s:g} GB/s and {NVLINK.net_hop_us:g} us between.",
+        f"{GPUS_PER_NODE} rails of {NVLINK.nic_gb_s:g} GB/s and {NVLINK.net_step_us:g} us between.",
         "",
         "| size | " + " | ".join(f"{n} GPUs" for n in GPUS) + " |",
         "|---" * (len(GPUS) + 1) + "|",

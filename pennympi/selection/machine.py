@@ -8,13 +8,13 @@ NVLINK = Machine(
     name="NVLink 4 (H100, H200)",
     launch_us=1.0,
     message_us=0.3,
-    hop_us=2.5,
-    packet_hop_us=0.7,
+    step_us=2.5,
+    packet_step_us=0.7,
     sent_gb_s=363,
     packet_gb_s=300,
     moved_gb_s=8000,
     added_gb_s=8000,
-    net_hop_us=5.0,
+    net_step_us=5.0,
     nic_gb_s=48,
     source="benchmarks/results/allreduce-2xH200.json and -4xH200.json, in a CUDA graph; the network was not measured: "
     "NVSHMEM's puts reached 48 GB/s on a rail of 400 Gb/s in the Penny worklog, and the 5 us are an assumption",
@@ -23,7 +23,7 @@ NVLINK = Machine(
 PCIE = replace(
     NVLINK,
     name="PCIe 4, or puts by NVSHMEM",
-    hop_us=5.0,
+    step_us=5.0,
     sent_gb_s=22,
     source="not measured: a link of 16 lanes at nine tenths of its nominal rate",
     shared_out={},
@@ -31,14 +31,14 @@ PCIE = replace(
 MPI_CALL_US = 2  # of a core, to send a message or to receive it
 
 
-def between_hosts(machine: Machine, hop_us: float, gb_s: float) -> Machine:
+def between_hosts(machine: Machine, step_us: float, gb_s: float) -> Machine:
     """A node of CPUs and the measured link to other nodes, on which every message costs both ends a call of MPI."""
     return replace(
         machine,
-        name=f"{machine.name}, and MPI to other nodes at {gb_s:.3g} GB/s and {hop_us:.3g} us",
+        name=f"{machine.name}, and MPI to other nodes at {gb_s:.3g} GB/s and {step_us:.3g} us",
         message_us=machine.message_us + MPI_CALL_US,
         signal_us=MPI_CALL_US,
-        net_hop_us=hop_us + machine.hop_us,
+        net_step_us=step_us + machine.step_us,
         nic_gb_s=gb_s,
         source="the link: measured when the team started",
     )
@@ -47,19 +47,19 @@ def between_hosts(machine: Machine, hop_us: float, gb_s: float) -> Machine:
 def host(n_pes: int, cores: int) -> Machine:
     """Shared memory of a node with ``cores`` cores, which ``n_pes`` PEs share."""
     each = max(1.0, n_pes / cores)
-    # With more PEs than cores, the launch lasts until each PE has had a core, and a hop until the next PE has one.
-    launch_us, hop_us = (11, 2) if each == 1 else (85, 12)
+    # With more PEs than cores, the launch lasts until each PE has had a core, and a message until the next PE has one.
+    launch_us, step_us = (11, 2) if each == 1 else (85, 12)
     return Machine(
         name=f"shared memory, {n_pes} PEs on {cores} cores",
         launch_us=launch_us,
         message_us=0.5,
-        hop_us=hop_us,
-        packet_hop_us=hop_us,
+        step_us=step_us,
+        packet_step_us=step_us,
         sent_gb_s=5.9 / each,  # as a core copies; it reduces pieces that its cache holds
         packet_gb_s=5.7 / each,
         moved_gb_s=5.9 / each,
         added_gb_s=12.5 / each,
-        net_hop_us=hop_us,
+        net_step_us=step_us,
         nic_gb_s=5.9 / each,
         source="two cores of a Xeon at 2.5 GHz, 2 and 4 PEs",
         shared_out={"two_shot_direct": 16 << 10},

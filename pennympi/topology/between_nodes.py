@@ -16,7 +16,7 @@ SMALL, LARGE, LARGE_BYTES = 20, 3, 2 << 20  # exchanges of 8 bytes, and of so ma
 class Link(NamedTuple):
     """us of a message of a few bytes, and GB/s (1e9) in each direction while both are busy."""
 
-    hop_us: float
+    step_us: float
     gb_s: float
 
 

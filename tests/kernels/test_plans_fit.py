@@ -13,18 +13,10 @@ from noted_writes import Workspace
 
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.kernels.algorithm import (
-    ELEMENTS,
-    MAX_THREADS,
-    PACKET_BYTES,
-    PACKETS,
-    Limits,
-    Topology,
-    cut,
-    packed_bytes,
-)
+from pennympi.kernels.algorithm import ELEMENTS, MAX_THREADS, PACKET_BYTES, PACKETS, Limits, Topology
 from pennympi.kernels.allreduce import PLANNED, TABLE
 from pennympi.kernels.folding import pof2
+from pennympi.kernels.plans import cut, packed_bytes
 from pennympi.selection.choose import Selection
 from pennympi.selection.machine import NVLINK
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from pennympi.compile.bind import records
 from pennympi.job.control import signature_of
-from pennympi.kernels.algorithm import VECTOR_ELEMS, Algorithm, Limits, Plan, Topology
+from pennympi.kernels.algorithm import Algorithm, Limits, Plan, Topology
 from pennympi.kernels.block import EPOCH_BITS
+from pennympi.kernels.plans import VECTOR_ELEMS
 
 from .arrays import Arrays
 from .device import DTYPES, Launch, Machine
