@@ -1,8 +1,8 @@
 """The primitives: the functions of the device that kernels call.
 
-A kernel is a plain Python function.  It may use numbers, ``if``, loops, other plain functions, and the functions below.
-Called from plain Python these raise; a backend that compiles a kernel puts its implementation in place of each
-(``pennympi/compile/bind.py``).
+A kernel is a plain Python function.  It may use numbers, ``if``, loops, other plain functions, and the functions below
+and in ``messages.py``, ``elements.py`` and ``packets.py``, which are all names of this module.  Called from plain Python
+these raise; a backend that compiles a kernel puts its implementation in place of each (``pennympi/compile/bind.py``).
 
 All addresses, byte counts and element counts are int64.  An address is one of *this* PE's memory: a primitive that
 writes to a peer takes the local address of the symmetric object and the number of the PE, as in OpenSHMEM.  ``ctx`` is

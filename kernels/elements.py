@@ -23,7 +23,7 @@ def reduce_and_round(ctx: int, dst: int, part: int, src: int, count: int) -> Non
 
 def reduce_partials(ctx: int, dst: int, part: int, other: int, count: int) -> None:
     """dst (count,) partials = op(part (count,) partials, other (count,) partials), in this
-    order: PEs that merge the same two in the same order get the same bits."""
+    order: PEs that add the same two in the same order get the same bits."""
 
 
 def reduce_partials_and_round(ctx: int, dst: int, part: int, other: int, count: int) -> None:

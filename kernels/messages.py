@@ -59,7 +59,7 @@ def wait_all(ctx: int, signals: int, value: int, me: int, n_pes: int) -> None:
 
 
 def read_peer(peer_table: int, index: int) -> int:
-    """Word ``index`` of the int64 words that the row's ``peer_table`` function gave for this PE."""
+    """Word ``index`` of the int64 words that the algorithm's ``peer_table`` function gave for this PE."""
 
 
 def read_epoch(epochs: int, index: int) -> int:

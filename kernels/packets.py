@@ -56,33 +56,33 @@ def combine_packets(
 
 
 def marked(ctx: int, number: int) -> int:
-    """The number to send packets of an exchange with: poisoned once this PE has given up."""
+    """The number that packets of exchange ``number`` carry: with POISON if this PE has given up."""
 
 
 def send_number(slot: int, x: float, number: int) -> None:
-    """Write the float64 ``x`` and the number of the exchange, as ``marked``, to a slot, of this PE or at a pointer to
-    another.  A slot is written anew when what it held is known to have been taken."""
+    """Write the float64 ``x`` and the number of the exchange, as ``marked``, to a slot of this PE, or of
+    another by pointer.  Write a slot again only when its last value is known to have been taken."""
 
 
 def all_sent() -> None:
-    """What this thread has sent goes out before it does anything else, which a compiler might put first."""
+    """Keep the order: what this thread has sent leaves before its later instructions, which a compiler might move up."""
 
 
 def take_numbers(ctx: int, slots: tuple[int, ...], number: int, source: int) -> tuple[float, ...]:
-    """The float64 of each of a tuple of slots (0: none, 0.0), once all are of this exchange.  source: as in ``wait``"""
+    """Wait until all slots carry ``number``; the float64 in each, 0.0 for an address of 0.  source: as in ``wait``"""
 
 
 def add_counted_sums(ctx: int, base: int, x: tuple[float, ...]) -> None:
-    """``add_block_sums`` of the parts of one sum (``in_kernel/exact.py``), where each word also counts the blocks that
-    have added to it, once each."""
+    """``add_block_sums`` of the parts of one sum (``in_kernel/exact.py``).  Each word also counts the blocks that have
+    added to it; a block adds once."""
 
 
 def counted_sums(ctx: int, base: int, before: int, now: int, keep: int, n: int) -> tuple[float, float, float, float]:
-    """What the first ``n`` of four sums at ``base`` have grown by since their words were those at ``before``, once all
-    blocks of this PE have added to them; the same in all threads.
+    """Wait until all blocks of this PE have added to the first ``n`` of four sums at ``base``; return what each sum has
+    grown by since ``before``, an address of its earlier words.  The result is the same in all threads.
 
-    Their words are left at ``now``; where keep is not 0, what the first sum's have grown by there.  It orders nothing
-    else: a thread that returns may not see what other blocks wrote.
+    The words are copied to ``now``; if keep is not 0, the growth of the first sum's words is written there.  This orders
+    no other memory access: a thread that returns may not see what other blocks wrote.
     """
 
 
@@ -100,7 +100,7 @@ def store_multicast(ctx: int, dst: int, src: int, nbytes: int) -> None:
 
 
 def meet_multicast(ctx: int, signal: int, value: int, n_pes: int) -> None:
-    """Set the local word ``signal`` to ``value`` and wait until that word is at least ``value`` on every PE:
+    """Set the local word ``signal`` to ``value``, and wait until this word is at least ``value`` on every PE:
     a barrier, which also orders multicast and plain accesses to the same memory."""
 
 

@@ -144,9 +144,9 @@ def put_piece(pe: PE, work: Work, to: int, part: Part, piece: Part) -> None:
     sent = load_counter(work, chain_word(work, pe, SENT, to), 0) + 1
     # Once the message before the last is read, the slots of this one are free, on both PEs, and so are its two words.
     wait(pe.ctx, chain_word(work, pe, READ + (sent & 1), to), untag_epoch(work, sent - 2), to)
-    room = slot_at(outbox_slots(work, sent, pe.n_pes), to)
+    message = slot_at(outbox_slots(work, sent, pe.n_pes), to)
     slots, arrived = inbox_slots(work, sent, pe.n_pes), chain_word(work, pe, ARRIVED + (sent & 1), pe.me)
-    slot, data, source = slot_at(slots, pe.me), room + HEAD_BYTES, part.start + piece.start
+    slot, data, source = slot_at(slots, pe.me), message + HEAD_BYTES, part.start + piece.start
     nbytes = HEAD_BYTES + piece.nbytes
     write_epoch(message, 0, part.nbytes)
     if piece.nbytes < slots.nbytes // SMALL_SHARE or source & 3:

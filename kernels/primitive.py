@@ -8,10 +8,10 @@ Elements: TypeAlias = Annotated[int, "Elements"]
 """Annotates a parameter of a kernel, or a field of its record, that takes an array of the kernel's dtype: for ``load``,
 ``store`` and puts.  In the kernel it is the address of the first element."""
 Words: TypeAlias = Annotated[int, "Words"]
-"""Annotates one that takes an array of int64 or uint64: signals, or words to add to.  In the kernel it is an address."""
+"""Annotates a parameter or field that takes an array of int64 or uint64, such as signals: in the kernel an address."""
 POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
 EPOCH_BITS = 46  # of the number of a round; the tag of the call lies above it, below POISON
-SENDS, TAKES, DIFFERS = 1, 2, 3  # why ``refuse_count``: a part that is not in x; or out; a PE sends another count
+SENDS, TAKES, DIFFERS = 1, 2, 3  # reasons of ``refuse_count``: a part is outside x; outside out; a PE sends another count
 
 
 plain_python: dict[str, Callable[..., Any]] = {}
