@@ -153,7 +153,7 @@ class Work(NamedTuple):
     epochs:       (blocks,) 64-bit words of this PE: the last finished epoch of each block
     peer_table:   64-bit words that say which PE sends to which, where the algorithm has any
     buffer_bytes: of one of a block's two buffers
-    signature:    16 bits that say which call this is, shifted left by EPOCH_BITS: added to each epoch that travels
+    tag:    16 bits that say which call this is, shifted left by EPOCH_BITS: added to each epoch that travels
     """
 
     inbox: int
@@ -162,4 +162,4 @@ class Work(NamedTuple):
     epochs: int
     peer_table: int
     buffer_bytes: int
-    signature: int
+    tag: int

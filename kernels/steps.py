@@ -105,7 +105,7 @@ def distance(pe: PE, root: int, to: int) -> int:
 
 
 def load_epoch(work: Work) -> int:
-    """The last epoch that this block has finished, tagged with the signature of this call."""
+    """The last epoch that this block has finished, with the tag of this call."""
     return load_counter(work, work.epochs, block())
 
 
@@ -115,7 +115,7 @@ def store_epoch(work: Work, epoch: int) -> None:
 
 
 def load_count(work: Work) -> int:
-    """``load_epoch`` without the signature, for kernels whose latency matters: they add it with ``tag_epoch``.
+    """``load_epoch`` without the tag, for kernels whose latency matters: they add it with ``tag_epoch``.
 
     The GPU waits for the count where it is first used: after the branches and addresses of a round.
     """
@@ -123,8 +123,8 @@ def load_count(work: Work) -> int:
 
 
 def tag_epoch(work: Work, count: int) -> int:
-    """The epoch of a round: its count, with the signature of this call."""
-    return count + work.signature
+    """The epoch of a round: its count, with the tag of this call."""
+    return count + work.tag
 
 
 def store_count(work: Work, count: int) -> None:
@@ -133,8 +133,8 @@ def store_count(work: Work, count: int) -> None:
 
 
 def load_counter(work: Work, counts: int, k: int) -> int:
-    """What word k of ``counts`` has counted, with the signature of this call."""
-    return read_epoch(counts, k) + work.signature
+    """What word k of ``counts`` has counted, with the tag of this call."""
+    return read_epoch(counts, k) + work.tag
 
 
 def store_counter(work: Work, counts: int, k: int, epoch: int) -> None:
@@ -143,8 +143,8 @@ def store_counter(work: Work, counts: int, k: int, epoch: int) -> None:
 
 
 def untag_epoch(work: Work, epoch: int) -> int:
-    """An epoch without the signature, for the signal that it has been read: the epoch may be of an earlier call."""
-    return epoch - work.signature
+    """An epoch without the tag, for the signal that it has been read: the epoch may be of an earlier call."""
+    return epoch - work.tag
 
 
 def fence_signal_all(pe: PE, words: int, epoch: int) -> None:

@@ -98,7 +98,7 @@ class PeerGaveUp(PeerTimeout):
 
 
 _EPOCH = (1 << EPOCH_BITS) - 1
-Find = Callable[[int, int], str | None]  # (PE, signature) -> the call that the PE wrote down, None: not known here
+Find = Callable[[int, int], str | None]  # (PE, tag) -> the call that the PE wrote down, None: not known here
 
 
 class Record(NamedTuple):
@@ -106,7 +106,7 @@ class Record(NamedTuple):
 
     me, source: the PE that waited, and for whom;  name: of its kernel
     epoch:      the word that it waited for;  found: the word that it saw last
-    tagged:     both words are a round's number and a call's signature
+    tagged:     both words are a round's number and a call's tag
     refused:    why the PE refused a count (``kernels.block.refuse_count``), 0: it did not; both words are counts then
     """
 

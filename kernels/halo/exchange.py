@@ -31,37 +31,37 @@ def exchange_halos(ctx: int, halo: Halo, work: Work):
         blocks() == halo.n_messages * halo.pieces
     ):  # one part a block, and all blocks run at once (a CPU has one block): its row is read once
         row = row_at(halo, block())
-        epoch = next_epoch(halo, row, work.signature)
+        epoch = next_epoch(halo, row, work.tag)
         allow(ctx, halo, row, epoch)
         send(ctx, halo, row, epoch)
         receive(ctx, halo, row, epoch)
         fence(ctx)
-        write_epoch(halo.epochs, row.here, epoch - work.signature)
+        write_epoch(halo.epochs, row.here, epoch - work.tag)
     else:  # halo_ready comes first and waits for no PE, so that a block may have any number of parts
-        halo_ready(ctx, halo, work.signature)
-        halo_put(ctx, halo, work.signature)
-        halo_wait(ctx, halo, work.signature)
+        halo_ready(ctx, halo, work.tag)
+        halo_put(ctx, halo, work.tag)
+        halo_wait(ctx, halo, work.tag)
 
 
-def halo_ready(ctx: int, halo: Halo, signature: int = 0):
+def halo_ready(ctx: int, halo: Halo, tag: int = 0):
     """Allow the neighbours to write the halos.  Call it when no block of this PE reads them any more."""
     for part in parts(halo):
         row = row_at(halo, part)
-        allow(ctx, halo, row, next_epoch(halo, row, signature))
+        allow(ctx, halo, row, next_epoch(halo, row, tag))
 
 
-def halo_put(ctx: int, halo: Halo, signature: int = 0):
+def halo_put(ctx: int, halo: Halo, tag: int = 0):
     """Send this block's parts of the messages.  Call it when all blocks have computed the own points."""
     for part in parts(halo):
         row = row_at(halo, part)
-        send(ctx, halo, row, next_epoch(halo, row, signature))
+        send(ctx, halo, row, next_epoch(halo, row, tag))
 
 
-def halo_wait(ctx: int, halo: Halo, signature: int = 0):
+def halo_wait(ctx: int, halo: Halo, tag: int = 0):
     """Wait for this block's parts of the messages, and copy packed lines to the fields."""
     for part in parts(halo):
         row = row_at(halo, part)
-        receive(ctx, halo, row, next_epoch(halo, row, signature))
+        receive(ctx, halo, row, next_epoch(halo, row, tag))
     fence(ctx)  # the messages have arrived, so the outbox is free again
     for part in parts(halo):
         row = row_at(halo, part)
@@ -106,6 +106,6 @@ def parts(halo: Halo):
     return range(block(), halo.n_messages * halo.pieces, blocks())
 
 
-def next_epoch(halo: Halo, row: Row, signature: int) -> int:
+def next_epoch(halo: Halo, row: Row, tag: int) -> int:
     """The epoch of the exchange that a part is in."""
-    return read_epoch(halo.epochs, row.here) + 1 + signature
+    return read_epoch(halo.epochs, row.here) + 1 + tag

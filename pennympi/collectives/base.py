@@ -14,7 +14,7 @@ from ..backend import Backend, Run
 from ..call_guard import CallGuard
 from ..compile.bind import CONSTANTS, parameters
 from ..compile.options import KernelOptions
-from ..job.control import signature_of
+from ..job.control import tag_of
 from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Topology
 from ..kernels.block import EPOCH_BITS
@@ -258,7 +258,7 @@ class Collective:
         plan = chosen.plan(count, dtype.item_bytes, dtype.acc_bytes, self.topology, limits)
         options = self.options(chosen, dtype, op, n_pes, request.aligned and nbytes % 16 == 0)
         kernel = self.backend.compiler.kernel(chosen.kernel, f"{self.name} ({chosen.name})", options)
-        work = self._workspaces.shared(self.name, chosen).work(limits.buffer_bytes, signature_of(text) << EPOCH_BITS)
+        work = self._workspaces.shared(self.name, chosen).work(limits.buffer_bytes, tag_of(text) << EPOCH_BITS)
         record = self.record(request, dtype, count, plan.piece_elems)
         left_open = tuple(2 + record._fields.index(name) for name in self.address_params)
         run = kernel.prepare(plan.blocks, (self.job.me, n_pes, *record, *work), left_open, plan.threads)

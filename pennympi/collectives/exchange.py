@@ -7,7 +7,7 @@ from ..arrays.dtypes import DType
 from ..backend import Backend, Kernel
 from ..call_guard import CallGuard
 from ..compile.options import KernelOptions
-from ..job.control import signature_of
+from ..job.control import tag_of
 from ..job.job import Job
 from ..kernels.block import EPOCH_BITS
 from ..kernels.exchange import TABLE
@@ -77,7 +77,7 @@ class Exchange:
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self._blocks, -(-nbytes // PIECE_BYTES)))
         workspace = self._team if chosen.collective else self._pair
-        work = workspace.work(PIECE_BYTES, signature_of(text) << EPOCH_BITS)
+        work = workspace.work(PIECE_BYTES, tag_of(text) << EPOCH_BITS)
         arguments = (me, n, *Message(0, 0, nbytes, pe), *work, *(() if chosen.collective else (self._blocks,)))
         if form not in self._kernels:
             options = KernelOptions(constants={"n_pes": n})

@@ -31,14 +31,14 @@ def bind(
     implementations: Mapping[str, Any],
     compile_helper: Callable[..., Any],
     constants: Mapping[str, Any] | None = None,
-    tag: str = "",
+    suffix: str = "",
     made: dict[FunctionType, Any] | None = None,
 ) -> FunctionType:
     """Return ``kernel`` with every primitive replaced by ``implementations[name]``.
 
     compile_helper: makes a device function of a plain function that the kernel calls
     constants:      values of globals, of the kernel and of the functions that it calls, in place of their own
-    tag:            part of the copy's name.  It says what the copy was bound with, since a compiled function's symbol
+    suffix:         of the copy's name.  It says what the copy was bound with, since a compiled function's symbol
                     holds only its name and argument types, which are int64 for every dtype
     made:           results of ``compile_helper`` so far, so that a function is compiled once for several callers
     Raises KeyError for a primitive or stub that has neither an implementation nor a constant.
@@ -54,7 +54,7 @@ def bind(
             return implementations[value.__name__]
         if isinstance(value, FunctionType):
             if value not in made:
-                made[value] = compile_helper(bind(value, implementations, compile_helper, constants, tag, made))
+                made[value] = compile_helper(bind(value, implementations, compile_helper, constants, suffix, made))
             return made[value]
         return value
 
@@ -69,7 +69,7 @@ def bind(
     clone = FunctionType(kernel.__code__, rebound, kernel.__name__, kernel.__defaults__, closure)
     clone.__annotations__ = kernel.__annotations__
     clone.__module__ = kernel.__module__
-    clone.__qualname__ = f"{kernel.__qualname__}_{tag}" if tag else kernel.__qualname__
+    clone.__qualname__ = f"{kernel.__qualname__}_{suffix}" if suffix else kernel.__qualname__
     return clone
 
 
@@ -182,7 +182,7 @@ def annotated_kinds(kernel: Callable[..., Any]) -> str:
 
 
 def is_tagged(kernel: Callable[..., Any]) -> bool:
-    """Whether the epochs of a kernel carry the signature of its call; all other waits compare whole words."""
+    """Whether the epochs of a kernel carry the tag of its call; all other waits compare whole words."""
     return Work in records(kernel).values()
 
 

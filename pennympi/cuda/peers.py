@@ -151,6 +151,6 @@ class Peers:
         self._given_up.close(self.ctx_address)
 
 
-def _find_call(pe: int, signature: int) -> str | None:
+def _find_call(pe: int, tag: int) -> str | None:
     """The call of a PE of some team of this process: the wait that gave up may be of any."""
-    return next((text for job in open_jobs if (text := job.control.find(pe, signature))), None)
+    return next((text for job in open_jobs if (text := job.control.find(pe, tag))), None)

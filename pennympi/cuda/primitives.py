@@ -249,7 +249,7 @@ def poll(ctx, signal, value, source):
 
 
 def early(found, value):
-    """Whether a word has not reached ``value``.  Of epochs that carry signatures, only the rounds are compared."""
+    """Whether a word has not reached ``value``.  Of epochs that carry tags, only the rounds are compared."""
     return (found - value) & BEHIND != 0 if TAGGED else found < value
 
 
@@ -270,7 +270,7 @@ def check_wait(ctx, source, since_ns):
 
 
 def report_wait(ctx, source):
-    """Show the monitor the PE that this thread waits for.  It is unknown only where epochs carry no signature."""
+    """Show the monitor the PE that this thread waits for.  It is unknown only where epochs carry no tag."""
     waits_for = load_word(ctx + ALIVE)
     if TAGGED or source >= 0 or load_volatile(waits_for) == 0:
         store_word(waits_for, source + 2)

@@ -6,7 +6,7 @@ A pair is 16 bytes of elements as two int64; partials are the same, or two such 
 from ..compile.stubs import instruction, number
 
 CALL = number("CALL", "What the record of a timeout holds for the running kernel: ``compile.call_number``, and TAGGED.")
-TAGGED = number("TAGGED", "Whether epochs carry the signature of their call (``compile.bind.is_tagged``).")
+TAGGED = number("TAGGED", "Whether epochs carry the tag of their call (``compile.bind.is_tagged``).")
 ALIGNED = number("ALIGNED", "Whether all arrays start at, and end on, multiples of 16 bytes.")
 ITEM_BYTES = number("ITEM_BYTES", "Bytes of an element.")
 TOGETHER = number("TOGETHER", "Whether a thread holds the pairs of all PEs at a time (``words.together``).")

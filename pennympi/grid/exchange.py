@@ -9,7 +9,7 @@ from ..arrays.array_view import ArrayView
 from ..backend import Run
 from ..collectives.base import CollectiveContext, Launch
 from ..collectives.persistent import plan_of
-from ..job.control import signature_of
+from ..job.control import tag_of
 from ..kernels.block import EPOCH_BITS
 from ..kernels.halo.exchange import exchange_halos
 from ..kernels.halo.message import PART_WORDS
@@ -72,8 +72,8 @@ def plan_exchange(
     """A plan that exchanges the halos of fields.  Collective.  Raises as ``halos_of``."""
     backend, text = context.backend, text_of(context, grid, views, corners)
     halo, blocks, release = halos_of(context, grid, views, corners, text)
-    signature = signature_of(text) << EPOCH_BITS
-    work = (halo.inbox, halo.outbox, halo.signals, halo.epochs, halo.messages, halo.inbox_bytes, signature)
+    tag = tag_of(text) << EPOCH_BITS
+    work = (halo.inbox, halo.outbox, halo.signals, halo.epochs, halo.messages, halo.inbox_bytes, tag)
     try:
         run: Run = _nothing
         if blocks:

@@ -160,7 +160,7 @@ def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, k
 
 def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> FunctionType:
     """The plain function (blocks, ctx, ...) that runs the kernel block after block."""
-    body = device_function(bind(kernel, implementations(kernel, dtype), device_function, tag=name))
+    body = device_function(bind(kernel, implementations(kernel, dtype), device_function, suffix=name))
     names = parameters(kernel)
     arguments, records = call_source(kernel, {})
     # Its own names end in _, which keeps them apart from the kernel's parameters.

@@ -26,7 +26,7 @@ BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time is
 # The part of each PE, in int64 words.  A part fills whole pages, so that a PE's stores do not slow the other PEs.
 _PROGRESS, _STATE, _ALIVE, _TEXTS = 0, 1, 3, 8  # _ALIVE has three words (liveness.py)
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
-_SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and signature, and its bytes
+_SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and tag, and its bytes
 _CALL = 64  # progress = calls entered * _CALL + the slot of the last call's text: one store writes both
 _FAR = _TEXTS + _SLOT_WORDS * _MOST_TEXTS  # in the first PE's part: the signs of life of the PEs of other nodes
 _COMPARED, _NAMED = 4096, 8  # calls since the last meeting that are compared there; of these, those that a message names
@@ -44,7 +44,7 @@ class Recent(NamedTuple):
     texts: tuple[str, ...]
 
 
-def signature_of(text: str) -> int:
+def tag_of(text: str) -> int:
     """16 bits, not all zero, that distinguish one description of a call from another."""
     return zlib.crc32(text.encode()) & 0xFFFF or 1
 
@@ -100,7 +100,7 @@ class Control:
         self._words[at] = 0  # while the bytes are of neither text
         self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES] = text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0")
         self._written += 1
-        self._words[at] = self._written << 16 | signature_of(text)
+        self._words[at] = self._written << 16 | tag_of(text)
         return slot
 
     def set_state(self, state: int) -> None:
@@ -152,12 +152,12 @@ class Control:
                 break
         return f"{text or '...'} (call {progress // _CALL})"
 
-    def find(self, pe: int, signature: int) -> str | None:
-        """A call that ``pe`` has written down and whose ``signature_of`` this is; None if there is none on this node."""
+    def find(self, pe: int, tag: int) -> str | None:
+        """A call that ``pe`` has written down and whose ``tag_of`` this is; None if there is none on this node."""
         if pe in self._part:
             first = self._part[pe] + _TEXTS
             for slot in range(_MOST_TEXTS):
-                if self._words[first + _SLOT_WORDS * slot] & 0xFFFF == signature:
+                if self._words[first + _SLOT_WORDS * slot] & 0xFFFF == tag:
                     return self._text(pe, slot)
         return None
 

@@ -36,9 +36,9 @@ class Workspace(NamedTuple):
     peer_table: int
     nbytes: int
 
-    def work(self, buffer_bytes: int, signature: int) -> Work:
+    def work(self, buffer_bytes: int, tag: int) -> Work:
         """The record that a kernel takes.  See ``Work``."""
-        return Work(*self[:5], buffer_bytes, signature)
+        return Work(*self[:5], buffer_bytes, tag)
 
 
 def make_workspace(

@@ -99,7 +99,7 @@ WAITS = {  # each waits for an epoch of PE 2, and where that would come
     "take": (lambda one, epoch=9: one.take(HERE, WORD, 7, epoch, 2), WORD + 7 * 16 + 8),
     "take_all": (lambda one, epoch=9: one.take_all(HERE, SLOTS, 256, 7, epoch, 1), SLOTS + 2 * 256 + 7 * 16 + 8),
 }
-WANTED = 9 | 3 << EPOCH_BITS  # round 9 of a call with signature 3
+WANTED = 9 | 3 << EPOCH_BITS  # round 9 of a call with tag 3
 each_wait = pytest.mark.parametrize(("wait", "word"), WAITS.values(), ids=WAITS)
 
 
@@ -225,29 +225,29 @@ def test_a_wait_that_gives_up_completes_what_was_sent():
     assert one.gave_up and one.calls == [("quiet",)]
 
 
-def tagged(epoch, signature):
-    return epoch | signature << EPOCH_BITS
+def tagged(epoch, tag):
+    return epoch | tag << EPOCH_BITS
 
 
 @each_wait
-@pytest.mark.parametrize("signature", [1, 5, 0xFFFF])
-def test_another_call_is_never_taken_for_this_one(wait, word, signature):
-    """Neither where its signature is less, nor where it is more; and the record holds both."""
-    one = Thread(_3=lambda: one.store(word, tagged(9, signature)))
+@pytest.mark.parametrize("tag", [1, 5, 0xFFFF])
+def test_another_call_is_never_taken_for_this_one(wait, word, tag):
+    """Neither where its tag is less, nor where it is more; and the record holds both."""
+    one = Thread(_3=lambda: one.store(word, tagged(9, tag)))
     one.store(SLOTS + 7 * 16 + 8, WANTED)
     wait(one, WANTED)
-    assert one.gave_up == POISON and one.record() == [1, 2, 7, WANTED, tagged(9, signature)] and one.clock < 10
-    record = Record(1, 2, "a kernel", WANTED, tagged(9, signature), True)
+    assert one.gave_up == POISON and one.record() == [1, 2, 7, WANTED, tagged(9, tag)] and one.clock < 10
+    record = Record(1, 2, "a kernel", WANTED, tagged(9, tag), True)
     failure = recorded_failure(record, 1.0, lambda pe, number: f"call {number}")
     assert isinstance(failure, CollectiveMismatchError)
-    assert str(failure).startswith(f"PE 1 is in call 3; PE 2 sent for call {signature}")
+    assert str(failure).startswith(f"PE 1 is in call 3; PE 2 sent for call {tag}")
 
 
-@pytest.mark.parametrize("signature", [1, 3, 0xFFFF])
-def test_a_signal_that_is_ahead_is_right_whatever_its_call(signature):
+@pytest.mark.parametrize("tag", [1, 3, 0xFFFF])
+def test_a_signal_that_is_ahead_is_right_whatever_its_call(tag):
     """A PE that goes on to its next call overwrites a word that has not been seen: its going on proves this one."""
-    one = Thread(_3=lambda: one.store(WORD, tagged(10, signature)))
-    one.store(WORD, tagged(8, signature))
+    one = Thread(_3=lambda: one.store(WORD, tagged(10, tag)))
+    one.store(WORD, tagged(8, tag))
     one.poll(HERE, WORD, WANTED, 2)
     assert one.clock == 3 and not one.gave_up
 
@@ -278,7 +278,7 @@ def test_the_switch_shows_the_least_and_so_poison():
 
 
 def test_the_switch_shows_the_least_round():
-    """The signature lies below the round's number there; one that is less is seen, one that is more by its own PE."""
+    """The tag lies below the round's number there; one that is less is seen, one that is more by its own PE."""
     one = Thread()
     assert one.turned(tagged(9, 5)) < one.turned(tagged(9, 6)) < one.turned(tagged(10, 1)) < 1 << 62
     assert one.turned_back(one.turned(tagged(9, 0xFFFF))) == tagged(9, 0xFFFF)

@@ -31,19 +31,19 @@ def test_another_count_is_refused(table, network):
     assert {TAKES, DIFFERS} & set().union(*found), "no PE has refused a count in any program"
 
 
-def without_signature(work, counts, k):
-    """``steps.load_counter`` without the signature."""
+def without_tag(work, counts, k):
+    """``steps.load_counter`` without the tag."""
     return getcurrent().memory.words[getcurrent().pe][(counts >> 3) + k]
 
 
 def as_it_is(work, epoch):
-    """``steps.tag_epoch`` that adds no signature, and ``steps.untag_epoch`` that leaves it."""
+    """``steps.tag_epoch`` that adds no tag, and ``steps.untag_epoch`` that leaves it."""
     return epoch
 
 
 def kept_whole(work, counts, k, epoch):
     """``steps.store_counter`` as it is, which calls ``steps.untag_epoch`` no more."""
-    write_epoch(counts, k, epoch - work.signature)
+    write_epoch(counts, k, epoch - work.tag)
 
 
 def replace_in(patch, kernel, **others):
@@ -52,18 +52,18 @@ def replace_in(patch, kernel, **others):
 
 
 @pytest.mark.parametrize("table, name", [("allreduce", "ring"), ("allreduce", "two_shot_packets"), ("reduce", "direct")])
-def test_without_a_signature_a_mismatch_is_found(monkeypatch, table, name):
+def test_without_a_tag_a_mismatch_is_found(monkeypatch, table, name):
     """The programs are such that epochs alone are not enough."""
     kernel = TABLES[table][name].kernel
-    replace_in(monkeypatch, kernel, load_counter=without_signature, tag_epoch=as_it_is, untag_epoch=as_it_is)
+    replace_in(monkeypatch, kernel, load_counter=without_tag, tag_epoch=as_it_is, untag_epoch=as_it_is)
     with pytest.raises(Fault):
         for k in range(1000):
             run_mismatch(table, name, POINTER, ALL, f"{SEED}/{k}")
 
 
 @pytest.mark.parametrize("table, name", [("broadcast", "ring"), ("broadcast", "packets"), ("reduce", "direct")])
-def test_an_answer_with_a_signature_is_found(monkeypatch, table, name):
-    """What says that an epoch has been read may be of an earlier call: such a word has no signature."""
+def test_an_answer_with_a_tag_is_found(monkeypatch, table, name):
+    """What says that an epoch has been read may be of an earlier call: such a word has no tag."""
     replace_in(monkeypatch, TABLES[table][name].kernel, store_counter=kept_whole, untag_epoch=as_it_is)
     with pytest.raises(Fault, match="another call's message|wrong bytes|wait"):
         for k in range(1000):

@@ -41,7 +41,7 @@ class Machine:
             pe = SimpleNamespace(_channel=None, me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
             pe.calls = threading.Lock()
             pe.call_names, pe._timeout_s = {}, timeout_s
-            pe._control = SimpleNamespace(find=lambda pe, signature: f"call {signature}", on_host=lambda pe: "")
+            pe._control = SimpleNamespace(find=lambda pe, tag: f"call {tag}", on_host=lambda pe: "")
             pe._record, pe.failure = record, lambda pe=pe: Peers.failure(pe)
             self.pes.append(pe)
 

@@ -35,7 +35,7 @@ class Launch:
     """One entry of a stream.
 
     what:   for messages;  kernel: a kernel, or a function of the host's or a copy engine's, and its arguments
-    tagged: of a kernel, whether its epochs carry the call's signature;  known: the numbers of its call, by name
+    tagged: of a kernel, whether its epochs carry the call's tag;  known: the numbers of its call, by name
     begin:  called when its turn comes;  end: when all its blocks are done
     """
 

@@ -103,11 +103,11 @@ class Halos:
 def exchanged(machine: Machine, rng: Random) -> list[Callable[[], None]]:
     """Rounds of: set the own points, exchange, read."""
     halos, rounds = Halos(machine, rng), rng.randint(3, 8)
-    signature = tagged(f"halos of {halos.grid}")
+    tag = tagged(f"halos of {halos.grid}")
     for k in range(rounds):
         for pe in machine.pes:
             halo, write = halos.of[pe.me], partial(halos.write, pe.me, k)
-            work = Work(halo.inbox, halo.outbox, halo.signals, halo.epochs, 0, halo.inbox_bytes, signature)
+            work = Work(halo.inbox, halo.outbox, halo.signals, halo.epochs, 0, halo.inbox_bytes, tag)
             parts = min(halo.n_messages * halo.pieces, pe.slots)  # all blocks of an exchange run at once
             if parts:
                 blocks = rng.choice((parts, rng.randint(1, parts)))

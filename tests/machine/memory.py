@@ -8,7 +8,7 @@ from .faults import Fault
 
 GAP_BYTES = 64  # between objects, so that no access crosses from one into the next unseen
 POISON = 1 << 62  # what a PE that gave up adds to what it sends
-EPOCHS = 1 << 46  # numbers of rounds: a call's signature is a multiple of it
+EPOCHS = 1 << 46  # numbers of rounds: a call's tag is a multiple of it
 SCRIBBLE = 0xA5  # every byte of a user's array between two calls
 
 

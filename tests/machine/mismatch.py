@@ -43,8 +43,8 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str) -
         team.issue(collective(team, table, algorithm, number))
     with team.noted(f"{table}/{name} on {network}, {differs}; {others} differ; seed {seed!r}"):
         team.machine.run()
-        signatures = {streams[0].known["signature"] // EPOCHS for streams in mixed}
-        if not any(team.machine.patience.gave_up) and len(signatures) > 1 and waited:
+        tags = {streams[0].known["tag"] // EPOCHS for streams in mixed}
+        if not any(team.machine.patience.gave_up) and len(tags) > 1 and waited:
             raise Fault("nobody was told of another call")
     return bool(team.machine.told)
 

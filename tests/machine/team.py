@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pennympi.compile.bind import records
-from pennympi.job.control import signature_of
+from pennympi.job.control import tag_of
 from pennympi.kernels.algorithm import Algorithm, Limits, Plan, Topology
 from pennympi.kernels.block import EPOCH_BITS
 from pennympi.kernels.plans import VECTOR_ELEMS
@@ -98,7 +98,7 @@ class Team:
             **self.workspace(algorithm), "ctx": pe, "me": pe, "n_pes": self.n, "residual": 0, "root": 0,
             "out_is_symmetric": 0, "item_bytes": item.itemsize, "acc_bytes": partial.itemsize,
             "buffer_bytes": self.limits.buffer_bytes, "piece_elems": plan.piece_elems,
-            "piece_bytes": plan.piece_elems * item.itemsize, "signature": tagged(described),
+            "piece_bytes": plan.piece_elems * item.itemsize, "tag": tagged(described),
             "nbytes": call["n_elems"] * item.itemsize, **call,
         }  # fmt: skip
         return prepared(what, algorithm.kernel, plan.blocks, dtype, known)
@@ -135,5 +135,5 @@ def prepared(what: str, kernel: Any, blocks: int, dtype: str, known: dict[str, i
 
 
 def tagged(described: str) -> int:
-    """The signature of a call, where epochs carry it."""
-    return signature_of(described) << EPOCH_BITS
+    """The tag of a call, where epochs carry it."""
+    return tag_of(described) << EPOCH_BITS

@@ -22,7 +22,7 @@ class Workspace:
             "ctx": 0, "n_pes": topology.n_pes, "item_bytes": item_bytes, "acc_bytes": acc_bytes, "out": OUT, "src": SRC,
             "n_elems": count, "piece_elems": plan.piece_elems, "buffer_bytes": limits.buffer_bytes,
             "inbox": INBOX, "outbox": OUTBOX, "signals": SIGNALS, "epochs": 0, "peer_table": ROUTES,
-            "residual": 0, "out_is_symmetric": 0, "root": 0, "signature": 5 << 46,
+            "residual": 0, "out_is_symmetric": 0, "root": 0, "tag": 5 << 46,
             "nbytes": count * item_bytes, "piece_bytes": plan.piece_elems * item_bytes,
             "send_counts": NUMBERS, "receive_counts": NUMBERS, "send_starts": 0, "receive_starts": 0,
             "src_elems": 1 << 40, "out_elems": 1 << 40, "elem_bytes": item_bytes,
