@@ -1,4 +1,4 @@
-"""What a row of a table of algorithms holds, and how plans cut a call into pieces."""
+"""Algorithms as the host sees them: what they may know of a team (``Topology``), and how plans cut a call into pieces."""
 
 import sys
 from collections.abc import Callable, Sequence

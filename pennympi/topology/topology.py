@@ -47,24 +47,17 @@ def check_layouts(layouts: Sequence[Layout | None]) -> None:
 def topology_of(job: Job, backend: Backend, layout: Layout | None) -> Topology:
     """The nodes and rails of the team, what its links can do, and whether all PEs allow packets.  Collective."""
     packets = all(job.gather(setting("PENNYMPI_PACKETS"), "comparison of PENNYMPI_PACKETS"))
+    peers = backend.peers
     if layout:
-        multicast = backend.peers.multicast and not any(layout.node_of)
-        ways = (
-            backend.peers.ll128_safe,
-            multicast,
-            layout.rail_of,
-            packets,
-            backend.peers.ll128_safe,
-            backend.peers.stores,
-        )
-        return Topology(layout.node_of, *ways)
-    nodes = list(dict.fromkeys(process.node for process in job.control.processes))
-    node_of = tuple(nodes.index(process.node) for process in job.control.processes)
-    multicast = backend.peers.multicast and len(nodes) == 1
-    topology = Topology(
-        node_of, backend.peers.ll128_safe, multicast, (), packets, backend.peers.ll128_in_nodes, backend.peers.stores
-    )
-    if len(nodes) == 1:
+        node_of, rail_of, in_nodes = layout.node_of, layout.rail_of, peers.ll128_safe
+    else:
+        nodes = list(dict.fromkeys(process.node for process in job.control.processes))
+        node_of = tuple(nodes.index(process.node) for process in job.control.processes)
+        rail_of, in_nodes = (), peers.ll128_in_nodes
+    one_node = not any(node_of)
+    multicast = peers.multicast and one_node
+    topology = Topology(node_of, peers.ll128_safe, multicast, rail_of, packets, in_nodes, peers.stores)
+    if layout or one_node:
         return topology  # rails connect nodes
     if backend.name != "cuda":
         return replace(topology, rail_of=(0,) * topology.n_pes)  # MPI sends all of a node's messages by one NIC
